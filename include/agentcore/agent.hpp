@@ -1,0 +1,78 @@
+// Agent: a small copyable handle to one agent of a tree.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <agentcore/agent_spec.hpp>
+#include <agentcore/agent_state.hpp>
+#include <agentcore/chat.hpp>
+#include <agentcore/error.hpp>
+#include <agentcore/message.hpp>
+#include <agentcore/verbs.hpp>
+
+namespace agentcore {
+
+// 16 bytes: the tree's core, counted, and an id with a generation. A handle may outlive its agent and its tree:
+// every call then says `agent_not_found`, and never reaches an agent that was made later. Copying a handle is
+// @threadsafe; one and the same handle object is not to be written by two threads at once.
+class Agent {
+ public:
+  Agent() noexcept = default;  // refers to no agent
+  Agent(const Agent& other) noexcept;
+  Agent(Agent&& other) noexcept : core_(other.core_), node_(other.node_) { other.core_ = nullptr; }
+  Agent& operator=(Agent other) noexcept;
+  ~Agent();
+
+  // The id it was made with, or the generated one; "" when the agent is gone. @threadsafe
+  std::string id() const;
+
+  // What it is doing, as seen from outside; Errc::agent_not_found when it is gone. @threadsafe
+  Result<AgentState> state() const;
+  bool exists() const noexcept;  // @threadsafe
+
+  // Puts a message at the end of the mailbox. Never blocks. @threadsafe
+  SendResult send(std::string text) const;
+  SendResult send(Message message) const;
+
+  // The verbs. They never block, may be called from any callback, this agent's own included, and have taken
+  // effect when they return (G1); what remains to be cleaned up follows on the loop thread (G4). @threadsafe
+  AbortResult abort(AbortOptions options = {}) const;
+  StopResult stop(StopOptions options = {}) const;
+  ResumeResult resume(ResumeOptions options = {}) const;
+  TerminateResult terminate(TerminateOptions options = {}) const;
+
+  // Makes a child. Refused while this agent or an ancestor is stopping, stopped or terminating (C10, E6).
+  // @loop_thread
+  Result<Agent> create_child(AgentSpec spec = {}) const;
+  Result<Agent> create_child(const SharedAgentSpec& spec) const;
+
+  Result<Agent> parent() const;             // agent_not_found for a root. @loop_thread
+  std::vector<Agent> children() const;      // newest first. @loop_thread
+  std::size_t queue_length() const;         // messages waiting in the mailbox. @threadsafe
+  std::size_t clear_queue() const;          // drops them; how many (F3). @loop_thread
+  std::vector<ChatMessage> conversation() const;  // a copy of the history, system prompt first. @loop_thread
+
+  // Same agent: same tree, same slot, same generation.
+  friend bool operator==(const Agent& a, const Agent& b) noexcept {
+    return a.core_ == b.core_ && a.node_ == b.node_;
+  }
+  std::size_t hash() const noexcept;
+
+ private:
+  friend struct core::AgentAccess;
+  Agent(tree::TreeCore* core, std::uint64_t node) noexcept;
+
+  tree::TreeCore* core_ = nullptr;
+  std::uint64_t node_ = 0;
+};
+
+}  // namespace agentcore
+
+template <>
+struct std::hash<agentcore::Agent> {
+  std::size_t operator()(const agentcore::Agent& agent) const noexcept { return agent.hash(); }
+};

@@ -1,0 +1,87 @@
+// AgentTree: owns the agents.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <agentcore/agent.hpp>
+#include <agentcore/event.hpp>
+#include <agentcore/fwd.hpp>
+#include <agentcore/subscription.hpp>
+
+namespace agentcore {
+
+struct TreeOptions {
+  LlmClient* llm = nullptr;  // for agents whose spec names none. Must outlive the tree.
+  std::uint8_t max_depth = 64;             // agents on the way from a root to a leaf, both counted; 1 to 250
+  std::uint32_t max_agents = 16'000'000;   // alive at once; 1 to 134,000,000
+  std::uint16_t mailbox_limit = 1000;      // messages per agent, for specs that name no limit; 1 to 65,000
+  std::size_t max_message_bytes = std::size_t{1} << 20;
+  std::size_t max_answer_bytes = std::size_t{4} << 20;  // of one turn; more fails it with `response_too_large`
+  Duration stop_grace = std::chrono::seconds(5);        // until a call that ignores its stop is given up
+};
+
+// A forest of agents on one Runtime. Creating agents and looking around is @loop_thread; the verbs, send and
+// state are @threadsafe here as on Agent.
+//
+// Destroying the tree ends everything at once and quietly: open calls are cut, no event or completion follows,
+// handles say `agent_not_found`. For an orderly end call stop_all() and drive the loop until it has settled.
+class AgentTree {
+ public:
+  // Throws std::invalid_argument when an option is out of range.
+  explicit AgentTree(Runtime& runtime, TreeOptions options = {});
+  ~AgentTree();
+  AgentTree(const AgentTree&) = delete;
+  AgentTree& operator=(const AgentTree&) = delete;
+
+  // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists, agent_limit,
+  // invalid_config, and agent_stopping or agent_stopped after stop_all(). @loop_thread
+  Result<Agent> create(AgentSpec spec = {});
+  Result<Agent> create(const SharedAgentSpec& spec);
+
+  // The agent with that id, own or generated; a terminating one is still found (X33). @threadsafe
+  std::optional<Agent> find(std::string_view id) const;
+
+  // By id what Agent offers by handle. An empty id gives `missing_agent_id`. @threadsafe
+  Result<AgentState> state(std::string_view id) const;
+  SendResult send(std::string_view id, std::string text);
+  SendResult send(std::string_view id, Message message);
+  AbortResult abort(std::string_view id, AbortOptions options = {});
+  StopResult stop(std::string_view id, StopOptions options = {});
+  ResumeResult resume(std::string_view id, ResumeOptions options = {});
+  TerminateResult terminate(std::string_view id, TerminateOptions options = {});
+
+  // Stops every agent as one, with cause `shutdown` unless told otherwise; none can be created until
+  // resume_all(). The report's agent_id is empty. @threadsafe
+  StopResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
+  ResumeResult resume_all(ResumeOptions options = {});
+
+  std::size_t size() const noexcept;  // agents that exist, terminating ones included. @threadsafe
+  std::vector<Agent> roots() const;   // newest first. @loop_thread
+
+  // Calls `visit` for every agent, parents before children. Creating agents meanwhile is allowed; whether they
+  // are visited is not said. @loop_thread
+  void walk(const std::function<void(const Agent&)>& visit) const;
+
+  // True while a stop, a delete or a turn is under way. @loop_thread
+  bool busy() const noexcept;
+
+  // Callbacks, on the loop thread, in the order of subscribing. @loop_thread
+  Subscription on_state_change(std::function<void(const StateChange&)> callback);
+  Subscription on_event(std::function<void(const Event&)> callback);
+
+  // How often the id or its agent is referred to by any table, list or queue of the tree: 0 once it is deleted
+  // (D4, G13). For tests: it looks everywhere, at a cost proportional to the tree. @loop_thread
+  std::size_t references(std::string_view id) const;
+
+ private:
+  friend class TerminateScope;
+  tree::TreeCore* core_;
+};
+
+}  // namespace agentcore

@@ -1,0 +1,104 @@
+// Events: facts that a tree sends to its host.
+//
+// Order. One series of sequence numbers covers events and state changes of a tree; it rises strictly, in the
+// order of delivery (there may be gaps). All are delivered on the loop thread, outside every lock.
+//
+// Pairs. AgentCreated .. AgentDeleted; between them any number of turns. TurnStarted .. TurnEnded, exactly one
+// end, stopped or not; DeltaReceived only between the two of its own turn, and nothing of a turn after its end
+// (G7). Per agent turns do not overlap. A stop or a delete of an agent brings exactly one Settled for it and for
+// each agent below it, children first, after the TurnEnded of whatever it interrupted (G4); AgentDeleted is
+// the last event of an agent.
+//
+// A callback may do anything: call any verb for any agent, create agents, subscribe, unsubscribe, destroy the
+// tree or the Runtime. What it throws is caught, logged, and harms nobody else (G16).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <agentcore/agent.hpp>
+#include <agentcore/chat.hpp>
+
+namespace agentcore {
+
+// One edge of one agent (B20). Consecutive changes of an agent join: the next `from` is the last `to`.
+struct StateChange {
+  Agent agent;
+  AgentState from = AgentState::idle;
+  AgentState to = AgentState::idle;
+  StopCause cause = StopCause::user;  // meaningful for stopping, stopped, terminating and an abort's idle
+  std::uint64_t sequence = 0;
+};
+
+struct AgentCreated {
+  Agent agent;
+};
+
+// A turn takes one message to one result.
+struct TurnStarted {
+  Agent agent;
+  std::uint64_t turn = 0;  // 1, 2, ... per agent
+};
+
+struct DeltaReceived {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::string_view text;  // valid during the callback
+};
+
+enum class TurnOutcome : unsigned char { completed, aborted, stopped, failed };
+std::string_view to_string(TurnOutcome outcome) noexcept;
+
+// The history is already as it will stay: answered, or marked as interrupted (G8).
+struct TurnEnded {
+  Agent agent;
+  std::uint64_t turn = 0;
+  TurnOutcome outcome = TurnOutcome::completed;
+  std::string_view text;  // the whole answer when completed, else empty; valid during the callback
+  FinishReason finish_reason = FinishReason::unknown;
+  Usage usage;            // as far as it was told
+  Error error;            // when failed
+};
+
+// Nothing of the agent is left in flight. `end` is `stopped` or `terminating`.
+struct Settled {
+  Agent agent;
+  AgentState end = AgentState::stopped;
+  StopCause cause = StopCause::user;
+  std::size_t messages_dropped = 0;  // out of its mailbox
+  bool abandoned = false;            // a model call did not let go in time; what it still says is dropped
+};
+
+// A result that came too late was dropped unread (C4, F7).
+struct Discarded {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::size_t deltas = 0;  // late pieces of text
+  std::string_view what;   // "answer" or "failure": what the late call ended with
+};
+
+// The agent is gone when the callback returns. Its id can be used again from then on.
+struct AgentDeleted {
+  Agent agent;
+};
+
+using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted>;
+
+struct Event {
+  std::uint64_t sequence = 0;
+  EventBody body;
+
+  // The body if it is a T, else null: `if (auto* delta = event.get<DeltaReceived>()) ...`
+  template <typename T>
+  const T* get() const noexcept {
+    return std::get_if<T>(&body);
+  }
+  const Agent& agent() const noexcept {
+    return std::visit([](const auto& b) -> const Agent& { return b.agent; }, body);
+  }
+};
+
+}  // namespace agentcore

@@ -1,0 +1,49 @@
+// Forward declarations of every public name. Include this in headers of your own.
+#pragma once
+
+namespace agentcore {
+
+class Agent;
+class AgentTree;
+class ChatSink;
+class Clock;
+class LlmClient;
+class ManualClock;
+class OpenAiClient;
+class Runtime;
+class ScriptedClient;
+class Subscription;
+class TerminateScope;
+class Timer;
+
+enum class AgentState : unsigned char;
+enum class Errc : unsigned char;
+enum class StopCause : unsigned char;
+
+struct AgentSpec;
+struct ChatMessage;
+struct ChatOutcome;
+struct ChatRequest;
+struct Error;
+struct LogRecord;
+struct Message;
+struct StateChange;
+struct StopReport;
+struct TerminateReport;
+struct Usage;
+
+template <typename T>
+class Result;
+
+// Inside of the library: named here because public objects point to them.
+namespace core {
+struct AgentAccess;
+}
+namespace loop {
+class Engine;
+}
+namespace tree {
+class TreeCore;
+}
+
+}  // namespace agentcore

@@ -1,0 +1,14 @@
+// Message: what lies in a mailbox.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace agentcore {
+
+struct Message {
+  std::string text = {};    // UTF-8, at most TreeOptions::max_message_bytes
+  std::string sender = {};  // an agent's id, or whatever the host likes; empty: the host
+};
+
+}  // namespace agentcore

@@ -1,0 +1,106 @@
+// Runtime: the loop-side engine that the host drives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <agentcore/clock.hpp>
+#include <agentcore/fwd.hpp>
+#include <agentcore/log.hpp>
+#include <agentcore/subscription.hpp>
+
+namespace agentcore {
+
+// How the loop waits for descriptors.
+enum class LoopBackend : unsigned char {
+  automatic,  // epoll where there is one, else poll
+  epoll,      // one descriptor stands for all: a foreign loop watches poll_descriptor()
+  poll,       // portable; poll_descriptor() tells only of wake-ups, so the host must wait with run_for()
+};
+
+struct RuntimeOptions {
+  const Clock* clock = nullptr;  // null: the steady clock. Must outlive the Runtime and all that uses it.
+  std::uint64_t seed = 0;        // of random(); 0: taken from the system
+  LoopBackend backend = LoopBackend::automatic;
+  Duration poll_budget = std::chrono::milliseconds(4);  // about how long one poll() may take
+  LogSink log = {};                                          // empty: nothing is logged
+};
+
+// One Runtime belongs to one loop thread: whoever calls poll(). All callbacks of everything built on it run
+// there, inside poll(), run_for() or run_until_idle(). It makes no thread, installs no signal handler, keeps no
+// global state (G16), and opens its first descriptor when something first has to be waited for.
+//
+// Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the poll()
+// that is running then returns, and what is left becomes inert.
+class Runtime {
+ public:
+  explicit Runtime(RuntimeOptions options = {});
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // Does what is ready now, for about RuntimeOptions::poll_budget, and never blocks: stops and other control
+  // operations first (C13), then descriptors, timers, posted functions, then agents, one step per agent per
+  // round (Q5). Returns true when more is ready than fitted in. Called from within a callback it does nothing
+  // and returns false. @loop_thread
+  bool poll();
+
+  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed. With a clock that runs
+  // by hand it moves that clock from timer to timer instead of sleeping. @loop_thread
+  void run_for(Duration duration);
+
+  // Drives the loop until nothing is ready, no timer runs and no model call is open, or until `limit` has
+  // passed. True when it became idle. @loop_thread
+  bool run_until_idle(Duration limit = std::chrono::seconds(60));
+
+  // For a foreign loop: a descriptor that is readable whenever poll() has something to do (-1: none could be
+  // made). Together with next_deadline() all that an adapter needs. Valid as long as the Runtime. @loop_thread
+  int poll_descriptor();
+
+  // When poll() should next be called even if the descriptor stays silent; in the past or now when work is
+  // ready; nullopt when no timer runs. Ask again after every poll() and every call into agentcore. @loop_thread
+  std::optional<TimePoint> next_deadline() const;
+
+  // `wake` is called, on whatever thread caused it, when a silent loop got work; then not again before the next
+  // poll(). It must be quick, must not throw, and must not call back into agentcore: post a message to your own
+  // loop. One subscriber at a time; a later one takes over. @loop_thread
+  Subscription on_wake(std::function<void()> wake);
+
+  // Runs `function` on the loop thread, in one of the next poll()s, in the order of posting. Dropped uncalled
+  // when the Runtime goes first. @threadsafe
+  void post(std::function<void()> function);
+
+  // Runs `function` once, `delay` from now, unless the Timer is dropped before. @loop_thread
+  Timer call_after(Duration delay, std::function<void()> function);
+
+  TimePoint now() const noexcept;      // @threadsafe
+  std::uint64_t random();              // 64 bits from the seeded generator. @loop_thread
+  bool on_loop_thread() const noexcept;  // @threadsafe. Before the first poll(): the thread that made it.
+
+  // What the library's own parts build on (declared in src/loop/engine.hpp).
+  const std::shared_ptr<loop::Engine>& engine() const noexcept { return engine_; }
+
+ private:
+  std::shared_ptr<loop::Engine> engine_;
+};
+
+// A pending call of Runtime::call_after(). Dropping it cancels the call. May outlive its Runtime. @loop_thread
+class [[nodiscard]] Timer {
+ public:
+  Timer() = default;
+  Timer(std::weak_ptr<loop::Engine> engine, std::uint64_t id) : engine_(std::move(engine)), id_(id) {}
+  Timer(Timer&& other) noexcept : engine_(std::move(other.engine_)), id_(std::exchange(other.id_, 0)) {}
+  Timer& operator=(Timer&& other) noexcept;
+  ~Timer() { cancel(); }
+
+  // True when the call was still to come.
+  bool cancel() noexcept;
+
+ private:
+  std::weak_ptr<loop::Engine> engine_;
+  std::uint64_t id_ = 0;
+};
+
+}  // namespace agentcore

@@ -1,0 +1,113 @@
+// The verbs' options, results and reports: send, abort, stop, resume, terminate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
+
+namespace agentcore {
+
+// Why an agent was stopped, aborted or deleted.
+enum class StopCause : unsigned char { user, parent, deadline, budget, shutdown, terminate };
+std::string_view to_string(StopCause cause) noexcept;
+
+// The answer to a send. When it is not accepted, nothing was queued and `reason` says why (G12, X5): a state
+// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `mailbox_full`,
+// `message_too_large` or `invalid_utf8`.
+struct [[nodiscard]] SendResult {
+  bool accepted = false;
+  Errc reason = Errc::none;
+
+  explicit operator bool() const noexcept { return accepted; }
+};
+
+struct AbortOptions {
+  bool clear_queue = false;  // drop the queued messages too; else the next one starts at once (X3)
+  std::string reason = {};        // for the log and the turn's end
+};
+
+// `ok` is false when there is no such agent; then `reason` is `missing_agent_id` or `agent_not_found` (A10-A16).
+// `aborted` is true when a model call was ended; else `reason` is `not_waiting_llm`.
+struct AbortResult {
+  bool ok = false;
+  bool aborted = false;
+  Errc reason = Errc::none;
+};
+
+// What a stop did, told once everything of it has settled (X32).
+struct StopReport {
+  std::string agent_id = {};
+  StopCause cause = StopCause::user;
+  std::string reason = {};
+  std::vector<std::string> cascade_stopped = {};  // descendants that this stop stopped, children before parents
+  std::vector<std::string> cascade_failed = {};   // those among them that something did not let go of in time
+  std::size_t messages_dropped = 0;          // emptied out of mailboxes, the agent's own included
+};
+
+struct StopOptions {
+  std::string caller = {};     // empty: the host. Else the id of the agent that asks: it may stop only its children.
+  bool cascade = true;    // false: only this agent; its children go on
+  StopCause cause = StopCause::user;
+  std::string reason = {};
+  std::optional<Duration> deadline = {};  // until what does not let go is given up; default TreeOptions::stop_grace
+  std::function<void(const StopReport&)> on_settled = {};  // once, on the loop thread, if `ok`
+};
+
+// `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `not_child_agent`,
+// `cannot_stop_user`. `stopped` is true when this very call closed the gate; else `reason` is the state found:
+// `stopping`, `stopped` or `terminating` (C12, C20, X13).
+// `quiet`: nothing of the subtree was running when the call returned, but for the callback that made it. False:
+// the loop thread was inside one action of the subtree; what that action produces is dropped (G1).
+struct StopResult {
+  bool ok = false;
+  bool stopped = false;
+  Errc reason = Errc::none;
+  bool quiet = true;
+};
+
+struct ResumeOptions {
+  std::string caller = {};   // not empty: refused with `not_allowed`; only the host resumes (X4)
+  bool cascade = true;  // also the descendants that stopped because this agent did; not those stopped by themselves
+};
+
+// `reason` is `agent_not_found`, `missing_agent_id`, `not_allowed`, `not_stopped`, `stopping` (not settled yet),
+// `terminating` or `parent_stopped`.
+struct ResumeResult {
+  bool ok = false;
+  bool resumed = false;
+  Errc reason = Errc::none;
+};
+
+struct TerminateReport {
+  std::string agent_id = {};
+  StopCause cause = StopCause::terminate;
+  std::string reason = {};
+  std::vector<std::string> cascade_terminated = {};  // descendants, children before parents
+  std::vector<std::string> cascade_failed = {};      // deleted all the same, though something did not let go in time
+  std::size_t messages_dropped = 0;
+};
+
+struct TerminateOptions {
+  std::string caller = {};  // as in StopOptions
+  std::string reason = {};
+  std::optional<Duration> deadline = {};
+  std::function<void(const TerminateReport&)> on_settled = {};
+};
+
+// `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `not_child_agent`,
+// `cannot_delete_system_agent`. `terminated` is true when this very call decided the deletion; a stop that is
+// under way finishes first (X13). The id is free again when the agent is gone (X33).
+struct TerminateResult {
+  bool ok = false;
+  bool terminated = false;
+  Errc reason = Errc::none;
+  bool quiet = true;
+};
+
+}  // namespace agentcore

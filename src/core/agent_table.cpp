@@ -1,0 +1,59 @@
+#include "core/agent_table.hpp"
+
+namespace agentcore::core {
+
+AgentTable::AgentTable() {
+  Node& trunk = slab_[slab_.grow()];
+  trunk.word.store(Word{1, 0, Gate::open, AgentState::idle}.raw(), std::memory_order_release);
+}
+
+Node& AgentTable::insert(Node& parent) {
+  std::uint32_t index = free_;
+  if (index == no_node) {
+    index = slab_.grow();
+  } else {
+    free_ = slab_[index].next_sibling;
+    if (free_ == no_node) free_last_ = no_node;
+  }
+  Node& node = slab_[index];
+  const std::uint32_t generation = node.load().generation();
+  node.index = index;
+  node.depth = static_cast<std::uint8_t>(parent.depth + 1);
+  node.prev_sibling = no_node;
+  node.next_sibling = parent.first_child;
+  if (parent.first_child != no_node) slab_[parent.first_child].prev_sibling = index;
+  parent.first_child = index;
+  node.parent.store(&parent, std::memory_order_release);
+  // Generation 0 is never used, so that no id is 0.
+  node.word.store(Word{generation ? generation : 1, 0, Gate::open, AgentState::idle}.raw(), std::memory_order_seq_cst);
+  alive_.fetch_add(1, std::memory_order_relaxed);
+  return node;
+}
+
+void AgentTable::erase(Node& node) {
+  names_.remove(node);
+  Node& parent = *node.parent.load(std::memory_order_relaxed);
+  if (node.prev_sibling != no_node)
+    slab_[node.prev_sibling].next_sibling = node.next_sibling;
+  else
+    parent.first_child = node.next_sibling;
+  if (node.next_sibling != no_node) slab_[node.next_sibling].prev_sibling = node.prev_sibling;
+
+  node.word.store(node.load().freed().raw(), std::memory_order_seq_cst);
+  node.spec.reset();
+  node.data.reset();
+  node.shown = AgentState::idle;
+  node.cause = StopCause::user;
+  node.unsettled = 0;
+  node.walked = node.counted = node.by_parent = node.has_job = node.abandoned = false;
+
+  node.next_sibling = no_node;
+  if (free_last_ == no_node)
+    free_ = node.index;
+  else
+    slab_[free_last_].next_sibling = node.index;
+  free_last_ = node.index;
+  alive_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace agentcore::core

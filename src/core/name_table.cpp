@@ -1,0 +1,73 @@
+#include "core/name_table.hpp"
+
+#include <charconv>
+#include <mutex>
+
+#include "core/utf8.hpp"
+
+namespace agentcore::core {
+namespace {
+
+constexpr std::size_t max_name_bytes = 255;
+constexpr char generated_mark = '@';
+
+// "@<slot>.<generation>", both in decimal without leading zeros.
+NodeId parse_generated(std::string_view text) noexcept {
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data() + 1, end, index);
+  if (error != std::errc{} || dot == end || *dot != '.') return 0;
+  const auto [last, error2] = std::from_chars(dot + 1, end, generation);
+  if (error2 != std::errc{} || last != end) return 0;
+  return make_id(index, generation);
+}
+
+std::string generated_name(NodeId id) {
+  return generated_mark + std::to_string(index_of(id)) + '.' + std::to_string(generation_of(id));
+}
+
+}  // namespace
+
+bool NameTable::is_valid(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= max_name_bytes && name.front() != generated_mark && is_utf8(name);
+}
+
+bool NameTable::add(std::string name, Node& node) {
+  const std::unique_lock lock(mutex_);
+  const auto [place, added] = names_.try_emplace(std::move(name), node.id());
+  if (added) node.name.store(&place->first, std::memory_order_release);
+  return added;
+}
+
+void NameTable::remove(Node& node) {
+  const std::unique_lock lock(mutex_);
+  if (const std::string* name = node.name.exchange(nullptr, std::memory_order_acq_rel)) names_.erase(names_.find(*name));
+}
+
+void NameTable::clear() {
+  const std::unique_lock lock(mutex_);
+  names_.clear();
+}
+
+NodeId NameTable::find(std::string_view name) const {
+  if (!name.empty() && name.front() == generated_mark) return parse_generated(name);
+  const std::shared_lock lock(mutex_);
+  const auto place = names_.find(name);
+  return place == names_.end() ? 0 : place->second;
+}
+
+std::string NameTable::name_of(const Node& node, NodeId id) const {
+  const std::shared_lock lock(mutex_);
+  const std::string* name = node.name.load(std::memory_order_acquire);
+  const Word word = node.load();
+  if (word.generation() != generation_of(id) || word.is_free()) return {};
+  return name ? *name : generated_name(id);
+}
+
+std::size_t NameTable::size() const {
+  const std::shared_lock lock(mutex_);
+  return names_.size();
+}
+
+}  // namespace agentcore::core

@@ -1,0 +1,44 @@
+// NameTable: from ids as people write them to slots.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/node.hpp"
+
+namespace agentcore::core {
+
+// Holds the ids that hosts choose. Generated ids ("@17.1": slot and generation) need no entry: they are parsed.
+// Looking up is @threadsafe; adding and removing is the loop thread's.
+class NameTable {
+ public:
+  // True for what a host may choose: 1 to 255 bytes of UTF-8 that do not begin with '@'.
+  static bool is_valid(std::string_view name) noexcept;
+
+  // False when the name is taken.
+  bool add(std::string name, Node& node);
+  void remove(Node& node);
+  void clear();
+
+  // 0 when there is no such name, or the generated id has no valid form.
+  NodeId find(std::string_view name) const;
+  // The id of that agent as a string; "" when it is gone.
+  std::string name_of(const Node& node, NodeId id) const;
+
+  std::size_t size() const;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<std::string, NodeId, Hash, std::equal_to<>> names_;
+};
+
+}  // namespace agentcore::core

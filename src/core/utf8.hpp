@@ -1,0 +1,47 @@
+// UTF-8: is it?
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace agentcore::core {
+
+// True for well-formed UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+inline bool is_utf8(std::string_view text) noexcept {
+  const auto* p = reinterpret_cast<const unsigned char*>(text.data());
+  const auto* const end = p + text.size();
+  const auto continues = [&](int count) {
+    if (end - p <= count) return false;
+    for (int i = 1; i <= count; ++i)
+      if ((p[i] & 0xC0) != 0x80) return false;
+    return true;
+  };
+  while (p < end) {
+    if (end - p >= 8) {  // eight ASCII characters at a time
+      std::uint64_t block;
+      std::memcpy(&block, p, sizeof block);
+      if ((block & 0x8080'8080'8080'8080U) == 0) {
+        p += 8;
+        continue;
+      }
+    }
+    if (*p < 0x80) {
+      p += 1;
+    } else if (*p >= 0xC2 && *p <= 0xDF) {
+      if (!continues(1)) return false;
+      p += 2;
+    } else if (*p >= 0xE0 && *p <= 0xEF) {
+      if (!continues(2) || (*p == 0xE0 && p[1] < 0xA0) || (*p == 0xED && p[1] > 0x9F)) return false;
+      p += 3;
+    } else if (*p >= 0xF0 && *p <= 0xF4) {
+      if (!continues(3) || (*p == 0xF0 && p[1] < 0x90) || (*p == 0xF4 && p[1] > 0x8F)) return false;
+      p += 4;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace agentcore::core

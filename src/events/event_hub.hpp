@@ -1,0 +1,69 @@
+// EventHub: numbers what happens in a tree and tells its observers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <agentcore/event.hpp>
+
+#include "core/agent_access.hpp"
+#include "core/node.hpp"
+#include "events/observer_list.hpp"
+
+namespace agentcore::events {
+
+// All @loop_thread. A callback may destroy the tree: after anything here that tells observers, ask closed()
+// before going on.
+class EventHub {
+ public:
+  // Runs a host's callback so that nothing that it throws gets out (G16).
+  using Guard = std::function<void(const std::function<void()>&)>;
+
+  // `core` is only put into handles.
+  EventHub(tree::TreeCore* core, Guard guard);
+
+  Subscription on_state_change(std::function<void(const StateChange&)> callback);
+  Subscription on_event(std::function<void(const Event&)> callback);
+
+  bool wants_states() const noexcept { return !states_->empty(); }
+  bool wants_events() const noexcept { return !events_->empty(); }
+
+  // Tells that `node` is now `to`, as the table of states has it: where a foreign thread was faster than the
+  // loop, the steps in between are told too. Nothing if that was the last thing told.
+  void state(core::Node& node, AgentState to, StopCause cause);
+
+  // Tells an event about `node`: `make(agent)` builds its body, and is called only if somebody listens.
+  template <typename Make>
+  void tell(const core::Node& node, Make&& make) {
+    const std::uint64_t sequence = ++sequence_;
+    if (!wants_events()) return;
+    const Event event{sequence, make(handle(node))};
+    events_->notify(event, guard_);
+  }
+
+  // A settled agent, of which there may be a million in a row.
+  void settled(const core::Node& node, AgentState end, std::size_t messages_dropped);
+
+  Agent handle(const core::Node& node) const noexcept { return core::AgentAccess::make(core_, node.id()); }
+
+  // The tree is going: nobody is told anything from now on.
+  void close();
+  bool closed() const noexcept { return closed_; }
+  // Callbacks registered (for leak tests).
+  std::size_t observers() const noexcept { return states_->size() + events_->size(); }
+
+ private:
+  void tell_state(core::Node& node, AgentState to, StopCause cause);
+
+  tree::TreeCore* core_;
+  Guard guard_;
+  std::shared_ptr<ObserverList<StateChange>> states_ = std::make_shared<ObserverList<StateChange>>();
+  std::shared_ptr<ObserverList<Event>> events_ = std::make_shared<ObserverList<Event>>();
+  std::uint64_t sequence_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace agentcore::events

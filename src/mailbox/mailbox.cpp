@@ -1,0 +1,140 @@
+#include "mailbox/mailbox.hpp"
+
+#include <utility>
+
+namespace agentcore::mailbox {
+namespace {
+
+// Takes the stack off the door, keeping the count, and returns it oldest first.
+std::uint32_t drain(core::Node& node, MessagePool& pool) noexcept {
+  std::uint64_t raw = node.door.load(std::memory_order_relaxed);
+  do {
+    if (Door{raw}.is_closed() || Door{raw}.newest() == 0) return 0;
+  } while (!node.door.compare_exchange_weak(raw, Door{raw}.drained().raw(), std::memory_order_acq_rel,
+                                            std::memory_order_relaxed));
+  std::uint32_t newest_first = Door{raw}.newest();
+  std::uint32_t oldest_first = 0;
+  while (newest_first) {
+    Cell& cell = pool[newest_first];
+    const std::uint32_t next = cell.next.load(std::memory_order_relaxed);
+    cell.next.store(oldest_first, std::memory_order_relaxed);
+    oldest_first = newest_first;
+    newest_first = next;
+  }
+  return oldest_first;
+}
+
+// Puts the list `tail` behind the list `head`.
+void append(MessagePool& pool, std::uint32_t& head, std::uint32_t tail) noexcept {
+  if (!head) {
+    head = tail;
+    return;
+  }
+  std::uint32_t last = head;
+  while (const std::uint32_t next = pool[last].next.load(std::memory_order_relaxed)) last = next;
+  pool[last].next.store(tail, std::memory_order_relaxed);
+}
+
+// Clears the messages of a list and gives it back; how many there were.
+std::size_t give_list(MessagePool& pool, std::uint32_t first) noexcept {
+  if (!first) return 0;
+  std::size_t count = 0;
+  std::uint32_t last = first;
+  for (std::uint32_t cell = first; cell; cell = pool[cell].next.load(std::memory_order_relaxed)) {
+    pool[cell].message = Message{};
+    last = cell;
+    ++count;
+  }
+  pool.give(first, last);
+  return count;
+}
+
+}  // namespace
+
+Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t generation,
+          std::uint32_t epoch) noexcept {
+  Cell& cell = pool[number];
+  cell.generation = generation;
+  const std::uint32_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
+  std::uint64_t raw = node.door.load(std::memory_order_acquire);
+  for (;;) {
+    Door door{raw};
+    if (!door.belongs_to(generation)) return Push::gone;
+    if (door.is_closed()) {
+      if (door.ticket() == epoch) return Push::closed;
+      // Another epoch's door, though the word was open: either a resume has just happened and its thread has not
+      // come to open the door yet, then we do it; or a later stop has closed it, then its ticket is newer than
+      // the epoch that the sender saw.
+      const std::uint32_t age = (epoch - door.ticket()) & core::Word::epoch_mask;
+      if (age > core::Word::epoch_mask / 2) return Push::closed;
+      open(node, generation, door.ticket());
+      raw = node.door.load(std::memory_order_acquire);
+      continue;
+    }
+    if (door.count() >= limit) return Push::full;
+    cell.next.store(door.newest(), std::memory_order_relaxed);
+    if (node.door.compare_exchange_weak(raw, door.pushed(number).raw(), std::memory_order_acq_rel,
+                                        std::memory_order_acquire))
+      return door.count() == 0 ? Push::queued_first : Push::queued;
+  }
+}
+
+std::size_t length(const core::Node& node, std::uint32_t generation) noexcept {
+  const Door door{node.door.load(std::memory_order_acquire)};
+  return door.belongs_to(generation) && !door.is_closed() ? door.count() : 0;
+}
+
+std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
+  const std::uint32_t generation = node.load(std::memory_order_relaxed).generation();
+  for (;;) {
+    if (!node.backlog) node.backlog = drain(node, pool);
+    const std::uint32_t number = node.backlog;
+    if (!number) return 0;
+    node.backlog = pool[number].next.load(std::memory_order_relaxed);
+    node.door.fetch_sub(Door::one, std::memory_order_acq_rel);
+    if (pool[number].generation == generation) return number;
+    pool[number].message = Message{};  // sent to an agent that lay here before: it died while being sent to
+    pool.give(number, number);
+  }
+}
+
+std::size_t clear(core::Node& node, MessagePool& pool) noexcept {
+  std::size_t count = give_list(pool, node.backlog);
+  node.backlog = 0;
+  count += give_list(pool, drain(node, pool));
+  node.door.fetch_sub(Door::one * count, std::memory_order_acq_rel);
+  return count;
+}
+
+std::size_t clear_up_to(core::Node& node, MessagePool& pool, Door then) noexcept {
+  if (then.is_closed() || Door{node.door.load(std::memory_order_relaxed)}.is_closed()) return 0;
+  if (const std::uint32_t late = then.newest() ? drain(node, pool) : 0) append(pool, node.backlog, late);
+  // With nothing on the stack then, the messages of that time are those that the loop had already taken over.
+  std::uint32_t last = then.newest();
+  if (!last)
+    for (std::uint32_t cell = node.backlog, left = then.count(); cell && left; --left)
+      last = std::exchange(cell, pool[cell].next.load(std::memory_order_relaxed));
+  std::uint32_t cell = node.backlog;
+  while (cell && cell != last) cell = pool[cell].next.load(std::memory_order_relaxed);
+  if (!cell) return 0;  // they have been handled meanwhile
+  const std::uint32_t rest = pool[cell].next.exchange(0, std::memory_order_relaxed);
+  const std::size_t count = give_list(pool, std::exchange(node.backlog, rest));
+  node.door.fetch_sub(Door::one * count, std::memory_order_acq_rel);
+  return count;
+}
+
+std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept {
+  const std::uint32_t generation = node.load(std::memory_order_relaxed).generation();
+  const Door before{node.door.exchange(Door::closed(generation, ticket).raw(), std::memory_order_acq_rel)};
+  std::size_t count = give_list(pool, node.backlog);
+  node.backlog = 0;
+  if (!before.is_closed()) count += give_list(pool, before.newest());
+  return count;
+}
+
+void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept {
+  std::uint64_t expected = Door::closed(generation, ticket).raw();
+  node.door.compare_exchange_strong(expected, Door::open(generation).raw(), std::memory_order_acq_rel);
+}
+
+}  // namespace agentcore::mailbox

@@ -1,0 +1,94 @@
+// AgentTree: checks options and ids, and forwards to the core.
+#include <agentcore/agent_tree.hpp>
+
+#include <stdexcept>
+#include <utility>
+
+#include "core/agent_access.hpp"
+#include "tree/tree_core.hpp"
+
+namespace agentcore {
+namespace {
+
+void check(const TreeOptions& options) {
+  if (options.max_depth < 1 || options.max_depth > 250)
+    throw std::invalid_argument("TreeOptions::max_depth must be 1 to 250");
+  if (options.max_agents < 1 || options.max_agents > 134'000'000)
+    throw std::invalid_argument("TreeOptions::max_agents must be 1 to 134,000,000");
+  if (options.mailbox_limit < 1 || options.mailbox_limit > tree::max_mailbox_limit)
+    throw std::invalid_argument("TreeOptions::mailbox_limit must be 1 to 65,000");
+  if (options.stop_grace < Duration::zero()) throw std::invalid_argument("TreeOptions::stop_grace must not be negative");
+}
+
+constexpr Errc unknown(std::string_view id) { return id.empty() ? Errc::missing_agent_id : Errc::agent_not_found; }
+
+}  // namespace
+
+AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
+    : core_((check(options), new tree::TreeCore(runtime.engine(), options))) {}
+
+AgentTree::~AgentTree() {
+  core_->close();
+  core_->release();
+}
+
+Result<Agent> AgentTree::create(AgentSpec spec) { return core_->create(core_->trunk(), std::move(spec)); }
+Result<Agent> AgentTree::create(const SharedAgentSpec& spec) { return core_->create(core_->trunk(), spec, {}); }
+
+std::optional<Agent> AgentTree::find(std::string_view id) const {
+  const core::NodeId node = core_->find(id);
+  if (!node) return std::nullopt;
+  return core::AgentAccess::make(core_, node);
+}
+
+Result<AgentState> AgentTree::state(std::string_view id) const {
+  if (const core::NodeId node = core_->find(id)) return core_->state(node);
+  return Error{unknown(id), "no agent has the id '" + std::string(id) + "'"};
+}
+
+SendResult AgentTree::send(std::string_view id, std::string text) { return send(id, Message{std::move(text), {}}); }
+
+SendResult AgentTree::send(std::string_view id, Message message) {
+  const core::NodeId node = core_->find(id);
+  return node ? core_->send(node, std::move(message)) : SendResult{false, unknown(id)};
+}
+
+AbortResult AgentTree::abort(std::string_view id, AbortOptions options) {
+  const core::NodeId node = core_->find(id);
+  return node ? core_->abort(node, std::move(options)) : AbortResult{false, false, unknown(id)};
+}
+
+StopResult AgentTree::stop(std::string_view id, StopOptions options) {
+  const core::NodeId node = core_->find(id);
+  return node ? core_->stop(node, std::move(options)) : StopResult{false, false, unknown(id)};
+}
+
+ResumeResult AgentTree::resume(std::string_view id, ResumeOptions options) {
+  const core::NodeId node = core_->find(id);
+  return node ? core_->resume(node, options) : ResumeResult{false, false, unknown(id)};
+}
+
+TerminateResult AgentTree::terminate(std::string_view id, TerminateOptions options) {
+  const core::NodeId node = core_->find(id);
+  return node ? core_->terminate(node, std::move(options)) : TerminateResult{false, false, unknown(id)};
+}
+
+StopResult AgentTree::stop_all(StopOptions options) { return core_->stop(core_->trunk(), std::move(options)); }
+ResumeResult AgentTree::resume_all(ResumeOptions options) { return core_->resume(core_->trunk(), options); }
+
+std::size_t AgentTree::size() const noexcept { return core_->size(); }
+std::vector<Agent> AgentTree::roots() const { return core_->children(core_->trunk()); }
+void AgentTree::walk(const std::function<void(const Agent&)>& visit) const { core_->walk(visit); }
+bool AgentTree::busy() const noexcept { return core_->busy(); }
+
+Subscription AgentTree::on_state_change(std::function<void(const StateChange&)> callback) {
+  return core_->hub().on_state_change(std::move(callback));
+}
+
+Subscription AgentTree::on_event(std::function<void(const Event&)> callback) {
+  return core_->hub().on_event(std::move(callback));
+}
+
+std::size_t AgentTree::references(std::string_view id) const { return core_->count_references(id); }
+
+}  // namespace agentcore

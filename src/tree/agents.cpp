@@ -1,0 +1,138 @@
+// Creating agents and looking around in the tree: the loop thread's side of AgentTree.
+#include <cassert>
+#include <utility>
+
+#include "tree/tree_core.hpp"
+
+namespace agentcore::tree {
+
+using core::Node;
+
+Node* TreeCore::resolve(core::NodeId id) const noexcept { return closed() ? nullptr : table_.find(id); }
+
+// Why nothing can be created below `parent`.
+Error TreeCore::refusal(core::NodeId parent) const {
+  const Result<AgentState> found = state(parent);
+  if (!found) return found.error();
+  switch (*found) {
+    case AgentState::stopping: return {Errc::agent_stopping, "the parent is stopping; nothing can be created below it"};
+    case AgentState::stopped: return {Errc::agent_stopped, "the parent is stopped; resume it first"};
+    default: return {Errc::agent_terminating, "the parent is being deleted"};
+  }
+}
+
+Result<Agent> TreeCore::create(core::NodeId parent, AgentSpec spec) {
+  std::string id = std::move(spec.id);
+  spec.id.clear();
+  const bool plain = spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
+                     spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
+                     !spec.temperature && !spec.max_tokens;
+  return create(parent, plain ? plain_spec_ : std::make_shared<const AgentSpec>(std::move(spec)), std::move(id));
+}
+
+Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id) {
+  assert(closed() || engine_->on_loop_thread());
+  Node* parent = resolve(parent_id);
+  if (!parent) return Error{Errc::agent_not_found, "the parent does not exist (any more)"};
+  if (!spec) return Error{Errc::invalid_config, "the shared AgentSpec is null"};
+  if (spec->mailbox_limit > max_mailbox_limit)
+    return Error{Errc::invalid_config, "AgentSpec::mailbox_limit must be at most 65000"};
+  if (!id.empty() && !core::NameTable::is_valid(id))
+    return Error{Errc::invalid_agent_id, "an agent id is 1 to 255 bytes of UTF-8 and does not begin with '@'"};
+  if (parent->depth >= options_.max_depth)
+    return Error{Errc::depth_limit, "the tree would become deeper than TreeOptions::max_depth (" +
+                                        std::to_string(options_.max_depth) + ")"};
+  if (table_.alive() >= options_.max_agents)
+    return Error{Errc::agent_limit, "the tree holds TreeOptions::max_agents agents already"};
+  if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
+  return insert(*parent, std::move(spec), std::move(id));
+}
+
+Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string id) {
+  Node& node = table_.insert(parent);
+  const core::Word word = node.load();
+  if (!id.empty() && !table_.names().add(id, node)) {
+    table_.erase(node);
+    return Error{Errc::agent_exists, "the id '" + id + "' is taken"};
+  }
+  node.mailbox_limit.store(spec->mailbox_limit ? spec->mailbox_limit : options_.mailbox_limit,
+                           std::memory_order_relaxed);
+  node.role.store(spec->role, std::memory_order_relaxed);
+  node.auto_resume.store(spec->auto_resume, std::memory_order_relaxed);
+  node.spec = std::move(spec);
+  node.turns = 0;
+  node.door.store(mailbox::Door::open(word.generation()).raw(), std::memory_order_release);
+  // The second look: a gate that was closed while the child was being linked refuses it (G2). One that closes
+  // from now on finds it inside.
+  if (!core::look(node, word.generation()).open()) {
+    mailbox::close(node, pool_, word.epoch() + 1);
+    table_.erase(node);
+    return refusal(parent.id());
+  }
+  Agent agent = handle(node.id());
+  hub_.tell(node, [&agent](const Agent&) { return AgentCreated{agent}; });
+  return agent;
+}
+
+std::size_t TreeCore::clear_queue(core::NodeId id) {
+  assert(closed() || engine_->on_loop_thread());
+  Node* node = resolve(id);
+  return node && node->load().is_open() ? mailbox::clear(*node, pool_) : 0;
+}
+
+std::vector<ChatMessage> TreeCore::conversation(core::NodeId id) const {
+  assert(closed() || engine_->on_loop_thread());
+  const Node* node = resolve(id);
+  if (!node || !node->spec) return {};
+  if (node->data)
+    return static_cast<const turn::TurnData&>(*node->data).conversation.rendered(node->spec->system_prompt);
+  return turn::Conversation{}.rendered(node->spec->system_prompt);
+}
+
+Result<Agent> TreeCore::parent(core::NodeId id) {
+  assert(closed() || engine_->on_loop_thread());
+  const Node* node = resolve(id);
+  const Node* up = node ? node->parent.load(std::memory_order_relaxed) : nullptr;
+  if (!up || up->is_trunk()) return Error{Errc::agent_not_found, node ? "a root agent has no parent" : "no such agent"};
+  return handle(up->id());
+}
+
+std::vector<Agent> TreeCore::children(core::NodeId id) {
+  assert(closed() || engine_->on_loop_thread());
+  std::vector<Agent> found;
+  if (const Node* node = resolve(id))
+    for (const Node* child = table_.first_child(*node); child; child = table_.next_sibling(*child))
+      found.push_back(handle(child->id()));
+  return found;
+}
+
+void TreeCore::walk(const std::function<void(const Agent&)>& visit) {
+  assert(closed() || engine_->on_loop_thread());
+  const Inside inside(*this);
+  const Node* node = closed() ? nullptr : table_.first_child(table_.trunk());
+  while (node && !closed()) {
+    visit(handle(node->id()));
+    const Node* next = table_.first_child(*node);
+    for (const Node* up = node; !next && !up->is_trunk(); up = up->parent.load(std::memory_order_relaxed))
+      next = table_.next_sibling(*up);
+    node = next;
+  }
+}
+
+std::size_t TreeCore::count_references(std::string_view name) const {
+  const core::NodeId id = table_.names().find(name);
+  std::size_t count = id && !closed() && table_.find(id) ? 1 : 0;
+  if (!name.empty() && name.front() != '@' && id) ++count;
+  for (std::uint32_t index = 0; index < table_.slots(); ++index) {
+    const Node& node = table_.slot(index);
+    if (!node.load().is_free() && !node.is_trunk() && table_.names().name_of(node, node.id()) == name) ++count;
+  }
+  count += id ? settler_.references(id) : 0;
+  for (std::uint32_t slot = 0; slot < turns_.flights().slots(); ++slot) {
+    const turn::Flight& flight = turns_.flights()[slot];
+    if (flight.node && flight.agent == id) ++count;
+  }
+  return count;
+}
+
+}  // namespace agentcore::tree

@@ -1,0 +1,379 @@
+#include "tree/settler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::tree {
+
+using core::Gate;
+using core::Node;
+using core::Word;
+
+void Settler::start(std::unique_ptr<ControlOp> op) {
+  Node* node = table_.find(op->agent);
+  auto job = std::make_unique<Job>();
+  job->op = std::move(op);
+  if (!node) return report(*job);  // settled and gone before its operation was read
+  if (job->op->took_effect && job->op->verb != Verb::resume) {
+    node->cause = job->op->cause;
+    node->by_parent = job->op->cause == StopCause::parent;
+    if (node->first_child == core::no_node || !job->op->cascade)
+      turns_.interrupt(*node);
+    else
+      cut_next_ = 0;
+    if (hub_.closed()) return;
+  }
+  job->root = node;
+  const Word word = node->load();
+  const bool settled = !job->op->took_effect && word.state() == AgentState::stopped && job->op->verb == Verb::stop;
+  if (settled) return report(*job);
+  if (job->op->wants_report()) ++reports_wanted_;
+  if (job->op->took_effect) queue_.push_back(job.get());
+  node->has_job = true;
+  jobs_.emplace(node->id(), std::move(job));
+}
+
+void Settler::run(loop::Budget& budget) {
+  if (!cut(budget)) return;
+  while (!queue_.empty()) {
+    Job& job = *queue_.front();
+    if (!walk(job, budget)) return;  // else it took itself out of the queue
+  }
+}
+
+// False when there is more to do, or nothing any more.
+bool Settler::cut(loop::Budget& budget) {
+  turn::Flights& flights = turns_.flights();
+  while (cut_next_ != cut_done) {
+    if (cut_next_ >= flights.slots()) {
+      cut_next_ = cut_done;
+      break;
+    }
+    if (!budget.spend()) return false;
+    const turn::Flight& flight = flights[cut_next_++];
+    if (!flight.node || !turn::Turns::is_active(*flight.node)) continue;
+    if (core::admits(*flight.node, core::generation_of(flight.agent), flight.epoch)) continue;
+    turns_.interrupt(*flight.node);
+    if (hub_.closed()) return false;
+  }
+  return true;
+}
+
+bool Settler::walk(Job& job, loop::Budget& budget) {
+  if (job.op->verb == Verb::resume) return resume_down(job, budget);
+  if (job.phase == Phase::mark && !walk_down(job, budget)) return false;
+  return walk_up(job, budget);
+}
+
+// Shows what the gate has already decided, parents before children (X14). Nobody watches: nothing to show.
+bool Settler::walk_down(Job& job, loop::Budget& budget) {
+  if (hub_.wants_states()) {
+    if (!job.cursor) job.cursor = job.root;
+    while (job.cursor) {
+      if (!budget.spend()) return false;
+      Node& node = *job.cursor;
+      const bool descend = &node == job.root ? job.op->cascade : !skips(job, node);
+      job.cursor = below_or_beside(*job.root, node, descend);
+      mark(job, node);
+      if (hub_.closed()) return false;
+    }
+  }
+  job.phase = Phase::settle;
+  job.cursor = nullptr;
+  return true;
+}
+
+void Settler::mark(Job& job, Node& node) {
+  if (node.is_trunk() || node.walked || (&node != job.root && skips(job, node))) return;
+  const bool deleting = job.op->verb == Verb::terminate && job.root->load().state() == AgentState::terminating;
+  const AgentState to = deleting ? AgentState::terminating : AgentState::stopping;
+  if (&node != job.root && !node.has_job) node.cause = StopCause::parent;
+  Word word = node.load();
+  Word desired = word;
+  do {
+    if (word.state() == to) break;
+    if (!can_process(word.state()) && !(word.state() == AgentState::stopped && deleting)) return;
+    desired = word.with(to).with(std::max(word.gate(), deleting ? Gate::terminate : Gate::stop_tree)).next_epoch();
+  } while (!node.replace(word, desired));
+  hub_.state(node, to, node.cause);
+}
+
+bool Settler::walk_up(Job& job, loop::Budget& budget) {
+  if (!job.cursor) job.cursor = leftmost(job, job.root);
+  const core::NodeId root = job.root->id();
+  while (job.cursor) {
+    if (!budget.spend()) return false;
+    Node& node = *job.cursor;
+    const bool last = &node == job.root;
+    job.cursor = last ? nullptr : after(job, node);
+    if (last) job.phase = Phase::wait;
+    if (last && !queue_.empty() && queue_.front() == &job) queue_.pop_front();  // finishing it destroys the job
+    visit(job, node);
+    if (hub_.closed()) return false;
+    if (last) break;
+  }
+  // Still there: something in it has not let go yet. Its patience begins now.
+  if (const auto place = jobs_.find(root); place != jobs_.end() && table_.find(root)) {
+    for (auto [it, end] = jobs_.equal_range(root); it != end; ++it) {
+      Job& waiting = *it->second;
+      if (waiting.timer || !waiting.op->took_effect) continue;
+      waiting.timer = engine_.start_timer(engine_.now() + waiting.op->deadline.value_or(grace_),
+                                          [this, root] { give_up(root); });
+    }
+  }
+  return true;
+}
+
+// A stop has nothing to do below what is already stopped, and leaves alone what an earlier walk is waiting for. A
+// delete looks everywhere but below what an earlier delete is waiting for.
+bool Settler::skips(const Job& job, const Node& node) const noexcept {
+  if (&node == job.root) return !job.op->cascade;
+  const Word word = node.load(std::memory_order_relaxed);
+  if (job.op->verb == Verb::terminate) return node.walked && word.state() == AgentState::terminating;
+  return node.walked || (word.state() == AgentState::stopped && word.closes_subtree());
+}
+
+Node* Settler::leftmost(const Job& job, Node* node) const noexcept {
+  while (!skips(job, *node)) {
+    Node* child = table_.first_child(*node);
+    if (!child) break;
+    node = child;
+  }
+  return node;
+}
+
+Node* Settler::after(const Job& job, const Node& node) const noexcept {
+  if (Node* sibling = table_.next_sibling(node)) return leftmost(job, sibling);
+  return node.parent.load(std::memory_order_relaxed);
+}
+
+Node* Settler::below_or_beside(const Node& root, const Node& node, bool descend) const noexcept {
+  if (Node* child = descend ? table_.first_child(node) : nullptr) return child;
+  for (const Node* up = &node; up != &root; up = up->parent.load(std::memory_order_relaxed))
+    if (Node* sibling = table_.next_sibling(*up)) return sibling;
+  return nullptr;
+}
+
+// Its children have been visited: settles it now, or leaves it to let_go().
+void Settler::visit(Job& job, Node& node) {
+  const bool is_root = &node == job.root;
+  if (node.walked && !is_root) return count(node);
+  if (!is_root && job.op->verb == Verb::stop && node.load().state() == AgentState::stopped) return;
+  if (!is_root && !node.has_job) {
+    node.cause = StopCause::parent;
+    node.by_parent = can_process(node.load().state()) || node.load().state() == AgentState::stopping;
+  }
+  node.walked = true;
+  if (node.flights == 0 && node.unsettled == 0) return finish(node);
+  if (!is_root) count(node);
+}
+
+void Settler::count(Node& node) noexcept {
+  if (std::exchange(node.counted, true)) return;
+  ++node.parent.load(std::memory_order_relaxed)->unsettled;
+}
+
+void Settler::let_go(Node& node) {
+  if (node.walked && node.flights == 0 && node.unsettled == 0) finish_upwards(&node);
+}
+
+void Settler::finish_upwards(Node* node) {
+  for (;;) {
+    Node* parent = node->parent.load(std::memory_order_relaxed);
+    const bool counted = std::exchange(node->counted, false);
+    finish(*node);
+    if (hub_.closed() || !counted) return;
+    if (--parent->unsettled != 0 || !parent->walked || parent->flights != 0) return;
+    node = parent;
+  }
+}
+
+// Nothing of it and of what lies below is in flight: writes the end and tells it.
+void Settler::finish(Node& node) {
+  node.walked = false;
+  const core::NodeId id = node.id();
+  const core::GateView view = core::look(node, core::generation_of(id));
+  const bool deleting = view.own.gate() == Gate::terminate || view.above == Gate::terminate;
+  const AgentState state = view.own.state();
+  if (state == AgentState::stopping || (can_process(state) && !deleting)) {
+    const std::size_t dropped = write_stopped(node);
+    if (!deleting) record(node, dropped);
+    if (!node.is_trunk()) {
+      hub_.state(node, AgentState::stopped, node.cause);
+      if (hub_.closed()) return;
+      hub_.settled(node, AgentState::stopped, dropped);
+    }
+    if (hub_.closed()) return;
+  }
+  if (deleting) {
+    remove(node);
+    if (hub_.closed()) return;
+  } else {
+    node.abandoned = false;
+  }
+  complete_jobs(id);
+}
+
+// Closes the door, then writes `stopped`, which is what a resume waits for. Returns the messages dropped.
+std::size_t Settler::write_stopped(Node& node) {
+  std::size_t dropped = 0;
+  Word word = node.load();
+  Word desired;
+  do {
+    const Gate gate = std::max(word.gate(), Gate::stop_self);
+    const bool own = word.gate() != Gate::open;
+    desired = word.with(AgentState::stopped).with(own ? gate : Gate::stop_tree).next_epoch();
+    if (!node.is_trunk()) dropped += mailbox::close(node, pool_, desired.epoch());
+  } while (!node.replace(word, desired));
+  return dropped;
+}
+
+// The end of an agent: told, then gone from every table (D3, D4, G13).
+void Settler::remove(Node& node) {
+  Word word = node.load();
+  Word desired;
+  do desired = word.with(AgentState::terminating).with(Gate::terminate);
+  while (!node.replace(word, desired));
+  const std::size_t dropped = mailbox::close(node, pool_, desired.epoch());
+  if (!node.has_job) node.cause = StopCause::parent;
+  record(node, dropped);
+  hub_.state(node, AgentState::terminating, node.cause);
+  if (hub_.closed()) return;
+  hub_.settled(node, AgentState::terminating, dropped);
+  if (hub_.closed()) return;
+  hub_.tell(node, [](Agent agent) { return AgentDeleted{std::move(agent)}; });
+  if (hub_.closed()) return;
+  table_.erase(node);
+}
+
+// Writes an agent into the reports of all jobs that it belongs to.
+void Settler::record(const Node& node, std::size_t messages_dropped) {
+  if (reports_wanted_ == 0) return;
+  std::string name;
+  for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
+    if (!up->has_job) continue;
+    for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) {
+      Job& job = *it->second;
+      if (!job.op->wants_report()) continue;
+      if (name.empty()) name = table_.names().name_of(node, node.id());
+      job.messages_dropped += messages_dropped;
+      if (up != &node) job.done.push_back(name);
+      if (node.abandoned) job.failed.push_back(name);
+    }
+  }
+}
+
+// Those that have `root` as their root are done, but for a delete whose agent is still there.
+void Settler::complete_jobs(core::NodeId root) {
+  Node* const node = table_.find(root);
+  if (node && !node->has_job) return;
+  std::vector<std::unique_ptr<Job>> done;
+  for (auto [it, end] = jobs_.equal_range(root); it != end;) {
+    if (node && it->second->op->verb != Verb::stop) {
+      ++it;
+      continue;
+    }
+    done.push_back(std::move(it->second));
+    it = jobs_.erase(it);
+  }
+  if (node) node->has_job = jobs_.contains(root);
+  for (auto& job : done) {
+    std::erase(queue_, job.get());
+    if (job->timer) engine_.cancel_timer(job->timer);
+    if (job->op->wants_report()) --reports_wanted_;
+  }
+  for (auto& job : done) {
+    if (hub_.closed()) return;
+    report(*job);
+  }
+}
+
+void Settler::report(Job& job) {
+  ControlOp& op = *job.op;
+  if (op.on_stopped) {
+    const StopReport told{std::move(op.agent_name), op.cause, std::move(op.reason), std::move(job.done),
+                          std::move(job.failed), job.messages_dropped};
+    engine_.guarded("StopOptions::on_settled", [&] { op.on_stopped(told); });
+  } else if (op.on_terminated) {
+    const TerminateReport told{std::move(op.agent_name), op.cause, std::move(op.reason), std::move(job.done),
+                               std::move(job.failed), job.messages_dropped};
+    engine_.guarded("TerminateOptions::on_settled", [&] { op.on_terminated(told); });
+  }
+}
+
+// The grace of the jobs of `root` is over: forgets the calls that have not let go, and says whose they were.
+void Settler::give_up(core::NodeId root_id) {
+  turn::Flights& flights = turns_.flights();
+  for (std::uint32_t slot = 0; slot < flights.slots(); ++slot) {
+    Node* const root = table_.find(root_id);
+    if (!root || hub_.closed()) return;
+    Node* const node = flights[slot].node;
+    if (!node || !node->walked || !core::is_within(node, root)) continue;
+    engine_.log(LogLevel::warning, "a model call did not let go of its stopped agent in time",
+                {{"agent", table_.names().name_of(*node, node->id())}});
+    turns_.abandon(*node);
+    let_go(*node);
+  }
+}
+
+// stopped -> idle, from the root down through those that stopped because of it. Ends early when it is closed again.
+bool Settler::resume_down(Job& job, loop::Budget& budget) {
+  const core::NodeId id = job.root->id();
+  if (!job.cursor) job.cursor = job.root;
+  while (job.cursor) {
+    if (!budget.spend()) return false;
+    if (!core::admits(*job.root, core::generation_of(id), job.op->epoch)) break;
+    Node& node = *job.cursor;
+    const bool open = resume_one(job, node);
+    if (hub_.closed()) return false;
+    job.cursor = below_or_beside(*job.root, node, open && job.op->cascade);
+  }
+  std::erase(queue_, &job);
+  const auto [begin, end] = jobs_.equal_range(id);
+  jobs_.erase(std::find_if(begin, end, [&job](const auto& entry) { return entry.second.get() == &job; }));
+  Node& root = *table_.find(id);
+  root.has_job = jobs_.contains(id);
+  stop_again(root);
+  return true;
+}
+
+// An ancestor was closed while a foreign thread resumed `node`, and its walk may have passed by already: then the
+// agent is open below a closed gate, and nobody would settle it.
+void Settler::stop_again(Node& node) {
+  const core::GateView view = core::look(node, node.load().generation());
+  if (node.is_trunk() || view.above == Gate::open || !can_process(view.own.state())) return;
+  Word word = view.own;
+  const Word stopping = word.with(AgentState::stopping).with(Gate::stop_tree).next_epoch();
+  if (!node.replace(word, stopping)) return;  // another verb was faster and is on its way
+  auto op = std::make_unique<ControlOp>();
+  op->agent = node.id();
+  op->epoch = stopping.epoch();
+  op->cause = StopCause::parent;
+  start(std::move(op));
+}
+
+// True when `node` is open now.
+bool Settler::resume_one(Job& job, Node& node) {
+  if (&node != job.root) {
+    if (!node.by_parent) return false;
+    Word word = node.load();
+    const Word stopped = word;
+    if (word.state() != AgentState::stopped || word.gate() == Gate::terminate) return false;
+    if (!node.replace(word, word.with(AgentState::idle).with(Gate::open).next_epoch())) return false;
+    mailbox::open(node, stopped.generation(), stopped.epoch());
+  }
+  node.by_parent = false;
+  if (!node.is_trunk()) hub_.state(node, AgentState::idle, StopCause::user);
+  return true;
+}
+
+void Settler::clear() {
+  for (auto& [root, job] : jobs_)
+    if (job->timer) engine_.cancel_timer(job->timer);
+  queue_.clear();
+  Jobs().swap(jobs_);
+  reports_wanted_ = 0;
+  cut_next_ = cut_done;
+}
+
+}  // namespace agentcore::tree

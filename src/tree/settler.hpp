@@ -1,0 +1,103 @@
+// Settler: the second phase of stop, terminate and resume. It follows on the loop thread after a gate was closed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/agent_table.hpp"
+#include "events/event_hub.hpp"
+#include "loop/engine.hpp"
+#include "mailbox/mailbox.hpp"
+#include "tree/control_queue.hpp"
+#include "turn/turns.hpp"
+
+namespace agentcore::tree {
+
+// Works in this order: transfers first (cut every open call below a closed gate, end its turn), then the walks,
+// one job after the other: top down to show `stopping` or `terminating` where somebody watches states, then
+// bottom up, children before parents, to empty mailboxes, close doors, write states and tell `settled`. An agent
+// with a call that has not let go yet is passed by and settles later, by let_go() or when its grace is over;
+// its ancestors wait for it.
+//
+// Iterative, bounded by the budget of a poll, and without an allocation per agent (but for the lists of a report,
+// if one was asked for). All @loop_thread. After anything that tells observers the tree may be gone: hub.closed().
+class Settler {
+ public:
+  Settler(core::AgentTable& table, mailbox::MessagePool& pool, events::EventHub& hub, turn::Turns& turns,
+          loop::Engine& engine, Duration grace)
+      : table_(table), pool_(pool), hub_(hub), turns_(turns), engine_(engine), grace_(grace) {}
+
+  // Takes over a stop, a terminate or a resume.
+  void start(std::unique_ptr<ControlOp> op);
+  // Goes on with what was started until it is done or the budget is used up.
+  void run(loop::Budget& budget);
+  // A call of `node` has ended: settles it if that is what it was waiting for.
+  void let_go(core::Node& node);
+
+  bool has_work() const noexcept { return cut_next_ != cut_done || !queue_.empty(); }
+  // Jobs not done yet, waiting ones included.
+  std::size_t jobs() const noexcept { return jobs_.size(); }
+  // Jobs that have this agent as their root (for leak tests).
+  std::size_t references(core::NodeId agent) const { return jobs_.count(agent); }
+  // Forgets everything; completions are not called.
+  void clear();
+
+ private:
+  enum class Phase : std::uint8_t { mark, settle, wait };
+  struct Job {
+    std::unique_ptr<ControlOp> op;
+    core::Node* root = nullptr;
+    Phase phase = Phase::mark;
+    core::Node* cursor = nullptr;  // the next agent to visit; null: the phase has not begun
+    std::vector<std::string> done;
+    std::vector<std::string> failed;
+    std::size_t messages_dropped = 0;
+    std::uint64_t timer = 0;
+  };
+  using Jobs = std::unordered_multimap<core::NodeId, std::unique_ptr<Job>>;
+
+  bool cut(loop::Budget& budget);
+  bool walk(Job& job, loop::Budget& budget);
+  bool walk_down(Job& job, loop::Budget& budget);
+  bool walk_up(Job& job, loop::Budget& budget);
+  bool resume_down(Job& job, loop::Budget& budget);
+
+  bool skips(const Job& job, const core::Node& node) const noexcept;
+  core::Node* leftmost(const Job& job, core::Node* node) const noexcept;
+  core::Node* after(const Job& job, const core::Node& node) const noexcept;
+  core::Node* below_or_beside(const core::Node& root, const core::Node& node, bool descend) const noexcept;
+
+  void mark(Job& job, core::Node& node);
+  void visit(Job& job, core::Node& node);
+  bool resume_one(Job& job, core::Node& node);
+  void stop_again(core::Node& node);
+  void finish(core::Node& node);
+  void finish_upwards(core::Node* node);
+  std::size_t write_stopped(core::Node& node);
+  void remove(core::Node& node);
+  void record(const core::Node& node, std::size_t messages_dropped);
+  void complete_jobs(core::NodeId root);
+  void report(Job& job);
+  void give_up(core::NodeId root);
+  static void count(core::Node& node) noexcept;
+
+  core::AgentTable& table_;
+  mailbox::MessagePool& pool_;
+  events::EventHub& hub_;
+  turn::Turns& turns_;
+  loop::Engine& engine_;
+  Duration grace_;
+
+  static constexpr std::uint32_t cut_done = 0xffff'ffff;
+  std::uint32_t cut_next_ = cut_done;  // next slot of the flights to look at
+  std::deque<Job*> queue_;             // whose walks are not done, oldest first
+  Jobs jobs_;                          // all, by root
+  std::size_t reports_wanted_ = 0;
+};
+
+}  // namespace agentcore::tree

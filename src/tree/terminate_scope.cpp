@@ -1,0 +1,66 @@
+#include <agentcore/terminate_scope.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <agentcore/agent_tree.hpp>
+
+#include "core/agent_access.hpp"
+#include "tree/tree_core.hpp"
+
+namespace agentcore {
+
+TerminateScope::TerminateScope(Agent parent, ScopePolicy policy) noexcept
+    : parent_(std::move(parent)), policy_(policy), open_(true) {}
+
+TerminateScope::TerminateScope(AgentTree& tree, ScopePolicy policy) noexcept
+    : TerminateScope(core::AgentAccess::make(tree.core_, tree.core_->trunk()), policy) {}
+
+TerminateScope::TerminateScope(TerminateScope&& other) noexcept
+    : parent_(std::move(other.parent_)),
+      agents_(std::exchange(other.agents_, {})),
+      policy_(other.policy_),
+      open_(std::exchange(other.open_, false)) {}
+
+TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
+  if (this != &other) {
+    close();
+    parent_ = std::move(other.parent_);
+    agents_ = std::exchange(other.agents_, {});
+    policy_ = other.policy_;
+    open_ = std::exchange(other.open_, false);
+  }
+  return *this;
+}
+
+Result<Agent> TerminateScope::create(AgentSpec spec) {
+  if (!open_) return Error{Errc::agent_not_found, "the scope is closed"};
+  Result<Agent> made = parent_.create_child(std::move(spec));
+  if (made) attach(*made);
+  return made;
+}
+
+bool TerminateScope::attach(const Agent& agent) {
+  if (!open_ || core::AgentAccess::core(agent) != core::AgentAccess::core(parent_) || !agent.exists()) return false;
+  if (std::find(agents_.begin(), agents_.end(), agent) == agents_.end()) agents_.push_back(agent);
+  return true;
+}
+
+void TerminateScope::close() noexcept {
+  open_ = false;
+  while (!agents_.empty()) {
+    const Agent agent = std::move(agents_.back());
+    agents_.pop_back();
+    if (policy_ == ScopePolicy::terminate)
+      static_cast<void>(agent.terminate({.reason = "scope closed"}));
+    else
+      static_cast<void>(agent.stop({.reason = "scope closed"}));
+  }
+}
+
+std::vector<Agent> TerminateScope::release() noexcept {
+  open_ = false;
+  return std::exchange(agents_, {});
+}
+
+}  // namespace agentcore

@@ -1,0 +1,120 @@
+// The tree's lifetime, and its share of the loop.
+#include "tree/tree_core.hpp"
+
+#include <utility>
+
+namespace agentcore::tree {
+
+using core::Node;
+
+TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
+    : engine_(std::move(engine)),
+      waker_(engine_->waker()),
+      options_(options),
+      hub_(this, [loop = engine_.get()](const std::function<void()>& call) { loop->guarded("observer", call); }),
+      turns_(table_, hub_, *engine_, *this, {options.llm, options.max_answer_bytes}),
+      settler_(table_, pool_, hub_, turns_, *engine_, options.stop_grace) {
+  retain();
+  engine_->add_source(std::shared_ptr<loop::Source>(this, [](loop::Source* self) {
+    static_cast<TreeCore*>(self)->release();
+  }));
+}
+
+TreeCore::~TreeCore() = default;
+
+void TreeCore::close() {
+  if (closed_.exchange(true, std::memory_order_seq_cst)) return;
+  const Inside inside(*this);
+  hub_.close();
+  for (std::uint32_t slot = 0; slot < turns_.flights().slots(); ++slot)
+    if (turns_.flights()[slot].node) turns_.flights().cut(slot);
+  engine_->remove_source(this);
+}
+
+// Frees what an agent holds beyond its slot. The slots stay: foreign threads may be looking.
+void TreeCore::purge() {
+  settler_.clear();
+  ControlQueue::drop(control_.take_all());
+  for (std::uint32_t index = 0; index < table_.slots(); ++index) {
+    Node& node = table_.slot(index);
+    const auto spec = std::exchange(node.spec, nullptr);  // their ends may run the host's code
+    const auto data = std::exchange(node.data, nullptr);
+  }
+}
+
+bool TreeCore::has_work() const noexcept {
+  return !control_.empty() || settler_.has_work() || !ready_.empty();
+}
+
+bool TreeCore::busy() const noexcept {
+  return has_work() || settler_.jobs() != 0 || turns_.flights().open_count() != 0;
+}
+
+void TreeCore::run_control(loop::Budget& budget) {
+  if (control_.empty() && !settler_.has_work()) return;
+  const Inside inside(*this);
+  ControlOp* list = control_.take_all();
+  while (list && !closed()) {
+    std::unique_ptr<ControlOp> op(std::exchange(list, list->next));
+    if (op->verb == Verb::abort)
+      finish_abort(*op);
+    else
+      settler_.start(std::move(op));
+  }
+  ControlQueue::drop(list);
+  if (!closed()) settler_.run(budget);
+}
+
+void TreeCore::run_round(loop::Budget& budget) {
+  if (ready_.empty()) return;
+  const Inside inside(*this);
+  ready_.begin_round();
+  while (control_.empty() && budget.spend()) {  // a verb that comes in between goes first (C13)
+    Node* node = ready_.next();
+    if (!node) return;
+    step(*node);
+    if (closed()) return;
+  }
+}
+
+// One agent's step: one message.
+void TreeCore::step(Node& node) {
+  if (turn::Turns::is_active(node)) return;  // its end will schedule it again
+  const core::Stepping stepping(table_, node);
+  const core::Word word = node.load(std::memory_order_seq_cst);
+  if (word.state() != AgentState::idle || !core::admits(node, word.generation(), word.epoch())) return;
+  const std::uint32_t number = mailbox::take(node, pool_);
+  if (!number) return;
+  Message message = std::exchange(pool_[number].message, Message{});
+  pool_.give(number, number);
+  turns_.begin(node, std::move(message));
+  if (!closed() && !turn::Turns::is_active(node)) schedule(node);
+}
+
+void TreeCore::schedule(Node& node) {
+  if (mailbox::length(node, node.load().generation()) == 0) return;
+  ready_.add(node);
+  waker_->notify();
+}
+
+void TreeCore::let_go(Node& node) {
+  const Inside inside(*this);
+  settler_.let_go(node);
+  if (!closed() && node.load().is_open() && !turn::Turns::is_active(node)) schedule(node);
+}
+
+// The abort has already made the agent idle and its call late; here its turn ends and its state is told.
+void TreeCore::finish_abort(ControlOp& op) {
+  Node* node = table_.find(op.agent);
+  if (!node) return;
+  if (op.clear_up_to) mailbox::clear_up_to(*node, pool_, mailbox::Door{*op.clear_up_to});
+  turns_.interrupt_before(*node, op.epoch);
+  if (closed()) return;
+  if (node->load().epoch() == op.epoch) hub_.state(*node, AgentState::idle, op.cause);
+  if (closed()) return;
+  // The wording of this record is fixed by requirement A15: "the model call was aborted".
+  engine_->log(LogLevel::info, "LLM 调用已中断", {{"agentId", op.agent_name}, {"reason", op.reason}});
+  if (!turn::Turns::is_active(*node)) schedule(*node);
+}
+
+}  // namespace agentcore::tree

@@ -1,0 +1,129 @@
+// TreeCore: what AgentTree and all its handles share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <agentcore/agent_tree.hpp>
+
+#include "core/agent_table.hpp"
+#include "events/event_hub.hpp"
+#include "loop/engine.hpp"
+#include "mailbox/mailbox.hpp"
+#include "tree/control_queue.hpp"
+#include "tree/ready_list.hpp"
+#include "tree/settler.hpp"
+#include "turn/turns.hpp"
+
+namespace agentcore::tree {
+
+inline constexpr std::uint16_t max_mailbox_limit = 65'000;
+
+// Lives as long as the tree or any handle. close() is the tree's end: what is left then is memory in which foreign
+// threads may still look, and find nothing.
+//
+// A verb has two halves. The first is @threadsafe, in verbs.cpp: it closes (or opens) a gate with one
+// compare-and-set, cuts what it can on the wire, and leaves a ControlOp. The second runs on the loop.
+class TreeCore final : public loop::Source, private turn::TurnOwner {
+ public:
+  TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options);
+  void close();
+  bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+
+  // Handles count. @threadsafe
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // Creating and looking around. @loop_thread
+  Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id);
+  Result<Agent> create(core::NodeId parent, AgentSpec spec);
+  std::size_t clear_queue(core::NodeId id);
+  std::vector<ChatMessage> conversation(core::NodeId id) const;
+  Result<Agent> parent(core::NodeId id);
+  std::vector<Agent> children(core::NodeId id);
+  void walk(const std::function<void(const Agent&)>& visit);
+  bool busy() const noexcept;
+  std::size_t count_references(std::string_view name) const;
+  events::EventHub& hub() noexcept { return hub_; }
+  core::NodeId trunk() const noexcept { return table_.trunk().id(); }
+  std::size_t size() const noexcept { return closed() ? 0 : table_.alive(); }
+
+  // The verbs' first halves, and what goes with them. @threadsafe
+  core::NodeId find(std::string_view name) const noexcept;
+  std::string name_of(core::NodeId id) const;
+  Result<AgentState> state(core::NodeId id) const noexcept;
+  std::size_t queue_length(core::NodeId id) const noexcept;
+  SendResult send(core::NodeId id, Message&& message);
+  AbortResult abort(core::NodeId id, AbortOptions&& options);
+  StopResult stop(core::NodeId id, StopOptions&& options);
+  ResumeResult resume(core::NodeId id, const ResumeOptions& options);
+  TerminateResult terminate(core::NodeId id, TerminateOptions&& options);
+
+  // loop::Source
+  void run_control(loop::Budget& budget) override;
+  void run_round(loop::Budget& budget) override;
+  bool has_work() const noexcept override;
+  bool has_pending() const noexcept override { return settler_.jobs() != 0; }
+
+ private:
+  ~TreeCore();
+
+  // Marks that the loop is inside the tree: a callback that destroys the tree must not pull the ground away.
+  class Inside {
+   public:
+    explicit Inside(TreeCore& core) noexcept : core_(core) {
+      core_.retain();
+      ++core_.inside_;
+    }
+    ~Inside() {
+      if (--core_.inside_ == 0 && core_.closed()) core_.purge();
+      core_.release();
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    TreeCore& core_;
+  };
+
+  // turn::TurnOwner
+  void let_go(core::Node& node) override;
+  void schedule(core::Node& node) override;
+
+  core::Node* resolve(core::NodeId id) const noexcept;
+  Agent handle(core::NodeId id) noexcept { return core::AgentAccess::make(this, id); }
+  Error refusal(core::NodeId parent) const;
+  Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id);
+  void step(core::Node& node);
+  void finish_abort(ControlOp& op);
+  void purge();
+
+  void follow_up(std::unique_ptr<ControlOp> op);
+  bool is_quiet(const core::Node& root) const noexcept;
+  bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
+
+  const std::shared_ptr<loop::Engine> engine_;
+  const std::shared_ptr<loop::Waker> waker_;
+  const TreeOptions options_;
+  const SharedAgentSpec plain_spec_ = std::make_shared<const AgentSpec>();
+  std::atomic<std::uint64_t> references_{1};
+  std::atomic<bool> closed_{false};
+  int inside_ = 0;  // loop-side functions of the tree that are on the stack
+
+  core::AgentTable table_;
+  mailbox::MessagePool pool_;
+  ControlQueue control_;
+  ReadyList ready_;
+  events::EventHub hub_;
+  turn::Turns turns_;
+  Settler settler_;
+};
+
+}  // namespace agentcore::tree

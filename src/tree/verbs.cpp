@@ -1,0 +1,260 @@
+// The verbs' first halves: everything here may run on any thread, at any time, against everything else. A verb is
+// one compare-and-set of one word; what is read before it is read again when it fails.
+#include <utility>
+
+#include "core/utf8.hpp"
+#include "tree/tree_core.hpp"
+
+namespace agentcore::tree {
+namespace {
+
+using core::Gate;
+using core::GateView;
+using core::Node;
+using core::Word;
+
+// What a send to an agent in that state is told (G12).
+Errc send_refusal(AgentState state) noexcept {
+  switch (state) {
+    case AgentState::stopping: return Errc::agent_stopping;
+    case AgentState::stopped: return Errc::agent_stopped;
+    default: return Errc::agent_terminating;
+  }
+}
+
+// What a verb is told that found the agent in that state (C20).
+Errc found_state(AgentState state) noexcept {
+  switch (state) {
+    case AgentState::stopping: return Errc::stopping;
+    case AgentState::stopped: return Errc::stopped;
+    default: return Errc::terminating;
+  }
+}
+
+GateView look(const Node& node, core::NodeId id) noexcept { return core::look(node, core::generation_of(id)); }
+
+}  // namespace
+
+core::NodeId TreeCore::find(std::string_view name) const noexcept {
+  if (closed()) return 0;
+  const Node* node = table_.find(name);
+  return node ? table_.names().find(name) : 0;
+}
+
+std::string TreeCore::name_of(core::NodeId id) const {
+  const Node* node = resolve(id);
+  return node && !node->is_trunk() ? table_.names().name_of(*node, id) : std::string();
+}
+
+Result<AgentState> TreeCore::state(core::NodeId id) const noexcept {
+  if (const Node* node = resolve(id))
+    if (const GateView view = look(*node, id); view.valid) return core::visible_state(view);
+  return Error{Errc::agent_not_found, "no such agent (any more)"};
+}
+
+std::size_t TreeCore::queue_length(core::NodeId id) const noexcept {
+  const Node* node = resolve(id);
+  return node ? mailbox::length(*node, core::generation_of(id)) : 0;
+}
+
+SendResult TreeCore::send(core::NodeId id, Message&& message) {
+  Node* node = resolve(id);
+  if (!node || node->is_trunk()) return {false, Errc::agent_not_found};
+  if (message.text.size() > options_.max_message_bytes) return {false, Errc::message_too_large};
+  if (!core::is_utf8(message.text)) return {false, Errc::invalid_utf8};
+  std::uint32_t cell = 0;
+  SendResult result;
+  for (;;) {
+    const GateView view = look(*node, id);
+    if (!view.valid) {
+      result.reason = Errc::agent_not_found;
+      break;
+    }
+    if (!view.open()) {
+      const AgentState found = core::visible_state(view);
+      if (found == AgentState::stopped && node->auto_resume.load(std::memory_order_relaxed) &&
+          resume(id, {}).resumed)
+        continue;
+      result.reason = send_refusal(found);
+      break;
+    }
+    if (!cell) {
+      cell = pool_.take();
+      pool_[cell].message = std::move(message);
+    }
+    const mailbox::Push push = mailbox::push(*node, pool_, cell, core::generation_of(id), view.own.epoch());
+    if (push == mailbox::Push::closed) continue;  // it was closed after we looked: look again for the reason
+    if (push == mailbox::Push::full) result.reason = Errc::mailbox_full;
+    if (push == mailbox::Push::gone) result.reason = Errc::agent_not_found;
+    result.accepted = result.reason == Errc::none;
+    if (push == mailbox::Push::queued_first && ready_.add(*node)) waker_->notify();
+    break;
+  }
+  if (cell && !result.accepted) {
+    pool_[cell].message = Message{};
+    pool_.give(cell, cell);
+  }
+  return result;
+}
+
+AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
+  Node* node = resolve(id);
+  if (!node) return {false, false, Errc::agent_not_found};
+  GateView view = look(*node, id);
+  const std::uint64_t door = node->door.load(std::memory_order_acquire);
+  do {
+    if (!view.valid) return {false, false, Errc::agent_not_found};
+    if (!view.open() || view.own.state() != AgentState::waiting_llm) return {true, false, Errc::not_waiting_llm};
+    Word expected = view.own;
+    if (node->replace(expected, expected.with(AgentState::idle).next_epoch())) break;
+    view = look(*node, id);
+  } while (true);
+
+  turns_.flights().cut_epoch(*node, id, view.own.epoch());
+  auto op = std::make_unique<ControlOp>();
+  op->verb = Verb::abort;
+  op->agent = id;
+  op->agent_name = table_.names().name_of(*node, id);
+  op->epoch = view.own.next_epoch().epoch();
+  op->reason = std::move(options.reason);
+  if (options.clear_queue) op->clear_up_to = door;
+  follow_up(std::move(op));
+  return {true, true, Errc::none};
+}
+
+StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
+  Node* node = resolve(id);
+  if (!node) return {false, false, Errc::agent_not_found};
+  const Gate gate = options.cascade ? Gate::stop_tree : Gate::stop_self;
+  StopResult result{true, false, Errc::none, true};
+  Word after;
+  for (;;) {
+    const GateView view = look(*node, id);
+    if (!view.valid) return {false, false, Errc::agent_not_found};
+    if (node->role.load(std::memory_order_relaxed) == AgentRole::user) return {false, false, Errc::cannot_stop_user};
+    if (!options.caller.empty() && !is_parent(options.caller, *node)) return {false, false, Errc::not_child_agent};
+    const bool widens = view.own.gate() == Gate::stop_self && view.own.state() == AgentState::stopped &&
+                        view.above == Gate::open && options.cascade;
+    if (!view.open() && !widens) {
+      result.reason = found_state(core::visible_state(view));
+      break;
+    }
+    Word expected = view.own;
+    after = widens ? expected.with(gate) : expected.with(AgentState::stopping).with(gate).next_epoch();
+    if (!node->replace(expected, after)) continue;
+    result.stopped = true;
+    break;
+  }
+  if (result.stopped) {
+    result.quiet = is_quiet(*node);
+    turns_.flights().cut_closed_below(*node, options.cascade);
+  }
+  if (!result.stopped && !options.on_settled) return result;
+  auto op = std::make_unique<ControlOp>();
+  op->agent = id;
+  if (options.on_settled) op->agent_name = name_of(id);
+  op->epoch = after.epoch();
+  op->took_effect = result.stopped;
+  op->cascade = options.cascade;
+  op->cause = options.cause;
+  op->reason = std::move(options.reason);
+  op->deadline = options.deadline;
+  op->on_stopped = std::move(options.on_settled);
+  follow_up(std::move(op));
+  return result;
+}
+
+ResumeResult TreeCore::resume(core::NodeId id, const ResumeOptions& options) {
+  if (!options.caller.empty()) return {false, false, Errc::not_allowed};
+  Node* node = resolve(id);
+  if (!node) return {false, false, Errc::agent_not_found};
+  Word stopped;
+  for (;;) {
+    const GateView view = look(*node, id);
+    if (!view.valid) return {false, false, Errc::agent_not_found};
+    const AgentState found = core::visible_state(view);
+    if (found == AgentState::terminating || view.own.gate() == Gate::terminate || view.above == Gate::terminate)
+      return {false, false, Errc::terminating};
+    if (found == AgentState::stopping) return {false, false, Errc::stopping};
+    if (view.above != Gate::open) return {false, false, Errc::parent_stopped};
+    if (found != AgentState::stopped) return {true, false, Errc::not_stopped};
+    stopped = view.own;
+    Word expected = stopped;
+    if (node->replace(expected, stopped.with(AgentState::idle).with(Gate::open).next_epoch())) break;
+  }
+  if (!node->is_trunk()) mailbox::open(*node, stopped.generation(), stopped.epoch());
+  auto op = std::make_unique<ControlOp>();
+  op->verb = Verb::resume;
+  op->agent = id;
+  op->epoch = stopped.next_epoch().epoch();
+  op->cascade = options.cascade && stopped.gate() == Gate::stop_tree;
+  follow_up(std::move(op));
+  return {true, true, Errc::none};
+}
+
+TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options) {
+  Node* node = resolve(id);
+  if (!node) return {false, false, Errc::agent_not_found};
+  TerminateResult result{true, false, Errc::none, true};
+  Word after;
+  for (;;) {
+    const GateView view = look(*node, id);
+    if (!view.valid) return {false, false, Errc::agent_not_found};
+    if (node->role.load(std::memory_order_relaxed) != AgentRole::normal)
+      return {false, false, Errc::cannot_delete_system_agent};
+    if (!options.caller.empty() && !is_parent(options.caller, *node)) return {false, false, Errc::not_child_agent};
+    if (view.own.gate() == Gate::terminate || view.above == Gate::terminate) {
+      result.reason = Errc::terminating;
+      break;
+    }
+    Word expected = view.own;
+    after = expected.with(Gate::terminate);
+    if (can_process(expected.state())) {  // below a stop that is under way, the stop goes first (X13)
+      const bool waits = view.above != Gate::open;
+      after = after.with(waits ? AgentState::stopping : AgentState::terminating).next_epoch();
+    } else if (expected.state() == AgentState::stopped) {
+      after = after.with(AgentState::terminating);
+    }
+    if (!node->replace(expected, after)) continue;
+    result.terminated = true;
+    break;
+  }
+  if (result.terminated) {
+    result.quiet = is_quiet(*node);
+    turns_.flights().cut_closed_below(*node, true);
+  }
+  if (!result.terminated && !options.on_settled) return result;
+  auto op = std::make_unique<ControlOp>();
+  op->verb = Verb::terminate;
+  op->agent = id;
+  if (options.on_settled) op->agent_name = name_of(id);
+  op->epoch = after.epoch();
+  op->took_effect = result.terminated;
+  op->cause = StopCause::terminate;
+  op->reason = std::move(options.reason);
+  op->deadline = options.deadline;
+  op->on_terminated = std::move(options.on_settled);
+  follow_up(std::move(op));
+  return result;
+}
+
+void TreeCore::follow_up(std::unique_ptr<ControlOp> op) {
+  control_.push(std::move(op));
+  waker_->notify();
+}
+
+// Read after the gate was closed; the loop publishes before it asks for admission. So an action that this does
+// not see will ask later, and be refused (G1).
+bool TreeCore::is_quiet(const Node& root) const noexcept {
+  if (engine_->on_loop_thread()) return true;
+  const Node* const now = table_.stepping.load(std::memory_order_seq_cst);
+  return !now || (now != table_.many() && !core::is_within(now, &root));
+}
+
+// Agents act on their own children only (X10).
+bool TreeCore::is_parent(std::string_view caller, const Node& node) const noexcept {
+  const Node* const found = table_.find(caller);
+  return found && node.parent.load(std::memory_order_acquire) == found;
+}
+
+}  // namespace agentcore::tree

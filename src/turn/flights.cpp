@@ -1,0 +1,95 @@
+#include "turn/flights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace agentcore::turn {
+namespace {
+
+// A socket costs its stopper about 10 microseconds, a look at a slot about 10 nanoseconds. These bounds keep a
+// stop short whatever the number of open calls.
+constexpr std::size_t max_cuts_by_stopper = 8;
+constexpr std::size_t max_looks_by_stopper = 256;
+
+bool is_closed(const Flight& flight) {
+  return flight.node &&
+         !core::admits(*flight.node, core::generation_of(flight.agent), flight.node->load().epoch());
+}
+
+}  // namespace
+
+std::uint32_t Flights::open(core::Node& node, std::uint32_t epoch, std::uint64_t turn) {
+  StopSource source;  // allocates: not under the lock
+  const std::lock_guard lock(mutex_);
+  std::uint32_t slot;
+  if (free_.empty()) {
+    slot = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  slots_[slot] = {&node, node.id(), next_serial_++, epoch, turn, 0, std::move(source)};
+  open_.fetch_add(1, std::memory_order_seq_cst);
+  node.flight.store(slot + 1, std::memory_order_release);
+  ++node.flights;
+  return slot;
+}
+
+void Flights::close(std::uint32_t slot) {
+  StopSource last{std::nostopstate};  // released after the lock
+  const std::lock_guard lock(mutex_);
+  Flight& flight = slots_[slot];
+  core::Node& node = *std::exchange(flight.node, nullptr);
+  last.swap(flight.stop);
+  free_.push_back(slot);
+  open_.fetch_sub(1, std::memory_order_relaxed);
+  --node.flights;
+  std::uint32_t current = slot + 1;
+  node.flight.compare_exchange_strong(current, 0, std::memory_order_release, std::memory_order_relaxed);
+}
+
+Flight* Flights::find(std::uint32_t slot, std::uint64_t serial) noexcept {
+  Flight& flight = slots_[slot];
+  return flight.node && flight.serial == serial ? &flight : nullptr;
+}
+
+void Flights::cut(std::uint32_t slot) {
+  StopSource source = slots_[slot].stop;  // a copy: the outcome may come at once and free the slot
+  source.request_stop();
+}
+
+void Flights::cut_closed_below(const core::Node& root, bool with_subtree) {
+  if (open_.load(std::memory_order_seq_cst) == 0) return;
+  std::array<std::optional<StopSource>, max_cuts_by_stopper> found;
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto consider = [&](const Flight& flight) {
+      if (is_closed(flight) && core::is_within(flight.node, &root)) found[count++] = flight.stop;
+    };
+    if (const std::uint32_t own = root.flight.load(std::memory_order_acquire); own && own <= slots_.size())
+      consider(slots_[own - 1]);
+    const std::size_t looks = with_subtree ? std::min(slots_.size(), max_looks_by_stopper) : 0;
+    for (std::size_t i = 0; i < looks && count < found.size(); ++i)
+      if (slots_[i].node != &root) consider(slots_[i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) found[i]->request_stop();
+}
+
+void Flights::cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_t epoch) {
+  StopSource source{std::nostopstate};
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint32_t own = node.flight.load(std::memory_order_acquire);
+    if (!own || own > slots_.size()) return;
+    const Flight& flight = slots_[own - 1];
+    if (flight.agent != agent || flight.epoch != epoch) return;
+    source = flight.stop;
+  }
+  source.request_stop();
+}
+
+}  // namespace agentcore::turn
