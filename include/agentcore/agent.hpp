@@ -1,12 +1,6 @@
 // Agent: a small copyable handle to one agent of a tree.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/agent_state.hpp>
 #include <agentcore/chat.hpp>
@@ -14,10 +8,17 @@
 #include <agentcore/message.hpp>
 #include <agentcore/verbs.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
 namespace agentcore {
 
-// 16 bytes: the tree's core, counted, and an id with a generation. A handle may outlive its agent and its tree:
-// every call then says `agent_not_found`, and never reaches an agent that was made later. Copying a handle is
+// 16 bytes: the tree's core, counted, and an id with a generation. A handle may outlive its agent and its
+// tree: every call then says `agent_not_found`, and never reaches an agent that was made later. Copying a
+// handle is
 // @threadsafe; one and the same handle object is not to be written by two threads at once.
 class Agent {
  public:
@@ -50,10 +51,10 @@ class Agent {
   Result<Agent> create_child(AgentSpec spec = {}) const;
   Result<Agent> create_child(const SharedAgentSpec& spec) const;
 
-  Result<Agent> parent() const;             // agent_not_found for a root. @loop_thread
-  std::vector<Agent> children() const;      // newest first. @loop_thread
-  std::size_t queue_length() const;         // messages waiting in the mailbox. @threadsafe
-  std::size_t clear_queue() const;          // drops them; how many (F3). @loop_thread
+  Result<Agent> parent() const;                   // agent_not_found for a root. @loop_thread
+  std::vector<Agent> children() const;            // newest first. @loop_thread
+  std::size_t queue_length() const;               // messages waiting in the mailbox. @threadsafe
+  std::size_t clear_queue() const;                // drops them; how many (F3). @loop_thread
   std::vector<ChatMessage> conversation() const;  // a copy of the history, system prompt first. @loop_thread
 
   // Same agent: same tree, same slot, same generation.

@@ -1,18 +1,18 @@
 // AgentSpec: what an agent is made from.
 #pragma once
 
+#include <agentcore/fwd.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include <agentcore/fwd.hpp>
-
 namespace agentcore {
 
-// Who an agent is to the verbs (X10). The protection is against a direct stop or terminate; a stop or a delete
-// of an ancestor takes everything below it along.
+// Who an agent is to the verbs (X10). The protection is against a direct stop or terminate; a stop or a
+// delete of an ancestor takes everything below it along.
 enum class AgentRole : unsigned char {
   normal,
   system,  // terminate is refused: `cannot_delete_system_agent`
@@ -20,15 +20,16 @@ enum class AgentRole : unsigned char {
 };
 
 // Handles a message in the host's own code instead of a model call. The agent is `processing` while it runs.
-// Called on the loop thread, one message at a time per agent, only through the agent's gate; it may do anything,
-// stop its own agent and destroy the tree included. If it throws, the turn has failed and the agent goes on.
+// Called on the loop thread, one message at a time per agent, only through the agent's gate; it may do
+// anything, stop its own agent and destroy the tree included. If it throws, the turn has failed and the agent
+// goes on.
 using MessageHandler = std::function<void(const Agent& agent, const Message& message)>;
 
 struct AgentSpec {
-  std::string id = {};             // empty: one is generated ("@17.1"). Unique in the tree, UTF-8, at most 255 bytes.
+  std::string id = {};  // empty: one is generated ("@17.1"). Unique in the tree, UTF-8, at most 255 bytes.
   std::string system_prompt = {};  // first message of every model call; empty: none
   std::string model = {};          // empty: the client's default
-  LlmClient* llm = nullptr;   // null: the tree's. Must outlive the agent.
+  LlmClient* llm = nullptr;        // null: the tree's. Must outlive the agent.
   MessageHandler handler = {};     // set: messages go here, not to a model
   AgentRole role = AgentRole::normal;
   std::uint16_t mailbox_limit = 0;  // 1 to 65,000 messages; 0: TreeOptions::mailbox_limit

@@ -6,7 +6,8 @@
 
 namespace agentcore {
 
-// What an agent is doing, as everyone sees it: its own state, or what a closed ancestor makes of it (B1, B19).
+// What an agent is doing, as everyone sees it: its own state, or what a closed ancestor makes of it (B1,
+// B19).
 enum class AgentState : unsigned char {
   idle,         // waits for a message
   waiting_llm,  // a model call is open
@@ -22,8 +23,8 @@ inline constexpr int agent_state_count = 6;
 std::string_view to_string(AgentState state) noexcept;
 std::optional<AgentState> agent_state_from_string(std::string_view text) noexcept;
 
-// True for the edges that an agent may take (B3-B13 and resume: stopped -> idle); every other pair is refused.
-// Deletion ends in no state at all: the agent is gone.
+// True for the edges that an agent may take (B3-B13 and resume: stopped -> idle); every other pair is
+// refused. Deletion ends in no state at all: the agent is gone.
 bool is_allowed(AgentState from, AgentState to) noexcept;
 
 // May start something new: idle, waiting_llm and processing (B16).

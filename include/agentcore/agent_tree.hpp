@@ -1,6 +1,11 @@
 // AgentTree: owns the agents.
 #pragma once
 
+#include <agentcore/agent.hpp>
+#include <agentcore/event.hpp>
+#include <agentcore/fwd.hpp>
+#include <agentcore/subscription.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,28 +14,25 @@
 #include <string_view>
 #include <vector>
 
-#include <agentcore/agent.hpp>
-#include <agentcore/event.hpp>
-#include <agentcore/fwd.hpp>
-#include <agentcore/subscription.hpp>
-
 namespace agentcore {
 
 struct TreeOptions {
-  LlmClient* llm = nullptr;  // for agents whose spec names none. Must outlive the tree.
-  std::uint8_t max_depth = 64;             // agents on the way from a root to a leaf, both counted; 1 to 250
-  std::uint32_t max_agents = 16'000'000;   // alive at once; 1 to 134,000,000
-  std::uint16_t mailbox_limit = 1000;      // messages per agent, for specs that name no limit; 1 to 65,000
+  LlmClient* llm = nullptr;               // for agents whose spec names none. Must outlive the tree.
+  std::uint8_t max_depth = 64;            // agents on the way from a root to a leaf, both counted; 1 to 250
+  std::uint32_t max_agents = 16'000'000;  // alive at once; 1 to 134,000,000
+  std::uint16_t mailbox_limit = 1000;     // messages per agent, for specs that name no limit; 1 to 65,000
   std::size_t max_message_bytes = std::size_t{1} << 20;
-  std::size_t max_answer_bytes = std::size_t{4} << 20;  // of one turn; more fails it with `response_too_large`
-  Duration stop_grace = std::chrono::seconds(5);        // until a call that ignores its stop is given up
+  std::size_t max_answer_bytes = std::size_t{4}
+                                 << 20;           // of one turn; more fails it with `response_too_large`
+  Duration stop_grace = std::chrono::seconds(5);  // until a call that ignores its stop is given up
 };
 
 // A forest of agents on one Runtime. Creating agents and looking around is @loop_thread; the verbs, send and
 // state are @threadsafe here as on Agent.
 //
-// Destroying the tree ends everything at once and quietly: open calls are cut, no event or completion follows,
-// handles say `agent_not_found`. For an orderly end call stop_all() and drive the loop until it has settled.
+// Destroying the tree ends everything at once and quietly: open calls are cut, no event or completion
+// follows, handles say `agent_not_found`. For an orderly end call stop_all() and drive the loop until it has
+// settled.
 class AgentTree {
  public:
   // Throws std::invalid_argument when an option is out of range.
@@ -39,8 +41,8 @@ class AgentTree {
   AgentTree(const AgentTree&) = delete;
   AgentTree& operator=(const AgentTree&) = delete;
 
-  // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists, agent_limit,
-  // invalid_config, and agent_stopping or agent_stopped after stop_all(). @loop_thread
+  // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists,
+  // agent_limit, invalid_config, and agent_stopping or agent_stopped after stop_all(). @loop_thread
   Result<Agent> create(AgentSpec spec = {});
   Result<Agent> create(const SharedAgentSpec& spec);
 
@@ -64,8 +66,8 @@ class AgentTree {
   std::size_t size() const noexcept;  // agents that exist, terminating ones included. @threadsafe
   std::vector<Agent> roots() const;   // newest first. @loop_thread
 
-  // Calls `visit` for every agent, parents before children. Creating agents meanwhile is allowed; whether they
-  // are visited is not said. @loop_thread
+  // Calls `visit` for every agent, parents before children. Creating agents meanwhile is allowed; whether
+  // they are visited is not said. @loop_thread
   void walk(const std::function<void(const Agent&)>& visit) const;
 
   // True while a stop, a delete or a turn is under way. @loop_thread
@@ -75,8 +77,8 @@ class AgentTree {
   Subscription on_state_change(std::function<void(const StateChange&)> callback);
   Subscription on_event(std::function<void(const Event&)> callback);
 
-  // How often the id or its agent is referred to by any table, list or queue of the tree: 0 once it is deleted
-  // (D4, G13). For tests: it looks everywhere, at a cost proportional to the tree. @loop_thread
+  // How often the id or its agent is referred to by any table, list or queue of the tree: 0 once it is
+  // deleted (D4, G13). For tests: it looks everywhere, at a cost proportional to the tree. @loop_thread
   std::size_t references(std::string_view id) const;
 
  private:

@@ -1,13 +1,13 @@
 // What is said to a model and what comes back: messages, requests, outcomes.
 #pragma once
 
+#include <agentcore/error.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <agentcore/error.hpp>
 
 namespace agentcore {
 
@@ -58,7 +58,7 @@ struct ChatRequest {
   std::string agent_id = {};  // empty: anonymous, to be cancelled by its stop token only (A4)
   std::string model = {};     // empty: the client's default
   std::vector<ChatMessage> messages = {};
-  std::optional<double> temperature = {};     // 0 to 2
+  std::optional<double> temperature = {};        // 0 to 2
   std::optional<std::uint32_t> max_tokens = {};  // of the answer
   bool stream = true;
 };

@@ -15,13 +15,13 @@ enum class Errc : unsigned char {
   none,  // no error; prints as ""
 
   // Finding and creating agents.
-  missing_agent_id,   // the id given is empty
-  agent_not_found,    // no such agent: never made, deleted, or its tree is gone
-  invalid_agent_id,   // longer than 255 bytes, not UTF-8, or beginning with '@' (kept for generated ids)
-  agent_exists,       // the id is taken; a terminating agent still holds its id
-  depth_limit,        // the tree would become deeper than TreeOptions::max_depth
-  agent_limit,        // the tree would hold more agents than TreeOptions::max_agents
-  no_llm_client,      // an agent got a message, and neither it nor its tree has an LlmClient or a handler
+  missing_agent_id,  // the id given is empty
+  agent_not_found,   // no such agent: never made, deleted, or its tree is gone
+  invalid_agent_id,  // longer than 255 bytes, not UTF-8, or beginning with '@' (kept for generated ids)
+  agent_exists,      // the id is taken; a terminating agent still holds its id
+  depth_limit,       // the tree would become deeper than TreeOptions::max_depth
+  agent_limit,       // the tree would hold more agents than TreeOptions::max_agents
+  no_llm_client,     // an agent got a message, and neither it nor its tree has an LlmClient or a handler
 
   // Refusals of a message or of a new operation, by the state of the agent or of an ancestor (G12).
   agent_stopping,
@@ -46,21 +46,21 @@ enum class Errc : unsigned char {
   cannot_stop_user,            // AgentRole::user
 
   // How a model call ended, other than with an answer.
-  cancelled,             // its stop token was triggered; neither an error nor a success
-  connect_timeout,       // no connection (name, TCP, TLS) in time
-  first_byte_timeout,    // connected, but no answer began in time
-  stall_timeout,         // the answer began, then fell silent
-  resolve_failed,        // the host name is unknown
-  network_error,         // refused, reset, cut
-  tls_error,             // certificate or handshake
-  http_error,            // a status outside 2xx without a provider's error body
-  api_error,             // the provider's own error object, over any status
-  invalid_response,      // the answer is not what the protocol says
-  response_too_large,    // more bytes than the client's limit
-  request_in_progress,   // this agent id already has a call in this client
-  client_dropped_call,   // the LlmClient lost its ChatSink without an outcome
-  callback_failed,       // a function of the host threw
-  invalid_config,        // an option has no meaning; the message says which
+  cancelled,            // its stop token was triggered; neither an error nor a success
+  connect_timeout,      // no connection (name, TCP, TLS) in time
+  first_byte_timeout,   // connected, but no answer began in time
+  stall_timeout,        // the answer began, then fell silent
+  resolve_failed,       // the host name is unknown
+  network_error,        // refused, reset, cut
+  tls_error,            // certificate or handshake
+  http_error,           // a status outside 2xx without a provider's error body
+  api_error,            // the provider's own error object, over any status
+  invalid_response,     // the answer is not what the protocol says
+  response_too_large,   // more bytes than the client's limit
+  request_in_progress,  // this agent id already has a call in this client
+  client_dropped_call,  // the LlmClient lost its ChatSink without an outcome
+  callback_failed,      // a function of the host threw
+  invalid_config,       // an option has no meaning; the message says which
 };
 
 std::string_view to_string(Errc code) noexcept;
@@ -87,7 +87,7 @@ class BadResultAccess : public std::exception {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit by design
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
 
   bool has_value() const noexcept { return state_.index() == 0; }

@@ -3,24 +3,24 @@
 // Order. One series of sequence numbers covers events and state changes of a tree; it rises strictly, in the
 // order of delivery (there may be gaps). All are delivered on the loop thread, outside every lock.
 //
-// Pairs. AgentCreated .. AgentDeleted; between them any number of turns. TurnStarted .. TurnEnded, exactly one
-// end, stopped or not; DeltaReceived only between the two of its own turn, and nothing of a turn after its end
-// (G7). Per agent turns do not overlap. A stop or a delete of an agent brings exactly one Settled for it and for
-// each agent below it, children first, after the TurnEnded of whatever it interrupted (G4); AgentDeleted is
-// the last event of an agent.
+// Pairs. AgentCreated .. AgentDeleted; between them any number of turns. TurnStarted .. TurnEnded, exactly
+// one end, stopped or not; DeltaReceived only between the two of its own turn, and nothing of a turn after
+// its end (G7). Per agent turns do not overlap. A stop or a delete of an agent brings exactly one Settled for
+// it and for each agent below it, children first, after the TurnEnded of whatever it interrupted (G4);
+// AgentDeleted is the last event of an agent.
 //
 // A callback may do anything: call any verb for any agent, create agents, subscribe, unsubscribe, destroy the
 // tree or the Runtime. What it throws is caught, logged, and harms nobody else (G16).
 #pragma once
+
+#include <agentcore/agent.hpp>
+#include <agentcore/chat.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
-
-#include <agentcore/agent.hpp>
-#include <agentcore/chat.hpp>
 
 namespace agentcore {
 
@@ -59,8 +59,8 @@ struct TurnEnded {
   TurnOutcome outcome = TurnOutcome::completed;
   std::string_view text;  // the whole answer when completed, else empty; valid during the callback
   FinishReason finish_reason = FinishReason::unknown;
-  Usage usage;            // as far as it was told
-  Error error;            // when failed
+  Usage usage;  // as far as it was told
+  Error error;  // when failed
 };
 
 // Nothing of the agent is left in flight. `end` is `stopped` or `terminating`.
@@ -85,7 +85,8 @@ struct AgentDeleted {
   Agent agent;
 };
 
-using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted>;
+using EventBody =
+    std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted>;
 
 struct Event {
   std::uint64_t sequence = 0;

@@ -1,15 +1,15 @@
 // Runtime: the loop-side engine that the host drives.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-
 #include <agentcore/clock.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/subscription.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 
 namespace agentcore {
 
@@ -25,15 +25,15 @@ struct RuntimeOptions {
   std::uint64_t seed = 0;        // of random(); 0: taken from the system
   LoopBackend backend = LoopBackend::automatic;
   Duration poll_budget = std::chrono::milliseconds(4);  // about how long one poll() may take
-  LogSink log = {};                                          // empty: nothing is logged
+  LogSink log = {};                                     // empty: nothing is logged
 };
 
 // One Runtime belongs to one loop thread: whoever calls poll(). All callbacks of everything built on it run
-// there, inside poll(), run_for() or run_until_idle(). It makes no thread, installs no signal handler, keeps no
-// global state (G16), and opens its first descriptor when something first has to be waited for.
+// there, inside poll(), run_for() or run_until_idle(). It makes no thread, installs no signal handler, keeps
+// no global state (G16), and opens its first descriptor when something first has to be waited for.
 //
-// Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the poll()
-// that is running then returns, and what is left becomes inert.
+// Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the
+// poll() that is running then returns, and what is left becomes inert.
 class Runtime {
  public:
   explicit Runtime(RuntimeOptions options = {});
@@ -47,8 +47,8 @@ class Runtime {
   // and returns false. @loop_thread
   bool poll();
 
-  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed. With a clock that runs
-  // by hand it moves that clock from timer to timer instead of sleeping. @loop_thread
+  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed. With a clock that
+  // runs by hand it moves that clock from timer to timer instead of sleeping. @loop_thread
   void run_for(Duration duration);
 
   // Drives the loop until nothing is ready, no timer runs and no model call is open, or until `limit` has
@@ -56,16 +56,18 @@ class Runtime {
   bool run_until_idle(Duration limit = std::chrono::seconds(60));
 
   // For a foreign loop: a descriptor that is readable whenever poll() has something to do (-1: none could be
-  // made). Together with next_deadline() all that an adapter needs. Valid as long as the Runtime. @loop_thread
+  // made). Together with next_deadline() all that an adapter needs. Valid as long as the Runtime.
+  // @loop_thread
   int poll_descriptor();
 
   // When poll() should next be called even if the descriptor stays silent; in the past or now when work is
-  // ready; nullopt when no timer runs. Ask again after every poll() and every call into agentcore. @loop_thread
+  // ready; nullopt when no timer runs. Ask again after every poll() and every call into agentcore.
+  // @loop_thread
   std::optional<TimePoint> next_deadline() const;
 
-  // `wake` is called, on whatever thread caused it, when a silent loop got work; then not again before the next
-  // poll(). It must be quick, must not throw, and must not call back into agentcore: post a message to your own
-  // loop. One subscriber at a time; a later one takes over. @loop_thread
+  // `wake` is called, on whatever thread caused it, when a silent loop got work; then not again before the
+  // next poll(). It must be quick, must not throw, and must not call back into agentcore: post a message to
+  // your own loop. One subscriber at a time; a later one takes over. @loop_thread
   Subscription on_wake(std::function<void()> wake);
 
   // Runs `function` on the loop thread, in one of the next poll()s, in the order of posting. Dropped uncalled
@@ -75,8 +77,8 @@ class Runtime {
   // Runs `function` once, `delay` from now, unless the Timer is dropped before. @loop_thread
   Timer call_after(Duration delay, std::function<void()> function);
 
-  TimePoint now() const noexcept;      // @threadsafe
-  std::uint64_t random();              // 64 bits from the seeded generator. @loop_thread
+  TimePoint now() const noexcept;        // @threadsafe
+  std::uint64_t random();                // 64 bits from the seeded generator. @loop_thread
   bool on_loop_thread() const noexcept;  // @threadsafe. Before the first poll(): the thread that made it.
 
   // What the library's own parts build on (declared in src/loop/engine.hpp).
@@ -86,7 +88,8 @@ class Runtime {
   std::shared_ptr<loop::Engine> engine_;
 };
 
-// A pending call of Runtime::call_after(). Dropping it cancels the call. May outlive its Runtime. @loop_thread
+// A pending call of Runtime::call_after(). Dropping it cancels the call. May outlive its Runtime.
+// @loop_thread
 class [[nodiscard]] Timer {
  public:
   Timer() = default;

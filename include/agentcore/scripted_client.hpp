@@ -1,15 +1,15 @@
 // ScriptedClient: an LlmClient without a network, for tests and demos.
 #pragma once
 
+#include <agentcore/clock.hpp>
+#include <agentcore/fwd.hpp>
+#include <agentcore/llm_client.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <agentcore/clock.hpp>
-#include <agentcore/fwd.hpp>
-#include <agentcore/llm_client.hpp>
 
 namespace agentcore {
 
@@ -20,7 +20,7 @@ struct ScriptedReply {
   Duration interval{0};     // between deltas, and before the outcome; 0: one delta per poll()
   FinishReason finish_reason = FinishReason::complete;
   Usage usage = {};
-  Error error = {};          // a code other than `none`: the call fails with it after the deltas
+  Error error = {};     // a code other than `none`: the call fails with it after the deltas
   bool silent = false;  // after the deltas nothing more: the call ends only when it is stopped
   bool deaf = false;    // ignores the stop token, as a careless client would: for tests of late results
 };

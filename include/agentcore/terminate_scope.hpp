@@ -1,10 +1,10 @@
 // TerminateScope: agents that live no longer than a block of code.
 #pragma once
 
+#include <agentcore/agent.hpp>
+
 #include <cstddef>
 #include <vector>
-
-#include <agentcore/agent.hpp>
 
 namespace agentcore {
 
@@ -12,8 +12,8 @@ namespace agentcore {
 enum class ScopePolicy : unsigned char { terminate, stop };
 
 // RAII over agents: those created through it, or attached to it, are deleted (or stopped, by policy) with
-// everything below them when it closes. Closing calls the verb for each, newest first, and returns at once; the
-// gates are closed then, what is left is cleaned up by the loop (G4). It may be closed from any callback.
+// everything below them when it closes. Closing calls the verb for each, newest first, and returns at once;
+// the gates are closed then, what is left is cleaned up by the loop (G4). It may be closed from any callback.
 //
 // A scope may outlive its agents and its tree: closing it then does nothing. Scopes nest: an inner scope's
 // agents are usually below an outer one's, and whichever closes first wins. Movable; a moved-from scope is
@@ -28,8 +28,8 @@ class TerminateScope {
   TerminateScope& operator=(TerminateScope&& other) noexcept;  // closes what it held
   ~TerminateScope() { close(); }
 
-  // Makes an agent that belongs to the scope. Errors as Agent::create_child(); `agent_not_found` on a scope that
-  // is closed, released or moved from.
+  // Makes an agent that belongs to the scope. Errors as Agent::create_child(); `agent_not_found` on a scope
+  // that is closed, released or moved from.
   Result<Agent> create(AgentSpec spec = {});
 
   // Takes an existing agent of the same tree in, e.g. one made elsewhere. False when it is gone, of another

@@ -1,15 +1,15 @@
 // The verbs' options, results and reports: send, abort, stop, resume, terminate.
 #pragma once
 
+#include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <agentcore/clock.hpp>
-#include <agentcore/error.hpp>
 
 namespace agentcore {
 
@@ -29,11 +29,11 @@ struct [[nodiscard]] SendResult {
 
 struct AbortOptions {
   bool clear_queue = false;  // drop the queued messages too; else the next one starts at once (X3)
-  std::string reason = {};        // for the log and the turn's end
+  std::string reason = {};   // for the log and the turn's end
 };
 
-// `ok` is false when there is no such agent; then `reason` is `missing_agent_id` or `agent_not_found` (A10-A16).
-// `aborted` is true when a model call was ended; else `reason` is `not_waiting_llm`.
+// `ok` is false when there is no such agent; then `reason` is `missing_agent_id` or `agent_not_found`
+// (A10-A16). `aborted` is true when a model call was ended; else `reason` is `not_waiting_llm`.
 struct AbortResult {
   bool ok = false;
   bool aborted = false;
@@ -45,25 +45,28 @@ struct StopReport {
   std::string agent_id = {};
   StopCause cause = StopCause::user;
   std::string reason = {};
-  std::vector<std::string> cascade_stopped = {};  // descendants that this stop stopped, children before parents
-  std::vector<std::string> cascade_failed = {};   // those among them that something did not let go of in time
-  std::size_t messages_dropped = 0;          // emptied out of mailboxes, the agent's own included
+  std::vector<std::string> cascade_stopped =
+      {};  // descendants that this stop stopped, children before parents
+  std::vector<std::string> cascade_failed = {};  // those among them that something did not let go of in time
+  std::size_t messages_dropped = 0;              // emptied out of mailboxes, the agent's own included
 };
 
 struct StopOptions {
-  std::string caller = {};     // empty: the host. Else the id of the agent that asks: it may stop only its children.
-  bool cascade = true;    // false: only this agent; its children go on
+  std::string caller =
+      {};               // empty: the host. Else the id of the agent that asks: it may stop only its children.
+  bool cascade = true;  // false: only this agent; its children go on
   StopCause cause = StopCause::user;
   std::string reason = {};
-  std::optional<Duration> deadline = {};  // until what does not let go is given up; default TreeOptions::stop_grace
+  std::optional<Duration> deadline =
+      {};  // until what does not let go is given up; default TreeOptions::stop_grace
   std::function<void(const StopReport&)> on_settled = {};  // once, on the loop thread, if `ok`
 };
 
 // `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `not_child_agent`,
-// `cannot_stop_user`. `stopped` is true when this very call closed the gate; else `reason` is the state found:
-// `stopping`, `stopped` or `terminating` (C12, C20, X13).
-// `quiet`: nothing of the subtree was running when the call returned, but for the callback that made it. False:
-// the loop thread was inside one action of the subtree; what that action produces is dropped (G1).
+// `cannot_stop_user`. `stopped` is true when this very call closed the gate; else `reason` is the state
+// found: `stopping`, `stopped` or `terminating` (C12, C20, X13). `quiet`: nothing of the subtree was running
+// when the call returned, but for the callback that made it. False: the loop thread was inside one action of
+// the subtree; what that action produces is dropped (G1).
 struct StopResult {
   bool ok = false;
   bool stopped = false;
@@ -72,12 +75,13 @@ struct StopResult {
 };
 
 struct ResumeOptions {
-  std::string caller = {};   // not empty: refused with `not_allowed`; only the host resumes (X4)
-  bool cascade = true;  // also the descendants that stopped because this agent did; not those stopped by themselves
+  std::string caller = {};  // not empty: refused with `not_allowed`; only the host resumes (X4)
+  bool cascade =
+      true;  // also the descendants that stopped because this agent did; not those stopped by themselves
 };
 
-// `reason` is `agent_not_found`, `missing_agent_id`, `not_allowed`, `not_stopped`, `stopping` (not settled yet),
-// `terminating` or `parent_stopped`.
+// `reason` is `agent_not_found`, `missing_agent_id`, `not_allowed`, `not_stopped`, `stopping` (not settled
+// yet), `terminating` or `parent_stopped`.
 struct ResumeResult {
   bool ok = false;
   bool resumed = false;
@@ -89,7 +93,8 @@ struct TerminateReport {
   StopCause cause = StopCause::terminate;
   std::string reason = {};
   std::vector<std::string> cascade_terminated = {};  // descendants, children before parents
-  std::vector<std::string> cascade_failed = {};      // deleted all the same, though something did not let go in time
+  std::vector<std::string> cascade_failed =
+      {};  // deleted all the same, though something did not let go in time
   std::size_t messages_dropped = 0;
 };
 

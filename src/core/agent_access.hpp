@@ -1,9 +1,9 @@
 // AgentAccess: makes handles and looks into them. The only way in from inside the library.
 #pragma once
 
-#include <agentcore/agent.hpp>
-
 #include "core/node.hpp"
+
+#include <agentcore/agent.hpp>
 
 namespace agentcore::core {
 
@@ -11,8 +11,28 @@ struct AgentAccess {
   static Agent make(tree::TreeCore* core, NodeId node) noexcept { return Agent(core, node); }
   static tree::TreeCore* core(const Agent& agent) noexcept { return agent.core_; }
   static NodeId node(const Agent& agent) noexcept { return agent.node_; }
-  // Lets a handle refer to another agent of the same tree, without counting.
-  static void retarget(Agent& agent, NodeId node) noexcept { agent.node_ = node; }
+  // A handle that does not count, for the length of one callback: the tree's core is alive anyway. Copies of
+  // it count. It must be forgotten before it dies.
+  static Agent borrow(tree::TreeCore* core, NodeId node) noexcept {
+    Agent agent;
+    agent.core_ = core;
+    agent.node_ = node;
+    return agent;
+  }
+  static void forget(const Agent& agent) noexcept { const_cast<Agent&>(agent).core_ = nullptr; }
+};
+
+// A borrowed handle on the stack.
+class BorrowedAgent {
+ public:
+  BorrowedAgent(tree::TreeCore* core, NodeId node) noexcept : agent_(AgentAccess::borrow(core, node)) {}
+  ~BorrowedAgent() { AgentAccess::forget(agent_); }
+  BorrowedAgent(const BorrowedAgent&) = delete;
+  BorrowedAgent& operator=(const BorrowedAgent&) = delete;
+  const Agent& get() const noexcept { return agent_; }
+
+ private:
+  Agent agent_;
 };
 
 }  // namespace agentcore::core

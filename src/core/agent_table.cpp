@@ -25,7 +25,8 @@ Node& AgentTable::insert(Node& parent) {
   parent.first_child = index;
   node.parent.store(&parent, std::memory_order_release);
   // Generation 0 is never used, so that no id is 0.
-  node.word.store(Word{generation ? generation : 1, 0, Gate::open, AgentState::idle}.raw(), std::memory_order_seq_cst);
+  node.word.store(Word{generation ? generation : 1, 0, Gate::open, AgentState::idle}.raw(),
+                  std::memory_order_seq_cst);
   alive_.fetch_add(1, std::memory_order_relaxed);
   return node;
 }

@@ -1,18 +1,19 @@
 // Gates: may this agent go on? Looked up through the ancestors, from any thread.
 #pragma once
 
-#include <atomic>
-
 #include "core/node.hpp"
+
+#include <atomic>
 
 namespace agentcore::core {
 
 // What the gates between an agent and the trunk say, its own included.
 struct GateView {
-  Word own;             // the agent's word at the first look
-  bool valid = false;   // the id was alive during the whole look
-  Gate above = Gate::open;  // the strongest gate that an ancestor closed for its subtree
+  Word own;                                   // the agent's word at the first look
+  bool valid = false;                         // the id was alive during the whole look
+  Gate above = Gate::open;                    // the strongest gate that an ancestor closed for its subtree
   AgentState above_state = AgentState::idle;  // state of that ancestor
+  bool stop_above = false;                    // the stop of an ancestor is under way
 
   // The admission: everything open.
   bool open() const noexcept { return valid && own.is_open() && above == Gate::open; }
@@ -28,10 +29,11 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const Word word = up->load(std::memory_order_seq_cst);
-    if (word.closes_subtree() && word.gate() > view.above) {
-      view.above = word.gate();
-      view.above_state = word.state();
-    }
+    if (!word.closes_subtree()) continue;
+    view.stop_above = view.stop_above || word.state() == AgentState::stopping;
+    if (word.gate() <= view.above) continue;
+    view.above = word.gate();
+    view.above_state = word.state();
   }
   view.valid = node.load().generation() == generation;
   return view;
@@ -53,7 +55,9 @@ inline bool admits(const Node& node, std::uint32_t generation, std::uint32_t epo
 inline AgentState visible_state(const GateView& view) noexcept {
   const AgentState own = view.own.state();
   if (view.above == Gate::open) return own;
-  const bool deleting = view.above == Gate::terminate && view.above_state == AgentState::terminating;
+  // A delete waits for the stop that it meets (X13), so that nobody sees `terminating` turn into `stopping`.
+  const bool deleting =
+      view.above == Gate::terminate && view.above_state == AgentState::terminating && !view.stop_above;
   if (can_process(own)) return deleting ? AgentState::terminating : AgentState::stopping;
   if (own == AgentState::stopped && deleting) return AgentState::terminating;
   return own;

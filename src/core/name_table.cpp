@@ -1,9 +1,9 @@
 #include "core/name_table.hpp"
 
+#include "core/utf8.hpp"
+
 #include <charconv>
 #include <mutex>
-
-#include "core/utf8.hpp"
 
 namespace agentcore::core {
 namespace {
@@ -42,7 +42,8 @@ bool NameTable::add(std::string name, Node& node) {
 
 void NameTable::remove(Node& node) {
   const std::unique_lock lock(mutex_);
-  if (const std::string* name = node.name.exchange(nullptr, std::memory_order_acq_rel)) names_.erase(names_.find(*name));
+  if (const std::string* name = node.name.exchange(nullptr, std::memory_order_acq_rel))
+    names_.erase(names_.find(*name));
 }
 
 void NameTable::clear() {

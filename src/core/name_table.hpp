@@ -1,6 +1,8 @@
 // NameTable: from ids as people write them to slots.
 #pragma once
 
+#include "core/node.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -9,12 +11,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/node.hpp"
-
 namespace agentcore::core {
 
-// Holds the ids that hosts choose. Generated ids ("@17.1": slot and generation) need no entry: they are parsed.
-// Looking up is @threadsafe; adding and removing is the loop thread's.
+// Holds the ids that hosts choose. Generated ids ("@17.1": slot and generation) need no entry: they are
+// parsed. Looking up is @threadsafe; adding and removing is the loop thread's.
 class NameTable {
  public:
   // True for what a host may choose: 1 to 255 bytes of UTF-8 that do not begin with '@'.
@@ -35,7 +35,9 @@ class NameTable {
  private:
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
   };
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::string, NodeId, Hash, std::equal_to<>> names_;

@@ -1,16 +1,16 @@
 // Node: an agent's place in the slab. 128 bytes, two cache lines.
 #pragma once
 
+#include "core/word.hpp"
+
+#include <agentcore/agent_spec.hpp>
+#include <agentcore/verbs.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-
-#include <agentcore/agent_spec.hpp>
-#include <agentcore/verbs.hpp>
-
-#include "core/word.hpp"
 
 namespace agentcore::core {
 
@@ -24,8 +24,12 @@ using NodeId = std::uint64_t;
 constexpr NodeId make_id(std::uint32_t index, std::uint32_t generation) noexcept {
   return std::uint64_t{generation} << 32 | index;
 }
-constexpr std::uint32_t index_of(NodeId id) noexcept { return static_cast<std::uint32_t>(id); }
-constexpr std::uint32_t generation_of(NodeId id) noexcept { return static_cast<std::uint32_t>(id >> 32); }
+constexpr std::uint32_t index_of(NodeId id) noexcept {
+  return static_cast<std::uint32_t>(id);
+}
+constexpr std::uint32_t generation_of(NodeId id) noexcept {
+  return static_cast<std::uint32_t>(id >> 32);
+}
 
 inline constexpr std::uint32_t no_node = 0xffff'ffff;
 
@@ -50,19 +54,21 @@ struct alignas(64) Node {
   alignas(64) std::shared_ptr<const AgentSpec> spec;
   std::unique_ptr<AgentData> data;
   std::atomic<const std::string*> name{nullptr};  // null: generated id. Read under the name table's lock.
-  std::uint32_t backlog = 0;    // messages taken out of the door, oldest first: cell index + 1
-  std::uint32_t unsettled = 0;  // children that a walk has passed and that are not settled yet
-  std::uint32_t flights = 0;    // model calls without an outcome yet
-  std::uint32_t turns = 0;      // begun so far
+  std::uint32_t backlog = 0;            // messages taken out of the door, oldest first: cell index + 1
+  std::uint32_t unsettled = 0;          // children that a walk has passed and that are not settled yet
+  std::uint32_t flights = 0;            // model calls without an outcome yet
+  std::uint32_t turns = 0;              // begun so far
   AgentState shown = AgentState::idle;  // the state last told to observers
   StopCause cause = StopCause::user;    // of the stop that is settling it
-  bool walked = false;     // a settling walk has passed it and waits for it
-  bool counted = false;    // it is in its parent's `unsettled`
-  bool by_parent = false;  // stopped because an ancestor was
-  bool has_job = false;    // a job has it as its root
-  bool abandoned = false;  // a call was given up since the stop
+  bool walked = false;                  // a settling walk has passed it and waits for it
+  bool counted = false;                 // it is in its parent's `unsettled`
+  bool by_parent = false;               // stopped because an ancestor was
+  bool has_job = false;                 // a job has it as its root
+  bool abandoned = false;               // a call was given up since the stop
 
-  Word load(std::memory_order order = std::memory_order_acquire) const noexcept { return Word{word.load(order)}; }
+  Word load(std::memory_order order = std::memory_order_acquire) const noexcept {
+    return Word{word.load(order)};
+  }
   NodeId id() const noexcept { return make_id(index, load(std::memory_order_relaxed).generation()); }
   bool is_trunk() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }
 

@@ -13,8 +13,9 @@
 namespace agentcore::core {
 
 // Grows in chunks, each twice the size of the one before. A chunk is never moved or returned while the slab
-// lives, so that any thread may look at an object at any time; what it finds there, a generation in the object
-// itself has to tell. Objects are made once, when their index is first handed out, and reused by their owner.
+// lives, so that any thread may look at an object at any time; what it finds there, a generation in the
+// object itself has to tell. Objects are made once, when their index is first handed out, and reused by their
+// owner.
 template <typename T>
 class Slab {
  public:
@@ -26,7 +27,7 @@ class Slab {
     for (std::uint32_t i = 0; i < end; ++i) std::destroy_at(&(*this)[i]);
     for (std::size_t k = 0; k < chunks_.size(); ++k)
       if (T* chunk = chunks_[k].load(std::memory_order_relaxed))
-        ::operator delete(chunk, bytes(k), std::align_val_t{alignof(T)});
+        ::operator delete (chunk, std::align_val_t{alignof(T)});
   }
 
   // Makes one more object and returns its index. @threadsafe. Throws std::bad_alloc.
@@ -36,7 +37,7 @@ class Slab {
     const auto [k, offset] = place(index);
     T* chunk = chunks_[k].load(std::memory_order_relaxed);
     if (!chunk) {
-      chunk = static_cast<T*>(::operator new(bytes(k), std::align_val_t{alignof(T)}));
+      chunk = static_cast<T*>(::operator new (bytes(k), std::align_val_t{alignof(T)}));
       chunks_[k].store(chunk, std::memory_order_release);
     }
     std::construct_at(chunk + offset);

@@ -2,7 +2,8 @@
 
 namespace agentcore::events {
 
-EventHub::EventHub(tree::TreeCore* core, Guard guard) : core_(core), guard_(std::move(guard)) {}
+EventHub::EventHub(tree::TreeCore* core, Guard guard) : core_(core), guard_(std::move(guard)) {
+}
 
 Subscription EventHub::on_state_change(std::function<void(const StateChange&)> callback) {
   return closed_ ? Subscription{} : states_->add(std::move(callback));
@@ -31,11 +32,16 @@ void EventHub::state(core::Node& node, AgentState to, StopCause cause) {
 void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) {
   const AgentState from = std::exchange(node.shown, to);
   const std::uint64_t sequence = ++sequence_;
-  if (wants_states()) states_->notify(StateChange{handle(node), from, to, cause, sequence}, guard_);
+  if (!wants_states()) return;
+  const StateChange change{core::AgentAccess::borrow(core_, node.id()), from, to, cause, sequence};
+  states_->notify(change, guard_);
+  core::AgentAccess::forget(change.agent);
 }
 
 void EventHub::settled(const core::Node& node, AgentState end, std::size_t messages_dropped) {
-  tell(node, [&](Agent agent) { return Settled{std::move(agent), end, node.cause, messages_dropped, node.abandoned}; });
+  tell(node, [&](Agent agent) {
+    return Settled{std::move(agent), end, node.cause, messages_dropped, node.abandoned};
+  });
 }
 
 void EventHub::close() {

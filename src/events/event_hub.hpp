@@ -1,17 +1,17 @@
 // EventHub: numbers what happens in a tree and tells its observers.
 #pragma once
 
+#include "core/agent_access.hpp"
+#include "core/node.hpp"
+#include "events/observer_list.hpp"
+
+#include <agentcore/event.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
-
-#include <agentcore/event.hpp>
-
-#include "core/agent_access.hpp"
-#include "core/node.hpp"
-#include "events/observer_list.hpp"
 
 namespace agentcore::events {
 
@@ -35,19 +35,22 @@ class EventHub {
   // loop, the steps in between are told too. Nothing if that was the last thing told.
   void state(core::Node& node, AgentState to, StopCause cause);
 
-  // Tells an event about `node`: `make(agent)` builds its body, and is called only if somebody listens.
+  // Tells an event about `node`: `make(agent)` builds its body around a borrowed handle, which it must move
+  // into the body. It is called only if somebody listens.
   template <typename Make>
   void tell(const core::Node& node, Make&& make) {
     const std::uint64_t sequence = ++sequence_;
     if (!wants_events()) return;
-    const Event event{sequence, make(handle(node))};
+    const Event event{sequence, make(core::AgentAccess::borrow(core_, node.id()))};
     events_->notify(event, guard_);
+    core::AgentAccess::forget(event.agent());
   }
 
   // A settled agent, of which there may be a million in a row.
   void settled(const core::Node& node, AgentState end, std::size_t messages_dropped);
 
   Agent handle(const core::Node& node) const noexcept { return core::AgentAccess::make(core_, node.id()); }
+  core::BorrowedAgent borrow(const core::Node& node) const noexcept { return {core_, node.id()}; }
 
   // The tree is going: nobody is told anything from now on.
   void close();

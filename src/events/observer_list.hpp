@@ -1,13 +1,13 @@
 // ObserverList: the callbacks of one kind, in the order of subscribing.
 #pragma once
 
+#include <agentcore/subscription.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include <agentcore/subscription.hpp>
 
 namespace agentcore::events {
 
@@ -32,7 +32,8 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
     });
   }
 
-  // Calls each callback that was there at the start and still is, through `guard`, which contains what it throws.
+  // Calls each callback that was there at the start and still is, through `guard`, which contains what it
+  // throws.
   template <typename Guard>
   void notify(const Argument& argument, Guard&& guard) {
     const std::size_t count = entries_.size();

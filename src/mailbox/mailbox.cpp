@@ -62,9 +62,9 @@ Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32
     if (!door.belongs_to(generation)) return Push::gone;
     if (door.is_closed()) {
       if (door.ticket() == epoch) return Push::closed;
-      // Another epoch's door, though the word was open: either a resume has just happened and its thread has not
-      // come to open the door yet, then we do it; or a later stop has closed it, then its ticket is newer than
-      // the epoch that the sender saw.
+      // Another epoch's door, though the word was open: either a resume has just happened and its thread has
+      // not come to open the door yet, then we do it; or a later stop has closed it, then its ticket is newer
+      // than the epoch that the sender saw.
       const std::uint32_t age = (epoch - door.ticket()) & core::Word::epoch_mask;
       if (age > core::Word::epoch_mask / 2) return Push::closed;
       open(node, generation, door.ticket());
@@ -130,6 +130,10 @@ std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noe
   node.backlog = 0;
   if (!before.is_closed()) count += give_list(pool, before.newest());
   return count;
+}
+
+bool is_closed(const core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept {
+  return node.door.load(std::memory_order_acquire) == Door::closed(generation, ticket).raw();
 }
 
 void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept {

@@ -1,11 +1,11 @@
 // Mailbox: an agent's queue of messages. Anyone pushes, the loop takes; the door is part of the push.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "core/node.hpp"
 #include "mailbox/message_pool.hpp"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace agentcore::mailbox {
 
@@ -13,8 +13,8 @@ namespace agentcore::mailbox {
 // bits), a 0, and the low 19 bits of the generation. Closed: the ticket, which is the epoch in which it was
 // closed (27 bits), a 1 and the generation.
 //
-// One compare-and-set of this value is the whole push: it fails when the mailbox was closed, filled or handed to
-// another agent meanwhile, so a message can never be left behind closed doors (G12, F1). The ticket lets a
+// One compare-and-set of this value is the whole push: it fails when the mailbox was closed, filled or handed
+// to another agent meanwhile, so a message can never be left behind closed doors (G12, F1). The ticket lets a
 // resume, or a sender that comes right after it, open exactly the door that it found, never one that a later
 // stop has closed again.
 class Door {
@@ -29,28 +29,36 @@ class Door {
 
   constexpr std::uint64_t raw() const noexcept { return raw_; }
   constexpr bool is_closed() const noexcept { return (raw_ & closed_bit) != 0; }
-  constexpr bool belongs_to(std::uint32_t generation) const noexcept { return raw_ >> 45 == tag(generation) >> 45; }
+  constexpr bool belongs_to(std::uint32_t generation) const noexcept {
+    return raw_ >> 45 == tag(generation) >> 45;
+  }
   constexpr std::uint32_t newest() const noexcept { return static_cast<std::uint32_t>(raw_) & 0x0fff'ffff; }
   constexpr std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(raw_ >> 28) & 0xffff; }
-  constexpr std::uint32_t ticket() const noexcept { return static_cast<std::uint32_t>(raw_) & core::Word::epoch_mask; }
+  constexpr std::uint32_t ticket() const noexcept {
+    return static_cast<std::uint32_t>(raw_) & core::Word::epoch_mask;
+  }
 
   static constexpr std::uint64_t one = std::uint64_t{1} << 28;
   // With one more message on top.
-  constexpr Door pushed(std::uint32_t cell) const noexcept { return Door{((raw_ & ~newest_mask) + one) | cell}; }
+  constexpr Door pushed(std::uint32_t cell) const noexcept {
+    return Door{((raw_ & ~newest_mask) + one) | cell};
+  }
   // With the stack taken away, the count kept.
   constexpr Door drained() const noexcept { return Door{raw_ & ~newest_mask}; }
 
  private:
   static constexpr std::uint64_t newest_mask = 0x0fff'ffff;
-  static constexpr std::uint64_t tag(std::uint32_t generation) noexcept { return std::uint64_t{generation} << 45; }
+  static constexpr std::uint64_t tag(std::uint32_t generation) noexcept {
+    return std::uint64_t{generation} << 45;
+  }
   std::uint64_t raw_;
 };
 
 enum class Push : std::uint8_t { queued, queued_first, full, closed, gone };
 
-// Puts `cell` into the mailbox. `queued_first`: it was empty, so the agent has to be scheduled. `epoch` is that
-// of the open word which the sender saw: a door closed in an earlier epoch is opened on the way. On any other
-// answer than queued the cell is still the caller's. @threadsafe
+// Puts `cell` into the mailbox. `queued_first`: it was empty, so the agent has to be scheduled. `epoch` is
+// that of the open word which the sender saw: a door closed in an earlier epoch is opened on the way. On any
+// other answer than queued the cell is still the caller's. @threadsafe
 Push push(core::Node& node, MessagePool& pool, std::uint32_t cell, std::uint32_t generation,
           std::uint32_t epoch) noexcept;
 
@@ -68,6 +76,9 @@ std::size_t clear_up_to(core::Node& node, MessagePool& pool, Door then) noexcept
 
 // Closes the door for good (of this epoch) and drops all messages; how many. @loop_thread
 std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept;
+
+// True when the door is the one that was closed with this ticket. @threadsafe
+bool is_closed(const core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept;
 
 // Opens the door that was closed with this ticket; does nothing if it is another one by now. @threadsafe
 void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept;

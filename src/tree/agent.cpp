@@ -1,13 +1,15 @@
 // Agent: forwards to the core that its tree shares with all handles.
+#include "tree/tree_core.hpp"
+
 #include <agentcore/agent.hpp>
 
 #include <utility>
 
-#include "tree/tree_core.hpp"
-
 namespace agentcore {
 
-Agent::Agent(tree::TreeCore* core, std::uint64_t node) noexcept : core_(core), node_(node) { core_->retain(); }
+Agent::Agent(tree::TreeCore* core, std::uint64_t node) noexcept : core_(core), node_(node) {
+  core_->retain();
+}
 
 Agent::Agent(const Agent& other) noexcept : core_(other.core_), node_(other.node_) {
   if (core_) core_->retain();
@@ -29,11 +31,19 @@ const Error no_agent{Errc::agent_not_found, "the handle refers to no agent"};
 
 }  // namespace
 
-std::string Agent::id() const { return core_ ? core_->name_of(node_) : std::string(); }
-Result<AgentState> Agent::state() const { return core_ ? core_->state(node_) : no_agent; }
-bool Agent::exists() const noexcept { return core_ && core_->state(node_).has_value(); }
+std::string Agent::id() const {
+  return core_ ? core_->name_of(node_) : std::string();
+}
+Result<AgentState> Agent::state() const {
+  return core_ ? core_->state(node_) : no_agent;
+}
+bool Agent::exists() const noexcept {
+  return core_ && core_->state(node_).has_value();
+}
 
-SendResult Agent::send(std::string text) const { return send(Message{std::move(text), {}}); }
+SendResult Agent::send(std::string text) const {
+  return send(Message{std::move(text), {}});
+}
 
 SendResult Agent::send(Message message) const {
   return core_ ? core_->send(node_, std::move(message)) : SendResult{false, Errc::agent_not_found};
@@ -52,7 +62,8 @@ ResumeResult Agent::resume(ResumeOptions options) const {
 }
 
 TerminateResult Agent::terminate(TerminateOptions options) const {
-  return core_ ? core_->terminate(node_, std::move(options)) : TerminateResult{false, false, Errc::agent_not_found};
+  return core_ ? core_->terminate(node_, std::move(options))
+               : TerminateResult{false, false, Errc::agent_not_found};
 }
 
 Result<Agent> Agent::create_child(AgentSpec spec) const {
@@ -70,16 +81,22 @@ Result<Agent> Agent::parent() const {
   return core_->parent(node_);
 }
 
-std::vector<Agent> Agent::children() const { return core_ ? core_->children(node_) : std::vector<Agent>{}; }
-std::size_t Agent::queue_length() const { return core_ ? core_->queue_length(node_) : 0; }
-std::size_t Agent::clear_queue() const { return core_ ? core_->clear_queue(node_) : 0; }
+std::vector<Agent> Agent::children() const {
+  return core_ ? core_->children(node_) : std::vector<Agent>{};
+}
+std::size_t Agent::queue_length() const {
+  return core_ ? core_->queue_length(node_) : 0;
+}
+std::size_t Agent::clear_queue() const {
+  return core_ ? core_->clear_queue(node_) : 0;
+}
 
 std::vector<ChatMessage> Agent::conversation() const {
   return core_ ? core_->conversation(node_) : std::vector<ChatMessage>{};
 }
 
 std::size_t Agent::hash() const noexcept {
-  return std::hash<const void*>{}(core_) ^ (std::hash<std::uint64_t>{}(node_) * 0x9e37'79b9'7f4a'7c15U);
+  return std::hash<const void*>{}(core_) ^ (std::hash<std::uint64_t>{}(node_)*0x9e37'79b9'7f4a'7c15U);
 }
 
 }  // namespace agentcore

@@ -1,11 +1,11 @@
 // AgentTree: checks options and ids, and forwards to the core.
+#include "core/agent_access.hpp"
+#include "tree/tree_core.hpp"
+
 #include <agentcore/agent_tree.hpp>
 
 #include <stdexcept>
 #include <utility>
-
-#include "core/agent_access.hpp"
-#include "tree/tree_core.hpp"
 
 namespace agentcore {
 namespace {
@@ -17,23 +17,31 @@ void check(const TreeOptions& options) {
     throw std::invalid_argument("TreeOptions::max_agents must be 1 to 134,000,000");
   if (options.mailbox_limit < 1 || options.mailbox_limit > tree::max_mailbox_limit)
     throw std::invalid_argument("TreeOptions::mailbox_limit must be 1 to 65,000");
-  if (options.stop_grace < Duration::zero()) throw std::invalid_argument("TreeOptions::stop_grace must not be negative");
+  if (options.stop_grace < Duration::zero())
+    throw std::invalid_argument("TreeOptions::stop_grace must not be negative");
 }
 
-constexpr Errc unknown(std::string_view id) { return id.empty() ? Errc::missing_agent_id : Errc::agent_not_found; }
+constexpr Errc unknown(std::string_view id) {
+  return id.empty() ? Errc::missing_agent_id : Errc::agent_not_found;
+}
 
 }  // namespace
 
 AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
-    : core_((check(options), new tree::TreeCore(runtime.engine(), options))) {}
+    : core_((check(options), new tree::TreeCore(runtime.engine(), options))) {
+}
 
 AgentTree::~AgentTree() {
   core_->close();
   core_->release();
 }
 
-Result<Agent> AgentTree::create(AgentSpec spec) { return core_->create(core_->trunk(), std::move(spec)); }
-Result<Agent> AgentTree::create(const SharedAgentSpec& spec) { return core_->create(core_->trunk(), spec, {}); }
+Result<Agent> AgentTree::create(AgentSpec spec) {
+  return core_->create(core_->trunk(), std::move(spec));
+}
+Result<Agent> AgentTree::create(const SharedAgentSpec& spec) {
+  return core_->create(core_->trunk(), spec, {});
+}
 
 std::optional<Agent> AgentTree::find(std::string_view id) const {
   const core::NodeId node = core_->find(id);
@@ -46,7 +54,9 @@ Result<AgentState> AgentTree::state(std::string_view id) const {
   return Error{unknown(id), "no agent has the id '" + std::string(id) + "'"};
 }
 
-SendResult AgentTree::send(std::string_view id, std::string text) { return send(id, Message{std::move(text), {}}); }
+SendResult AgentTree::send(std::string_view id, std::string text) {
+  return send(id, Message{std::move(text), {}});
+}
 
 SendResult AgentTree::send(std::string_view id, Message message) {
   const core::NodeId node = core_->find(id);
@@ -73,13 +83,25 @@ TerminateResult AgentTree::terminate(std::string_view id, TerminateOptions optio
   return node ? core_->terminate(node, std::move(options)) : TerminateResult{false, false, unknown(id)};
 }
 
-StopResult AgentTree::stop_all(StopOptions options) { return core_->stop(core_->trunk(), std::move(options)); }
-ResumeResult AgentTree::resume_all(ResumeOptions options) { return core_->resume(core_->trunk(), options); }
+StopResult AgentTree::stop_all(StopOptions options) {
+  return core_->stop(core_->trunk(), std::move(options));
+}
+ResumeResult AgentTree::resume_all(ResumeOptions options) {
+  return core_->resume(core_->trunk(), options);
+}
 
-std::size_t AgentTree::size() const noexcept { return core_->size(); }
-std::vector<Agent> AgentTree::roots() const { return core_->children(core_->trunk()); }
-void AgentTree::walk(const std::function<void(const Agent&)>& visit) const { core_->walk(visit); }
-bool AgentTree::busy() const noexcept { return core_->busy(); }
+std::size_t AgentTree::size() const noexcept {
+  return core_->size();
+}
+std::vector<Agent> AgentTree::roots() const {
+  return core_->children(core_->trunk());
+}
+void AgentTree::walk(const std::function<void(const Agent&)>& visit) const {
+  core_->walk(visit);
+}
+bool AgentTree::busy() const noexcept {
+  return core_->busy();
+}
 
 Subscription AgentTree::on_state_change(std::function<void(const StateChange&)> callback) {
   return core_->hub().on_state_change(std::move(callback));
@@ -89,6 +111,8 @@ Subscription AgentTree::on_event(std::function<void(const Event&)> callback) {
   return core_->hub().on_event(std::move(callback));
 }
 
-std::size_t AgentTree::references(std::string_view id) const { return core_->count_references(id); }
+std::size_t AgentTree::references(std::string_view id) const {
+  return core_->count_references(id);
+}
 
 }  // namespace agentcore

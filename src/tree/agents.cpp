@@ -1,23 +1,28 @@
 // Creating agents and looking around in the tree: the loop thread's side of AgentTree.
+#include "tree/tree_core.hpp"
+
 #include <cassert>
 #include <utility>
-
-#include "tree/tree_core.hpp"
 
 namespace agentcore::tree {
 
 using core::Node;
 
-Node* TreeCore::resolve(core::NodeId id) const noexcept { return closed() ? nullptr : table_.find(id); }
+Node* TreeCore::resolve(core::NodeId id) const noexcept {
+  return closed() ? nullptr : table_.find(id);
+}
 
 // Why nothing can be created below `parent`.
 Error TreeCore::refusal(core::NodeId parent) const {
   const Result<AgentState> found = state(parent);
   if (!found) return found.error();
   switch (*found) {
-    case AgentState::stopping: return {Errc::agent_stopping, "the parent is stopping; nothing can be created below it"};
-    case AgentState::stopped: return {Errc::agent_stopped, "the parent is stopped; resume it first"};
-    default: return {Errc::agent_terminating, "the parent is being deleted"};
+    case AgentState::stopping:
+      return {Errc::agent_stopping, "the parent is stopping; nothing can be created below it"};
+    case AgentState::stopped:
+      return {Errc::agent_stopped, "the parent is stopped; resume it first"};
+    default:
+      return {Errc::agent_terminating, "the parent is being deleted"};
   }
 }
 
@@ -27,7 +32,8 @@ Result<Agent> TreeCore::create(core::NodeId parent, AgentSpec spec) {
   const bool plain = spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
                      spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
                      !spec.temperature && !spec.max_tokens;
-  return create(parent, plain ? plain_spec_ : std::make_shared<const AgentSpec>(std::move(spec)), std::move(id));
+  return create(parent, plain ? plain_spec_ : std::make_shared<const AgentSpec>(std::move(spec)),
+                std::move(id));
 }
 
 Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id) {
@@ -38,12 +44,14 @@ Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std
   if (spec->mailbox_limit > max_mailbox_limit)
     return Error{Errc::invalid_config, "AgentSpec::mailbox_limit must be at most 65000"};
   if (!id.empty() && !core::NameTable::is_valid(id))
-    return Error{Errc::invalid_agent_id, "an agent id is 1 to 255 bytes of UTF-8 and does not begin with '@'"};
+    return Error{Errc::invalid_agent_id,
+                 "an agent id is 1 to 255 bytes of UTF-8 and does not begin with '@'"};
   if (parent->depth >= options_.max_depth)
     return Error{Errc::depth_limit, "the tree would become deeper than TreeOptions::max_depth (" +
                                         std::to_string(options_.max_depth) + ")"};
   if (table_.alive() >= options_.max_agents)
     return Error{Errc::agent_limit, "the tree holds TreeOptions::max_agents agents already"};
+  const core::Stepping stepping(table_, *parent);  // an action of the parent's (G1)
   if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
   return insert(*parent, std::move(spec), std::move(id));
 }
@@ -70,7 +78,7 @@ Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string i
     return refusal(parent.id());
   }
   Agent agent = handle(node.id());
-  hub_.tell(node, [&agent](const Agent&) { return AgentCreated{agent}; });
+  hub_.tell(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
   return agent;
 }
 
@@ -93,7 +101,8 @@ Result<Agent> TreeCore::parent(core::NodeId id) {
   assert(closed() || engine_->on_loop_thread());
   const Node* node = resolve(id);
   const Node* up = node ? node->parent.load(std::memory_order_relaxed) : nullptr;
-  if (!up || up->is_trunk()) return Error{Errc::agent_not_found, node ? "a root agent has no parent" : "no such agent"};
+  if (!up || up->is_trunk())
+    return Error{Errc::agent_not_found, node ? "a root agent has no parent" : "no such agent"};
   return handle(up->id());
 }
 
@@ -125,7 +134,8 @@ std::size_t TreeCore::count_references(std::string_view name) const {
   if (!name.empty() && name.front() != '@' && id) ++count;
   for (std::uint32_t index = 0; index < table_.slots(); ++index) {
     const Node& node = table_.slot(index);
-    if (!node.load().is_free() && !node.is_trunk() && table_.names().name_of(node, node.id()) == name) ++count;
+    if (!node.load().is_free() && !node.is_trunk() && table_.names().name_of(node, node.id()) == name)
+      ++count;
   }
   count += id ? settler_.references(id) : 0;
   for (std::uint32_t slot = 0; slot < turns_.flights().slots(); ++slot) {

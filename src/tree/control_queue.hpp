@@ -1,6 +1,11 @@
 // ControlQueue: what the verbs leave for the loop to do.
 #pragma once
 
+#include "core/node.hpp"
+
+#include <agentcore/clock.hpp>
+#include <agentcore/verbs.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -8,11 +13,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <agentcore/clock.hpp>
-#include <agentcore/verbs.hpp>
-
-#include "core/node.hpp"
 
 namespace agentcore::tree {
 
@@ -49,7 +49,8 @@ class ControlQueue {
   void push(std::unique_ptr<ControlOp> op) noexcept {
     ControlOp* raw = op.release();
     raw->next = newest_.load(std::memory_order_relaxed);
-    while (!newest_.compare_exchange_weak(raw->next, raw, std::memory_order_release, std::memory_order_relaxed)) {
+    while (!newest_.compare_exchange_weak(raw->next, raw, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
     }
   }
   // @threadsafe

@@ -9,6 +9,12 @@ using core::Gate;
 using core::Node;
 using core::Word;
 
+namespace {
+
+constexpr std::size_t most_walkers = 12;
+
+}  // namespace
+
 void Settler::start(std::unique_ptr<ControlOp> op) {
   Node* node = table_.find(op->agent);
   auto job = std::make_unique<Job>();
@@ -25,8 +31,11 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
   }
   job->root = node;
   const Word word = node->load();
-  const bool settled = !job->op->took_effect && word.state() == AgentState::stopped && job->op->verb == Verb::stop;
-  if (settled) return report(*job);
+  // A stop that only waits for another: that one may have settled, and the agent even been resumed, before
+  // this was read.
+  const bool over =
+      word.state() == AgentState::stopped ? !node->has_job : core::look(*node, word.generation()).open();
+  if (!job->op->took_effect && job->op->verb == Verb::stop && over) return report(*job);
   if (job->op->wants_report()) ++reports_wanted_;
   if (job->op->took_effect) queue_.push_back(job.get());
   node->has_job = true;
@@ -61,7 +70,7 @@ bool Settler::cut(loop::Budget& budget) {
 
 bool Settler::walk(Job& job, loop::Budget& budget) {
   if (job.op->verb == Verb::resume) return resume_down(job, budget);
-  if (job.phase == Phase::mark && !walk_down(job, budget)) return false;
+  if (!job.marked && !walk_down(job, budget)) return false;
   return walk_up(job, budget);
 }
 
@@ -78,73 +87,116 @@ bool Settler::walk_down(Job& job, loop::Budget& budget) {
       if (hub_.closed()) return false;
     }
   }
-  job.phase = Phase::settle;
-  job.cursor = nullptr;
+  job.marked = true;
   return true;
 }
 
 void Settler::mark(Job& job, Node& node) {
   if (node.is_trunk() || node.walked || (&node != job.root && skips(job, node))) return;
-  const bool deleting = job.op->verb == Verb::terminate && job.root->load().state() == AgentState::terminating;
-  const AgentState to = deleting ? AgentState::terminating : AgentState::stopping;
+  const AgentState to = core::visible_state(core::look(node, node.load().generation()));
+  if (to != AgentState::stopping && to != AgentState::terminating) return;
+  const bool deleting = to == AgentState::terminating;
   if (&node != job.root && !node.has_job) node.cause = StopCause::parent;
   Word word = node.load();
   Word desired = word;
   do {
     if (word.state() == to) break;
     if (!can_process(word.state()) && !(word.state() == AgentState::stopped && deleting)) return;
-    desired = word.with(to).with(std::max(word.gate(), deleting ? Gate::terminate : Gate::stop_tree)).next_epoch();
+    desired =
+        word.with(to).with(std::max(word.gate(), deleting ? Gate::terminate : Gate::stop_tree)).next_epoch();
   } while (!node.replace(word, desired));
   hub_.state(node, to, node.cause);
 }
 
 bool Settler::walk_up(Job& job, loop::Budget& budget) {
-  if (!job.cursor) job.cursor = leftmost(job, job.root);
   const core::NodeId root = job.root->id();
-  while (job.cursor) {
-    if (!budget.spend()) return false;
-    Node& node = *job.cursor;
-    const bool last = &node == job.root;
-    job.cursor = last ? nullptr : after(job, node);
-    if (last) job.phase = Phase::wait;
-    if (last && !queue_.empty() && queue_.front() == &job) queue_.pop_front();  // finishing it destroys the job
-    visit(job, node);
-    if (hub_.closed()) return false;
-    if (last) break;
+  if (job.walkers.empty()) {
+    job.walkers.resize(job.root->first_child == core::no_node ? 1 : most_walkers);
+    job.walkers.front() = {job.root, job.root, true};
   }
-  // Still there: something in it has not let go yet. Its patience begins now.
-  if (const auto place = jobs_.find(root); place != jobs_.end() && table_.find(root)) {
-    for (auto [it, end] = jobs_.equal_range(root); it != end; ++it) {
-      Job& waiting = *it->second;
-      if (waiting.timer || !waiting.op->took_effect) continue;
-      waiting.timer = engine_.start_timer(engine_.now() + waiting.op->deadline.value_or(grace_),
-                                          [this, root] { give_up(root); });
+  const std::size_t count = job.walkers.size();
+  walking_ = &job;
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      Walker& walker = job.walkers[i];
+      if (!walker.cursor) continue;
+      if (!budget.spend()) return false;
+      if (!walk_one(job, walker)) {
+        if (!hub_.closed()) wait_for(root);
+        return !hub_.closed();
+      }
+      any = true;
     }
+  }
+  dequeue(job);
+  wait_for(root);
+  return true;
+}
+
+void Settler::dequeue(const Job& job) {
+  if (!queue_.empty() && queue_.front() == &job)
+    queue_.pop_front();
+  else
+    std::erase(queue_, &job);
+}
+
+// One step of one walker: a level down, or a visit. False when the job or the tree is gone.
+bool Settler::walk_one(Job& job, Walker& walker) {
+  Node& node = *walker.cursor;
+  if (walker.descending && !skips(job, node) && node.first_child != core::no_node) {
+    descend(job, walker);
+  } else {
+    const bool at_root = &node == walker.root;
+    Node* const sibling = at_root ? nullptr : table_.next_sibling(node);
+    walker.descending = sibling != nullptr;
+    walker.cursor = sibling ? sibling : at_root ? nullptr : node.parent.load(std::memory_order_relaxed);
+    visit(job, node);
+    if (hub_.closed() || !walking_) return false;
+  }
+  if (walker.cursor) {
+    __builtin_prefetch(walker.cursor, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(walker.cursor) + 64, 1);
   }
   return true;
 }
 
-// A stop has nothing to do below what is already stopped, and leaves alone what an earlier walk is waiting for. A
-// delete looks everywhere but below what an earlier delete is waiting for.
+// Goes down to the first child. If a walker rests, it takes over what is to come after this agent, up to the
+// root of this one, who keeps only the subtree of the agent: the agent counts as unsettled until that is
+// done.
+void Settler::descend(Job& job, Walker& walker) {
+  Node& node = *walker.cursor;
+  if (&node != walker.root) {
+    const auto rests = [](const Walker& other) { return !other.cursor; };
+    const auto other = std::find_if(job.walkers.begin(), job.walkers.end(), rests);
+    if (other != job.walkers.end()) {
+      Node* const sibling = table_.next_sibling(node);
+      *other = {walker.root, sibling ? sibling : node.parent.load(std::memory_order_relaxed),
+                sibling != nullptr};
+      walker.root = &node;
+      count(node);
+    }
+  }
+  walker.cursor = table_.first_child(node);
+}
+
+// Whoever is still there has something that did not let go yet. Its patience begins now.
+void Settler::wait_for(core::NodeId root) {
+  for (auto [it, end] = jobs_.equal_range(root); it != end; ++it) {
+    Job& job = *it->second;
+    if (job.timer || !job.op->took_effect || job.op->verb == Verb::resume) continue;
+    job.timer = engine_.start_timer(engine_.now() + job.op->deadline.value_or(grace_),
+                                    [this, root] { give_up(root); });
+  }
+}
+
+// A stop has nothing to do below what is already stopped, and leaves alone what an earlier walk is waiting
+// for. A delete looks everywhere but below what an earlier delete is waiting for.
 bool Settler::skips(const Job& job, const Node& node) const noexcept {
   if (&node == job.root) return !job.op->cascade;
   const Word word = node.load(std::memory_order_relaxed);
   if (job.op->verb == Verb::terminate) return node.walked && word.state() == AgentState::terminating;
   return node.walked || (word.state() == AgentState::stopped && word.closes_subtree());
-}
-
-Node* Settler::leftmost(const Job& job, Node* node) const noexcept {
-  while (!skips(job, *node)) {
-    Node* child = table_.first_child(*node);
-    if (!child) break;
-    node = child;
-  }
-  return node;
-}
-
-Node* Settler::after(const Job& job, const Node& node) const noexcept {
-  if (Node* sibling = table_.next_sibling(node)) return leftmost(job, sibling);
-  return node.parent.load(std::memory_order_relaxed);
 }
 
 Node* Settler::below_or_beside(const Node& root, const Node& node, bool descend) const noexcept {
@@ -158,13 +210,18 @@ Node* Settler::below_or_beside(const Node& root, const Node& node, bool descend)
 void Settler::visit(Job& job, Node& node) {
   const bool is_root = &node == job.root;
   if (node.walked && !is_root) return count(node);
-  if (!is_root && job.op->verb == Verb::stop && node.load().state() == AgentState::stopped) return;
+  if (!is_root && job.op->verb == Verb::stop && node.load().state() == AgentState::stopped) {
+    if (node.unsettled == 0)
+      return;  // else it was stopped without its children, and one of them keeps us waiting
+    node.walked = true;
+    return count(node);
+  }
   if (!is_root && !node.has_job) {
     node.cause = StopCause::parent;
     node.by_parent = can_process(node.load().state()) || node.load().state() == AgentState::stopping;
   }
   node.walked = true;
-  if (node.flights == 0 && node.unsettled == 0) return finish(node);
+  if (node.flights == 0 && node.unsettled == 0) return finish_upwards(node, job.op->verb == Verb::terminate);
   if (!is_root) count(node);
 }
 
@@ -174,38 +231,43 @@ void Settler::count(Node& node) noexcept {
 }
 
 void Settler::let_go(Node& node) {
-  if (node.walked && node.flights == 0 && node.unsettled == 0) finish_upwards(&node);
+  if (!node.walked || node.flights != 0 || node.unsettled != 0) return;
+  finish_upwards(node, core::look(node, node.load().generation()).above == Gate::terminate);
 }
 
-void Settler::finish_upwards(Node* node) {
-  for (;;) {
-    Node* parent = node->parent.load(std::memory_order_relaxed);
-    const bool counted = std::exchange(node->counted, false);
-    finish(*node);
+// Settles it, and with it those above that waited only for it.
+void Settler::finish_upwards(Node& node, bool deleting_above) {
+  for (Node* next = &node; next;) {
+    Node* const parent = next->parent.load(std::memory_order_relaxed);
+    const bool counted = std::exchange(next->counted, false);
+    finish(*next, deleting_above);
     if (hub_.closed() || !counted) return;
-    if (--parent->unsettled != 0 || !parent->walked || parent->flights != 0) return;
-    node = parent;
+    next = --parent->unsettled == 0 && parent->walked && parent->flights == 0 ? parent : nullptr;
   }
 }
 
 // Nothing of it and of what lies below is in flight: writes the end and tells it.
-void Settler::finish(Node& node) {
+void Settler::finish(Node& node, bool deleting_above) {
   node.walked = false;
   const core::NodeId id = node.id();
-  const core::GateView view = core::look(node, core::generation_of(id));
-  const bool deleting = view.own.gate() == Gate::terminate || view.above == Gate::terminate;
-  const AgentState state = view.own.state();
-  if (state == AgentState::stopping || (can_process(state) && !deleting)) {
+  const Word word = node.load();
+  const bool deleting = deleting_above || word.gate() == Gate::terminate;
+  if (word.state() == AgentState::stopping || (can_process(word.state()) && !deleting)) {
     const std::size_t dropped = write_stopped(node);
-    if (!deleting) record(node, dropped);
+    record(node, dropped, false);
     if (!node.is_trunk()) {
       hub_.state(node, AgentState::stopped, node.cause);
       if (hub_.closed()) return;
       hub_.settled(node, AgentState::stopped, dropped);
+      if (hub_.closed()) return;
     }
-    if (hub_.closed()) return;
+  } else if (word.state() == AgentState::stopped &&
+             !mailbox::is_closed(node, word.generation(), word.epoch())) {
+    mailbox::close(node, pool_, word.epoch());  // its stop was widened: from now on it can be resumed
   }
-  if (deleting) {
+  // Where a stop meets an agent whose delete waits for it (X13), what lies below has only been stopped: the
+  // delete comes for all of them.
+  if (deleting && node.first_child == core::no_node) {
     remove(node);
     if (hub_.closed()) return;
   } else {
@@ -223,7 +285,7 @@ std::size_t Settler::write_stopped(Node& node) {
     const Gate gate = std::max(word.gate(), Gate::stop_self);
     const bool own = word.gate() != Gate::open;
     desired = word.with(AgentState::stopped).with(own ? gate : Gate::stop_tree).next_epoch();
-    if (!node.is_trunk()) dropped += mailbox::close(node, pool_, desired.epoch());
+    dropped += mailbox::close(node, pool_, desired.epoch());
   } while (!node.replace(word, desired));
   return dropped;
 }
@@ -236,25 +298,42 @@ void Settler::remove(Node& node) {
   while (!node.replace(word, desired));
   const std::size_t dropped = mailbox::close(node, pool_, desired.epoch());
   if (!node.has_job) node.cause = StopCause::parent;
-  record(node, dropped);
+  record(node, dropped, true);
   hub_.state(node, AgentState::terminating, node.cause);
   if (hub_.closed()) return;
   hub_.settled(node, AgentState::terminating, dropped);
   if (hub_.closed()) return;
   hub_.tell(node, [](Agent agent) { return AgentDeleted{std::move(agent)}; });
   if (hub_.closed()) return;
+  step_aside(node);
   table_.erase(node);
 }
 
-// Writes an agent into the reports of all jobs that it belongs to.
-void Settler::record(const Node& node, std::size_t messages_dropped) {
+// No walk may be left standing on an agent that goes: the end of a call, or another walker, may have settled
+// it.
+void Settler::step_aside(const Node& node) {
+  if (queue_.empty()) return;
+  Job& job = *queue_.front();
+  if (job.cursor == &node) job.cursor = below_or_beside(*job.root, node, false);
+  for (Walker& walker : job.walkers) {
+    if (walker.cursor != &node) continue;
+    Node* const sibling = &node == walker.root ? nullptr : table_.next_sibling(node);
+    walker.descending = sibling != nullptr;
+    walker.cursor = sibling                ? sibling
+                    : &node == walker.root ? nullptr
+                                           : node.parent.load(std::memory_order_relaxed);
+  }
+}
+
+// Writes an agent that stopped, or is removed, into the reports of the jobs that did it.
+void Settler::record(const Node& node, std::size_t messages_dropped, bool removed) {
   if (reports_wanted_ == 0) return;
   std::string name;
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
     if (!up->has_job) continue;
     for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) {
       Job& job = *it->second;
-      if (!job.op->wants_report()) continue;
+      if (!job.op->wants_report() || (job.op->verb == Verb::terminate) != removed) continue;
       if (name.empty()) name = table_.names().name_of(node, node.id());
       job.messages_dropped += messages_dropped;
       if (up != &node) job.done.push_back(name);
@@ -266,7 +345,7 @@ void Settler::record(const Node& node, std::size_t messages_dropped) {
 // Those that have `root` as their root are done, but for a delete whose agent is still there.
 void Settler::complete_jobs(core::NodeId root) {
   Node* const node = table_.find(root);
-  if (node && !node->has_job) return;
+  if (node ? !node->has_job : !jobs_.contains(root)) return;
   std::vector<std::unique_ptr<Job>> done;
   for (auto [it, end] = jobs_.equal_range(root); it != end;) {
     if (node && it->second->op->verb != Verb::stop) {
@@ -278,7 +357,8 @@ void Settler::complete_jobs(core::NodeId root) {
   }
   if (node) node->has_job = jobs_.contains(root);
   for (auto& job : done) {
-    std::erase(queue_, job.get());
+    dequeue(*job);
+    if (walking_ == job.get()) walking_ = nullptr;
     if (job->timer) engine_.cancel_timer(job->timer);
     if (job->op->wants_report()) --reports_wanted_;
   }
@@ -291,12 +371,14 @@ void Settler::complete_jobs(core::NodeId root) {
 void Settler::report(Job& job) {
   ControlOp& op = *job.op;
   if (op.on_stopped) {
-    const StopReport told{std::move(op.agent_name), op.cause, std::move(op.reason), std::move(job.done),
-                          std::move(job.failed), job.messages_dropped};
+    const StopReport told{std::move(op.agent_name), op.cause,
+                          std::move(op.reason),     std::move(job.done),
+                          std::move(job.failed),    job.messages_dropped};
     engine_.guarded("StopOptions::on_settled", [&] { op.on_stopped(told); });
   } else if (op.on_terminated) {
-    const TerminateReport told{std::move(op.agent_name), op.cause, std::move(op.reason), std::move(job.done),
-                               std::move(job.failed), job.messages_dropped};
+    const TerminateReport told{std::move(op.agent_name), op.cause,
+                               std::move(op.reason),     std::move(job.done),
+                               std::move(job.failed),    job.messages_dropped};
     engine_.guarded("TerminateOptions::on_settled", [&] { op.on_terminated(told); });
   }
 }
@@ -316,7 +398,8 @@ void Settler::give_up(core::NodeId root_id) {
   }
 }
 
-// stopped -> idle, from the root down through those that stopped because of it. Ends early when it is closed again.
+// stopped -> idle, from the root down through those that stopped because of it. Ends early when it is closed
+// again.
 bool Settler::resume_down(Job& job, loop::Budget& budget) {
   const core::NodeId id = job.root->id();
   if (!job.cursor) job.cursor = job.root;
@@ -328,7 +411,7 @@ bool Settler::resume_down(Job& job, loop::Budget& budget) {
     if (hub_.closed()) return false;
     job.cursor = below_or_beside(*job.root, node, open && job.op->cascade);
   }
-  std::erase(queue_, &job);
+  dequeue(job);
   const auto [begin, end] = jobs_.equal_range(id);
   jobs_.erase(std::find_if(begin, end, [&job](const auto& entry) { return entry.second.get() == &job; }));
   Node& root = *table_.find(id);
@@ -337,8 +420,8 @@ bool Settler::resume_down(Job& job, loop::Budget& budget) {
   return true;
 }
 
-// An ancestor was closed while a foreign thread resumed `node`, and its walk may have passed by already: then the
-// agent is open below a closed gate, and nobody would settle it.
+// An ancestor was closed while a foreign thread resumed `node`, and its walk may have passed by already: then
+// the agent is open below a closed gate, and nobody would settle it.
 void Settler::stop_again(Node& node) {
   const core::GateView view = core::look(node, node.load().generation());
   if (node.is_trunk() || view.above == Gate::open || !can_process(view.own.state())) return;
@@ -352,10 +435,11 @@ void Settler::stop_again(Node& node) {
   start(std::move(op));
 }
 
-// True when `node` is open now.
+// True when what lies below `node` may be resumed too.
 bool Settler::resume_one(Job& job, Node& node) {
   if (&node != job.root) {
-    if (!node.by_parent) return false;
+    if (!node.by_parent)
+      return !node.load().closes_subtree();  // stopped by itself, perhaps without its children
     Word word = node.load();
     const Word stopped = word;
     if (word.state() != AgentState::stopped || word.gate() == Gate::terminate) return false;
@@ -363,7 +447,9 @@ bool Settler::resume_one(Job& job, Node& node) {
     mailbox::open(node, stopped.generation(), stopped.epoch());
   }
   node.by_parent = false;
-  if (!node.is_trunk()) hub_.state(node, AgentState::idle, StopCause::user);
+  // Its next turn may have begun already, and told the state itself.
+  const bool idle = node.load().state() == AgentState::idle;
+  if (!node.is_trunk() && idle) hub_.state(node, AgentState::idle, StopCause::user);
   return true;
 }
 
@@ -371,6 +457,7 @@ void Settler::clear() {
   for (auto& [root, job] : jobs_)
     if (job->timer) engine_.cancel_timer(job->timer);
   queue_.clear();
+  walking_ = nullptr;
   Jobs().swap(jobs_);
   reports_wanted_ = 0;
   cut_next_ = cut_done;

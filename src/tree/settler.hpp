@@ -1,5 +1,13 @@
-// Settler: the second phase of stop, terminate and resume. It follows on the loop thread after a gate was closed.
+// Settler: the second phase of stop, terminate and resume. It follows on the loop thread after a gate was
+// closed.
 #pragma once
+
+#include "core/agent_table.hpp"
+#include "events/event_hub.hpp"
+#include "loop/engine.hpp"
+#include "mailbox/mailbox.hpp"
+#include "tree/control_queue.hpp"
+#include "turn/turns.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,23 +17,18 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/agent_table.hpp"
-#include "events/event_hub.hpp"
-#include "loop/engine.hpp"
-#include "mailbox/mailbox.hpp"
-#include "tree/control_queue.hpp"
-#include "turn/turns.hpp"
-
 namespace agentcore::tree {
 
-// Works in this order: transfers first (cut every open call below a closed gate, end its turn), then the walks,
-// one job after the other: top down to show `stopping` or `terminating` where somebody watches states, then
-// bottom up, children before parents, to empty mailboxes, close doors, write states and tell `settled`. An agent
-// with a call that has not let go yet is passed by and settles later, by let_go() or when its grace is over;
-// its ancestors wait for it.
+// Works in this order: transfers first (cut every open call below a closed gate, end its turn), then the
+// walks, one job after the other: top down to show `stopping` or `terminating` where somebody watches states,
+// then bottom up, children before parents, to empty mailboxes, close doors, write states and tell `settled`.
+// An agent with a call that has not let go yet is passed by and settles later, by let_go() or when its grace
+// is over; its ancestors wait for it.
 //
-// Iterative, bounded by the budget of a poll, and without an allocation per agent (but for the lists of a report,
-// if one was asked for). All @loop_thread. After anything that tells observers the tree may be gone: hub.closed().
+// Iterative, bounded by the budget of a poll, and without an allocation per agent (but for the lists of a
+// report, if one was asked for). In a large tree the cost of the walk is waiting for memory; so it is walked
+// by several walkers in turn, each in a subtree of its own, whose next agent is fetched while the others are
+// at work. All @loop_thread. After anything that tells observers the tree may be gone: hub.closed().
 class Settler {
  public:
   Settler(core::AgentTable& table, mailbox::MessagePool& pool, events::EventHub& hub, turn::Turns& turns,
@@ -48,12 +51,18 @@ class Settler {
   void clear();
 
  private:
-  enum class Phase : std::uint8_t { mark, settle, wait };
+  // Goes through the subtree of `root`, children before parents.
+  struct Walker {
+    core::Node* root = nullptr;
+    core::Node* cursor = nullptr;  // the next agent; null: it rests
+    bool descending = true;        // the cursor's children were not visited yet
+  };
   struct Job {
     std::unique_ptr<ControlOp> op;
     core::Node* root = nullptr;
-    Phase phase = Phase::mark;
-    core::Node* cursor = nullptr;  // the next agent to visit; null: the phase has not begun
+    bool marked = false;           // the walk down is done
+    core::Node* cursor = nullptr;  // of the walk down; null: not begun
+    std::vector<Walker> walkers;   // of the walk up; empty: not begun
     std::vector<std::string> done;
     std::vector<std::string> failed;
     std::size_t messages_dropped = 0;
@@ -68,19 +77,22 @@ class Settler {
   bool resume_down(Job& job, loop::Budget& budget);
 
   bool skips(const Job& job, const core::Node& node) const noexcept;
-  core::Node* leftmost(const Job& job, core::Node* node) const noexcept;
-  core::Node* after(const Job& job, const core::Node& node) const noexcept;
+  bool walk_one(Job& job, Walker& walker);
+  void descend(Job& job, Walker& walker);
+  void wait_for(core::NodeId root);
+  void dequeue(const Job& job);
   core::Node* below_or_beside(const core::Node& root, const core::Node& node, bool descend) const noexcept;
 
   void mark(Job& job, core::Node& node);
   void visit(Job& job, core::Node& node);
   bool resume_one(Job& job, core::Node& node);
   void stop_again(core::Node& node);
-  void finish(core::Node& node);
-  void finish_upwards(core::Node* node);
+  void finish(core::Node& node, bool deleting_above);
+  void finish_upwards(core::Node& node, bool deleting_above);
   std::size_t write_stopped(core::Node& node);
   void remove(core::Node& node);
-  void record(const core::Node& node, std::size_t messages_dropped);
+  void step_aside(const core::Node& node);
+  void record(const core::Node& node, std::size_t messages_dropped, bool removed);
   void complete_jobs(core::NodeId root);
   void report(Job& job);
   void give_up(core::NodeId root);
@@ -96,6 +108,7 @@ class Settler {
   static constexpr std::uint32_t cut_done = 0xffff'ffff;
   std::uint32_t cut_next_ = cut_done;  // next slot of the flights to look at
   std::deque<Job*> queue_;             // whose walks are not done, oldest first
+  const Job* walking_ = nullptr;       // the one whose agents are being visited; null once it is done
   Jobs jobs_;                          // all, by root
   std::size_t reports_wanted_ = 0;
 };

@@ -1,26 +1,28 @@
+#include "core/agent_access.hpp"
+#include "tree/tree_core.hpp"
+
+#include <agentcore/agent_tree.hpp>
 #include <agentcore/terminate_scope.hpp>
 
 #include <algorithm>
 #include <utility>
 
-#include <agentcore/agent_tree.hpp>
-
-#include "core/agent_access.hpp"
-#include "tree/tree_core.hpp"
-
 namespace agentcore {
 
 TerminateScope::TerminateScope(Agent parent, ScopePolicy policy) noexcept
-    : parent_(std::move(parent)), policy_(policy), open_(true) {}
+    : parent_(std::move(parent)), policy_(policy), open_(true) {
+}
 
 TerminateScope::TerminateScope(AgentTree& tree, ScopePolicy policy) noexcept
-    : TerminateScope(core::AgentAccess::make(tree.core_, tree.core_->trunk()), policy) {}
+    : TerminateScope(core::AgentAccess::make(tree.core_, tree.core_->trunk()), policy) {
+}
 
 TerminateScope::TerminateScope(TerminateScope&& other) noexcept
     : parent_(std::move(other.parent_)),
       agents_(std::exchange(other.agents_, {})),
       policy_(other.policy_),
-      open_(std::exchange(other.open_, false)) {}
+      open_(std::exchange(other.open_, false)) {
+}
 
 TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
   if (this != &other) {
@@ -41,7 +43,8 @@ Result<Agent> TerminateScope::create(AgentSpec spec) {
 }
 
 bool TerminateScope::attach(const Agent& agent) {
-  if (!open_ || core::AgentAccess::core(agent) != core::AgentAccess::core(parent_) || !agent.exists()) return false;
+  if (!open_ || core::AgentAccess::core(agent) != core::AgentAccess::core(parent_) || !agent.exists())
+    return false;
   if (std::find(agents_.begin(), agents_.end(), agent) == agents_.end()) agents_.push_back(agent);
   return true;
 }

@@ -11,13 +11,13 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
     : engine_(std::move(engine)),
       waker_(engine_->waker()),
       options_(options),
-      hub_(this, [loop = engine_.get()](const std::function<void()>& call) { loop->guarded("observer", call); }),
+      hub_(this,
+           [loop = engine_.get()](const std::function<void()>& call) { loop->guarded("observer", call); }),
       turns_(table_, hub_, *engine_, *this, {options.llm, options.max_answer_bytes}),
       settler_(table_, pool_, hub_, turns_, *engine_, options.stop_grace) {
   retain();
-  engine_->add_source(std::shared_ptr<loop::Source>(this, [](loop::Source* self) {
-    static_cast<TreeCore*>(self)->release();
-  }));
+  engine_->add_source(std::shared_ptr<loop::Source>(
+      this, [](loop::Source* self) { static_cast<TreeCore*>(self)->release(); }));
 }
 
 TreeCore::~TreeCore() = default;
@@ -34,6 +34,7 @@ void TreeCore::close() {
 // Frees what an agent holds beyond its slot. The slots stay: foreign threads may be looking.
 void TreeCore::purge() {
   settler_.clear();
+  ControlQueue::drop(std::exchange(taken_, nullptr));
   ControlQueue::drop(control_.take_all());
   for (std::uint32_t index = 0; index < table_.slots(); ++index) {
     Node& node = table_.slot(index);
@@ -43,7 +44,7 @@ void TreeCore::purge() {
 }
 
 bool TreeCore::has_work() const noexcept {
-  return !control_.empty() || settler_.has_work() || !ready_.empty();
+  return taken_ || !control_.empty() || settler_.has_work() || !ready_.empty();
 }
 
 bool TreeCore::busy() const noexcept {
@@ -51,56 +52,63 @@ bool TreeCore::busy() const noexcept {
 }
 
 void TreeCore::run_control(loop::Budget& budget) {
-  if (control_.empty() && !settler_.has_work()) return;
+  if (!taken_ && control_.empty() && !settler_.has_work()) return;
   const Inside inside(*this);
-  ControlOp* list = control_.take_all();
-  while (list && !closed()) {
-    std::unique_ptr<ControlOp> op(std::exchange(list, list->next));
+  if (!taken_) taken_ = control_.take_all();
+  while (taken_ && budget.spend()) {
+    std::unique_ptr<ControlOp> op(std::exchange(taken_, taken_->next));
     if (op->verb == Verb::abort)
       finish_abort(*op);
     else
       settler_.start(std::move(op));
+    if (closed()) return;
   }
-  ControlQueue::drop(list);
-  if (!closed()) settler_.run(budget);
+  settler_.run(budget);
 }
 
 void TreeCore::run_round(loop::Budget& budget) {
   if (ready_.empty()) return;
   const Inside inside(*this);
   ready_.begin_round();
-  while (control_.empty() && budget.spend()) {  // a verb that comes in between goes first (C13)
+  while (!taken_ && control_.empty() && budget.spend()) {  // a verb that comes in between goes first (C13)
     Node* node = ready_.next();
     if (!node) return;
-    step(*node);
+    if (!turn::Turns::is_active(*node)) step(*node);  // else its end will schedule it
     if (closed()) return;
+    if (wants_step(*node))
+      ready_.again(*node);
+    else if (ready_.done(*node); wants_step(*node))
+      schedule(*node);
   }
 }
 
 // One agent's step: one message.
 void TreeCore::step(Node& node) {
-  if (turn::Turns::is_active(node)) return;  // its end will schedule it again
   const core::Stepping stepping(table_, node);
   const core::Word word = node.load(std::memory_order_seq_cst);
   if (word.state() != AgentState::idle || !core::admits(node, word.generation(), word.epoch())) return;
   const std::uint32_t number = mailbox::take(node, pool_);
   if (!number) return;
-  Message message = std::exchange(pool_[number].message, Message{});
-  pool_.give(number, number);
+  Message message = std::move(pool_[number].message);
+  pool_.give_back(number);
   turns_.begin(node, std::move(message));
-  if (!closed() && !turn::Turns::is_active(node)) schedule(node);
+}
+
+// A closed agent wants nothing: its mailbox is emptied when it settles, and a resume schedules it.
+bool TreeCore::wants_step(const Node& node) const noexcept {
+  const core::Word word = node.load();
+  return word.state() == AgentState::idle && mailbox::length(node, word.generation()) != 0 &&
+         !turn::Turns::is_active(node) && core::admits(node, word.generation(), word.epoch());
 }
 
 void TreeCore::schedule(Node& node) {
-  if (mailbox::length(node, node.load().generation()) == 0) return;
-  ready_.add(node);
-  waker_->notify();
+  if (wants_step(node) && ready_.add(node)) waker_->notify();
 }
 
 void TreeCore::let_go(Node& node) {
   const Inside inside(*this);
   settler_.let_go(node);
-  if (!closed() && node.load().is_open() && !turn::Turns::is_active(node)) schedule(node);
+  if (!closed()) schedule(node);
 }
 
 // The abort has already made the agent idle and its call late; here its turn ends and its state is told.
@@ -110,11 +118,13 @@ void TreeCore::finish_abort(ControlOp& op) {
   if (op.clear_up_to) mailbox::clear_up_to(*node, pool_, mailbox::Door{*op.clear_up_to});
   turns_.interrupt_before(*node, op.epoch);
   if (closed()) return;
-  if (node->load().epoch() == op.epoch) hub_.state(*node, AgentState::idle, op.cause);
+  const core::Word word = node->load();
+  if (word.epoch() == op.epoch && word.state() == AgentState::idle)
+    hub_.state(*node, AgentState::idle, op.cause);
   if (closed()) return;
   // The wording of this record is fixed by requirement A15: "the model call was aborted".
   engine_->log(LogLevel::info, "LLM 调用已中断", {{"agentId", op.agent_name}, {"reason", op.reason}});
-  if (!turn::Turns::is_active(*node)) schedule(*node);
+  schedule(*node);
 }
 
 }  // namespace agentcore::tree

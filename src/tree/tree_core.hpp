@@ -1,16 +1,6 @@
 // TreeCore: what AgentTree and all its handles share.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <agentcore/agent_tree.hpp>
-
 #include "core/agent_table.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
@@ -20,12 +10,22 @@
 #include "tree/settler.hpp"
 #include "turn/turns.hpp"
 
+#include <agentcore/agent_tree.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace agentcore::tree {
 
 inline constexpr std::uint16_t max_mailbox_limit = 65'000;
 
-// Lives as long as the tree or any handle. close() is the tree's end: what is left then is memory in which foreign
-// threads may still look, and find nothing.
+// Lives as long as the tree or any handle. close() is the tree's end: what is left then is memory in which
+// foreign threads may still look, and find nothing.
 //
 // A verb has two halves. The first is @threadsafe, in verbs.cpp: it closes (or opens) a gate with one
 // compare-and-set, cuts what it can on the wire, and leaves a ControlOp. The second runs on the loop.
@@ -102,6 +102,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   Error refusal(core::NodeId parent) const;
   Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id);
   void step(core::Node& node);
+  bool wants_step(const core::Node& node) const noexcept;
   void finish_abort(ControlOp& op);
   void purge();
 
@@ -120,6 +121,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   core::AgentTable table_;
   mailbox::MessagePool pool_;
   ControlQueue control_;
+  ControlOp* taken_ = nullptr;  // out of it, oldest first, what the last poll had no time for
   ReadyList ready_;
   events::EventHub hub_;
   turn::Turns turns_;

@@ -1,9 +1,9 @@
-// The verbs' first halves: everything here may run on any thread, at any time, against everything else. A verb is
-// one compare-and-set of one word; what is read before it is read again when it fails.
-#include <utility>
-
+// The verbs' first halves: everything here may run on any thread, at any time, against everything else. A
+// verb is one compare-and-set of one word; what is read before it is read again when it fails.
 #include "core/utf8.hpp"
 #include "tree/tree_core.hpp"
+
+#include <utility>
 
 namespace agentcore::tree {
 namespace {
@@ -16,22 +16,30 @@ using core::Word;
 // What a send to an agent in that state is told (G12).
 Errc send_refusal(AgentState state) noexcept {
   switch (state) {
-    case AgentState::stopping: return Errc::agent_stopping;
-    case AgentState::stopped: return Errc::agent_stopped;
-    default: return Errc::agent_terminating;
+    case AgentState::stopping:
+      return Errc::agent_stopping;
+    case AgentState::stopped:
+      return Errc::agent_stopped;
+    default:
+      return Errc::agent_terminating;
   }
 }
 
 // What a verb is told that found the agent in that state (C20).
 Errc found_state(AgentState state) noexcept {
   switch (state) {
-    case AgentState::stopping: return Errc::stopping;
-    case AgentState::stopped: return Errc::stopped;
-    default: return Errc::terminating;
+    case AgentState::stopping:
+      return Errc::stopping;
+    case AgentState::stopped:
+      return Errc::stopped;
+    default:
+      return Errc::terminating;
   }
 }
 
-GateView look(const Node& node, core::NodeId id) noexcept { return core::look(node, core::generation_of(id)); }
+GateView look(const Node& node, core::NodeId id) noexcept {
+  return core::look(node, core::generation_of(id));
+}
 
 }  // namespace
 
@@ -104,7 +112,8 @@ AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
   const std::uint64_t door = node->door.load(std::memory_order_acquire);
   do {
     if (!view.valid) return {false, false, Errc::agent_not_found};
-    if (!view.open() || view.own.state() != AgentState::waiting_llm) return {true, false, Errc::not_waiting_llm};
+    if (!view.open() || view.own.state() != AgentState::waiting_llm)
+      return {true, false, Errc::not_waiting_llm};
     Word expected = view.own;
     if (node->replace(expected, expected.with(AgentState::idle).next_epoch())) break;
     view = look(*node, id);
@@ -131,8 +140,10 @@ StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
   for (;;) {
     const GateView view = look(*node, id);
     if (!view.valid) return {false, false, Errc::agent_not_found};
-    if (node->role.load(std::memory_order_relaxed) == AgentRole::user) return {false, false, Errc::cannot_stop_user};
-    if (!options.caller.empty() && !is_parent(options.caller, *node)) return {false, false, Errc::not_child_agent};
+    if (node->role.load(std::memory_order_relaxed) == AgentRole::user)
+      return {false, false, Errc::cannot_stop_user};
+    if (!options.caller.empty() && !is_parent(options.caller, *node))
+      return {false, false, Errc::not_child_agent};
     const bool widens = view.own.gate() == Gate::stop_self && view.own.state() == AgentState::stopped &&
                         view.above == Gate::open && options.cascade;
     if (!view.open() && !widens) {
@@ -140,7 +151,7 @@ StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
       break;
     }
     Word expected = view.own;
-    after = widens ? expected.with(gate) : expected.with(AgentState::stopping).with(gate).next_epoch();
+    after = (widens ? expected : expected.with(AgentState::stopping)).with(gate).next_epoch();
     if (!node->replace(expected, after)) continue;
     result.stopped = true;
     break;
@@ -173,16 +184,20 @@ ResumeResult TreeCore::resume(core::NodeId id, const ResumeOptions& options) {
     const GateView view = look(*node, id);
     if (!view.valid) return {false, false, Errc::agent_not_found};
     const AgentState found = core::visible_state(view);
-    if (found == AgentState::terminating || view.own.gate() == Gate::terminate || view.above == Gate::terminate)
+    if (found == AgentState::terminating || view.own.gate() == Gate::terminate ||
+        view.above == Gate::terminate)
       return {false, false, Errc::terminating};
     if (found == AgentState::stopping) return {false, false, Errc::stopping};
     if (view.above != Gate::open) return {false, false, Errc::parent_stopped};
     if (found != AgentState::stopped) return {true, false, Errc::not_stopped};
     stopped = view.own;
+    if (!mailbox::is_closed(*node, stopped.generation(),
+                            stopped.epoch()))  // widened, and not settled again yet
+      return {false, false, Errc::stopping};
     Word expected = stopped;
     if (node->replace(expected, stopped.with(AgentState::idle).with(Gate::open).next_epoch())) break;
   }
-  if (!node->is_trunk()) mailbox::open(*node, stopped.generation(), stopped.epoch());
+  mailbox::open(*node, stopped.generation(), stopped.epoch());
   auto op = std::make_unique<ControlOp>();
   op->verb = Verb::resume;
   op->agent = id;
@@ -202,7 +217,8 @@ TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options)
     if (!view.valid) return {false, false, Errc::agent_not_found};
     if (node->role.load(std::memory_order_relaxed) != AgentRole::normal)
       return {false, false, Errc::cannot_delete_system_agent};
-    if (!options.caller.empty() && !is_parent(options.caller, *node)) return {false, false, Errc::not_child_agent};
+    if (!options.caller.empty() && !is_parent(options.caller, *node))
+      return {false, false, Errc::not_child_agent};
     if (view.own.gate() == Gate::terminate || view.above == Gate::terminate) {
       result.reason = Errc::terminating;
       break;
@@ -243,8 +259,8 @@ void TreeCore::follow_up(std::unique_ptr<ControlOp> op) {
   waker_->notify();
 }
 
-// Read after the gate was closed; the loop publishes before it asks for admission. So an action that this does
-// not see will ask later, and be refused (G1).
+// Read after the gate was closed; the loop publishes before it asks for admission. So an action that this
+// does not see will ask later, and be refused (G1).
 bool TreeCore::is_quiet(const Node& root) const noexcept {
   if (engine_->on_loop_thread()) return true;
   const Node* const now = table_.stepping.load(std::memory_order_seq_cst);

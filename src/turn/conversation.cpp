@@ -4,9 +4,13 @@
 
 namespace agentcore::turn {
 
-void Conversation::ask(std::string question) { messages_.push_back({Role::user, std::move(question)}); }
+void Conversation::ask(std::string question) {
+  messages_.push_back({Role::user, std::move(question)});
+}
 
-void Conversation::answer(std::string text) { messages_.push_back({Role::assistant, std::move(text)}); }
+void Conversation::answer(std::string text) {
+  messages_.push_back({Role::assistant, std::move(text)});
+}
 
 void Conversation::interrupt(Interruption why) {
   if (!messages_.empty() && messages_.back().role == Role::user) messages_.back().interruption = why;

@@ -1,10 +1,10 @@
 // Conversation: the history of one agent, valid after every change (G8).
 #pragma once
 
+#include <agentcore/chat.hpp>
+
 #include <string>
 #include <vector>
-
-#include <agentcore/chat.hpp>
 
 namespace agentcore::turn {
 

@@ -8,8 +8,8 @@
 namespace agentcore::turn {
 namespace {
 
-// A socket costs its stopper about 10 microseconds, a look at a slot about 10 nanoseconds. These bounds keep a
-// stop short whatever the number of open calls.
+// A socket costs its stopper about 10 microseconds, a look at a slot about 10 nanoseconds. These bounds keep
+// a stop short whatever the number of open calls.
 constexpr std::size_t max_cuts_by_stopper = 8;
 constexpr std::size_t max_looks_by_stopper = 256;
 

@@ -1,15 +1,15 @@
 // Flights: the model calls that are open, and how to stop them from any thread.
 #pragma once
 
+#include "core/agent_table.hpp"
+
+#include <agentcore/llm_client.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <vector>
-
-#include <agentcore/llm_client.hpp>
-
-#include "core/agent_table.hpp"
 
 namespace agentcore::turn {
 
@@ -24,8 +24,8 @@ struct Flight {
   StopSource stop{std::nostopstate};  // made only for calls, not for agents
 };
 
-// The loop thread is the only writer. The mutex is for foreign stoppers, who copy a few stop sources out; it is
-// never held while one is triggered or destroyed.
+// The loop thread is the only writer. The mutex is for foreign stoppers, who copy a few stop sources out; it
+// is never held while one is triggered or destroyed.
 class Flights {
  public:
   // Registers a call of `node`; returns its slot. @loop_thread
@@ -43,8 +43,8 @@ class Flights {
   // Triggers the stop token of a call. @loop_thread
   void cut(std::uint32_t slot);
 
-  // What a stopping thread does for the wire itself, after it closed a gate: triggers the calls of `root`, and of
-  // what lies below it, whose gates are closed; a bounded number, the loop does the rest. @threadsafe
+  // What a stopping thread does for the wire itself, after it closed a gate: triggers the calls of `root`,
+  // and of what lies below it, whose gates are closed; a bounded number, the loop does the rest. @threadsafe
   void cut_closed_below(const core::Node& root, bool with_subtree);
   // The same for an abort: the call that the agent had in that epoch. @threadsafe
   void cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_t epoch);

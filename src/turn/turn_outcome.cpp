@@ -5,10 +5,14 @@ namespace agentcore {
 
 std::string_view to_string(TurnOutcome outcome) noexcept {
   switch (outcome) {
-    case TurnOutcome::completed: return "completed";
-    case TurnOutcome::aborted: return "aborted";
-    case TurnOutcome::stopped: return "stopped";
-    case TurnOutcome::failed: return "failed";
+    case TurnOutcome::completed:
+      return "completed";
+    case TurnOutcome::aborted:
+      return "aborted";
+    case TurnOutcome::stopped:
+      return "stopped";
+    case TurnOutcome::failed:
+      return "failed";
   }
   return "unknown";
 }

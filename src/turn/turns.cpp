@@ -40,11 +40,17 @@ bool Turns::is_active(const core::Node& node) noexcept {
 }
 
 // Moves the agent along one edge, unless a verb was faster.
-bool Turns::step_to(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) {
+bool Turns::change(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) {
   core::Word word = node.load();
   do {
     if (word.epoch() != epoch || !word.is_open() || word.state() != from) return false;
   } while (!node.replace(word, word.with(to)));
+  return true;
+}
+
+// The same, and tells it.
+bool Turns::step_to(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) {
+  if (!change(node, epoch, from, to)) return false;
   hub_.state(node, to, StopCause::user);
   return may_go_on(node, epoch);
 }
@@ -58,26 +64,36 @@ bool Turns::may_go_on(core::Node& node, std::uint32_t epoch) {
   return false;
 }
 
+// idle -> `to`; false where a verb was faster. The turn is told to have begun even then, because its message
+// has left the mailbox; and before the new state is told, so that no stop by an observer can come in between.
+bool Turns::start(core::Node& node, std::uint32_t epoch, AgentState to) {
+  const bool moved = change(node, epoch, AgentState::idle, to);
+  hub_.tell(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns}; });
+  if (hub_.closed() || !moved) return false;
+  if (node.load().epoch() == epoch) hub_.state(node, to, StopCause::user);
+  return !hub_.closed() && core::admits(node, node.load().generation(), epoch);
+}
+
 void Turns::begin(core::Node& node, Message message) {
-  const std::shared_ptr<const AgentSpec> spec = node.spec;
+  const AgentSpec& spec =
+      *node.spec;  // stays: an agent is erased, and a destroyed tree purged, outside of steps
   ++node.turns;
-  if (spec->handler) return run_handler(node, message);
+  if (spec.handler) return run_handler(node, spec, message);
 
   TurnData& data = data_of(node);
   data.active = true;
   data.epoch = node.load().epoch();
   data.flight = 0;
   data.conversation.ask(std::move(message.text));
-  LlmClient* client = spec->llm ? spec->llm : limits_.llm;
-  if (!step_to(node, data.epoch, AgentState::idle, AgentState::waiting_llm)) {
+  LlmClient* client = spec.llm ? spec.llm : limits_.llm;
+  if (!start(node, data.epoch, AgentState::waiting_llm)) {
     if (!hub_.closed()) interrupt(node);
     return;
   }
-  hub_.tell(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns}; });
-  if (!may_go_on(node, data.epoch)) return;
-  if (client) return begin_call(node, *spec, *client);
-  fail(node, ChatOutcome::failed({Errc::no_llm_client,
-                                  "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"}));
+  if (client) return begin_call(node, spec, *client);
+  fail(node,
+       ChatOutcome::failed({Errc::no_llm_client,
+                            "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"}));
 }
 
 void Turns::begin_call(core::Node& node, const AgentSpec& spec, LlmClient& client) {
@@ -91,29 +107,37 @@ void Turns::begin_call(core::Node& node, const AgentSpec& spec, LlmClient& clien
 
   const std::uint32_t slot = flights_.open(node, data.epoch, node.turns);
   data.flight = slot + 1;
+  // Asked again now that the call can be found: a stopper either finds it and cuts it, or is seen here.
+  if (!core::admits(node, node.load().generation(), data.epoch)) {
+    data.flight = 0;
+    flights_.close(slot);
+    return interrupt(node);
+  }
   const Flight& flight = flights_[slot];
   ChatSink sink(std::make_unique<CallReceiver>(*this, hub_.handle(node), slot, flight.serial));
   StopToken token = flight.stop.get_token();
   // A client that throws loses its sink, and the turn fails with `client_dropped_call`.
-  engine_.guarded("LlmClient::chat", [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
+  engine_.guarded("LlmClient::chat",
+                  [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
 }
 
-void Turns::run_handler(core::Node& node, const Message& message) {
-  const std::shared_ptr<const AgentSpec> spec = node.spec;
+void Turns::run_handler(core::Node& node, const AgentSpec& spec, const Message& message) {
   const std::uint32_t epoch = node.load().epoch();
-  if (!step_to(node, epoch, AgentState::idle, AgentState::processing)) return;
-  hub_.tell(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns}; });
+  const bool started = start(node, epoch, AgentState::processing);
   if (hub_.closed()) return;
-  ChatOutcome details;
   TurnOutcome outcome = TurnOutcome::completed;
-  const auto admitted = [&] { return core::admits(node, node.load().generation(), epoch); };
-  if (admitted() && !engine_.guarded("MessageHandler", [&] { spec->handler(hub_.handle(node), message); })) {
+  const core::BorrowedAgent agent = hub_.borrow(node);
+  if (started && !engine_.guarded("MessageHandler", [&] { spec.handler(agent.get(), message); }))
     outcome = TurnOutcome::failed;
-    details = ChatOutcome::failed({Errc::callback_failed, "the message handler threw an exception"});
-  }
   if (hub_.closed()) return;
-  const bool stopped = !admitted();
-  end(node, stopped ? TurnOutcome::stopped : outcome, {}, details);
+  const bool stopped = !started || !core::admits(node, node.load().generation(), epoch);
+  if (stopped) outcome = TurnOutcome::stopped;
+  hub_.tell(node, [&](Agent told) {
+    TurnEnded body{std::move(told), node.turns, outcome, {}, FinishReason::unknown, {}, {}};
+    if (outcome == TurnOutcome::failed)
+      body.error = {Errc::callback_failed, "the message handler threw an exception"};
+    return body;
+  });
   if (!hub_.closed() && !stopped) step_to(node, epoch, AgentState::processing, AgentState::idle);
 }
 
@@ -129,8 +153,10 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
     return;
   }
   if (data.text.size() + text.size() > limits_.max_answer_bytes) {
-    fail(node, ChatOutcome::failed({Errc::response_too_large, "the answer is longer than TreeOptions::max_answer_bytes"}));
+    fail(node, ChatOutcome::failed(
+                   {Errc::response_too_large, "the answer is longer than TreeOptions::max_answer_bytes"}));
     if (!hub_.closed() && flights_.find(slot, serial)) flights_.cut(slot);
+    if (!hub_.closed()) owner_.schedule(node);
     return;
   }
   data.text.append(text);
@@ -196,7 +222,11 @@ void Turns::interrupt(core::Node& node) {
   data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::stopped);
   clear_turn(data);  // before the cut: an outcome that comes from within it finds the turn ended
   if (flight) flights_.cut(flight - 1);
-  if (!hub_.closed()) end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, {}, ChatOutcome::cancelled());
+  if (!hub_.closed())
+    end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, {}, ChatOutcome::cancelled());
+  // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
+  if (aborted && !hub_.closed() && node.load().state() == AgentState::idle)
+    hub_.state(node, AgentState::idle, StopCause::user);
 }
 
 void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) {
@@ -207,7 +237,8 @@ void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) {
 
 void Turns::end(core::Node& node, TurnOutcome outcome, std::string_view text, const ChatOutcome& details) {
   hub_.tell(node, [&](Agent agent) {
-    return TurnEnded{std::move(agent), node.turns, outcome, text, details.finish_reason, details.usage, details.error};
+    return TurnEnded{std::move(agent),      node.turns,    outcome,      text,
+                     details.finish_reason, details.usage, details.error};
   });
 }
 

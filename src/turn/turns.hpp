@@ -1,29 +1,29 @@
 // Turns: takes one message to one result.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include <agentcore/event.hpp>
-#include <agentcore/llm_client.hpp>
-#include <agentcore/message.hpp>
-
 #include "core/agent_table.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
 #include "turn/conversation.hpp"
 #include "turn/flights.hpp"
 
+#include <agentcore/event.hpp>
+#include <agentcore/llm_client.hpp>
+#include <agentcore/message.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 namespace agentcore::turn {
 
 // What an agent has once it took its first message: its history, and the turn that is under way.
 struct TurnData final : core::AgentData {
   Conversation conversation;
-  bool active = false;         // a turn has begun and not ended
-  std::uint32_t epoch = 0;     // of the agent, when the turn began
-  std::uint32_t flight = 0;    // slot + 1 of its call; 0: not started
-  std::string text;            // the answer so far; dropped when the turn is interrupted (A19)
+  bool active = false;       // a turn has begun and not ended
+  std::uint32_t epoch = 0;   // of the agent, when the turn began
+  std::uint32_t flight = 0;  // slot + 1 of its call; 0: not started
+  std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
 };
 
 // The part of the tree that a turn drives.
@@ -38,9 +38,9 @@ class TurnOwner {
   ~TurnOwner() = default;
 };
 
-// A turn, step by step: message -> conversation -> model call -> deltas -> answer -> end. Every step goes through
-// the agent's gate with the epoch of its beginning; where it is refused, the turn ends right there, its history
-// marked. Tools will be the step between the answer and the end. All @loop_thread.
+// A turn, step by step: message -> conversation -> model call -> deltas -> answer -> end. Every step goes
+// through the agent's gate with the epoch of its beginning; where it is refused, the turn ends right there,
+// its history marked. Tools will be the step between the answer and the end. All @loop_thread.
 class Turns {
  public:
   struct Limits {
@@ -53,8 +53,8 @@ class Turns {
   // Begins a turn with `message`; the agent is idle, its gate was asked and Stepping is published.
   void begin(core::Node& node, Message message);
 
-  // Ends the turn that is under way, if any, as aborted or stopped by what the gates say: cuts its call, marks the
-  // history, tells the end. The call itself ends when its client lets go of it.
+  // Ends the turn that is under way, if any, as aborted or stopped by what the gates say: cuts its call,
+  // marks the history, tells the end. The call itself ends when its client lets go of it.
   void interrupt(core::Node& node);
   // The same, but only for a turn that began before `epoch`.
   void interrupt_before(core::Node& node, std::uint32_t epoch);
@@ -74,12 +74,14 @@ class Turns {
 
  private:
   void begin_call(core::Node& node, const AgentSpec& spec, LlmClient& client);
-  void run_handler(core::Node& node, const Message& message);
+  void run_handler(core::Node& node, const AgentSpec& spec, const Message& message);
   void complete(core::Node& node, const ChatOutcome& outcome);
   void fail(core::Node& node, const ChatOutcome& outcome);
   void end(core::Node& node, TurnOutcome outcome, std::string_view text, const ChatOutcome& details);
   void discard(core::Node& node, std::uint64_t turn, std::size_t deltas, const ChatOutcome& outcome);
   bool may_go_on(core::Node& node, std::uint32_t epoch);
+  bool start(core::Node& node, std::uint32_t epoch, AgentState to);
+  bool change(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to);
   bool step_to(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to);
 
   core::AgentTable& table_;

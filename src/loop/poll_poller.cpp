@@ -1,0 +1,93 @@
+// The poll(2) backend: portable, needs no descriptor of its own.
+#include "loop/poller.hpp"
+
+#include <cstddef>
+
+#include <poll.h>
+
+namespace agentcore::loop {
+
+namespace {
+
+short to_poll(IoEvents events) noexcept {
+  int bits = 0;
+  if (has(events, IoEvents::readable)) bits |= POLLIN;
+  if (has(events, IoEvents::writable)) bits |= POLLOUT;
+  return static_cast<short>(bits);
+}
+
+IoEvents from_poll(short bits) noexcept {
+  IoEvents events = IoEvents::none;
+  if ((bits & (POLLIN | POLLHUP)) != 0) events = events | IoEvents::readable;
+  if ((bits & (POLLOUT | POLLHUP)) != 0) events = events | IoEvents::writable;
+  if ((bits & (POLLERR | POLLNVAL)) != 0) events = events | IoEvents::error;
+  return events;
+}
+
+class PollPoller final : public Poller {
+ public:
+  bool watch_wake(int descriptor) override {
+    wake_ = descriptor;
+    polled_.push_back({descriptor, POLLIN, 0});
+    serials_.push_back(0);
+    return true;
+  }
+
+  bool wait(std::optional<Duration> timeout, std::vector<Ready>& ready) override {
+    const int count = ::poll(polled_.data(), static_cast<nfds_t>(polled_.size()), to_milliseconds(timeout));
+    int left = count;
+    for (std::size_t i = 0; left > 0 && i < polled_.size(); ++i) {
+      if (polled_[i].revents == 0) continue;
+      --left;
+      if (polled_[i].fd != wake_)
+        ready.push_back({polled_[i].fd, serials_[i], from_poll(polled_[i].revents)});
+    }
+    return false;
+  }
+
+  int descriptor() const noexcept override { return -1; }
+
+ protected:
+  bool update(int descriptor, IoEvents from, IoEvents to, std::uint32_t serial) override {
+    if (to == IoEvents::none) {
+      drop(descriptor);
+    } else if (from == IoEvents::none) {
+      place(descriptor, polled_.size());
+      polled_.push_back({descriptor, to_poll(to), 0});
+      serials_.push_back(serial);
+    } else {
+      polled_[places_[static_cast<std::size_t>(descriptor)]].events = to_poll(to);
+    }
+    return true;
+  }
+
+ private:
+  void place(int descriptor, std::size_t index) {
+    const auto number = static_cast<std::size_t>(descriptor);
+    if (number >= places_.size()) places_.resize(number + 1);
+    places_[number] = index;
+  }
+
+  // The last entry takes the place of the one that goes.
+  void drop(int descriptor) {
+    const std::size_t index = places_[static_cast<std::size_t>(descriptor)];
+    polled_[index] = polled_.back();
+    serials_[index] = serials_.back();
+    place(polled_[index].fd, index);
+    polled_.pop_back();
+    serials_.pop_back();
+  }
+
+  int wake_ = -1;
+  std::vector<pollfd> polled_;
+  std::vector<std::uint32_t> serials_;  // beside polled_
+  std::vector<std::size_t> places_;     // in polled_, by descriptor
+};
+
+}  // namespace
+
+std::unique_ptr<Poller> make_poll_poller() {
+  return std::make_unique<PollPoller>();
+}
+
+}  // namespace agentcore::loop

@@ -1,0 +1,105 @@
+// Poller: waits for descriptors. One registration per descriptor; level-triggered.
+#pragma once
+
+#include <agentcore/clock.hpp>
+#include <agentcore/runtime.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace agentcore::loop {
+
+// Bit flags: what to wait for, and what has come. `error` comes unasked. A peer that hung up is told as
+// readable (and writable, if asked for), because there may still be bytes to read before the end.
+enum class IoEvents : std::uint8_t { none = 0, readable = 1, writable = 2, error = 4 };
+
+constexpr IoEvents operator|(IoEvents a, IoEvents b) noexcept {
+  return static_cast<IoEvents>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr IoEvents operator&(IoEvents a, IoEvents b) noexcept {
+  return static_cast<IoEvents>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+constexpr bool has(IoEvents events, IoEvents any_of) noexcept {
+  return (events & any_of) != IoEvents::none;
+}
+
+// Hears that a watched descriptor became ready. Called on the loop thread, inside a poll. Level-triggered:
+// what is not consumed is told again. May watch and unwatch any descriptor, its own included.
+class IoHandler {
+ public:
+  virtual void on_io(int descriptor, IoEvents events) = 0;
+
+ protected:
+  ~IoHandler() = default;
+};
+
+// One descriptor that wait() found ready. `serial` names the registration that it was found for.
+struct Ready {
+  int descriptor;
+  std::uint32_t serial;
+  IoEvents events;
+};
+
+// Where a ready event goes now.
+struct Delivery {
+  IoHandler* handler;  // null: the registration is gone, the event is stale
+  IoEvents events;     // without those that nobody waits for any more
+};
+
+// The registrations are kept here; a backend only tells the system about them. All of it is @loop_thread.
+class Poller {
+ public:
+  virtual ~Poller() = default;
+
+  // Starts watching; an earlier registration of the same descriptor is replaced. `none` keeps the
+  // registration but reports nothing. The handler must stay alive until remove(). False when the system
+  // refused.
+  bool add(int descriptor, IoEvents events, IoHandler& handler);
+  // Changes what is waited for. False when the descriptor is not registered or the system refused.
+  bool modify(int descriptor, IoEvents events);
+  // Stops watching. The descriptor may be closed already.
+  void remove(int descriptor);
+
+  // Lets wait() return when `descriptor`, a Waker's, becomes readable. It is not reported as ready.
+  virtual bool watch_wake(int descriptor) = 0;
+
+  // Waits until something is ready or `timeout` (nullopt: none; rounded up to a millisecond) has passed, and
+  // appends what is ready. A signal ends the wait early. True when there may be more than was appended.
+  virtual bool wait(std::optional<Duration> timeout, std::vector<Ready>& ready) = 0;
+
+  // One descriptor that is readable whenever wait() would find something; -1: this backend has none.
+  virtual int descriptor() const noexcept = 0;
+
+  // To be asked right before each delivery: an earlier handler of the same batch may have changed everything.
+  Delivery deliver(const Ready& ready) const noexcept;
+
+ protected:
+  // Tells the system. Called only when something changed; `from` is none for a descriptor that is new.
+  virtual bool update(int descriptor, IoEvents from, IoEvents to, std::uint32_t serial) = 0;
+
+  static int to_milliseconds(std::optional<Duration> timeout) noexcept;
+
+ private:
+  struct Registration {
+    IoHandler* handler = nullptr;
+    IoEvents events = IoEvents::none;
+    std::uint32_t serial = 0;
+  };
+
+  Registration* find(int descriptor) noexcept;
+
+  std::vector<Registration> registrations_;  // by descriptor: the system hands out the smallest free numbers
+  std::uint32_t last_serial_ = 0;
+};
+
+// Never null: where there is no epoll, or no descriptor left for it, poll(2) does the work.
+std::unique_ptr<Poller> make_poller(LoopBackend backend);
+
+// The two backends. Null when the system has no epoll, or no descriptor left for it.
+std::unique_ptr<Poller> make_epoll_poller();
+std::unique_ptr<Poller> make_poll_poller();
+
+}  // namespace agentcore::loop

@@ -1,0 +1,71 @@
+#include "loop/engine.hpp"
+#include "loop/time.hpp"
+
+#include <agentcore/runtime.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore {
+
+Runtime::Runtime(RuntimeOptions options) : engine_(std::make_shared<loop::Engine>(std::move(options))) {
+}
+Runtime::~Runtime() {
+  engine_->close();
+}
+
+// The engine keeps itself alive through these three: a callback may destroy this Runtime.
+bool Runtime::poll() {
+  return engine_->poll();
+}
+void Runtime::run_for(Duration duration) {
+  engine_->run_for(duration);
+}
+bool Runtime::run_until_idle(Duration limit) {
+  return engine_->run_until_idle(limit);
+}
+
+int Runtime::poll_descriptor() {
+  return engine_->poll_descriptor();
+}
+std::optional<TimePoint> Runtime::next_deadline() const {
+  return engine_->next_deadline();
+}
+Subscription Runtime::on_wake(std::function<void()> wake) {
+  return engine_->on_wake(std::move(wake));
+}
+void Runtime::post(std::function<void()> function) {
+  engine_->post(std::move(function));
+}
+
+Timer Runtime::call_after(Duration delay, std::function<void()> function) {
+  const TimePoint when = loop::later(engine_->now(), delay);
+  return Timer(engine_, engine_->start_timer(when, std::move(function)));
+}
+
+TimePoint Runtime::now() const noexcept {
+  return engine_->now();
+}
+std::uint64_t Runtime::random() {
+  return engine_->random();
+}
+bool Runtime::on_loop_thread() const noexcept {
+  return engine_->on_loop_thread();
+}
+
+Timer& Timer::operator=(Timer&& other) noexcept {
+  if (this != &other) {
+    cancel();
+    engine_ = std::move(other.engine_);
+    id_ = std::exchange(other.id_, 0);
+  }
+  return *this;
+}
+
+bool Timer::cancel() noexcept {
+  const std::uint64_t id = std::exchange(id_, 0);
+  const auto engine = std::exchange(engine_, {}).lock();
+  return id != 0 && engine && engine->cancel_timer(id);
+}
+
+}  // namespace agentcore

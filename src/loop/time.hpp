@@ -1,0 +1,17 @@
+// Arithmetic on time points that does not overflow.
+#pragma once
+
+#include <agentcore/clock.hpp>
+
+#include <algorithm>
+
+namespace agentcore::loop {
+
+// `start` plus `delay`, at most the end of time. A negative delay counts as none.
+inline TimePoint later(TimePoint start, Duration delay) noexcept {
+  delay = std::max(delay, Duration(0));
+  if (start.time_since_epoch() > Duration::max() - delay) return TimePoint::max();
+  return start + delay;
+}
+
+}  // namespace agentcore::loop

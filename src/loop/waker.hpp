@@ -1,0 +1,76 @@
+// Waker: wakes a loop from any thread, once per batch.
+#pragma once
+
+#include <agentcore/subscription.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace agentcore::loop {
+
+// One flag says that the loop knows it has something to do. The first notify() that sets it signals: the
+// wake-up descriptor, if one was opened, and the host's on_wake function. All others cost one atomic
+// exchange. The flag stays set during a poll, so a foreign send meanwhile costs no system call.
+//
+// Why no wake-up is lost: notify() comes after the work was published and exchanges the flag; the loop
+// exchanges it back at the end of a poll and looks for work only then. Both exchanges are on one atomic, so
+// either notify() comes second and signals, or the loop comes second and has everything that was published
+// before that notify(). Whatever is announced with notify() must therefore show in what the loop looks at:
+// Source::has_work() or a post.
+//
+// Held by shared_ptr by whoever notifies; may outlive its engine, and does nothing then.
+class Waker : public std::enable_shared_from_this<Waker> {
+ public:
+  Waker() = default;
+  ~Waker();
+  Waker(const Waker&) = delete;
+  Waker& operator=(const Waker&) = delete;
+
+  // Says that there is work. @threadsafe
+  void notify() noexcept;
+
+  // `wake` runs on the notifying thread and never in parallel with itself; it holds no lock that any other
+  // call into agentcore takes. Once the subscription is reset, no call of it is running or will come: the
+  // reset waits for one that runs on another thread, so never reset while holding a lock that `wake` takes.
+  // @loop_thread
+  Subscription on_wake(std::function<void()> wake);
+
+  // The wake-up's descriptor, opened by the first call; -1: the system has none left, ask again later. With
+  // `level` a poll reads it empty; without, the one that waits must watch it edge-triggered. @loop_thread
+  int open(bool level);
+
+  // Around a poll: sets the flag; clears it. After end_poll() the loop must look for work again. @loop_thread
+  void begin_poll() noexcept;
+  void end_poll() noexcept;
+
+  // True once after `wake` threw. @loop_thread
+  bool take_throw() noexcept { return threw_.exchange(false); }
+
+  // Ends everything: no descriptor, no function, notify() does nothing. @loop_thread
+  void close() noexcept;
+
+ private:
+  struct Subscriber;
+
+  void signal() noexcept;
+  void drain() noexcept;
+  void write_descriptor() noexcept;
+  void end_subscription(const std::shared_ptr<Subscriber>& subscriber) noexcept;
+
+  std::atomic<bool> notified_{false};
+  std::atomic<bool> threw_{false};
+  bool polling_ = false;  // the loop thread's own
+  bool closed_ = false;   // the loop thread's own
+
+  std::mutex mutex_;  // guards the rest; never held while the host's function runs
+  int read_end_ = -1;
+  int write_end_ = -1;
+  bool level_ = false;
+  bool written_ = false;  // with level_: there is something to read
+  std::shared_ptr<Subscriber> subscriber_;
+};
+
+}  // namespace agentcore::loop

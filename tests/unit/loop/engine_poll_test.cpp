@@ -1,0 +1,257 @@
+// One poll: its order, its bounds, and what callbacks may do to it.
+#include "loop/engine.hpp"
+#include "loop_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/runtime.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace loop_test;
+using loop::Engine;
+using loop::IoEvents;
+
+namespace {
+
+using Log = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a poll does control first, then descriptors, timers, posts, rounds", "[loop][C13]") {
+  const ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  Engine& engine = *runtime.engine();
+  Log log;
+  const auto source = std::make_shared<FakeSource>("a", &log);
+  engine.add_source(source);
+  source->controls = 1;
+  source->steps = 1;
+  runtime.post([&] { log.emplace_back("post"); });
+  const Timer timer = runtime.call_after(0ns, [&] { log.emplace_back("timer"); });
+  const Pipe pipe;
+  REQUIRE(pipe.write());
+  Handler handler([&](int descriptor, IoEvents) {
+    log.emplace_back("io");
+    engine.unwatch(descriptor);
+  });
+  engine.watch(pipe.read_end(), IoEvents::readable, handler);
+  CHECK_FALSE(runtime.poll());
+  CHECK(log == Log{"a control", "io", "timer", "post", "a step"});
+}
+
+TEST_CASE("control operations run before every round", "[loop][C13]") {
+  Runtime runtime;
+  Log log;
+  const auto source = std::make_shared<FakeSource>("a", &log);
+  runtime.engine()->add_source(source);
+  source->steps = 2;
+  source->on_step = [&] { source->controls = 1; };
+  runtime.poll();
+  CHECK(log == Log{"a step", "a control", "a step", "a control"});
+}
+
+TEST_CASE("sources take turns, round by round", "[loop][Q5]") {
+  Runtime runtime;
+  Log log;
+  const auto a = std::make_shared<FakeSource>("a", &log);
+  const auto b = std::make_shared<FakeSource>("b", &log);
+  runtime.engine()->add_source(a);
+  runtime.engine()->add_source(b);
+  a->steps = 3;
+  b->steps = 2;
+  CHECK_FALSE(runtime.poll());
+  REQUIRE(log.size() == 5);
+  for (std::size_t i = 0; i + 1 < 4; ++i) CHECK(log[i] != log[i + 1]);
+}
+
+TEST_CASE("a source with endless work neither blocks a poll nor starves the others", "[loop][Q2][Q5]") {
+  const ManualClock clock;  // time stands still: the steps have to bound it
+  Runtime runtime(with(LoopBackend::automatic, &clock));
+  const auto greedy = std::make_shared<FakeSource>("greedy");
+  const auto modest = std::make_shared<FakeSource>("modest");
+  runtime.engine()->add_source(greedy);
+  runtime.engine()->add_source(modest);
+  greedy->steps = 1L << 40;
+  modest->steps = 3;
+  int posts = 0;
+  std::function<void()> again = [&] {
+    ++posts;
+    runtime.post(again);
+  };
+  runtime.post(again);
+  CHECK(runtime.poll());
+  CHECK(greedy->done > 1000);
+  CHECK(greedy->done <= 65536);
+  CHECK(modest->done == 3);
+  CHECK(posts == 1);  // what is posted during a poll waits for the next
+  CHECK(runtime.poll());
+  CHECK(posts == 2);
+}
+
+TEST_CASE("a poll ends when its time is used up, and the next goes on with the next source",
+          "[loop][Q2][Q5]") {
+  ManualClock clock;
+  RuntimeOptions options = with(LoopBackend::automatic, &clock);
+  options.poll_budget = 4ms;
+  Runtime runtime(std::move(options));
+  std::vector<std::shared_ptr<FakeSource>> sources;
+  for (int i = 0; i < 3; ++i) {
+    sources.push_back(std::make_shared<FakeSource>());
+    sources.back()->steps = 100;
+    sources.back()->on_step = [&] { clock.advance(5ms); };  // one step is more than the budget
+    runtime.engine()->add_source(sources.back());
+  }
+  for (int i = 0; i < 6; ++i) CHECK(runtime.poll());
+  for (const auto& source : sources) CHECK(source->done == 2);
+}
+
+TEST_CASE("slow timers and posts leave time for the rest, and keep their order", "[loop][Q2]") {
+  ManualClock clock;
+  Runtime runtime(with(LoopBackend::automatic, &clock));
+  const auto source = std::make_shared<FakeSource>();
+  source->steps = 3;
+  runtime.engine()->add_source(source);
+  std::vector<int> order;
+  std::vector<Timer> timers;
+  for (int i = 0; i < 3; ++i) {
+    runtime.post([&, i] {
+      order.push_back(i);
+      clock.advance(10ms);
+    });
+    timers.push_back(runtime.call_after(0ns, [&, i] {
+      order.push_back(10 + i);
+      clock.advance(10ms);
+    }));
+  }
+  for (long i = 1; i <= 3; ++i) {
+    CHECK(runtime.poll() == (i < 3));
+    CHECK(source->done == i);
+  }
+  CHECK(order == std::vector<int>{10, 0, 11, 1, 12, 2});
+}
+
+TEST_CASE("a timer that starts overdue timers cannot push in before those that wait", "[loop][timer]") {
+  ManualClock clock;
+  Runtime runtime(with(LoopBackend::automatic, &clock));
+  Engine& engine = *runtime.engine();
+  int eager = 0;
+  bool patient = false;
+  std::function<void()> again = [&] {
+    ++eager;
+    engine.start_timer(TimePoint(), again);
+  };
+  engine.start_timer(clock.now() + 1ms, again);
+  engine.start_timer(clock.now() + 2ms, [&] { patient = true; });
+  clock.advance(5ms);
+  CHECK(runtime.poll());
+  CHECK(patient);
+  CHECK(eager == 1);
+}
+
+TEST_CASE("a poll within a callback does nothing", "[loop][Q3]") {
+  Runtime runtime;
+  int runs = 0;
+  runtime.post([&] {
+    runtime.post([&] { ++runs; });
+    CHECK_FALSE(runtime.poll());
+    runtime.run_for(1h);
+    CHECK_FALSE(runtime.run_until_idle());
+    CHECK(runs == 0);
+  });
+  CHECK(runtime.poll());
+  runtime.poll();
+  CHECK(runs == 1);
+}
+
+TEST_CASE("handlers may unwatch each other within one batch", "[loop][Q3]") {
+  Runtime runtime(with(EACH_BACKEND()));
+  Engine& engine = *runtime.engine();
+  const Pipe one, two;
+  REQUIRE(one.write());
+  REQUIRE(two.write());
+  int calls = 0;
+  Handler replacement;
+  const auto take_over = [&](int, IoEvents) {
+    ++calls;
+    engine.unwatch(one.read_end());
+    engine.unwatch(two.read_end());
+    engine.watch(one.read_end(), IoEvents::none, replacement);
+    engine.watch(two.read_end(), IoEvents::writable, replacement);
+  };
+  Handler first(take_over), second(take_over);
+  engine.watch(one.read_end(), IoEvents::readable, first);
+  engine.watch(two.read_end(), IoEvents::readable, second);
+  runtime.poll();
+  CHECK(calls == 1);
+  CHECK(replacement.calls == 0);
+}
+
+TEST_CASE("a source may be removed and another added from within it", "[loop][Q3]") {
+  Runtime runtime;
+  Engine& engine = *runtime.engine();
+  auto first = std::make_shared<FakeSource>();
+  const auto second = std::make_shared<FakeSource>();
+  const std::weak_ptr<FakeSource> watched = first;
+  second->steps = 1;
+  first->steps = 5;
+  first->on_step = [&, raw = first.get()] {
+    engine.remove_source(raw);
+    engine.add_source(second);
+  };
+  engine.add_source(std::move(first));
+  CHECK_FALSE(runtime.poll());
+  CHECK(second->done == 1);
+  CHECK(watched.expired());
+}
+
+TEST_CASE("what a callback throws is logged and harms nobody else", "[loop][G16]") {
+  Log log;
+  RuntimeOptions options = with(EACH_BACKEND());
+  options.log = [&](const LogRecord& record) {
+    log.push_back(std::string(to_string(record.level)) + ": " + std::string(record.message));
+    for (const auto& field : record.fields) log.back() += " " + std::string(field.value);
+    throw std::logic_error("the sink throws, too");
+  };
+  Runtime runtime(std::move(options));
+  int runs = 0;
+  runtime.post([] { throw std::runtime_error("p"); });
+  runtime.post([&] { ++runs; });
+  const Timer bad = runtime.call_after(0ns, [] { throw 42; });
+  const Timer good = runtime.call_after(0ns, [&] { ++runs; });
+  const Pipe pipe;
+  REQUIRE(pipe.write());
+  Handler handler([&](int descriptor, IoEvents) {
+    runtime.engine()->unwatch(descriptor);
+    throw std::runtime_error("h");
+  });
+  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  const auto source = std::make_shared<FakeSource>();
+  source->steps = 2;
+  source->on_step = [] { throw std::runtime_error("s"); };
+  runtime.engine()->add_source(source);
+  CHECK_FALSE(runtime.poll());
+  CHECK(runs == 2);
+  CHECK(source->done == 2);
+  CHECK(log == Log{"error: a callback threw an i/o handler h",
+                   "error: a callback threw a timer not a std::exception",
+                   "error: a callback threw a posted function p", "error: a callback threw a source s",
+                   "error: a callback threw a source s"});
+}
+
+TEST_CASE("a log sink that logs does not recurse", "[loop][G16]") {
+  int records = 0;
+  Engine* engine = nullptr;
+  RuntimeOptions options;
+  options.log = [&](const LogRecord&) {
+    ++records;
+    engine->log(LogLevel::info, "again");
+  };
+  const Runtime runtime(std::move(options));
+  engine = runtime.engine().get();
+  engine->log(LogLevel::info, "once");
+  engine->log(LogLevel::info, "twice");
+  CHECK(records == 2);
+}

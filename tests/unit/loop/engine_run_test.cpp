@@ -1,0 +1,132 @@
+// run_for() and run_until_idle(), with real time and with time moved by hand.
+#include "loop/engine.hpp"
+#include "loop_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/runtime.hpp>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+using namespace agentcore;
+using namespace loop_test;
+using loop::IoEvents;
+
+TEST_CASE("run_for moves a manual clock from timer to timer", "[loop][Q8]") {
+  ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  std::vector<Duration> fired;
+  const auto note = [&] { fired.push_back(clock.now().time_since_epoch()); };
+  std::vector<Timer> timers;
+  timers.push_back(runtime.call_after(3h, note));
+  timers.push_back(runtime.call_after(1h, [&] {
+    note();
+    timers.push_back(runtime.call_after(1h, note));
+  }));
+  timers.push_back(runtime.call_after(4h, note));
+  timers.push_back(runtime.call_after(4h + 1ns, note));
+  runtime.run_for(4h);
+  CHECK(fired == std::vector<Duration>{1h, 2h, 3h, 4h});
+  CHECK(clock.now().time_since_epoch() == 4h);
+}
+
+TEST_CASE("run_for with a manual clock serves descriptors and never sleeps", "[loop][Q8]") {
+  ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  const Pipe pipe, silent;
+  Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
+  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  runtime.engine()->watch(silent.read_end(), IoEvents::readable, handler);
+  const Timer timer = runtime.call_after(1h, [&] { REQUIRE(pipe.write()); });
+  runtime.run_for(24h);
+  runtime.run_for(0ns);
+  CHECK(handler.calls == 1);
+}
+
+TEST_CASE("run_for sleeps until another thread has work for it", "[loop][threads][Q4]") {
+  auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
+  const auto engine = runtime->engine();
+  std::thread other([&] { engine->post([&] { runtime.reset(); }); });
+  runtime->run_for(24h);
+  CHECK(runtime == nullptr);
+  other.join();
+}
+
+TEST_CASE("run_for sleeps until a descriptor or a timer is ready", "[loop]") {
+  auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
+  const Pipe pipe;
+  Handler handler([&](int, IoEvents) { runtime.reset(); });
+  runtime->engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  const Timer timer = runtime->call_after(1ms, [&] { REQUIRE(pipe.write()); });
+  runtime->run_for(24h);
+  CHECK(runtime == nullptr);
+}
+
+TEST_CASE("run_for returns after its time, having polled at least once", "[loop]") {
+  Runtime runtime(with(EACH_BACKEND()));
+  bool ran = false;
+  runtime.post([&] { ran = true; });
+  runtime.run_for(0ns);
+  CHECK(ran);
+  const auto begin = runtime.now();
+  runtime.run_for(2ms);
+  CHECK(runtime.now() - begin >= 2ms);
+}
+
+TEST_CASE("run_until_idle runs timers and what they lead to", "[loop][Q8]") {
+  ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  const auto source = std::make_shared<FakeSource>();
+  runtime.engine()->add_source(source);
+  Timer second;
+  const Timer first = runtime.call_after(
+      10s, [&] { second = runtime.call_after(10s, [&] { runtime.post([&] { source->steps = 3; }); }); });
+  CHECK(runtime.run_until_idle());
+  CHECK(source->done == 3);
+  CHECK(clock.now().time_since_epoch() == 20s);
+}
+
+TEST_CASE("run_until_idle gives up at its limit", "[loop][Q8]") {
+  ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  bool fired = false;
+  const Timer timer = runtime.call_after(2min, [&] { fired = true; });
+  CHECK_FALSE(runtime.run_until_idle(1min));
+  CHECK_FALSE(fired);
+  CHECK(clock.now().time_since_epoch() == 1min);
+  CHECK(runtime.run_until_idle(1min));
+  CHECK(fired);
+}
+
+TEST_CASE("run_until_idle waits for what is pending, whatever the clock", "[loop][threads]") {
+  const ManualClock clock;
+  const bool by_hand = GENERATE(true, false);
+  Runtime runtime(with(EACH_BACKEND(), by_hand ? &clock : nullptr));
+  const auto source = std::make_shared<FakeSource>();
+  source->pending = true;
+  runtime.engine()->add_source(source);
+  runtime.engine()->add_pending(1);
+  const Pipe pipe;
+  Handler handler([&](int descriptor, IoEvents) {
+    runtime.engine()->unwatch(descriptor);
+    runtime.engine()->add_pending(-1);
+  });
+  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  std::thread other([&] {
+    if (!pipe.write()) return;
+    runtime.post([&] { source->pending = false; });
+  });
+  CHECK(runtime.run_until_idle());
+  other.join();
+  CHECK(handler.calls == 1);
+  CHECK_FALSE(source->pending);
+}
+
+TEST_CASE("run_until_idle with something pending for ever returns at its limit", "[loop]") {
+  const ManualClock clock;
+  const bool by_hand = GENERATE(true, false);
+  Runtime runtime(with(EACH_BACKEND(), by_hand ? &clock : nullptr));
+  runtime.engine()->add_pending(1);
+  CHECK_FALSE(runtime.run_until_idle(1ms));
+}

@@ -1,0 +1,122 @@
+#include "loop/poller.hpp"
+
+#include "loop_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <unistd.h>
+
+using namespace loop_test;
+using agentcore::loop::Delivery;
+using agentcore::loop::IoEvents;
+using agentcore::loop::make_poller;
+using agentcore::loop::Ready;
+
+TEST_CASE("a poller tells what is ready, again and again until it is consumed", "[loop][poller]") {
+  const auto poller = make_poller(EACH_BACKEND());
+  const Pipe pipe;
+  Handler handler;
+  std::vector<Ready> ready;
+  REQUIRE(poller->add(pipe.read_end(), IoEvents::readable, handler));
+  poller->wait(0ns, ready);
+  CHECK(ready.empty());
+  REQUIRE(pipe.write());
+  for (int i = 0; i < 2; ++i) {
+    ready.clear();
+    poller->wait(std::nullopt, ready);
+    REQUIRE(ready.size() == 1);
+    CHECK(poller->deliver(ready[0]).handler == &handler);
+    CHECK(poller->deliver(ready[0]).events == IoEvents::readable);
+  }
+  REQUIRE(pipe.read());
+  ready.clear();
+  poller->wait(0ns, ready);
+  CHECK(ready.empty());
+}
+
+TEST_CASE("a peer that hangs up is told as readable", "[loop][poller]") {
+  const auto poller = make_poller(EACH_BACKEND());
+  Pipe pipe;
+  Handler handler;
+  std::vector<Ready> ready;
+  REQUIRE(poller->add(pipe.read_end(), IoEvents::readable, handler));
+  pipe.close_write_end();
+  poller->wait(std::nullopt, ready);
+  REQUIRE(ready.size() == 1);
+  CHECK(poller->deliver(ready[0]).events == IoEvents::readable);
+}
+
+TEST_CASE("what is waited for can change, also to nothing and back", "[loop][poller]") {
+  const auto poller = make_poller(EACH_BACKEND());
+  Pipe pipe;
+  Handler handler;
+  std::vector<Ready> ready;
+  REQUIRE(poller->add(pipe.write_end(), IoEvents::none, handler));
+  poller->wait(0ns, ready);
+  CHECK(ready.empty());
+  REQUIRE(poller->modify(pipe.write_end(), IoEvents::writable));
+  poller->wait(0ns, ready);
+  REQUIRE(ready.size() == 1);
+  REQUIRE(poller->modify(pipe.write_end(), IoEvents::none));
+  CHECK(poller->deliver(ready[0]).handler == nullptr);
+  ready.clear();
+  poller->wait(0ns, ready);
+  CHECK(ready.empty());
+  poller->remove(pipe.write_end());
+  CHECK_FALSE(poller->modify(pipe.write_end(), IoEvents::writable));
+}
+
+TEST_CASE("a stale event does not reach the next user of the same number", "[loop][poller]") {
+  const auto poller = make_poller(EACH_BACKEND());
+  const Pipe pipe;
+  Handler first, second;
+  std::vector<Ready> ready;
+  REQUIRE(poller->add(pipe.read_end(), IoEvents::readable, first));
+  REQUIRE(pipe.write());
+  poller->wait(0ns, ready);
+  REQUIRE(ready.size() == 1);
+  poller->remove(pipe.read_end());
+  CHECK(poller->deliver(ready[0]).handler == nullptr);
+  REQUIRE(poller->add(pipe.read_end(), IoEvents::readable, second));
+  CHECK(poller->deliver(ready[0]).handler == nullptr);
+}
+
+TEST_CASE("a number that was closed and opened again unnoticed can still be watched", "[loop][poller]") {
+  const auto poller = make_poller(EACH_BACKEND());
+  const Pipe one, two;
+  Handler first, second;
+  std::vector<Ready> ready;
+  const int number = ::dup(one.read_end());
+  REQUIRE(poller->add(number, IoEvents::readable, first));
+  REQUIRE(::dup2(two.read_end(), number) == number);
+  REQUIRE(poller->add(number, IoEvents::readable, second));
+  REQUIRE(two.write());
+  poller->wait(std::nullopt, ready);
+  REQUIRE(ready.size() == 1);
+  CHECK(poller->deliver(ready[0]).handler == &second);
+  poller->remove(number);
+  ::close(number);
+}
+
+TEST_CASE("many descriptors come and go", "[loop][poller]") {
+  const auto poller = make_poller(EACH_BACKEND());
+  constexpr std::size_t count = 300;
+  std::vector<Pipe> pipes(count);
+  std::vector<Handler> handlers(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    REQUIRE(poller->add(pipes[i].read_end(), IoEvents::readable, handlers[i]));
+    REQUIRE(pipes[i].write());
+  }
+  for (std::size_t i = 0; i < count; i += 3) poller->remove(pipes[i].read_end());
+  std::vector<Ready> ready;
+  while (poller->wait(0ns, ready)) {  // epoll tells in batches; consume, so that the next has the rest
+    for (const Ready& event : ready) poller->remove(event.descriptor);
+  }
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    for (const Ready& event : ready)
+      if (event.descriptor == pipes[i].read_end()) {
+        ++seen;
+        CHECK(i % 3 != 0);
+      }
+  CHECK(seen == count - count / 3);
+}
