@@ -1,0 +1,53 @@
+// Stop a tree of agents in mid-stream. Runs without a network: the model is scripted.
+#include <agentcore/agentcore.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+void expect(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+int main() {
+  agentcore::Runtime runtime;
+  agentcore::ScriptedClient llm{runtime, [](const agentcore::ChatRequest&) {
+                                  agentcore::ScriptedReply reply;
+                                  reply.deltas = {"The first ", "beach is ", "quiet, "};
+                                  reply.silent = true;  // would go on for ever
+                                  return reply;
+                                }};
+  // [snippet: stop]
+  agentcore::AgentTree tree{runtime, {.llm = &llm}};
+
+  std::size_t late = 0;
+  bool stopped = false;
+  auto events = tree.on_event([&](const agentcore::Event& event) {
+    if (auto* delta = event.get<agentcore::DeltaReceived>()) {
+      std::printf("%s: %.*s\n", delta->agent.id().c_str(), static_cast<int>(delta->text.size()),
+                  delta->text.data());
+      late += stopped;
+    }
+  });
+
+  agentcore::Agent planner = tree.create({.id = "planner", .system_prompt = "You plan trips."}).value();
+  agentcore::Agent scout = planner.create_child({.id = "scout"}).value();
+  agentcore::SendResult sent = scout.send("Find three quiet beaches.");
+
+  runtime.run_for(std::chrono::milliseconds(20));  // or poll() from your own loop: it never blocks
+
+  agentcore::StopResult result = planner.stop();  // any thread: planner, scout and all below, as one
+  stopped = true;
+  expect(sent.accepted && result.stopped && scout.state().value() == agentcore::AgentState::stopping);
+
+  runtime.run_until_idle();
+  expect(scout.state().value() == agentcore::AgentState::stopped && llm.open_calls() == 0 && late == 0);
+  expect(scout.send("Still there?").reason == agentcore::Errc::agent_stopped);
+  // [/snippet]
+  std::printf("%s is %s, %zu late deltas\n", scout.id().c_str(), to_string(*scout.state()).data(), late);
+  return result.ok && late == 0 ? 0 : 1;
+}
