@@ -1,0 +1,22 @@
+# Helpers that every target of this project uses.
+
+# Language level and warnings. PRIVATE: a consumer keeps its own.
+function(agentcore_set_options target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  if(PROJECT_IS_TOP_LEVEL)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+      $<$<BOOL:${AGENTCORE_WERROR}>:-Werror>)
+  endif()
+endfunction()
+
+# An executable or library inside the project: sees agentcore, JSON and text formatting.
+function(agentcore_link_internal target)
+  agentcore_set_options(${target})
+  target_link_libraries(${target} PRIVATE agentcore::agentcore nlohmann_json::nlohmann_json fmt::fmt)
+endfunction()
+
+# Only tests and benchmarks look into src/, and at what is under it.
+function(agentcore_open_internals target)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${target} PRIVATE CURL::libcurl simdjson::simdjson)
+endfunction()

@@ -1,0 +1,20 @@
+# What holds only when agentcore is built for itself, not as a part of another project.
+
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(AGENTCORE_CCACHE ccache)
+  if(AGENTCORE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${AGENTCORE_CCACHE}")
+  endif()
+endif()
+
+# Sanitizers must see the tests too, so they apply to the whole build tree.
+if(AGENTCORE_SANITIZE)
+  add_compile_options(-fsanitize=${AGENTCORE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${AGENTCORE_SANITIZE})
+endif()
