@@ -1,0 +1,97 @@
+#include <agentcore/llm_client.hpp>
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace agentcore {
+
+namespace {
+
+// The receiver of callers that pass two functions.
+class FunctionReceiver final : public ChatSink::Receiver {
+ public:
+  FunctionReceiver(std::function<void(std::string_view)> on_delta,
+                   std::function<void(ChatOutcome)> on_outcome)
+      : on_delta_(std::move(on_delta)), on_outcome_(std::move(on_outcome)) {}
+
+  void on_delta(std::string_view text) override {
+    if (on_delta_) on_delta_(text);
+  }
+  void on_outcome(ChatOutcome outcome) override {
+    if (on_outcome_) on_outcome_(std::move(outcome));
+  }
+
+ private:
+  std::function<void(std::string_view)> on_delta_;
+  std::function<void(ChatOutcome)> on_outcome_;
+};
+
+std::optional<std::string> thrown_by(ChatSink::Receiver& receiver, std::string_view text) noexcept {
+  try {
+    receiver.on_delta(text);
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "not a std::exception";
+  }
+}
+
+}  // namespace
+
+// A receiver that is being called must not be destroyed by what it does there. It points to the frame of the
+// call that runs in it, and a sink that is done with it meanwhile leaves it there.
+struct ChatSink::Receiver::Frame {
+  std::unique_ptr<Receiver> left;
+};
+
+ChatSink::ChatSink(std::function<void(std::string_view)> on_delta,
+                   std::function<void(ChatOutcome)> on_outcome)
+    : receiver_(std::make_unique<FunctionReceiver>(std::move(on_delta), std::move(on_outcome))) {
+}
+
+ChatSink& ChatSink::operator=(ChatSink&& other) noexcept {
+  if (this == &other) return *this;
+  // The old receiver hears last: it may destroy this sink.
+  ChatSink old;
+  old.receiver_ = std::exchange(receiver_, std::move(other.receiver_));
+  return *this;
+}
+
+ChatSink::~ChatSink() {
+  if (receiver_)
+    finish(
+        ChatOutcome::failed({Errc::client_dropped_call, "the client dropped the call without an outcome"}));
+}
+
+// From the call on, only `receiver` is touched: this sink may be gone.
+void ChatSink::delta(std::string_view text) {
+  if (!*this || text.empty()) return;
+  Receiver* const receiver = receiver_.get();
+  Receiver::Frame frame;
+  Receiver::Frame* const outer =
+      std::exchange(receiver->frame_, receiver->frame_ ? receiver->frame_ : &frame);
+  const auto thrown = thrown_by(*receiver, text);
+  if (thrown && !receiver->spent_)
+    receiver->end(ChatOutcome::failed({Errc::callback_failed, "on_delta threw: " + *thrown}));
+  receiver->frame_ = outer;
+}
+
+void ChatSink::finish(ChatOutcome outcome) {
+  std::unique_ptr<Receiver> receiver = std::move(receiver_);
+  if (!receiver) return;
+  if (!receiver->spent_) receiver->end(std::move(outcome));
+  if (receiver->frame_) receiver->frame_->left = std::move(receiver);
+}
+
+void ChatSink::Receiver::end(ChatOutcome outcome) noexcept {
+  spent_ = true;
+  try {
+    on_outcome(std::move(outcome));
+  } catch (...) {  // there is nobody left to tell
+  }
+}
+
+}  // namespace agentcore

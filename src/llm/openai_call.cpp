@@ -1,0 +1,156 @@
+#include "llm/openai_call.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace agentcore::llm {
+namespace {
+
+// How long the end of the transfer may take after [DONE] before the connection is given up. With it the
+// connection can be used again; the answer does not need it.
+constexpr Duration kEndPatience = std::chrono::milliseconds(250);
+constexpr std::size_t kFailureBytes = 64 * 1024;  // kept of the body of an HTTP error
+
+bool looks_like_events(std::string_view bytes) noexcept {
+  return bytes.starts_with("data:") || bytes.starts_with("event:") || bytes.starts_with(":");
+}
+
+}  // namespace
+
+OpenAiCall::OpenAiCall(std::shared_ptr<OpenAiShared> shared, std::shared_ptr<OpenCall> open, bool stream,
+                       StopToken stop, ChatSink sink)
+    : shared_(std::move(shared)),
+      open_(std::move(open)),
+      sink_(std::move(sink)),
+      reader_(shared_->max_line_bytes),
+      place_(shared_->open.size()),
+      asked_stream_(stream) {
+  shared_->open.push_back(this);
+  shared_->engine->add_pending(1);
+  if (stop.stop_possible()) on_stop_.emplace(std::move(stop), StopCall{open_.get()});
+}
+
+OpenAiCall::~OpenAiCall() {
+  if (listed_) cancel();  // the transport goes before its transfers ended
+}
+
+void OpenAiCall::on_head(int status, std::string_view content_type) {
+  status_ = status;
+  if (status < 200 || status > 299) {
+    form_ = Form::failure;
+  } else if (content_type == "text/event-stream") {
+    form_ = Form::stream;
+  } else if (!asked_stream_ || content_type == "application/json") {
+    form_ = Form::body;
+  }
+}
+
+bool OpenAiCall::on_body(std::string_view bytes) {
+  if (!sink_ || open_->stopped()) return false;
+  if (done_ || bytes.empty()) return true;
+  if (form_ == Form::unknown) form_ = looks_like_events(bytes) ? Form::stream : Form::body;
+  if (form_ == Form::stream) return read_stream(bytes);
+  if (form_ == Form::failure) bytes = bytes.substr(0, kFailureBytes - std::min(kFailureBytes, body_.size()));
+  body_.append(bytes);
+  return true;
+}
+
+bool OpenAiCall::read_stream(std::string_view bytes) {
+  const auto status = reader_.feed(bytes, *this);
+  if (status == SseReader::Status::too_long)
+    error_ = shared_->errors.line_too_long(status_, shared_->max_line_bytes);
+  return status == SseReader::Status::more || done_;
+}
+
+bool OpenAiCall::on_event(std::string_view data, std::size_t readable_behind) {
+  if (data == kOpenAiDone) {
+    expect_end();
+    return false;
+  }
+  if (data.empty()) return true;
+  AnswerObject object;
+  if (!shared_->parser.parse_chunk(data, readable_behind, object)) {
+    error_ = shared_->errors.bad_chunk(status_, data);
+    return false;
+  }
+  take_meta(object);
+  if (object.error) error_ = shared_->errors.api(status_, *object.error);
+  if (error_) return false;
+  return object.content.empty() || deliver(object.content);
+}
+
+void OpenAiCall::take_meta(const AnswerObject& object) {
+  if (object.usage) usage_ = *object.usage;
+  if (object.finish_reason) finish_reason_ = object.finish_reason;
+}
+
+// False when the call is over: stopped, or its receiver is gone.
+bool OpenAiCall::deliver(std::string_view text) {
+  if (open_->stopped()) return false;
+  sink_.delta(text);
+  return sink_ && !open_->stopped();
+}
+
+void OpenAiCall::expect_end() {
+  done_ = true;
+  auto& engine = *shared_->engine;
+  end_timer_ = engine.start_timer(engine.now() + kEndPatience, [open = open_] { open->cut(); });
+}
+
+void OpenAiCall::on_end(net::HttpEnd end) {
+  leave();
+  if (!sink_) return;
+  ChatOutcome outcome = outcome_of(end);
+  // The body's text may have been delivered just now, and anything may have happened in there.
+  if (open_->stopped()) outcome = ChatOutcome::cancelled(usage_);
+  sink_.finish(std::move(outcome));
+}
+
+void OpenAiCall::cancel() {
+  leave();
+  open_->stop();
+  sink_.finish(ChatOutcome::cancelled(usage_));
+}
+
+// From here on nothing leads to this call but the transport.
+void OpenAiCall::leave() noexcept {
+  if (!std::exchange(listed_, false)) return;
+  on_stop_.reset();
+  shared_->engine->cancel_timer(end_timer_);
+  open_->close();
+  auto& list = shared_->open;
+  list[place_] = list.back();
+  list[place_]->place_ = place_;
+  list.pop_back();
+  shared_->engine->add_pending(-1);
+}
+
+ChatOutcome OpenAiCall::outcome_of(const net::HttpEnd& end) {
+  if (status_ == 0) status_ = end.status;
+  if (open_->stopped()) return ChatOutcome::cancelled(usage_);
+  if (error_) return ChatOutcome::failed(std::move(*error_), usage_);
+  // A stream that said how it ended is complete, however the transfer ended after that.
+  if (done_ || finish_reason_)
+    return ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown), usage_);
+  if (end.code == Errc::cancelled) return ChatOutcome::cancelled(usage_);
+  if (end.code != Errc::none) return ChatOutcome::failed(shared_->errors.transfer(end), usage_);
+  if (form_ == Form::stream) return ChatOutcome::failed(shared_->errors.cut_short(status_), usage_);
+  return outcome_of_body();
+}
+
+ChatOutcome OpenAiCall::outcome_of_body() {
+  const OpenAiErrors& errors = shared_->errors;
+  AnswerObject object;
+  const bool parsed = shared_->parser.parse_body(body_, object);
+  if (status_ < 200 || status_ > 299)
+    return ChatOutcome::failed(errors.status(status_, body_, parsed ? &object : nullptr));
+  if (!parsed) return ChatOutcome::failed(errors.not_json(status_, body_));
+  take_meta(object);
+  if (object.error) return ChatOutcome::failed(errors.api(status_, *object.error), usage_);
+  if (!object.has_choice) return ChatOutcome::failed(errors.no_answer(status_, body_), usage_);
+  if (!object.content.empty()) deliver(object.content);
+  return ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown), usage_);
+}
+
+}  // namespace agentcore::llm

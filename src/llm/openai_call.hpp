@@ -1,0 +1,86 @@
+// OpenAiCall: one model call on its way through HTTP.
+#pragma once
+
+#include "llm/active_requests.hpp"
+#include "llm/openai_dialect.hpp"
+#include "llm/openai_errors.hpp"
+#include "llm/sse_reader.hpp"
+#include "loop/engine.hpp"
+#include "net/transport.hpp"
+
+#include <agentcore/llm_client.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agentcore::llm {
+
+class OpenAiCall;
+
+// What the calls of one client share. Lives as long as the last of them: a receiver may destroy the client.
+struct OpenAiShared {
+  OpenAiShared(std::shared_ptr<loop::Engine> loop, Redactor redact, std::size_t max_line)
+      : engine(std::move(loop)), errors(std::move(redact)), max_line_bytes(max_line) {}
+
+  const std::shared_ptr<loop::Engine> engine;
+  const OpenAiErrors errors;
+  const std::size_t max_line_bytes;
+  OpenAiParser parser;
+  std::vector<OpenAiCall*> open;  // without an outcome yet
+};
+
+// Receives one HTTP answer and turns it into deltas and one outcome. Owned by the transport. While it waits
+// inside a stream it holds less than a kilobyte. @loop_thread
+class OpenAiCall final : public net::HttpHandler, private SseReader::Listener {
+ public:
+  // Opens the call: it is in shared->open, and hears `stop`, until its outcome.
+  OpenAiCall(std::shared_ptr<OpenAiShared> shared, std::shared_ptr<OpenCall> open, bool stream,
+             StopToken stop, ChatSink sink);
+  ~OpenAiCall() override;
+  OpenAiCall(const OpenAiCall&) = delete;
+  OpenAiCall& operator=(const OpenAiCall&) = delete;
+
+  void on_head(int status, std::string_view content_type) override;
+  bool on_body(std::string_view bytes) override;
+  void on_end(net::HttpEnd end) override;
+
+  // Cuts the call and delivers its `cancelled` outcome now.
+  void cancel();
+
+ private:
+  enum class Form : unsigned char { unknown, stream, body, failure };
+
+  bool on_event(std::string_view data, std::size_t readable_behind) override;
+  bool read_stream(std::string_view bytes);
+  void take_meta(const AnswerObject& object);
+  bool deliver(std::string_view text);
+  void expect_end();
+  void leave() noexcept;
+  ChatOutcome outcome_of(const net::HttpEnd& end);
+  ChatOutcome outcome_of_body();
+
+  std::shared_ptr<OpenAiShared> shared_;
+  std::shared_ptr<OpenCall> open_;
+  std::optional<StopCallback> on_stop_;
+  ChatSink sink_;
+  SseReader reader_;
+  std::string body_;  // of an answer that is no stream
+  Usage usage_;
+  std::optional<Error> error_;  // found in the stream
+  std::uint64_t end_timer_ = 0;
+  std::size_t place_;  // in shared_->open
+  int status_ = 0;
+  bool asked_stream_;
+  Form form_ = Form::unknown;
+  bool listed_ = true;
+  bool done_ = false;  // [DONE] came
+  std::optional<FinishReason> finish_reason_;
+};
+
+}  // namespace agentcore::llm

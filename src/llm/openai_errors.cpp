@@ -1,0 +1,110 @@
+#include "llm/openai_errors.hpp"
+
+#include "llm/utf8.hpp"
+
+#include <fmt/format.h>
+
+namespace agentcore::llm {
+namespace {
+
+constexpr std::size_t kMessageCharacters = 1000;
+constexpr std::size_t kRawCharacters = 500;       // of a raw answer, as O5 has it
+constexpr std::size_t kExcerptCharacters = 300;   // of any other text from outside
+constexpr std::size_t kExcerptBytes = 64 * 1024;  // looked at for an excerpt
+
+bool is_passing(Errc code) noexcept {
+  switch (code) {
+    case Errc::connect_timeout:
+    case Errc::first_byte_timeout:
+    case Errc::stall_timeout:
+    case Errc::resolve_failed:
+    case Errc::network_error:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const auto first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::string_view advice(int status) noexcept {
+  if (status == 404) return " (check OpenAiOptions::base_url: it is what comes before /chat/completions)";
+  if (status >= 300 && status < 400) return " (redirects are not followed: set base_url to where it points)";
+  return "";
+}
+
+}  // namespace
+
+Error OpenAiErrors::transfer(const net::HttpEnd& end) const {
+  return make(end.code, end.message, end.status, is_passing(end.code));
+}
+
+Error OpenAiErrors::status(int status, std::string_view body, const AnswerObject* object) const {
+  const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
+  if (object && object->error)
+    return make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status,
+                retryable);
+  const std::string text = excerpt(trimmed(body), kExcerptCharacters);
+  const auto message =
+      fmt::format("HTTP {}{}: {}", status, advice(status), text.empty() ? "no text came with it" : text);
+  return make(Errc::http_error, message, status, retryable);
+}
+
+Error OpenAiErrors::api(int status, const ApiError& error) const {
+  return make(Errc::api_error, error.message, status, error.retryable);
+}
+
+Error OpenAiErrors::not_json(int status, std::string_view body) const {
+  return make(Errc::invalid_response,
+              "Failed to parse API response as JSON. Raw response: " + excerpt(body, kRawCharacters), status,
+              false);
+}
+
+Error OpenAiErrors::no_answer(int status, std::string_view body) const {
+  return make(
+      Errc::invalid_response,
+      "The API returned an empty response (no choices). Raw response: " + excerpt(body, kRawCharacters),
+      status, false);
+}
+
+Error OpenAiErrors::bad_chunk(int status, std::string_view chunk) const {
+  return make(Errc::invalid_response,
+              "A chunk of the stream is not a JSON object: " + excerpt(chunk, kExcerptCharacters), status,
+              false);
+}
+
+Error OpenAiErrors::line_too_long(int status, std::size_t limit) const {
+  return make(
+      Errc::response_too_large,
+      fmt::format("A line of the stream is longer than {} bytes; if the server is to be trusted, raise "
+                  "OpenAiOptions::max_line_bytes",
+                  limit),
+      status, false);
+}
+
+Error OpenAiErrors::cut_short(int status) const {
+  return make(
+      Errc::network_error,
+      "The stream was cut: it ended before the answer did (neither finish_reason nor [DONE] came). Send the "
+      "message again; if this happens often, look for a time limit of the server or of a proxy before it",
+      status, true);
+}
+
+Error OpenAiErrors::make(Errc code, std::string_view message, int status, bool retryable) const {
+  return {code, std::string(first_characters(redact_(valid_utf8(message)), kMessageCharacters)), status,
+          retryable};
+}
+
+// Without secrets before it is cut: half a key must not show either.
+std::string OpenAiErrors::excerpt(std::string_view raw, std::size_t characters) const {
+  const std::string text = redact_(valid_utf8(raw.substr(0, kExcerptBytes)));
+  const std::string_view shown = first_characters(text, characters);
+  return std::string(shown) + (shown.size() < text.size() ? "..." : "");
+}
+
+}  // namespace agentcore::llm

@@ -1,0 +1,56 @@
+// SseReader: an incremental reader of Server-Sent Events, as the WHATWG HTML standard defines the format.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace agentcore::llm {
+
+// Takes a stream in pieces, cut anywhere, and gives out each event's data. Lines end in LF, CR or CRLF;
+// several data lines of one event are joined by LF; a byte order mark, comments and all other fields are
+// skipped; an event without its blank line at the end of the stream is dropped. Lines are looked at where
+// they lie: only what a piece cuts in two is copied. One reader reads one stream; while it waits between
+// events it holds no more than a few hundred bytes.
+class SseReader {
+ public:
+  class Listener {
+   public:
+    // One event. `data` is valid during the call; at least `readable_behind` bytes after its end may be read.
+    // False ends the reading.
+    virtual bool on_event(std::string_view data, std::size_t readable_behind) = 0;
+
+   protected:
+    ~Listener() = default;
+  };
+
+  enum class Status : unsigned char {
+    more,      // everything was read
+    ended,     // the listener said so; the rest of the piece was not looked at
+    too_long,  // a line, or an event's data, is longer than allowed
+  };
+
+  explicit SseReader(std::size_t max_line_bytes) noexcept : max_line_bytes_(max_line_bytes) {}
+
+  // Reads the next piece. After anything but `more` the reader is spent. The listener may destroy everything
+  // but this reader.
+  Status feed(std::string_view piece, Listener& listener);
+
+ private:
+  const char* skip_mark(const char* at, const char* end);
+  bool take_line(std::string_view line, bool in_piece);
+  bool take_data(std::string_view value, bool in_piece);
+  bool dispatch(const char* piece_end, Listener& listener);
+  bool keep_rest(std::string_view rest);
+  void keep_data();
+
+  std::size_t max_line_bytes_;
+  std::string line_;       // the beginning of a line that a piece cut in two
+  std::string data_;       // the event's data so far, unless it is `view_`
+  std::string_view view_;  // the event's only data line so far, where it lies in the current piece
+  bool has_data_ = false;
+  bool after_cr_ = false;   // the last piece ended in CR: an LF at the next one's start belongs to it
+  unsigned char mark_ = 0;  // bytes of the byte order mark seen; 3: it is behind us, or there was none
+};
+
+}  // namespace agentcore::llm

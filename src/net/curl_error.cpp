@@ -1,0 +1,64 @@
+#include "net/curl_error.hpp"
+
+#include <memory>
+
+namespace agentcore::net {
+
+Errc to_errc(CURLcode result) noexcept {
+  switch (result) {
+    case CURLE_OK:
+      return Errc::none;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      return Errc::resolve_failed;
+    case CURLE_OPERATION_TIMEDOUT:  // we set none of libcurl's own timeouts but one it needs to connect
+      return Errc::connect_timeout;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CRL_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_ENGINE_NOTFOUND:
+    case CURLE_SSL_ENGINE_SETFAILED:
+    case CURLE_SSL_ENGINE_INITFAILED:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+    case CURLE_USE_SSL_FAILED:
+      return Errc::tls_error;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_BAD_FUNCTION_ARGUMENT:
+    case CURLE_UNKNOWN_OPTION:
+    case CURLE_NOT_BUILT_IN:
+      return Errc::invalid_config;
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_BAD_CONTENT_ENCODING:
+      return Errc::invalid_response;
+    default:
+      return Errc::network_error;
+  }
+}
+
+bool detail_is_safe(CURLcode result) noexcept {
+  const Errc code = to_errc(result);
+  return code == Errc::resolve_failed || code == Errc::tls_error || result == CURLE_COULDNT_CONNECT;
+}
+
+std::string host_and_port(const char* url) {
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), curl_url_cleanup);
+  if (parsed == nullptr || url == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url, 0) != CURLUE_OK)
+    return {};
+  const auto part = [&](CURLUPart what) {
+    char* text = nullptr;
+    if (curl_url_get(parsed.get(), what, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return std::string();
+    const std::unique_ptr<char, decltype(&curl_free)> owned(text, curl_free);
+    return std::string(text);
+  };
+  return part(CURLUPART_HOST) + ":" + part(CURLUPART_PORT);
+}
+
+}  // namespace agentcore::net

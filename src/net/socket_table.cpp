@@ -1,0 +1,98 @@
+#include "net/socket_table.hpp"
+
+#include "loop/engine.hpp"
+#include "net/cut.hpp"
+
+#include <utility>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace agentcore::net {
+
+int SocketTable::open(int family, int type, int protocol) {
+  const int descriptor = ::socket(family, type | SOCK_CLOEXEC, protocol);
+  if (descriptor < 0) return -1;
+  Socket& socket = at(descriptor);
+  unwatch(descriptor, socket);
+  release(descriptor, socket);  // nothing, unless libcurl closed the number's last owner without telling
+  socket.ours = true;
+  return descriptor;
+}
+
+void SocketTable::close(int descriptor) {
+  Socket& socket = at(descriptor);
+  unwatch(descriptor, socket);
+  release(descriptor, socket);
+  set_idle(socket, false);
+  socket.ours = false;
+  ::close(descriptor);
+}
+
+void SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner) {
+  Socket& socket = at(descriptor);
+  if (socket.owner != owner) {
+    release(descriptor, socket);
+    socket.owner = owner;
+  }
+  set_idle(socket, false);
+  if (socket.ours && owner != nullptr && !owner->guard().claim(descriptor))
+    return unwatch(descriptor, socket);
+  watch(descriptor, socket, events);
+}
+
+void SocketTable::unwant(int descriptor) {
+  Socket& socket = at(descriptor);
+  unwatch(descriptor, socket);
+  release(descriptor, socket);
+  set_idle(socket, socket.ours);
+}
+
+void SocketTable::hang_up(SocketGuard& guard) {
+  for (const int descriptor : guard.claimed()) {
+    if (descriptor < 0) continue;
+    ::shutdown(descriptor, SHUT_RDWR);  // the loop thread owns it, so it is open and serves this transfer
+    unwatch(descriptor, at(descriptor));
+  }
+}
+
+bool SocketTable::silence_if_over(int descriptor) {
+  Socket& socket = at(descriptor);
+  if (socket.owner == nullptr) return false;
+  if (socket.owner->transfer() != nullptr && !socket.owner->is_cut()) return false;
+  unwatch(descriptor, socket);
+  return true;
+}
+
+SocketTable::Socket& SocketTable::at(int descriptor) {
+  const auto place = static_cast<std::size_t>(descriptor);
+  if (place >= sockets_.size()) sockets_.resize(place + 1);
+  return sockets_[place];
+}
+
+void SocketTable::watch(int descriptor, Socket& socket, loop::IoEvents events) {
+  if (engine_gone_) return;
+  if (socket.watched)
+    engine_.rewatch(descriptor, events);
+  else
+    engine_.watch(descriptor, events, handler_);
+  socket.watched = true;
+}
+
+void SocketTable::unwatch(int descriptor, Socket& socket) {
+  if (std::exchange(socket.watched, false) && !engine_gone_) engine_.unwatch(descriptor);
+}
+
+void SocketTable::release(int descriptor, Socket& socket) {
+  if (socket.owner == nullptr) return;
+  if (socket.ours) socket.owner->guard().release(descriptor);
+  socket.owner = nullptr;
+}
+
+void SocketTable::set_idle(Socket& socket, bool idle) noexcept {
+  if (socket.idle == idle) return;
+  socket.idle = idle;
+  idle_ += idle ? 1U : static_cast<std::size_t>(-1);
+}
+
+}  // namespace agentcore::net

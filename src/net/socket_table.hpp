@@ -1,0 +1,77 @@
+// SocketTable: which descriptors libcurl uses now, what it waits for on each, and which transfer each one
+// serves.
+#pragma once
+
+#include "loop/poller.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace agentcore::loop {
+class Engine;
+}
+
+namespace agentcore::net {
+
+class Cut;
+class SocketGuard;
+
+// Keeps the rules R1 and R2 of SocketGuard: a socket is claimed for at most one transfer, and released before
+// it is closed, pooled, or claimed for another. Sockets that we opened are guarded; other descriptors
+// (libcurl's resolver has its own) are only watched. All of it is @loop_thread.
+//
+// Where the calls come from (read in libcurl 7.88, and no later version may do less): the socket callback
+// names a transfer's socket right after every step of that transfer (multi.c: singlesocket() follows
+// multi_runsingle()), so a socket that went back to the pool is released before any other transfer takes its
+// next step.
+class SocketTable {
+ public:
+  SocketTable(loop::Engine& engine, loop::IoHandler& handler) : engine_(engine), handler_(handler) {}
+
+  // A new socket for libcurl to connect, -1 on failure. Not inherited by child processes.
+  int open(int family, int type, int protocol);
+  // Releases and closes a socket made by open().
+  void close(int descriptor);
+
+  // libcurl waits for `events` on behalf of `owner`'s transfer (null: of nobody in particular).
+  void want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner);
+  // libcurl waits no longer: the connection is kept for others, or about to be closed.
+  void unwant(int descriptor);
+
+  // Ends the connections of a transfer that ended early: shuts down what its guard holds and watches it no
+  // more.
+  void hang_up(SocketGuard& guard);
+
+  // Why an event of this descriptor should not reach libcurl: its transfer has ended or was cut. Stops
+  // watching.
+  bool silence_if_over(int descriptor);
+
+  // Kept connections that serve nobody now, alive or dead.
+  std::size_t idle() const noexcept { return idle_; }
+
+  // From now on the engine is not told anything any more: it is gone, or about to go.
+  void abandon_engine() noexcept { engine_gone_ = true; }
+
+ private:
+  struct Socket {
+    std::shared_ptr<Cut> owner;
+    bool ours = false;     // made by open()
+    bool idle = false;     // ours, served a transfer, and waits for the next
+    bool watched = false;  // by the engine
+  };
+
+  Socket& at(int descriptor);
+  void watch(int descriptor, Socket& socket, loop::IoEvents events);
+  void unwatch(int descriptor, Socket& socket);
+  void release(int descriptor, Socket& socket);
+  void set_idle(Socket& socket, bool idle) noexcept;
+
+  loop::Engine& engine_;
+  loop::IoHandler& handler_;
+  std::vector<Socket> sockets_;  // by descriptor: the system hands out the smallest free numbers
+  std::size_t idle_ = 0;
+  bool engine_gone_ = false;
+};
+
+}  // namespace agentcore::net

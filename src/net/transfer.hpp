@@ -1,0 +1,94 @@
+// Transfer: one HTTP request and its answer, as one easy handle of libcurl.
+#pragma once
+
+#include "net/deadlines.hpp"
+#include "net/head_reader.hpp"
+#include "net/transport.hpp"
+
+#include <agentcore/error.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <curl/curl.h>
+
+namespace agentcore::net {
+
+class CurlTransport;
+class Cut;
+
+// Made and kept by the transport. What libcurl calls on it runs inside a call into libcurl, where handles can
+// be neither removed nor added: it only notes what happened, and the transport acts on it afterwards.
+class Transfer {
+ public:
+  Transfer(CurlTransport& transport, std::uint64_t id, HttpRequest request, std::shared_ptr<Cut> cut,
+           std::unique_ptr<HttpHandler> handler);
+  ~Transfer();  // the handle must be out of its multi by now
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  // Makes the easy handle. `fresh`: there is no use in looking for a kept connection. An error is final.
+  CURLcode prepare(bool fresh);
+
+  // How it ended, given libcurl's word for it. Names host and port, no header, no body, no secret.
+  HttpEnd describe(CURLcode result) const;
+  HttpEnd describe_timeout() const;
+
+  // True when nothing more may reach the handler: cut, ended, or the runtime is gone.
+  bool is_over() const noexcept;
+
+  static Transfer* of(CURL* easy) noexcept;
+
+  const std::uint64_t id;  // counts up in the order of starting
+  const std::shared_ptr<Cut> cut;
+  std::unique_ptr<HttpHandler> handler;  // null once ended
+  Deadlines deadlines;
+  TimePoint timer_due{};    // of the timer that runs
+  std::uint64_t timer = 0;  // 0: none
+  CURL* easy = nullptr;
+  bool hopes_for_reuse = false;  // counts as a user of an idle connection
+
+ private:
+  // What is needed only until the answer has begun; a stream then goes on without it.
+  struct Opening {
+    HttpRequest request;
+    HeadReader head;
+    curl_slist* headers = nullptr;
+    std::array<char, CURL_ERROR_SIZE> error{};
+
+    explicit Opening(HttpRequest wanted) : request(std::move(wanted)) {}
+    ~Opening() { curl_slist_free_all(headers); }
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+  };
+
+  CURLcode set_request(Opening& opening);
+  CURLcode set_peer(const Opening& opening);
+  CURLcode set_callbacks(Opening& opening);
+  void forget_opening();
+  bool fail(Errc code, const char* why) noexcept;
+  bool admit(std::size_t bytes) noexcept;
+  bool take_head(std::string_view line);
+  bool take_body(std::string_view bytes);
+  std::string peer() const;
+
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  static std::size_t on_write(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  static int on_request(void* self, char* peer, char* local, int peer_port, int local_port) noexcept;
+  static curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address) noexcept;
+  static int on_close(void* transport, curl_socket_t descriptor) noexcept;
+
+  CurlTransport& transport_;
+  std::unique_ptr<Opening> opening_;
+  std::size_t received_ = 0;
+  std::size_t limit_;
+  int status_ = 0;
+  Errc failure_ = Errc::none;  // our own reason to end it, which libcurl does not know
+  const char* failure_text_ = "";
+};
+
+}  // namespace agentcore::net

@@ -1,0 +1,73 @@
+// Transport: HTTP requests on the engine's loop, by libcurl's multi interface and its socket callbacks. The
+// only part of agentcore that knows curl. One per engine.
+#pragma once
+
+#include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::loop {
+class Engine;
+}
+
+namespace agentcore::net {
+
+class Cut;  // src/net/cut.hpp: ends one transfer, from any thread
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::string> headers;  // "Name: value"
+  std::string body;                  // POST
+  Duration connect_timeout;
+  Duration first_byte_timeout;
+  Duration stall_timeout;
+  std::size_t max_response_bytes;
+  std::string ca_file;  // empty: the system's
+  std::string proxy;    // empty: as the environment says; "none": no proxy
+};
+
+// How a transfer ended. `code` is `none` when the whole answer arrived, whatever its status; `cancelled` when
+// it was cut; else a timeout, resolve_failed, network_error, tls_error, response_too_large, invalid_response
+// (no HTTP, or the handler asked to end), invalid_config (an address or a proxy that makes no sense) or
+// callback_failed (the handler threw). `message` says what happened and names host and port, but no secret.
+struct HttpEnd {
+  Errc code = Errc::none;
+  std::string message;
+  int status = 0;
+};
+
+// Receives one answer. Called on the loop thread, never after on_end(), never after the transfer was cut but
+// for on_end() itself. Destroyed after on_end(); without any call when the Runtime goes first. May start and
+// cut transfers, its own included, and destroy the Runtime from each of its functions.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  // The final answer's status and content type (lower case, without parameters), before any body byte.
+  virtual void on_head(int status, std::string_view content_type) = 0;
+  // A piece of the body, as it arrives. False ends the transfer with `invalid_response`.
+  virtual bool on_body(std::string_view bytes) = 0;
+  virtual void on_end(HttpEnd end) = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // The engine's transport, made on first need. @loop_thread
+  static std::shared_ptr<Transport> of(loop::Engine& engine);
+
+  // Starts a transfer; never calls the handler before it returns. `cut` ends it from any thread; a cut that
+  // came before the start ends it too, in the next poll, without a connection. @loop_thread
+  virtual void start(HttpRequest request, std::shared_ptr<Cut> cut, std::unique_ptr<HttpHandler> handler) = 0;
+
+  // Transfers without an on_end() yet. @loop_thread
+  virtual std::size_t open() const noexcept = 0;
+};
+
+}  // namespace agentcore::net

@@ -1,0 +1,265 @@
+// A cut in every phase that a transfer can be in (G5, G6): one end, a closed connection, nothing left.
+#include "hanging_resolver.hpp"
+#include "net_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// A listener whose queue is full: the kernel drops what knocks, and a connection to it neither succeeds nor
+// fails.
+class FullListener {
+ public:
+  FullListener() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    listener_ = ::socket(AF_INET, SOCK_STREAM, 0);
+    ::bind(listener_, reinterpret_cast<sockaddr*>(&address), length);
+    ::listen(listener_, 0);
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = ntohs(address.sin_port);
+    do {
+      fillers_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+      ::connect(fillers_.back(), reinterpret_cast<sockaddr*>(&address), length);
+    } while (fillers_.size() < 100 && is_connected(fillers_.back()));
+    // The one that found no place any more is not needed: it would look like the transfer under test.
+    ::close(fillers_.back());
+    fillers_.pop_back();
+  }
+  ~FullListener() {
+    for (const int filler : fillers_) ::close(filler);
+    ::close(listener_);
+  }
+  FullListener(const FullListener&) = delete;
+  FullListener& operator=(const FullListener&) = delete;
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
+
+  // Sockets of this machine that are knocking at this moment.
+  int knocking() const {
+    std::ifstream table("/proc/net/tcp");
+    std::ostringstream wanted;
+    wanted << "0100007F:" << std::uppercase << std::hex << port_;
+    int count = 0;
+    for (std::string line; std::getline(table, line);) {
+      std::istringstream fields(line);
+      std::string number, local, remote, state;
+      fields >> number >> local >> remote >> state;
+      count += remote == wanted.str() && state == "02" ? 1 : 0;  // SYN_SENT
+    }
+    return count;
+  }
+
+ private:
+  static bool is_connected(int descriptor) {
+    tcp_info info{};
+    socklen_t length = sizeof(info);
+    ::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length);
+    return info.tcpi_state == TCP_ESTABLISHED;
+  }
+
+  int listener_ = -1;
+  std::uint16_t port_ = 0;
+  std::vector<int> fillers_;
+};
+
+// Drives until `reached`, cuts, and checks what must hold after a cut in whatever phase.
+void cut_when(Runtime& runtime, SocketServer* server, net::HttpRequest request,
+              const std::function<bool(const Call&)>& reached) {
+  net::Transport::of(*runtime.engine());
+  runtime.poll_descriptor();
+  const std::size_t before = open_descriptors();
+  const Call call = start(runtime, std::move(request));
+  REQUIRE(drive(runtime, server, [&] { return reached(call); }));
+  const std::size_t told = call.heard->body.size();
+
+  CHECK(call.cut->cut());
+  CHECK_FALSE(call.cut->cut());
+  if (server != nullptr) REQUIRE(server->wait([&] { return server->closed() >= 1; }));  // no poll in between
+  REQUIRE(call.heard->ends == 0);
+  runtime.poll();
+  CHECK(call.heard->ends == 1);
+  CHECK(call.heard->end.code == Errc::cancelled);
+  CHECK(call.heard->body.size() == told);
+  CHECK(call.heard->destroyed);
+  CHECK(open_transfers(runtime) == 0);
+
+  REQUIRE(runtime.run_until_idle());
+  CHECK(call.heard->ends == 1);
+  CHECK(call.heard->after_end == 0);
+  // The server's end of the connection lives in this process as well, until the server goes.
+  const std::size_t servers = server != nullptr ? static_cast<std::size_t>(server->accepted()) : 0;
+  CHECK(open_descriptors() == before + servers);
+}
+
+}  // namespace
+
+TEST_CASE("a cut before the start ends the transfer without a connection", "[net][G5]") {
+  SocketServer server([](Peer& peer) { peer.wait_close(); });
+  Runtime runtime;
+  Call call{net::Cut::make(*runtime.engine())};
+  call.cut->cut();
+  net::Transport::of(*runtime.engine())
+      ->start(request_to(server.url()), call.cut, std::make_unique<RecordingHandler>(call.heard));
+  CHECK(call.heard->ends == 0);
+  runtime.poll();
+  CHECK(call.heard->end.code == Errc::cancelled);
+  CHECK(runtime.run_until_idle());
+  CHECK(server.accepted() == 0);
+}
+
+TEST_CASE("a cut right after the start ends the transfer without a connection", "[net][G5]") {
+  SocketServer server([](Peer& peer) { peer.wait_close(); });
+  Runtime runtime;
+  const Call call = start(runtime, request_to(server.url()));
+  call.cut->cut();
+  runtime.poll();
+  CHECK(call.heard->ends == 1);
+  CHECK(call.heard->end.code == Errc::cancelled);
+  CHECK(runtime.run_until_idle());
+  CHECK(server.accepted() == 0);
+}
+
+TEST_CASE("a cut while the name is looked up does not wait for the resolver", "[net][G5]") {
+  HangingResolver resolver;
+  Runtime runtime;
+  // The look-up's thread keeps its end of a socket pair; what is ours must be closed.
+  const Call call = start(runtime, request_to("http://hangs.test/"));
+  runtime.poll();
+  resolver.wait_for(1);
+  call.cut->cut();
+  runtime.poll();
+  CHECK(call.heard->ends == 1);
+  CHECK(call.heard->end.code == Errc::cancelled);
+  CHECK(open_transfers(runtime) == 0);
+  CHECK(runtime.run_until_idle());  // the handle is removed while the look-up still hangs
+}
+
+TEST_CASE("a Runtime goes at once while a name is looked up", "[net][G5]") {
+  HangingResolver resolver;
+  std::shared_ptr<Heard> heard;
+  {
+    Runtime runtime;
+    heard = start(runtime, request_to("http://hangs.test/")).heard;
+    runtime.poll();
+    resolver.wait_for(1);
+  }
+  CHECK(heard->destroyed);
+  CHECK(heard->ends == 0);
+}
+
+TEST_CASE("a cut while connecting closes the socket", "[net][G5][G6]") {
+  const FullListener listener;
+  Runtime runtime;
+  cut_when(runtime, nullptr, request_to(listener.url()),
+           [&](const Call&) { return listener.knocking() > 0; });
+  CHECK(listener.knocking() == 0);
+}
+
+TEST_CASE("a cut while connecting works before the next poll", "[net][G5][G6]") {
+  const FullListener listener;
+  Runtime runtime;
+  const Call call = start(runtime, request_to(listener.url()));
+  REQUIRE(drive(runtime, nullptr, [&] { return listener.knocking() > 0; }));
+  call.cut->cut();
+  CHECK(listener.knocking() == 0);
+}
+
+TEST_CASE("a cut while TLS is set up closes the connection", "[net][G5][G6]") {
+  std::atomic<bool> greeted = false;
+  SocketServer server([&](Peer& peer) { peer.wait_close(); });
+  Runtime runtime;
+  cut_when(runtime, &server, request_to(server.url("https")),
+           [&](const Call&) { return server.accepted() == 1; });
+}
+
+TEST_CASE("a cut in the silence before the head closes the connection", "[net][G5][G6]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.wait_close();
+  });
+  Runtime runtime;
+  cut_when(runtime, &server, request_to(server.url()), [&](const Call&) { return server.requests() == 1; });
+}
+
+TEST_CASE("a cut while the request is sent closes the connection", "[net][G5][G6]") {
+  SocketServer server([](Peer& peer) {
+    if (peer.wait_step()) peer.wait_close();
+  });
+  Runtime runtime;
+  auto request = request_to(server.url());
+  request.body.assign(32 << 20, 'x');  // more than the kernel takes
+  int polls = 0;
+  const Call call = start(runtime, std::move(request));
+  REQUIRE(drive(runtime, &server, [&] { return server.accepted() == 1 && ++polls > 3; }));
+  call.cut->cut();
+  server.step();
+  REQUIRE(server.wait([&] { return server.closed() == 1; }));
+  runtime.poll();
+  CHECK(call.heard->end.code == Errc::cancelled);
+}
+
+TEST_CASE("a cut in the silence after the head closes the connection", "[net][G5][G6]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(stream_head);
+    peer.wait_close();
+  });
+  Runtime runtime;
+  cut_when(runtime, &server, request_to(server.url()),
+           [&](const Call& call) { return call.heard->heads == 1; });
+}
+
+TEST_CASE("a cut in the middle of a stream closes the connection", "[net][G5][G6]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(stream_head);
+    peer.write("data: 1\n\n");
+    peer.wait_close();
+  });
+  Runtime runtime;
+  cut_when(runtime, &server, request_to(server.url()),
+           [&](const Call& call) { return !call.heard->body.empty(); });
+}
+
+TEST_CASE("a cut drops what has arrived but was not read yet", "[net][G5][G7]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(stream_head);
+    while (peer.write("data: a drip without an end\n\n")) {
+    }
+    peer.wait_close();
+  });
+  Runtime runtime;
+  cut_when(runtime, &server, request_to(server.url()),
+           [&](const Call& call) { return call.heard->body.size() > 100; });
+}
+
+TEST_CASE("a cut after the end does nothing", "[net]") {
+  SocketServer server([](Peer& peer) {
+    while (!peer.read_request().empty()) peer.write(answer("hello"));
+  });
+  Runtime runtime;
+  for (int i = 0; i < 5; ++i) {
+    const Call call = start(runtime, request_to(server.url()));
+    REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+    CHECK(call.cut->cut());
+    CHECK(runtime.run_until_idle());
+    CHECK(call.heard->ends == 1);
+    CHECK(call.heard->end.code == Errc::none);
+  }
+  // The connection was kept for the next transfer every time: the guard had let it go.
+  CHECK(server.accepted() == 1);
+}

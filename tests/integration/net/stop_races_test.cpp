@@ -1,0 +1,238 @@
+// Cuts from other threads, from callbacks, in crowds, and around the end of the Runtime.
+#include "net_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+void drip(Peer& peer) {
+  peer.read_request();
+  peer.write(stream_head);
+  peer.write("data: 1\n\n");
+  peer.wait_close();
+}
+
+void answer_all(Peer& peer) {
+  while (!peer.read_request().empty()) peer.write(answer("hello"));
+}
+
+}  // namespace
+
+TEST_CASE("a cut reaches the server while the loop thread is busy in a callback", "[net][G1][G6]") {
+  SocketServer server(drip);
+  Runtime runtime;
+  const Call victim = start(runtime, request_to(server.url()));
+  REQUIRE(drive(runtime, &server, [&] { return !victim.heard->body.empty(); }));
+  bool seen = false;
+  const Call busy = start(runtime, request_to(server.url()));
+  busy.heard->on_body = [&](std::string_view) {
+    std::thread([&] { victim.cut->cut(); }).join();
+    seen = server.wait([&] { return server.closed() == 1; });  // the loop does not turn meanwhile
+    return true;
+  };
+  REQUIRE(drive(runtime, &server, [&] { return victim.heard->ends == 1; }));
+  CHECK(seen);
+  CHECK(victim.heard->end.code == Errc::cancelled);
+  CHECK(busy.heard->ends == 0);
+}
+
+TEST_CASE("a handler may cut itself and others, and start again", "[net][G4]") {
+  SocketServer server(drip);
+  Runtime runtime;
+  Call first = start(runtime, request_to(server.url()));
+  Call second = start(runtime, request_to(server.url()));
+  REQUIRE(drive(runtime, &server, [&] { return !first.heard->body.empty() && !second.heard->body.empty(); }));
+  Call cutter = start(runtime, request_to(server.url()));
+  Call again;
+  cutter.heard->on_body = [&](std::string_view) {
+    first.cut->cut();
+    cutter.cut->cut();
+    second.cut->cut();
+    return true;
+  };
+  cutter.heard->on_end = [&] { again = start(runtime, request_to(server.url())); };
+  REQUIRE(drive(runtime, &server, [&] { return cutter.heard->ends == 1 && !again.heard->body.empty(); }));
+  CHECK(cutter.heard->body == "data: 1\n\n");
+  for (const Call* call : {&first, &second, &cutter}) {
+    CHECK(call->heard->ends == 1);
+    CHECK(call->heard->end.code == Errc::cancelled);
+  }
+  CHECK(again.heard->ends == 0);
+}
+
+TEST_CASE("no byte reaches a handler that was cut in its own callback", "[net][G7]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(stream_head);
+    peer.write(std::string(100000, 'x'));
+    peer.wait_close();
+  });
+  Runtime runtime;
+  const Call call = start(runtime, request_to(server.url()));
+  int calls = 0;
+  call.heard->on_body = [&](std::string_view) {
+    ++calls;
+    call.cut->cut();
+    return true;
+  };
+  REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+  CHECK(calls == 1);
+  CHECK(call.heard->end.code == Errc::cancelled);
+}
+
+TEST_CASE("the Runtime may be destroyed in any callback", "[net][G4]") {
+  SocketServer server([](Peer& peer) {
+    while (!peer.read_request().empty()) peer.write(answer("hello"));
+  });
+  const bool in_end = GENERATE(false, true);
+  auto runtime = std::make_unique<Runtime>();
+  std::vector<Call> calls;
+  for (int i = 0; i < 4; ++i) calls.push_back(start(*runtime, request_to(server.url())));
+  int heard_after = 0;
+  for (Call& call : calls) {
+    const auto destroy = [&] {
+      if (runtime == nullptr) ++heard_after;
+      runtime.reset();
+    };
+    if (in_end)
+      call.heard->on_end = destroy;
+    else
+      call.heard->on_body = [destroy](std::string_view) { return destroy(), true; };
+  }
+  while (runtime != nullptr && runtime->engine() != nullptr) {
+    const auto engine = runtime->engine();
+    engine->run_for(std::chrono::milliseconds(50));
+  }
+  CHECK(heard_after == 0);
+  for (const Call& call : calls) CHECK(call.heard->destroyed);
+  for (const Call& call : calls) call.cut->cut();  // outlives everything
+  REQUIRE(server.wait([&] { return server.closed() == server.accepted(); }));
+}
+
+TEST_CASE("what is open when the Runtime goes is closed without a call", "[net][G13]") {
+  SocketServer server(drip);
+  const std::size_t before = open_descriptors();
+  std::vector<Call> calls;
+  std::shared_ptr<net::Transport> transport;
+  {
+    Runtime runtime;
+    transport = net::Transport::of(*runtime.engine());
+    for (int i = 0; i < 5; ++i) calls.push_back(start(runtime, request_to(server.url())));
+    REQUIRE(drive(runtime, &server, [&] { return !calls.back().heard->body.empty(); }));
+    calls.push_back(start(runtime, request_to(server.url())));
+  }
+  REQUIRE(server.wait([&] { return server.closed() == 5; }));
+  CHECK(open_descriptors() == before + static_cast<std::size_t>(server.accepted()));
+  for (const Call& call : calls) {
+    CHECK(call.heard->ends == 0);
+    CHECK(call.heard->destroyed);
+    call.cut->cut();
+  }
+  CHECK(transport->open() == 0);
+  auto heard = std::make_shared<Heard>();
+  transport->start(request_to(server.url()), calls[0].cut, std::make_unique<RecordingHandler>(heard));
+  CHECK(heard->destroyed);
+}
+
+TEST_CASE("a crowd that is cut ends in order, sockets first", "[net][G5][G6]") {
+  SocketServer server(drip);
+  Runtime runtime;
+  std::vector<Call> calls;
+  for (int i = 0; i < 200; ++i) calls.push_back(start(runtime, request_to(server.url())));
+  const auto streaming = [](const Call& call) { return !call.heard->body.empty(); };
+  REQUIRE(drive(runtime, &server, [&] { return std::all_of(calls.begin(), calls.end(), streaming); }));
+  std::vector<int> order;
+  for (int i = 199; i >= 0; --i) {
+    calls[static_cast<std::size_t>(i)].heard->on_end = [&order, i] { order.push_back(i); };
+    calls[static_cast<std::size_t>(i)].cut->cut();
+  }
+  REQUIRE(server.wait([&] { return server.closed() == 200; }));
+  REQUIRE(drive(runtime, &server, [&] { return open_transfers(runtime) == 0; }));
+  CHECK(order.size() == 200);
+  CHECK(std::is_sorted(order.rbegin(), order.rend()));
+  CHECK(runtime.run_until_idle());
+}
+
+TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {
+  SocketServer server(answer_all);
+  Runtime runtime;
+  constexpr int rounds = 400;
+  constexpr int width = 4;  // transfers at a time, on kept connections
+
+  // The cutter's side: cuts of finished and of running transfers, in random order.
+  std::mutex mutex;
+  std::vector<std::shared_ptr<net::Cut>> targets;
+  std::atomic<bool> stopping = false;
+  const auto cut_at_random = [&](unsigned seed) {
+    std::minstd_rand random(seed);
+    while (!stopping) {
+      std::shared_ptr<net::Cut> cut;
+      {
+        const std::lock_guard lock(mutex);
+        if (!targets.empty()) {
+          std::swap(targets[random() % targets.size()], targets.back());
+          cut = std::move(targets.back());
+          targets.pop_back();
+        }
+      }
+      if (cut != nullptr) cut->cut();
+      std::this_thread::yield();
+    }
+  };
+  // Descriptor numbers are reused on purpose: a stray shutdown would end one of these pairs.
+  std::atomic<int> strays = 0;
+  const auto reuse_numbers = [&] {
+    while (!stopping) {
+      int pair[2];
+      if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) continue;
+      std::this_thread::yield();
+      char byte = 'x';
+      if (::send(pair[0], &byte, 1, MSG_NOSIGNAL) != 1 || ::recv(pair[1], &byte, 1, 0) != 1 || byte != 'x')
+        ++strays;
+      ::close(pair[0]);
+      ::close(pair[1]);
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.emplace_back(cut_at_random, 1U);
+  threads.emplace_back(cut_at_random, 2U);
+  threads.emplace_back(reuse_numbers);
+
+  int completed = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<Call> calls;
+    for (int i = 0; i < width; ++i) calls.push_back(start(runtime, request_to(server.url())));
+    {
+      const std::lock_guard lock(mutex);
+      for (std::size_t i = 0; i < calls.size(); i += 2) targets.push_back(calls[i].cut);
+    }
+    const auto done = [](const Call& call) { return call.heard->ends == 1; };
+    if (!drive(runtime, &server, [&] { return std::all_of(calls.begin(), calls.end(), done); })) break;
+    for (const Call& call : calls) {
+      const Errc code = call.heard->end.code;
+      CHECK(call.heard->after_end == 0);
+      if (code == Errc::cancelled)
+        CHECK(call.cut->is_cut());
+      else
+        REQUIRE(code == Errc::none);
+    }
+    for (std::size_t i = 1; i < calls.size(); i += 2) {
+      CHECK_FALSE(calls[i].cut->is_cut());
+      completed += calls[i].heard->end.code == Errc::none ? 1 : 0;
+    }
+  }
+  stopping = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(completed == rounds * width / 2);
+  CHECK(strays == 0);
+  CHECK(server.requests() > server.accepted());  // connections were indeed used again
+}

@@ -1,0 +1,113 @@
+// TLS: servers are verified, and a stop is as quick and as harmless as without it.
+#include "net_fixture.hpp"
+#include "support/catch.hpp"
+#include "tls_identity.hpp"
+
+#include <csignal>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+void answer_all(Peer& peer) {
+  while (!peer.read_request().empty()) peer.write(answer("hello"));
+}
+
+bool is_pending(int signal) {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, signal) == 1;
+}
+
+// Holds SIGPIPE back on this thread, so that a test can see one instead of dying of it.
+class PipeWatch {
+ public:
+  PipeWatch() {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before_);
+  }
+  ~PipeWatch() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  PipeWatch(const PipeWatch&) = delete;
+  PipeWatch& operator=(const PipeWatch&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+TEST_CASE("a self-signed certificate is refused", "[net][tls]") {
+  const TlsIdentity identity;
+  SocketServer server(answer_all, identity.context());
+  Runtime runtime;
+  const Call call = start(runtime, request_to(server.url("https")));
+  REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+  CHECK(call.heard->end.code == Errc::tls_error);
+  CHECK(call.heard->end.message.find("certificate") != std::string::npos);
+  CHECK(server.requests() == 0);
+}
+
+TEST_CASE("a certificate that the host named is accepted, and its connection kept", "[net][tls]") {
+  const TlsIdentity identity;
+  SocketServer server(answer_all, identity.context());
+  Runtime runtime;
+  for (int i = 0; i < 3; ++i) {
+    auto request = request_to(server.url("https"));
+    request.ca_file = identity.certificate_file();
+    const Call call = start(runtime, std::move(request));
+    REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+    CHECK(call.heard->end.code == Errc::none);
+    CHECK(call.heard->body == "hello");
+  }
+  CHECK(server.accepted() == 1);
+}
+
+TEST_CASE("a certificate for another name is refused", "[net][tls]") {
+  const TlsIdentity identity;
+  SocketServer server(answer_all, identity.context());
+  Runtime runtime;
+  auto request = request_to("https://localhost:" + std::to_string(server.port()) + "/");
+  request.ca_file = identity.certificate_file();
+  const Call call = start(runtime, std::move(request));
+  REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+  CHECK(call.heard->end.code == Errc::tls_error);
+}
+
+TEST_CASE("a file of certificates that does not exist is an error", "[net][tls]") {
+  const TlsIdentity identity;
+  SocketServer server(answer_all, identity.context());
+  Runtime runtime;
+  auto request = request_to(server.url("https"));
+  request.ca_file = "/nonexistent/ca.pem";
+  const Call call = start(runtime, std::move(request));
+  REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+  CHECK(call.heard->end.code == Errc::tls_error);
+}
+
+// libcurl says good-bye on a connection that it closes; on one that we shut down that is a write to a broken
+// pipe.
+TEST_CASE("a cut under TLS raises no SIGPIPE", "[net][tls][G16]") {
+  const TlsIdentity identity;
+  SocketServer server(
+      [](Peer& peer) {
+        peer.read_request();
+        peer.write(stream_head);
+        peer.write("data: 1\n\n");
+        peer.wait_close();
+      },
+      identity.context());
+  const PipeWatch watch;
+  Runtime runtime;
+  auto request = request_to(server.url("https"));
+  request.ca_file = identity.certificate_file();
+  const Call call = start(runtime, std::move(request));
+  REQUIRE(drive(runtime, &server, [&] { return !call.heard->body.empty(); }));
+  call.cut->cut();
+  REQUIRE(server.wait([&] { return server.closed() == 1; }));
+  REQUIRE(runtime.run_until_idle());
+  CHECK(call.heard->end.code == Errc::cancelled);
+  CHECK_FALSE(is_pending(SIGPIPE));
+}

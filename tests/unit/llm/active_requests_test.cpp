@@ -1,0 +1,141 @@
+// The registry of open calls.
+#include "llm/active_requests.hpp"
+
+#include "support/catch.hpp"
+#include "support/prop.hpp"
+
+#include <map>
+#include <thread>
+#include <vector>
+
+using namespace agentcore::llm;
+
+namespace {
+
+class FakeCall final : public OpenCall {
+ public:
+  using OpenCall::OpenCall;
+  void cut() noexcept override { ++cuts; }
+  std::atomic<int> cuts{0};
+};
+
+struct Fixture {
+  std::shared_ptr<ActiveRequests> requests = std::make_shared<ActiveRequests>();
+  std::shared_ptr<FakeCall> call(std::string id) {
+    return std::make_shared<FakeCall>(std::move(id), requests);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "a call is registered until it closes", "[llm][S0-P2][A2][A3][A6]") {
+  const auto first = call("a");
+  CHECK(requests->add(first));
+  CHECK(requests->contains("a"));
+  CHECK_FALSE(requests->contains("b"));
+  first->close();
+  CHECK_FALSE(requests->contains("a"));
+  first->close();
+  CHECK_FALSE(first->stopped());
+}
+
+TEST_CASE_METHOD(Fixture, "an agent has one open call", "[llm][A1]") {
+  const auto first = call("a"), second = call("a");
+  CHECK(requests->add(first));
+  CHECK_FALSE(requests->add(second));
+  second->close();
+  CHECK(requests->contains("a"));
+}
+
+TEST_CASE_METHOD(Fixture, "an anonymous call is not registered", "[llm][A4]") {
+  CHECK(requests->add(call("")));
+  CHECK(requests->add(call("")));
+  CHECK_FALSE(requests->contains(""));
+  CHECK_FALSE(requests->abort(""));
+}
+
+TEST_CASE_METHOD(Fixture, "abort tells whether there was a call", "[llm][A5]") {
+  CHECK_FALSE(requests->abort("a"));
+  const auto first = call("a");
+  requests->add(first);
+  CHECK(requests->abort("a"));
+  CHECK(first->stopped());
+  CHECK(first->cuts == 1);
+  CHECK_FALSE(requests->contains("a"));
+  CHECK_FALSE(requests->abort("a"));
+  CHECK(first->cuts == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "the end of an aborted call leaves its successor alone", "[llm][X11]") {
+  const auto first = call("a"), second = call("a");
+  requests->add(first);
+  CHECK(requests->abort("a"));
+  CHECK(requests->add(second));
+  first->close();
+  CHECK(requests->contains("a"));
+  CHECK(requests->abort("a"));
+  CHECK(second->cuts == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a stop token stops and unregisters", "[llm][A7]") {
+  const auto first = call("a");
+  requests->add(first);
+  std::stop_source source;
+  const StopCallback on_stop(source.get_token(), StopCall{first.get()});
+  source.request_stop();
+  CHECK(first->stopped());
+  CHECK(first->cuts == 1);
+  CHECK_FALSE(requests->contains("a"));
+}
+
+TEST_CASE_METHOD(Fixture, "of many stops at once one counts", "[llm][C12]") {
+  for (int round = 0; round < 200; ++round) {
+    const auto first = call("a");
+    requests->add(first);
+    std::stop_source source;
+    std::atomic<int> aborted{0};
+    {
+      const StopCallback on_stop(source.get_token(), StopCall{first.get()});
+      std::jthread one([&] { aborted += requests->abort("a"); });
+      std::jthread two([&] { aborted += requests->abort("a"); });
+      std::jthread three([&] { source.request_stop(); });
+      std::jthread four([&] { first->close(); });
+    }
+    if (first->cuts != 1 || aborted > 1 || requests->contains("a")) FAIL("round " << round);
+  }
+}
+
+TEST_CASE("the registry holds exactly the open calls", "[llm][S0-P2]") {
+  prop("after any sequence of starts, ends and aborts an agent is active exactly while its last call is open",
+       [] {
+         Fixture fixture;
+         std::map<std::string, std::shared_ptr<FakeCall>> open;
+         std::vector<std::shared_ptr<FakeCall>> ended;
+         for (int left = *rc::gen::inRange(0, 40); left > 0; --left) {
+           const std::string id = *rc::gen::element<std::string>("a", "b", "c");
+           const auto found = open.find(id);
+           switch (*rc::gen::inRange(0, 4)) {
+             case 0: {
+               const auto made = fixture.call(id);
+               const bool added = fixture.requests->add(made);
+               RC_ASSERT(added == (found == open.end()));
+               if (added) open[id] = made;
+               break;
+             }
+             case 1:
+               RC_ASSERT(fixture.requests->abort(id) == (found != open.end()));
+               if (found != open.end()) ended.push_back(found->second), open.erase(found);
+               break;
+             case 2:
+               if (found != open.end())
+                 found->second->close(), ended.push_back(found->second), open.erase(found);
+               break;
+             default:
+               for (const auto& call : ended) call->close();  // late ends of older calls
+           }
+           for (const std::string name : {"a", "b", "c"})
+             RC_ASSERT(fixture.requests->contains(name) == open.contains(name));
+         }
+         for (const auto& [id, call] : open) call->close();
+       });
+}

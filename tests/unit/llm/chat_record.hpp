@@ -1,0 +1,50 @@
+// ChatRecord: what a caller heard of one model call.
+#pragma once
+
+#include <agentcore/llm_client.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agentcore::test {
+
+struct ChatRecord {
+  std::vector<std::string> deltas;
+  std::vector<ChatOutcome> outcomes;  // more than one would be a fault
+
+  std::string text() const {
+    std::string all;
+    for (const auto& delta : deltas) all += delta;
+    return all;
+  }
+  bool ended() const { return !outcomes.empty(); }
+  bool ended_as(ChatOutcome::Kind kind) const { return outcomes.size() == 1 && outcomes[0].kind == kind; }
+  bool completed() const { return ended_as(ChatOutcome::Kind::completed); }
+  bool cancelled() const { return ended_as(ChatOutcome::Kind::cancelled); }
+  bool failed_with(Errc code) const {
+    return ended_as(ChatOutcome::Kind::failed) && outcomes[0].error.code == code;
+  }
+  const Error& error() const { return outcomes.at(0).error; }
+
+  // A sink that fills this, which must outlive the call. `then` runs after each delta is noted.
+  ChatSink sink(std::function<void()> then = {}) {
+    return ChatSink(
+        [this, then](std::string_view text) {
+          deltas.emplace_back(text);
+          if (then) then();
+        },
+        [this](ChatOutcome outcome) { outcomes.push_back(std::move(outcome)); });
+  }
+};
+
+inline ChatRequest ask(std::string agent_id, std::string question = "hello") {
+  ChatRequest request;
+  request.agent_id = std::move(agent_id);
+  request.messages.push_back({Role::user, std::move(question), Interruption::none});
+  return request;
+}
+
+}  // namespace agentcore::test

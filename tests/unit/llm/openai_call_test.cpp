@@ -1,0 +1,371 @@
+// One call, fed by hand as a transport would.
+#include "llm/openai_call.hpp"
+
+#include "core/utf8.hpp"
+#include "llm/utf8.hpp"
+#include "support/catch.hpp"
+#include "support/prop.hpp"
+#include "unit/llm/chat_record.hpp"
+
+#include <agentcore/runtime.hpp>
+
+using namespace agentcore;
+using namespace agentcore::llm;
+using test::ChatRecord;
+using Words = std::vector<std::string>;
+
+namespace {
+
+const std::string kKey = "sk-very-secret";
+const std::string kEvents = "text/event-stream", kJson = "application/json";
+
+class FakeOpenCall final : public OpenCall {
+ public:
+  using OpenCall::OpenCall;
+  void cut() noexcept override { ++cuts; }
+  int cuts = 0;
+};
+
+std::string piece(std::string_view text) {
+  return R"(data: {"choices":[{"delta":{"content":")" + std::string(text) + "\"}}]}\n\n";
+}
+const std::string kFinish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+const std::string kUsage =
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":3}}\n\n";
+const std::string kDone = "data: [DONE]\n\n";
+
+struct Fixture {
+  explicit Fixture(bool stream = true, std::size_t max_line = 1 << 20) {
+    Redactor redactor;
+    redactor.hide(kKey, "api key");
+    shared = std::make_shared<OpenAiShared>(runtime->engine(), redactor, max_line);
+    open = std::make_shared<FakeOpenCall>("a", requests);
+    requests->add(open);
+    call = std::make_unique<OpenAiCall>(shared, open, stream, stop.get_token(), heard.sink([this] {
+      if (in_delta) in_delta();
+    }));
+  }
+
+  // A whole answer, in one piece.
+  const ChatRecord& answer(int status, std::string_view type, std::string_view body, Errc code = Errc::none) {
+    call->on_head(status, type);
+    if (!body.empty()) call->on_body(body);
+    return end(code);
+  }
+  const ChatRecord& end(Errc code = Errc::none) {
+    call->on_end({code, code == Errc::none ? "" : "what the transport says", 0});
+    call.reset();
+    return heard;
+  }
+
+  ManualClock clock;
+  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
+  StopSource stop;
+  ChatRecord heard;
+  std::function<void()> in_delta;
+  std::shared_ptr<ActiveRequests> requests = std::make_shared<ActiveRequests>();
+  std::shared_ptr<OpenAiShared> shared;
+  std::shared_ptr<FakeOpenCall> open;
+  std::unique_ptr<OpenAiCall> call;
+};
+
+const Usage k123{1, 2, 3};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "a stream becomes deltas and an outcome", "[llm]") {
+  answer(200, kEvents, piece("Hel") + piece("lo") + kFinish + kUsage + kDone);
+  CHECK(heard.deltas == Words{"Hel", "lo"});
+  CHECK(heard.completed());
+  CHECK(heard.outcomes[0].finish_reason == FinishReason::complete);
+  CHECK(heard.outcomes[0].usage == k123);
+  CHECK_FALSE(requests->contains("a"));
+  CHECK(shared->open.empty());
+}
+
+TEST_CASE("a stream cut in two anywhere says the same", "[llm]") {
+  const std::string stream =
+      ": hi\n\n" + piece("H\xC3\xBC") + piece("\\u00fc\\ud83d\\ude00") + kFinish + kUsage + kDone;
+  for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
+    Fixture fixture;
+    fixture.call->on_head(200, kEvents);
+    for (const auto part : {std::string_view(stream).substr(0, cut), std::string_view(stream).substr(cut)}) {
+      const std::vector<char> exact(part.begin(), part.end());
+      fixture.call->on_body({exact.data(), exact.size()});
+    }
+    fixture.end();
+    if (fixture.heard.text() != "H\xC3\xBC\xC3\xBC\xF0\x9F\x98\x80" || !fixture.heard.completed() ||
+        fixture.heard.outcomes[0].usage != k123)
+      FAIL("cut at " << cut);
+  }
+}
+
+TEST_CASE("every beginning of a stream has a clean end", "[llm][G10]") {
+  const std::string stream = piece("Hel") + piece("lo") + kFinish + kUsage + kDone;
+  const std::size_t finished = piece("Hel").size() + piece("lo").size() + kFinish.size();
+  for (std::size_t size = 0; size <= stream.size(); ++size) {
+    Fixture fixture;
+    fixture.answer(200, kEvents, std::string_view(stream).substr(0, size));
+    INFO("the first " << size << " bytes");
+    CHECK(std::string_view("Hello").starts_with(fixture.heard.text()));
+    if (size >= finished) CHECK(fixture.heard.completed());
+    if (size < finished) CHECK(fixture.heard.failed_with(Errc::network_error));
+    if (size < finished) CHECK(fixture.heard.error().retryable);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "after a finish reason a broken connection does not matter", "[llm]") {
+  answer(200, kEvents, piece("x") + kFinish, Errc::network_error);
+  CHECK(heard.completed());
+}
+
+TEST_CASE_METHOD(Fixture, "[DONE] without a finish reason is an end too", "[llm]") {
+  answer(200, kEvents, piece("x") + kDone);
+  CHECK(heard.completed());
+  CHECK(heard.outcomes[0].finish_reason == FinishReason::unknown);
+}
+
+TEST_CASE_METHOD(Fixture, "after [DONE] a connection that stays open is given up", "[llm]") {
+  call->on_head(200, kEvents);
+  CHECK(call->on_body(piece("x") + kFinish + kDone));
+  CHECK(call->on_body("data: more\n\n"));
+  CHECK_FALSE(heard.ended());
+  runtime->run_for(std::chrono::seconds(1));
+  CHECK(open->cuts == 1);
+  end(Errc::cancelled);
+  CHECK(heard.completed());
+}
+
+TEST_CASE_METHOD(Fixture, "usage on every chunk: the last one counts", "[llm]") {
+  std::string other = kUsage;
+  other.replace(other.find("\"total_tokens\":3"), 16, "\"total_tokens\":9");
+  answer(200, kEvents, other + piece("x") + kUsage + kFinish);
+  CHECK(heard.outcomes[0].usage == k123);
+}
+
+TEST_CASE_METHOD(Fixture, "an error object inside a stream ends it", "[llm]") {
+  call->on_head(200, kEvents);
+  CHECK_FALSE(call->on_body(piece("x") + "data: {\"error\":{\"message\":\"overloaded, " + kKey +
+                            "\",\"code\":503}}\n\n" + piece("y")));
+  end(Errc::invalid_response);
+  CHECK(heard.text() == "x");
+  CHECK(heard.failed_with(Errc::api_error));
+  CHECK(heard.error().message == "overloaded, [api key]");
+  CHECK(heard.error().retryable);
+  CHECK(heard.error().http_status == 200);
+}
+
+TEST_CASE_METHOD(Fixture, "a chunk that is not JSON ends the stream", "[llm]") {
+  answer(200, kEvents, piece("x") + "data: <oops>\n\n" + piece("y"), Errc::invalid_response);
+  CHECK(heard.text() == "x");
+  CHECK(heard.failed_with(Errc::invalid_response));
+  CHECK(heard.error().message == "A chunk of the stream is not a JSON object: <oops>");
+}
+
+TEST_CASE("a line that is too long ends the stream", "[llm][G15]") {
+  Fixture fixture(true, 100);
+  fixture.answer(200, kEvents, piece("x") + piece(std::string(200, 'y')), Errc::invalid_response);
+  CHECK(fixture.heard.text() == "x");
+  CHECK(fixture.heard.failed_with(Errc::response_too_large));
+  CHECK(fixture.heard.error().message.find("max_line_bytes") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "a JSON answer to a stream request is read whole", "[llm]") {
+  const std::string body =
+      R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"length"}],"usage":{"total_tokens":5}})";
+  call->on_head(200, kJson);
+  for (const char byte : body) CHECK(call->on_body({&byte, 1}));
+  end();
+  CHECK(heard.deltas == Words{"Hi"});
+  CHECK(heard.completed());
+  CHECK(heard.outcomes[0].finish_reason == FinishReason::length);
+  CHECK(heard.outcomes[0].usage.total_tokens == 5);
+}
+
+TEST_CASE_METHOD(Fixture, "a stream under a wrong content type is recognised", "[llm]") {
+  answer(200, "text/plain", piece("Hi") + kFinish);
+  CHECK(heard.text() == "Hi");
+  CHECK(heard.completed());
+}
+
+TEST_CASE("an answer without a stream is read", "[llm]") {
+  Fixture with_text(false), with_null(false);
+  with_text.answer(200, kJson, R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]})");
+  CHECK(with_text.heard.deltas == Words{"Hi"});
+  CHECK(with_text.heard.completed());
+  with_null.answer(200, kJson, R"({"choices":[{"message":{"content":null},"finish_reason":"tool_calls"}]})");
+  CHECK(with_null.heard.deltas.empty());
+  CHECK(with_null.heard.outcomes[0].finish_reason == FinishReason::tool_calls);
+}
+
+TEST_CASE("a good status without JSON is told with the beginning of the answer", "[llm][O5]") {
+  const std::string prefix = "Failed to parse API response as JSON. Raw response: ";
+  const auto message = [](const std::string& body) {
+    Fixture fixture(false);
+    fixture.answer(200, "text/html", body);
+    CHECK(fixture.heard.failed_with(Errc::invalid_response));
+    CHECK_FALSE(fixture.heard.error().retryable);
+    return fixture.heard.error().message;
+  };
+  CHECK(message("") == prefix);
+  CHECK(message("<html>") == prefix + "<html>");
+  CHECK(message(std::string(500, 'x')) == prefix + std::string(500, 'x'));
+  CHECK(message(std::string(501, 'x')) == prefix + std::string(500, 'x') + "...");
+  std::string umlauts, half;
+  for (int i = 0; i < 500; ++i) umlauts += "\xC3\xBC";
+  CHECK(message(umlauts + "y") == prefix + umlauts + "...");
+  CHECK(message(std::string(495, 'x') + kKey) == prefix + std::string(495, 'x') + "[api ...");
+  CHECK(message("a\xFF") == prefix + "a\xEF\xBF\xBD");
+}
+
+TEST_CASE("a good status without choices is told", "[llm][O6]") {
+  for (const char* body : {"{}", R"({"choices":[]})"}) {
+    Fixture fixture(false);
+    fixture.answer(200, kJson, body);
+    CHECK(fixture.heard.failed_with(Errc::invalid_response));
+    CHECK(fixture.heard.error().message.find("empty response") != std::string::npos);
+  }
+}
+
+TEST_CASE("HTTP errors carry status, the provider's words and whether to try again", "[llm][X19]") {
+  const auto failed = [](int status, std::string_view body) {
+    Fixture fixture;
+    fixture.answer(status, kJson, body);
+    CHECK(fixture.heard.error().http_status == status);
+    return fixture.heard.error();
+  };
+  const Error wrong_key =
+      failed(401, R"({"error":{"message":"bad key )" + kKey + R"(","type":"t","code":"c"}})");
+  CHECK(wrong_key.code == Errc::api_error);
+  CHECK(wrong_key.message == "HTTP 401: bad key [api key]");
+  CHECK_FALSE(wrong_key.retryable);
+  CHECK(failed(503, "<h1>down</h1>\n").code == Errc::http_error);
+  CHECK(failed(503, "<h1>down</h1>\n").message == "HTTP 503: <h1>down</h1>");
+  CHECK(failed(500, "").message == "HTTP 500: no text came with it");
+  CHECK(failed(404, "nope").message.find("base_url") != std::string::npos);
+  CHECK(failed(301, "").message.find("redirects") != std::string::npos);
+  for (const int status : {408, 429, 500, 503, 599}) CHECK(failed(status, R"({"detail":"x"})").retryable);
+  for (const int status : {400, 401, 403, 404, 422})
+    CHECK_FALSE(failed(status, R"({"detail":"x"})").retryable);
+}
+
+TEST_CASE("failures of the transfer are passed on", "[llm][X19]") {
+  const auto failed = [](Errc code) {
+    Fixture fixture;
+    fixture.answer(200, kEvents, piece("x"), code);
+    CHECK(fixture.heard.failed_with(code));
+    return fixture.heard.error().retryable;
+  };
+  for (const Errc code : {Errc::connect_timeout, Errc::first_byte_timeout, Errc::stall_timeout,
+                          Errc::resolve_failed, Errc::network_error})
+    CHECK(failed(code));
+  CHECK_FALSE(failed(Errc::tls_error));
+  CHECK_FALSE(failed(Errc::response_too_large));
+}
+
+TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far is told", "[llm][A7][G7]") {
+  call->on_head(200, kEvents);
+  CHECK(call->on_body(kUsage + piece("x")));
+  stop.request_stop();
+  CHECK(open->cuts == 1);
+  CHECK_FALSE(requests->contains("a"));
+  CHECK_FALSE(call->on_body(piece("y")));
+  end(Errc::cancelled);
+  CHECK(heard.text() == "x");
+  CHECK(heard.cancelled());
+  CHECK(heard.outcomes[0].usage == k123);
+}
+
+TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") {
+  call->on_head(200, kEvents);
+  call->on_body(piece("x") + kFinish + kDone);
+  CHECK(requests->abort("a"));
+  end();
+  CHECK(heard.cancelled());
+}
+
+TEST_CASE_METHOD(Fixture, "a stop from within a delta is the last thing heard", "[llm][Q3][G7]") {
+  in_delta = [this] { stop.request_stop(); };
+  call->on_head(200, kEvents);
+  CHECK_FALSE(call->on_body(piece("x") + piece("y")));
+  end(Errc::cancelled);
+  CHECK(heard.text() == "x");
+  CHECK(heard.cancelled());
+}
+
+TEST_CASE("a stop from within the text of a whole answer wins", "[llm][Q3]") {
+  Fixture fixture(false);
+  fixture.in_delta = [&] {
+    fixture.requests->abort("a");
+    fixture.stop.request_stop();
+  };
+  fixture.call->on_head(200, kJson);
+  fixture.call->on_body(R"({"choices":[{"message":{"content":"Hi"}}]})");
+  fixture.in_delta = [&] { fixture.open->stop(); };
+  fixture.end();
+  CHECK(fixture.heard.cancelled());
+}
+
+TEST_CASE_METHOD(Fixture, "a receiver may cancel the call and end the runtime from within a delta",
+                 "[llm][Q3]") {
+  in_delta = [this] {
+    call->cancel();
+    runtime.reset();
+  };
+  call->on_head(200, kEvents);
+  CHECK_FALSE(call->on_body(piece("x") + piece("y")));
+  CHECK(heard.cancelled());
+  end(Errc::cancelled);
+  CHECK(heard.outcomes.size() == 1);
+  CHECK(heard.text() == "x");
+}
+
+TEST_CASE_METHOD(Fixture, "a throwing receiver ends its transfer", "[llm][G16]") {
+  in_delta = [] { throw 1; };
+  call->on_head(200, kEvents);
+  CHECK_FALSE(call->on_body(piece("x") + piece("y")));
+  end(Errc::invalid_response);
+  CHECK(heard.failed_with(Errc::callback_failed));
+  CHECK(heard.deltas.size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a transport that goes first cancels", "[llm]") {
+  call.reset();
+  CHECK(heard.cancelled());
+  CHECK(shared->open.empty());
+}
+
+TEST_CASE("the list of open calls survives any order of ends", "[llm]") {
+  Fixture fixture;
+  std::vector<ChatRecord> heard(5);
+  std::vector<std::unique_ptr<OpenAiCall>> calls;
+  for (auto& each : heard)
+    calls.push_back(std::make_unique<OpenAiCall>(fixture.shared,
+                                                 std::make_shared<FakeOpenCall>("", fixture.requests), true,
+                                                 StopToken(), each.sink()));
+  for (const std::size_t i : {2U, 0U, 4U, 3U, 1U}) calls[i]->on_end({Errc::network_error, "x", 0});
+  CHECK(fixture.shared->open.size() == 1);
+  for (const auto& each : heard) CHECK(each.failed_with(Errc::network_error));
+}
+
+TEST_CASE("whatever a server sends, there is one outcome and no secret in it", "[llm][G10]") {
+  prop("any status, type and bytes end in one outcome, its texts valid and without the key", [] {
+    Fixture fixture(*rc::gen::arbitrary<bool>(), 200);
+    const auto parts = *rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(
+        rc::gen::element<std::string>(piece("x"), kFinish, kUsage, kDone, kKey, "data: " + kKey + "\n\n",
+                                      "\n\n", R"({"error":")" + kKey + "\"}",
+                                      R"(data: {"error":{"message":")" + kKey + "\"}}\n\n"),
+        rc::gen::arbitrary<std::string>()));
+    fixture.call->on_head(*rc::gen::element(200, 204, 302, 401, 500),
+                          *rc::gen::element(kEvents, kJson, std::string()));
+    bool more = true;
+    for (auto part = parts.begin(); more && part != parts.end(); ++part) more = fixture.call->on_body(*part);
+    fixture.end(more ? *rc::gen::element(Errc::none, Errc::network_error) : Errc::invalid_response);
+    RC_ASSERT(fixture.heard.outcomes.size() == 1U);
+    const std::string& message = fixture.heard.error().message;
+    RC_ASSERT(message.find(kKey) == std::string::npos);
+    RC_ASSERT(core::is_utf8(message));
+    RC_ASSERT(first_characters(message, 1000) == message);
+    RC_ASSERT(core::is_utf8(fixture.heard.text()));
+  });
+}
