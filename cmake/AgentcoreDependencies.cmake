@@ -9,4 +9,5 @@ find_package(nlohmann_json REQUIRED)
 if(AGENTCORE_BUILD_TESTS)
   find_package(Catch2 REQUIRED)
   find_package(rapidcheck REQUIRED)
+  find_package(OpenSSL REQUIRED)  # TLS servers that misbehave
 endif()

@@ -44,7 +44,7 @@ std::optional<std::map<std::string, Sighting>> ask_server(const std::string& bas
     Sighting& sighting = found[record.value("agent", "")];
     sighting.tokens = record.value("tokens", std::uint64_t{0});
     sighting.end_ns = record.value("end_ns", std::int64_t{0});
-    sighting.client_closed = record.value("ending", "").starts_with("client_");
+    sighting.client_closed = record.value("ended", "").starts_with("client_");
   }
   return found;
 }

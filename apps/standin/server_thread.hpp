@@ -16,7 +16,7 @@ class ServerThread {
   // Throws std::system_error when it cannot listen.
   explicit ServerThread(Options options = {}) {
     if (const std::error_code error = server_.start(std::move(options))) {
-      throw std::system_error(error, "agentcore-standin cannot listen");
+      throw std::system_error(error, "the stand-in cannot listen");
     }
     thread_ = std::thread([this] { server_.run(); });
   }
