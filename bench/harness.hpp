@@ -1,11 +1,13 @@
 // What every benchmark program here shares: clocks, memory, and one line of JSON per figure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <string_view>
+#include <vector>
 
 #include <unistd.h>
 
@@ -25,6 +27,19 @@ inline std::uint64_t cpu() {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+// CPU time of the whole process, nanoseconds: comparable with programs whose work is spread over threads.
+inline std::uint64_t process_cpu() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// Spaces out the load that a program makes or the samples that it takes; nothing is awaited with it.
+inline void pace_ms(long milliseconds) {
+  const timespec t{.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
+}
+
 // Resident memory of the process, bytes.
 inline std::size_t resident() {
   long total = 0;
@@ -36,13 +51,36 @@ inline std::size_t resident() {
   return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// One figure of one run. scripts/bench collects them over several runs and takes medians.
-inline void report(std::string_view id, std::string_view variant, double value, std::string_view unit) {
-  std::printf(R"({"id": "%.*s", "variant": "%.*s", "value": %.4f, "unit": "%.*s"})"
+// One figure of one run, as a line of JSON. scripts/bench collects them over several runs and takes medians.
+// `peer` names who was measured; empty: agentcore.
+inline void report_peer(std::string_view id, std::string_view variant, double value, std::string_view unit,
+                        std::string_view peer) {
+  const auto length = [](std::string_view text) { return static_cast<int>(text.size()); };
+  std::printf(R"({"id": "%.*s", "variant": "%.*s", "value": %.4f, "unit": "%.*s", "peer": "%.*s"})"
               "\n",
-              static_cast<int>(id.size()), id.data(), static_cast<int>(variant.size()), variant.data(), value,
-              static_cast<int>(unit.size()), unit.data());
+              length(id), id.data(), length(variant), variant.data(), value, length(unit), unit.data(),
+              length(peer), peer.data());
   std::fflush(stdout);
+}
+
+inline void report(std::string_view id, std::string_view variant, double value, std::string_view unit) {
+  report_peer(id, variant, value, unit, "");
+}
+
+// The value below which `share` of the sorted samples lie; 0.5 is the median.
+inline double quantile(std::vector<double>& samples, double share) {
+  if (samples.empty()) return 0;
+  std::sort(samples.begin(), samples.end());
+  return samples[std::min(samples.size() - 1,
+                          static_cast<std::size_t>(share * static_cast<double>(samples.size())))];
+}
+
+// The median of what `measure` returns in `rounds` calls.
+template <typename Measure>
+double median_of(std::size_t rounds, Measure measure) {
+  std::vector<double> samples;
+  for (std::size_t i = 0; i < rounds; ++i) samples.push_back(measure());
+  return quantile(samples, 0.5);
 }
 
 // Keeps the compiler from dropping a result.

@@ -1,206 +1,147 @@
-// The tree without a network: closing gates, settling, memory, messages.
+// Large trees without a network: closing gates, settling, memory.
 //
-//   tree_bench stop [agents]     stop_gate_1m and settle_1m, trees of several shapes and memory orders
+//   tree_bench stop [agents]     stop_gate_1m and settle_1m, for several shapes
 //   tree_bench memory [agents]   idle_bytes and create
-//   tree_bench send              send: one thread, and from another thread
-//   tree_bench fan [agents]      send_fan
-//   tree_bench admission         admission
-#include "core/agent_access.hpp"
-#include "core/gates.hpp"
+#include "forest.hpp"
 #include "harness.hpp"
 
-#include <agentcore/agent_tree.hpp>
-#include <agentcore/runtime.hpp>
-
-#include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <numeric>
-#include <random>
-#include <stop_token>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
-#include <vector>
 
 namespace {
 
-using namespace agentcore;
+using namespace bench;
 
-constexpr std::size_t fan_out = 8;
+// A thread that makes the calls that are to come from another thread, one at a time.
+class OtherThread {
+ public:
+  void call(std::function<void()> function) {
+    function_ = std::move(function);
+    set(1);
+    busy_.wait(1);
+  }
+  ~OtherThread() { set(2); }
 
-struct Forest {
-  Runtime runtime{{.poll_budget = std::chrono::seconds(100)}};
-  AgentTree tree{runtime};
-  std::vector<Agent> agents;
+ private:
+  void set(int state) {
+    busy_ = state;
+    busy_.notify_all();
+  }
+  void run() {
+    for (;;) {
+      busy_.wait(0);
+      if (busy_ == 2) return;
+      function_();
+      set(0);
+    }
+  }
+
+  std::function<void()> function_;
+  std::atomic<int> busy_ = 0;
+  std::jthread thread_{[this] { run(); }};
 };
 
-// A tree in which agent i hangs below agent (i - 1) / 8. In random order the slots of a parent and its
-// children have nothing to do with each other: each new agent gets a random parent that still has room.
-void grow(Forest& forest, std::size_t count, const SharedAgentSpec& spec, bool random_order) {
-  std::mt19937_64 random(42);
-  auto& agents = forest.agents;
-  agents.reserve(count);
-  agents.push_back(forest.tree.create(spec).value());
-  std::vector<std::uint32_t> room{0};
-  std::vector<std::uint8_t> children(count, 0);
-  for (std::size_t i = 1; i < count; ++i) {
-    std::size_t parent = (i - 1) / fan_out;
-    if (random_order) {
-      const std::size_t pick = random() % room.size();
-      parent = room[pick];
-      if (++children[parent] == fan_out) {
-        room[pick] = room.back();
-        room.pop_back();
-      }
-      room.push_back(static_cast<std::uint32_t>(i));
-    }
-    agents.push_back(agents[parent].create_child(spec).value());
+struct StopCase {
+  std::string_view name;
+  Shape shape;
+  bool other_thread;
+};
+
+class StopMeter {
+ public:
+  StopMeter(const StopCase& what, std::size_t count) : what_(what), count_(count) {
+    forest_.grow(count, std::make_shared<const AgentSpec>(), what.shape);
   }
-}
 
-void settle(Forest& forest) {
-  while (forest.tree.busy()) forest.runtime.poll();
-}
+  // Stops the root, lets all settle, resumes the root, and again. The first round is a warm-up.
+  void run(std::size_t rounds) {
+    round();
+    gates_.clear();
+    wholes_.clear();
+    for (std::size_t i = 0; i < rounds; ++i) round();
+    const std::string variant = std::string(what_.name) + ", " + std::to_string(count_);
+    report("stop_gate_1m", variant, quantile(gates_, 0.5), "us");
+    if (count_ > 1000) report("settle_1m", variant, quantile(wholes_, 0.5), "ns/agent");
+  }
 
-void measure_stop(std::string_view shape, std::size_t count, bool random_order, bool foreign) {
-  Forest forest;
-  grow(forest, count, std::make_shared<const AgentSpec>(), random_order);
-  std::size_t settled = 0;
-  auto events = forest.tree.on_event([&](const Event& event) { settled += event.get<Settled>() != nullptr; });
-  std::uint64_t gate = 0;
-  std::uint64_t begin = 0;
-  const auto stop = [&] {
-    begin = bench::now();
-    const StopResult result = forest.agents.front().stop();
-    gate = bench::now() - begin;
+ private:
+  void stop() {
+    const std::uint64_t begin = now();
+    const StopResult result = forest_.agents.front().stop();
+    gate_ = now() - begin;
     if (!result.stopped) std::abort();
-  };
-  if (foreign)
-    std::thread(stop).join();
-  else
-    stop();
-  if (forest.agents.back().send("late").accepted) std::abort();
-  const std::uint64_t walk = bench::now();
-  settle(forest);
-  const std::uint64_t end = bench::now();
-  if (settled != count) std::abort();
-  const std::string variant = std::string(shape) + (random_order ? ", random order" : "") +
-                              (foreign ? ", other thread" : "") + ", " + std::to_string(count);
-  bench::report("stop_gate_1m", variant, static_cast<double>(gate) / 1e3, "us");
-  if (count > 1000) {
-    const auto whole = static_cast<double>(gate) + static_cast<double>(end - walk);
-    bench::report("settle_1m", variant, whole / static_cast<double>(count), "ns/agent");
   }
+
+  void round() {
+    settled_ = 0;
+    if (what_.other_thread)
+      other_.call([this] { stop(); });
+    else
+      stop();
+    if (forest_.agents.back().send("late").accepted) std::abort();
+    const std::uint64_t begin = cpu();  // what other programs take of this processor is no part of it
+    forest_.settle();
+    const std::uint64_t walk = cpu() - begin;
+    if (settled_ != count_) std::abort();
+    gates_.push_back(static_cast<double>(gate_) / 1e3);
+    wholes_.push_back(static_cast<double>(gate_ + walk) / static_cast<double>(count_));
+    if (!forest_.agents.front().resume().resumed) std::abort();
+    forest_.settle();
+    if (forest_.agents.back().state().value() != AgentState::idle) std::abort();
+  }
+
+  const StopCase what_;
+  const std::size_t count_;
+  Forest forest_;
+  OtherThread other_;
+  std::size_t settled_ = 0;
+  Subscription events_ =
+      forest_.tree.on_event([this](const Event& event) { settled_ += event.get<Settled>() != nullptr; });
+  std::uint64_t gate_ = 0;
+  std::vector<double> gates_;
+  std::vector<double> wholes_;
+};
+
+void measure_stops(std::size_t count) {
+  constexpr StopCase cases[]{
+      {"tree of 8", Shape::tree, false},
+      {"tree of 8, random order", Shape::random_order, false},
+      {"star", Shape::star, false},
+      {"chains of 64", Shape::chains, false},
+      {"tree of 8, other thread", Shape::tree, true},
+  };
+  StopMeter(cases[0], 10).run(51);
+  StopMeter(cases[4], 10).run(51);
+  for (const StopCase& what : cases) StopMeter(what, count).run(7);
 }
 
 void measure_memory(std::size_t count) {
   Forest forest;
   const auto spec = std::make_shared<const AgentSpec>();
   const Agent root = forest.tree.create(spec).value();
-  const std::size_t before = bench::resident();
-  const std::uint64_t begin = bench::now();
+  const std::size_t before = resident();
+  const std::uint64_t begin = cpu();
   for (std::size_t i = 0; i < count; ++i)
     if (!root.create_child(spec)) std::abort();
-  const std::uint64_t end = bench::now();
+  const std::uint64_t end = cpu();
   const auto n = static_cast<double>(count);
-  bench::report("idle_bytes", std::to_string(count), static_cast<double>(bench::resident() - before) / n,
-                "bytes");
-  bench::report("create", std::to_string(count), static_cast<double>(end - begin) / n, "ns");
-}
-
-SharedAgentSpec counting_spec(std::size_t& handled) {
-  AgentSpec spec;
-  spec.handler = [&handled](const Agent&, const Message& message) { handled += message.text.size(); };
-  return std::make_shared<const AgentSpec>(std::move(spec));
-}
-
-void measure_send(bool foreign) {
-  constexpr std::size_t messages = 2'000'000;
-  constexpr std::size_t window = 1024;  // as the channel that it is compared with
-  std::size_t handled = 0;
-  Forest forest;
-  const Agent agent = forest.tree.create(counting_spec(handled)).value();
-  const std::uint64_t begin = bench::now();
-  if (foreign) {
-    std::jthread sender([&] {
-      for (std::size_t i = 0; i < messages; ++i)
-        while (!agent.send("x").accepted) std::this_thread::yield();
-    });
-    while (handled < messages) forest.runtime.poll();
-  } else {
-    for (std::size_t i = 0; i < messages; ++i) {
-      if (!agent.send("x").accepted) std::abort();
-      if (agent.queue_length() + 24 >= window) forest.runtime.poll();
-    }
-    while (handled < messages) forest.runtime.poll();
-  }
-  const std::uint64_t end = bench::now();
-  bench::report("send", foreign ? "other thread" : "one thread", static_cast<double>(end - begin) / messages,
-                "ns");
-}
-
-void measure_fan(std::size_t count) {
-  std::size_t handled = 0;
-  Forest forest;
-  grow(forest, count, counting_spec(handled), false);
-  const auto round = [&] {
-    const std::uint64_t begin = bench::now();
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!forest.agents[i].send("x").accepted) std::abort();
-      if ((i & 1023) == 1023) forest.runtime.poll();
-    }
-    while (forest.tree.busy()) forest.runtime.poll();
-    return static_cast<double>(bench::now() - begin) / static_cast<double>(count);
-  };
-  round();
-  const double value = round();
-  if (handled != 2 * count) std::abort();
-  bench::report("send_fan", std::to_string(count), value, "ns");
-}
-
-// The look-up that every action of an agent asks first, at depth 7.
-void measure_admission() {
-  core::Node chain[7];
-  for (std::size_t i = 0; i < std::size(chain); ++i) {
-    chain[i].word = core::Word{1, 0, core::Gate::open, AgentState::idle}.raw();
-    if (i) chain[i].parent = &chain[i - 1];
-  }
-  constexpr std::size_t rounds = 20'000'000;
-  std::size_t open = 0;
-  const std::uint64_t begin = bench::now();
-  for (std::size_t i = 0; i < rounds; ++i) {
-    open += core::admits(chain[6], 1, 0);
-    bench::keep(open);
-  }
-  bench::report("admission", "depth 7, hot", static_cast<double>(bench::now() - begin) / rounds, "ns");
-  std::stop_source source;
-  const std::stop_token token = source.get_token();
-  const std::uint64_t begin_token = bench::now();
-  for (std::size_t i = 0; i < rounds; ++i) {
-    open += token.stop_requested();
-    bench::keep(open);
-  }
-  bench::report("admission", "peer: stop_token poll",
-                static_cast<double>(bench::now() - begin_token) / rounds, "ns");
-}
-
-void measure_stops(std::size_t count) {
-  measure_stop("tree of 8", 10, false, false);
-  measure_stop("tree of 8", count, false, false);
-  measure_stop("tree of 8", count, true, false);
-  measure_stop("tree of 8", count, false, true);
+  report("idle_bytes", std::to_string(count), static_cast<double>(resident() - before) / n, "bytes");
+  report("create", std::to_string(count), static_cast<double>(end - begin) / n, "ns");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "";
+  const std::string_view what = argc > 1 ? argv[1] : "";
   const std::size_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1'000'000;
   if (what == "stop") return measure_stops(count), 0;
   if (what == "memory") return measure_memory(count), 0;
-  if (what == "send") return measure_send(false), measure_send(true), 0;
-  if (what == "fan") return measure_fan(count), 0;
-  if (what == "admission") return measure_admission(), 0;
-  std::fprintf(stderr, "usage: tree_bench stop|memory|send|fan|admission [agents]\n");
+  std::fprintf(stderr, "usage: tree_bench stop|memory [agents]\n");
   return 2;
 }

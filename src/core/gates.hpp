@@ -30,7 +30,9 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
        up = up->parent.load(std::memory_order_acquire)) {
     const Word word = up->load(std::memory_order_seq_cst);
     if (!word.closes_subtree()) continue;
-    view.stop_above = view.stop_above || word.state() == AgentState::stopping;
+    // An agent that is not stopped, below one that is: that one's stop was widened, and is under way again.
+    view.stop_above = view.stop_above || word.state() == AgentState::stopping ||
+                      (word.state() == AgentState::stopped && can_process(view.own.state()));
     if (word.gate() <= view.above) continue;
     view.above = word.gate();
     view.above_state = word.state();

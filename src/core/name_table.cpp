@@ -20,7 +20,8 @@ NodeId parse_generated(std::string_view text) noexcept {
   if (error != std::errc{} || dot == end || *dot != '.') return 0;
   const auto [last, error2] = std::from_chars(dot + 1, end, generation);
   if (error2 != std::errc{} || last != end) return 0;
-  return make_id(index, generation);
+  const bool padded = (text[1] == '0' && dot != text.data() + 2) || (dot[1] == '0' && end != dot + 2);
+  return padded ? 0 : make_id(index, generation);  // one agent, one name
 }
 
 std::string generated_name(NodeId id) {

@@ -34,8 +34,33 @@ void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) {
   const std::uint64_t sequence = ++sequence_;
   if (!wants_states()) return;
   const StateChange change{core::AgentAccess::borrow(core_, node.id()), from, to, cause, sequence};
-  states_->notify(change, guard_);
+  if (telling_)
+    later_.push_back({change, {}});
+  else
+    deliver(change);
   core::AgentAccess::forget(change.agent);
+  if (!telling_ && !later_.empty()) deliver_later();
+}
+
+void EventHub::defer(const Event& event) {
+  Later& later = later_.emplace_back(Later{event, {}});
+  if (const auto* delta = event.get<DeltaReceived>()) later.text = delta->text;
+  if (const auto* ended = event.get<TurnEnded>()) later.text = ended->text;
+}
+
+void EventHub::deliver_later() {
+  while (!closed_ && !later_.empty()) {
+    Later later = std::move(later_.front());
+    later_.pop_front();
+    if (const auto* change = std::get_if<StateChange>(&later.what)) {
+      deliver(*change);
+      continue;
+    }
+    Event& event = std::get<Event>(later.what);
+    if (auto* delta = std::get_if<DeltaReceived>(&event.body)) delta->text = later.text;
+    if (auto* ended = std::get_if<TurnEnded>(&event.body)) ended->text = later.text;
+    deliver(event);
+  }
 }
 
 void EventHub::settled(const core::Node& node, AgentState end, std::size_t messages_dropped) {
@@ -46,6 +71,7 @@ void EventHub::settled(const core::Node& node, AgentState end, std::size_t messa
 
 void EventHub::close() {
   closed_ = true;
+  later_.clear();
   states_->clear();
   events_->clear();
 }

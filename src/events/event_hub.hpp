@@ -8,10 +8,13 @@
 #include <agentcore/event.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace agentcore::events {
 
@@ -42,8 +45,12 @@ class EventHub {
     const std::uint64_t sequence = ++sequence_;
     if (!wants_events()) return;
     const Event event{sequence, make(core::AgentAccess::borrow(core_, node.id()))};
-    events_->notify(event, guard_);
+    if (telling_)
+      defer(event);
+    else
+      deliver(event);
     core::AgentAccess::forget(event.agent());
+    if (!telling_ && !later_.empty()) deliver_later();
   }
 
   // A settled agent, of which there may be a million in a row.
@@ -55,11 +62,31 @@ class EventHub {
   // The tree is going: nobody is told anything from now on.
   void close();
   bool closed() const noexcept { return closed_; }
+  // A callback is running.
+  bool telling() const noexcept { return telling_; }
   // Callbacks registered (for leak tests).
   std::size_t observers() const noexcept { return states_->size() + events_->size(); }
 
  private:
+  // What a callback caused. It is told when everybody has heard what that callback was told, so that the
+  // numbers rise for everyone.
+  struct Later {
+    std::variant<Event, StateChange> what;
+    std::string text;  // of its body
+  };
+
   void tell_state(core::Node& node, AgentState to, StopCause cause);
+  void deliver(const Event& event) { notify(*events_, event); }
+  void deliver(const StateChange& change) { notify(*states_, change); }
+  void defer(const Event& event);
+  void deliver_later();
+
+  template <typename Argument>
+  void notify(ObserverList<Argument>& list, const Argument& argument) {
+    telling_ = true;
+    list.notify(argument, guard_);
+    telling_ = false;
+  }
 
   tree::TreeCore* core_;
   Guard guard_;
@@ -67,6 +94,8 @@ class EventHub {
   std::shared_ptr<ObserverList<Event>> events_ = std::make_shared<ObserverList<Event>>();
   std::uint64_t sequence_ = 0;
   bool closed_ = false;
+  bool telling_ = false;
+  std::deque<Later> later_;
 };
 
 }  // namespace agentcore::events

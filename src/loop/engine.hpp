@@ -127,9 +127,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) noexcept;
 
   // Runs a callback of the host: an exception ends here, as a log record naming `what` (G16). True when it
-  // returned normally.
+  // returned normally. Until then poll() and its like do nothing.
   template <typename Function>
   bool guarded(std::string_view what, Function&& function) noexcept {
+    const Calling calling(calling_);
     try {
       std::forward<Function>(function)();
       return true;
@@ -142,6 +143,18 @@ class Engine : public std::enable_shared_from_this<Engine> {
   }
 
  private:
+  // Counts the callbacks that are running.
+  class Calling {
+   public:
+    explicit Calling(int& count) noexcept : count_(count) { ++count_; }
+    ~Calling() { --count_; }
+    Calling(const Calling&) = delete;
+    Calling& operator=(const Calling&) = delete;
+
+   private:
+    int& count_;
+  };
+
   // The budgets of one poll: how far into it each stage may go.
   struct Shares;
 
@@ -182,6 +195,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> closed_{false};
   std::atomic<std::thread::id> loop_thread_{std::this_thread::get_id()};
   bool in_poll_ = false;
+  int calling_ = 0;
   bool logging_ = false;
   int pending_ = 0;
 

@@ -28,7 +28,7 @@ struct Engine::Shares {
 };
 
 bool Engine::poll() {
-  if (in_poll_ || closed_) return false;
+  if (in_poll_ || calling_ != 0 || closed_) return false;
   const auto self = shared_from_this();  // a callback may drop everybody else's
   if (!on_loop_thread()) loop_thread_ = std::this_thread::get_id();
   in_poll_ = true;

@@ -23,7 +23,7 @@ ManualClock* manual(const Clock& clock) noexcept {
 }  // namespace
 
 void Engine::run_for(Duration duration) {
-  if (in_poll_ || closed_) return;
+  if (in_poll_ || calling_ != 0 || closed_) return;
   const auto self = shared_from_this();
   const TimePoint end = later(now(), duration);
   if (!clock_->runs_by_itself()) return run_by_hand(end);
@@ -45,7 +45,7 @@ void Engine::run_by_hand(TimePoint end) {
 }
 
 bool Engine::run_until_idle(Duration limit) {
-  if (in_poll_ || closed_) return false;
+  if (in_poll_ || calling_ != 0 || closed_) return false;
   const auto self = shared_from_this();
   const TimePoint end = later(now(), limit);
   // A clock that is moved by hand says nothing about how long the world may take.

@@ -16,9 +16,9 @@
 
 namespace agentcore::tree {
 
-enum class Verb : std::uint8_t { abort, stop, resume, terminate };
+enum class Verb : std::uint8_t { abort, stop, resume, terminate, let_go };
 
-// One verb that has taken effect and has to be followed up.
+// One verb that has taken effect and has to be followed up; or a call that ended within a callback.
 struct ControlOp {
   Verb verb = Verb::stop;
   core::NodeId agent = 0;

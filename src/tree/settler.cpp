@@ -1,5 +1,7 @@
 #include "tree/settler.hpp"
 
+#include "loop/time.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -23,6 +25,7 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
   if (job->op->took_effect && job->op->verb != Verb::resume) {
     node->cause = job->op->cause;
     node->by_parent = job->op->cause == StopCause::parent;
+    node->direct = true;
     if (node->first_child == core::no_node || !job->op->cascade)
       turns_.interrupt(*node);
     else
@@ -60,7 +63,9 @@ bool Settler::cut(loop::Budget& budget) {
     }
     if (!budget.spend()) return false;
     const turn::Flight& flight = flights[cut_next_++];
-    if (!flight.node || !turn::Turns::is_active(*flight.node)) continue;
+    // An earlier call of the agent, which has not let go yet, says nothing about its turn of now.
+    if (!flight.node || flight.node->flight.load(std::memory_order_relaxed) != cut_next_) continue;
+    if (!turn::Turns::is_active(*flight.node)) continue;
     if (core::admits(*flight.node, core::generation_of(flight.agent), flight.epoch)) continue;
     turns_.interrupt(*flight.node);
     if (hub_.closed()) return false;
@@ -96,7 +101,7 @@ void Settler::mark(Job& job, Node& node) {
   const AgentState to = core::visible_state(core::look(node, node.load().generation()));
   if (to != AgentState::stopping && to != AgentState::terminating) return;
   const bool deleting = to == AgentState::terminating;
-  if (&node != job.root && !node.has_job) node.cause = StopCause::parent;
+  if (&node != job.root && !node.direct) node.cause = StopCause::parent;
   Word word = node.load();
   Word desired = word;
   do {
@@ -185,18 +190,18 @@ void Settler::wait_for(core::NodeId root) {
   for (auto [it, end] = jobs_.equal_range(root); it != end; ++it) {
     Job& job = *it->second;
     if (job.timer || !job.op->took_effect || job.op->verb == Verb::resume) continue;
-    job.timer = engine_.start_timer(engine_.now() + job.op->deadline.value_or(grace_),
+    job.timer = engine_.start_timer(loop::later(engine_.now(), job.op->deadline.value_or(grace_)),
                                     [this, root] { give_up(root); });
   }
 }
 
-// A stop has nothing to do below what is already stopped, and leaves alone what an earlier walk is waiting
-// for. A delete looks everywhere but below what an earlier delete is waiting for.
+// A stop has nothing to do below what is already stopped with its children, and leaves alone what an earlier
+// walk is waiting for. A delete looks everywhere but below what an earlier delete is waiting for.
 bool Settler::skips(const Job& job, const Node& node) const noexcept {
   if (&node == job.root) return !job.op->cascade;
   const Word word = node.load(std::memory_order_relaxed);
   if (job.op->verb == Verb::terminate) return node.walked && word.state() == AgentState::terminating;
-  return node.walked || (word.state() == AgentState::stopped && word.closes_subtree());
+  return word.closes_subtree() && (node.walked || word.state() == AgentState::stopped);
 }
 
 Node* Settler::below_or_beside(const Node& root, const Node& node, bool descend) const noexcept {
@@ -211,12 +216,12 @@ void Settler::visit(Job& job, Node& node) {
   const bool is_root = &node == job.root;
   if (node.walked && !is_root) return count(node);
   if (!is_root && job.op->verb == Verb::stop && node.load().state() == AgentState::stopped) {
-    if (node.unsettled == 0)
-      return;  // else it was stopped without its children, and one of them keeps us waiting
+    // It was stopped without its children. One of them may keep us waiting, or another walker counted on it.
+    if (node.unsettled == 0 && !node.counted) return;
     node.walked = true;
-    return count(node);
+    return node.unsettled == 0 ? finish_upwards(node, false) : count(node);
   }
-  if (!is_root && !node.has_job) {
+  if (!is_root && !node.direct) {
     node.cause = StopCause::parent;
     node.by_parent = can_process(node.load().state()) || node.load().state() == AgentState::stopping;
   }
@@ -240,14 +245,20 @@ void Settler::finish_upwards(Node& node, bool deleting_above) {
   for (Node* next = &node; next;) {
     Node* const parent = next->parent.load(std::memory_order_relaxed);
     const bool counted = std::exchange(next->counted, false);
-    finish(*next, deleting_above);
+    if (!finish(*next, deleting_above)) {
+      next->counted = counted;  // the delete comes for it and for what lies below: until then those above wait
+      return;
+    }
     if (hub_.closed() || !counted) return;
     next = --parent->unsettled == 0 && parent->walked && parent->flights == 0 ? parent : nullptr;
+    // The delete may have begun right here, and a stop above may have waited for it.
+    if (next && deleting_above) deleting_above = core::look(*next, next->load().generation()).above == Gate::terminate;
   }
 }
 
 // Nothing of it and of what lies below is in flight: writes the end and tells it.
-void Settler::finish(Node& node, bool deleting_above) {
+// False when it has to be deleted, too, and cannot be yet.
+bool Settler::finish(Node& node, bool deleting_above) {
   node.walked = false;
   const core::NodeId id = node.id();
   const Word word = node.load();
@@ -257,9 +268,9 @@ void Settler::finish(Node& node, bool deleting_above) {
     record(node, dropped, false);
     if (!node.is_trunk()) {
       hub_.state(node, AgentState::stopped, node.cause);
-      if (hub_.closed()) return;
+      if (hub_.closed()) return true;
       hub_.settled(node, AgentState::stopped, dropped);
-      if (hub_.closed()) return;
+      if (hub_.closed()) return true;
     }
   } else if (word.state() == AgentState::stopped &&
              !mailbox::is_closed(node, word.generation(), word.epoch())) {
@@ -269,11 +280,14 @@ void Settler::finish(Node& node, bool deleting_above) {
   // delete comes for all of them.
   if (deleting && node.first_child == core::no_node) {
     remove(node);
-    if (hub_.closed()) return;
+    if (hub_.closed()) return true;
   } else {
     node.abandoned = false;
+    node.direct = deleting;
   }
+  const bool done = !deleting || table_.find(id) == nullptr;
   complete_jobs(id);
+  return done;
 }
 
 // Closes the door, then writes `stopped`, which is what a resume waits for. Returns the messages dropped.
@@ -297,7 +311,7 @@ void Settler::remove(Node& node) {
   do desired = word.with(AgentState::terminating).with(Gate::terminate);
   while (!node.replace(word, desired));
   const std::size_t dropped = mailbox::close(node, pool_, desired.epoch());
-  if (!node.has_job) node.cause = StopCause::parent;
+  if (!node.direct) node.cause = StopCause::parent;
   record(node, dropped, true);
   hub_.state(node, AgentState::terminating, node.cause);
   if (hub_.closed()) return;
@@ -334,6 +348,7 @@ void Settler::record(const Node& node, std::size_t messages_dropped, bool remove
     for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) {
       Job& job = *it->second;
       if (!job.op->wants_report() || (job.op->verb == Verb::terminate) != removed) continue;
+      if (up != &node && !job.op->cascade) continue;
       if (name.empty()) name = table_.names().name_of(node, node.id());
       job.messages_dropped += messages_dropped;
       if (up != &node) job.done.push_back(name);
@@ -370,6 +385,7 @@ void Settler::complete_jobs(core::NodeId root) {
 
 void Settler::report(Job& job) {
   ControlOp& op = *job.op;
+  reporting_ = true;
   if (op.on_stopped) {
     const StopReport told{std::move(op.agent_name), op.cause,
                           std::move(op.reason),     std::move(job.done),
@@ -381,6 +397,8 @@ void Settler::report(Job& job) {
                                std::move(job.failed),    job.messages_dropped};
     engine_.guarded("TerminateOptions::on_settled", [&] { op.on_terminated(told); });
   }
+  reporting_ = false;
+  if (engine_.closed()) hub_.close();
 }
 
 // The grace of the jobs of `root` is over: forgets the calls that have not let go, and says whose they were.
@@ -405,7 +423,7 @@ bool Settler::resume_down(Job& job, loop::Budget& budget) {
   if (!job.cursor) job.cursor = job.root;
   while (job.cursor) {
     if (!budget.spend()) return false;
-    if (!core::admits(*job.root, core::generation_of(id), job.op->epoch)) break;
+    if (!core::look(*job.root, core::generation_of(id)).open()) break;  // an abort meanwhile changes nothing
     Node& node = *job.cursor;
     const bool open = resume_one(job, node);
     if (hub_.closed()) return false;
@@ -424,7 +442,9 @@ bool Settler::resume_down(Job& job, loop::Budget& budget) {
 // the agent is open below a closed gate, and nobody would settle it.
 void Settler::stop_again(Node& node) {
   const core::GateView view = core::look(node, node.load().generation());
-  if (node.is_trunk() || view.above == Gate::open || !can_process(view.own.state())) return;
+  // A delete above cannot have passed by: it would have taken the stopped agent along.
+  if (node.is_trunk() || !can_process(view.own.state())) return;
+  if (core::visible_state(view) != AgentState::stopping) return;
   Word word = view.own;
   const Word stopping = word.with(AgentState::stopping).with(Gate::stop_tree).next_epoch();
   if (!node.replace(word, stopping)) return;  // another verb was faster and is on its way

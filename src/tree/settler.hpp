@@ -47,6 +47,8 @@ class Settler {
   std::size_t jobs() const noexcept { return jobs_.size(); }
   // Jobs that have this agent as their root (for leak tests).
   std::size_t references(core::NodeId agent) const { return jobs_.count(agent); }
+  // A completion is being called.
+  bool reporting() const noexcept { return reporting_; }
   // Forgets everything; completions are not called.
   void clear();
 
@@ -87,7 +89,7 @@ class Settler {
   void visit(Job& job, core::Node& node);
   bool resume_one(Job& job, core::Node& node);
   void stop_again(core::Node& node);
-  void finish(core::Node& node, bool deleting_above);
+  bool finish(core::Node& node, bool deleting_above);
   void finish_upwards(core::Node& node, bool deleting_above);
   std::size_t write_stopped(core::Node& node);
   void remove(core::Node& node);
@@ -111,6 +113,7 @@ class Settler {
   const Job* walking_ = nullptr;       // the one whose agents are being visited; null once it is done
   Jobs jobs_;                          // all, by root
   std::size_t reports_wanted_ = 0;
+  bool reporting_ = false;
 };
 
 }  // namespace agentcore::tree

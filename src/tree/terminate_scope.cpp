@@ -51,13 +51,13 @@ bool TerminateScope::attach(const Agent& agent) {
 
 void TerminateScope::close() noexcept {
   open_ = false;
-  while (!agents_.empty()) {
-    const Agent agent = std::move(agents_.back());
-    agents_.pop_back();
-    if (policy_ == ScopePolicy::terminate)
-      static_cast<void>(agent.terminate({.reason = "scope closed"}));
+  const ScopePolicy policy = policy_;
+  std::vector<Agent> agents = std::exchange(agents_, {});  // a verb may run a callback that ends this scope
+  for (; !agents.empty(); agents.pop_back()) {
+    if (policy == ScopePolicy::terminate)
+      static_cast<void>(agents.back().terminate({.reason = "scope closed"}));
     else
-      static_cast<void>(agent.stop({.reason = "scope closed"}));
+      static_cast<void>(agents.back().stop({.reason = "scope closed"}));
   }
 }
 

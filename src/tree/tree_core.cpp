@@ -12,7 +12,10 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       waker_(engine_->waker()),
       options_(options),
       hub_(this,
-           [loop = engine_.get()](const std::function<void()>& call) { loop->guarded("observer", call); }),
+           [this](const std::function<void()>& call) {
+             engine_->guarded("observer", call);
+             if (engine_->closed()) hub_.close();  // it destroyed the Runtime
+           }),
       turns_(table_, hub_, *engine_, *this, {options.llm, options.max_answer_bytes}),
       settler_(table_, pool_, hub_, turns_, *engine_, options.stop_grace) {
   retain();
@@ -52,7 +55,7 @@ bool TreeCore::busy() const noexcept {
 }
 
 void TreeCore::run_control(loop::Budget& budget) {
-  if (!taken_ && control_.empty() && !settler_.has_work()) return;
+  if (closed() || (!taken_ && control_.empty() && !settler_.has_work())) return;
   const Inside inside(*this);
   if (!taken_) taken_ = control_.take_all();
   while (taken_ && budget.spend()) {
@@ -60,21 +63,26 @@ void TreeCore::run_control(loop::Budget& budget) {
     if (op->verb == Verb::abort)
       finish_abort(*op);
     else
-      settler_.start(std::move(op));
-    if (closed()) return;
+      start(std::move(op));
+    if (closed() || hub_.closed()) return;
   }
   settler_.run(budget);
 }
 
+void TreeCore::start(std::unique_ptr<ControlOp> op) {
+  if (op->verb != Verb::let_go) return settler_.start(std::move(op));
+  if (Node* const node = table_.find(op->agent)) settler_.let_go(*node);
+}
+
 void TreeCore::run_round(loop::Budget& budget) {
-  if (ready_.empty()) return;
+  if (closed() || ready_.empty()) return;  // run_control() may just have closed it
   const Inside inside(*this);
   ready_.begin_round();
   while (!taken_ && control_.empty() && budget.spend()) {  // a verb that comes in between goes first (C13)
     Node* node = ready_.next();
     if (!node) return;
     if (!turn::Turns::is_active(*node)) step(*node);  // else its end will schedule it
-    if (closed()) return;
+    if (closed() || hub_.closed()) return;
     if (wants_step(*node))
       ready_.again(*node);
     else if (ready_.done(*node); wants_step(*node))
@@ -87,6 +95,10 @@ void TreeCore::step(Node& node) {
   const core::Stepping stepping(table_, node);
   const core::Word word = node.load(std::memory_order_seq_cst);
   if (word.state() != AgentState::idle || !core::admits(node, word.generation(), word.epoch())) return;
+  if (node.shown != AgentState::idle) {  // what another thread did to it, a resume, has not come to the loop yet
+    hub_.state(node, AgentState::idle, StopCause::user);
+    if (closed() || !core::admits(node, word.generation(), word.epoch())) return;
+  }
   const std::uint32_t number = mailbox::take(node, pool_);
   if (!number) return;
   Message message = std::move(pool_[number].message);
@@ -107,7 +119,14 @@ void TreeCore::schedule(Node& node) {
 
 void TreeCore::let_go(Node& node) {
   const Inside inside(*this);
-  settler_.let_go(node);
+  if (hub_.telling() || settler_.reporting()) {  // within a callback: nothing may be settled, or go, before it has returned
+    auto op = std::make_unique<ControlOp>();
+    op->verb = Verb::let_go;
+    op->agent = node.id();
+    follow_up(std::move(op));
+  } else {
+    settler_.let_go(node);
+  }
   if (!closed()) schedule(node);
 }
 

@@ -70,7 +70,9 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   void run_control(loop::Budget& budget) override;
   void run_round(loop::Budget& budget) override;
   bool has_work() const noexcept override;
-  bool has_pending() const noexcept override { return settler_.jobs() != 0; }
+  bool has_pending() const noexcept override {
+    return settler_.jobs() != 0 || turns_.flights().open_count() != 0;
+  }
 
  private:
   ~TreeCore();
@@ -101,6 +103,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   Agent handle(core::NodeId id) noexcept { return core::AgentAccess::make(this, id); }
   Error refusal(core::NodeId parent) const;
   Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id);
+  void start(std::unique_ptr<ControlOp> op);
   void step(core::Node& node);
   bool wants_step(const core::Node& node) const noexcept;
   void finish_abort(ControlOp& op);

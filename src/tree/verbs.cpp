@@ -106,6 +106,7 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
 }
 
 AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
+  const Agent keep = handle(id);  // a cut may run callbacks, and they may drop everybody else's
   Node* node = resolve(id);
   if (!node) return {false, false, Errc::agent_not_found};
   GateView view = look(*node, id);
@@ -132,6 +133,7 @@ AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
 }
 
 StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
+  const Agent keep = handle(id);  // as in abort()
   Node* node = resolve(id);
   if (!node) return {false, false, Errc::agent_not_found};
   const Gate gate = options.cascade ? Gate::stop_tree : Gate::stop_self;
@@ -208,6 +210,7 @@ ResumeResult TreeCore::resume(core::NodeId id, const ResumeOptions& options) {
 }
 
 TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options) {
+  const Agent keep = handle(id);  // as in abort()
   Node* node = resolve(id);
   if (!node) return {false, false, Errc::agent_not_found};
   TerminateResult result{true, false, Errc::none, true};
@@ -228,8 +231,9 @@ TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options)
     if (can_process(expected.state())) {  // below a stop that is under way, the stop goes first (X13)
       const bool waits = view.above != Gate::open;
       after = after.with(waits ? AgentState::stopping : AgentState::terminating).next_epoch();
-    } else if (expected.state() == AgentState::stopped) {
-      after = after.with(AgentState::terminating);
+    } else if (expected.state() == AgentState::stopped &&
+               mailbox::is_closed(*node, expected.generation(), expected.epoch())) {
+      after = after.with(AgentState::terminating);  // else its stop was widened and is under way: it goes first
     }
     if (!node->replace(expected, after)) continue;
     result.terminated = true;

@@ -119,6 +119,7 @@ void Turns::begin_call(core::Node& node, const AgentSpec& spec, LlmClient& clien
   // A client that throws loses its sink, and the turn fails with `client_dropped_call`.
   engine_.guarded("LlmClient::chat",
                   [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
+  if (engine_.closed()) hub_.close();
 }
 
 void Turns::run_handler(core::Node& node, const AgentSpec& spec, const Message& message) {
@@ -129,6 +130,7 @@ void Turns::run_handler(core::Node& node, const AgentSpec& spec, const Message& 
   const core::BorrowedAgent agent = hub_.borrow(node);
   if (started && !engine_.guarded("MessageHandler", [&] { spec.handler(agent.get(), message); }))
     outcome = TurnOutcome::failed;
+  if (engine_.closed()) hub_.close();
   if (hub_.closed()) return;
   const bool stopped = !started || !core::admits(node, node.load().generation(), epoch);
   if (stopped) outcome = TurnOutcome::stopped;
@@ -208,10 +210,12 @@ void Turns::fail(core::Node& node, const ChatOutcome& outcome) {
   TurnData& data = data_of(node);
   const bool aborted = outcome.kind == ChatOutcome::Kind::cancelled;
   const std::uint32_t epoch = data.epoch;
+  // First, so that an abort by an observer of the end finds no call any more (A16).
+  if (!change(node, epoch, AgentState::waiting_llm, AgentState::idle)) return interrupt(node);
   data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
   clear_turn(data);
   end(node, aborted ? TurnOutcome::aborted : TurnOutcome::failed, {}, outcome);
-  if (!hub_.closed()) step_to(node, epoch, AgentState::waiting_llm, AgentState::idle);
+  if (!hub_.closed() && node.load().epoch() == epoch) hub_.state(node, AgentState::idle, StopCause::user);
 }
 
 void Turns::interrupt(core::Node& node) {

@@ -173,6 +173,7 @@ void SocketServer::serve(int descriptor) {
   }
   if (tls != nullptr) SSL_free(tls);
   ::shutdown(descriptor, SHUT_RDWR);
+  ++served_;
   changed();
 }
 

@@ -67,6 +67,8 @@ class SocketServer {
   // Connections whose end the server saw come from the other side.
   int closed() const noexcept { return closed_; }
   Time last_close() const;
+  // Connections that the server closed because their script was over.
+  int served() const noexcept { return served_; }
 
   // Blocks the calling thread until `done`, which is asked again after every change here; false after a
   // minute.
@@ -93,7 +95,7 @@ class SocketServer {
   int listener_ = -1;
   int signal_ = -1;
   std::uint16_t port_ = 0;
-  std::atomic<int> accepted_{0}, requests_{0}, closed_{0};
+  std::atomic<int> accepted_{0}, requests_{0}, closed_{0}, served_{0};
   std::atomic<bool> stopping_{false};
 
   mutable std::mutex mutex_;

@@ -130,6 +130,7 @@ struct TreeFixture {
   std::unique_ptr<FakeClient> llm;
   std::unique_ptr<AgentTree> tree;
   Recorder seen;
+  bool check_at_end = true;  // that no promise was broken
 
   Agent root(std::string id, AgentSpec spec = {});
   Agent child(const Agent& parent, std::string id, AgentSpec spec = {});

@@ -178,8 +178,7 @@ TEST_CASE("a cut while connecting works before the next poll", "[net][G5][G6]") 
 }
 
 TEST_CASE("a cut while TLS is set up closes the connection", "[net][G5][G6]") {
-  std::atomic<bool> greeted = false;
-  SocketServer server([&](Peer& peer) { peer.wait_close(); });
+  SocketServer server([](Peer& peer) { peer.wait_close(); });
   Runtime runtime;
   cut_when(runtime, &server, request_to(server.url("https")),
            [&](const Call&) { return server.accepted() == 1; });

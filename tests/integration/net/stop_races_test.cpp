@@ -2,6 +2,8 @@
 #include "net_fixture.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
+#include <future>
 #include <random>
 #include <thread>
 #include <vector>
@@ -160,6 +162,53 @@ TEST_CASE("a crowd that is cut ends in order, sockets first", "[net][G5][G6]") {
   CHECK(order.size() == 200);
   CHECK(std::is_sorted(order.rbegin(), order.rend()));
   CHECK(runtime.run_until_idle());
+}
+
+// A kept connection that dies before it answered makes libcurl send the request again, on another one. Here
+// both the death and a cut wait for their turn in the same poll, the cut first.
+TEST_CASE("a transfer that was cut on a kept connection is not sent again", "[net][G5][A7]") {
+  std::promise<void> spoke;
+  const std::shared_future<void> spoken = spoke.get_future().share();
+  SocketServer server([&](Peer& peer) {
+    peer.read_request();
+    peer.write(answer("kept"));
+    const std::string second = peer.read_request();
+    if (second.ends_with("speaks")) {
+      if (peer.wait_step()) peer.write(std::string(stream_head) + "data: 1\n\n");
+      spoke.set_value();
+      peer.wait_close();
+    } else if (second.ends_with("dies")) {
+      spoken.wait();
+    } else {
+      peer.wait_close();
+    }
+  });
+  Runtime runtime;
+  std::vector<Call> warm;
+  for (int i = 0; i < 3; ++i) warm.push_back(start(runtime, request_to(server.url())));
+  const auto done = [](const Call& call) { return call.heard->ends == 1; };
+  REQUIRE(drive(runtime, &server, [&] { return std::all_of(warm.begin(), warm.end(), done); }));
+  REQUIRE(runtime.run_until_idle());
+  const auto start_with = [&](std::string body) {
+    auto request = request_to(server.url());
+    request.body = std::move(body);
+    return start(runtime, std::move(request));
+  };
+  const Call speaking = start_with("speaks");
+  const Call dying = start_with("dies");
+  speaking.heard->on_body = [&](std::string_view) { return dying.cut->cut(), true; };
+  REQUIRE(drive(runtime, &server, [&] { return server.requests() == 5; }));
+
+  server.step();
+  REQUIRE(server.wait([&] { return server.served() == 1; }));
+  REQUIRE(drive(runtime, &server, [&] { return dying.heard->ends == 1; }));
+  CHECK(dying.heard->end.code == Errc::cancelled);
+  speaking.cut->cut();
+  CHECK(runtime.run_until_idle());
+  CHECK(
+      server.wait([&] { return server.closed() == 1; }));
+  CHECK(server.accepted() == 3);
+  CHECK(server.requests() == 5);
 }
 
 TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {

@@ -132,7 +132,7 @@ TEST_CASE("a bad option fails the call at once", "[openai]") {
   CHECK_FALSE(f.llm->has_active_request("a"));
 }
 
-TEST_CASE("a second call of an agent is refused while the first is open", "[openai][A1]") {
+TEST_CASE("a second call of an agent over HTTP is refused", "[openai][A1]") {
   OpenAiFixture f([](Peer& peer) {
     peer.read_request();
     peer.wait_close();

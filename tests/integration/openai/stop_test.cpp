@@ -113,7 +113,7 @@ TEST_CASE("destroying the client cancels its calls from within", "[openai]") {
   CHECK(f.runtime->run_until_idle());
 }
 
-TEST_CASE("a receiver may destroy the client", "[openai][Q3]") {
+TEST_CASE("a receiver may destroy the client in mid-stream", "[openai][Q3]") {
   OpenAiFixture f(one_delta);
   f.chat("a", f.heard, [&f] { f.llm.reset(); });
   REQUIRE(f.drive_to_end(f.heard));
@@ -122,7 +122,7 @@ TEST_CASE("a receiver may destroy the client", "[openai][Q3]") {
   CHECK(f.runtime->run_until_idle());
 }
 
-TEST_CASE("a receiver may destroy the client and the runtime", "[openai][Q3]") {
+TEST_CASE("a receiver may destroy the client and the runtime in mid-stream", "[openai][Q3]") {
   OpenAiFixture f(one_delta);
   f.chat("a", f.heard, [&f] {
     f.llm.reset();

@@ -1,0 +1,3 @@
+module agentcore/bench/peers
+
+go 1.19

@@ -1,0 +1,125 @@
+// Audit: watches a tree from the outside and counts every breach of what event.hpp promises.
+#pragma once
+
+#include <agentcore/agent_tree.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+namespace stop_test {
+
+// Subscribes to everything of one tree. `problem` holds the first breach; "" while there is none.
+class Audit {
+ public:
+  explicit Audit(agentcore::AgentTree& tree)
+      : states_(tree.on_state_change([this](const agentcore::StateChange& change) { see(change); })),
+        events_(tree.on_event([this](const agentcore::Event& event) { see(event); })) {}
+
+  std::string problem;
+  std::size_t turns_started = 0;
+  std::size_t turns_ended = 0;
+  std::size_t turns_aborted = 0;
+  std::size_t settled = 0;
+  std::size_t deleted = 0;
+  std::size_t dropped = 0;    // messages, as told by Settled
+  std::size_t abandoned = 0;  // agents
+  bool closed = false;        // set by the test when it destroyed the tree: nothing may follow
+
+  // Forgets the agents that are gone.
+  void sweep() {
+    std::erase_if(agents_, [](const auto& entry) { return entry.second.gone; });
+  }
+  // Turns that have begun and not ended.
+  std::size_t open_turns() const {
+    std::size_t count = 0;
+    for (const auto& [agent, seen] : agents_) count += seen.turn != 0;
+    return count;
+  }
+
+ private:
+  struct Seen {
+    agentcore::AgentState state = agentcore::AgentState::idle;
+    std::uint64_t turn = 0;  // open; 0: none
+    std::uint64_t last_turn = 0;
+    bool unsettled_stop = false;    // told `stopped`, Settled is to come
+    bool unsettled_delete = false;  // told `terminating`, Settled is to come
+    bool gone = false;              // told AgentDeleted
+  };
+
+  void require(bool holds, const char* what, const agentcore::Agent& agent) {
+    if (!holds && problem.empty()) problem = std::string(what) + " (" + agent.id() + ")";
+  }
+
+  Seen& look(const agentcore::Agent& agent, std::uint64_t sequence) {
+    require(!closed, "something was told after the tree's end", agent);
+    require(sequence > sequence_, "sequence numbers do not rise", agent);
+    sequence_ = sequence;
+    Seen& seen = agents_[agent];
+    require(!seen.gone, "something was told after AgentDeleted", agent);
+    return seen;
+  }
+
+  void see(const agentcore::StateChange& change) {
+    using agentcore::AgentState;
+    Seen& seen = look(change.agent, change.sequence);
+    require(change.from == seen.state, "state changes do not join", change.agent);
+    require(is_allowed(change.from, change.to), "an edge that is not allowed", change.agent);
+    require(!seen.unsettled_stop, "Settled is missing after stopped", change.agent);
+    require(seen.turn == 0 || change.to != AgentState::stopped, "stopped before the turn's end",
+            change.agent);
+    seen.state = change.to;
+    seen.unsettled_stop = change.to == AgentState::stopped;
+    if (change.to == AgentState::terminating) seen.unsettled_delete = true;
+  }
+
+  void see(const agentcore::Event& event) {
+    Seen& seen = look(event.agent(), event.sequence);
+    std::visit([&](const auto& body) { see(seen, body); }, event.body);
+  }
+  void see(Seen&, const agentcore::AgentCreated&) {}
+  void see(Seen& seen, const agentcore::TurnStarted& body) {
+    require(seen.turn == 0, "turns overlap", body.agent);
+    require(body.turn == seen.last_turn + 1, "turn numbers have gaps", body.agent);
+    require(can_process(seen.state), "a turn began behind a closed gate", body.agent);
+    seen.turn = seen.last_turn = body.turn;
+    ++turns_started;
+  }
+  void see(Seen& seen, const agentcore::DeltaReceived& body) {
+    require(seen.turn == body.turn, "a delta outside of its turn", body.agent);
+    require(can_process(seen.state), "a delta behind a closed gate", body.agent);
+  }
+  void see(Seen& seen, const agentcore::TurnEnded& body) {
+    require(seen.turn == body.turn, "the end of a turn that is not open", body.agent);
+    seen.turn = 0;
+    ++turns_ended;
+    turns_aborted += body.outcome == agentcore::TurnOutcome::aborted;
+  }
+  void see(Seen& seen, const agentcore::Settled& body) {
+    require(seen.turn == 0, "settled before the turn's end", body.agent);
+    const bool stopped = body.end == agentcore::AgentState::stopped;
+    require(stopped ? seen.unsettled_stop : seen.unsettled_delete, "Settled twice, or without its state",
+            body.agent);
+    (stopped ? seen.unsettled_stop : seen.unsettled_delete) = false;
+    ++settled;
+    dropped += body.messages_dropped;
+    abandoned += body.abandoned;
+  }
+  void see(Seen& seen, const agentcore::Discarded& body) {
+    require(seen.turn != body.turn, "discarded within an open turn", body.agent);
+  }
+  void see(Seen& seen, const agentcore::AgentDeleted& body) {
+    require(seen.turn == 0 && seen.state == agentcore::AgentState::terminating && !seen.unsettled_delete,
+            "deleted before it settled", body.agent);
+    seen.gone = true;
+    ++deleted;
+  }
+
+  std::unordered_map<agentcore::Agent, Seen> agents_;
+  std::uint64_t sequence_ = 0;
+  agentcore::Subscription states_;
+  agentcore::Subscription events_;
+};
+
+}  // namespace stop_test

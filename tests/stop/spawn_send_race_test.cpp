@@ -1,0 +1,191 @@
+// Stop against spawn, against send and against other stops, on real threads.
+#include "stop/audit.hpp"
+#include "stop/drive.hpp"
+#include "stop/team.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/runtime.hpp>
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+using namespace agentcore;
+using stop_test::Audit;
+using stop_test::Dice;
+using stop_test::drive;
+using stop_test::Team;
+
+namespace {
+
+AgentSpec handled_by(MessageHandler handler) {
+  AgentSpec spec;
+  spec.handler = std::move(handler);
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("a child made during a stop is inside it or refused", "[stop][race][G2][C10][E6]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Audit audit(tree);
+  Team team(1);
+  bool all_refused_for_a_reason = true;
+  bool all_stopped = true;
+  for (int round = 0; round < 2000; ++round) {
+    const Agent root = *tree.create();
+    std::vector<Agent> made{root};
+    Dice dice(static_cast<std::uint64_t>(round));
+    StopResult stop;
+    team.run([&](int) { stop = root.stop(); },
+             [&] {
+               const auto child = made[dice.below(made.size())].create_child();
+               if (child) made.push_back(*child);
+               const Errc why = child ? Errc::none : child.error().code;
+               all_refused_for_a_reason =
+                   all_refused_for_a_reason && (child || why == Errc::agent_stopping ||
+                                                why == Errc::agent_stopped || why == Errc::depth_limit);
+               if (dice.below(8) == 0) runtime.poll();
+             });
+    all_refused_for_a_reason = all_refused_for_a_reason && !root.create_child();
+    const std::size_t before = audit.settled;
+    REQUIRE(drive(runtime, tree) == "");
+    for (const Agent& agent : made) all_stopped = all_stopped && *agent.state() == AgentState::stopped;
+    if (!stop.stopped || audit.settled < before) all_stopped = false;
+    static_cast<void>(root.terminate());
+    REQUIRE(drive(runtime, tree) == "");
+    audit.sweep();
+    if (tree.size() != 0) FAIL("agents were left behind: " << tree.size());
+  }
+  CHECK(all_refused_for_a_reason);
+  CHECK(all_stopped);
+  CHECK(audit.problem == "");
+}
+
+TEST_CASE("every message that was accepted is handled or counted as dropped",
+          "[stop][race][G1][G2][G12][C3][C7]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Audit audit(tree);
+  Team team(3);
+  std::atomic<bool> quiet{false}, loud{false};
+  int late_after_quiet = 0, late_after_loud = 0, most_late_after_loud = 0, quiet_rounds = 0;
+  std::atomic<std::size_t> accepted{0}, unexplained{0};
+  const auto handler = [&](const Agent&, const Message&) {
+    late_after_quiet += quiet.load();
+    late_after_loud += loud.load();
+  };
+  std::size_t reported = 0, expected_reported = 0;
+  for (int round = 0; round < 1500; ++round) {
+    quiet = loud = false;
+    late_after_loud = 0;
+    const Agent root = *tree.create(handled_by(handler));
+    const Agent child = *root.create_child(handled_by(handler));
+    const Agent grandchild = *child.create_child(handled_by(handler));
+    const std::size_t dropped_before = audit.dropped;
+    team.run(
+        [&](int member) {
+          if (member == 0) {
+            const StopResult stop = root.stop(
+                {.on_settled = [&](const StopReport& report) { reported += report.messages_dropped; }});
+            (stop.quiet ? quiet : loud) = true;
+            return;
+          }
+          for (int i = 0; i < 12; ++i) {
+            const SendResult sent = (i % 3 == 0 ? root : i % 3 == 1 ? child : grandchild).send("x");
+            accepted += sent.accepted;
+            unexplained +=
+                !sent.accepted && sent.reason != Errc::agent_stopping && sent.reason != Errc::agent_stopped;
+          }
+        },
+        [&] { runtime.poll(); });
+    REQUIRE(drive(runtime, tree) == "");
+    expected_reported += audit.dropped - dropped_before;
+    most_late_after_loud = std::max(most_late_after_loud, late_after_loud);
+    quiet_rounds += quiet.load();
+    quiet = loud = false;
+    static_cast<void>(root.terminate());
+    REQUIRE(drive(runtime, tree) == "");
+    audit.sweep();
+  }
+  INFO(quiet_rounds << " quiet stops, " << accepted << " messages");
+  CHECK(late_after_quiet == 0);
+  CHECK(most_late_after_loud <= 1);
+  CHECK(unexplained == 0);
+  CHECK(accepted == audit.turns_started + audit.dropped);
+  CHECK(audit.turns_started == audit.turns_ended);
+  CHECK(reported == expected_reported);
+  CHECK(tree.size() == 0);
+  CHECK(audit.problem == "");
+}
+
+TEST_CASE("of a hundred stops at once exactly one is carried out", "[stop][race][C12][S1-P11]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Audit audit(tree);
+  Team team(4);
+  bool one_each = true, all_ok = true, all_reported = true;
+  for (int round = 0; round < 400; ++round) {
+    const Agent root = *tree.create();
+    const Agent child = *root.create_child();
+    std::atomic<int> stopped{0}, refused{0};
+    int reports = 0;
+    team.run(
+        [&](int) {
+          for (int i = 0; i < 25; ++i) {
+            const StopResult stop = root.stop({.on_settled = [&](const StopReport&) { ++reports; }});
+            stopped += stop.ok && stop.stopped;
+            refused +=
+                stop.ok && !stop.stopped && (stop.reason == Errc::stopping || stop.reason == Errc::stopped);
+          }
+        },
+        [&] { runtime.poll(); });
+    REQUIRE(drive(runtime, tree) == "");
+    one_each = one_each && stopped == 1;
+    all_ok = all_ok && stopped + refused == 100;
+    all_reported = all_reported && reports == 100;
+    static_cast<void>(root.terminate());
+    REQUIRE(drive(runtime, tree) == "");
+  }
+  CHECK(one_each);
+  CHECK(all_ok);
+  CHECK(all_reported);
+  CHECK(audit.settled == 400 * 4);
+  CHECK(audit.problem == "");
+}
+
+TEST_CASE("a stop of a parent and one of its child, from two threads", "[stop][race][G2][G4][C12]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Audit audit(tree);
+  Team team(2);
+  bool all_stopped = true, parent_did = true, child_stays = true;
+  for (int round = 0; round < 2000; ++round) {
+    const Agent parent = *tree.create();
+    const Agent child = *parent.create_child();
+    const Agent grandchild = *child.create_child();
+    StopResult results[2];
+    team.run([&](int member) { results[member] = (member == 0 ? parent : child).stop(); },
+             [&] { runtime.poll(); });
+    REQUIRE(drive(runtime, tree) == "");
+    for (const Agent& agent : {parent, child, grandchild})
+      all_stopped = all_stopped && *agent.state() == AgentState::stopped;
+    parent_did = parent_did && results[0].stopped && results[1].ok;
+    // Who was stopped by itself stays stopped when its parent is resumed (G3).
+    if (!parent.resume().resumed) all_stopped = false;
+    REQUIRE(drive(runtime, tree) == "");
+    const AgentState then = *child.state();
+    child_stays = child_stays && then == (results[1].stopped ? AgentState::stopped : AgentState::idle) &&
+                  *grandchild.state() == then;
+    static_cast<void>(parent.terminate());
+    REQUIRE(drive(runtime, tree) == "");
+    audit.sweep();
+  }
+  CHECK(all_stopped);
+  CHECK(parent_did);
+  CHECK(child_stays);
+  CHECK(audit.problem == "");
+  CHECK(tree.size() == 0);
+}

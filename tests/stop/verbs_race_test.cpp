@@ -1,0 +1,238 @@
+// Every verb against every other, with slots being recycled, on real threads.
+#include "stop/audit.hpp"
+#include "stop/drive.hpp"
+#include "stop/held_client.hpp"
+#include "stop/team.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/runtime.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using stop_test::Audit;
+using stop_test::Dice;
+using stop_test::drive;
+using stop_test::HeldClient;
+using stop_test::Team;
+
+namespace {
+
+// One call of a random verb, by handle or by id.
+void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::string& id) {
+  switch (dice.below(13)) {
+    case 0:
+      static_cast<void>(agent.stop());
+      break;
+    case 1:
+      static_cast<void>(agent.stop({.cascade = false}));
+      break;
+    case 2:
+      static_cast<void>(agent.abort());
+      break;
+    case 3:
+      static_cast<void>(agent.abort({.clear_queue = true}));
+      break;
+    case 4:
+      static_cast<void>(agent.resume());
+      break;
+    case 5:
+      static_cast<void>(agent.terminate());
+      break;
+    case 6:
+      static_cast<void>(agent.state());
+      break;
+    case 7:
+      static_cast<void>(agent.id());
+      break;
+    case 8:
+      static_cast<void>(tree.stop(id));
+      break;
+    case 9:
+      static_cast<void>(tree.state(id));
+      break;
+    case 10:
+      static_cast<void>(agent.queue_length());
+      break;
+    case 11: {
+      const Agent copy = agent;
+      static_cast<void>(copy.send("by a copy"));
+      break;
+    }
+    default:
+      if (const auto found = tree.find(id)) static_cast<void>(found->send("by id"));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every verb against every other, with slots being recycled",
+          "[stop][race][G2][G4][G7][G12][G13][D17]") {
+  // With no time at all a poll takes one step of each kind, so that walks and verbs meet half-way.
+  const Duration budget = GENERATE(Duration(0), Duration(std::chrono::milliseconds(4)));
+  HeldClient client;
+  Runtime runtime({.poll_budget = budget});
+  AgentTree tree(runtime, {.llm = &client});
+  Audit audit(tree);
+  Team team(3);
+  bool valid = true, none_left = true;
+  for (int round = 0; round < 700; ++round) {
+    std::vector<Agent> agents;
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::string id = "agent-" + std::to_string(i);
+      AgentSpec spec;
+      spec.id = id;
+      spec.auto_resume = i == 5;
+      agents.push_back(i == 0 ? *tree.create(spec) : *agents[(i - 1) / 2].create_child(spec));
+      ids.push_back(i % 2 ? id : agents.back().id());
+    }
+    Dice loop_dice(static_cast<std::uint64_t>(round));
+    team.run(
+        [&](int member) {
+          Dice dice(static_cast<std::uint64_t>(round * 8 + member + 1000));
+          for (int i = 0; i < 20; ++i) {
+            const std::size_t which = dice.below(agents.size());
+            act_at_random(dice, tree, agents[which], ids[which]);
+          }
+        },
+        [&] {
+          if (tree.size() < 40) static_cast<void>(agents[loop_dice.below(agents.size())].create_child());
+          for (const std::size_t call : client.calls())
+            if (loop_dice.below(2)) client.delta(call, "word");
+          if (loop_dice.below(2)) client.answer_all();
+          runtime.poll();
+        });
+    REQUIRE(drive(runtime, tree, client) == "");
+    tree.walk([&](const Agent& agent) {
+      const AgentState state = *agent.state();
+      valid = valid && (state == AgentState::idle || state == AgentState::stopped);
+      valid = valid && is_valid_history(agent.conversation());
+    });
+    for (const Agent& root : tree.roots()) static_cast<void>(root.terminate());
+    REQUIRE(drive(runtime, tree, client) == "");
+    for (const std::string& id : ids) none_left = none_left && tree.references(id) == 0;
+    none_left = none_left && tree.size() == 0;
+    audit.sweep();
+  }
+  CHECK(valid);
+  CHECK(none_left);
+  CHECK(audit.turns_started == audit.turns_ended);
+  CHECK(client.open() == 0);
+  CHECK(client.histories_were_valid());
+  CHECK(audit.problem == "");
+}
+
+TEST_CASE("resume against stop: messages are kept or counted, states join", "[stop][race][G2][G3][X4]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Audit audit(tree);
+  Team team(3);
+  std::atomic<std::size_t> accepted{0}, stops{0};
+  bool orderly = true;
+  for (int round = 0; round < 700; ++round) {
+    AgentSpec spec;
+    spec.handler = [](const Agent&, const Message&) {};
+    const Agent root = *tree.create(spec);
+    const Agent child = *root.create_child(spec);
+    spec.auto_resume = true;
+    const Agent grandchild = *child.create_child(spec);
+    team.run(
+        [&](int member) {
+          Dice dice(static_cast<std::uint64_t>(round * 4 + member));
+          for (int i = 0; i < 24; ++i) {
+            const Agent& agent = dice.below(3) == 0 ? root : dice.below(2) ? child : grandchild;
+            if (member == 0)
+              stops += agent.stop({.cascade = dice.below(4) != 0}).stopped;
+            else if (member == 1)
+              static_cast<void>(agent.resume());
+            else
+              accepted += agent.send("x").accepted;
+          }
+        },
+        [&] { runtime.poll(); });
+    REQUIRE(drive(runtime, tree) == "");
+    for (const Agent& agent : {root, child, grandchild}) {
+      const AgentState state = *agent.state();
+      orderly =
+          orderly && (state == AgentState::idle || state == AgentState::stopped) && agent.queue_length() == 0;
+    }
+    // With everything at rest a stop works, and so does a resume of all that is stopped, from the top.
+    static_cast<void>(root.stop());
+    REQUIRE(drive(runtime, tree) == "");
+    for (const Agent& agent : {root, child, grandchild}) {
+      orderly = orderly && *agent.state() == AgentState::stopped;
+    }
+    for (const Agent& agent : {root, child, grandchild}) {
+      if (*agent.state() == AgentState::stopped) orderly = orderly && agent.resume().resumed;
+      REQUIRE(drive(runtime, tree) == "");
+      orderly = orderly && *agent.state() == AgentState::idle;
+    }
+    static_cast<void>(root.terminate());
+    REQUIRE(drive(runtime, tree) == "");
+    audit.sweep();
+  }
+  INFO(stops << " stops, " << accepted << " messages");
+  CHECK(orderly);
+  CHECK(accepted == audit.turns_started + audit.dropped);
+  CHECK(audit.turns_started == audit.turns_ended);
+  CHECK(audit.problem == "");
+  CHECK(tree.size() == 0);
+}
+
+TEST_CASE("a foreign observer never sees a stopped or deleted agent go back",
+          "[stop][race][G3][B13][X13][X33]") {
+  HeldClient client;
+  Runtime runtime;
+  AgentTree tree(runtime, {.llm = &client});
+  Audit audit(tree);
+  Team team(3);
+  // Without a resume states only ever rise in this order.
+  const auto rank = [](const Result<AgentState>& state) {
+    if (!state) return 4;
+    return can_process(*state)              ? 0
+           : *state == AgentState::stopping ? 1
+           : *state == AgentState::stopped  ? 2
+                                            : 3;
+  };
+  std::atomic<int> backwards{0};
+  for (int round = 0; round < 1500; ++round) {
+    const Agent root = *tree.create();
+    const Agent child = *root.create_child();
+    const Agent leaf = *child.create_child();
+    static_cast<void>(leaf.send("work"));
+    Dice dice(static_cast<std::uint64_t>(round));
+    const bool delete_child = dice.below(2), stop_leaf = dice.below(2);
+    team.run(
+        [&](int member) {
+          if (member == 0) {
+            static_cast<void>((stop_leaf ? leaf : child).stop());
+            static_cast<void>((delete_child ? child : root).terminate());
+            static_cast<void>(root.stop());
+            static_cast<void>(root.terminate());
+            return;
+          }
+          const Agent& watched = member == 1 ? leaf : child;
+          for (int before = 0, looks = 0; before < 4 && looks < 200; ++looks) {
+            const int now = rank(watched.state());
+            backwards += now < before;
+            before = now;
+          }
+        },
+        [&] {
+          client.answer_all();
+          runtime.poll();
+        });
+    INFO("round " << round << ", deletes " << (delete_child ? "child" : "root") << " first, stops "
+                  << (stop_leaf ? "leaf" : "child"));
+    REQUIRE(drive(runtime, tree, client) == "");
+    REQUIRE(tree.size() == 0);
+    audit.sweep();
+  }
+  CHECK(backwards == 0);
+  CHECK(audit.problem == "");
+}

@@ -1,0 +1,229 @@
+// The word, the slab, the names and the gates below everything else.
+#include "core/agent_table.hpp"
+#include "core/utf8.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::core;
+
+namespace {
+
+void close(Node& node, Gate gate, AgentState state) {
+  node.word.store(node.load().with(gate).with(state).next_epoch().raw());
+}
+
+GateView view(const Node& node) { return look(node, node.load().generation()); }
+
+}  // namespace
+
+TEST_CASE("a word keeps its four parts apart", "[core][B18]") {
+  const Word word{0xdead'beef, Word::epoch_mask, Gate::stop_tree, AgentState::terminating};
+  CHECK(word.generation() == 0xdead'beef);
+  CHECK(word.epoch() == Word::epoch_mask);
+  CHECK(word.gate() == Gate::stop_tree);
+  CHECK(word.state() == AgentState::terminating);
+  CHECK(word.with(AgentState::idle).with(Gate::open) == Word{0xdead'beef, Word::epoch_mask, Gate::open, AgentState::idle});
+  CHECK(word.next_epoch() == Word{0xdead'beef, 0, Gate::stop_tree, AgentState::terminating});
+  CHECK_FALSE(word.is_free());
+  CHECK(word.freed().is_free());
+  CHECK(word.freed().generation() == 0xdead'bef0);
+}
+
+TEST_CASE("a word is replaced only when it is what was expected", "[core][B15]") {
+  AgentTable table;
+  Node& node = table.insert(table.trunk());
+  Word expected = node.load();
+  CHECK(node.replace(expected, expected.with(AgentState::processing)));
+  CHECK(node.load().state() == AgentState::processing);
+  Word stale = expected;
+  CHECK_FALSE(node.replace(stale, stale.with(AgentState::waiting_llm)));
+  CHECK(stale == node.load());
+  CHECK(node.load().state() == AgentState::processing);
+}
+
+TEST_CASE("a slab grows without moving what is in it", "[core][G13]") {
+  Slab<std::vector<int>> slab;
+  std::vector<std::vector<int>*> places;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    CHECK(slab.grow() == i);
+    slab[i].assign(1, static_cast<int>(i));
+    places.push_back(&slab[i]);
+  }
+  CHECK(slab.size() == 1000);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    CHECK(&slab[i] == places[i]);
+    CHECK(slab[i].front() == static_cast<int>(i));
+  }
+}
+
+TEST_CASE("children are linked newest first, and unlinked from any place", "[core]") {
+  for (int victim = 0; victim < 3; ++victim) {
+    AgentTable table;
+    Node& parent = table.insert(table.trunk());
+    std::vector<Node*> kids;
+    for (int i = 0; i < 3; ++i) kids.push_back(&table.insert(parent));
+    CHECK(kids[0]->depth == 2);
+    table.erase(*kids[static_cast<std::size_t>(victim)]);
+    std::vector<const Node*> left;
+    for (const Node* kid = table.first_child(parent); kid; kid = table.next_sibling(*kid)) left.push_back(kid);
+    kids.erase(kids.begin() + victim);
+    std::reverse(kids.begin(), kids.end());
+    CHECK(left == std::vector<const Node*>(kids.begin(), kids.end()));
+    CHECK(table.alive() == 3);
+  }
+}
+
+TEST_CASE("a recycled slot is another agent's", "[core][G3][G13]") {
+  AgentTable table;
+  Node& first = table.insert(table.trunk());
+  const NodeId old = first.id();
+  CHECK(table.find(old) == &first);
+  table.erase(first);
+  CHECK(table.find(old) == nullptr);
+  Node& second = table.insert(table.trunk());
+  CHECK(&second == &first);
+  CHECK(second.id() != old);
+  CHECK(table.find(old) == nullptr);
+  CHECK_FALSE(look(second, generation_of(old)).valid);
+  CHECK_FALSE(admits(second, generation_of(old), 0));
+  CHECK(table.slots() == 2);
+}
+
+TEST_CASE("slots are used again, oldest first, so that memory is bounded", "[core][G13]") {
+  AgentTable table;
+  for (int i = 0; i < 10'000; ++i) table.erase(table.insert(table.trunk()));
+  CHECK(table.slots() == 2);
+  Node& a = table.insert(table.trunk());
+  Node& b = table.insert(table.trunk());
+  table.erase(a);
+  table.erase(b);
+  CHECK(&table.insert(table.trunk()) == &a);
+  CHECK(&table.insert(table.trunk()) == &b);
+}
+
+TEST_CASE("the id 0 finds nobody, and neither does a slot that never was", "[core]") {
+  AgentTable table;
+  CHECK(table.find(NodeId{0}) == nullptr);
+  CHECK(table.find(make_id(99, 1)) == nullptr);
+  CHECK(table.find("@0.1") == nullptr);  // the trunk is nobody's agent
+}
+
+TEST_CASE("names: who may be called what", "[core][F1]") {
+  CHECK(NameTable::is_valid("a"));
+  CHECK(NameTable::is_valid(std::string(255, 'x')));
+  CHECK(NameTable::is_valid("Зоя 🤖"));
+  CHECK_FALSE(NameTable::is_valid(""));
+  CHECK_FALSE(NameTable::is_valid(std::string(256, 'x')));
+  CHECK_FALSE(NameTable::is_valid("@1.1"));
+  CHECK_FALSE(NameTable::is_valid("\xff"));
+}
+
+TEST_CASE("generated names have one form and find only their own agent", "[core]") {
+  AgentTable table;
+  Node& node = table.insert(table.trunk());
+  const std::string name = table.names().name_of(node, node.id());
+  CHECK(name == "@1.1");
+  CHECK(table.find(name) == &node);
+  for (const char* const wrong : {"@", "@1", "@1.", "@.1", "@1.1.", "@01.1", "@1.01", "@1.2", "@2.1", "@-1.1", "@+1.1", "@1.1 ", "@99999999999.1"})
+    CHECK(table.find(wrong) == nullptr);
+  table.erase(node);
+  CHECK(table.find(name) == nullptr);
+  CHECK(table.names().name_of(node, make_id(1, 1)).empty());
+}
+
+TEST_CASE("a name is taken once and free again afterwards", "[core][D4]") {
+  AgentTable table;
+  Node& a = table.insert(table.trunk());
+  Node& b = table.insert(table.trunk());
+  CHECK(table.names().add("x", a));
+  CHECK_FALSE(table.names().add("x", b));
+  CHECK(table.find("x") == &a);
+  table.erase(a);
+  CHECK(table.names().size() == 0);
+  CHECK(table.names().add("x", b));
+  CHECK(table.find("x") == &b);
+}
+
+TEST_CASE("a gate closes for its subtree, or for one agent", "[core][G1][C17][X12]") {
+  AgentTable table;
+  Node& top = table.insert(table.trunk());
+  Node& middle = table.insert(top);
+  Node& leaf = table.insert(middle);
+  const auto open = [](const Node& node) { return admits(node, node.load().generation(), node.load().epoch()); };
+  close(middle, Gate::stop_self, AgentState::stopping);
+  CHECK((open(top) && !open(middle) && open(leaf)));
+  close(middle, Gate::stop_tree, AgentState::stopping);
+  CHECK((open(top) && !open(middle) && !open(leaf)));
+  close(middle, Gate::open, AgentState::idle);
+  close(table.trunk(), Gate::stop_tree, AgentState::stopping);
+  CHECK((!open(top) && !open(middle) && !open(leaf)));
+}
+
+TEST_CASE("a result of an earlier epoch is not admitted", "[core][F6]") {
+  AgentTable table;
+  Node& node = table.insert(table.trunk());
+  const Word before = node.load();
+  CHECK(admits(node, before.generation(), before.epoch()));
+  node.word.store(before.next_epoch().raw());
+  CHECK_FALSE(admits(node, before.generation(), before.epoch()));
+}
+
+TEST_CASE("what is seen below a closed gate", "[core][B19][X13][X33]") {
+  AgentTable table;
+  Node& top = table.insert(table.trunk());
+  Node& middle = table.insert(top);
+  Node& leaf = table.insert(middle);
+  CHECK(visible_state(view(leaf)) == AgentState::idle);
+  close(top, Gate::terminate, AgentState::terminating);
+  CHECK(visible_state(view(leaf)) == AgentState::terminating);
+  close(middle, Gate::stop_tree, AgentState::stopping);  // it was there first: the delete waits for it
+  CHECK(visible_state(view(leaf)) == AgentState::stopping);
+  CHECK(visible_state(view(middle)) == AgentState::stopping);
+  close(middle, Gate::stop_tree, AgentState::stopped);
+  close(leaf, Gate::stop_tree, AgentState::stopped);
+  CHECK(visible_state(view(leaf)) == AgentState::terminating);
+  close(top, Gate::stop_tree, AgentState::stopped);
+  CHECK(visible_state(view(leaf)) == AgentState::stopped);
+}
+
+TEST_CASE("is_within goes up to the root it is asked for", "[core]") {
+  AgentTable table;
+  Node& top = table.insert(table.trunk());
+  Node& leaf = table.insert(top);
+  Node& other = table.insert(table.trunk());
+  CHECK(is_within(&leaf, &top));
+  CHECK(is_within(&top, &top));
+  CHECK_FALSE(is_within(&other, &top));
+  CHECK(is_within(&other, &table.trunk()));
+  CHECK_FALSE(is_within(nullptr, &top));
+}
+
+TEST_CASE("stepping tells whose action the loop is in", "[core][G1]") {
+  AgentTable table;
+  const Node& a = table.insert(table.trunk());
+  const Node& b = table.insert(table.trunk());
+  {
+    const Stepping one(table, a);
+    CHECK(table.stepping.load() == &a);
+    {
+      const Stepping same(table, a);
+      CHECK(table.stepping.load() == &a);
+      const Stepping two(table, b);
+      CHECK(table.stepping.load() == table.many());
+    }
+    CHECK(table.stepping.load() == &a);
+  }
+  CHECK(table.stepping.load() == nullptr);
+}
+
+TEST_CASE("UTF-8 is what Unicode says it is", "[core]") {
+  for (const char* const good : {"", "plain", "0123456789abcdef", "é", "€", "𝄞", "\xF4\x8F\xBF\xBF", "\xEE\x80\x80"}) CHECK(is_utf8(good));
+  for (const char* const bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
+                                "\xF5\x80\x80\x80", "\xC3", "\xE2\x82", "\xF0\x9D\x84", "12345678\xff", "abc\xE2(\xA1"})
+    CHECK_FALSE(is_utf8(bad));
+}

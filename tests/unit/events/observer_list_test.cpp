@@ -1,0 +1,104 @@
+// Callbacks that come and go while they are being called.
+#include "events/observer_list.hpp"
+#include "support/catch.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::events;
+
+namespace {
+
+const auto plain = [](const auto& call) { call(); };
+
+}  // namespace
+
+TEST_CASE("callbacks are called in the order of subscribing", "[events]") {
+  auto list = std::make_shared<ObserverList<int>>();
+  std::vector<int> calls;
+  const auto a = list->add([&](int value) { calls.push_back(value); });
+  const auto b = list->add([&](int value) { calls.push_back(-value); });
+  list->notify(7, plain);
+  CHECK(calls == std::vector<int>{7, -7});
+}
+
+TEST_CASE("who leaves during a call is not called, who joins is called from the next on", "[events][Q3]") {
+  auto list = std::make_shared<ObserverList<int>>();
+  std::string calls;
+  std::optional<Subscription> second;
+  std::optional<Subscription> third;
+  const auto first = list->add([&](int) {
+    calls += "1";
+    second.reset();
+    if (!third) third = list->add([&](int) { calls += "3"; });
+  });
+  second = list->add([&](int) { calls += "2"; });
+  list->notify(0, plain);
+  CHECK(calls == "1");
+  CHECK(list->size() == 2);
+  list->notify(0, plain);
+  CHECK(calls == "113");
+}
+
+TEST_CASE("a callback may end its own subscription; what it captured lives until it has returned", "[events][Q3]") {
+  auto list = std::make_shared<ObserverList<int>>();
+  auto captured = std::make_shared<int>(5);
+  const std::weak_ptr<int> watch = captured;
+  std::optional<Subscription> own;
+  int seen = 0;
+  own = list->add([&, captured = std::move(captured)](int) {
+    own.reset();
+    seen = *captured;
+    CHECK_FALSE(watch.expired());
+  });
+  list->notify(0, plain);
+  CHECK(seen == 5);
+  CHECK(watch.expired());
+  CHECK(list->empty());
+}
+
+TEST_CASE("the list may be cleared from within, and subscriptions may outlive it", "[events][Q3]") {
+  auto list = std::make_shared<ObserverList<int>>();
+  int calls = 0;
+  Subscription a = list->add([&](int) {
+    ++calls;
+    list->clear();
+  });
+  Subscription b = list->add([&](int) { ++calls; });
+  list->notify(0, plain);
+  CHECK(calls == 1);
+  CHECK(list->empty());
+  list.reset();
+  a.reset();
+  b.reset();
+}
+
+TEST_CASE("calls nest", "[events]") {
+  auto list = std::make_shared<ObserverList<int>>();
+  std::string calls;
+  std::optional<Subscription> b;
+  const auto a = list->add([&](int value) {
+    calls += std::to_string(value);
+    if (value == 0) {
+      list->notify(1, plain);
+      b.reset();
+    }
+  });
+  b = list->add([&](int value) { calls += std::to_string(value + 5); });
+  list->notify(0, plain);
+  CHECK(calls == "016");
+}
+
+TEST_CASE("detached callbacks stay, moved subscriptions count once", "[events]") {
+  auto list = std::make_shared<ObserverList<int>>();
+  list->add([](int) {}).detach();
+  Subscription a = list->add([](int) {});
+  Subscription b = std::move(a);
+  CHECK_FALSE(static_cast<bool>(a));
+  CHECK(list->size() == 2);
+  b = Subscription{};
+  CHECK(list->size() == 1);
+}

@@ -1,0 +1,142 @@
+// Pushes against the door: closed, opened and recycled while foreign threads push.
+#include "mailbox/mailbox.hpp"
+#include "stop/team.hpp"
+#include "support/catch.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+using namespace agentcore;
+using core::Gate;
+using core::Node;
+using core::Word;
+using mailbox::Door;
+using mailbox::MessagePool;
+using mailbox::Push;
+using stop_test::Team;
+
+namespace {
+
+struct Box {
+  Node node;
+  MessagePool pool;
+
+  explicit Box(std::uint16_t limit) {
+    node.mailbox_limit = limit;
+    node.word = Word{1, 0, Gate::open, AgentState::idle}.raw();
+    node.door = Door::open(1).raw();
+  }
+  // What a sender does that saw the agent open in `epoch`.
+  Push push(std::string text, std::uint32_t generation, std::uint32_t epoch) {
+    const std::uint32_t cell = pool.take();
+    pool[cell].message.text = std::move(text);
+    const Push push = mailbox::push(node, pool, cell, generation, epoch);
+    if (push == Push::queued || push == Push::queued_first) return push;
+    pool[cell].message = Message{};
+    pool.give(cell, cell);
+    return push;
+  }
+};
+
+bool accepted(Push push) {
+  return push == Push::queued || push == Push::queued_first;
+}
+
+}  // namespace
+
+TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5]") {
+  constexpr int each = 20'000;
+  Box box(60'000);
+  Team team(3);
+  std::array<int, 3> next{};
+  bool in_order = true;
+  std::size_t taken = 0;
+  std::atomic<int> firsts{0};
+  int emptied = 0;
+  const auto take_all = [&] {
+    while (const std::uint32_t cell = mailbox::take(box.node, box.pool)) {
+      const std::string text = std::move(box.pool[cell].message.text);
+      box.pool.give_back(cell);
+      const auto sender = static_cast<std::size_t>(text[0] - '0');
+      in_order = in_order && std::stoi(text.substr(1)) == next[sender]++;
+      ++taken;
+      emptied += mailbox::length(box.node, 1) == 0;
+    }
+  };
+  team.run(
+      [&](int member) {
+        for (int i = 0; i < each; ++i) {
+          const Push push = box.push(std::to_string(member) + std::to_string(i), 1, 0);
+          if (!accepted(push)) --i;
+          firsts += push == Push::queued_first;
+        }
+      },
+      take_all);
+  take_all();
+  CHECK(taken == 3 * each);
+  CHECK(in_order);
+  CHECK(mailbox::length(box.node, 1) == 0);
+  // An agent is scheduled by the first push into its empty mailbox: there must be one for each time it was
+  // empty.
+  CHECK(firsts >= emptied);
+}
+
+TEST_CASE("what was accepted is taken or dropped by the close, never left behind",
+          "[mailbox][race][G2][G12]") {
+  Box box(8);
+  Team team(2);
+  std::atomic<std::size_t> pushed{0};
+  std::size_t taken = 0, dropped = 0;
+  for (std::uint32_t round = 0; round < 3000; ++round) {
+    const std::uint32_t epoch = 2 * round;  // open; the close is epoch + 1, and the resume of it epoch + 2
+    int polls = 0;
+    team.run(
+        [&](int) {
+          for (int i = 0; i < 6; ++i) pushed += accepted(box.push("x", 1, epoch));
+        },
+        [&] {
+          if (const std::uint32_t cell = mailbox::take(box.node, box.pool)) {
+            box.pool[cell].message = Message{};
+            box.pool.give_back(cell);
+            ++taken;
+          }
+          if (++polls == 3) dropped += mailbox::close(box.node, box.pool, epoch + 1);
+        });
+    dropped += mailbox::close(box.node, box.pool, epoch + 1);
+    if (mailbox::length(box.node, 1) != 0 || accepted(box.push("late", 1, epoch)))
+      FAIL("a closed door let one in");
+    mailbox::open(box.node, 1, epoch + 1);
+  }
+  CHECK(pushed == taken + dropped);
+}
+
+TEST_CASE("a message for an agent that is gone never reaches its successor", "[mailbox][race][G13]") {
+  Box box(100);
+  Team team(2);
+  std::size_t wrong = 0, dropped = 0, taken = 0;
+  std::atomic<std::size_t> pushed{0};
+  for (std::uint32_t generation = 1; generation < 3000; ++generation) {
+    bool recycled = false;
+    team.run(
+        [&](int) {
+          for (int i = 0; i < 6; ++i) pushed += accepted(box.push(std::to_string(generation), generation, 0));
+        },
+        [&] {
+          if (!recycled) {
+            dropped += mailbox::close(box.node, box.pool, 1);
+            box.node.word = Word{generation + 1, 0, Gate::open, AgentState::idle}.raw();
+            box.node.door = Door::open(generation + 1).raw();
+            recycled = true;
+          }
+          if (const std::uint32_t cell = mailbox::take(box.node, box.pool)) {
+            wrong += box.pool[cell].message.text != std::to_string(generation + 1);
+            box.pool.give_back(cell);
+            ++taken;
+          }
+        });
+  }
+  CHECK(wrong == 0);
+  CHECK(pushed == dropped + taken);
+}

@@ -1,0 +1,84 @@
+// What a turn tells, in which order, when callbacks interfere.
+#include "support/tree_fixture.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+TEST_CASE("a turn that is stopped before its start was told has both its events", "[turn][G7]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const auto hook = t.tree->on_state_change([&](const StateChange& change) {
+    if (change.to == AgentState::waiting_llm) static_cast<void>(agent.stop());
+  });
+  CHECK(agent.send("x").accepted);
+  t.settle();
+  CHECK(joined(t.seen.with("started")) == "started a 1");
+  CHECK(joined(t.seen.with("ended")) == "ended a 1 stopped");
+  CHECK(t.llm->calls() == 0);
+  CHECK(written(agent.conversation()) == "user:x!stopped");
+}
+
+TEST_CASE("a handler's turn that is stopped before it runs has both its events", "[turn][G7][G1]") {
+  TreeFixture t;
+  int handled = 0;
+  const Agent agent = t.root("a", {.handler = [&](const Agent&, const Message&) { ++handled; }});
+  const auto hook = t.tree->on_state_change([&](const StateChange& change) {
+    if (change.to == AgentState::processing) static_cast<void>(agent.stop());
+  });
+  CHECK(agent.send("x").accepted);
+  t.settle();
+  CHECK(handled == 0);
+  CHECK(joined(t.seen.with("started")) == "started a 1");
+  CHECK(joined(t.seen.with("ended")) == "ended a 1 stopped");
+}
+
+TEST_CASE("an abort when the call has already failed finds no call", "[turn][A16][A20]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  AbortResult result;
+  const auto hook = t.tree->on_event([&](const Event& event) {
+    if (event.get<TurnEnded>()) result = agent.abort();
+  });
+  t.ask(agent);
+  t.llm->fail("a");
+  t.settle();
+  CHECK(result.ok);
+  CHECK_FALSE(result.aborted);
+  CHECK(result.reason == Errc::not_waiting_llm);
+  CHECK(t.state("a") == AgentState::idle);
+}
+
+TEST_CASE("an answer that is too long from a client that is deaf does not hold up the next message", "[turn][G15]") {
+  TreeOptions options;
+  options.max_answer_bytes = 4;
+  TreeFixture t(options);
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent, "one");
+  CHECK(agent.send("two").accepted);
+  t.llm->delta("a", "four+");
+  t.settle();
+  CHECK(t.llm->calls() == 2);
+  CHECK(t.state("a") == AgentState::waiting_llm);
+  CHECK(t.llm->call(0).stop.stop_requested());
+}
+
+TEST_CASE("what a callback causes is told after what it was called with, to everyone", "[events][G7]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  std::vector<std::uint64_t> first;
+  std::vector<std::uint64_t> second;
+  t.llm->on_stop = OnStop::at_once;
+  const auto one = t.tree->on_event([&](const Event& event) {
+    first.push_back(event.sequence);
+    if (event.get<TurnStarted>()) static_cast<void>(agent.create_child());
+    if (event.get<DeltaReceived>()) static_cast<void>(agent.stop());
+  });
+  const auto two = t.tree->on_event([&](const Event& event) { second.push_back(event.sequence); });
+  t.ask(agent);
+  t.llm->delta("a", "text");
+  t.settle();
+  CHECK(std::is_sorted(first.begin(), first.end()));
+  CHECK(first == second);
+  CHECK(t.seen.index("delta a 1 text") < t.seen.index("ended a 1 stopped"));
+}
