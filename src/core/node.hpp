@@ -61,6 +61,7 @@ struct alignas(64) Node {
   AgentState shown = AgentState::idle;  // the state last told to observers
   StopCause cause = StopCause::user;    // of the stop that is settling it
   bool walked = false;                  // a settling walk has passed it and waits for it
+  bool delete_walked = false;           // that walk was a delete's: what lies below is being deleted, too
   bool counted = false;                 // it is in its parent's `unsettled`
   bool by_parent = false;               // stopped because an ancestor was
   bool has_job = false;                 // a job has it as its root

@@ -200,7 +200,7 @@ void Settler::wait_for(core::NodeId root) {
 bool Settler::skips(const Job& job, const Node& node) const noexcept {
   if (&node == job.root) return !job.op->cascade;
   const Word word = node.load(std::memory_order_relaxed);
-  if (job.op->verb == Verb::terminate) return node.walked && word.state() == AgentState::terminating;
+  if (job.op->verb == Verb::terminate) return node.walked && node.delete_walked;
   return word.closes_subtree() && (node.walked || word.state() == AgentState::stopped);
 }
 
@@ -214,6 +214,7 @@ Node* Settler::below_or_beside(const Node& root, const Node& node, bool descend)
 // Its children have been visited: settles it now, or leaves it to let_go().
 void Settler::visit(Job& job, Node& node) {
   const bool is_root = &node == job.root;
+  if (job.op->verb == Verb::terminate) node.delete_walked = true;
   if (node.walked && !is_root) return count(node);
   if (!is_root && job.op->verb == Verb::stop && node.load().state() == AgentState::stopped) {
     // It was stopped without its children. One of them may keep us waiting, or another walker counted on it.
@@ -246,20 +247,22 @@ void Settler::finish_upwards(Node& node, bool deleting_above) {
     Node* const parent = next->parent.load(std::memory_order_relaxed);
     const bool counted = std::exchange(next->counted, false);
     if (!finish(*next, deleting_above)) {
-      next->counted = counted;  // the delete comes for it and for what lies below: until then those above wait
+      next->counted =
+          counted;  // the delete comes for it and for what lies below: until then those above wait
       return;
     }
     if (hub_.closed() || !counted) return;
     next = --parent->unsettled == 0 && parent->walked && parent->flights == 0 ? parent : nullptr;
     // The delete may have begun right here, and a stop above may have waited for it.
-    if (next && deleting_above) deleting_above = core::look(*next, next->load().generation()).above == Gate::terminate;
+    if (next && deleting_above)
+      deleting_above = core::look(*next, next->load().generation()).above == Gate::terminate;
   }
 }
 
 // Nothing of it and of what lies below is in flight: writes the end and tells it.
 // False when it has to be deleted, too, and cannot be yet.
 bool Settler::finish(Node& node, bool deleting_above) {
-  node.walked = false;
+  node.walked = node.delete_walked = false;
   const core::NodeId id = node.id();
   const Word word = node.load();
   const bool deleting = deleting_above || word.gate() == Gate::terminate;

@@ -61,8 +61,8 @@ init {
     run Aborter(P, 1); run Stopper(P, 1, true);
 #endif
 #ifdef CONF_CUT /* a stopper that is slow to cut, while its agent is settled by another stop, resumed, and calls again */
-    COUPLE; users = 4;
-    run Stopper(C, 1, true); run Stopper(P, 1, true); run Resumer(P, 1); run Sender(C, 1);
+    COUPLE; users = 3;
+    run Stopper(C, 1, true); run Stopper(P, 1, true); run Resumer(P, 1);
 #endif
 #ifdef CONF_OLD_CALL /* an aborted call that has not let go, while another agent is stopped */
     LIVE(P, NONE); LIVE(Q, NONE); VACANT(C, P); MAIL(P, 2); users = 2;

@@ -41,6 +41,7 @@
 #define D_GEN(d) ((d) >> 6)
 #define D_SHUT(d) (((d) & 32) != 0)
 #define D_LOW(d) ((d) & 31)
+#define SETTLED_DOOR(x, w) (door[x] == D_CLOSED(GEN(w), EPOCH(w))) /* mailbox::is_closed() */
 
 short word[3];
 byte parent[3];
@@ -56,7 +57,7 @@ byte f_serial[2];
 byte serials;
 
 /* ControlQueue: what the verbs leave for the loop. */
-mtype = { stop_op, stop_self_op, terminate_op, resume_op, abort_op };
+mtype = { stop_op, stop_self_op, stop_again_op, terminate_op, resume_op, abort_op };
 chan control = [6] of { mtype, byte, byte, byte }; /* verb, slot, generation, epoch after the verb */
 
 /* Ghost. */
@@ -260,17 +261,19 @@ inline cut_below(x) {
 /* TreeCore::stop() */
 proctype Stopper(byte x; byte gen; bool cascade) {
   LOCALS;
-  byte since; byte mine;
+  byte since, mine;
+  bool widens; /* a stop of the whole subtree of what was stopped without it */
   mine = 1;
 #ifdef M_STEPPING_READ_FIRST
   now = stepping;
 #endif
   do
   :: look(x, gen);
+     widens = (valid && cascade && GATE(own) == STOP_SELF && STATE(own) == STOPPED && above == OPEN);
      if
-     :: OPEN_VIEW ->
+     :: OPEN_VIEW || widens ->
         atomic {
-          after = NEXT(own, (cascade -> STOP_TREE : STOP_SELF), STOPPING);
+          after = NEXT(own, (cascade -> STOP_TREE : STOP_SELF), (widens -> STOPPED : STOPPING));
 #ifdef M_STOP_BY_STORE
           done = true; word[x] = after;
 #else
@@ -278,7 +281,7 @@ proctype Stopper(byte x; byte gen; bool cascade) {
 #endif
           if
           :: done ->
-             stops[x]++;
+             stops[x] = (widens -> 1 : stops[x] + 1);
              assert(stops[x] == 1 && life[x] == mine); /* C12, and never the agent that lies there later */
              since = resumes[x]
           :: else
@@ -318,11 +321,13 @@ proctype Terminator(byte x; byte gen) {
      if
      :: !valid || GATE(own) == TERMINATE || above == TERMINATE -> done = false; break
      :: else ->
+        ok = SETTLED_DOOR(x, own);
         atomic {
           if
           :: CAN(STATE(own)) && above != OPEN -> after = NEXT(own, TERMINATE, STOPPING) /* the stop goes first (X13) */
           :: CAN(STATE(own)) && above == OPEN -> after = NEXT(own, TERMINATE, TERMINATING)
-          :: STATE(own) == STOPPED -> after = WITH(own, TERMINATE, TERMINATING)
+          :: STATE(own) == STOPPED && ok -> after = WITH(own, TERMINATE, TERMINATING)
+          :: STATE(own) == STOPPED && !ok -> after = WITH(own, TERMINATE, STOPPED) /* a widened stop is under way */
 #ifdef M_DELETE_OVERTAKES_STOP
           :: STATE(own) == STOPPING -> after = WITH(own, TERMINATE, TERMINATING)
 #else
@@ -344,10 +349,16 @@ inline resumed(x) {
 }
 proctype Resumer(byte x; byte gen) {
   LOCALS;
+#ifdef CONF_CUT
+  STATE(word[x]) == STOPPED; /* sooner it would be refused, and change nothing */
+#endif
   do
   :: look(x, gen);
      if
      :: valid && STATE(own) == STOPPED && GATE(own) != TERMINATE && above == OPEN ->
+#ifndef M_RESUME_WIDENED
+        if :: SETTLED_DOOR(x, own) -> skip :: else -> done = false; break fi; /* widened, and not settled again yet */
+#endif
         atomic {
           after = NEXT(own, OPEN, IDLE);
           replace(x, own, after);

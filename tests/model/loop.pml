@@ -28,6 +28,11 @@ inline interrupt(x) {
   }
 }
 
+/* Flights::close() */
+inline close_flight() {
+  atomic { !lock; flights[x]--; f_node[s] = NONE; f_gen[s] = 0; f_epoch[s] = 0; f_serial[s] = 0 }
+}
+
 /* TreeCore::step(), mailbox::take(), Turns::begin() and begin_call() */
 inline step() {
 #ifndef M_PUBLISH_LATE
@@ -46,16 +51,20 @@ inline step() {
      atomic { check_action(x); door[x] = door[x] - 1; handled++ };
      atomic { turn_epoch[x] = EPOCH(word[x]); turn[x] = true };
      step_to(x, turn_epoch[x], IDLE, WAITING);
-     if :: moved -> admits(x, GEN(after), turn_epoch[x]) :: else -> ok = false fi; /* may_go_on() */
      if
-     :: ok ->
+     :: moved ->
         atomic { /* Flights::open() */
           !lock;
           s = (f_node[0] == NONE -> 0 : 1);
           assert(f_node[s] == NONE);
           serials++; f_node[s] = x; f_gen[s] = GEN(word[x]); f_epoch[s] = turn_epoch[x]; f_serial[s] = serials;
           flights[x]++; turn_flight[x] = s + 1
-        }
+        };
+        admits(x, GEN(after), turn_epoch[x]); /* now that a stopper can find it: one of the two sees the other */
+        if
+        :: ok -> check_action(x) /* LlmClient::chat() */
+        :: else -> close_flight(); interrupt(x)
+        fi
      :: else -> interrupt(x)
      fi
   :: else
@@ -74,11 +83,8 @@ inline outcome() {
 #endif
   };
   if :: current -> admits(x, f_gen[s], f_epoch[s]) :: else -> ok = false fi;
-  atomic { /* Flights::close() */
-    !lock;
-    flights[x]--; f_node[s] = NONE; f_gen[s] = 0; f_epoch[s] = 0; f_serial[s] = 0;
-    assert(!ok || !late) /* F6: an answer that came late is never handled */
-  };
+  close_flight();
+  assert(!ok || !late); /* F6: an answer that came late is never handled */
   if
   :: ok ->
      check_action(x);
@@ -169,6 +175,7 @@ inline finish(x) {
 #ifndef M_SHORT_CUT_DELETE
   :: CAN(STATE(own)) && deleting && above_state == STOPPING -> write_stopped(x) /* X13 for what lies below */
 #endif
+  :: STATE(own) == STOPPED && !SETTLED_DOOR(x, own) -> close_door(x, EPOCH(own)) /* its stop was widened */
   :: else
   fi;
   if
@@ -229,12 +236,15 @@ inline cut() {
 
 /* Settler::mark(): from the root down. */
 inline mark_down() {
-  deleting = (verb == terminate_op && STATE(word[x]) == TERMINATING);
   y = x;
   do
-  :: w = word[y];
+  :: look(y, GEN(word[y]));
+     atomic { /* visible_state() */
+       deleting = (STATE(own) == TERMINATING || (above == TERMINATE && above_state == TERMINATING));
+       w = own
+     };
      if
-     :: walked[y] || STATE(w) == (deleting -> TERMINATING : STOPPING) ||
+     :: walked[y] || (GATE(w) == OPEN && above == OPEN) || STATE(w) == (deleting -> TERMINATING : STOPPING) ||
         (!CAN(STATE(w)) && !(STATE(w) == STOPPED && deleting)) ->
         if :: y == x && CHILD_OF(x) && verb != stop_self_op && x != C -> y = C :: else -> break fi
      :: else ->
@@ -267,9 +277,11 @@ inline settle() {
   if
   :: GEN(w) != gen || STATE(w) == FREE -> skip /* settled and gone before its operation was read */
 #ifndef M_STALE_STOP
-  :: verb != terminate_op && GEN(w) == gen && STATE(w) != STOPPING -> skip /* settled by another walk: only reported */
+  :: GEN(w) == gen && verb != terminate_op && STATE(w) != STOPPING && (STATE(w) != STOPPED || SETTLED_DOOR(x, w)) ->
+     skip /* settled by another walk, perhaps resumed since: only reported */
 #endif
   :: else ->
+     by_parent[x] = (verb == stop_again_op);
      if :: turn[x] -> interrupt(x) :: else fi;
      cut();
      if :: watched -> mark_down() :: else fi;
@@ -287,7 +299,7 @@ inline settle() {
 inline resume_down() {
   look(x, gen);
   if
-  :: OPEN_VIEW && EPOCH(own) == epoch ->
+  :: OPEN_VIEW ->
      by_parent[x] = false;
      if
      :: x != C && CHILD_OF(x) && by_parent[C] ->
@@ -310,10 +322,10 @@ inline resume_down() {
   :: x == C ->
      look(C, gen);
      if
-     :: valid && above != OPEN && CAN(STATE(own)) ->
+     :: valid && above != OPEN && CAN(STATE(own)) && !(above == TERMINATE && above_state == TERMINATING) ->
         after = NEXT(own, STOP_TREE, STOPPING);
         replace(C, own, after);
-        if :: done -> by_parent[C] = true; control!stop_op(C, gen, EPOCH(after)) :: else fi
+        if :: done -> control!stop_again_op(C, gen, EPOCH(after)) :: else fi
      :: else
      fi
   :: else
@@ -331,8 +343,9 @@ inline run_op() {
   fi
 }
 
-/* TreeCore::create() and insert(), by the host on the loop thread, outside of any action. */
+/* TreeCore::create() and insert(), called by the host on the loop thread: an action of the parent. */
 inline create() {
+  stepping = x;
   look(x, GEN(word[x]));
   if
   :: OPEN_VIEW ->
@@ -397,6 +410,10 @@ proctype Loop() {
        :: f_node[1] != NONE -> x = f_node[1]; s = 1; e = 2
        :: births > 0 && STATE(word[C]) == FREE -> births--; x = P; e = 3
        :: births > 0 && STATE(word[C]) == FREE -> births--; x = Q; e = 3
+#ifdef CONF_CUT
+       :: accepted == 0 && resumes[C] > 0 && ABOVE(C) == OPEN && STATE(word[C]) == IDLE && !D_SHUT(door[C]) ->
+          door[C] = door[C] + 1; accepted++; e = 5 /* the host sends one on the loop thread */
+#endif
 #ifdef M_SETTLED_LATER
        :: owed[P] -> x = P; e = 4
        :: owed[C] -> x = C; e = 4
@@ -411,6 +428,7 @@ proctype Loop() {
      :: e == 2 -> outcome()
      :: e == 3 -> create()
      :: e == 4 -> tell_settled(x)
+     :: e == 5 -> skip
      fi;
      finish_both();
      atomic {

@@ -82,16 +82,16 @@ class World {
     StopOptions options;
     options.caller = c.what == What::stop_all ? "" : c.second();
     options.cascade = c.flag || c.what == What::stop_all;
-    options.on_settled = [this](const StopReport& r) {
-      report("stop " + r.agent_id, r.cascade_stopped, r.cascade_failed, r.messages_dropped);
+    options.on_settled = [this, number = verbs++](const StopReport& r) {
+      report(number, "stop " + r.agent_id, r.cascade_stopped, r.cascade_failed, r.messages_dropped);
     };
     return options;
   }
   TerminateOptions terminate_options(const Command& c) {
     TerminateOptions options;
     options.caller = c.second();
-    options.on_settled = [this](const TerminateReport& r) {
-      report("terminate " + r.agent_id, r.cascade_terminated, r.cascade_failed, r.messages_dropped);
+    options.on_settled = [this, number = verbs++](const TerminateReport& r) {
+      report(number, "terminate " + r.agent_id, r.cascade_terminated, r.cascade_failed, r.messages_dropped);
     };
     return options;
   }
@@ -129,6 +129,8 @@ class World {
 
   TreeFixture t;
   std::vector<std::string> reports;
+  int verbs = 0;          // stops and deletes called so far
+  std::set<int> effects;  // the numbers of those that took effect
 
  private:
   static TreeOptions options() {
@@ -138,7 +140,8 @@ class World {
     how.mailbox_limit = TreeModel::mailbox_limit;
     return how;
   }
-  void report(std::string line, std::vector<std::string> done, std::vector<std::string> failed, std::size_t dropped) {
+  void report(int number, std::string line, std::vector<std::string> done, std::vector<std::string> failed, std::size_t dropped) {
+    if (!effects.contains(number)) return reports.push_back(line + " joined");
     std::sort(done.begin(), done.end());
     std::sort(failed.begin(), failed.end());
     line += ":";
@@ -154,6 +157,13 @@ class World {
 template <typename R, typename Done>
 Answer answer_of(const R& result, Done done) {
   return {result.ok, result.*done, result.reason};
+}
+
+// The same for a verb that reports its end.
+template <typename R, typename Done>
+Answer counted(World& world, const R& result, Done done) {
+  if (result.*done) world.effects.insert(world.verbs - 1);
+  return answer_of(result, done);
 }
 
 std::string words(const Answer& a) {
@@ -190,10 +200,10 @@ void apply(World& world, TreeModel& model, const Command& c) {
       same(answer_of(tree.abort(c.id(), {.clear_queue = c.flag}), &AbortResult::aborted), model.abort(c.id(), c.flag));
       break;
     case What::stop:
-      same(answer_of(tree.stop(c.id(), world.stop_options(c)), &StopResult::stopped), model.stop(c.id(), c.flag, c.second()));
+      same(counted(world, tree.stop(c.id(), world.stop_options(c)), &StopResult::stopped), model.stop(c.id(), c.flag, c.second()));
       break;
     case What::stop_all:
-      same(answer_of(tree.stop_all(world.stop_options(c)), &StopResult::stopped), model.stop("", true, ""));
+      same(counted(world, tree.stop_all(world.stop_options(c)), &StopResult::stopped), model.stop("", true, ""));
       break;
     case What::resume:
       same(answer_of(tree.resume(c.id(), {.cascade = c.flag}), &ResumeResult::resumed), model.resume(c.id(), c.flag));
@@ -202,7 +212,7 @@ void apply(World& world, TreeModel& model, const Command& c) {
       same(answer_of(tree.resume_all({.cascade = c.flag}), &ResumeResult::resumed), model.resume("", c.flag));
       break;
     case What::terminate:
-      same(answer_of(tree.terminate(c.id(), world.terminate_options(c)), &TerminateResult::terminated),
+      same(counted(world, tree.terminate(c.id(), world.terminate_options(c)), &TerminateResult::terminated),
            model.terminate(c.id(), c.second()));
       break;
     case What::delta:

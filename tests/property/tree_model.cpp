@@ -244,12 +244,12 @@ void TreeModel::start(const Op& op) {
     return;
   }
   if (op.verb == Verb::resume) return;
-  if (find(n.id) != &n) return report({op.verb, &n, op.cascade, {}, {}, 0});  // it is gone already
+  if (find(n.id) != &n) return report({op.verb, &n, op.effect, op.cascade, {}, {}, 0});  // it is gone already
   if (op.effect) n.direct = true;
   if (op.effect) n.by_parent = false;
   const bool has_job = std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.root == &n; });
   const bool over = n.own == AgentState::stopped ? !has_job : open(n);
-  jobs_.push_back({op.verb, &n, op.cascade, {}, {}, 0});
+  jobs_.push_back({op.verb, &n, op.effect, op.cascade, {}, {}, 0});
   if (op.effect || op.verb != Verb::stop || !over) return;
   report(jobs_.back());
   jobs_.pop_back();
@@ -356,7 +356,9 @@ void TreeModel::complete(Node& n, bool gone) {
 }
 
 void TreeModel::report(const Job& job) {
-  reports.push_back((job.verb == Verb::stop ? "stop " : "terminate ") + job.root->id + ":" + sorted(job.done) +
+  const std::string line = (job.verb == Verb::stop ? "stop " : "terminate ") + job.root->id;
+  if (!job.effect) return reports.push_back(line + " joined");
+  reports.push_back(line + ":" + sorted(job.done) +
                     " failed:" + sorted(job.failed) + " dropped: " + std::to_string(job.dropped));
 }
 

@@ -96,6 +96,7 @@ class TreeModel {
   struct Job {
     Verb verb;
     Node* root;
+    bool effect;  // else it only waits for the end that another one brings
     bool cascade;
     std::vector<std::string> done, failed;
     std::size_t dropped = 0;

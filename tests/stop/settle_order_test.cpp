@@ -234,3 +234,21 @@ TEST_CASE("a message whose turn is stopped at its very beginning has a turn all 
     CHECK(slow.audit.problem == "");
   }
 }
+
+TEST_CASE("a widened stop that walks below a delete leaves nothing behind for it", "[stop][G4][G13][X13]") {
+  SlowTree slow;
+  const Agent leaf = *slow.agents[3].create_child();
+  static_cast<void>(leaf.stop());
+  static_cast<void>(slow.agents[1].stop({.cascade = false}));
+  REQUIRE(drive(slow.runtime, slow.tree) == "");
+  slow.ask(3);
+  // The widened stop walks first and finds the gate of the delete closed above: agent 3 waits for its call,
+  // and the leaf, which had stopped before, is still to be deleted.
+  CHECK(slow.agents[1].stop().stopped);
+  CHECK(slow.agents[0].terminate().terminated);
+  slow.poll(100);
+  slow.client.cancel_stopped();
+  CHECK(drive(slow.runtime, slow.tree) == "");
+  CHECK(slow.tree.size() == 0);
+  CHECK(slow.audit.problem == "");
+}

@@ -205,8 +205,7 @@ TEST_CASE("a transfer that was cut on a kept connection is not sent again", "[ne
   CHECK(dying.heard->end.code == Errc::cancelled);
   speaking.cut->cut();
   CHECK(runtime.run_until_idle());
-  CHECK(
-      server.wait([&] { return server.closed() == 1; }));
+  CHECK(server.wait([&] { return server.closed() == 1; }));
   CHECK(server.accepted() == 3);
   CHECK(server.requests() == 5);
 }

@@ -1,77 +1,17 @@
-// One call, fed by hand as a transport would.
+// Answers, whole and broken, as the transport hands them over.
 #include "llm/openai_call.hpp"
 
 #include "core/utf8.hpp"
 #include "llm/utf8.hpp"
 #include "support/catch.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/chat_record.hpp"
-
-#include <agentcore/runtime.hpp>
+#include "unit/llm/openai_call_fixture.hpp"
 
 using namespace agentcore;
-using namespace agentcore::llm;
-using test::ChatRecord;
+using namespace agentcore::test;
+using llm::first_characters;
+using Fixture = CallFixture;
 using Words = std::vector<std::string>;
-
-namespace {
-
-const std::string kKey = "sk-very-secret";
-const std::string kEvents = "text/event-stream", kJson = "application/json";
-
-class FakeOpenCall final : public OpenCall {
- public:
-  using OpenCall::OpenCall;
-  void cut() noexcept override { ++cuts; }
-  int cuts = 0;
-};
-
-std::string piece(std::string_view text) {
-  return R"(data: {"choices":[{"delta":{"content":")" + std::string(text) + "\"}}]}\n\n";
-}
-const std::string kFinish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-const std::string kUsage =
-    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":3}}\n\n";
-const std::string kDone = "data: [DONE]\n\n";
-
-struct Fixture {
-  explicit Fixture(bool stream = true, std::size_t max_line = 1 << 20) {
-    Redactor redactor;
-    redactor.hide(kKey, "api key");
-    shared = std::make_shared<OpenAiShared>(runtime->engine(), redactor, max_line);
-    open = std::make_shared<FakeOpenCall>("a", requests);
-    requests->add(open);
-    call = std::make_unique<OpenAiCall>(shared, open, stream, stop.get_token(), heard.sink([this] {
-      if (in_delta) in_delta();
-    }));
-  }
-
-  // A whole answer, in one piece.
-  const ChatRecord& answer(int status, std::string_view type, std::string_view body, Errc code = Errc::none) {
-    call->on_head(status, type);
-    if (!body.empty()) call->on_body(body);
-    return end(code);
-  }
-  const ChatRecord& end(Errc code = Errc::none) {
-    call->on_end({code, code == Errc::none ? "" : "what the transport says", 0});
-    call.reset();
-    return heard;
-  }
-
-  ManualClock clock;
-  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
-  StopSource stop;
-  ChatRecord heard;
-  std::function<void()> in_delta;
-  std::shared_ptr<ActiveRequests> requests = std::make_shared<ActiveRequests>();
-  std::shared_ptr<OpenAiShared> shared;
-  std::shared_ptr<FakeOpenCall> open;
-  std::unique_ptr<OpenAiCall> call;
-};
-
-const Usage k123{1, 2, 3};
-
-}  // namespace
 
 TEST_CASE_METHOD(Fixture, "a stream becomes deltas and an outcome", "[llm]") {
   answer(200, kEvents, piece("Hel") + piece("lo") + kFinish + kUsage + kDone);
@@ -261,91 +201,6 @@ TEST_CASE("failures of the transfer are passed on", "[llm][X19]") {
     CHECK(failed(code));
   CHECK_FALSE(failed(Errc::tls_error));
   CHECK_FALSE(failed(Errc::response_too_large));
-}
-
-TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far is told", "[llm][A7][G7]") {
-  call->on_head(200, kEvents);
-  CHECK(call->on_body(kUsage + piece("x")));
-  stop.request_stop();
-  CHECK(open->cuts == 1);
-  CHECK_FALSE(requests->contains("a"));
-  CHECK_FALSE(call->on_body(piece("y")));
-  end(Errc::cancelled);
-  CHECK(heard.text() == "x");
-  CHECK(heard.cancelled());
-  CHECK(heard.outcomes[0].usage == k123);
-}
-
-TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") {
-  call->on_head(200, kEvents);
-  call->on_body(piece("x") + kFinish + kDone);
-  CHECK(requests->abort("a"));
-  end();
-  CHECK(heard.cancelled());
-}
-
-TEST_CASE_METHOD(Fixture, "a stop from within a delta is the last thing heard", "[llm][Q3][G7]") {
-  in_delta = [this] { stop.request_stop(); };
-  call->on_head(200, kEvents);
-  CHECK_FALSE(call->on_body(piece("x") + piece("y")));
-  end(Errc::cancelled);
-  CHECK(heard.text() == "x");
-  CHECK(heard.cancelled());
-}
-
-TEST_CASE("a stop from within the text of a whole answer wins", "[llm][Q3]") {
-  Fixture fixture(false);
-  fixture.in_delta = [&] {
-    fixture.requests->abort("a");
-    fixture.stop.request_stop();
-  };
-  fixture.call->on_head(200, kJson);
-  fixture.call->on_body(R"({"choices":[{"message":{"content":"Hi"}}]})");
-  fixture.in_delta = [&] { fixture.open->stop(); };
-  fixture.end();
-  CHECK(fixture.heard.cancelled());
-}
-
-TEST_CASE_METHOD(Fixture, "a receiver may cancel the call and end the runtime from within a delta",
-                 "[llm][Q3]") {
-  in_delta = [this] {
-    call->cancel();
-    runtime.reset();
-  };
-  call->on_head(200, kEvents);
-  CHECK_FALSE(call->on_body(piece("x") + piece("y")));
-  CHECK(heard.cancelled());
-  end(Errc::cancelled);
-  CHECK(heard.outcomes.size() == 1);
-  CHECK(heard.text() == "x");
-}
-
-TEST_CASE_METHOD(Fixture, "a throwing receiver ends its transfer", "[llm][G16]") {
-  in_delta = [] { throw 1; };
-  call->on_head(200, kEvents);
-  CHECK_FALSE(call->on_body(piece("x") + piece("y")));
-  end(Errc::invalid_response);
-  CHECK(heard.failed_with(Errc::callback_failed));
-  CHECK(heard.deltas.size() == 1);
-}
-
-TEST_CASE_METHOD(Fixture, "a transport that goes first cancels", "[llm]") {
-  call.reset();
-  CHECK(heard.cancelled());
-  CHECK(shared->open.empty());
-}
-
-TEST_CASE("the list of open calls survives any order of ends", "[llm]") {
-  Fixture fixture;
-  std::vector<ChatRecord> heard(5);
-  std::vector<std::unique_ptr<OpenAiCall>> calls;
-  for (auto& each : heard)
-    calls.push_back(std::make_unique<OpenAiCall>(fixture.shared,
-                                                 std::make_shared<FakeOpenCall>("", fixture.requests), true,
-                                                 StopToken(), each.sink()));
-  for (const std::size_t i : {2U, 0U, 4U, 3U, 1U}) calls[i]->on_end({Errc::network_error, "x", 0});
-  CHECK(fixture.shared->open.size() == 1);
-  for (const auto& each : heard) CHECK(each.failed_with(Errc::network_error));
 }
 
 TEST_CASE("whatever a server sends, there is one outcome and no secret in it", "[llm][G10]") {

@@ -14,7 +14,8 @@ namespace {
 
 const std::string kChunk =
     R"({"id":"c1","object":"chat.completion.chunk","created":17,"model":"m","choices":[{"index":0,"delta":)"
-    R"({"role":"assistant","content":" caf\u00e9 \ud83d\ude00\n"},"logprobs":null,"finish_reason":null}],"usage":null})";
+    R"({"role":"assistant","content":" caf\u00e9 \ud83d\ude00\n"},"logprobs":null,"finish_reason":null}],)"
+    R"("usage":null})";
 
 struct Parsed {
   bool ok;

@@ -1,0 +1,119 @@
+// Against aimock, a chat completions server that nobody here wrote. scripts/check-peers starts it and runs
+// these.
+#include "support/catch.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace agentcore;
+
+struct Talk {
+  explicit Talk(std::vector<std::string> headers = {})
+      : llm(runtime, {.base_url = base_url(),
+                      .api_key = "test-key",
+                      .model = "gpt-4o-mini",
+                      .headers = std::move(headers)}),
+        tree(runtime, {.llm = &llm}) {
+    events = tree.on_event([this](const Event& event) {
+      if (const auto* delta = event.get<DeltaReceived>()) {
+        text += delta->text;
+        ++deltas;
+        if (on_delta) on_delta(delta->agent);
+      } else if (const auto* ended = event.get<TurnEnded>()) {
+        end = *ended;
+        answer = ended->text;
+      }
+    });
+  }
+
+  static std::string base_url() {
+    const char* url = std::getenv("AGENTCORE_AIMOCK_URL");
+    INFO("AGENTCORE_AIMOCK_URL must name a running aimock; scripts/check-peers does that");
+    REQUIRE(url != nullptr);
+    return url;
+  }
+
+  const TurnEnded& ask(const std::string& question) {
+    agent = tree.create().value();
+    REQUIRE(agent.send(question).accepted);
+    REQUIRE(runtime.run_until_idle(std::chrono::seconds(20)));
+    return end;
+  }
+
+  Runtime runtime;
+  OpenAiClient llm;
+  AgentTree tree;
+  Subscription events;
+  Agent agent;
+  std::function<void(const Agent&)> on_delta;
+  std::string text;
+  std::string answer;
+  std::size_t deltas = 0;
+  TurnEnded end;
+};
+
+}  // namespace
+
+TEST_CASE("aimock: an answer is streamed and put together", "[.aimock][integration]") {
+  Talk talk;
+  const TurnEnded& end = talk.ask("hello");
+  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(end.finish_reason == FinishReason::complete);
+  CHECK(talk.answer == "Hello from a server that nobody here wrote: ä, привет, 🏖.");
+  CHECK(talk.text == talk.answer);
+  CHECK(talk.deltas > 1);
+  CHECK(is_valid_history(talk.agent.conversation()));
+}
+
+TEST_CASE("aimock: a finish reason is translated", "[.aimock][integration]") {
+  Talk talk;
+  CHECK(talk.ask("length").finish_reason == FinishReason::length);
+}
+
+TEST_CASE("aimock: errors of the API keep status, text and whether to try again", "[.aimock][integration]") {
+  Talk talk;
+  const TurnEnded limited = talk.ask("limit");
+  CHECK(limited.outcome == TurnOutcome::failed);
+  CHECK(limited.error.code == Errc::api_error);
+  CHECK(limited.error.http_status == 429);
+  CHECK(limited.error.retryable);
+  CHECK(limited.error.message.find("slow down") != std::string::npos);
+  const TurnEnded broken = talk.ask("broken");
+  CHECK(broken.error.http_status == 503);
+  CHECK(broken.error.retryable);
+}
+
+TEST_CASE("aimock: an answer that is cut fails and leaves a valid history", "[.aimock][integration][G8]") {
+  Talk talk;
+  const TurnEnded& end = talk.ask("cut");
+  CHECK(end.outcome == TurnOutcome::failed);
+  const auto history = talk.agent.conversation();
+  REQUIRE(history.size() == 1);
+  CHECK(history.front().interruption == Interruption::failed);
+}
+
+TEST_CASE("aimock: a malformed answer is an error that says so", "[.aimock][integration]") {
+  Talk talk({"x-aimock-chaos-malformed: 1"});
+  const TurnEnded& end = talk.ask("hello");
+  CHECK(end.outcome == TurnOutcome::failed);
+  CHECK_FALSE(end.error.message.empty());
+}
+
+TEST_CASE("aimock: a stop in mid-stream ends the call and nothing follows",
+          "[.aimock][integration][G5][G7]") {
+  Talk talk;
+  talk.on_delta = [&talk](const Agent& agent) {
+    if (talk.deltas == 2) CHECK(agent.stop().stopped);
+  };
+  const TurnEnded& end = talk.ask("drip");
+  CHECK(end.outcome == TurnOutcome::stopped);
+  CHECK(talk.deltas == 2);
+  CHECK(talk.llm.open_calls() == 0);
+  CHECK(talk.agent.state().value() == AgentState::stopped);
+  CHECK(is_valid_history(talk.agent.conversation()));
+}

@@ -1,0 +1,246 @@
+// A callback may do anything, at every kind of event (Q3, G16).
+#include "support/tree_fixture.hpp"
+
+#include <stdexcept>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// A tree in which every kind of event happens when run() is called: a parent, an agent that calls a model and is
+// stopped in its second call, and a deaf one that is deleted.
+struct Busy {
+  explicit Busy(OnStop how = OnStop::post) {
+    t.check_at_end = false;
+    parent = t.root("parent");
+    t.llm->on_stop = how;
+  }
+  void run() {
+    const auto created = parent.create_child({.id = "a"});
+    if (!created) return;
+    static_cast<void>(created->send("one"));
+    poll();
+    if (t.llm) t.llm->answer("a", "answer");
+    static_cast<void>(created->send("two"));
+    poll();
+    if (t.llm) t.llm->delta("a", "partial");
+    static_cast<void>(created->stop());
+    if (t.llm) t.llm->answer("a", "late");
+    poll();
+    static_cast<void>(created->terminate());
+    poll();
+  }
+  void poll() const {
+    for (int i = 0; i < 200 && t.runtime; ++i) t.runtime->poll();
+  }
+  // The tree at rest keeps its promises.
+  void check() {
+    poll();
+    t.advance(std::chrono::seconds(6));
+    CHECK(t.seen.violations == std::vector<std::string>{});
+    if (!t.tree || !t.runtime) return;
+    t.tree->walk([&](const Agent& agent) {
+      const AgentState state = agent.state().value();
+      CHECK((can_process(state) || state == AgentState::stopped));
+      CHECK(is_valid_history(agent.conversation()));
+    });
+  }
+
+  TreeFixture t;
+  Agent parent;
+};
+
+constexpr std::size_t kinds = std::variant_size_v<EventBody>;
+
+// Runs `act` in the first event of each kind, and in the first change to each state.
+template <typename Act>
+void at_every_event(Act act) {
+  for (const OnStop how : {OnStop::post, OnStop::at_once, OnStop::deaf})
+    for (std::size_t kind = 0; kind < kinds + agent_state_count; ++kind) {
+      INFO("at event kind " << kind << ", client " << static_cast<int>(how));
+      Busy busy(how);
+      bool done = false;
+      Subscription events;
+      Subscription states;
+      events = busy.t.tree->on_event([&](const Event& event) {
+        if (done || event.body.index() != kind) return;
+        done = true;
+        const Agent agent = event.agent();
+        act(busy, agent);
+      });
+      states = busy.t.tree->on_state_change([&](const StateChange& change) {
+        if (done || static_cast<std::size_t>(change.to) + kinds != kind) return;
+        done = true;
+        const Agent agent = change.agent;
+        act(busy, agent);
+      });
+      busy.run();
+      CHECK(done);
+      busy.check();
+      busy.t.runtime.reset();
+      events.reset();
+      states.reset();
+    }
+}
+
+}  // namespace
+
+TEST_CASE("any callback may stop its own agent", "[tree][Q3][G4]") {
+  at_every_event([](Busy&, const Agent& agent) { static_cast<void>(agent.stop()); });
+}
+
+TEST_CASE("any callback may stop the parent", "[tree][Q3][G4]") {
+  at_every_event([](Busy& busy, const Agent&) { static_cast<void>(busy.parent.stop()); });
+}
+
+TEST_CASE("any callback may delete its own agent", "[tree][Q3][G4]") {
+  at_every_event([](Busy&, const Agent& agent) { static_cast<void>(agent.terminate()); });
+}
+
+TEST_CASE("any callback may delete the parent", "[tree][Q3][G4]") {
+  at_every_event([](Busy& busy, const Agent&) { static_cast<void>(busy.parent.terminate()); });
+}
+
+TEST_CASE("any callback may abort, resume, send, clear and stop all", "[tree][Q3]") {
+  at_every_event([](Busy& busy, const Agent& agent) {
+    static_cast<void>(agent.abort());
+    static_cast<void>(agent.send("more"));
+    static_cast<void>(agent.clear_queue());
+    static_cast<void>(busy.t.tree->stop_all());
+    static_cast<void>(agent.resume());
+    static_cast<void>(busy.t.tree->resume_all());
+  });
+}
+
+TEST_CASE("any callback may create agents, below its own too", "[tree][Q3][G2]") {
+  at_every_event([](Busy& busy, const Agent& agent) {
+    const auto other = busy.t.tree->create({.id = "other"});
+    CHECK(other.has_value());
+    const auto child = agent.create_child({.id = "child"});
+    CHECK((child.has_value() || !can_process(agent.state().value())));
+  });
+}
+
+TEST_CASE("any callback may poll, which does nothing", "[tree][Q3]") {
+  at_every_event([](Busy& busy, const Agent&) {
+    CHECK_FALSE(busy.t.runtime->poll());
+    busy.t.runtime->run_for(std::chrono::hours(1));
+    CHECK_FALSE(busy.t.runtime->run_until_idle());
+  });
+}
+
+TEST_CASE("any callback may let the model speak", "[tree][Q3][G7]") {
+  at_every_event([](Busy& busy, const Agent&) {
+    busy.t.llm->delta("a", "more");
+    busy.t.llm->answer("a", "answer");
+  });
+}
+
+TEST_CASE("any callback may destroy the tree; nothing follows", "[tree][Q3][G16]") {
+  at_every_event([](Busy& busy, const Agent& agent) {
+    busy.t.seen.clear();
+    busy.t.tree.reset();
+    CHECK_FALSE(agent.exists());
+    CHECK(busy.parent.send("x").reason == Errc::agent_not_found);
+    CHECK(busy.t.seen.lines.empty());
+  });
+}
+
+TEST_CASE("any callback may destroy the Runtime; nothing follows", "[tree][Q3][G16]") {
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    INFO("at event kind " << kind);
+    Busy busy;
+    std::size_t after = 0;
+    Subscription events = busy.t.tree->on_event([&](const Event& event) {
+      if (!busy.t.runtime) ++after;
+      if (event.body.index() == kind) busy.t.runtime.reset();
+    });
+    busy.run();
+    CHECK_FALSE(busy.t.runtime);
+    CHECK(after == 0);
+  }
+}
+
+TEST_CASE("what a callback throws is logged and harms nobody", "[tree][G16][Q6]") {
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    INFO("at event kind " << kind);
+    Busy busy;
+    Recorder later;
+    const auto events = busy.t.tree->on_event([&](const Event& event) {
+      if (event.body.index() == kind) throw std::runtime_error("thrown on purpose");
+    });
+    const auto states = busy.t.tree->on_state_change([&](const StateChange&) { throw 7; });
+    later.watch(*busy.t.tree);
+    busy.run();
+    busy.check();
+    CHECK(busy.t.logged("thrown on purpose"));
+    CHECK(busy.t.logged("not a std::exception"));
+    CHECK(busy.t.tree->size() == 1);
+    CHECK(std::vector<std::string>(busy.t.seen.lines.begin() + 1, busy.t.seen.lines.end()) == later.lines);
+  }
+}
+
+TEST_CASE("observers come and go inside callbacks", "[tree][events][Q3]") {
+  TreeFixture t;
+  std::string calls;
+  std::optional<Subscription> own;
+  std::optional<Subscription> other;
+  std::optional<Subscription> added;
+  own = t.tree->on_event([&](const Event&) {
+    calls += "own ";
+    other.reset();
+    added = t.tree->on_event([&](const Event&) { calls += "added "; });
+    own.reset();
+  });
+  other = t.tree->on_event([&](const Event&) { calls += "other "; });
+  t.root("a");
+  CHECK(calls == "own ");
+  t.root("b");
+  CHECK(calls == "own added ");
+}
+
+TEST_CASE("completions may do anything too", "[tree][Q3][G4]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  t.ask(child);
+  std::string calls;
+  CHECK(child.stop({.on_settled = [&](const StopReport&) {
+    calls += "settled ";
+    CHECK(child.resume().resumed);
+    throw std::runtime_error("from a completion");
+  }}).stopped);
+  CHECK(child.stop({.on_settled = [&](const StopReport&) {
+    calls += "second ";
+    static_cast<void>(parent.terminate({.on_settled = [&](const TerminateReport&) {
+      calls += "gone";
+      t.tree.reset();
+    }}));
+  }}).ok);
+  t.settle();
+  t.llm->answer("child", "late");
+  t.settle();
+  CHECK(calls == "settled second gone");
+  CHECK(t.logged("from a completion"));
+}
+
+TEST_CASE("a handler may destroy its tree, or its Runtime", "[tree][Q3]") {
+  for (const bool everything : {false, true}) {
+    TreeFixture t;
+    const Agent a = t.root("a", {.handler = [&](const Agent& self, const Message&) {
+      t.seen.clear();
+      if (everything)
+        t.runtime.reset();
+      else
+        t.tree.reset();
+      CHECK(self.exists() == everything);
+    }});
+    const Agent b = t.root("b", {.handler = [&](const Agent&, const Message&) { FAIL("nothing runs after it"); }});
+    CHECK(a.send("x").accepted);
+    CHECK(b.send("x").accepted);
+    t.poll();
+    CHECK(t.seen.lines.empty());
+  }
+}

@@ -1,0 +1,232 @@
+// Making agents, finding them, and what outlives what.
+#include "support/tree_fixture.hpp"
+
+#include <stdexcept>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+TEST_CASE("a new agent is idle and ready", "[tree][B2]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  CHECK(agent.state().value() == AgentState::idle);
+  CHECK(agent.id() == "a");
+  CHECK(agent.exists());
+  CHECK(t.seen.lines == std::vector<std::string>{"created a"});
+  CHECK(agent.send("x").accepted);
+}
+
+TEST_CASE("ids are checked", "[tree][F1]") {
+  TreeFixture t;
+  const auto code = [&](std::string id) { return t.tree->create({.id = std::move(id)}).error().code; };
+  t.root("a");
+  CHECK(code("a") == Errc::agent_exists);
+  CHECK(code("@1") == Errc::invalid_agent_id);
+  CHECK(code("\xff") == Errc::invalid_agent_id);
+  CHECK(code(std::string(256, 'x')) == Errc::invalid_agent_id);
+  CHECK(t.tree->size() == 1);
+  t.root(std::string(255, 'x'));
+}
+
+TEST_CASE("an id is taken until its agent is gone", "[tree][X33][D4]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  CHECK(agent.terminate().terminated);
+  CHECK(t.tree->create({.id = "a"}).error().code == Errc::agent_exists);
+  CHECK(t.tree->find("a").has_value());
+  CHECK(t.state("a") == AgentState::terminating);
+  std::optional<Errc> inside;
+  const auto hook = t.tree->on_event([&](const Event& event) {
+    if (event.get<AgentDeleted>()) inside = t.tree->create({.id = "a"}).error().code;
+  });
+  t.llm->answer("a", "late");
+  t.settle();
+  CHECK(inside == Errc::agent_exists);
+  CHECK_FALSE(t.tree->find("a"));
+  CHECK(t.tree->references("a") == 0);
+  const Agent again = t.root("a");
+  CHECK(again != agent);
+  CHECK_FALSE(agent.exists());
+  CHECK(agent.send("x").reason == Errc::agent_not_found);
+}
+
+TEST_CASE("generated ids find their agents", "[tree]") {
+  TreeFixture t;
+  const Agent a = t.tree->create().value();
+  const Agent b = a.create_child().value();
+  CHECK(a.id() != b.id());
+  CHECK(a.id().front() == '@');
+  CHECK(t[a.id()] == a);
+  CHECK(t[b.id()] == b);
+  const std::string gone = b.id();
+  CHECK(t.tree->references(gone) > 0);
+  CHECK(b.terminate().ok);
+  t.settle();
+  CHECK(t.tree->references(gone) == 0);
+  const Agent c = a.create_child().value();
+  CHECK(c.id() != gone);
+  CHECK(t.tree->state(gone).error().code == Errc::agent_not_found);
+}
+
+TEST_CASE("depth and number of agents have limits", "[tree][G15]") {
+  TreeOptions options;
+  options.max_depth = 3;
+  options.max_agents = 5;
+  TreeFixture t(options);
+  const Agent a = t.root("a");
+  const Agent b = t.child(a, "b");
+  const Agent c = t.child(b, "c");
+  CHECK(c.create_child().error().code == Errc::depth_limit);
+  t.child(b, "d");
+  t.child(b, "e");
+  CHECK(t.tree->create().error().code == Errc::agent_limit);
+  CHECK(c.terminate().ok);
+  t.settle();
+  CHECK(t.tree->create().has_value());
+}
+
+TEST_CASE("options out of range are refused", "[tree]") {
+  Runtime runtime;
+  const auto with = [&](auto change) {
+    TreeOptions options;
+    change(options);
+    AgentTree tree(runtime, options);
+  };
+  CHECK_THROWS_AS(with([](TreeOptions& o) { o.max_depth = 0; }), std::invalid_argument);
+  CHECK_THROWS_AS(with([](TreeOptions& o) { o.max_depth = 251; }), std::invalid_argument);
+  CHECK_THROWS_AS(with([](TreeOptions& o) { o.max_agents = 0; }), std::invalid_argument);
+  CHECK_THROWS_AS(with([](TreeOptions& o) { o.mailbox_limit = 0; }), std::invalid_argument);
+  CHECK_THROWS_AS(with([](TreeOptions& o) { o.mailbox_limit = 65'001; }), std::invalid_argument);
+  CHECK_THROWS_AS(with([](TreeOptions& o) { o.stop_grace = Duration(-1); }), std::invalid_argument);
+  CHECK_NOTHROW(with([](TreeOptions& o) { o.max_depth = 250; }));
+}
+
+TEST_CASE("specs can be shared, and bad ones are refused", "[tree]") {
+  TreeFixture t;
+  auto spec = std::make_shared<AgentSpec>();
+  spec->system_prompt = "shared";
+  const Agent a = t.tree->create(SharedAgentSpec(spec)).value();
+  const Agent b = a.create_child(SharedAgentSpec(spec)).value();
+  CHECK(written(b.conversation()) == "system:shared");
+  CHECK(t.tree->create(SharedAgentSpec()).error().code == Errc::invalid_config);
+  CHECK(t.tree->create({.mailbox_limit = 65'001}).error().code == Errc::invalid_config);
+}
+
+TEST_CASE("nothing is created below what is closed", "[tree][C10][E6][G2]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  t.ask(child);
+  CHECK(parent.stop().stopped);
+  CHECK(child.create_child().error().code == Errc::agent_stopping);
+  CHECK(parent.create_child().error().code == Errc::agent_stopping);
+  t.settle();
+  CHECK(child.create_child().error().code == Errc::agent_stopping);
+  t.llm->answer("child", "late");
+  t.settle();
+  CHECK(child.create_child().error().code == Errc::agent_stopped);
+  CHECK(parent.terminate().terminated);
+  CHECK(child.create_child().error().code == Errc::agent_terminating);
+  t.settle();
+  CHECK(child.create_child().error().code == Errc::agent_not_found);
+  CHECK(t.seen.count("created") == 2);
+}
+
+TEST_CASE("looking around", "[tree]") {
+  TreeFixture t;
+  const Agent a = t.root("a");
+  const Agent b = t.root("b");
+  const Agent aa = t.child(a, "aa");
+  const Agent ab = t.child(a, "ab");
+  const Agent aaa = t.child(aa, "aaa");
+  CHECK(t.tree->roots() == std::vector<Agent>{b, a});
+  CHECK(a.children() == std::vector<Agent>{ab, aa});
+  CHECK(aaa.parent().value() == aa);
+  CHECK(a.parent().error().code == Errc::agent_not_found);
+  std::vector<std::string> walked;
+  t.tree->walk([&](const Agent& agent) { walked.push_back(agent.id()); });
+  CHECK(joined(walked) == "b a ab aa aaa");
+  CHECK(t.tree->size() == 5);
+  CHECK(std::hash<Agent>{}(a) == std::hash<Agent>{}(t["a"]));
+}
+
+TEST_CASE("unknown and missing ids are told apart", "[tree][B14][A11][A12][C18][D12]") {
+  TreeFixture t;
+  AgentTree& tree = *t.tree;
+  for (const auto& [id, reason] : {std::pair{"", Errc::missing_agent_id}, std::pair{"nobody", Errc::agent_not_found}}) {
+    CHECK(tree.state(id).error().code == reason);
+    CHECK(tree.send(id, "x").reason == reason);
+    const AbortResult abort = tree.abort(id);
+    CHECK((!abort.ok && !abort.aborted && abort.reason == reason));
+    const StopResult stop = tree.stop(id);
+    CHECK((!stop.ok && !stop.stopped && stop.reason == reason));
+    const ResumeResult resume = tree.resume(id);
+    CHECK((!resume.ok && !resume.resumed && resume.reason == reason));
+    const TerminateResult terminate = tree.terminate(id);
+    CHECK((!terminate.ok && !terminate.terminated && terminate.reason == reason));
+    CHECK_FALSE(tree.find(id));
+  }
+  t.settle();
+  CHECK(t.seen.lines.empty());
+}
+
+TEST_CASE("a handle without an agent says so everywhere", "[tree][handles]") {
+  const Agent nobody;
+  CHECK(nobody.id().empty());
+  CHECK_FALSE(nobody.exists());
+  CHECK(nobody.state().error().code == Errc::agent_not_found);
+  CHECK(nobody.send("x").reason == Errc::agent_not_found);
+  CHECK(nobody.abort().reason == Errc::agent_not_found);
+  CHECK(nobody.stop().reason == Errc::agent_not_found);
+  CHECK(nobody.resume().reason == Errc::agent_not_found);
+  CHECK(nobody.terminate().reason == Errc::agent_not_found);
+  CHECK(nobody.create_child().error().code == Errc::agent_not_found);
+  CHECK(nobody.create_child(std::make_shared<const AgentSpec>()).error().code == Errc::agent_not_found);
+  CHECK(nobody.parent().error().code == Errc::agent_not_found);
+  CHECK(nobody.children().empty());
+  CHECK(nobody.queue_length() == 0);
+  CHECK(nobody.clear_queue() == 0);
+  CHECK(nobody.conversation().empty());
+  CHECK(nobody == Agent{});
+}
+
+TEST_CASE("handles and subscriptions may outlive the tree and the Runtime", "[tree][handles][G3]") {
+  Agent agent;
+  Subscription states;
+  Subscription events;
+  TerminateScope scope{Agent{}};
+  {
+    TreeFixture t;
+    agent = t.root("a");
+    scope = TerminateScope(*t.tree);
+    CHECK(scope.create({.id = "b"}).has_value());
+    states = t.tree->on_state_change([](const StateChange&) {});
+    events = t.tree->on_event([](const Event&) {});
+    t.ask(agent);
+    CHECK(agent.send("waiting").accepted);
+    CHECK(agent.stop().stopped);
+  }
+  CHECK(agent.id().empty());
+  CHECK(agent.state().error().code == Errc::agent_not_found);
+  CHECK(agent.send("x").reason == Errc::agent_not_found);
+  CHECK(agent.stop().reason == Errc::agent_not_found);
+  CHECK(agent.terminate().reason == Errc::agent_not_found);
+  CHECK(agent.create_child().error().code == Errc::agent_not_found);
+  CHECK(agent.conversation().empty());
+  scope.close();
+}
+
+TEST_CASE("the Runtime may go before the tree", "[tree][Q3]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  t.runtime.reset();
+  CHECK(agent.exists());
+  CHECK(agent.stop().ok);
+  CHECK(agent.terminate().ok);
+  t.tree.reset();
+  CHECK_FALSE(agent.exists());
+}

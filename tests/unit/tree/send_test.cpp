@@ -1,0 +1,103 @@
+// Sending: refusals have a reason, order is kept.
+#include "support/tree_fixture.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+TEST_CASE("a message that cannot be taken is refused with the reason", "[tree][G12][X5][C6][C7][S1-P4]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  t.ask(child);
+  const auto refused = [&](Errc reason) {
+    for (const Agent& agent : {parent, child}) {
+      const SendResult sent = agent.send("x");
+      CHECK_FALSE(sent.accepted);
+      CHECK_FALSE(static_cast<bool>(sent));
+      CHECK(sent.reason == reason);
+      CHECK(agent.queue_length() == 0);
+    }
+  };
+  CHECK(parent.stop().stopped);
+  refused(Errc::agent_stopping);
+  t.settle();
+  refused(Errc::agent_stopping);
+  t.llm->answer("child", "late");
+  t.settle();
+  refused(Errc::agent_stopped);
+  CHECK(parent.terminate().terminated);
+  refused(Errc::agent_terminating);
+  t.settle();
+  refused(Errc::agent_not_found);
+}
+
+TEST_CASE("the mailbox takes exactly its limit", "[tree][G15][G12]") {
+  TreeOptions options;
+  options.mailbox_limit = 3;
+  TreeFixture t(options);
+  const Agent few = t.root("few", {.mailbox_limit = 1});
+  const Agent usual = t.root("usual");
+  CHECK(few.send("1").accepted);
+  CHECK(few.send("2").reason == Errc::mailbox_full);
+  for (int i = 0; i < 3; ++i) CHECK(usual.send("x").accepted);
+  CHECK(usual.send("x").reason == Errc::mailbox_full);
+  CHECK(usual.queue_length() == 3);
+  t.settle();
+  CHECK(usual.queue_length() == 2);
+  CHECK(usual.send("x").accepted);
+}
+
+TEST_CASE("messages that are too large or not text are refused", "[tree][G15]") {
+  TreeOptions options;
+  options.max_message_bytes = 4;
+  TreeFixture t(options);
+  const Agent agent = t.root("a");
+  CHECK(agent.send("1234").accepted);
+  CHECK(agent.send("12345").reason == Errc::message_too_large);
+  CHECK(agent.send("\xff").reason == Errc::invalid_utf8);
+  CHECK(agent.queue_length() == 1);
+}
+
+TEST_CASE("messages are handled in the order of sending, one step per agent and round", "[tree][F5][Q5]") {
+  TreeFixture t;
+  std::vector<std::string> handled;
+  const MessageHandler note = [&](const Agent& agent, const Message& m) { handled.push_back(agent.id() + m.text + m.sender); };
+  const Agent a = t.root("a", {.handler = note});
+  const Agent b = t.root("b", {.handler = note});
+  for (const char* const text : {"1", "2", "3"}) CHECK(a.send(Message{text, "x"}).accepted);
+  for (const char* const text : {"1", "2"}) CHECK(t.tree->send("b", text).accepted);
+  t.settle();
+  CHECK(joined(handled) == "a1x b1 a2x b2 a3x");
+}
+
+TEST_CASE("the queue can be looked at and emptied", "[tree][F3][F4]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  CHECK(agent.send("1").accepted);
+  CHECK(agent.send("2").accepted);
+  CHECK(agent.queue_length() == 2);
+  CHECK(agent.clear_queue() == 2);
+  CHECK(agent.queue_length() == 0);
+  t.settle();
+  CHECK(t.llm->calls() == 0);
+  CHECK(agent.send("3").accepted);
+  t.settle();
+  CHECK(t.llm->calls() == 1);
+}
+
+TEST_CASE("an agent that resumes by itself takes the message that finds it stopped", "[tree][X4]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent agent = t.child(parent, "a", {.auto_resume = true});
+  CHECK(agent.stop().stopped);
+  CHECK(agent.send("too early").reason == Errc::agent_stopping);
+  t.settle();
+  CHECK(agent.send("wake up").accepted);
+  CHECK(t.state("a") == AgentState::idle);
+  t.settle();
+  CHECK(t.state("a") == AgentState::waiting_llm);
+  CHECK(parent.stop().stopped);
+  t.settle();
+  CHECK(agent.send("again").reason == Errc::agent_stopped);  // its parent decides
+}

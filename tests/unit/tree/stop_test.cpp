@@ -1,0 +1,276 @@
+// Stop: the gate closes at once, the rest settles.
+#include "support/tree_fixture.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][E1][G1][B8][S1-P8]") {
+  TreeFixture t;
+  const Agent top = t.root("top");
+  const Agent parent = t.child(top, "parent");
+  const Agent child = t.child(parent, "child");
+  const Agent other = t.child(top, "other");
+  t.ask(child);
+  const StopResult result = parent.stop();
+  CHECK((result.ok && result.stopped && result.quiet && result.reason == Errc::none));
+  CHECK(t.state("parent") == AgentState::stopping);
+  CHECK(t.state("child") == AgentState::stopping);
+  CHECK(t.state("other") == AgentState::idle);
+  CHECK(t.state("top") == AgentState::idle);
+  CHECK(t.llm->call(0).stop.stop_requested());  // C1
+  t.settle();
+  CHECK(t.state("parent") == AgentState::stopped);
+  CHECK(t.state("child") == AgentState::stopped);
+  CHECK(other.send("x").accepted);
+}
+
+TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle", "[tree][X2][B9][C5][C11][C16][S1-P2]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  t.seen.clear();
+  CHECK(agent.stop().stopped);
+  t.settle();
+  CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping", "a stopping>stopped",
+                                                 "settled a stopped"});
+  CHECK(written(agent.conversation()) == "user:question!stopped");
+}
+
+TEST_CASE("an idle agent can be stopped", "[tree][X28][T3]") {
+  TreeFixture t;
+  CHECK(t.root("a").stop().stopped);
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4]") {
+  TreeFixture t;
+  StopResult result;
+  const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message&) {
+    result = self.stop();
+    CHECK(self.state().value() == AgentState::stopping);
+  }});
+  CHECK(agent.send("1").accepted);
+  CHECK(agent.send("2").accepted);
+  t.settle();
+  CHECK((result.stopped && result.quiet));
+  CHECK(t.seen.count("started") == 1);
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(agent.queue_length() == 0);
+}
+
+TEST_CASE("a stop empties the mailboxes and tells nobody in them", "[tree][C3][C8][G11][E4][S1-P3][S1-P5]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  const Agent other = t.root("other");
+  CHECK(child.send("1").accepted);
+  CHECK(child.send("2").accepted);
+  CHECK(parent.send("3").accepted);
+  std::optional<StopReport> report;
+  CHECK(parent.stop({.reason = "why", .on_settled = [&](const StopReport& r) { report = r; }}).stopped);
+  t.settle();
+  REQUIRE(report);
+  CHECK(report->agent_id == "parent");
+  CHECK(report->reason == "why");
+  CHECK(report->cause == StopCause::user);
+  CHECK(report->messages_dropped == 3);
+  CHECK(report->cascade_stopped == std::vector<std::string>{"child"});
+  CHECK(report->cascade_failed.empty());
+  CHECK((child.queue_length() == 0 && parent.queue_length() == 0 && other.queue_length() == 0));
+  CHECK(t.llm->calls() == 0);
+}
+
+TEST_CASE("who stops what is already stopping is told the state", "[tree][C12][C20][S1-P11]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  CHECK(parent.stop().stopped);
+  for (const Agent& agent : {parent, child}) {
+    const StopResult again = agent.stop();
+    CHECK((again.ok && !again.stopped && again.reason == Errc::stopping));
+  }
+  t.settle();
+  for (const Agent& agent : {parent, child}) {
+    const StopResult again = agent.stop();
+    CHECK((again.ok && !again.stopped && again.reason == Errc::stopped));
+  }
+  t.settle();
+  CHECK(t.seen.count("settled") == 2);
+}
+
+TEST_CASE("a stop that came second can wait for the first", "[tree][X32]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  int reports = 0;
+  const auto count = [&](const StopReport&) { ++reports; };
+  CHECK(agent.stop({.on_settled = count}).stopped);
+  CHECK(agent.stop({.on_settled = count}).reason == Errc::stopping);
+  t.settle();
+  CHECK(reports == 0);
+  t.llm->answer("a", "late");
+  t.settle();
+  CHECK(reports == 2);
+}
+
+TEST_CASE("a stop wins against an answer that arrives with it", "[tree][C13][C4][C23][S1-P13]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  t.runtime->post([&] { t.llm->answer("a", "too late"); });
+  CHECK(agent.stop().stopped);
+  t.settle();
+  CHECK(written(agent.conversation()) == "user:question!stopped");
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(t.seen.count("discarded a 1 answer") == 1);
+  CHECK(t.seen.index("discarded a 1 answer") < t.seen.index("settled a stopped"));
+}
+
+TEST_CASE("a stop of one agent leaves its children alone", "[tree][X12]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  CHECK(parent.stop({.cascade = false}).stopped);
+  t.settle();
+  CHECK(t.state("parent") == AgentState::stopped);
+  CHECK(t.state("child") == AgentState::idle);
+  CHECK(child.create_child().has_value());
+  CHECK(parent.create_child().error().code == Errc::agent_stopped);
+  t.ask(child);
+}
+
+TEST_CASE("settled comes once per agent, children first", "[tree][G4][X14][S1-P10]") {
+  TreeFixture t;
+  const Agent a = t.root("a");
+  const Agent b = t.child(a, "b");
+  t.child(b, "d");
+  t.child(b, "e");
+  t.child(a, "c");
+  t.seen.clear();
+  CHECK(a.stop().stopped);
+  t.settle();
+  CHECK(t.seen.count("settled") == 5);
+  CHECK(t.seen.index("settled d stopped") < t.seen.index("settled b stopped"));
+  CHECK(t.seen.index("settled e stopped") < t.seen.index("settled b stopped"));
+  CHECK(t.seen.index("settled b stopped") < t.seen.index("settled a stopped"));
+  CHECK(t.seen.index("settled c stopped") < t.seen.index("settled a stopped"));
+  CHECK(t.seen.index("a idle>stopping") < t.seen.index("b idle>stopping"));  // top down
+  CHECK(t.seen.index("b idle>stopping") < t.seen.index("settled d stopped"));
+}
+
+TEST_CASE("stopping all and resuming all", "[tree][Q7][X4]") {
+  TreeFixture t;
+  const Agent a = t.root("a");
+  const Agent b = t.root("b");
+  t.ask(b);
+  std::optional<StopReport> report;
+  StopOptions options;
+  options.cause = StopCause::shutdown;
+  options.on_settled = [&](const StopReport& r) { report = r; };
+  CHECK(t.tree->stop_all(std::move(options)).stopped);
+  CHECK(t.tree->create().error().code == Errc::agent_stopping);
+  CHECK(t.tree->stop_all().reason == Errc::stopping);
+  CHECK(t.tree->resume_all().reason == Errc::stopping);
+  t.settle();
+  REQUIRE(report);
+  CHECK(report->agent_id.empty());
+  CHECK(report->cause == StopCause::shutdown);
+  CHECK(report->cascade_stopped.size() == 2);
+  CHECK(t.tree->create().error().code == Errc::agent_stopped);
+  CHECK(a.resume().reason == Errc::parent_stopped);
+  CHECK(t.tree->resume_all().resumed);
+  t.settle();
+  CHECK(t.state("a") == AgentState::idle);
+  CHECK(t.state("b") == AgentState::idle);
+  CHECK(t.tree->resume_all().reason == Errc::not_stopped);
+  CHECK(t.tree->create().has_value());
+}
+
+TEST_CASE("stopping an empty tree settles too", "[tree]") {
+  TreeFixture t;
+  bool settled = false;
+  CHECK(t.tree->stop_all({.on_settled = [&](const StopReport&) { settled = true; }}).stopped);
+  t.settle();
+  CHECK(settled);
+}
+
+TEST_CASE("resume opens what stopped because of it, and nothing else", "[tree][X4][G3]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  const Agent sticky = t.child(parent, "sticky");
+  t.child(sticky, "below");
+  CHECK(sticky.stop().stopped);
+  t.settle();
+  CHECK(parent.stop().stopped);
+  CHECK(parent.resume().reason == Errc::stopping);
+  t.settle();
+  CHECK(child.resume().reason == Errc::parent_stopped);
+  CHECK(parent.resume({.caller = "child"}).reason == Errc::not_allowed);
+  const ResumeResult result = parent.resume();
+  CHECK((result.ok && result.resumed));
+  CHECK(t.state("parent") == AgentState::idle);
+  t.settle();
+  CHECK(t.state("child") == AgentState::idle);
+  CHECK(t.state("sticky") == AgentState::stopped);
+  CHECK(t.state("below") == AgentState::stopped);
+  CHECK(sticky.resume().resumed);
+  t.settle();
+  CHECK(t.state("below") == AgentState::idle);
+  CHECK(parent.resume().reason == Errc::not_stopped);
+  t.ask(child);
+}
+
+TEST_CASE("a resume of one agent leaves its children stopped", "[tree][X4]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  CHECK(parent.stop().stopped);
+  t.settle();
+  CHECK(parent.resume({.cascade = false}).resumed);
+  t.settle();
+  CHECK(t.state("child") == AgentState::stopped);
+  CHECK(child.resume().resumed);
+  t.settle();
+  CHECK(t.state("child") == AgentState::idle);
+}
+
+TEST_CASE("agents stop and delete their own children only", "[tree][X10][X12][C19][D13]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  const Agent grandchild = t.child(child, "grandchild");
+  for (const char* const caller : {"grandchild", "child", "nobody", "parent"}) {
+    const bool own = std::string(caller) == "child";
+    const StopResult stop = grandchild.stop({.caller = caller});
+    CHECK(stop.ok == own);
+    CHECK((own || stop.reason == Errc::not_child_agent));
+  }
+  CHECK(child.stop({.caller = "child"}).reason == Errc::not_child_agent);
+  CHECK(parent.terminate({.caller = "child"}).reason == Errc::not_child_agent);
+  CHECK(child.terminate({.caller = "parent"}).terminated);
+  t.settle();
+  CHECK(t.tree->size() == 1);
+}
+
+TEST_CASE("protected agents refuse the direct verbs, not those of their ancestors", "[tree][X10]") {
+  TreeFixture t;
+  const Agent top = t.root("top");
+  const Agent system = t.child(top, "system", {.role = AgentRole::system});
+  const Agent user = t.child(top, "user", {.role = AgentRole::user});
+  CHECK(system.terminate().reason == Errc::cannot_delete_system_agent);
+  CHECK(user.terminate().reason == Errc::cannot_delete_system_agent);
+  CHECK(user.stop().reason == Errc::cannot_stop_user);
+  CHECK_FALSE(user.stop().ok);
+  CHECK(t.state("user") == AgentState::idle);
+  CHECK(system.stop().stopped);
+  t.settle();
+  CHECK(t.state("system") == AgentState::stopped);
+  CHECK(top.terminate().terminated);
+  t.settle();
+  CHECK(t.tree->size() == 0);
+}

@@ -1,0 +1,283 @@
+// Terminate: gone, from every table, with everything below.
+#include "support/tree_fixture.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+using std::chrono::seconds;
+
+TEST_CASE("a delete takes the subtree out of everything", "[tree][D1][D2][D3][D4][D7][E2][B10][B11][S1-P7][S1-P9]") {
+  TreeFixture t;
+  const Agent top = t.root("top");
+  const Agent parent = t.child(top, "parent");
+  const Agent child = t.child(parent, "child");
+  t.ask(child);
+  CHECK(child.send("queued").accepted);
+  std::optional<TerminateReport> report;
+  const TerminateResult result = parent.terminate({.reason = "done", .on_settled = [&](const TerminateReport& r) { report = r; }});
+  CHECK((result.ok && result.terminated && result.quiet));
+  CHECK(t.state("child") == AgentState::terminating);
+  CHECK(t.llm->call(0).stop.stop_requested());
+  CHECK(parent.terminate().reason == Errc::terminating);
+  CHECK(child.terminate().reason == Errc::terminating);
+  CHECK(child.stop().reason == Errc::terminating);
+  CHECK(child.stop().ok);
+  CHECK(child.resume().reason == Errc::terminating);
+  t.settle();
+  REQUIRE(report);
+  CHECK(report->agent_id == "parent");
+  CHECK(report->reason == "done");
+  CHECK(report->cause == StopCause::terminate);
+  CHECK(report->cascade_terminated == std::vector<std::string>{"child"});
+  CHECK(report->messages_dropped == 1);
+  CHECK(t.tree->size() == 1);
+  CHECK(t.tree->references("parent") + t.tree->references("child") == 0);
+  CHECK(t.seen.index("deleted child") < t.seen.index("settled parent terminating"));
+  CHECK(t.seen.index("settled parent terminating") < t.seen.index("deleted parent"));
+  CHECK(t.llm->open_calls().empty());
+}
+
+TEST_CASE("deleting sends nothing to anyone", "[tree][D6][G11][E4][S1-P5]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  CHECK(child.terminate({.caller = "parent"}).terminated);
+  t.settle();
+  CHECK(parent.queue_length() == 0);
+  CHECK(parent.conversation().empty());
+  CHECK(t.llm->calls() == 0);
+}
+
+TEST_CASE("a stopped agent can be deleted", "[tree][D11][B10][T3]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  CHECK(agent.stop().stopped);
+  t.settle();
+  t.seen.clear();
+  CHECK(agent.terminate().terminated);
+  CHECK(t.state("a") == AgentState::terminating);
+  t.settle();
+  CHECK(t.seen.lines == std::vector<std::string>{"a stopped>terminating", "settled a terminating", "deleted a"});
+}
+
+TEST_CASE("a delete during a stop waits for it", "[tree][X13][D10]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  t.seen.clear();
+  std::string order;
+  CHECK(agent.stop({.on_settled = [&](const StopReport&) { order += "stopped "; }}).stopped);
+  t.settle();
+  CHECK(agent.terminate({.on_settled = [&](const TerminateReport&) { order += "deleted"; }}).terminated);
+  CHECK(t.state("a") == AgentState::stopping);
+  CHECK(agent.terminate().reason == Errc::terminating);
+  CHECK(agent.resume().reason == Errc::terminating);
+  t.settle();
+  CHECK(agent.exists());
+  t.llm->answer("a", "late");
+  t.settle();
+  CHECK_FALSE(agent.exists());
+  CHECK(order == "stopped deleted");
+  CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping", "discarded a 1 answer",
+                                                 "a stopping>stopped", "settled a stopped", "a stopped>terminating",
+                                                 "settled a terminating", "deleted a"});
+}
+
+TEST_CASE("a stop during a delete is told so", "[tree][X13][C20]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  CHECK(agent.terminate().terminated);
+  bool told = false;
+  const StopResult stop = agent.stop({.on_settled = [&](const StopReport&) { told = true; }});
+  CHECK((stop.ok && !stop.stopped && stop.reason == Errc::terminating));
+  t.settle();
+  CHECK_FALSE(told);
+  t.llm->answer("a", "late");
+  t.settle();
+  CHECK(told);
+  CHECK_FALSE(t.tree->busy());
+}
+
+TEST_CASE("a delete wins against an answer that arrives with it", "[tree][D5][D17][S1-P6][G7]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  t.runtime->post([&] { t.llm->answer("a", "too late"); });
+  CHECK(agent.terminate().terminated);
+  t.settle();
+  CHECK_FALSE(agent.exists());
+  CHECK(t.seen.index("discarded a 1 answer") < t.seen.index("deleted a"));
+  CHECK(t.seen.lines.back() == "deleted a");
+}
+
+TEST_CASE("a call that does not let go is given up after the grace", "[tree][X15][G9][C21][C22][X32][D14][D16]") {
+  for (const bool del : {false, true}) {
+    TreeOptions options;
+    options.stop_grace = seconds(2);
+    TreeFixture t(options);
+    const Agent parent = t.root("parent");
+    const Agent deaf = t.child(parent, "deaf");
+    const Agent good = t.child(parent, "good");
+    t.llm->on_stop = OnStop::deaf;
+    t.ask(deaf);
+    t.llm->on_stop = OnStop::post;
+    t.ask(good);
+    std::string failed;
+    if (del)
+      CHECK(parent.terminate({.on_settled = [&](const TerminateReport& r) { failed = joined(r.cascade_failed); }}).ok);
+    else
+      CHECK(parent.stop({.on_settled = [&](const StopReport& r) { failed = joined(r.cascade_failed); }}).ok);
+    t.settle();
+    CHECK(t.state("parent") == (del ? AgentState::terminating : AgentState::stopping));
+    CHECK(failed.empty());
+    t.advance(seconds(1));
+    CHECK(t.tree->busy());
+    t.advance(seconds(1));
+    CHECK(failed == "deaf");
+    CHECK(t.logged("did not let go"));
+    CHECK(t.seen.count(std::string("settled deaf ") + (del ? "terminating" : "stopped") + " abandoned") == 1);
+    CHECK(t.tree->size() == (del ? 0 : 3));
+    CHECK_FALSE(t.tree->busy());
+    t.seen.clear();
+    t.llm->delta("deaf", "very");
+    t.llm->answer("deaf", "late");
+    t.settle();
+    CHECK(t.seen.lines.empty());
+    if (!del) CHECK(written(deaf.conversation()) == "user:question!stopped");
+  }
+}
+
+TEST_CASE("each verb can bring its own patience", "[tree][X12]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent a = t.root("a");
+  const Agent b = t.root("b");
+  t.ask(a);
+  t.ask(b);
+  CHECK(a.stop({.deadline = seconds(60)}).stopped);
+  CHECK(b.stop({.deadline = Duration(0)}).stopped);
+  t.settle();
+  CHECK(t.state("b") == AgentState::stopped);
+  t.advance(seconds(59));
+  CHECK(t.state("a") == AgentState::stopping);
+  CHECK(a.terminate({.deadline = Duration(0)}).terminated);
+  t.settle();
+  CHECK_FALSE(a.exists());
+}
+
+TEST_CASE("an agent resumed after a call was given up hears nothing of it", "[tree][G3][G7]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  t.ask(agent, "one");
+  CHECK(agent.stop({.deadline = Duration(0)}).stopped);
+  t.settle();
+  CHECK(agent.resume().resumed);
+  t.ask(agent, "two");
+  FakeClient::finish(t.llm->call(0), ChatOutcome::completed(FinishReason::complete));
+  CHECK(t.state("a") == AgentState::waiting_llm);
+  t.llm->answer("a", "answer");
+  t.settle();
+  CHECK(written(agent.conversation()) == "user:one!stopped, user:two, assistant:answer");
+}
+
+TEST_CASE("a hundred thousand agents come and go in bounded memory", "[tree][G13]") {
+  TreeFixture t({}, false);
+  t.seen.unwatch();
+  for (int round = 0; round < 100; ++round) {
+    const Agent top = t.root("top");
+    Agent chain = top;
+    for (int i = 0; i < 50; ++i) chain = i % 2 ? top.create_child().value() : chain.create_child().value();
+    CHECK(top.terminate().terminated);
+    t.settle();
+    REQUIRE(t.tree->size() == 0);
+  }
+  CHECK(t.root("last").id() == "last");
+  CHECK(t.tree->create().value().id().find("@") == 0);
+}
+
+TEST_CASE("a scope deletes or stops what was made in it", "[tree][scope]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  {
+    TerminateScope scope{parent};
+    const Agent a = scope.create({.id = "a"}).value();
+    t.child(a, "below");
+    CHECK(a.parent().value() == parent);
+    CHECK(scope.size() == 1);
+    TerminateScope stops{*t.tree, ScopePolicy::stop};
+    CHECK(stops.create({.id = "s"}).has_value());
+    CHECK(stops.attach(parent.create_child({.id = "p"}).value()));
+    CHECK(stops.size() == 2);
+  }
+  CHECK(t.state("a") == AgentState::terminating);
+  CHECK(t.state("s") == AgentState::stopping);
+  t.settle();
+  CHECK(t.tree->size() == 3);
+  CHECK(t.state("s") == AgentState::stopped);
+  CHECK(t.state("p") == AgentState::stopped);
+}
+
+TEST_CASE("a closed, released or moved-from scope does nothing more", "[tree][scope]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  TerminateScope closed{parent};
+  closed.close();
+  closed.close();
+  CHECK_FALSE(closed.is_open());
+  CHECK(closed.create().error().code == Errc::agent_not_found);
+  CHECK_FALSE(closed.attach(parent));
+  TerminateScope from{parent};
+  const Agent a = from.create({.id = "a"}).value();
+  const Agent b = from.create({.id = "b"}).value();
+  CHECK(from.attach(a));  // twice is once
+  TerminateScope to{std::move(from)};
+  CHECK_FALSE(from.is_open());  // NOLINT: what a moved-from scope is, is promised
+  CHECK(from.create().error().code == Errc::agent_not_found);
+  CHECK(to.release() == std::vector<Agent>{a, b});
+  CHECK_FALSE(to.is_open());
+  TerminateScope first{parent};
+  const Agent c = first.create({.id = "c"}).value();
+  TerminateScope second{parent};
+  const Agent d = second.create({.id = "d"}).value();
+  first = std::move(second);  // closes what it held
+  CHECK(t.state("c") == AgentState::terminating);
+  CHECK(t.state("d") == AgentState::idle);
+  t.settle();
+  CHECK((a.exists() && b.exists() && !c.exists() && d.exists()));
+}
+
+TEST_CASE("scopes nest, and refuse what is not theirs", "[tree][scope]") {
+  TreeFixture t;
+  TreeFixture elsewhere;
+  const Agent stranger = elsewhere.root("stranger");
+  TerminateScope outer{*t.tree};
+  const Agent a = outer.create({.id = "a"}).value();
+  CHECK_FALSE(outer.attach(stranger));
+  {
+    TerminateScope inner{a};
+    const Agent b = inner.create({.id = "b"}).value();
+    CHECK(b.terminate().terminated);
+    t.settle();
+    CHECK_FALSE(outer.attach(b));
+    outer.close();
+  }
+  t.settle();
+  CHECK(t.tree->size() == 0);
+}
+
+TEST_CASE("a scope may be closed, and end, in a callback that its own closing causes", "[tree][scope][Q3]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::at_once;
+  auto scope = std::make_unique<TerminateScope>(*t.tree);
+  for (const char* const id : {"a", "b", "c"}) t.ask(scope->create({.id = id}).value());
+  const auto hook = t.tree->on_event([&](const Event& event) {
+    if (event.get<TurnEnded>()) scope.reset();
+  });
+  scope->close();
+  t.settle();
+  CHECK(t.tree->size() == 0);
+}
