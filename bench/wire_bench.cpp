@@ -59,6 +59,7 @@ class Host {
     drive_until_stopped(plan_.stops);
     stopper.join();
     bench::report_stops(plan_, "stop_wire", record_, stops);
+    plan_.report("stop_wire", ", p99, until stop() returned", bench::quantile(calls_, 0.99), "us");
   }
 
   void stop_some_while_busy() {
@@ -107,6 +108,7 @@ class Host {
     const std::size_t stream = order_[stopped_];
     stops.emplace_back(stream, bench::now());
     if (!agents_[stream].stop().stopped) std::abort();
+    calls_.push_back(static_cast<double>(bench::now() - stops.back().second) / 1e3);
     ++stopped_;
   }
 
@@ -157,6 +159,7 @@ class Host {
   });
   Agent root_;
   std::vector<Agent> agents_;
+  std::vector<double> calls_;             // how long each stop() took, microseconds
   std::atomic<std::size_t> stopped_ = 0;  // of order_, from the front
 };
 

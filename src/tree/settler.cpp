@@ -33,6 +33,7 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
     if (hub_.closed()) return;
   }
   job->root = node;
+  job->number = next_number_++;
   const Word word = node->load();
   // A stop that only waits for another: that one may have settled, and the agent even been resumed, before
   // this was read.
@@ -374,6 +375,7 @@ void Settler::complete_jobs(core::NodeId root) {
     it = jobs_.erase(it);
   }
   if (node) node->has_job = jobs_.contains(root);
+  std::sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a->number < b->number; });
   for (auto& job : done) {
     dequeue(*job);
     if (walking_ == job.get()) walking_ = nullptr;

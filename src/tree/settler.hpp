@@ -69,6 +69,7 @@ class Settler {
     std::vector<std::string> failed;
     std::size_t messages_dropped = 0;
     std::uint64_t timer = 0;
+    std::uint64_t number = 0;  // those that end together are told in the order of the calls
   };
   using Jobs = std::unordered_multimap<core::NodeId, std::unique_ptr<Job>>;
 
@@ -114,6 +115,7 @@ class Settler {
   Jobs jobs_;                          // all, by root
   std::size_t reports_wanted_ = 0;
   bool reporting_ = false;
+  std::uint64_t next_number_ = 0;
 };
 
 }  // namespace agentcore::tree

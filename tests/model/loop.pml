@@ -121,9 +121,7 @@ inline write_stopped(x) {
   do
   :: w = word[x];
      after = NEXT(w, (GATE(w) == OPEN -> STOP_TREE : GATE(w)), STOPPED);
-#ifndef M_DOOR_AFTER_WORD
      close_door(x, EPOCH(after));
-#endif
      if
 #ifndef M_STOPPED_OVER_DELETE
      :: STATE(w) == TERMINATING -> break /* a delete was faster: its word stays, its own walk will remove it */
@@ -143,9 +141,6 @@ inline write_stopped(x) {
         }
      fi
   od;
-#ifdef M_DOOR_AFTER_WORD
-  close_door(x, EPOCH(after));
-#endif
 #ifndef M_SETTLED_LATER
   if :: owed[x] -> tell_settled(x) :: else fi
 #endif
@@ -277,8 +272,7 @@ inline settle() {
   if
   :: GEN(w) != gen || STATE(w) == FREE -> skip /* settled and gone before its operation was read */
 #ifndef M_STALE_STOP
-  :: GEN(w) == gen && verb != terminate_op && STATE(w) != STOPPING && (STATE(w) != STOPPED || SETTLED_DOOR(x, w)) ->
-     skip /* settled by another walk, perhaps resumed since: only reported */
+  :: GEN(w) == gen && verb != terminate_op && EPOCH(w) != epoch -> skip /* another walk has settled it: only reported */
 #endif
   :: else ->
      by_parent[x] = (verb == stop_again_op);

@@ -126,6 +126,7 @@ Answer TreeModel::stop(const std::string& id, bool cascade, const std::string& c
     n->widening = true;
   else
     n->own = AgentState::stopping;
+  n->alone = !cascade;
   ops_.push_back({Verb::stop, n, true, cascade, 0});
   return {true, true, Errc::none};
 }
@@ -283,7 +284,7 @@ bool TreeModel::settle_below(Node& n) {
     n.by_parent = true;
   if (n.parent) mark(n);
   // A stop without the children does not wait for them, even when a stop above comes right after it.
-  if (n.gate == Gate::self && n.own == AgentState::stopping && !n.walked && n.calls.empty()) {
+  if (n.alone && n.own == AgentState::stopping && !n.walked && n.calls.empty()) {
     stop_now(n);
     complete(n, false);
   }

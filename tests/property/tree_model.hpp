@@ -77,6 +77,7 @@ class TreeModel {
     std::vector<Node*> kids;
     AgentState own = AgentState::idle;
     Gate gate = Gate::open;
+    bool alone = false;  // its last stop left its children alone
     bool by_parent = false, direct = false, widening = false, walked = false, counted = false, abandoned = false;
     std::deque<std::string> queue;
     std::vector<std::string> history;

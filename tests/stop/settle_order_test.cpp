@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -251,4 +252,24 @@ TEST_CASE("a widened stop that walks below a delete leaves nothing behind for it
   CHECK(drive(slow.runtime, slow.tree) == "");
   CHECK(slow.tree.size() == 0);
   CHECK(slow.audit.problem == "");
+}
+
+TEST_CASE("a completion destroys the tree between two rounds", "[stop][Q3]") {
+  Runtime runtime;
+  auto tree = std::make_unique<AgentTree>(runtime);
+  const Agent victim = *tree->create();
+  int handled = 0;
+  AgentSpec spec;
+  spec.handler = [&](const Agent&, const Message&) {
+    ++handled;
+    static_cast<void>(victim.stop({.on_settled = [&](const StopReport&) { tree.reset(); }}));
+  };
+  const Agent first = *tree->create(spec);
+  const Agent second = *tree->create(spec);
+  static_cast<void>(first.send("x"));
+  static_cast<void>(second.send("x"));
+  runtime.poll();
+  CHECK(tree == nullptr);
+  CHECK(handled == 1);
+  CHECK(second.send("x").reason == Errc::agent_not_found);
 }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <functional>
+#include <thread>
 #include <vector>
 
 using namespace agentcore;
@@ -188,4 +189,49 @@ TEST_CASE("a stop of a parent and one of its child, from two threads", "[stop][r
   CHECK(child_stays);
   CHECK(audit.problem == "");
   CHECK(tree.size() == 0);
+}
+
+TEST_CASE("a stop while an action runs says that it is not quiet, and only then", "[stop][race][G1]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Team team(1);
+  std::atomic<bool> running{false}, returned{false};
+  const auto handler = [&](const Agent&, const Message&) {
+    running = true;
+    while (!returned) std::this_thread::yield();
+  };
+  // Who is stopped while the child of the root handles a message.
+  enum class Who { itself, above, below, beside, all };
+  for (const Who who : {Who::itself, Who::above, Who::below, Who::beside, Who::all}) {
+    for (int round = 0; round < 50; ++round) {
+      running = returned = false;
+      const Agent root = *tree.create();
+      const Agent agent = *root.create_child(handled_by(handler));
+      const Agent below = *agent.create_child();
+      const Agent beside = *root.create_child();
+      static_cast<void>(agent.send("x"));
+      StopResult stop;
+      team.run(
+          [&](int) {
+            while (!running) std::this_thread::yield();
+            if (who == Who::all)
+              stop = tree.stop_all();
+            else
+              stop = (who == Who::itself  ? agent
+                      : who == Who::above ? root
+                      : who == Who::below ? below
+                                          : beside)
+                         .stop();
+            returned = true;
+          },
+          [&] { runtime.poll(); });
+      REQUIRE(stop.stopped);
+      REQUIRE(stop.quiet == (who == Who::below || who == Who::beside));
+      REQUIRE(drive(runtime, tree) == "");
+      if (who == Who::all) REQUIRE(tree.resume_all().resumed);
+      static_cast<void>(root.terminate());
+      REQUIRE(drive(runtime, tree) == "");
+      REQUIRE(tree.size() == 0);
+    }
+  }
 }

@@ -76,7 +76,8 @@ void at_every_event(Act act) {
         act(busy, agent);
       });
       busy.run();
-      CHECK(done);
+      const bool never = how == OnStop::at_once && kind == 5;  // such a client says nothing late
+      CHECK((done || never));
       busy.check();
       busy.t.runtime.reset();
       events.reset();
