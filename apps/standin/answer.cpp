@@ -8,11 +8,11 @@
 namespace standin {
 namespace {
 
-constexpr std::size_t kEchoWords = 12;
-constexpr std::size_t kMaxWordBytes = 40;
-constexpr std::string_view kSpace = " \t\r\n\f\v";
+constexpr std::size_t echo_words = 12;
+constexpr std::size_t max_word_bytes = 40;
+constexpr std::string_view space_mark = " \t\r\n\f\v";
 
-constexpr std::array<std::string_view, 64> kWords = {
+constexpr std::array<std::string_view, 64> word_list = {
     "the",    "a",       "quiet", "harbour", "light",  "carries", "slowly",  "over",    "water",   "and",
     "stones", "while",   "every", "small",   "boat",   "waits",   "for",     "morning", "with",    "its",
     "rope",   "loose",   "in",    "wind",    "that",   "knows",   "no",      "hurry",   "paths",   "lead",
@@ -21,10 +21,10 @@ constexpr std::array<std::string_view, 64> kWords = {
     "about",  "weather", "bread", "or",      "news",   "of",      "distant", "cities",  "then",    "turn",
     "home",   "under",   "first", "stars"};
 
-// At most kMaxWordBytes of the word, never a part of a character.
+// At most max_word_bytes of the word, never a part of a character.
 std::string_view clip(std::string_view word) {
-  if (word.size() <= kMaxWordBytes) return word;
-  std::size_t end = kMaxWordBytes;
+  if (word.size() <= max_word_bytes) return word;
+  std::size_t end = max_word_bytes;
   while (end > 0 && (static_cast<unsigned char>(word[end]) & 0xc0) == 0x80) --end;
   return word.substr(0, end);
 }
@@ -39,12 +39,12 @@ std::uint64_t hash(std::string_view text) {  // FNV-1a
 
 AnswerText::AnswerText(std::string_view message) : preface_("You said:"), state_(hash(message) | 1) {
   std::size_t words = 0;
-  for (std::size_t at = message.find_first_not_of(kSpace); at != std::string_view::npos && words < kEchoWords;
+  for (std::size_t at = message.find_first_not_of(space_mark); at != std::string_view::npos && words < echo_words;
        ++words) {
-    const std::size_t end = std::min(message.find_first_of(kSpace, at), message.size());
+    const std::size_t end = std::min(message.find_first_of(space_mark, at), message.size());
     preface_ += words == 0 ? " \\\"" : " ";
     append_json_escaped(preface_, clip(message.substr(at, end - at)));
-    at = message.find_first_not_of(kSpace, end);
+    at = message.find_first_not_of(space_mark, end);
   }
   preface_ += words == 0 ? " nothing." : "\\\".";
 }
@@ -60,7 +60,7 @@ void AnswerText::append_next(std::string& out) {
   }
   const bool begins = left_ == 0;
   if (begins) left_ = 6 + draw(9);
-  const std::string_view word = kWords[draw(kWords.size())];
+  const std::string_view word = word_list[draw(word_list.size())];
   out += begins ? static_cast<char>(word[0] - 'a' + 'A') : word[0];
   out += word.substr(1);
   if (--left_ == 0) out += '.';
@@ -90,7 +90,7 @@ std::uint64_t count_words(std::string_view text) noexcept {
   std::uint64_t count = 0;
   bool inside = false;
   for (const char c : text) {
-    const bool space = kSpace.find(c) != std::string_view::npos;
+    const bool space = space_mark.find(c) != std::string_view::npos;
     count += !space && !inside;
     inside = !space;
   }

@@ -16,13 +16,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 64;  // of the request's JSON
-constexpr std::uint64_t kMaxTokens = 100'000'000;
-constexpr std::uint64_t kMaxWholeTokens = 1'000'000;  // of an answer that is not a stream
-constexpr double kMaxRate = 1e6;
-constexpr std::size_t kMaxModelBytes = 256;
+constexpr int max_depth = 64;  // of the request's JSON
+constexpr std::uint64_t max_tokens = 100'000'000;
+constexpr std::uint64_t max_whole_tokens = 1'000'000;  // of an answer that is not a stream
+constexpr double max_rate = 1e6;
+constexpr std::size_t max_model_bytes = 256;
 
-constexpr std::array<std::pair<std::string_view, Fault>, 9> kFaults = {{
+constexpr std::array<std::pair<std::string_view, Fault>, 9> fault_names = {{
     {"hang-before-headers", Fault::hang_before_headers},
     {"hang-after-headers", Fault::hang_after_headers},
     {"hang-mid-stream", Fault::hang_mid_stream},
@@ -43,8 +43,8 @@ ApiError bad_request(std::string param, std::string message) {
 json parse_body(const std::string& body) {
   bool too_deep = false;
   const auto keep = [&](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > kMaxDepth;
-    return depth <= kMaxDepth;
+    too_deep = too_deep || depth > max_depth;
+    return depth <= max_depth;
   };
   json parsed = json::parse(body, keep, false);
   return too_deep ? json(json::value_t::discarded) : parsed;
@@ -105,7 +105,7 @@ std::optional<ApiError> read_json(const json& body, ChatCall& call, std::uint64_
   const auto wrong = [](const char* name) {
     return bad_request(name, fmt::format("Invalid type for '{}'.", name));
   };
-  if (!read_field(body, "model", call.model) || call.model.size() > kMaxModelBytes) return wrong("model");
+  if (!read_field(body, "model", call.model) || call.model.size() > max_model_bytes) return wrong("model");
   if (!read_field(body, "stream", call.stream)) return wrong("stream");
   if (call.agent.empty() && !read_field(body, "user", call.agent)) return wrong("user");
   if (!read_field(body, "max_tokens", limit)) return wrong("max_tokens");
@@ -127,11 +127,11 @@ bool parse_number(const std::string& text, T& value) {
 // The x-standin-* headers. Says which one is wrong, or nullptr.
 const char* read_overrides(const HttpRequest& request, ChatCall& call) {
   if (const auto* text = request.header("x-standin-tokens")) {
-    if (!parse_number(*text, call.pace.tokens) || call.pace.tokens > kMaxTokens) return "x-standin-tokens";
+    if (!parse_number(*text, call.pace.tokens) || call.pace.tokens > max_tokens) return "x-standin-tokens";
   }
-  if (!call.stream && call.pace.tokens > kMaxWholeTokens) return "x-standin-tokens";
+  if (!call.stream && call.pace.tokens > max_whole_tokens) return "x-standin-tokens";
   if (const auto* text = request.header("x-standin-rate")) {
-    if (!parse_number(*text, call.pace.rate) || !(call.pace.rate >= 0 && call.pace.rate <= kMaxRate)) {
+    if (!parse_number(*text, call.pace.rate) || !(call.pace.rate >= 0 && call.pace.rate <= max_rate)) {
       return "x-standin-rate";
     }
   }
@@ -155,8 +155,8 @@ bool is_authorized(const HttpRequest& request, const Options& options) {
 }  // namespace
 
 std::optional<Fault> fault_named(std::string_view name) noexcept {
-  const auto found = std::ranges::find(kFaults, name, &std::pair<std::string_view, Fault>::first);
-  return found != kFaults.end() ? std::optional(found->second) : std::nullopt;
+  const auto found = std::ranges::find(fault_names, name, &std::pair<std::string_view, Fault>::first);
+  return found != fault_names.end() ? std::optional(found->second) : std::nullopt;
 }
 
 std::string to_json(const ApiError& error) {

@@ -6,7 +6,7 @@
 namespace standin {
 namespace {
 
-constexpr std::string_view kManual = R"(NAME
+constexpr std::string_view manual_text = R"(NAME
     agentcore-standin - a stand-in model server that speaks streaming chat completions
 
 SYNOPSIS
@@ -115,7 +115,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
 }
 
 std::string_view manual() noexcept {
-  return kManual;
+  return manual_text;
 }
 
 }  // namespace standin

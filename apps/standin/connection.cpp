@@ -13,10 +13,10 @@
 namespace standin {
 namespace {
 
-constexpr std::size_t kMaxWaitingInput = std::size_t{64}
+constexpr std::size_t max_waiting_input = std::size_t{64}
                                          << 10;  // read ahead while an answer is being written
-constexpr int kMaxReads = 16;                    // in a row, so that no client keeps the loop
-constexpr std::int64_t kDrainNs = 2'000'000'000;
+constexpr int max_reads = 16;                    // in a row, so that no client keeps the loop
+constexpr std::int64_t drain_ns = 2'000'000'000;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ bool Connection::on_timer(std::int64_t now) {
 
 // Reads until the kernel has no more, so that the end of the client's side is seen in the same round.
 bool Connection::read_all() {
-  for (int reads = 0; reads < kMaxReads && wants_input(); ++reads) {
+  for (int reads = 0; reads < max_reads && wants_input(); ++reads) {
     const ssize_t got = recv(socket_, shared_.input.data(), shared_.input.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) break;
@@ -69,7 +69,7 @@ bool Connection::read_all() {
     if (draining_ || deaf_) continue;
     in_.append(shared_.input, 0, static_cast<std::size_t>(got));
     if (!serve_input()) return false;
-    if (exchange_ && in_.size() > kMaxWaitingInput) stop_listening();
+    if (exchange_ && in_.size() > max_waiting_input) stop_listening();
   }
   if (!client_ended_) return true;
   if (exchange_ || draining_ || out_.empty()) return client_gone(Ending::client_closed, now_ns());
@@ -116,7 +116,7 @@ bool Connection::begin_chat(const HttpRequest& request) {
   const std::uint64_t number = shared_.log.begin(std::move(record));
   keep_alive_ = keep_alive_ && !request.http_1_0;
   exchange_.emplace(std::move(call), number, now, keep_alive_, !request.http_1_0);
-  shared_.wheel.set(timer_, now - TimerWheel::kTickNs);
+  shared_.wheel.set(timer_, now - TimerWheel::tick_ns);
   return true;
 }
 
@@ -200,7 +200,7 @@ bool Connection::close_gently() {
   draining_ = true;
   in_.clear();
   shutdown(socket_, SHUT_WR);
-  shared_.wheel.set(timer_, now_ns() + kDrainNs);
+  shared_.wheel.set(timer_, now_ns() + drain_ns);
   return true;
 }
 
@@ -220,7 +220,7 @@ void Connection::stop_listening() {
 }
 
 bool Connection::wants_input() const noexcept {
-  const bool may_wait = !exchange_ && !out_.empty() && in_.size() > kMaxWaitingInput;
+  const bool may_wait = !exchange_ && !out_.empty() && in_.size() > max_waiting_input;
   return !client_ended_ && !may_wait;
 }
 

@@ -11,12 +11,12 @@
 namespace standin {
 namespace {
 
-constexpr std::uint64_t kBatch = 64;               // tokens that one produce() gives at most
-constexpr std::uint64_t kEndlessFault = 10;        // an endless answer has no middle
-constexpr double kForeverNs = 4e18;                // fits what holds nanoseconds
-constexpr std::uint64_t kCreated = 1'700'000'000;  // answers are the same every time
+constexpr std::uint64_t batch_size = 64;               // tokens that one produce() gives at most
+constexpr std::uint64_t endless_fault = 10;        // an endless answer has no middle
+constexpr double forever_ns = 4e18;                // fits what holds nanoseconds
+constexpr std::uint64_t created_at = 1'700'000'000;  // answers are the same every time
 
-constexpr std::string_view kPage =
+constexpr std::string_view html_page =
     "<!DOCTYPE html>\n<html><head><title>Welcome</title></head>\n"
     "<body><h1>Please sign in to use this network</h1></body></html>\n";
 
@@ -42,7 +42,7 @@ Exchange::Exchange(ChatCall call, std::uint64_t number, std::int64_t start_ns, b
   if (call_.fault == Fault::error_500) status_ = 500;
   if (call_.fault == Fault::error_429) status_ = 429;
   if (is_mid_stream(call_.fault)) {
-    fault_at_ = call_.pace.tokens == 0 ? kEndlessFault : (call_.pace.tokens + 1) / 2;
+    fault_at_ = call_.pace.tokens == 0 ? endless_fault : (call_.pace.tokens + 1) / 2;
   }
   prepare_events();
 }
@@ -51,7 +51,7 @@ Exchange::Exchange(ChatCall call, std::uint64_t number, std::int64_t start_ns, b
 void Exchange::prepare_events() {
   before_choice_ = fmt::format(
       R"({{"id":"chatcmpl-standin-{}","object":"chat.completion.chunk","created":{},"model":{},"choices":[)",
-      number_, kCreated, json_string(call_.model));
+      number_, created_at, json_string(call_.model));
   after_choice_ = call_.include_usage ? R"(],"usage":null})" : "]}";
   call_.prompt.clear();
   call_.prompt.shrink_to_fit();
@@ -73,7 +73,7 @@ Next Exchange::produce(std::int64_t now_ns, std::string& out, std::vector<TokenM
 Next Exchange::produce_error(std::string& out) const {
   const std::string id = fmt::format("x-request-id: standin-{}\r\n", number_);
   if (call_.fault == Fault::html) {
-    out += http_answer(200, "text/html; charset=utf-8", kPage, keep_alive_, id);
+    out += http_answer(200, "text/html; charset=utf-8", html_page, keep_alive_, id);
   } else if (call_.fault == Fault::error_429) {
     const ApiError error{429, "requests", "rate_limit_exceeded", {}, "Rate limit reached (on request)."};
     out += http_answer(429, "application/json", to_json(error), keep_alive_, id + "retry-after: 1\r\n");
@@ -108,7 +108,7 @@ std::string Exchange::whole_body() {
   std::string body = fmt::format(
       R"({{"id":"chatcmpl-standin-{}","object":"chat.completion","created":{},"model":{},"choices":[)"
       R"({{"index":0,"message":{{"role":"assistant","content":")",
-      number_, kCreated, json_string(call_.model));
+      number_, created_at, json_string(call_.model));
   for (std::uint64_t token = 0; token < call_.pace.tokens; ++token) text_.append_next(body);
   if (call_.fault == Fault::garbage) return body += "\xff\xfe{\n";
   body +=
@@ -130,7 +130,7 @@ Next Exchange::produce_stream(std::int64_t now_ns, std::string& out, std::vector
             after_choice_);
     role_sent_ = true;
   }
-  const std::uint64_t due = std::min(tokens_due(now_ns), produced_ + kBatch);
+  const std::uint64_t due = std::min(tokens_due(now_ns), produced_ + batch_size);
   while (produced_ < due) {
     append_token(out);
     marks.push_back({out.size(), 1});
@@ -202,7 +202,7 @@ void Exchange::append_event(std::string& out, std::string_view data) const {
 
 std::int64_t Exchange::due_ns(std::uint64_t token) const noexcept {
   if (call_.pace.rate == 0) return first_ns_;
-  const double after_first = std::min(static_cast<double>(token) * 1e9 / call_.pace.rate, kForeverNs);
+  const double after_first = std::min(static_cast<double>(token) * 1e9 / call_.pace.rate, forever_ns);
   return first_ns_ + static_cast<std::int64_t>(after_first) + 1;  // rounded up: then it is due indeed
 }
 

@@ -8,8 +8,8 @@
 namespace standin {
 namespace {
 
-constexpr std::size_t kMaxHeaders = 100;
-constexpr std::size_t kMaxChunkLine = 1024;
+constexpr std::size_t max_headers = 100;
+constexpr std::size_t max_chunk_line = 1024;
 
 bool is_token(std::string_view text) {
   const auto is_token_char = [](unsigned char c) {
@@ -118,7 +118,7 @@ bool RequestParser::parse_header_line(std::string_view line) {
   }
   const std::string_view value = trim(line.substr(colon + 1));
   if (has_control(value)) return fail(400, "a header holds a control character");
-  if (request_.headers.size() == kMaxHeaders) return fail(431, "there are too many headers");
+  if (request_.headers.size() == max_headers) return fail(431, "there are too many headers");
   request_.headers.emplace_back(lower(line.substr(0, colon)), value);
   return true;
 }
@@ -176,7 +176,7 @@ bool RequestParser::parse_body(std::string& in) {
 // The lines between the data of chunks: a size, the empty line behind the data, the trailers.
 bool RequestParser::parse_chunk_line(std::string& in) {
   const std::size_t eol = in.find("\r\n");
-  if (std::min(eol, in.size()) > kMaxChunkLine) return fail(400, "a chunk is malformed");
+  if (std::min(eol, in.size()) > max_chunk_line) return fail(400, "a chunk is malformed");
   if (eol == std::string::npos) return false;
   const std::string line = in.substr(0, eol);
   in.erase(0, eol + 2);

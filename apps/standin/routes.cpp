@@ -23,7 +23,7 @@ struct Route {
   std::string_view methods;
 };
 
-constexpr std::array<Route, 7> kRoutes = {{
+constexpr std::array<Route, 7> route_table = {{
     {"/v1/chat/completions", Page::chat, "POST"},
     {"/chat/completions", Page::chat, "POST"},
     {"/v1/models", Page::models, "GET"},
@@ -34,8 +34,8 @@ constexpr std::array<Route, 7> kRoutes = {{
 }};
 
 const Route* route_of(const HttpRequest& request) noexcept {
-  const auto found = std::ranges::find(kRoutes, std::string_view(request.path), &Route::path);
-  return found != kRoutes.end() ? &*found : nullptr;
+  const auto found = std::ranges::find(route_table, std::string_view(request.path), &Route::path);
+  return found != route_table.end() ? &*found : nullptr;
 }
 
 bool allows(const Route& route, std::string_view method) noexcept {

@@ -21,8 +21,8 @@
 namespace standin {
 namespace {
 
-constexpr int kMaxAccepts = 256;  // in a row
-constexpr std::size_t kMaxFires =
+constexpr int max_accepts = 256;  // in a row
+constexpr std::size_t max_fires =
     16;  // timers between two looks at the sockets: an end is noticed within that
 
 std::error_code last_error() {
@@ -105,11 +105,11 @@ void Server::Loop::run() {
     const int count = epoll_wait(shared.epoll, events.data(), static_cast<int>(events.size()), timeout);
     const std::int64_t now = now_ns();
     for (int i = 0; i < count; ++i) going = handle(events[static_cast<std::size_t>(i)], now) && going;
-    shared.wheel.advance(now, kMaxFires, [&](void* owner) {
+    shared.wheel.advance(now, max_fires, [&](void* owner) {
       auto& connection = *static_cast<Connection*>(owner);
       if (!connection.on_timer(now_ns())) drop(connection);
     });
-    bury(count > 0 ? 1 : kMaxFires);
+    bury(count > 0 ? 1 : max_fires);
   }
   connections.clear();
   dropped.clear();
@@ -128,7 +128,7 @@ bool Server::Loop::handle(const epoll_event& event, std::int64_t now) {
 }
 
 void Server::Loop::accept_clients() {
-  for (int accepted = 0; accepted < kMaxAccepts; ++accepted) {
+  for (int accepted = 0; accepted < max_accepts; ++accepted) {
     const int socket = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) {
       admit(socket);

@@ -44,15 +44,15 @@ class Timer {
 // or gone before the wheel is. One thread.
 class TimerWheel {
  public:
-  static constexpr std::int64_t kTickNs = 1'000'000;
+  static constexpr std::int64_t tick_ns = 1'000'000;
 
-  explicit TimerWheel(std::int64_t now_ns) noexcept : cursor_(now_ns / kTickNs) {}
+  explicit TimerWheel(std::int64_t now_ns) noexcept : cursor_(now_ns / tick_ns) {}
 
   // (Re)sets the timer to fire at `due_ns`; if that has passed, as soon as those that are due already have
   // fired.
   void set(Timer& timer, std::int64_t due_ns) noexcept {
     timer.unlink();
-    timer.tick_ = (due_ns + kTickNs - 1) / kTickNs;
+    timer.tick_ = (due_ns + tick_ns - 1) / tick_ns;
     if (timer.tick_ < cursor_) {
       timer.link_before(due_);
       return;
@@ -66,7 +66,7 @@ class TimerWheel {
   // `fire` may set, unlink and destroy any timer.
   template <typename Fire>
   void advance(std::int64_t now_ns, std::size_t budget, Fire&& fire) {
-    collect(now_ns / kTickNs);
+    collect(now_ns / tick_ns);
     while (budget-- > 0 && due_.is_set()) {
       Timer* timer = due_.next_;
       timer->unlink();
@@ -77,7 +77,7 @@ class TimerWheel {
   // Milliseconds to sleep until something may be due: 0 now, -1 nothing is set.
   int wait_ms(std::int64_t now_ns) const noexcept {
     if (due_.is_set()) return 0;
-    for (std::size_t step = 0; step < kSlots;) {
+    for (std::size_t step = 0; step < slot_count;) {
       const std::size_t slot = slot_of(cursor_ + static_cast<std::int64_t>(step));
       const std::uint64_t word = occupied_[slot / 64] >> (slot % 64);
       if (word == 0) {
@@ -85,21 +85,21 @@ class TimerWheel {
         continue;
       }
       const std::int64_t tick = cursor_ + static_cast<std::int64_t>(step) + std::countr_zero(word);
-      const std::int64_t wait = tick * kTickNs - now_ns;
-      return wait <= 0 ? 0 : static_cast<int>((wait + kTickNs - 1) / kTickNs);
+      const std::int64_t wait = tick * tick_ns - now_ns;
+      return wait <= 0 ? 0 : static_cast<int>((wait + tick_ns - 1) / tick_ns);
     }
     return -1;
   }
 
  private:
-  static constexpr std::size_t kSlots = 1024;  // timers further away than that go round more than once
+  static constexpr std::size_t slot_count = 1024;  // timers further away than that go round more than once
 
-  static std::size_t slot_of(std::int64_t tick) noexcept { return static_cast<std::size_t>(tick) % kSlots; }
+  static std::size_t slot_of(std::int64_t tick) noexcept { return static_cast<std::size_t>(tick) % slot_count; }
 
   // Moves what is due up to `now_tick` to the due ring.
   void collect(std::int64_t now_tick) noexcept {
-    if (now_tick - cursor_ >= static_cast<std::int64_t>(kSlots)) {
-      cursor_ = now_tick - static_cast<std::int64_t>(kSlots) + 1;  // one full round sees every slot
+    if (now_tick - cursor_ >= static_cast<std::int64_t>(slot_count)) {
+      cursor_ = now_tick - static_cast<std::int64_t>(slot_count) + 1;  // one full round sees every slot
     }
     for (; cursor_ <= now_tick; ++cursor_) collect_slot(slot_of(cursor_), now_tick);
   }
@@ -120,8 +120,8 @@ class TimerWheel {
   }
 
   std::int64_t cursor_;  // the first tick that has not been collected
-  std::array<Timer, kSlots> slots_;
-  std::array<std::uint64_t, kSlots / 64> occupied_{};
+  std::array<Timer, slot_count> slots_;
+  std::array<std::uint64_t, slot_count / 64> occupied_{};
   Timer due_;
 };
 

@@ -34,13 +34,13 @@ bool take_unicode(std::string_view& token, std::string& text) {
 }
 
 bool take_escape(std::string_view& token, std::string& text) {
-  constexpr std::string_view kLetters = "\"\\/bfnrt";
-  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  constexpr std::string_view letter_table = "\"\\/bfnrt";
+  constexpr std::string_view status_meanings = "\"\\/\b\f\n\r\t";
   if (token.size() < 2) return false;
   if (token[1] == 'u') return take_unicode(token, text);
-  const auto letter = kLetters.find(token[1]);
+  const auto letter = letter_table.find(token[1]);
   if (letter == std::string_view::npos) return false;
-  text.push_back(kMeanings[letter]);
+  text.push_back(status_meanings[letter]);
   token.remove_prefix(2);
   return true;
 }

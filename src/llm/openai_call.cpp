@@ -9,8 +9,8 @@ namespace {
 
 // How long the end of the transfer may take after [DONE] before the connection is given up. With it the
 // connection can be used again; the answer does not need it.
-constexpr Duration kEndPatience = std::chrono::milliseconds(250);
-constexpr std::size_t kFailureBytes = 64 * 1024;  // kept of the body of an HTTP error
+constexpr Duration end_patience = std::chrono::milliseconds(250);
+constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
 
 bool looks_like_events(std::string_view bytes) noexcept {
   return bytes.starts_with("data:") || bytes.starts_with("event:") || bytes.starts_with(":");
@@ -51,7 +51,7 @@ bool OpenAiCall::on_body(std::string_view bytes) {
   if (done_ || bytes.empty()) return true;
   if (form_ == Form::unknown) form_ = looks_like_events(bytes) ? Form::stream : Form::body;
   if (form_ == Form::stream) return read_stream(bytes);
-  if (form_ == Form::failure) bytes = bytes.substr(0, kFailureBytes - std::min(kFailureBytes, body_.size()));
+  if (form_ == Form::failure) bytes = bytes.substr(0, failure_bytes - std::min(failure_bytes, body_.size()));
   body_.append(bytes);
   return true;
 }
@@ -64,7 +64,7 @@ bool OpenAiCall::read_stream(std::string_view bytes) {
 }
 
 bool OpenAiCall::on_event(std::string_view data, std::size_t readable_behind) {
-  if (data == kOpenAiDone) {
+  if (data == open_ai_done) {
     expect_end();
     return false;
   }
@@ -95,7 +95,7 @@ bool OpenAiCall::deliver(std::string_view text) {
 void OpenAiCall::expect_end() {
   done_ = true;
   auto& engine = *shared_->engine;
-  end_timer_ = engine.start_timer(engine.now() + kEndPatience, [open = open_] { open->cut(); });
+  end_timer_ = engine.start_timer(engine.now() + end_patience, [open = open_] { open->cut(); });
 }
 
 void OpenAiCall::on_end(net::HttpEnd end) {

@@ -9,8 +9,8 @@
 namespace agentcore::llm {
 namespace {
 
-constexpr std::string_view kHttp = "http://";
-constexpr std::string_view kHttps = "https://";
+constexpr std::string_view http_scheme = "http://";
+constexpr std::string_view https_scheme = "https://";
 
 Error wrong(std::string message) {
   return {Errc::invalid_config, std::move(message)};
@@ -29,9 +29,9 @@ std::string lower(std::string_view text) {
 
 // Host and what follows it; empty when the URL does not begin as it must.
 std::string_view after_scheme(std::string_view url) {
-  const std::string scheme = lower(url.substr(0, kHttps.size()));
-  if (scheme == kHttps) return url.substr(kHttps.size());
-  return scheme.starts_with(kHttp) ? url.substr(kHttp.size()) : std::string_view{};
+  const std::string scheme = lower(url.substr(0, https_scheme.size()));
+  if (scheme == https_scheme) return url.substr(https_scheme.size());
+  return scheme.starts_with(http_scheme) ? url.substr(http_scheme.size()) : std::string_view{};
 }
 
 // Never shows the URL itself: someone may have put a secret into it.

@@ -16,9 +16,9 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
-constexpr std::size_t kFirstCapacity = 4096;  // bytes of JSON that the parser is made for at first
-constexpr std::size_t kKeptCapacity = std::size_t{1} << 18;  // a larger parser is not kept for the next chunk
-constexpr std::size_t kBodyDepth = 128;                      // nesting of a whole body
+constexpr std::size_t first_capacity = 4096;  // bytes of JSON that the parser is made for at first
+constexpr std::size_t kept_capacity = std::size_t{1} << 18;  // a larger parser is not kept for the next chunk
+constexpr std::size_t body_depth = 128;                      // nesting of a whole body
 
 FinishReason finish_reason_of(std::string_view word) noexcept {
   if (word == "stop" || word == "end_turn" || word == "stop_sequence" || word == "eos") {
@@ -71,8 +71,8 @@ struct OpenAiParser::Impl {
 
 // Makes the parser large enough, in powers of two: simdjson itself would grow it to the byte, each time.
 void OpenAiParser::Impl::reserve(std::size_t size) {
-  const std::size_t wanted = std::max(kFirstCapacity, std::bit_ceil(size));
-  if (wanted > parser.capacity() || parser.capacity() > std::max(wanted, kKeptCapacity))
+  const std::size_t wanted = std::max(first_capacity, std::bit_ceil(size));
+  if (wanted > parser.capacity() || parser.capacity() > std::max(wanted, kept_capacity))
     if (parser.allocate(wanted)) return;  // the failure shows again, as an error, when it parses
 }
 
@@ -259,7 +259,7 @@ bool OpenAiParser::parse_body(std::string_view json, AnswerObject& object) {
   if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
   std::string text = valid_utf8(json);
   simdjson::dom::parser checker;
-  if (checker.allocate(std::max<std::size_t>(text.size(), 64), kBodyDepth)) return false;
+  if (checker.allocate(std::max<std::size_t>(text.size(), 64), body_depth)) return false;
   simdjson::dom::element root;
   const auto error = checker.parse(text.data(), text.size()).get(root);
   if (error && error != simdjson::STRING_ERROR)

@@ -17,7 +17,7 @@ namespace agentcore::llm {
 std::string openai_request_body(const ChatRequest& request, std::string_view default_model);
 
 // What a stream says when it is complete.
-inline constexpr std::string_view kOpenAiDone = "[DONE]";
+inline constexpr std::string_view open_ai_done = "[DONE]";
 
 // True for an HTTP status after which the same request may succeed: 408, 429 and 500 to 599 (X19).
 constexpr bool is_retryable_status(std::uint64_t status) noexcept {

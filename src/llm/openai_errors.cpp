@@ -7,10 +7,10 @@
 namespace agentcore::llm {
 namespace {
 
-constexpr std::size_t kMessageCharacters = 1000;
-constexpr std::size_t kRawCharacters = 500;       // of a raw answer, as O5 has it
-constexpr std::size_t kExcerptCharacters = 300;   // of any other text from outside
-constexpr std::size_t kExcerptBytes = 64 * 1024;  // looked at for an excerpt
+constexpr std::size_t message_characters = 1000;
+constexpr std::size_t raw_characters = 500;       // of a raw answer, as O5 has it
+constexpr std::size_t excerpt_characters = 300;   // of any other text from outside
+constexpr std::size_t excerpt_bytes = 64 * 1024;  // looked at for an excerpt
 
 bool is_passing(Errc code) noexcept {
   switch (code) {
@@ -26,10 +26,10 @@ bool is_passing(Errc code) noexcept {
 }
 
 std::string_view trimmed(std::string_view text) noexcept {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const auto first = text.find_first_not_of(kSpace);
+  constexpr std::string_view space_mark = " \t\r\n";
+  const auto first = text.find_first_not_of(space_mark);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+  return text.substr(first, text.find_last_not_of(space_mark) - first + 1);
 }
 
 std::string_view advice(int status) noexcept {
@@ -49,7 +49,7 @@ Error OpenAiErrors::status(int status, std::string_view body, const AnswerObject
   if (object && object->error)
     return make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status,
                 retryable);
-  const std::string text = excerpt(trimmed(body), kExcerptCharacters);
+  const std::string text = excerpt(trimmed(body), excerpt_characters);
   const auto message =
       fmt::format("HTTP {}{}: {}", status, advice(status), text.empty() ? "no text came with it" : text);
   return make(Errc::http_error, message, status, retryable);
@@ -61,20 +61,20 @@ Error OpenAiErrors::api(int status, const ApiError& error) const {
 
 Error OpenAiErrors::not_json(int status, std::string_view body) const {
   return make(Errc::invalid_response,
-              "Failed to parse API response as JSON. Raw response: " + excerpt(body, kRawCharacters), status,
+              "Failed to parse API response as JSON. Raw response: " + excerpt(body, raw_characters), status,
               false);
 }
 
 Error OpenAiErrors::no_answer(int status, std::string_view body) const {
   return make(
       Errc::invalid_response,
-      "The API returned an empty response (no choices). Raw response: " + excerpt(body, kRawCharacters),
+      "The API returned an empty response (no choices). Raw response: " + excerpt(body, raw_characters),
       status, false);
 }
 
 Error OpenAiErrors::bad_chunk(int status, std::string_view chunk) const {
   return make(Errc::invalid_response,
-              "A chunk of the stream is not a JSON object: " + excerpt(chunk, kExcerptCharacters), status,
+              "A chunk of the stream is not a JSON object: " + excerpt(chunk, excerpt_characters), status,
               false);
 }
 
@@ -96,13 +96,13 @@ Error OpenAiErrors::cut_short(int status) const {
 }
 
 Error OpenAiErrors::make(Errc code, std::string_view message, int status, bool retryable) const {
-  return {code, std::string(first_characters(redact_(valid_utf8(message)), kMessageCharacters)), status,
+  return {code, std::string(first_characters(redact_(valid_utf8(message)), message_characters)), status,
           retryable};
 }
 
 // Without secrets before it is cut: half a key must not show either.
 std::string OpenAiErrors::excerpt(std::string_view raw, std::size_t characters) const {
-  const std::string text = redact_(valid_utf8(raw.substr(0, kExcerptBytes)));
+  const std::string text = redact_(valid_utf8(raw.substr(0, excerpt_bytes)));
   const std::string_view shown = first_characters(text, characters);
   return std::string(shown) + (shown.size() < text.size() ? "..." : "");
 }

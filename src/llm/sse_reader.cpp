@@ -6,8 +6,8 @@
 namespace agentcore::llm {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr std::size_t kKeptCapacity = 256;  // what an idle reader may hold per buffer
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::size_t kept_capacity = 256;  // what an idle reader may hold per buffer
 
 const char* find(const char* at, const char* end, char wanted) noexcept {
   const void* found = at == end ? nullptr : std::memchr(at, wanted, static_cast<std::size_t>(end - at));
@@ -19,7 +19,7 @@ std::string_view between(const char* begin, const char* end) noexcept {
 }
 
 void empty(std::string& buffer) {
-  if (buffer.capacity() > kKeptCapacity) {
+  if (buffer.capacity() > kept_capacity) {
     std::string().swap(buffer);
   } else {
     buffer.clear();
@@ -31,7 +31,7 @@ void empty(std::string& buffer) {
 SseReader::Status SseReader::feed(std::string_view piece, Listener& listener) {
   const char* at = piece.data();
   const char* const end = at + piece.size();
-  if (mark_ < kByteOrderMark.size()) at = skip_mark(at, end);
+  if (mark_ < byte_order_mark.size()) at = skip_mark(at, end);
   if (after_cr_ && at != end) {
     after_cr_ = false;
     if (*at == '\n') ++at;
@@ -66,10 +66,10 @@ SseReader::Status SseReader::feed(std::string_view piece, Listener& listener) {
 }
 
 const char* SseReader::skip_mark(const char* at, const char* end) {
-  for (; at != end && mark_ < kByteOrderMark.size(); ++at, ++mark_) {
-    if (*at == kByteOrderMark[mark_]) continue;
-    line_.assign(kByteOrderMark.substr(0, mark_));  // only looked like one: it is text
-    mark_ = static_cast<unsigned char>(kByteOrderMark.size());
+  for (; at != end && mark_ < byte_order_mark.size(); ++at, ++mark_) {
+    if (*at == byte_order_mark[mark_]) continue;
+    line_.assign(byte_order_mark.substr(0, mark_));  // only looked like one: it is text
+    mark_ = static_cast<unsigned char>(byte_order_mark.size());
     break;
   }
   return at;

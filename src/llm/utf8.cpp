@@ -3,7 +3,7 @@
 namespace agentcore::llm {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
 
 unsigned byte_at(std::string_view text, std::size_t index) noexcept {
   return index < text.size() ? static_cast<unsigned char>(text[index]) : 0U;
@@ -42,7 +42,7 @@ void append_utf8(std::string& to, char32_t code_point) {
     add(0xC0 | (code_point >> 6));
     add(0x80 | (code_point & 0x3F));
   } else if (code_point > 0x10FFFF || (code_point >= 0xD800 && code_point < 0xE000)) {
-    to.append(kReplacement);
+    to.append(replacement_character);
   } else {
     if (code_point < 0x10000) {
       add(0xE0 | (code_point >> 12));
@@ -60,7 +60,7 @@ std::string valid_utf8(std::string_view text) {
   valid.reserve(text.size());
   while (!text.empty()) {
     const Sequence sequence = first_sequence(text);
-    valid.append(sequence.valid ? text.substr(0, sequence.length) : kReplacement);
+    valid.append(sequence.valid ? text.substr(0, sequence.length) : replacement_character);
     text.remove_prefix(sequence.length);
   }
   return valid;

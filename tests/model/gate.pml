@@ -75,7 +75,7 @@ byte users; /* foreign threads still at work */
 #define ALIVE(x) (STATE(word[x]) != FREE)
 #define ABOVE(x) ((parent[x]) == NONE -> OPEN : (CLOSES(word[parent[x]]) -> GATE(word[parent[x]]) : OPEN))
 #define DELETED_ABOVE(x) (ABOVE(x) == TERMINATE && STATE(word[parent[x]]) == TERMINATING)
-/* core::visible_state(), all in one moment. */
+/* core::visible_state(), all in one moment. With a single ancestor, `stop_above` says the same as its state. */
 #define SEEN_AS(x, w) (ABOVE(x) == OPEN -> STATE(w) : \
    (CAN(STATE(w)) -> (DELETED_ABOVE(x) -> TERMINATING : STOPPING) : \
    ((STATE(w) == STOPPED && DELETED_ABOVE(x)) -> TERMINATING : STATE(w))))
@@ -172,6 +172,12 @@ inline close_door(x, ticket) {
 
 #define PUT(x) accepted++; assert(life[x] == mine && ALIVE(x)) /* never to an agent that lies there later */
 
+#ifdef M_DOOR_WITHOUT_GENERATION
+#define OTHERS(d, gen) false
+#else
+#define OTHERS(d, gen) (D_GEN(d) != (gen)) /* !belongs_to() */
+#endif
+
 /* TreeCore::send() with mailbox::push() */
 inline send(x, gen, mine) {
   skip;
@@ -181,11 +187,11 @@ again:
   :: OPEN_VIEW ->
      d = door[x];
      do
-     :: D_GEN(d) != (gen) -> break /* gone */
-     :: D_GEN(d) == (gen) && D_SHUT(d) && D_LOW(d) >= EPOCH(own) -> FORGET; goto again /* closed */
-     :: D_GEN(d) == (gen) && D_SHUT(d) && D_LOW(d) < EPOCH(own) ->
+     :: OTHERS(d, gen) -> break /* gone */
+     :: !OTHERS(d, gen) && D_SHUT(d) && D_LOW(d) >= EPOCH(own) -> FORGET; goto again /* closed */
+     :: !OTHERS(d, gen) && D_SHUT(d) && D_LOW(d) < EPOCH(own) ->
         open_door(x, gen, D_LOW(d)); d = door[x] /* a resume, whose thread has not opened the door yet */
-     :: D_GEN(d) == (gen) && !D_SHUT(d) ->
+     :: !OTHERS(d, gen) && !D_SHUT(d) ->
         if
         :: D_LOW(d) >= ROOM -> break /* full */
         :: else ->

@@ -110,7 +110,8 @@ inline outcome() {
 #define UNSETTLED(x) (CHILD_OF(x) && walked[C])
 #endif
 
-/* The settled event, told: once for each stop. */
+/* EventHub::settled(): once for each stop, and before the agent does anything else. Only the loop tells, so it need not
+   come before the word: what a resume brings about is told in a later step. */
 inline tell_settled(x) {
   assert(owed[x]);
   owed[x] = false

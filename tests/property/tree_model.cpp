@@ -303,24 +303,33 @@ bool TreeModel::settle_below(Node& n) {
 void TreeModel::let_go(Node* n) {
   while (n && n->walked && n->calls.empty() &&
          std::none_of(n->kids.begin(), n->kids.end(), [](const Node* kid) { return kid->counted; })) {
-    Node* const up = n->counted ? n->parent : nullptr;
-    n->walked = n->counted = false;
-    finish(*n);
-    n = up;
+    const bool counted = n->counted;
+    Node* const up = counted ? n->parent : nullptr;
+    const bool gone_or_stopped = finish(*n);
+    if (!gone_or_stopped) n->counted = counted;  // its delete is still to come: those above wait
+    n = gone_or_stopped ? up : nullptr;
   }
 }
 
-void TreeModel::finish(Node& n) {
+// False when it is to be deleted, but what lies below has to be deleted before.
+bool TreeModel::finish(Node& n) {
   n.walked = n.counted = false;
   if (n.own == AgentState::stopping) stop_now(n);
   n.widening = false;
-  if (n.gate == Gate::terminate || deleted_above(n)) return remove(n);
-  n.abandoned = n.direct = false;
+  const bool deleting = n.gate == Gate::terminate || deleted_above(n);
+  if (deleting && n.kids.empty()) {
+    remove(n);
+    return true;
+  }
+  n.abandoned = false;
+  n.direct = deleting;
   complete(n, false);
+  return !deleting;
 }
 
 void TreeModel::stop_now(Node& n) {
   n.own = AgentState::stopped;
+  n.alone = false;
   if (n.parent) events.push_back("settled " + n.id + " stopped" + (n.abandoned ? " abandoned" : ""));
   record(n, n.queue.size(), Verb::stop);
   n.queue.clear();

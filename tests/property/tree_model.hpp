@@ -120,7 +120,7 @@ class TreeModel {
   void mark(Node& n);
   bool settle_below(Node& n);
   void let_go(Node* n);
-  void finish(Node& n);
+  bool finish(Node& n);
   void stop_now(Node& n);
   void remove(Node& n);
   void record(const Node& n, std::size_t dropped, Verb verb);

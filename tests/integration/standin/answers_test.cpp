@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr std::string_view kFast =
+constexpr std::string_view fast_pace =
     "x-standin-rate: 0\r\nx-standin-first-token-ms: 0\r\nx-standin-tokens: 30\r\n";
 
 standin::Options fast(std::uint64_t tokens) {
@@ -24,7 +24,7 @@ TEST_CASE("stand-in: a stream has a role, a delta per token, a finish reason, us
           "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
-  REQUIRE(client.send(chat_request(kFast, R"(,"stream":true,"stream_options":{"include_usage":true})")));
+  REQUIRE(client.send(chat_request(fast_pace, R"(,"stream":true,"stream_options":{"include_usage":true})")));
   const RawAnswer answer = client.read_answer();
 
   CHECK(answer.status == 200);

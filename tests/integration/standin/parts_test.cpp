@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t ms_ns = 1'000'000;
 
 std::string words(std::string_view message, int count) {
   standin::AnswerText text(message);
@@ -29,7 +29,7 @@ TEST_CASE("stand-in: timers fire in time, never early, near and far", "[standin]
   standin::TimerWheel wheel(0);
   std::vector<std::pair<std::int64_t, std::int64_t>> fired;  // due, at
   std::vector<std::int64_t> dues;
-  for (std::int64_t due = 1; due < 5000; due += 37) dues.push_back(due * kMs + due);
+  for (std::int64_t due = 1; due < 5000; due += 37) dues.push_back(due * ms_ns + due);
   std::vector<standin::Timer> timers(dues.size());
   for (std::size_t i = 0; i < dues.size(); ++i) {
     timers[i].owner = &dues[i];
@@ -37,13 +37,13 @@ TEST_CASE("stand-in: timers fire in time, never early, near and far", "[standin]
   }
   std::int64_t now = 0;
   for (int wait = wheel.wait_ms(now); wait >= 0; wait = wheel.wait_ms(now)) {
-    now += wait * kMs;
+    now += wait * ms_ns;
     wheel.advance(now, 3, [&](void* owner) { fired.emplace_back(*static_cast<std::int64_t*>(owner), now); });
   }
   REQUIRE(fired.size() == dues.size());
   for (const auto& [due, at] : fired) {
     REQUIRE(at >= due);
-    REQUIRE(at <= due + 2 * kMs);
+    REQUIRE(at <= due + 2 * ms_ns);
   }
 }
 
@@ -52,19 +52,19 @@ TEST_CASE("stand-in: a timer can be set again, cancelled, and destroyed by anoth
   int count = 0;
   auto first = std::make_unique<standin::Timer>();
   auto second = std::make_unique<standin::Timer>();
-  wheel.set(*first, 5 * kMs);
-  wheel.set(*first, 7 * kMs);
-  wheel.set(*second, 7 * kMs);
-  wheel.advance(6 * kMs, 10, [&](void*) { ++count; });
+  wheel.set(*first, 5 * ms_ns);
+  wheel.set(*first, 7 * ms_ns);
+  wheel.set(*second, 7 * ms_ns);
+  wheel.advance(6 * ms_ns, 10, [&](void*) { ++count; });
   CHECK(count == 0);
-  wheel.advance(5000 * kMs, 10, [&](void*) {
+  wheel.advance(5000 * ms_ns, 10, [&](void*) {
     ++count;
     second.reset();
   });
   CHECK(count == 1);
-  CHECK(wheel.wait_ms(5000 * kMs) == -1);
+  CHECK(wheel.wait_ms(5000 * ms_ns) == -1);
   wheel.set(*first, 0);
-  CHECK(wheel.wait_ms(5000 * kMs) == 0);
+  CHECK(wheel.wait_ms(5000 * ms_ns) == 0);
 }
 
 TEST_CASE("stand-in: a request is the same request however it is split", "[standin]") {
@@ -113,14 +113,14 @@ TEST_CASE("stand-in: an exchange that is late catches up in bounded steps", "[st
   standin::Exchange exchange(call, 1, 0, true, true);
   std::string out;
   std::vector<standin::TokenMark> marks;
-  CHECK(exchange.produce(0, out, marks).due_ns == 100 * kMs);
+  CHECK(exchange.produce(0, out, marks).due_ns == 100 * ms_ns);
   CHECK(out.starts_with("HTTP/1.1 200 OK\r\n"));
   CHECK(marks.empty());
-  const auto next = exchange.produce(100 * kMs, out, marks);
+  const auto next = exchange.produce(100 * ms_ns, out, marks);
   CHECK(marks.size() == 1);
-  CHECK(next.due_ns >= 200 * kMs);
-  CHECK(next.due_ns <= 201 * kMs);
-  exchange.produce(1'000'000 * kMs, out, marks);
+  CHECK(next.due_ns >= 200 * ms_ns);
+  CHECK(next.due_ns <= 201 * ms_ns);
+  exchange.produce(1'000'000 * ms_ns, out, marks);
   CHECK(marks.size() == 1 + 64);
   CHECK(marks.back().end == out.size());
 }

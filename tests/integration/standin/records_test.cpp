@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr std::string_view kEndless =
+constexpr std::string_view endless_answer =
     "x-standin-tokens: 0\r\nx-standin-rate: 200\r\nx-standin-first-token-ms: 0\r\nx-agent-id: scout\r\n";
 
 bool all_gone(const standin::Stats& stats) {
@@ -21,7 +21,7 @@ TEST_CASE("stand-in: the end of a client is seen between the client's own two lo
           "[standin][G6]") {
   standin::ServerThread server;
   RawClient client(server->port());
-  REQUIRE(client.send(chat_request(kEndless)));
+  REQUIRE(client.send(chat_request(endless_answer)));
   REQUIRE(client.read_until("\"content\":\" said:\""));
   const std::int64_t before = standin::now_ns();
   client.end_sending();
@@ -40,7 +40,7 @@ TEST_CASE("stand-in: the end of a client is seen between the client's own two lo
 TEST_CASE("stand-in: a reset is told from an orderly end", "[standin][G6]") {
   standin::ServerThread server;
   RawClient client(server->port());
-  REQUIRE(client.send(chat_request(kEndless)));
+  REQUIRE(client.send(chat_request(endless_answer)));
   REQUIRE(client.read_until("data:"));
   const std::int64_t before = standin::now_ns();
   client.reset();
@@ -100,7 +100,7 @@ TEST_CASE("stand-in: exactly those tokens are counted that the client can still 
 TEST_CASE("stand-in: stopping it closes what is open, and says that it did", "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
-  REQUIRE(client.send(chat_request(kEndless)));
+  REQUIRE(client.send(chat_request(endless_answer)));
   REQUIRE(client.read_until("data:"));
   server.stop();
   CHECK(client.read_to_end().find("[DONE]") == std::string::npos);

@@ -20,8 +20,8 @@ using llm::OpenAiShared;
 using llm::OpenCall;
 using llm::Redactor;
 
-inline const std::string kKey = "sk-very-secret";
-inline const std::string kEvents = "text/event-stream", kJson = "application/json";
+inline const std::string api_key_in_test = "sk-very-secret";
+inline const std::string all_events = "text/event-stream", json_type = "application/json";
 
 class FakeOpenCall final : public OpenCall {
  public:
@@ -33,15 +33,15 @@ class FakeOpenCall final : public OpenCall {
 inline std::string piece(std::string_view text) {
   return R"(data: {"choices":[{"delta":{"content":")" + std::string(text) + "\"}}]}\n\n";
 }
-inline const std::string kFinish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-inline const std::string kUsage =
+inline const std::string finish_chunk = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+inline const std::string usage_chunk =
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":3}}\n\n";
-inline const std::string kDone = "data: [DONE]\n\n";
+inline const std::string done_chunk = "data: [DONE]\n\n";
 
 struct CallFixture {
   explicit CallFixture(bool stream = true, std::size_t max_line = 1 << 20) {
     Redactor redactor;
-    redactor.hide(kKey, "api key");
+    redactor.hide(api_key_in_test, "api key");
     shared = std::make_shared<OpenAiShared>(runtime->engine(), redactor, max_line);
     open = std::make_shared<FakeOpenCall>("a", requests);
     requests->add(open);

@@ -8,8 +8,8 @@ using namespace agentcore::test;
 using Fixture = CallFixture;
 
 TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far is told", "[llm][A7][G7]") {
-  call->on_head(200, kEvents);
-  CHECK(call->on_body(kUsage + piece("x")));
+  call->on_head(200, all_events);
+  CHECK(call->on_body(usage_chunk + piece("x")));
   stop.request_stop();
   CHECK(open->cuts == 1);
   CHECK_FALSE(requests->contains("a"));
@@ -21,8 +21,8 @@ TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far i
 }
 
 TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") {
-  call->on_head(200, kEvents);
-  call->on_body(piece("x") + kFinish + kDone);
+  call->on_head(200, all_events);
+  call->on_body(piece("x") + finish_chunk + done_chunk);
   CHECK(requests->abort("a"));
   end();
   CHECK(heard.cancelled());
@@ -30,7 +30,7 @@ TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") 
 
 TEST_CASE_METHOD(Fixture, "a stop from within a delta is the last thing heard", "[llm][Q3][G7]") {
   in_delta = [this] { stop.request_stop(); };
-  call->on_head(200, kEvents);
+  call->on_head(200, all_events);
   CHECK_FALSE(call->on_body(piece("x") + piece("y")));
   end(Errc::cancelled);
   CHECK(heard.text() == "x");
@@ -43,7 +43,7 @@ TEST_CASE("a stop from within the text of a whole answer wins", "[llm][Q3]") {
     fixture.requests->abort("a");
     fixture.stop.request_stop();
   };
-  fixture.call->on_head(200, kJson);
+  fixture.call->on_head(200, json_type);
   fixture.call->on_body(R"({"choices":[{"message":{"content":"Hi"}}]})");
   fixture.in_delta = [&] { fixture.open->stop(); };
   fixture.end();
@@ -56,7 +56,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may cancel the call and end the runtime fr
     call->cancel();
     runtime.reset();
   };
-  call->on_head(200, kEvents);
+  call->on_head(200, all_events);
   CHECK_FALSE(call->on_body(piece("x") + piece("y")));
   CHECK(heard.cancelled());
   end(Errc::cancelled);
@@ -66,7 +66,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may cancel the call and end the runtime fr
 
 TEST_CASE_METHOD(Fixture, "a throwing receiver ends its transfer", "[llm][G16]") {
   in_delta = [] { throw 1; };
-  call->on_head(200, kEvents);
+  call->on_head(200, all_events);
   CHECK_FALSE(call->on_body(piece("x") + piece("y")));
   end(Errc::invalid_response);
   CHECK(heard.failed_with(Errc::callback_failed));

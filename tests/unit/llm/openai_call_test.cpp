@@ -14,7 +14,7 @@ using Fixture = CallFixture;
 using Words = std::vector<std::string>;
 
 TEST_CASE_METHOD(Fixture, "a stream becomes deltas and an outcome", "[llm]") {
-  answer(200, kEvents, piece("Hel") + piece("lo") + kFinish + kUsage + kDone);
+  answer(200, all_events, piece("Hel") + piece("lo") + finish_chunk + usage_chunk + done_chunk);
   CHECK(heard.deltas == Words{"Hel", "lo"});
   CHECK(heard.completed());
   CHECK(heard.outcomes[0].finish_reason == FinishReason::complete);
@@ -25,10 +25,10 @@ TEST_CASE_METHOD(Fixture, "a stream becomes deltas and an outcome", "[llm]") {
 
 TEST_CASE("a stream cut in two anywhere says the same", "[llm]") {
   const std::string stream =
-      ": hi\n\n" + piece("H\xC3\xBC") + piece("\\u00fc\\ud83d\\ude00") + kFinish + kUsage + kDone;
+      ": hi\n\n" + piece("H\xC3\xBC") + piece("\\u00fc\\ud83d\\ude00") + finish_chunk + usage_chunk + done_chunk;
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
     Fixture fixture;
-    fixture.call->on_head(200, kEvents);
+    fixture.call->on_head(200, all_events);
     for (const auto part : {std::string_view(stream).substr(0, cut), std::string_view(stream).substr(cut)}) {
       const std::vector<char> exact(part.begin(), part.end());
       fixture.call->on_body({exact.data(), exact.size()});
@@ -41,11 +41,11 @@ TEST_CASE("a stream cut in two anywhere says the same", "[llm]") {
 }
 
 TEST_CASE("every beginning of a stream has a clean end", "[llm][G10]") {
-  const std::string stream = piece("Hel") + piece("lo") + kFinish + kUsage + kDone;
-  const std::size_t finished = piece("Hel").size() + piece("lo").size() + kFinish.size();
+  const std::string stream = piece("Hel") + piece("lo") + finish_chunk + usage_chunk + done_chunk;
+  const std::size_t finished = piece("Hel").size() + piece("lo").size() + finish_chunk.size();
   for (std::size_t size = 0; size <= stream.size(); ++size) {
     Fixture fixture;
-    fixture.answer(200, kEvents, std::string_view(stream).substr(0, size));
+    fixture.answer(200, all_events, std::string_view(stream).substr(0, size));
     INFO("the first " << size << " bytes");
     CHECK(std::string_view("Hello").starts_with(fixture.heard.text()));
     if (size >= finished) CHECK(fixture.heard.completed());
@@ -55,19 +55,19 @@ TEST_CASE("every beginning of a stream has a clean end", "[llm][G10]") {
 }
 
 TEST_CASE_METHOD(Fixture, "after a finish reason a broken connection does not matter", "[llm]") {
-  answer(200, kEvents, piece("x") + kFinish, Errc::network_error);
+  answer(200, all_events, piece("x") + finish_chunk, Errc::network_error);
   CHECK(heard.completed());
 }
 
 TEST_CASE_METHOD(Fixture, "[DONE] without a finish reason is an end too", "[llm]") {
-  answer(200, kEvents, piece("x") + kDone);
+  answer(200, all_events, piece("x") + done_chunk);
   CHECK(heard.completed());
   CHECK(heard.outcomes[0].finish_reason == FinishReason::unknown);
 }
 
 TEST_CASE_METHOD(Fixture, "after [DONE] a connection that stays open is given up", "[llm]") {
-  call->on_head(200, kEvents);
-  CHECK(call->on_body(piece("x") + kFinish + kDone));
+  call->on_head(200, all_events);
+  CHECK(call->on_body(piece("x") + finish_chunk + done_chunk));
   CHECK(call->on_body("data: more\n\n"));
   CHECK_FALSE(heard.ended());
   runtime->run_for(std::chrono::seconds(1));
@@ -77,15 +77,15 @@ TEST_CASE_METHOD(Fixture, "after [DONE] a connection that stays open is given up
 }
 
 TEST_CASE_METHOD(Fixture, "usage on every chunk: the last one counts", "[llm]") {
-  std::string other = kUsage;
+  std::string other = usage_chunk;
   other.replace(other.find("\"total_tokens\":3"), 16, "\"total_tokens\":9");
-  answer(200, kEvents, other + piece("x") + kUsage + kFinish);
+  answer(200, all_events, other + piece("x") + usage_chunk + finish_chunk);
   CHECK(heard.outcomes[0].usage == k123);
 }
 
 TEST_CASE_METHOD(Fixture, "an error object inside a stream ends it", "[llm]") {
-  call->on_head(200, kEvents);
-  CHECK_FALSE(call->on_body(piece("x") + "data: {\"error\":{\"message\":\"overloaded, " + kKey +
+  call->on_head(200, all_events);
+  CHECK_FALSE(call->on_body(piece("x") + "data: {\"error\":{\"message\":\"overloaded, " + api_key_in_test +
                             "\",\"code\":503}}\n\n" + piece("y")));
   end(Errc::invalid_response);
   CHECK(heard.text() == "x");
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(Fixture, "an error object inside a stream ends it", "[llm]") {
 }
 
 TEST_CASE_METHOD(Fixture, "a chunk that is not JSON ends the stream", "[llm]") {
-  answer(200, kEvents, piece("x") + "data: <oops>\n\n" + piece("y"), Errc::invalid_response);
+  answer(200, all_events, piece("x") + "data: <oops>\n\n" + piece("y"), Errc::invalid_response);
   CHECK(heard.text() == "x");
   CHECK(heard.failed_with(Errc::invalid_response));
   CHECK(heard.error().message == "A chunk of the stream is not a JSON object: <oops>");
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Fixture, "a chunk that is not JSON ends the stream", "[llm]") {
 
 TEST_CASE("a line that is too long ends the stream", "[llm][G15]") {
   Fixture fixture(true, 100);
-  fixture.answer(200, kEvents, piece("x") + piece(std::string(200, 'y')), Errc::invalid_response);
+  fixture.answer(200, all_events, piece("x") + piece(std::string(200, 'y')), Errc::invalid_response);
   CHECK(fixture.heard.text() == "x");
   CHECK(fixture.heard.failed_with(Errc::response_too_large));
   CHECK(fixture.heard.error().message.find("max_line_bytes") != std::string::npos);
@@ -113,7 +113,7 @@ TEST_CASE("a line that is too long ends the stream", "[llm][G15]") {
 TEST_CASE_METHOD(Fixture, "a JSON answer to a stream request is read whole", "[llm]") {
   const std::string body =
       R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"length"}],"usage":{"total_tokens":5}})";
-  call->on_head(200, kJson);
+  call->on_head(200, json_type);
   for (const char byte : body) CHECK(call->on_body({&byte, 1}));
   end();
   CHECK(heard.deltas == Words{"Hi"});
@@ -123,17 +123,17 @@ TEST_CASE_METHOD(Fixture, "a JSON answer to a stream request is read whole", "[l
 }
 
 TEST_CASE_METHOD(Fixture, "a stream under a wrong content type is recognised", "[llm]") {
-  answer(200, "text/plain", piece("Hi") + kFinish);
+  answer(200, "text/plain", piece("Hi") + finish_chunk);
   CHECK(heard.text() == "Hi");
   CHECK(heard.completed());
 }
 
 TEST_CASE("an answer without a stream is read", "[llm]") {
   Fixture with_text(false), with_null(false);
-  with_text.answer(200, kJson, R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]})");
+  with_text.answer(200, json_type, R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]})");
   CHECK(with_text.heard.deltas == Words{"Hi"});
   CHECK(with_text.heard.completed());
-  with_null.answer(200, kJson, R"({"choices":[{"message":{"content":null},"finish_reason":"tool_calls"}]})");
+  with_null.answer(200, json_type, R"({"choices":[{"message":{"content":null},"finish_reason":"tool_calls"}]})");
   CHECK(with_null.heard.deltas.empty());
   CHECK(with_null.heard.outcomes[0].finish_reason == FinishReason::tool_calls);
 }
@@ -154,14 +154,14 @@ TEST_CASE("a good status without JSON is told with the beginning of the answer",
   std::string umlauts, half;
   for (int i = 0; i < 500; ++i) umlauts += "\xC3\xBC";
   CHECK(message(umlauts + "y") == prefix + umlauts + "...");
-  CHECK(message(std::string(495, 'x') + kKey) == prefix + std::string(495, 'x') + "[api ...");
+  CHECK(message(std::string(495, 'x') + api_key_in_test) == prefix + std::string(495, 'x') + "[api ...");
   CHECK(message("a\xFF") == prefix + "a\xEF\xBF\xBD");
 }
 
 TEST_CASE("a good status without choices is told", "[llm][O6]") {
   for (const char* body : {"{}", R"({"choices":[]})"}) {
     Fixture fixture(false);
-    fixture.answer(200, kJson, body);
+    fixture.answer(200, json_type, body);
     CHECK(fixture.heard.failed_with(Errc::invalid_response));
     CHECK(fixture.heard.error().message.find("empty response") != std::string::npos);
   }
@@ -170,12 +170,12 @@ TEST_CASE("a good status without choices is told", "[llm][O6]") {
 TEST_CASE("HTTP errors carry status, the provider's words and whether to try again", "[llm][X19]") {
   const auto failed = [](int status, std::string_view body) {
     Fixture fixture;
-    fixture.answer(status, kJson, body);
+    fixture.answer(status, json_type, body);
     CHECK(fixture.heard.error().http_status == status);
     return fixture.heard.error();
   };
   const Error wrong_key =
-      failed(401, R"({"error":{"message":"bad key )" + kKey + R"(","type":"t","code":"c"}})");
+      failed(401, R"({"error":{"message":"bad key )" + api_key_in_test + R"(","type":"t","code":"c"}})");
   CHECK(wrong_key.code == Errc::api_error);
   CHECK(wrong_key.message == "HTTP 401: bad key [api key]");
   CHECK_FALSE(wrong_key.retryable);
@@ -192,7 +192,7 @@ TEST_CASE("HTTP errors carry status, the provider's words and whether to try aga
 TEST_CASE("failures of the transfer are passed on", "[llm][X19]") {
   const auto failed = [](Errc code) {
     Fixture fixture;
-    fixture.answer(200, kEvents, piece("x"), code);
+    fixture.answer(200, all_events, piece("x"), code);
     CHECK(fixture.heard.failed_with(code));
     return fixture.heard.error().retryable;
   };
@@ -207,18 +207,18 @@ TEST_CASE("whatever a server sends, there is one outcome and no secret in it", "
   prop("any status, type and bytes end in one outcome, its texts valid and without the key", [] {
     Fixture fixture(*rc::gen::arbitrary<bool>(), 200);
     const auto parts = *rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(
-        rc::gen::element<std::string>(piece("x"), kFinish, kUsage, kDone, kKey, "data: " + kKey + "\n\n",
-                                      "\n\n", R"({"error":")" + kKey + "\"}",
-                                      R"(data: {"error":{"message":")" + kKey + "\"}}\n\n"),
+        rc::gen::element<std::string>(piece("x"), finish_chunk, usage_chunk, done_chunk, api_key_in_test, "data: " + api_key_in_test + "\n\n",
+                                      "\n\n", R"({"error":")" + api_key_in_test + "\"}",
+                                      R"(data: {"error":{"message":")" + api_key_in_test + "\"}}\n\n"),
         rc::gen::arbitrary<std::string>()));
     fixture.call->on_head(*rc::gen::element(200, 204, 302, 401, 500),
-                          *rc::gen::element(kEvents, kJson, std::string()));
+                          *rc::gen::element(all_events, json_type, std::string()));
     bool more = true;
     for (auto part = parts.begin(); more && part != parts.end(); ++part) more = fixture.call->on_body(*part);
     fixture.end(more ? *rc::gen::element(Errc::none, Errc::network_error) : Errc::invalid_response);
     RC_ASSERT(fixture.heard.outcomes.size() == 1U);
     const std::string& message = fixture.heard.error().message;
-    RC_ASSERT(message.find(kKey) == std::string::npos);
+    RC_ASSERT(message.find(api_key_in_test) == std::string::npos);
     RC_ASSERT(core::is_utf8(message));
     RC_ASSERT(first_characters(message, 1000) == message);
     RC_ASSERT(core::is_utf8(fixture.heard.text()));

@@ -12,7 +12,7 @@ using namespace agentcore::llm;
 
 namespace {
 
-const std::string kChunk =
+const std::string one_chunk =
     R"({"id":"c1","object":"chat.completion.chunk","created":17,"model":"m","choices":[{"index":0,"delta":)"
     R"({"role":"assistant","content":" caf\u00e9 \ud83d\ude00\n"},"logprobs":null,"finish_reason":null}],)"
     R"("usage":null})";
@@ -105,7 +105,7 @@ TEST_CASE("broken UTF-8 in a request is replaced", "[llm]") {
 }
 
 TEST_CASE("a chunk's text is unescaped", "[llm]") {
-  const Parsed parsed = chunk(kChunk);
+  const Parsed parsed = chunk(one_chunk);
   CHECK(parsed.ok);
   CHECK(parsed.content == " caf\xC3\xA9 \xF0\x9F\x98\x80\n");
   CHECK(parsed.object.has_choice);
@@ -210,17 +210,17 @@ TEST_CASE("deltas are valid UTF-8, whatever came", "[llm]") {
 }
 
 TEST_CASE("no beginning of a chunk passes for one", "[llm]") {
-  for (std::size_t size = 0; size < kChunk.size(); ++size) {
-    const auto begin = std::string_view(kChunk).substr(0, size);
+  for (std::size_t size = 0; size < one_chunk.size(); ++size) {
+    const auto begin = std::string_view(one_chunk).substr(0, size);
     if (chunk(begin).ok) FAIL("the first " << size << " bytes");
-    if (chunk_in_place(begin, std::string_view(kChunk).substr(size)).ok)
+    if (chunk_in_place(begin, std::string_view(one_chunk).substr(size)).ok)
       FAIL("the first " << size << " in place");
     if (chunk_in_place(begin, "}]}}\"]}]}}").ok) FAIL("the first " << size << " before brackets");
   }
-  CHECK(chunk(kChunk).ok);
-  CHECK(chunk_in_place(kChunk, "\n\ndata: {").ok);
-  CHECK_FALSE(chunk(kChunk + "}").ok);
-  CHECK_FALSE(chunk(kChunk + " 5").ok);
+  CHECK(chunk(one_chunk).ok);
+  CHECK(chunk_in_place(one_chunk, "\n\ndata: {").ok);
+  CHECK_FALSE(chunk(one_chunk + "}").ok);
+  CHECK_FALSE(chunk(one_chunk + " 5").ok);
 }
 
 TEST_CASE("hostile chunks do no harm", "[llm][G15]") {
@@ -236,7 +236,7 @@ TEST_CASE("hostile chunks do no harm", "[llm][G15]") {
 TEST_CASE("broken JSON ends in an answer or a refusal", "[llm][G15]") {
   prop("whatever bytes of a chunk are changed, a chunk is read or refused, and its text is valid UTF-8", [] {
     std::string json = *rc::gen::element(
-        kChunk, std::string(R"({"error":{"message":"a\u0041","code":5},"usage":{"total_tokens":12}})"),
+        one_chunk, std::string(R"({"error":{"message":"a\u0041","code":5},"usage":{"total_tokens":12}})"),
         std::string(
             R"({"detail":[{"msg":"x"}],"message":"y","choices":[{"message":{"content":"\ud800"}}]})"));
     for (int left = *rc::gen::inRange(1, 6); left > 0; --left) {

@@ -35,11 +35,11 @@ Events read(std::string_view stream, std::size_t piece = 1000000) {
   return listener.events;
 }
 
-const std::string kSample =
+const std::string sample_stream =
     "\xEF\xBB\xBF: a comment\n\ndata: one\n\nevent: x\r\ndata:two\r\ndata: more\r\nid: 7\r\n\r\ndata:  "
     "three\rretry: "
     "1\r\rdata\n\ndatum: no\n\n:data: no\ndata: last\n\ndata: dropped";
-const Events kSampleEvents{"one", "two\nmore", " three", "", "last"};
+const Events sample_events{"one", "two\nmore", " three", "", "last"};
 
 }  // namespace
 
@@ -81,29 +81,29 @@ TEST_CASE("a byte order mark at the very beginning is skipped", "[llm]") {
 }
 
 TEST_CASE("the sample is read as the standard says", "[llm]") {
-  CHECK(read(kSample) == kSampleEvents);
+  CHECK(read(sample_stream) == sample_events);
 }
 
 TEST_CASE("a stream cut in two anywhere gives the same events", "[llm]") {
-  for (std::size_t cut = 0; cut <= kSample.size(); ++cut) {
+  for (std::size_t cut = 0; cut <= sample_stream.size(); ++cut) {
     SseReader reader(1 << 20);
     Listener listener;
-    feed(reader, std::string_view(kSample).substr(0, cut), listener);
-    feed(reader, std::string_view(kSample).substr(cut), listener);
-    if (listener.events != kSampleEvents) FAIL("cut at " << cut);
+    feed(reader, std::string_view(sample_stream).substr(0, cut), listener);
+    feed(reader, std::string_view(sample_stream).substr(cut), listener);
+    if (listener.events != sample_events) FAIL("cut at " << cut);
   }
 }
 
 TEST_CASE("pieces of any size give the same events", "[llm]") {
-  for (std::size_t size = 1; size <= kSample.size(); ++size)
-    if (read(kSample, size) != kSampleEvents) FAIL("pieces of " << size);
+  for (std::size_t size = 1; size <= sample_stream.size(); ++size)
+    if (read(sample_stream, size) != sample_events) FAIL("pieces of " << size);
 }
 
 TEST_CASE("every beginning of a stream gives a beginning of its events", "[llm]") {
-  for (std::size_t size = 0; size <= kSample.size(); ++size) {
-    const Events events = read(std::string_view(kSample).substr(0, size));
-    REQUIRE(events.size() <= kSampleEvents.size());
-    CHECK(std::equal(events.begin(), events.end(), kSampleEvents.begin()));
+  for (std::size_t size = 0; size <= sample_stream.size(); ++size) {
+    const Events events = read(std::string_view(sample_stream).substr(0, size));
+    REQUIRE(events.size() <= sample_events.size());
+    CHECK(std::equal(events.begin(), events.end(), sample_events.begin()));
   }
 }
 
