@@ -54,6 +54,7 @@ struct alignas(64) Node {
   alignas(64) std::shared_ptr<const AgentSpec> spec;
   std::unique_ptr<AgentData> data;
   std::atomic<const std::string*> name{nullptr};  // null: generated id. Read under the name table's lock.
+  std::atomic<std::uint32_t> taken{0};            // messages that ever left the mailbox; the loop writes
   std::uint32_t backlog = 0;            // messages taken out of the door, oldest first: cell index + 1
   std::uint32_t unsettled = 0;          // children that a walk has passed and that are not settled yet
   std::uint32_t flights = 0;            // model calls without an outcome yet

@@ -24,15 +24,11 @@ std::uint32_t drain(core::Node& node, MessagePool& pool) noexcept {
   return oldest_first;
 }
 
-// Puts the list `tail` behind the list `head`.
-void append(MessagePool& pool, std::uint32_t& head, std::uint32_t tail) noexcept {
-  if (!head) {
-    head = tail;
-    return;
-  }
-  std::uint32_t last = head;
-  while (const std::uint32_t next = pool[last].next.load(std::memory_order_relaxed)) last = next;
-  pool[last].next.store(tail, std::memory_order_relaxed);
+// After they left the count of the door: who looks in between sees a position that is too low, never too
+// high.
+void count_taken(core::Node& node, std::size_t count) noexcept {
+  node.taken.store(node.taken.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(count),
+                   std::memory_order_release);
 }
 
 // Clears the messages of a list and gives it back; how many there were.
@@ -92,6 +88,7 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
     if (!number) return 0;
     node.backlog = pool[number].next.load(std::memory_order_relaxed);
     node.door.fetch_sub(Door::one, std::memory_order_acq_rel);
+    count_taken(node, 1);
     if (pool[number].generation == generation) return number;
     pool[number].message = Message{};  // sent to an agent that lay here before: it died while being sent to
     pool.give(number, number);
@@ -103,23 +100,24 @@ std::size_t clear(core::Node& node, MessagePool& pool) noexcept {
   node.backlog = 0;
   count += give_list(pool, drain(node, pool));
   node.door.fetch_sub(Door::one * count, std::memory_order_acq_rel);
+  count_taken(node, count);
   return count;
 }
 
-std::size_t clear_up_to(core::Node& node, MessagePool& pool, Door then) noexcept {
-  if (then.is_closed() || Door{node.door.load(std::memory_order_relaxed)}.is_closed()) return 0;
-  if (const std::uint32_t late = then.newest() ? drain(node, pool) : 0) append(pool, node.backlog, late);
-  // With nothing on the stack then, the messages of that time are those that the loop had already taken over.
-  std::uint32_t last = then.newest();
-  if (!last)
-    for (std::uint32_t cell = node.backlog, left = then.count(); cell && left; --left)
-      last = std::exchange(cell, pool[cell].next.load(std::memory_order_relaxed));
-  std::uint32_t cell = node.backlog;
-  while (cell && cell != last) cell = pool[cell].next.load(std::memory_order_relaxed);
-  if (!cell) return 0;  // they have been handled meanwhile
-  const std::uint32_t rest = pool[cell].next.exchange(0, std::memory_order_relaxed);
-  const std::size_t count = give_list(pool, std::exchange(node.backlog, rest));
-  node.door.fetch_sub(Door::one * count, std::memory_order_acq_rel);
+std::uint32_t position(const core::Node& node) noexcept {
+  const std::uint32_t taken = node.taken.load(std::memory_order_acquire);
+  return taken + Door{node.door.load(std::memory_order_acquire)}.count();
+}
+
+std::size_t clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept {
+  std::size_t count = 0;
+  while (static_cast<std::int32_t>(position - node.taken.load(std::memory_order_relaxed)) > 0) {
+    const std::uint32_t number = take(node, pool);
+    if (!number) break;
+    pool[number].message = Message{};
+    pool.give_back(number);
+    ++count;
+  }
   return count;
 }
 
@@ -129,6 +127,7 @@ std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noe
   std::size_t count = give_list(pool, node.backlog);
   node.backlog = 0;
   if (!before.is_closed()) count += give_list(pool, before.newest());
+  count_taken(node, count);
   return count;
 }
 

@@ -71,8 +71,12 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept;
 // Drops all messages; how many. @loop_thread
 std::size_t clear(core::Node& node, MessagePool& pool) noexcept;
 
-// Drops the messages that were there when the door had the value `then`; later ones stay. @loop_thread
-std::size_t clear_up_to(core::Node& node, MessagePool& pool, Door then) noexcept;
+// Where in the endless row of its messages the mailbox ends now. Exact while the loop does not take any, as
+// during a turn. @threadsafe
+std::uint32_t position(const core::Node& node) noexcept;
+
+// Drops the messages up to that position; later ones stay. @loop_thread
+std::size_t clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept;
 
 // Closes the door for good (of this epoch) and drops all messages; how many. @loop_thread
 std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept;

@@ -31,7 +31,7 @@ struct ControlOp {
   std::optional<Duration> deadline;
   std::function<void(const StopReport&)> on_stopped;
   std::function<void(const TerminateReport&)> on_terminated;
-  std::optional<std::uint64_t> clear_up_to;  // abort with clear_queue: the door as it was
+  std::optional<std::uint32_t> clear_up_to;  // abort with clear_queue: the end of the mailbox then
   ControlOp* next = nullptr;
 
   bool wants_report() const noexcept { return on_stopped || on_terminated; }

@@ -73,6 +73,7 @@ class Settler {
   };
   using Jobs = std::unordered_multimap<core::NodeId, std::unique_ptr<Job>>;
 
+  static bool is_stale(const ControlOp& op, core::Node& node) noexcept;
   bool cut(loop::Budget& budget);
   bool walk(Job& job, loop::Budget& budget);
   bool walk_down(Job& job, loop::Budget& budget);

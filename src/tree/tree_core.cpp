@@ -95,7 +95,8 @@ void TreeCore::step(Node& node) {
   const core::Stepping stepping(table_, node);
   const core::Word word = node.load(std::memory_order_seq_cst);
   if (word.state() != AgentState::idle || !core::admits(node, word.generation(), word.epoch())) return;
-  if (node.shown != AgentState::idle) {  // what another thread did to it, a resume, has not come to the loop yet
+  if (node.shown !=
+      AgentState::idle) {  // what another thread did to it, a resume, has not come to the loop yet
     hub_.state(node, AgentState::idle, StopCause::user);
     if (closed() || !core::admits(node, word.generation(), word.epoch())) return;
   }
@@ -119,7 +120,8 @@ void TreeCore::schedule(Node& node) {
 
 void TreeCore::let_go(Node& node) {
   const Inside inside(*this);
-  if (hub_.telling() || settler_.reporting()) {  // within a callback: nothing may be settled, or go, before it has returned
+  if (hub_.telling() ||
+      settler_.reporting()) {  // within a callback: nothing may be settled, or go, before it has returned
     auto op = std::make_unique<ControlOp>();
     op->verb = Verb::let_go;
     op->agent = node.id();
@@ -134,7 +136,7 @@ void TreeCore::let_go(Node& node) {
 void TreeCore::finish_abort(ControlOp& op) {
   Node* node = table_.find(op.agent);
   if (!node) return;
-  if (op.clear_up_to) mailbox::clear_up_to(*node, pool_, mailbox::Door{*op.clear_up_to});
+  if (op.clear_up_to) mailbox::clear_up_to(*node, pool_, *op.clear_up_to);
   turns_.interrupt_before(*node, op.epoch);
   if (closed()) return;
   const core::Word word = node->load();

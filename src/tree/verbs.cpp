@@ -110,7 +110,7 @@ AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
   Node* node = resolve(id);
   if (!node) return {false, false, Errc::agent_not_found};
   GateView view = look(*node, id);
-  const std::uint64_t door = node->door.load(std::memory_order_acquire);
+  const std::uint32_t position = mailbox::position(*node);
   do {
     if (!view.valid) return {false, false, Errc::agent_not_found};
     if (!view.open() || view.own.state() != AgentState::waiting_llm)
@@ -127,7 +127,7 @@ AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
   op->agent_name = table_.names().name_of(*node, id);
   op->epoch = view.own.next_epoch().epoch();
   op->reason = std::move(options.reason);
-  if (options.clear_queue) op->clear_up_to = door;
+  if (options.clear_queue) op->clear_up_to = position;
   follow_up(std::move(op));
   return {true, true, Errc::none};
 }
@@ -233,7 +233,8 @@ TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options)
       after = after.with(waits ? AgentState::stopping : AgentState::terminating).next_epoch();
     } else if (expected.state() == AgentState::stopped &&
                mailbox::is_closed(*node, expected.generation(), expected.epoch())) {
-      after = after.with(AgentState::terminating);  // else its stop was widened and is under way: it goes first
+      after =
+          after.with(AgentState::terminating);  // else its stop was widened and is under way: it goes first
     }
     if (!node->replace(expected, after)) continue;
     result.terminated = true;

@@ -28,6 +28,8 @@ enum class Place {
   handler,  // in the handler of an agent
   delta,    // in the observer of a piece of an agent's answer
   answer,   // in the observer of the end of an agent's turn, while that agent is `processing`
+  failure,  // in the observer of the end of a turn whose model call failed
+  abort,    // in the observer of the end of a turn that was aborted
 };
 
 // Something that happens before or after the verb.
@@ -53,7 +55,7 @@ inline std::ostream& operator<<(std::ostream& out, const Step& step) {
 }
 
 inline std::ostream& operator<<(std::ostream& out, const Scene& scene) {
-  static const char* const places[] = {"outside", "handler", "delta", "answer"};
+  static const char* const places[] = {"outside", "handler", "delta", "answer", "failure", "abort"};
   static const char* const hearing[] = {"post", "at_once", "deaf"};
   out << "target " << scene.target << ", " << places[static_cast<int>(scene.place)] << " of " << scene.host
       << (scene.grace_over ? ", grace over" : "");
@@ -96,7 +98,7 @@ rc::Gen<std::vector<T>> up_to(int most, rc::Gen<T> element) {
 inline rc::Gen<Scene> any_scene() {
   using namespace rc;
   const auto place = gen::weightedElement<Place>(
-      {{4, Place::outside}, {2, Place::handler}, {1, Place::delta}, {1, Place::answer}});
+      {{6, Place::outside}, {2, Place::handler}, {1, Place::delta}, {2, Place::answer}, {1, Place::failure}, {1, Place::abort}});
   const auto target = gen::weightedOneOf<std::size_t>({{2, gen::just<std::size_t>(0)},
                                                        {3, gen::inRange<std::size_t>(0, 40)}});
   return gen::resize(100, gen::build<Scene>(gen::set(&Scene::members, gen::nonEmpty(up_to(40, any_member()))),

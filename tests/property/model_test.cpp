@@ -252,7 +252,7 @@ void compare_at_rest(World& world, const TreeModel& model) {
   world.t.tree->walk([&](const Agent& agent) {
     RC_ASSERT(written(agent.conversation()) == model.history(agent.id()));
     RC_ASSERT(is_valid_history(agent.conversation()));
-    RC_ASSERT(world.t.seen.told(agent).value_or(AgentState::idle) == agent.state().value());
+    RC_ASSERT(to_string(world.t.seen.told(agent).value_or(AgentState::idle)) == to_string(agent.state().value()));
   });
   for (char id = 'a'; id <= 'h'; ++id)
     if (!model.states().contains(std::string(1, id))) RC_ASSERT(world.t.tree->references(std::string(1, id)) == 0U);

@@ -25,10 +25,9 @@ Scene Stage::normal(Scene scene) {
     for (Step& step : *steps) step.agent %= n;
   Member& host = scene.members[scene.host];
   if (scene.place == Place::handler) host.handler = true;
-  if (scene.place == Place::delta || scene.place == Place::answer) {
-    host.handler = false;
-    host.asked = true;
-  }
+  const bool may_be_handler = scene.place == Place::outside || scene.place == Place::handler || scene.place == Place::answer;
+  if (!may_be_handler) host.handler = false;
+  if (scene.place != Place::outside) host.asked = !host.handler;
   return scene;
 }
 
@@ -40,10 +39,7 @@ Stage::Stage(Scene scene, const Adjust& adjust) : scene_(normal(std::move(scene)
     call.on_stop = member(number_of(call.request.agent_id)).on_stop;
   };
   hook_ = t.tree->on_event([this](const Event& event) {
-    const auto* ended = event.get<TurnEnded>();
-    const bool here = (scene_.place == Place::delta && event.get<DeltaReceived>()) ||
-                      (scene_.place == Place::answer && ended && ended->outcome == TurnOutcome::completed);
-    if (here && event.agent() == agents_[scene_.host]) run_verb();
+    if (is_cue(event)) run_verb();
   });
   populate(adjust);
 }
@@ -54,7 +50,7 @@ void Stage::populate(const Adjust& adjust) {
     if (member(i).handler)
       spec.handler = [this, i](const Agent&, const Message& message) {
         handled_[i].push_back(message.text);
-        if (message.text == cue) run_verb();
+        if (message.text == cue && scene_.place == Place::handler) run_verb();
       };
     if (adjust) adjust(t, spec);
     const auto up = static_cast<std::size_t>(member(i).up);
@@ -74,30 +70,43 @@ void Stage::fill() {
     for (int m = 0; m < member(i).queued; ++m) send(i);
 }
 
+bool Stage::is_cue(const Event& event) const {
+  if (!verb_ || event.agent() != agents_[scene_.host]) return false;
+  const auto* ended = event.get<TurnEnded>();
+  if (scene_.place == Place::delta) return event.get<DeltaReceived>() != nullptr;
+  if (scene_.place == Place::answer) return ended && ended->outcome == TurnOutcome::completed;
+  if (scene_.place == Place::failure) return ended && ended->outcome == TurnOutcome::failed;
+  return scene_.place == Place::abort && ended && ended->outcome == TurnOutcome::aborted;
+}
+
 void Stage::act(const std::function<void()>& verb) {
   play(scene_.before);
   const std::size_t host = scene_.host;
-  const auto arm = [&] { verb_ = verb; };
-  if (scene_.place == Place::handler) {
-    // The cue is its next message; the others' mailboxes are full when it comes.
+  if (scene_.place != Place::outside) {
     t.settle();
-    arm();
-    if (host % 2 == 1) fill();
-    if (agents_[host].send(std::string(cue)).accepted) accepted[host].emplace_back(cue);
-    if (host % 2 == 0) fill();
-    for (int polls = 0; verb_ && polls < 1000; ++polls) t.poll();
-  } else {
-    if (scene_.place != Place::outside && open_calls(host).empty()) {
-      send(host);
-      t.settle();
-    }
-    fill();
-    arm();
-    if (scene_.place == Place::delta) t.llm->delta(id(host), "d");
-    if (scene_.place == Place::answer) t.llm->answer(id(host), "d");
-    if (scene_.place == Place::outside) run_verb();
+    if (!member(host).handler && open_calls(host).empty()) send(host);
+    t.settle();
   }
+  if (host % 2 == 1 || !member(host).handler) fill();
+  verb_ = verb;
+  enter();
+  if (host % 2 == 0 && member(host).handler) fill();
+  for (int polls = 0; verb_ && polls < 1000; ++polls) t.poll();
   if (verb_) wrong.emplace_back("the verb was not called");
+}
+
+// Has the verb called at its place, now or in one of the next polls.
+void Stage::enter() {
+  const std::size_t host = scene_.host;
+  if (scene_.place == Place::outside) return run_verb();
+  if (member(host).handler) {  // its next message is the cue
+    if (agents_[host].send(std::string(cue)).accepted) accepted[host].emplace_back(cue);
+    return;
+  }
+  if (scene_.place == Place::delta) t.llm->delta(id(host), "d");
+  if (scene_.place == Place::answer) t.llm->answer(id(host), "d");
+  if (scene_.place == Place::failure) t.llm->fail(id(host));
+  if (scene_.place == Place::abort) static_cast<void>(agents_[host].abort());
 }
 
 void Stage::run_verb() {
@@ -181,6 +190,7 @@ View Stage::look() const {
   View view;
   for (std::size_t i = 0; i < size(); ++i) {
     view.states.push_back(state(i));
+    view.shown.push_back(t.seen.told(agents_[i]).value_or(AgentState::idle));
     view.queued.push_back(agents_[i].queue_length());
     view.histories.push_back(written(agents_[i].conversation()));
     view.taken.push_back(taken(i));

@@ -17,6 +17,7 @@ namespace property_test {
 // What can be seen at one instant, per agent; and how much had happened by then.
 struct View {
   std::vector<std::optional<agentcore::AgentState>> states;  // nullopt: gone
+  std::vector<agentcore::AgentState> shown;                  // the states last told
   std::vector<std::size_t> queued;
   std::vector<std::string> histories;
   std::vector<std::vector<std::string>> taken;  // messages that left the mailbox for a turn
@@ -87,6 +88,8 @@ class Stage {
   static Scene normal(Scene scene);
   void populate(const Adjust& adjust);
   void fill();
+  bool is_cue(const agentcore::Event& event) const;
+  void enter();
   void run_verb();
   void step(const Step& step);
   std::vector<std::string> taken(std::size_t i) const;

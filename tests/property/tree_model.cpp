@@ -224,6 +224,7 @@ void TreeModel::interrupt(Node& n) {
 
 void TreeModel::settle() {
   std::vector<Op> ops = std::exchange(ops_, {});
+  for (const auto& [id, n] : alive_) n->busy = !n->calls.empty();
   for (const Op& op : ops) start(op);
   for (const auto& [id, n] : std::map(alive_))
     if (n->active && (n->aborted || !open(*n))) interrupt(*n);
@@ -284,7 +285,7 @@ bool TreeModel::settle_below(Node& n) {
     n.by_parent = true;
   if (n.parent) mark(n);
   // A stop without the children does not wait for them, even when a stop above comes right after it.
-  if (n.alone && n.own == AgentState::stopping && !n.walked && n.calls.empty()) {
+  if (n.alone && n.own == AgentState::stopping && !n.walked && !n.busy) {
     stop_now(n);
     complete(n, false);
   }

@@ -78,6 +78,7 @@ class TreeModel {
     AgentState own = AgentState::idle;
     Gate gate = Gate::open;
     bool alone = false;  // its last stop left its children alone
+    bool busy = false;   // a call of it was open when the loop began
     bool by_parent = false, direct = false, widening = false, walked = false, counted = false, abandoned = false;
     std::deque<std::string> queue;
     std::vector<std::string> history;

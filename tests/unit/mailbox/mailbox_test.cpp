@@ -83,7 +83,7 @@ TEST_CASE("what was there at an instant can be dropped later, the rest stays", "
     box.send("1");
     box.send("2");
     if (drained) CHECK(box.next() == "0");
-    const Door then{box.node.door.load()};
+    const std::uint32_t then = position(box.node);
     box.send("3");
     CHECK(clear_up_to(box.node, box.pool, then) == (drained ? 2U : 3U));
     CHECK(box.size() == 1);
@@ -94,12 +94,11 @@ TEST_CASE("what was there at an instant can be dropped later, the rest stays", "
 TEST_CASE("dropping what has been handled meanwhile drops nothing", "[mailbox][X3]") {
   Box box;
   box.send("0");
-  const Door then{box.node.door.load()};
+  const std::uint32_t then = position(box.node);
   CHECK(box.next() == "0");
-  box.send("1");
-  CHECK(clear_up_to(box.node, box.pool, Door::open(box.generation())) == 0);
+  box.send("1");  // lies in the cell of the message that is gone
+  CHECK(clear_up_to(box.node, box.pool, then) == 0);
   CHECK(box.next() == "1");
-  CHECK(then.count() == 1);
 }
 
 TEST_CASE("a closed door lets nothing in, and what lay behind it is gone", "[mailbox][C3][F1][G1]") {
@@ -111,7 +110,7 @@ TEST_CASE("a closed door lets nothing in, and what lay behind it is gone", "[mai
   CHECK(box.size() == 0);
   CHECK(box.send("2", 7) == Push::closed);
   CHECK(box.next().empty());
-  CHECK(clear_up_to(box.node, box.pool, Door::open(box.generation())) == 0);
+  CHECK(clear_up_to(box.node, box.pool, position(box.node)) == 0);
 }
 
 TEST_CASE("a ticket opens only the door that was closed with it", "[mailbox][G3]") {

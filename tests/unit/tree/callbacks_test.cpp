@@ -138,7 +138,7 @@ TEST_CASE("any callback may let the model speak", "[tree][Q3][G7]") {
   });
 }
 
-TEST_CASE("any callback may destroy the tree; nothing follows", "[tree][Q3][G16]") {
+TEST_CASE("any callback may destroy the tree, nothing follows", "[tree][Q3][G16]") {
   at_every_event([](Busy& busy, const Agent& agent) {
     busy.t.seen.clear();
     busy.t.tree.reset();
@@ -148,7 +148,7 @@ TEST_CASE("any callback may destroy the tree; nothing follows", "[tree][Q3][G16]
   });
 }
 
-TEST_CASE("any callback may destroy the Runtime; nothing follows", "[tree][Q3][G16]") {
+TEST_CASE("any callback may destroy the Runtime, nothing follows", "[tree][Q3][G16]") {
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     INFO("at event kind " << kind);
     Busy busy;

@@ -147,7 +147,7 @@ TEST_CASE("an answer that is too long fails the turn and cuts the call", "[turn]
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("a handler takes its messages; one that throws fails its turn only", "[turn][B4][G16]") {
+TEST_CASE("a handler takes its messages, one that throws fails its turn only", "[turn][B4][G16]") {
   TreeFixture t;
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message& message) {
     CHECK(self.state().value() == AgentState::processing);

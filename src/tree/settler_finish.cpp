@@ -1,0 +1,164 @@
+// What the settler writes and tells at the end of an agent's stop or delete, and at its resume.
+#include "tree/settler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::tree {
+
+using core::Gate;
+using core::Node;
+using core::Word;
+
+void Settler::let_go(Node& node) {
+  if (!node.walked || node.flights != 0 || node.unsettled != 0) return;
+  finish_upwards(node, core::look(node, node.load().generation()).above == Gate::terminate);
+}
+
+// Settles it, and with it those above that waited only for it.
+void Settler::finish_upwards(Node& node, bool deleting_above) {
+  for (Node* next = &node; next;) {
+    Node* const parent = next->parent.load(std::memory_order_relaxed);
+    const bool counted = std::exchange(next->counted, false);
+    if (!finish(*next, deleting_above)) {
+      next->counted =
+          counted;  // the delete comes for it and for what lies below: until then those above wait
+      return;
+    }
+    if (hub_.closed() || !counted) return;
+    next = --parent->unsettled == 0 && parent->walked && parent->flights == 0 ? parent : nullptr;
+    // The delete may have begun right here, and a stop above may have waited for it.
+    if (next && deleting_above)
+      deleting_above = core::look(*next, next->load().generation()).above == Gate::terminate;
+  }
+}
+
+// Nothing of it and of what lies below is in flight: writes the end and tells it.
+// False when it has to be deleted, too, and cannot be yet.
+bool Settler::finish(Node& node, bool deleting_above) {
+  node.walked = node.delete_walked = false;
+  const core::NodeId id = node.id();
+  const Word word = node.load();
+  const bool deleting = deleting_above || word.gate() == Gate::terminate;
+  // Below a stop that is under way, the stop goes first for every agent (X13).
+  const bool seen_stopping = can_process(word.state()) &&
+                             core::visible_state(core::look(node, word.generation())) == AgentState::stopping;
+  if (word.state() == AgentState::stopping || seen_stopping || (can_process(word.state()) && !deleting)) {
+    const std::size_t dropped = write_stopped(node);
+    record(node, dropped, false);
+    if (!node.is_trunk()) {
+      hub_.state(node, AgentState::stopped, node.cause);
+      if (hub_.closed()) return true;
+      hub_.settled(node, AgentState::stopped, dropped);
+      if (hub_.closed()) return true;
+    }
+  } else if (word.state() == AgentState::stopped &&
+             !mailbox::is_closed(node, word.generation(), word.epoch())) {
+    mailbox::close(node, pool_, word.epoch());  // its stop was widened: from now on it can be resumed
+  }
+  // Where a stop meets an agent whose delete waits for it (X13), what lies below has only been stopped: the
+  // delete comes for all of them.
+  if (deleting && node.first_child == core::no_node) {
+    remove(node);
+    if (hub_.closed()) return true;
+  } else {
+    node.abandoned = false;
+    node.direct = deleting;
+  }
+  const bool done = !deleting || table_.find(id) == nullptr;
+  complete_jobs(id);
+  return done;
+}
+
+// Closes the door, then writes `stopped`, which is what a resume waits for. Returns the messages dropped.
+std::size_t Settler::write_stopped(Node& node) {
+  std::size_t dropped = 0;
+  Word word = node.load();
+  Word desired;
+  do {
+    const Gate gate = std::max(word.gate(), Gate::stop_self);
+    const bool own = word.gate() != Gate::open;
+    desired = word.with(AgentState::stopped).with(own ? gate : Gate::stop_tree).next_epoch();
+    dropped += mailbox::close(node, pool_, desired.epoch());
+    if (word.state() == AgentState::terminating) break;  // a delete was faster, and comes for it
+  } while (!node.replace(word, desired));
+  return dropped;
+}
+
+// The end of an agent: told, then gone from every table (D3, D4, G13).
+void Settler::remove(Node& node) {
+  Word word = node.load();
+  Word desired;
+  do desired = word.with(AgentState::terminating).with(Gate::terminate);
+  while (!node.replace(word, desired));
+  const std::size_t dropped = mailbox::close(node, pool_, desired.epoch());
+  if (!node.direct) node.cause = StopCause::parent;
+  record(node, dropped, true);
+  hub_.state(node, AgentState::terminating, node.cause);
+  if (hub_.closed()) return;
+  hub_.settled(node, AgentState::terminating, dropped);
+  if (hub_.closed()) return;
+  hub_.tell(node, [](Agent agent) { return AgentDeleted{std::move(agent)}; });
+  if (hub_.closed()) return;
+  step_aside(node);
+  table_.erase(node);
+}
+
+// stopped -> idle, from the root down through those that stopped because of it. Ends early when it is closed
+// again.
+bool Settler::resume_down(Job& job, loop::Budget& budget) {
+  const core::NodeId id = job.root->id();
+  if (!job.cursor) job.cursor = job.root;
+  while (job.cursor) {
+    if (!budget.spend()) return false;
+    if (!core::look(*job.root, core::generation_of(id)).open()) break;  // an abort meanwhile changes nothing
+    Node& node = *job.cursor;
+    const bool open = resume_one(job, node);
+    if (hub_.closed()) return false;
+    job.cursor = below_or_beside(*job.root, node, open && job.op->cascade);
+  }
+  dequeue(job);
+  const auto [begin, end] = jobs_.equal_range(id);
+  jobs_.erase(std::find_if(begin, end, [&job](const auto& entry) { return entry.second.get() == &job; }));
+  Node& root = *table_.find(id);
+  root.has_job = jobs_.contains(id);
+  stop_again(root);
+  return true;
+}
+
+// An ancestor was closed while a foreign thread resumed `node`, and its walk may have passed by already: then
+// the agent is open below a closed gate, and nobody would settle it.
+void Settler::stop_again(Node& node) {
+  const core::GateView view = core::look(node, node.load().generation());
+  // A delete above cannot have passed by: it would have taken the stopped agent along.
+  if (node.is_trunk() || !can_process(view.own.state())) return;
+  if (core::visible_state(view) != AgentState::stopping) return;
+  Word word = view.own;
+  const Word stopping = word.with(AgentState::stopping).with(Gate::stop_tree).next_epoch();
+  if (!node.replace(word, stopping)) return;  // another verb was faster and is on its way
+  auto op = std::make_unique<ControlOp>();
+  op->agent = node.id();
+  op->epoch = stopping.epoch();
+  op->cause = StopCause::parent;
+  start(std::move(op));
+}
+
+// True when what lies below `node` may be resumed too.
+bool Settler::resume_one(Job& job, Node& node) {
+  if (&node != job.root) {
+    if (!node.by_parent)
+      return !node.load().closes_subtree();  // stopped by itself, perhaps without its children
+    Word word = node.load();
+    const Word stopped = word;
+    if (word.state() != AgentState::stopped || word.gate() == Gate::terminate) return false;
+    if (!node.replace(word, word.with(AgentState::idle).with(Gate::open).next_epoch())) return false;
+    mailbox::open(node, stopped.generation(), stopped.epoch());
+  }
+  node.by_parent = false;
+  // Its next turn may have begun already, and told the state itself.
+  const bool idle = node.load().state() == AgentState::idle;
+  if (!node.is_trunk() && idle) hub_.state(node, AgentState::idle, StopCause::user);
+  return true;
+}
+
+}  // namespace agentcore::tree
