@@ -166,7 +166,7 @@ TEST_CASE("a crowd that is cut ends in order, sockets first", "[net][G5][G6]") {
 
 // A kept connection that dies before it answered makes libcurl send the request again, on another one. Here
 // both the death and a cut wait for their turn in the same poll, the cut first.
-TEST_CASE("a transfer that was cut on a kept connection is not sent again", "[net][G5][A7]") {
+TEST_CASE("a transfer that was cut on a kept connection is not sent again", "[net][G5][A7][A9]") {
   std::promise<void> spoke;
   const std::shared_future<void> spoken = spoke.get_future().share();
   SocketServer server([&](Peer& peer) {

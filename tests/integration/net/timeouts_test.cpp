@@ -28,7 +28,7 @@ struct Timed {
 
 }  // namespace
 
-TEST_CASE("connecting has a timeout that includes TLS", "[net][G5]") {
+TEST_CASE("connecting has a timeout that includes TLS", "[net][G5][X21]") {
   SocketServer server([](Peer& peer) { peer.wait_close(); });
   Timed timed;
   const Call call = start(timed.runtime, timed.request(server.url("https")));

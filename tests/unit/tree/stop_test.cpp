@@ -24,7 +24,7 @@ TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][
   CHECK(other.send("x").accepted);
 }
 
-TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle", "[tree][X2][B9][C5][C11][C16][S1-P2]") {
+TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle", "[tree][X2][B9][C5][C11][C16][S1-P2][B20]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
@@ -60,7 +60,7 @@ TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4]") {
   CHECK(agent.queue_length() == 0);
 }
 
-TEST_CASE("a stop empties the mailboxes and tells nobody in them", "[tree][C3][C8][G11][E4][S1-P3][S1-P5]") {
+TEST_CASE("a stop empties the mailboxes and tells nobody in them", "[tree][C3][C8][G11][E4][S1-P3][S1-P5][F2]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
