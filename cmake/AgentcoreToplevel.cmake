@@ -9,7 +9,9 @@ endif()
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(AGENTCORE_CCACHE ccache)
   if(AGENTCORE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${AGENTCORE_CCACHE}")
+    # Else ccache does not cache what is compiled with a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${AGENTCORE_CCACHE}")
   endif()
 endif()
 

@@ -38,7 +38,7 @@ void Company::hire(const std::string& id, const std::string& boss, const std::st
 
 void Company::begin() {
   for (const auto& member : members_)
-    static_cast<void>(member->agent.send("Begin. I will say when to stop."));
+    static_cast<void>(member->agent.send("Begin, " + member->id + ". I will say when to stop."));
 }
 
 Member* Company::find(const std::string& id) {

@@ -48,9 +48,10 @@ bool Turns::change(core::Node& node, std::uint32_t epoch, AgentState from, Agent
   return true;
 }
 
-// The same, and tells it.
+// The same for an agent that is admitted, and tells it. Below a gate that was closed meanwhile nothing is
+// told but the stop (X2).
 bool Turns::step_to(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) {
-  if (!change(node, epoch, from, to)) return false;
+  if (!core::admits(node, node.load().generation(), epoch) || !change(node, epoch, from, to)) return false;
   hub_.state(node, to, StopCause::user);
   return may_go_on(node, epoch);
 }
@@ -215,7 +216,9 @@ void Turns::fail(core::Node& node, const ChatOutcome& outcome) {
   data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
   clear_turn(data);
   end(node, aborted ? TurnOutcome::aborted : TurnOutcome::failed, {}, outcome);
-  if (!hub_.closed() && node.load().epoch() == epoch) hub_.state(node, AgentState::idle, StopCause::user);
+  // An observer of the end may have stopped it: then the stop is what is told next (X2).
+  if (!hub_.closed() && core::admits(node, node.load().generation(), epoch))
+    hub_.state(node, AgentState::idle, StopCause::user);
 }
 
 void Turns::interrupt(core::Node& node) {

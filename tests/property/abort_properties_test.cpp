@@ -20,7 +20,9 @@ Scene with_waiting_target(Scene scene) {
   return scene;
 }
 
-bool is_waiting(const Stage& stage, std::size_t i) { return stage.before.states[i] == AgentState::waiting_llm; }
+bool is_waiting(const Stage& stage, std::size_t i) {
+  return stage.before.states[i] == AgentState::waiting_llm;
+}
 
 // One thing that happens to a client.
 struct ClientStep {
@@ -34,8 +36,9 @@ struct ClientStep {
 
 std::ostream& operator<<(std::ostream& out, const ClientStep& s) {
   static const char* const names[] = {"chat", "chat", "abort", "token", "pass", "poll"};
-  return out << names[s.what] << " agent " << s.agent << " call " << s.call << " deltas " << s.deltas << " delay "
-             << s.delay << (s.silent ? " silent" : "") << (s.deaf ? " deaf" : "") << (s.fails ? " fails" : "");
+  return out << names[s.what] << " agent " << s.agent << " call " << s.call << " deltas " << s.deltas
+             << " delay " << s.delay << (s.silent ? " silent" : "") << (s.deaf ? " deaf" : "")
+             << (s.fails ? " fails" : "");
 }
 
 // A client, and which call ought to be registered for which agent.
@@ -99,14 +102,16 @@ class Desk {
     if (s.agent != 0 && !taken) registered_[s.agent] = call.get();
     ChatRequest request;
     request.agent_id = name(s.agent);
-    client_->chat(std::move(request), call->stop.get_token(), ChatSink([](std::string_view) {}, [this, call](const ChatOutcome& o) { end(*call, o); }));
+    client_->chat(std::move(request), call->stop.get_token(),
+                  ChatSink([](std::string_view) {}, [this, call](const ChatOutcome& o) { end(*call, o); }));
     if (taken && call->outcomes != 1) wrong.push_back("a second call of an agent was taken");
   }
   void end(Call& call, const ChatOutcome& outcome) {
     ++call.outcomes;
     forget(call);
     const bool refused = outcome.error.code == Errc::request_in_progress;
-    if (client_ && !refused && client_->has_active_request(name(call.agent)) != registered_.contains(call.agent))
+    if (client_ && !refused &&
+        client_->has_active_request(name(call.agent)) != registered_.contains(call.agent))
       wrong.push_back("the outcome is told while the call is still registered");
   }
   void abort(int agent) {
@@ -138,11 +143,13 @@ namespace rc {
 template <>
 struct Arbitrary<ClientStep> {
   static Gen<ClientStep> arbitrary() {
-    return gen::resize(100, gen::build<ClientStep>(
-                                gen::set(&ClientStep::what, gen::inRange(0, 6)), gen::set(&ClientStep::agent, gen::inRange(0, 5)),
-                                gen::set(&ClientStep::call, gen::inRange(0, 40)), gen::set(&ClientStep::deltas, gen::inRange(0, 4)),
-                                gen::set(&ClientStep::delay, gen::inRange(0, 20)), gen::set(&ClientStep::silent),
-                                gen::set(&ClientStep::deaf), gen::set(&ClientStep::fails)));
+    return gen::resize(100, gen::build<ClientStep>(gen::set(&ClientStep::what, gen::inRange(0, 6)),
+                                                   gen::set(&ClientStep::agent, gen::inRange(0, 5)),
+                                                   gen::set(&ClientStep::call, gen::inRange(0, 40)),
+                                                   gen::set(&ClientStep::deltas, gen::inRange(0, 4)),
+                                                   gen::set(&ClientStep::delay, gen::inRange(0, 20)),
+                                                   gen::set(&ClientStep::silent), gen::set(&ClientStep::deaf),
+                                                   gen::set(&ClientStep::fails)));
   }
 };
 
@@ -162,33 +169,34 @@ TEST_CASE("S0-P2: a call is registered from before its request until its end, wh
 }
 
 TEST_CASE("S0-P3: an aborted agent is idle and can receive", "[property][S0-P3][C2][X1][A14][A17]") {
-  prop("after an abort the agent is idle at once, keeps its mailbox, and takes and answers messages as before",
-       [](const Scene& scene) {
-         Stage stage(with_waiting_target(scene));
-         const std::size_t target = stage.target();
-         AbortResult result;
-         stage.act([&] { result = stage.target_agent().abort(); });
-         RC_PRE(is_waiting(stage, target));
-         RC_ASSERT((result.ok && result.aborted && result.reason == Errc::none));
-         RC_ASSERT(stage.after.queued == stage.before.queued);
-         for (std::size_t i = 0; i < stage.size(); ++i)
-           RC_ASSERT(stage.after.states[i] == (i == target ? AgentState::idle : stage.before.states[i]));
-         std::size_t current = 0;
-         for (std::size_t c = 0; c < stage.before.calls; ++c)
-           if (stage.owner(c) == target) current = c;
-         for (std::size_t c = 0; c < stage.before.calls; ++c)
-           RC_ASSERT(stage.after.cut[c] == (stage.before.cut[c] || c == current));
-         stage.play_after();
-         stage.rest();
-         RC_ASSERT(stage.told("ended", target).at(0).ends_with(" aborted"));
-         RC_ASSERT(stage.send(target));
-         for (stage.t.settle(); stage.t.llm->find(Stage::id(target)); stage.t.settle())
-           stage.t.llm->answer(Stage::id(target), "d");
-         RC_ASSERT(stage.look().taken[target] == stage.accepted[target]);
-         RC_ASSERT(stage.state(target) == AgentState::idle);
-         RC_ASSERT(stage.t.seen.count("settled") == 0U);  // nobody was stopped
-         RC_ASSERT(stage.broken() == "");
-       });
+  prop(
+      "after an abort the agent is idle at once, keeps its mailbox, and takes and answers messages as before",
+      [](const Scene& scene) {
+        Stage stage(with_waiting_target(scene));
+        const std::size_t target = stage.target();
+        AbortResult result;
+        stage.act([&] { result = stage.target_agent().abort(); });
+        RC_PRE(is_waiting(stage, target));
+        RC_ASSERT((result.ok && result.aborted && result.reason == Errc::none));
+        RC_ASSERT(stage.after.queued == stage.before.queued);
+        for (std::size_t i = 0; i < stage.size(); ++i)
+          RC_ASSERT(stage.after.states[i] == (i == target ? AgentState::idle : stage.before.states[i]));
+        std::size_t current = 0;
+        for (std::size_t c = 0; c < stage.before.calls; ++c)
+          if (stage.owner(c) == target) current = c;
+        for (std::size_t c = 0; c < stage.before.calls; ++c)
+          RC_ASSERT(stage.after.cut[c] == (stage.before.cut[c] || c == current));
+        stage.play_after();
+        stage.rest();
+        RC_ASSERT(stage.told("ended", target).at(0).ends_with(" aborted"));
+        RC_ASSERT(stage.send(target));
+        for (stage.t.settle(); stage.t.llm->find(Stage::id(target)); stage.t.settle())
+          stage.t.llm->answer(Stage::id(target), "d");
+        RC_ASSERT(stage.look().taken[target] == stage.accepted[target]);
+        RC_ASSERT(stage.state(target) == AgentState::idle);
+        RC_ASSERT(stage.t.seen.count("settled") == 0U);  // nobody was stopped
+        RC_ASSERT(stage.broken() == "");
+      });
 }
 
 TEST_CASE("S0-P4: an abort without a call changes nothing", "[property][S0-P4][A13][A20]") {
@@ -199,7 +207,8 @@ TEST_CASE("S0-P4: an abort without a call changes nothing", "[property][S0-P4][A
          std::vector<std::pair<std::size_t, AbortResult>> results;
          stage.act([&] {
            for (std::size_t i = 0; i < stage.size(); ++i)
-             if (!is_waiting(stage, i)) results.emplace_back(i, stage.agent(i).abort({.clear_queue = i % 2 == 0}));
+             if (!is_waiting(stage, i))
+               results.emplace_back(i, stage.agent(i).abort({.clear_queue = i % 2 == 0}));
          });
          twin.act([] {});
          for (const auto& [i, result] : results)
@@ -217,34 +226,35 @@ TEST_CASE("S0-P4: an abort without a call changes nothing", "[property][S0-P4][A
 
 TEST_CASE("S0-P5: an abort leaves the history whole and without the partial answer",
           "[property][S0-P5][A18][A19][X22][G8]") {
-  prop("the question stays and is marked, what was heard of the answer is nowhere, and every history is valid",
-       [](const Scene& scene) {
-         Stage stage(with_waiting_target(scene));
-         std::vector<std::size_t> aborted;
-         stage.act([&] {
-           for (std::size_t i = 0; i < stage.size(); ++i) {
-             if (!stage.inside(i) || !is_waiting(stage, i)) continue;
-             stage.t.llm->delta(Stage::id(i), "partial");
-             if (stage.agent(i).abort().aborted) aborted.push_back(i);
-           }
-         });
-         const auto check = [&] {
-           for (FakeClient::Call* call : stage.t.llm->open_calls())
-             if (call->stop.stop_requested()) call->sink.delta("partial");
-           for (std::size_t i = 0; i < stage.size(); ++i)
-             RC_ASSERT(is_valid_history(stage.agent(i).conversation()));
-         };
-         check();
-         stage.play_after(check);
-         stage.rest();
-         check();
-         const View end = stage.look();
-         for (const std::size_t i : aborted)
-           RC_ASSERT(end.histories[i].starts_with(stage.before.histories[i] + "!aborted"));
-         for (const std::string& history : end.histories) RC_ASSERT(history.find("partial") == history.npos);
-         for (std::size_t c = 0; c < stage.t.llm->calls(); ++c)
-           for (const ChatMessage& message : stage.t.llm->call(c).request.messages)
-             RC_ASSERT(message.content.find("partial") == std::string::npos);
-         RC_ASSERT(stage.broken() == "");
-       });
+  prop(
+      "the question stays and is marked, what was heard of the answer is nowhere, and every history is valid",
+      [](const Scene& scene) {
+        Stage stage(with_waiting_target(scene));
+        std::vector<std::size_t> aborted;
+        stage.act([&] {
+          for (std::size_t i = 0; i < stage.size(); ++i) {
+            if (!stage.inside(i) || !is_waiting(stage, i)) continue;
+            stage.t.llm->delta(Stage::id(i), "partial");
+            if (stage.agent(i).abort().aborted) aborted.push_back(i);
+          }
+        });
+        const auto check = [&] {
+          for (FakeClient::Call* call : stage.t.llm->open_calls())
+            if (call->stop.stop_requested()) call->sink.delta("partial");
+          for (std::size_t i = 0; i < stage.size(); ++i)
+            RC_ASSERT(is_valid_history(stage.agent(i).conversation()));
+        };
+        check();
+        stage.play_after(check);
+        stage.rest();
+        check();
+        const View end = stage.look();
+        for (const std::size_t i : aborted)
+          RC_ASSERT(end.histories[i].starts_with(stage.before.histories[i] + "!aborted"));
+        for (const std::string& history : end.histories) RC_ASSERT(history.find("partial") == history.npos);
+        for (std::size_t c = 0; c < stage.t.llm->calls(); ++c)
+          for (const ChatMessage& message : stage.t.llm->call(c).request.messages)
+            RC_ASSERT(message.content.find("partial") == std::string::npos);
+        RC_ASSERT(stage.broken() == "");
+      });
 }

@@ -93,7 +93,8 @@ struct Arbitrary<agentcore::test::Plant> {
     using agentcore::test::Plant;
     return gen::build<Plant>(
         gen::set(&Plant::parent, gen::inRange(0, 20)),
-        gen::set(&Plant::mood, gen::element(Plant::idle, Plant::waiting, Plant::talking, Plant::aborted, Plant::stopped)),
+        gen::set(&Plant::mood,
+                 gen::element(Plant::idle, Plant::waiting, Plant::talking, Plant::aborted, Plant::stopped)),
         gen::set(&Plant::queued, gen::inRange(0, 4)),
         gen::set(&Plant::on_stop, gen::element(OnStop::post, OnStop::at_once, OnStop::deaf)));
   }

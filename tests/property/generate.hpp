@@ -1,5 +1,5 @@
-// Generators: random trees, what their agents are doing, how full their mailboxes are, where a verb is called, and
-// what happens before and after it.
+// Generators: random trees, what their agents are doing, how full their mailboxes are, where a verb is
+// called, and what happens before and after it.
 #pragma once
 
 #include "support/tree_fixture.hpp"
@@ -74,17 +74,18 @@ inline rc::Gen<Member> any_member() {
   using agentcore::test::OnStop;
   const auto up = gen::weightedOneOf<int>({{1, gen::just(0)}, {5, gen::just(1)}, {10, gen::inRange(1, 41)}});
   const auto queued = gen::weightedOneOf<int>({{2, gen::just(0)}, {3, gen::inRange(0, 7)}});
-  return gen::build<Member>(gen::set(&Member::up, up),
-                            gen::set(&Member::handler, gen::weightedElement<bool>({{3, false}, {1, true}})),
-                            gen::set(&Member::asked), gen::set(&Member::deltas, gen::inRange(0, 4)),
-                            gen::set(&Member::queued, queued),
-                            gen::set(&Member::on_stop, gen::element(OnStop::post, OnStop::at_once, OnStop::deaf)));
+  return gen::build<Member>(
+      gen::set(&Member::up, up),
+      gen::set(&Member::handler, gen::weightedElement<bool>({{3, false}, {1, true}})),
+      gen::set(&Member::asked), gen::set(&Member::deltas, gen::inRange(0, 4)),
+      gen::set(&Member::queued, queued),
+      gen::set(&Member::on_stop, gen::element(OnStop::post, OnStop::at_once, OnStop::deaf)));
 }
 
 inline rc::Gen<Step> any_step() {
   using namespace rc;
-  return gen::build<Step>(gen::set(&Step::act, gen::element(Act::small_poll, Act::poll, Act::delta, Act::answer,
-                                                            Act::fail, Act::send)),
+  return gen::build<Step>(gen::set(&Step::act, gen::element(Act::small_poll, Act::poll, Act::delta,
+                                                            Act::answer, Act::fail, Act::send)),
                           gen::set(&Step::agent, gen::inRange<std::size_t>(0, 40)));
 }
 
@@ -97,16 +98,20 @@ rc::Gen<std::vector<T>> up_to(int most, rc::Gen<T> element) {
 // 1 to 40 agents.
 inline rc::Gen<Scene> any_scene() {
   using namespace rc;
-  const auto place = gen::weightedElement<Place>(
-      {{6, Place::outside}, {2, Place::handler}, {1, Place::delta}, {2, Place::answer}, {1, Place::failure}, {1, Place::abort}});
-  const auto target = gen::weightedOneOf<std::size_t>({{2, gen::just<std::size_t>(0)},
-                                                       {3, gen::inRange<std::size_t>(0, 40)}});
-  return gen::resize(100, gen::build<Scene>(gen::set(&Scene::members, gen::nonEmpty(up_to(40, any_member()))),
-                                            gen::set(&Scene::target, target), gen::set(&Scene::place, place),
-                                            gen::set(&Scene::host, gen::inRange<std::size_t>(0, 40)),
-                                            gen::set(&Scene::before, up_to(12, any_step())),
-                                            gen::set(&Scene::after, up_to(20, any_step())),
-                                            gen::set(&Scene::grace_over)));
+  const auto place = gen::weightedElement<Place>({{6, Place::outside},
+                                                  {2, Place::handler},
+                                                  {1, Place::delta},
+                                                  {2, Place::answer},
+                                                  {1, Place::failure},
+                                                  {1, Place::abort}});
+  const auto target = gen::weightedOneOf<std::size_t>(
+      {{2, gen::just<std::size_t>(0)}, {3, gen::inRange<std::size_t>(0, 40)}});
+  return gen::resize(
+      100, gen::build<Scene>(gen::set(&Scene::members, gen::nonEmpty(up_to(40, any_member()))),
+                             gen::set(&Scene::target, target), gen::set(&Scene::place, place),
+                             gen::set(&Scene::host, gen::inRange<std::size_t>(0, 40)),
+                             gen::set(&Scene::before, up_to(12, any_step())),
+                             gen::set(&Scene::after, up_to(20, any_step())), gen::set(&Scene::grace_over)));
 }
 
 }  // namespace property_test

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::string_view cue = "now";
 
-std::size_t number_of(std::string_view id) { return std::stoul(std::string(id.substr(1))); }
+std::size_t number_of(std::string_view id) {
+  return std::stoul(std::string(id.substr(1)));
+}
 
 }  // namespace
 
@@ -25,7 +27,8 @@ Scene Stage::normal(Scene scene) {
     for (Step& step : *steps) step.agent %= n;
   Member& host = scene.members[scene.host];
   if (scene.place == Place::handler) host.handler = true;
-  const bool may_be_handler = scene.place == Place::outside || scene.place == Place::handler || scene.place == Place::answer;
+  const bool may_be_handler =
+      scene.place == Place::outside || scene.place == Place::handler || scene.place == Place::answer;
   if (!may_be_handler) host.handler = false;
   if (scene.place != Place::outside) host.asked = !host.handler;
   return scene;
@@ -131,11 +134,21 @@ void Stage::step(const Step& step) {
       t.poll();
       t.clock.set_tick(Duration(0));
       break;
-    case Act::poll: t.poll(); break;
-    case Act::delta: t.llm->delta(id(step.agent), "d"); break;
-    case Act::answer: t.llm->answer(id(step.agent), "d"); break;
-    case Act::fail: t.llm->fail(id(step.agent)); break;
-    case Act::send: send(step.agent); break;
+    case Act::poll:
+      t.poll();
+      break;
+    case Act::delta:
+      t.llm->delta(id(step.agent), "d");
+      break;
+    case Act::answer:
+      t.llm->answer(id(step.agent), "d");
+      break;
+    case Act::fail:
+      t.llm->fail(id(step.agent));
+      break;
+    case Act::send:
+      send(step.agent);
+      break;
   }
 }
 
@@ -208,7 +221,9 @@ std::vector<FakeClient::Call*> Stage::open_calls(std::size_t i) const {
   return open;
 }
 
-std::size_t Stage::owner(std::size_t call) const { return number_of(t.llm->call(call).request.agent_id); }
+std::size_t Stage::owner(std::size_t call) const {
+  return number_of(t.llm->call(call).request.agent_id);
+}
 
 std::vector<std::string> Stage::told(std::string_view what, std::size_t i) const {
   const std::string start = (what.empty() ? "" : std::string(what) + " ") + id(i);
@@ -220,28 +235,35 @@ std::vector<std::string> Stage::told(std::string_view what, std::size_t i) const
   return found;
 }
 
-std::string Stage::broken() const { return text(t.seen.violations) + text(wrong); }
+std::string Stage::broken() const {
+  return text(t.seen.violations) + text(wrong);
+}
 
 std::string Stage::gossip(std::size_t root) const {
   std::string found;
   for (std::size_t i = 0; i < size(); ++i) {
     if (within(i, root)) continue;
     const std::vector<std::string> got = taken(i);
-    const bool in_order = got.size() <= accepted[i].size() && std::equal(got.begin(), got.end(), accepted[i].begin());
+    const bool in_order =
+        got.size() <= accepted[i].size() && std::equal(got.begin(), got.end(), accepted[i].begin());
     if (!in_order || got.size() + agents_[i].queue_length() != accepted[i].size())
       found += id(i) + " got: " + text(got) + " of: " + text(accepted[i]) + "; ";
   }
   for (std::size_t c = 0; c < t.llm->calls(); ++c)
     for (const ChatMessage& message : t.llm->call(c).request.messages) {
       const auto& sent = accepted[owner(c)];
-      const bool said = message.role == Role::assistant && message.content.find_first_not_of('d') == std::string::npos;
-      const bool asked = message.role == Role::user && std::find(sent.begin(), sent.end(), message.content) != sent.end();
+      const bool said =
+          message.role == Role::assistant && message.content.find_first_not_of('d') == std::string::npos;
+      const bool asked =
+          message.role == Role::user && std::find(sent.begin(), sent.end(), message.content) != sent.end();
       if (!said && !asked) found += "the model was told: " + message.content + "; ";
     }
   return found;
 }
 
-std::string text(const std::vector<std::string>& words) { return joined(words); }
+std::string text(const std::vector<std::string>& words) {
+  return joined(words);
+}
 
 std::vector<std::string> sorted(std::vector<std::string> words) {
   std::sort(words.begin(), words.end());

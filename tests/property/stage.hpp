@@ -55,17 +55,18 @@ class Stage {
   std::vector<std::string> descendants(std::size_t root) const;
   bool is_below(const std::string& id, const std::string& root) const;
 
-  // Plays the scene up to its instant, and calls `verb` at its place, once. `before` and `after` are the views
-  // right before and right after it, within the same callback.
+  // Plays the scene up to its instant, and calls `verb` at its place, once. `before` and `after` are the
+  // views right before and right after it, within the same callback.
   void act(const std::function<void()>& verb);
   View before;
   View after;
 
   // What follows. `check` is called after every step, outside of all callbacks.
-  void play(const std::vector<Step>& steps, const std::function<void()>& check = [] {});
+  void play(
+      const std::vector<Step>& steps, const std::function<void()>& check = [] {});
   void play_after(const std::function<void()>& check = [] {}) { play(scene_.after, check); }
-  // Everything that can come to rest does. Calls that ignored their stop let go with a late answer, after their
-  // grace is over if the scene says so.
+  // Everything that can come to rest does. Calls that ignored their stop let go with a late answer, after
+  // their grace is over if the scene says so.
   void rest();
 
   bool send(std::size_t i);

@@ -87,7 +87,8 @@ Errc TreeModel::create(const std::string& parent, const std::string& id, ModelSp
 Answer TreeModel::send(const std::string& id, const std::string& text) {
   Node* const n = find(id);
   if (!n) return {false, false, Errc::agent_not_found};
-  if (!open(*n) && visible(*n) == AgentState::stopped && n->spec.auto_resume) static_cast<void>(resume(id, true));
+  if (!open(*n) && visible(*n) == AgentState::stopped && n->spec.auto_resume)
+    static_cast<void>(resume(id, true));
   if (!open(*n)) return {false, false, refusal(visible(*n))};
   if (n->queue.size() >= mailbox_limit) return {false, false, Errc::mailbox_full};
   n->queue.push_back(text);
@@ -137,7 +138,8 @@ Answer TreeModel::resume(const std::string& id, bool cascade) {
   const AgentState now = visible(*n);
   if (now == AgentState::terminating || n->gate == Gate::terminate || deleted_above(*n))
     return {false, false, Errc::terminating};
-  if (now == AgentState::stopping || (n->widening && !closed_above(*n))) return {false, false, Errc::stopping};
+  if (now == AgentState::stopping || (n->widening && !closed_above(*n)))
+    return {false, false, Errc::stopping};
   if (closed_above(*n)) return {false, false, Errc::parent_stopped};
   if (now != AgentState::stopped) return {true, false, Errc::not_stopped};
   ops_.push_back({Verb::resume, n, true, cascade && n->gate == Gate::tree, 0});
@@ -207,9 +209,10 @@ void TreeModel::end(Call* call, ChatOutcome::Kind kind) {
   }
   if (current) interrupt(*n);
   if (call->late || kind != ChatOutcome::Kind::cancelled)
-    events.push_back("discarded " + turn + (kind == ChatOutcome::Kind::completed ? "answer"
-                                            : kind == ChatOutcome::Kind::failed  ? "failure"
-                                                                                 : "text"));
+    events.push_back("discarded " + turn +
+                     (kind == ChatOutcome::Kind::completed ? "answer"
+                      : kind == ChatOutcome::Kind::failed  ? "failure"
+                                                           : "text"));
   let_go(n);
 }
 
@@ -249,7 +252,8 @@ void TreeModel::start(const Op& op) {
   if (find(n.id) != &n) return report({op.verb, &n, op.effect, op.cascade, {}, {}, 0});  // it is gone already
   if (op.effect) n.direct = true;
   if (op.effect) n.by_parent = false;
-  const bool has_job = std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.root == &n; });
+  const bool has_job =
+      std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.root == &n; });
   const bool over = n.own == AgentState::stopped ? !has_job : open(n);
   jobs_.push_back({op.verb, &n, op.effect, op.cascade, {}, {}, 0});
   if (op.effect || op.verb != Verb::stop || !over) return;
@@ -288,6 +292,7 @@ bool TreeModel::settle_below(Node& n) {
   if (n.alone && n.own == AgentState::stopping && !n.walked && !n.busy) {
     stop_now(n);
     complete(n, false);
+    mark(n);
   }
   const bool covers = closes(n) || closed_above(n);
   bool waits = !n.calls.empty() && is_closed;
@@ -369,8 +374,8 @@ void TreeModel::complete(Node& n, bool gone) {
 void TreeModel::report(const Job& job) {
   const std::string line = (job.verb == Verb::stop ? "stop " : "terminate ") + job.root->id;
   if (!job.effect) return reports.push_back(line + " joined");
-  reports.push_back(line + ":" + sorted(job.done) +
-                    " failed:" + sorted(job.failed) + " dropped: " + std::to_string(job.dropped));
+  reports.push_back(line + ":" + sorted(job.done) + " failed:" + sorted(job.failed) +
+                    " dropped: " + std::to_string(job.dropped));
 }
 
 void TreeModel::give_up() {

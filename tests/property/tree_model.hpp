@@ -1,5 +1,5 @@
-// The reference model of AgentTree: plain maps and recursion, one thread, no epochs, no words. It says what every
-// verb answers, what everyone sees after it, and what has been told once the loop has come to rest.
+// The reference model of AgentTree: plain maps and recursion, one thread, no epochs, no words. It says what
+// every verb answers, what everyone sees after it, and what has been told once the loop has come to rest.
 #pragma once
 
 #include <agentcore/agentcore.hpp>
@@ -79,7 +79,8 @@ class TreeModel {
     Gate gate = Gate::open;
     bool alone = false;  // its last stop left its children alone
     bool busy = false;   // a call of it was open when the loop began
-    bool by_parent = false, direct = false, widening = false, walked = false, counted = false, abandoned = false;
+    bool by_parent = false, direct = false, widening = false, walked = false, counted = false,
+         abandoned = false;
     std::deque<std::string> queue;
     std::vector<std::string> history;
     Call* current = nullptr;  // of the turn that is under way

@@ -110,7 +110,8 @@ void Recorder::number(std::uint64_t sequence) {
 
 void Recorder::on_state(const StateChange& change) {
   number(change.sequence);
-  lines.push_back(change.agent.id() + " " + std::string(to_string(change.from)) + ">" + std::string(to_string(change.to)));
+  lines.push_back(change.agent.id() + " " + std::string(to_string(change.from)) + ">" +
+                  std::string(to_string(change.to)));
   Seen& seen = seen_[change.agent];
   if (seen.deleted) broken("a state after the end");
   if (seen.state != change.from) broken("states do not join");
@@ -139,7 +140,8 @@ void Recorder::on_event(const Event& event) {
   } else if (const auto* ended = event.get<TurnEnded>()) {
     line = "ended " + id + " " + std::to_string(ended->turn) + " " + std::string(to_string(ended->outcome));
   } else if (const auto* settled = event.get<Settled>()) {
-    line = "settled " + id + " " + std::string(to_string(settled->end)) + (settled->abandoned ? " abandoned" : "");
+    line = "settled " + id + " " + std::string(to_string(settled->end)) +
+           (settled->abandoned ? " abandoned" : "");
   } else if (const auto* discarded = event.get<Discarded>()) {
     line = "discarded " + id + " " + std::to_string(discarded->turn) + " " + std::string(discarded->what);
   } else {
@@ -166,7 +168,8 @@ TreeFixture::TreeFixture(TreeOptions options, bool watch_states) {
   how.seed = 1;
   how.log = [this](const LogRecord& record) {
     std::string line(record.message);
-    for (const auto& field : record.fields) line += " " + std::string(field.key) + "=" + std::string(field.value);
+    for (const auto& field : record.fields)
+      line += " " + std::string(field.key) + "=" + std::string(field.value);
     log.push_back(line);
   };
   runtime = std::make_unique<Runtime>(std::move(how));
@@ -204,7 +207,8 @@ void TreeFixture::advance(Duration time) {
 }
 
 bool TreeFixture::logged(std::string_view part) const {
-  return std::any_of(log.begin(), log.end(), [&](const std::string& line) { return line.find(part) != line.npos; });
+  return std::any_of(log.begin(), log.end(),
+                     [&](const std::string& line) { return line.find(part) != line.npos; });
 }
 
 void TreeFixture::ask(const Agent& agent, std::string text) {

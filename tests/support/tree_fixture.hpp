@@ -1,5 +1,5 @@
-// A tree of agents under full control of the test: a clock moved by hand, a model that says what the test says,
-// and everything that happens written down.
+// A tree of agents under full control of the test: a clock moved by hand, a model that says what the test
+// says, and everything that happens written down.
 #pragma once
 
 #include "support/catch.hpp"
@@ -34,9 +34,9 @@ class TestClock final : public Clock {
 
 // What a FakeClient does when the stop token of a call is triggered.
 enum class OnStop {
-  post,    // ends the call in the next poll, as a good client does
+  post,     // ends the call in the next poll, as a good client does
   at_once,  // ends it from within the stop callback
-  deaf,    // nothing: the call ends when the test says so
+  deaf,     // nothing: the call ends when the test says so
 };
 
 // A model whose every word the test says.
@@ -56,7 +56,7 @@ class FakeClient final : public LlmClient {
   explicit FakeClient(Runtime& runtime) : engine_(runtime.engine()) {}
   ~FakeClient() override;
 
-  OnStop on_stop = OnStop::post;               // for the calls to come
+  OnStop on_stop = OnStop::post;                    // for the calls to come
   std::function<void(FakeClient&, Call&)> on_chat;  // runs inside chat()
 
   void chat(ChatRequest request, StopToken stop, ChatSink sink) override;
@@ -82,8 +82,8 @@ class FakeClient final : public LlmClient {
 };
 
 // Writes down what a tree tells, one line each, and checks the order that the events promise:
-//   "created a", "started a 1", "delta a 1 text", "ended a 1 completed", "settled a stopped", "discarded a 1 answer",
-//   "deleted a", "a idle>waiting_llm".
+//   "created a", "started a 1", "delta a 1 text", "ended a 1 completed", "settled a stopped", "discarded a 1
+//   answer", "deleted a", "a idle>waiting_llm".
 class Recorder {
  public:
   void watch(AgentTree& tree, bool states = true);
@@ -111,7 +111,9 @@ class Recorder {
   void on_state(const StateChange& change);
   void on_event(const Event& event);
   void number(std::uint64_t sequence);
-  void broken(const std::string& what) { violations.push_back(what + " after: " + (lines.empty() ? "" : lines.back())); }
+  void broken(const std::string& what) {
+    violations.push_back(what + " after: " + (lines.empty() ? "" : lines.back()));
+  }
   void begin_turn(Seen& seen, std::uint64_t turn);
 
   Subscription states_;

@@ -14,17 +14,18 @@ constexpr AgentState all[] = {AgentState::idle,     AgentState::waiting_llm, Age
 
 }  // namespace
 
-TEST_CASE("the table allows these edges and refuses the rest of the 36 pairs", "[core][B3][B4][B5][B6][B7][B8][B9][B10][B12][B13][X4]") {
+TEST_CASE("the table allows these edges and refuses the rest of the 36 pairs",
+          "[core][B3][B4][B5][B6][B7][B8][B9][B10][B12][B13][X4]") {
   using S = AgentState;
   const std::set<std::pair<S, S>> allowed = {
-      {S::idle, S::waiting_llm},        {S::idle, S::processing},          // B3 B4
-      {S::waiting_llm, S::processing},  {S::waiting_llm, S::idle},         // B5 B12
-      {S::processing, S::idle},         {S::processing, S::waiting_llm},   // B6 B7
-      {S::idle, S::stopping},           {S::waiting_llm, S::stopping},     // B8
-      {S::processing, S::stopping},     {S::stopping, S::stopped},         // B8 B9
-      {S::idle, S::terminating},        {S::waiting_llm, S::terminating},  // B10
-      {S::processing, S::terminating},  {S::stopped, S::terminating},      // B10
-      {S::stopped, S::idle},                                               // resume
+      {S::idle, S::waiting_llm},       {S::idle, S::processing},          // B3 B4
+      {S::waiting_llm, S::processing}, {S::waiting_llm, S::idle},         // B5 B12
+      {S::processing, S::idle},        {S::processing, S::waiting_llm},   // B6 B7
+      {S::idle, S::stopping},          {S::waiting_llm, S::stopping},     // B8
+      {S::processing, S::stopping},    {S::stopping, S::stopped},         // B8 B9
+      {S::idle, S::terminating},       {S::waiting_llm, S::terminating},  // B10
+      {S::processing, S::terminating}, {S::stopped, S::terminating},      // B10
+      {S::stopped, S::idle},                                              // resume
   };
   int pairs = 0;
   for (const S from : all)
@@ -49,7 +50,8 @@ TEST_CASE("states have exactly these words", "[core][B1]") {
 
 TEST_CASE("who may start something, and who is stopped", "[core][B16][B17]") {
   for (const AgentState state : all) {
-    CHECK(can_process(state) == (state == AgentState::idle || state == AgentState::waiting_llm || state == AgentState::processing));
+    CHECK(can_process(state) ==
+          (state == AgentState::idle || state == AgentState::waiting_llm || state == AgentState::processing));
     CHECK(is_stopped(state) == (state == AgentState::stopping || state == AgentState::stopped));
   }
 }
@@ -82,11 +84,13 @@ TEST_CASE("refusals are spelled as the wire has them", "[core][G12][A11][A12][A1
 
 TEST_CASE("every code and cause has a word of its own", "[core][G12]") {
   std::set<std::string> seen;
-  for (int i = 0; i <= static_cast<int>(Errc::invalid_config); ++i) seen.emplace(to_string(static_cast<Errc>(i)));
+  for (int i = 0; i <= static_cast<int>(Errc::invalid_config); ++i)
+    seen.emplace(to_string(static_cast<Errc>(i)));
   CHECK(seen.size() == static_cast<std::size_t>(Errc::invalid_config) + 1);
   CHECK_FALSE(seen.contains("unknown"));
   std::set<std::string> causes;
-  for (int i = 0; i <= static_cast<int>(StopCause::terminate); ++i) causes.emplace(to_string(static_cast<StopCause>(i)));
+  for (int i = 0; i <= static_cast<int>(StopCause::terminate); ++i)
+    causes.emplace(to_string(static_cast<StopCause>(i)));
   CHECK(causes == std::set<std::string>{"user", "parent", "deadline", "budget", "shutdown", "terminate"});
 }
 

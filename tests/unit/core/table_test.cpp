@@ -17,7 +17,9 @@ void close(Node& node, Gate gate, AgentState state) {
   node.word.store(node.load().with(gate).with(state).next_epoch().raw());
 }
 
-GateView view(const Node& node) { return look(node, node.load().generation()); }
+GateView view(const Node& node) {
+  return look(node, node.load().generation());
+}
 
 }  // namespace
 
@@ -27,7 +29,8 @@ TEST_CASE("a word keeps its four parts apart", "[core][B18]") {
   CHECK(word.epoch() == Word::epoch_mask);
   CHECK(word.gate() == Gate::stop_tree);
   CHECK(word.state() == AgentState::terminating);
-  CHECK(word.with(AgentState::idle).with(Gate::open) == Word{0xdead'beef, Word::epoch_mask, Gate::open, AgentState::idle});
+  CHECK(word.with(AgentState::idle).with(Gate::open) ==
+        Word{0xdead'beef, Word::epoch_mask, Gate::open, AgentState::idle});
   CHECK(word.next_epoch() == Word{0xdead'beef, 0, Gate::stop_tree, AgentState::terminating});
   CHECK_FALSE(word.is_free());
   CHECK(word.freed().is_free());
@@ -70,7 +73,8 @@ TEST_CASE("children are linked newest first, and unlinked from any place", "[cor
     CHECK(kids[0]->depth == 2);
     table.erase(*kids[static_cast<std::size_t>(victim)]);
     std::vector<const Node*> left;
-    for (const Node* kid = table.first_child(parent); kid; kid = table.next_sibling(*kid)) left.push_back(kid);
+    for (const Node* kid = table.first_child(parent); kid; kid = table.next_sibling(*kid))
+      left.push_back(kid);
     kids.erase(kids.begin() + victim);
     std::reverse(kids.begin(), kids.end());
     CHECK(left == std::vector<const Node*>(kids.begin(), kids.end()));
@@ -129,7 +133,8 @@ TEST_CASE("generated names have one form and find only their own agent", "[core]
   const std::string name = table.names().name_of(node, node.id());
   CHECK(name == "@1.1");
   CHECK(table.find(name) == &node);
-  for (const char* const wrong : {"@", "@1", "@1.", "@.1", "@1.1.", "@01.1", "@1.01", "@1.2", "@2.1", "@-1.1", "@+1.1", "@1.1 ", "@99999999999.1"})
+  for (const char* const wrong : {"@", "@1", "@1.", "@.1", "@1.1.", "@01.1", "@1.01", "@1.2", "@2.1", "@-1.1",
+                                  "@+1.1", "@1.1 ", "@99999999999.1"})
     CHECK(table.find(wrong) == nullptr);
   table.erase(node);
   CHECK(table.find(name) == nullptr);
@@ -154,7 +159,9 @@ TEST_CASE("a gate closes for its subtree, or for one agent", "[core][G1][C17][X1
   Node& top = table.insert(table.trunk());
   Node& middle = table.insert(top);
   Node& leaf = table.insert(middle);
-  const auto open = [](const Node& node) { return admits(node, node.load().generation(), node.load().epoch()); };
+  const auto open = [](const Node& node) {
+    return admits(node, node.load().generation(), node.load().epoch());
+  };
   close(middle, Gate::stop_self, AgentState::stopping);
   CHECK((open(top) && !open(middle) && open(leaf)));
   close(middle, Gate::stop_tree, AgentState::stopping);
@@ -222,8 +229,11 @@ TEST_CASE("stepping tells whose action the loop is in", "[core][G1]") {
 }
 
 TEST_CASE("UTF-8 is what Unicode says it is", "[core]") {
-  for (const char* const good : {"", "plain", "0123456789abcdef", "é", "€", "𝄞", "\xF4\x8F\xBF\xBF", "\xEE\x80\x80"}) CHECK(is_utf8(good));
-  for (const char* const bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
-                                "\xF5\x80\x80\x80", "\xC3", "\xE2\x82", "\xF0\x9D\x84", "12345678\xff", "abc\xE2(\xA1"})
+  for (const char* const good :
+       {"", "plain", "0123456789abcdef", "é", "€", "𝄞", "\xF4\x8F\xBF\xBF", "\xEE\x80\x80"})
+    CHECK(is_utf8(good));
+  for (const char* const bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80",
+                                "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xC3",
+                                "\xE2\x82", "\xF0\x9D\x84", "12345678\xff", "abc\xE2(\xA1"})
     CHECK_FALSE(is_utf8(bad));
 }

@@ -1,5 +1,6 @@
 // Callbacks that come and go while they are being called.
 #include "events/observer_list.hpp"
+
 #include "support/catch.hpp"
 
 #include <optional>
@@ -43,7 +44,8 @@ TEST_CASE("who leaves during a call is not called, who joins is called from the 
   CHECK(calls == "113");
 }
 
-TEST_CASE("a callback may end its own subscription, what it captured lives until it has returned", "[events][Q3]") {
+TEST_CASE("a callback may end its own subscription, what it captured lives until it has returned",
+          "[events][Q3]") {
   auto list = std::make_shared<ObserverList<int>>();
   auto captured = std::make_shared<int>(5);
   const std::weak_ptr<int> watch = captured;

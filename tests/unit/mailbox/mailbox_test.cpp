@@ -1,6 +1,7 @@
 // The mailbox: one value holds the queue, the count and the door.
-#include "core/agent_table.hpp"
 #include "mailbox/mailbox.hpp"
+
+#include "core/agent_table.hpp"
 #include "support/catch.hpp"
 
 #include <string>
@@ -122,7 +123,8 @@ TEST_CASE("a ticket opens only the door that was closed with it", "[mailbox][G3]
   CHECK(box.send("1", 8) == Push::queued_first);
 }
 
-TEST_CASE("a sender that saw the resume opens the door that the resumer has not come to yet", "[mailbox][X4]") {
+TEST_CASE("a sender that saw the resume opens the door that the resumer has not come to yet",
+          "[mailbox][X4]") {
   Box box;
   close(box.node, box.pool, 7);
   CHECK(box.send("1", 8) == Push::queued_first);

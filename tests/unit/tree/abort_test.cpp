@@ -4,7 +4,8 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("an abort ends the call and leaves the agent usable", "[tree][A10][A14][A17][X1][B12][S0-P3][A15]") {
+TEST_CASE("an abort ends the call and leaves the agent usable",
+          "[tree][A10][A14][A17][X1][B12][S0-P3][A15]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent, "one");
@@ -25,7 +26,8 @@ TEST_CASE("an abort ends the call and leaves the agent usable", "[tree][A10][A14
 TEST_CASE("an abort without a call changes nothing", "[tree][A13][A20][S0-P4]") {
   TreeFixture t;
   AbortResult inside;
-  const Agent handler = t.root("handler", {.handler = [&](const Agent& self, const Message&) { inside = self.abort(); }});
+  const Agent handler =
+      t.root("handler", {.handler = [&](const Agent& self, const Message&) { inside = self.abort(); }});
   const Agent idle = t.root("idle");
   const Agent stopped = t.root("stopped");
   CHECK(stopped.stop().stopped);

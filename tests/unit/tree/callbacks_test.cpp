@@ -8,8 +8,8 @@ using namespace agentcore::test;
 
 namespace {
 
-// A tree in which every kind of event happens when run() is called: a parent, an agent that calls a model and is
-// stopped in its second call, and a deaf one that is deleted.
+// A tree in which every kind of event happens when run() is called: a parent, an agent that calls a model and
+// is stopped in its second call, and a deaf one that is deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -208,18 +208,24 @@ TEST_CASE("completions may do anything too", "[tree][Q3][G4]") {
   const Agent child = t.child(parent, "child");
   t.ask(child);
   std::string calls;
-  CHECK(child.stop({.on_settled = [&](const StopReport&) {
-    calls += "settled ";
-    CHECK(child.resume().resumed);
-    throw std::runtime_error("from a completion");
-  }}).stopped);
-  CHECK(child.stop({.on_settled = [&](const StopReport&) {
-    calls += "second ";
-    static_cast<void>(parent.terminate({.on_settled = [&](const TerminateReport&) {
-      calls += "gone";
-      t.tree.reset();
-    }}));
-  }}).ok);
+  CHECK(child
+            .stop({.on_settled =
+                       [&](const StopReport&) {
+                         calls += "settled ";
+                         CHECK(child.resume().resumed);
+                         throw std::runtime_error("from a completion");
+                       }})
+            .stopped);
+  CHECK(child
+            .stop({.on_settled =
+                       [&](const StopReport&) {
+                         calls += "second ";
+                         static_cast<void>(parent.terminate({.on_settled = [&](const TerminateReport&) {
+                           calls += "gone";
+                           t.tree.reset();
+                         }}));
+                       }})
+            .ok);
   t.settle();
   t.llm->answer("child", "late");
   t.settle();
@@ -231,14 +237,15 @@ TEST_CASE("a handler may destroy its tree, or its Runtime", "[tree][Q3]") {
   for (const bool everything : {false, true}) {
     TreeFixture t;
     const Agent a = t.root("a", {.handler = [&](const Agent& self, const Message&) {
-      t.seen.clear();
-      if (everything)
-        t.runtime.reset();
-      else
-        t.tree.reset();
-      CHECK(self.exists() == everything);
-    }});
-    const Agent b = t.root("b", {.handler = [&](const Agent&, const Message&) { FAIL("nothing runs after it"); }});
+                             t.seen.clear();
+                             if (everything)
+                               t.runtime.reset();
+                             else
+                               t.tree.reset();
+                             CHECK(self.exists() == everything);
+                           }});
+    const Agent b =
+        t.root("b", {.handler = [&](const Agent&, const Message&) { FAIL("nothing runs after it"); }});
     CHECK(a.send("x").accepted);
     CHECK(b.send("x").accepted);
     t.poll();

@@ -156,7 +156,8 @@ TEST_CASE("looking around", "[tree]") {
 TEST_CASE("unknown and missing ids are told apart", "[tree][B14][A11][A12][C18][D12]") {
   TreeFixture t;
   AgentTree& tree = *t.tree;
-  for (const auto& [id, reason] : {std::pair{"", Errc::missing_agent_id}, std::pair{"nobody", Errc::agent_not_found}}) {
+  for (const auto& [id, reason] :
+       {std::pair{"", Errc::missing_agent_id}, std::pair{"nobody", Errc::agent_not_found}}) {
     CHECK(tree.state(id).error().code == reason);
     CHECK(tree.send(id, "x").reason == reason);
     const AbortResult abort = tree.abort(id);

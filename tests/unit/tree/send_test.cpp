@@ -62,7 +62,9 @@ TEST_CASE("messages that are too large or not text are refused", "[tree][G15]") 
 TEST_CASE("messages are handled in the order of sending, one step per agent and round", "[tree][F5][Q5]") {
   TreeFixture t;
   std::vector<std::string> handled;
-  const MessageHandler note = [&](const Agent& agent, const Message& m) { handled.push_back(agent.id() + m.text + m.sender); };
+  const MessageHandler note = [&](const Agent& agent, const Message& m) {
+    handled.push_back(agent.id() + m.text + m.sender);
+  };
   const Agent a = t.root("a", {.handler = note});
   const Agent b = t.root("b", {.handler = note});
   for (const char* const text : {"1", "2", "3"}) CHECK(a.send(Message{text, "x"}).accepted);

@@ -235,12 +235,20 @@ TEST_CASE("each report counts what its own verb emptied", "[tree][X32]") {
   CHECK(child.send("one").accepted);
   CHECK(child.send("two").accepted);
   std::vector<std::string> told;
-  CHECK(parent.stop({.on_settled = [&](const StopReport& r) {
-    told.push_back("stop " + joined(r.cascade_stopped) + " " + std::to_string(r.messages_dropped));
-  }}).ok);
-  CHECK(parent.terminate({.on_settled = [&](const TerminateReport& r) {
-    told.push_back("terminate " + joined(r.cascade_terminated) + " " + std::to_string(r.messages_dropped));
-  }}).ok);
+  CHECK(parent
+            .stop({.on_settled =
+                       [&](const StopReport& r) {
+                         told.push_back("stop " + joined(r.cascade_stopped) + " " +
+                                        std::to_string(r.messages_dropped));
+                       }})
+            .ok);
+  CHECK(parent
+            .terminate({.on_settled =
+                            [&](const TerminateReport& r) {
+                              told.push_back("terminate " + joined(r.cascade_terminated) + " " +
+                                             std::to_string(r.messages_dropped));
+                            }})
+            .ok);
   t.settle();
   CHECK(told == std::vector<std::string>{"stop child 2", "terminate child 0"});  // each message once
 }

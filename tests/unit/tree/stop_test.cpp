@@ -24,15 +24,16 @@ TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][
   CHECK(other.send("x").accepted);
 }
 
-TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle", "[tree][X2][B9][C5][C11][C16][S1-P2][B20]") {
+TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle",
+          "[tree][X2][B9][C5][C11][C16][S1-P2][B20]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
   t.seen.clear();
   CHECK(agent.stop().stopped);
   t.settle();
-  CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping", "a stopping>stopped",
-                                                 "settled a stopped"});
+  CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping",
+                                                 "a stopping>stopped", "settled a stopped"});
   CHECK(written(agent.conversation()) == "user:question!stopped");
 }
 
@@ -47,9 +48,9 @@ TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4]") {
   TreeFixture t;
   StopResult result;
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message&) {
-    result = self.stop();
-    CHECK(self.state().value() == AgentState::stopping);
-  }});
+                               result = self.stop();
+                               CHECK(self.state().value() == AgentState::stopping);
+                             }});
   CHECK(agent.send("1").accepted);
   CHECK(agent.send("2").accepted);
   t.settle();
@@ -60,7 +61,8 @@ TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4]") {
   CHECK(agent.queue_length() == 0);
 }
 
-TEST_CASE("a stop empties the mailboxes and tells nobody in them", "[tree][C3][C8][G11][E4][S1-P3][S1-P5][F2]") {
+TEST_CASE("a stop empties the mailboxes and tells nobody in them",
+          "[tree][C3][C8][G11][E4][S1-P3][S1-P5][F2]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");

@@ -5,7 +5,8 @@ using namespace agentcore;
 using namespace agentcore::test;
 using std::chrono::seconds;
 
-TEST_CASE("a delete takes the subtree out of everything", "[tree][D1][D2][D3][D4][D7][E2][B10][B11][S1-P7][S1-P9]") {
+TEST_CASE("a delete takes the subtree out of everything",
+          "[tree][D1][D2][D3][D4][D7][E2][B10][B11][S1-P7][S1-P9]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent parent = t.child(top, "parent");
@@ -13,7 +14,8 @@ TEST_CASE("a delete takes the subtree out of everything", "[tree][D1][D2][D3][D4
   t.ask(child);
   CHECK(child.send("queued").accepted);
   std::optional<TerminateReport> report;
-  const TerminateResult result = parent.terminate({.reason = "done", .on_settled = [&](const TerminateReport& r) { report = r; }});
+  const TerminateResult result =
+      parent.terminate({.reason = "done", .on_settled = [&](const TerminateReport& r) { report = r; }});
   CHECK((result.ok && result.terminated && result.quiet));
   CHECK(t.state("child") == AgentState::terminating);
   CHECK(t.llm->call(0).stop.stop_requested());
@@ -56,7 +58,8 @@ TEST_CASE("a stopped agent can be deleted", "[tree][D11][B10][T3]") {
   CHECK(agent.terminate().terminated);
   CHECK(t.state("a") == AgentState::terminating);
   t.settle();
-  CHECK(t.seen.lines == std::vector<std::string>{"a stopped>terminating", "settled a terminating", "deleted a"});
+  CHECK(t.seen.lines ==
+        std::vector<std::string>{"a stopped>terminating", "settled a terminating", "deleted a"});
 }
 
 TEST_CASE("a delete during a stop waits for it", "[tree][X13][D10]") {
@@ -78,8 +81,9 @@ TEST_CASE("a delete during a stop waits for it", "[tree][X13][D10]") {
   t.settle();
   CHECK_FALSE(agent.exists());
   CHECK(order == "stopped deleted");
-  CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping", "discarded a 1 answer",
-                                                 "a stopping>stopped", "settled a stopped", "a stopped>terminating",
+  CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping",
+                                                 "discarded a 1 answer", "a stopping>stopped",
+                                                 "settled a stopped", "a stopped>terminating",
                                                  "settled a terminating", "deleted a"});
 }
 
@@ -113,7 +117,8 @@ TEST_CASE("a delete wins against an answer that arrives with it", "[tree][D5][D1
   CHECK(t.seen.lines.back() == "deleted a");
 }
 
-TEST_CASE("a call that does not let go is given up after the grace", "[tree][X15][G9][C21][C22][X32][D14][D16]") {
+TEST_CASE("a call that does not let go is given up after the grace",
+          "[tree][X15][G9][C21][C22][X32][D14][D16]") {
   for (const bool del : {false, true}) {
     TreeOptions options;
     options.stop_grace = seconds(2);
@@ -127,7 +132,10 @@ TEST_CASE("a call that does not let go is given up after the grace", "[tree][X15
     t.ask(good);
     std::string failed;
     if (del)
-      CHECK(parent.terminate({.on_settled = [&](const TerminateReport& r) { failed = joined(r.cascade_failed); }}).ok);
+      CHECK(
+          parent
+              .terminate({.on_settled = [&](const TerminateReport& r) { failed = joined(r.cascade_failed); }})
+              .ok);
     else
       CHECK(parent.stop({.on_settled = [&](const StopReport& r) { failed = joined(r.cascade_failed); }}).ok);
     t.settle();

@@ -48,7 +48,8 @@ TEST_CASE("an abort when the call has already failed finds no call", "[turn][A16
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("an answer that is too long from a client that is deaf does not hold up the next message", "[turn][G15]") {
+TEST_CASE("an answer that is too long from a client that is deaf does not hold up the next message",
+          "[turn][G15]") {
   TreeOptions options;
   options.max_answer_bytes = 4;
   TreeFixture t(options);

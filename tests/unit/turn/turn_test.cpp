@@ -7,9 +7,11 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a message becomes a call, deltas, an answer, and the agent is idle again", "[turn][B3][B5][B6][G8]") {
+TEST_CASE("a message becomes a call, deltas, an answer, and the agent is idle again",
+          "[turn][B3][B5][B6][G8]") {
   TreeFixture t;
-  const Agent agent = t.root("a", {.system_prompt = "You plan.", .model = "m", .temperature = 0.5, .max_tokens = 9});
+  const Agent agent =
+      t.root("a", {.system_prompt = "You plan.", .model = "m", .temperature = 0.5, .max_tokens = 9});
   t.ask(agent, "hello");
   const ChatRequest& request = t.llm->call(0).request;
   CHECK(request.agent_id == "a");
@@ -20,8 +22,9 @@ TEST_CASE("a message becomes a call, deltas, an answer, and the agent is idle ag
   t.llm->delta("a", "good ");
   t.llm->answer("a", "day");
   t.settle();
-  CHECK(t.seen.lines == std::vector<std::string>{"created a", "started a 1", "a idle>waiting_llm", "delta a 1 good ",
-                                                 "delta a 1 day", "a waiting_llm>processing", "ended a 1 completed",
+  CHECK(t.seen.lines == std::vector<std::string>{"created a", "started a 1", "a idle>waiting_llm",
+                                                 "delta a 1 good ", "delta a 1 day",
+                                                 "a waiting_llm>processing", "ended a 1 completed",
                                                  "a processing>idle"});
   CHECK(written(agent.conversation()) == "system:You plan., user:hello, assistant:good day");
 }
@@ -110,7 +113,8 @@ TEST_CASE("a client that fails, throws or forgets its sink fails the turn", "[tu
     t.settle();
     CHECK(t.state("a") == AgentState::idle);
   }
-  CHECK(codes == std::vector<Errc>{Errc::network_error, Errc::client_dropped_call, Errc::client_dropped_call});
+  CHECK(codes ==
+        std::vector<Errc>{Errc::network_error, Errc::client_dropped_call, Errc::client_dropped_call});
   CHECK(t.logged("no network today"));
 }
 
@@ -150,9 +154,9 @@ TEST_CASE("an answer that is too long fails the turn and cuts the call", "[turn]
 TEST_CASE("a handler takes its messages, one that throws fails its turn only", "[turn][B4][G16]") {
   TreeFixture t;
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message& message) {
-    CHECK(self.state().value() == AgentState::processing);
-    if (message.text == "throw") throw std::runtime_error("in the handler");
-  }});
+                               CHECK(self.state().value() == AgentState::processing);
+                               if (message.text == "throw") throw std::runtime_error("in the handler");
+                             }});
   CHECK(agent.send("throw").accepted);
   CHECK(agent.send("fine").accepted);
   t.settle();
