@@ -39,8 +39,8 @@ std::uint64_t hash(std::string_view text) {  // FNV-1a
 
 AnswerText::AnswerText(std::string_view message) : preface_("You said:"), state_(hash(message) | 1) {
   std::size_t words = 0;
-  for (std::size_t at = message.find_first_not_of(space_mark); at != std::string_view::npos && words < echo_words;
-       ++words) {
+  for (std::size_t at = message.find_first_not_of(space_mark);
+       at != std::string_view::npos && words < echo_words; ++words) {
     const std::size_t end = std::min(message.find_first_of(space_mark, at), message.size());
     preface_ += words == 0 ? " \\\"" : " ";
     append_json_escaped(preface_, clip(message.substr(at, end - at)));

@@ -14,8 +14,8 @@ namespace standin {
 namespace {
 
 constexpr std::size_t max_waiting_input = std::size_t{64}
-                                         << 10;  // read ahead while an answer is being written
-constexpr int max_reads = 16;                    // in a row, so that no client keeps the loop
+                                          << 10;  // read ahead while an answer is being written
+constexpr int max_reads = 16;                     // in a row, so that no client keeps the loop
 constexpr std::int64_t drain_ns = 2'000'000'000;
 
 }  // namespace

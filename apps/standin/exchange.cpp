@@ -11,9 +11,9 @@
 namespace standin {
 namespace {
 
-constexpr std::uint64_t batch_size = 64;               // tokens that one produce() gives at most
-constexpr std::uint64_t endless_fault = 10;        // an endless answer has no middle
-constexpr double forever_ns = 4e18;                // fits what holds nanoseconds
+constexpr std::uint64_t batch_size = 64;             // tokens that one produce() gives at most
+constexpr std::uint64_t endless_fault = 10;          // an endless answer has no middle
+constexpr double forever_ns = 4e18;                  // fits what holds nanoseconds
 constexpr std::uint64_t created_at = 1'700'000'000;  // answers are the same every time
 
 constexpr std::string_view html_page =

@@ -94,7 +94,9 @@ class TimerWheel {
  private:
   static constexpr std::size_t slot_count = 1024;  // timers further away than that go round more than once
 
-  static std::size_t slot_of(std::int64_t tick) noexcept { return static_cast<std::size_t>(tick) % slot_count; }
+  static std::size_t slot_of(std::int64_t tick) noexcept {
+    return static_cast<std::size_t>(tick) % slot_count;
+  }
 
   // Moves what is due up to `now_tick` to the due ring.
   void collect(std::int64_t now_tick) noexcept {

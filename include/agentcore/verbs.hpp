@@ -53,9 +53,9 @@ struct StopReport {
 
 struct StopOptions {
   std::string caller =
-      {};               // empty: the host. Else the id of the agent that asks: it may stop only its children.
-  // False: only this agent; its children go on. A later stop with cascade then stops the children too; the agent
-  // itself has settled already and is not told a second time.
+      {};  // empty: the host. Else the id of the agent that asks: it may stop only its children.
+  // False: only this agent; its children go on. A later stop with cascade then stops the children too; the
+  // agent itself has settled already and is not told a second time.
   bool cascade = true;
   StopCause cause = StopCause::user;
   std::string reason = {};

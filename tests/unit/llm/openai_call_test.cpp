@@ -24,8 +24,8 @@ TEST_CASE_METHOD(Fixture, "a stream becomes deltas and an outcome", "[llm]") {
 }
 
 TEST_CASE("a stream cut in two anywhere says the same", "[llm]") {
-  const std::string stream =
-      ": hi\n\n" + piece("H\xC3\xBC") + piece("\\u00fc\\ud83d\\ude00") + finish_chunk + usage_chunk + done_chunk;
+  const std::string stream = ": hi\n\n" + piece("H\xC3\xBC") + piece("\\u00fc\\ud83d\\ude00") + finish_chunk +
+                             usage_chunk + done_chunk;
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
     Fixture fixture;
     fixture.call->on_head(200, all_events);
@@ -133,7 +133,8 @@ TEST_CASE("an answer without a stream is read", "[llm]") {
   with_text.answer(200, json_type, R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]})");
   CHECK(with_text.heard.deltas == Words{"Hi"});
   CHECK(with_text.heard.completed());
-  with_null.answer(200, json_type, R"({"choices":[{"message":{"content":null},"finish_reason":"tool_calls"}]})");
+  with_null.answer(200, json_type,
+                   R"({"choices":[{"message":{"content":null},"finish_reason":"tool_calls"}]})");
   CHECK(with_null.heard.deltas.empty());
   CHECK(with_null.heard.outcomes[0].finish_reason == FinishReason::tool_calls);
 }
@@ -207,8 +208,9 @@ TEST_CASE("whatever a server sends, there is one outcome and no secret in it", "
   prop("any status, type and bytes end in one outcome, its texts valid and without the key", [] {
     Fixture fixture(*rc::gen::arbitrary<bool>(), 200);
     const auto parts = *rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(
-        rc::gen::element<std::string>(piece("x"), finish_chunk, usage_chunk, done_chunk, api_key_in_test, "data: " + api_key_in_test + "\n\n",
-                                      "\n\n", R"({"error":")" + api_key_in_test + "\"}",
+        rc::gen::element<std::string>(piece("x"), finish_chunk, usage_chunk, done_chunk, api_key_in_test,
+                                      "data: " + api_key_in_test + "\n\n", "\n\n",
+                                      R"({"error":")" + api_key_in_test + "\"}",
                                       R"(data: {"error":{"message":")" + api_key_in_test + "\"}}\n\n"),
         rc::gen::arbitrary<std::string>()));
     fixture.call->on_head(*rc::gen::element(200, 204, 302, 401, 500),
