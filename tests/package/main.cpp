@@ -1,9 +1,9 @@
 // What a stranger's first program does: include, link, drive the loop once.
-#include <cstdlib>
-#include <iostream>
-
 #include <agentcore/runtime.hpp>
 #include <agentcore/version.hpp>
+
+#include <cstdlib>
+#include <iostream>
 
 int main() {
   agentcore::Runtime runtime;

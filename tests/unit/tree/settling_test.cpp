@@ -253,7 +253,7 @@ TEST_CASE("each report counts what its own verb emptied", "[tree][X32]") {
   CHECK(told == std::vector<std::string>{"stop child 2", "terminate child 0"});  // each message once
 }
 
-TEST_CASE("a descendant appears once in a report", "[tree][X32]") {
+TEST_CASE("a descendant appears once in a report", "[tree][X32][E5]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent parent = t.root("parent");

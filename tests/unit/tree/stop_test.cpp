@@ -4,7 +4,7 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][E1][G1][B8][S1-P8]") {
+TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][E1][G1][B8][S1-P8][C15]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent parent = t.child(top, "parent");

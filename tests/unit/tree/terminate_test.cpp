@@ -6,7 +6,7 @@ using namespace agentcore::test;
 using std::chrono::seconds;
 
 TEST_CASE("a delete takes the subtree out of everything",
-          "[tree][D1][D2][D3][D4][D7][E2][B10][B11][S1-P7][S1-P9]") {
+          "[tree][D1][D2][D3][D4][D7][E2][B10][B11][S1-P7][S1-P9][D9]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent parent = t.child(top, "parent");
@@ -38,7 +38,7 @@ TEST_CASE("a delete takes the subtree out of everything",
   CHECK(t.llm->open_calls().empty());
 }
 
-TEST_CASE("deleting sends nothing to anyone", "[tree][D6][G11][E4][S1-P5]") {
+TEST_CASE("deleting sends nothing to anyone", "[tree][D6][G11][E4][S1-P5][X6]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
