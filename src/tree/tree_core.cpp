@@ -120,7 +120,7 @@ void TreeCore::schedule(Node& node) {
 
 void TreeCore::let_go(Node& node) {
   const Inside inside(*this);
-  if (hub_.telling() ||
+  if (hub_.telling() || taken_ || !control_.empty() ||
       settler_.reporting()) {  // within a callback: nothing may be settled, or go, before it has returned
     auto op = std::make_unique<ControlOp>();
     op->verb = Verb::let_go;
@@ -140,7 +140,7 @@ void TreeCore::finish_abort(ControlOp& op) {
   turns_.interrupt_before(*node, op.epoch);
   if (closed()) return;
   const core::Word word = node->load();
-  if (word.epoch() == op.epoch && word.state() == AgentState::idle)
+  if (word.state() == AgentState::idle && core::admits(*node, word.generation(), op.epoch))
     hub_.state(*node, AgentState::idle, op.cause);
   if (closed()) return;
   // The wording of this record is fixed by requirement A15: "the model call was aborted".

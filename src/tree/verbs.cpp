@@ -88,7 +88,7 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
     }
     if (!cell) {
       cell = pool_.take();
-      pool_[cell].message = std::move(message);
+      pool_[cell].message = std::exchange(message, Message{});
     }
     const mailbox::Push push = mailbox::push(*node, pool_, cell, core::generation_of(id), view.own.epoch());
     if (push == mailbox::Push::closed) continue;  // it was closed after we looked: look again for the reason

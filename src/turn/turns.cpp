@@ -232,7 +232,8 @@ void Turns::interrupt(core::Node& node) {
   if (!hub_.closed())
     end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, {}, ChatOutcome::cancelled());
   // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
-  if (aborted && !hub_.closed() && node.load().state() == AgentState::idle)
+  if (aborted && !hub_.closed() && node.load().state() == AgentState::idle &&
+      core::look(node, node.load().generation()).open())
     hub_.state(node, AgentState::idle, StopCause::user);
 }
 

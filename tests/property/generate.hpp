@@ -1,0 +1,126 @@
+// Generators: random trees, what their agents are doing, how full their mailboxes are, where a verb is
+// called, and what happens before and after it.
+#pragma once
+
+#include "support/tree_fixture.hpp"
+
+#include <cstddef>
+#include <ostream>
+#include <vector>
+
+#include <rapidcheck.h>
+
+namespace property_test {
+
+// One agent of a scene.
+struct Member {
+  int up = 0;            // 0: a root; n: its parent is the n-th agent before it, counted round
+  bool handler = false;  // handles its messages in the host's code instead of a model call
+  bool asked = false;    // had a message: a model agent waits for its answer now
+  int deltas = 0;        // pieces of that answer that it has already
+  int queued = 0;        // messages that wait in its mailbox
+  agentcore::test::OnStop on_stop = agentcore::test::OnStop::post;  // how its model takes a stop
+};
+
+// Where the host's code is when it calls the verb.
+enum class Place {
+  outside,  // between two polls
+  handler,  // in the handler of an agent
+  delta,    // in the observer of a piece of an agent's answer
+  answer,   // in the observer of the end of an agent's turn, while that agent is `processing`
+  failure,  // in the observer of the end of a turn whose model call failed
+  abort,    // in the observer of the end of a turn that was aborted
+};
+
+// Something that happens before or after the verb.
+enum class Act { small_poll, poll, delta, answer, fail, send };
+struct Step {
+  Act act = Act::poll;
+  std::size_t agent = 0;  // counted round
+};
+
+struct Scene {
+  std::vector<Member> members;
+  std::size_t target = 0;  // of the verb; counted round
+  Place place = Place::outside;
+  std::size_t host = 0;  // the agent of `place`; counted round
+  std::vector<Step> before;
+  std::vector<Step> after;
+  bool grace_over = false;  // what ignores its stop is given up before it lets go
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Step& step) {
+  static const char* const names[] = {"small_poll", "poll", "delta", "answer", "fail", "send"};
+  return out << names[static_cast<int>(step.act)] << "(" << step.agent << ")";
+}
+
+inline std::ostream& operator<<(std::ostream& out, const Scene& scene) {
+  static const char* const places[] = {"outside", "handler", "delta", "answer", "failure", "abort"};
+  static const char* const hearing[] = {"post", "at_once", "deaf"};
+  out << "target " << scene.target << ", " << places[static_cast<int>(scene.place)] << " of " << scene.host
+      << (scene.grace_over ? ", grace over" : "");
+  for (const Member& m : scene.members)
+    out << "\n  up " << m.up << (m.handler ? " handler" : " model") << (m.asked ? " asked" : "") << " deltas "
+        << m.deltas << " queued " << m.queued << " " << hearing[static_cast<int>(m.on_stop)];
+  out << "\n  before:";
+  for (const Step& step : scene.before) out << " " << step;
+  out << "\n  after:";
+  for (const Step& step : scene.after) out << " " << step;
+  return out;
+}
+
+inline rc::Gen<Member> any_member() {
+  using namespace rc;
+  using agentcore::test::OnStop;
+  const auto up = gen::weightedOneOf<int>({{1, gen::just(0)}, {5, gen::just(1)}, {10, gen::inRange(1, 41)}});
+  const auto queued = gen::weightedOneOf<int>({{2, gen::just(0)}, {3, gen::inRange(0, 7)}});
+  return gen::build<Member>(
+      gen::set(&Member::up, up),
+      gen::set(&Member::handler, gen::weightedElement<bool>({{3, false}, {1, true}})),
+      gen::set(&Member::asked), gen::set(&Member::deltas, gen::inRange(0, 4)),
+      gen::set(&Member::queued, queued),
+      gen::set(&Member::on_stop, gen::element(OnStop::post, OnStop::at_once, OnStop::deaf)));
+}
+
+inline rc::Gen<Step> any_step() {
+  using namespace rc;
+  return gen::build<Step>(gen::set(&Step::act, gen::element(Act::small_poll, Act::poll, Act::delta,
+                                                            Act::answer, Act::fail, Act::send)),
+                          gen::set(&Step::agent, gen::inRange<std::size_t>(0, 40)));
+}
+
+// Lists whose length is between 0 and `most`, whatever rapidcheck's size is, of elements of full size.
+template <typename T>
+rc::Gen<std::vector<T>> up_to(int most, rc::Gen<T> element) {
+  return rc::gen::resize(most, rc::gen::container<std::vector<T>>(rc::gen::resize(100, std::move(element))));
+}
+
+// 1 to 40 agents.
+inline rc::Gen<Scene> any_scene() {
+  using namespace rc;
+  const auto place = gen::weightedElement<Place>({{6, Place::outside},
+                                                  {2, Place::handler},
+                                                  {1, Place::delta},
+                                                  {2, Place::answer},
+                                                  {1, Place::failure},
+                                                  {1, Place::abort}});
+  const auto target = gen::weightedOneOf<std::size_t>(
+      {{2, gen::just<std::size_t>(0)}, {3, gen::inRange<std::size_t>(0, 40)}});
+  return gen::resize(
+      100, gen::build<Scene>(gen::set(&Scene::members, gen::nonEmpty(up_to(40, any_member()))),
+                             gen::set(&Scene::target, target), gen::set(&Scene::place, place),
+                             gen::set(&Scene::host, gen::inRange<std::size_t>(0, 40)),
+                             gen::set(&Scene::before, up_to(12, any_step())),
+                             gen::set(&Scene::after, up_to(20, any_step())), gen::set(&Scene::grace_over)));
+}
+
+}  // namespace property_test
+
+namespace rc {
+
+template <>
+struct Arbitrary<property_test::Scene> {
+  static Gen<property_test::Scene> arbitrary() { return property_test::any_scene(); }
+};
+
+}  // namespace rc

@@ -1,0 +1,295 @@
+// The properties of a stop against everything else: S1-P10 to P14.
+#include "property/stopping.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using namespace property_test;
+
+namespace {
+
+// The target's call does not let go by itself.
+Scene with_stubborn_target(Scene scene) {
+  Member& target = scene.members[scene.target % scene.members.size()];
+  target.handler = false;
+  target.asked = true;
+  target.on_stop = OnStop::deaf;
+  return scene;
+}
+
+}  // namespace
+
+TEST_CASE("S1-P10: a stop by cascade does what a direct stop does", "[property][S1-P10][E3]") {
+  prop("stopping a parent, and stopping each agent of its subtree by itself, are the same to every agent",
+       [](Scene scene) {
+         scene.place = Place::outside;
+         std::erase_if(scene.after, [](const Step& step) { return step.act == Act::small_poll; });
+         scene.after.insert(scene.after.begin(),
+                            Step{});  // a poll: all calls are cut then, however many there are
+         Stage cascade(scene);
+         Stage direct(scene);
+         std::size_t dropped_by_cascade = 0;
+         std::size_t dropped_directly = 0;
+         cascade.act([&] {
+           static_cast<void>(cascade.target_agent().stop(
+               {.on_settled = [&](const StopReport& r) { dropped_by_cascade += r.messages_dropped; }}));
+         });
+         direct.act([&] {
+           for (std::size_t i = direct.size(); i-- > 0;)  // children first, so that each stop is a stop
+             if (direct.inside(i) &&
+                 !direct.agent(i)
+                      .stop({.cascade = false,
+                             .on_settled =
+                                 [&](const StopReport& r) { dropped_directly += r.messages_dropped; }})
+                      .stopped)
+               direct.wrong.push_back("not stopped: " + Stage::id(i));
+         });
+         RC_ASSERT(cascade.before == direct.before);
+         RC_ASSERT(cascade.after.states == direct.after.states);
+         RC_ASSERT(cascade.after.queued == direct.after.queued);
+         for (Stage* each : {&cascade, &direct}) {
+           each->play_after();
+           each->rest();
+           RC_ASSERT(each->broken() == "");
+         }
+         const View one = cascade.look();
+         const View other = direct.look();
+         RC_ASSERT(one.states == other.states);
+         RC_ASSERT(one.queued == other.queued);
+         RC_ASSERT(one.histories == other.histories);
+         RC_ASSERT(one.taken == other.taken);
+         RC_ASSERT(one.cut == other.cut);
+         RC_ASSERT(dropped_by_cascade == dropped_directly);
+         for (std::size_t i = 0; i < cascade.size(); ++i) {
+           for (const char* const what : {"", "started", "delta", "ended", "settled", "discarded"})
+             RC_ASSERT(text(cascade.told(what, i)) == text(direct.told(what, i)));
+           RC_ASSERT(cascade.agent(i).send("x").reason == direct.agent(i).send("x").reason);
+         }
+       });
+}
+
+TEST_CASE("S1-P11: of several stops at once exactly one executes", "[property][S1-P11][C12][G2]") {
+  prop("threads that stop one agent at the same time: one does it, the others are told so, all hear the end",
+       [](Scene scene) {
+         scene.place = Place::outside;
+         for (Member& m :
+              scene.members)  // a stop callback runs on the stopping thread: it must not end the call there
+           if (m.on_stop == OnStop::at_once) m.on_stop = OnStop::post;
+         const auto rivals = *rc::gen::resize(100, rc::gen::inRange<std::size_t>(2, 7));
+         Stage stage(scene);
+         std::vector<StopResult> results(rivals);
+         std::size_t reports = 0;
+         stage.act([&] {
+           std::atomic<std::size_t> ready{0};
+           std::vector<std::thread> threads;
+           for (std::size_t r = 0; r < rivals; ++r)
+             threads.emplace_back([&, r] {
+               for (++ready; ready < rivals;) std::this_thread::yield();
+               results[r] = stage.target_agent().stop({.on_settled = [&](const StopReport&) { ++reports; }});
+             });
+           for (std::thread& thread : threads) thread.join();
+         });
+         std::size_t executed = 0;
+         for (const StopResult& result : results) {
+           RC_ASSERT((result.ok && result.quiet));
+           RC_ASSERT(result.reason == (result.stopped ? Errc::none : Errc::stopping));
+           executed += result.stopped ? 1 : 0;
+         }
+         RC_ASSERT(executed == 1U);
+         stage.play_after();
+         stage.rest();
+         RC_ASSERT(stage.broken() == "");
+         RC_ASSERT(reports == rivals);
+         for (std::size_t i = 0; i < stage.size(); ++i) {
+           RC_ASSERT(stage.told("settled", i).size() == (stage.inside(i) ? 1U : 0U));
+           if (stage.inside(i)) RC_ASSERT(stage.told("", i).size() == 2U);
+         }
+       });
+}
+
+TEST_CASE("S1-P11: stops of an agent, its ancestors and its descendants leave one stop for each agent",
+          "[property][S1-P11][C12][C20]") {
+  prop("whatever stops overlap, each agent stops once, and each caller is told whether it was the one",
+       [](Scene scene) {
+         scene.place = Place::outside;
+         const auto targets = *up_to(8, rc::gen::inRange<std::size_t>(0, 40));
+         Stage stage(scene);
+         std::size_t reports = 0;
+         std::vector<bool> closed(stage.size());
+         stage.act([&] {
+           for (const std::size_t target : targets) {
+             const std::size_t root = target % stage.size();
+             const StopResult result =
+                 stage.agent(root).stop({.on_settled = [&](const StopReport&) { ++reports; }});
+             if (!result.ok || result.stopped == closed[root] ||
+                 (closed[root] && result.reason != Errc::stopping))
+               stage.wrong.push_back("stop of " + Stage::id(root));
+             for (std::size_t i = 0; i < stage.size(); ++i)
+               if (stage.within(i, root)) closed[i] = true;
+           }
+         });
+         stage.play_after();
+         stage.rest();
+         RC_ASSERT(stage.broken() == "");
+         RC_ASSERT(reports == targets.size());
+         for (std::size_t i = 0; i < stage.size(); ++i) {
+           RC_ASSERT(stage.told("settled", i).size() == (closed[i] ? 1U : 0U));
+           RC_ASSERT((stage.state(i) == AgentState::stopped) == closed[i]);
+         }
+       });
+}
+
+TEST_CASE("X14: a subtree stops as one, and has stopped from the leaves up", "[property][S1-P11][X14][C17]") {
+  prop(
+      "whoever is told of the first stopping agent sees all of them closed; who has stopped has no child "
+      "that has not",
+      [](const Scene& scene) {
+        Stage stage(scene);
+        const auto watch = stage.t.tree->on_state_change([&](const StateChange& change) {
+          if (!is_stopped(change.to)) return;
+          for (std::size_t i = 0; i < stage.size(); ++i) {
+            if (stage.inside(i) && !is_stop_state(stage.state(i)))
+              stage.wrong.push_back(Stage::id(i) + " is open");
+            const bool below = stage.is_below(Stage::id(i), change.agent.id());
+            if (change.to == AgentState::stopped && below && stage.state(i) != AgentState::stopped)
+              stage.wrong.push_back(change.agent.id() + " has stopped before " + Stage::id(i));
+          }
+        });
+        Stopping stop(stage);
+        stop.finish();
+      });
+}
+
+TEST_CASE("S1-P12: a stopping agent refuses every new operation", "[property][S1-P12][C10][E6]") {
+  prop(
+      "messages, children, aborts, stops and resumes are refused while it is stopping, and no turn or call "
+      "begins",
+      [](const Scene& scene) {
+        Stage stage(with_stubborn_target(scene));
+        Stopping stop(stage);
+        const std::size_t agents = stage.t.tree->size();
+        const auto refused = [&] {
+          for (std::size_t i = 0; i < stage.size(); ++i) {
+            const Agent agent = stage.agent(i);
+            if (!stage.inside(i) || stage.state(i) != AgentState::stopping) continue;
+            RC_ASSERT(agent.send("x").reason == Errc::agent_stopping);
+            const auto child = agent.create_child();
+            RC_ASSERT((!child && child.error().code == Errc::agent_stopping));
+            const AbortResult aborted = agent.abort();
+            RC_ASSERT((aborted.ok && !aborted.aborted && aborted.reason == Errc::not_waiting_llm));
+            const StopResult stopped = agent.stop();
+            RC_ASSERT((stopped.ok && !stopped.stopped && stopped.reason == Errc::stopping));
+            const ResumeResult resumed = agent.resume();
+            RC_ASSERT((!resumed.ok && !resumed.resumed && resumed.reason == Errc::stopping));
+            RC_ASSERT(stage.state(i) == AgentState::stopping);
+          }
+        };
+        refused();
+        stop.finish(refused);
+        RC_ASSERT(stage.t.tree->size() == agents);
+        for (std::size_t i = 0; i < stage.size(); ++i)
+          if (stage.inside(i))
+            RC_ASSERT((stage.told("started", i).empty() && stage.told("settled", i).size() == 1));
+        for (std::size_t c = stage.before.calls; c < stage.t.llm->calls(); ++c)
+          RC_ASSERT(!stage.inside(stage.owner(c)));
+      });
+}
+
+TEST_CASE("S1-P13: a stop goes before answers that come at the same time", "[property][S1-P13][C13][C4]") {
+  prop(
+      "answers and failures that are ready in the poll that hears the stop lose; those of other agents count",
+      [](const Scene& scene) {
+        Stage stage(scene);
+        const auto early = *up_to(20, rc::gen::inRange<std::size_t>(0, 40));  // posted before the stop
+        const auto late = *up_to(20, rc::gen::inRange<std::size_t>(0, 40));   // and after it
+        const auto post = [&](const std::vector<std::size_t>& list) {
+          for (const std::size_t number : list)
+            stage.t.runtime->post([&stage, id = Stage::id(number % stage.size()), fails = number % 3 == 0] {
+              if (fails)
+                stage.t.llm->fail(id);
+              else
+                stage.t.llm->answer(id, "d");
+            });
+        };
+        StopResult result;
+        stage.act([&] {
+          post(early);
+          result = stage.target_agent().stop();
+          post(late);
+        });
+        RC_ASSERT(result.stopped);
+        stage.t.settle();
+        for (const auto* list : {&early, &late})
+          for (const std::size_t number : *list) {
+            const std::size_t i = number % stage.size();
+            if (stage.before.states[i] == AgentState::waiting_llm && !stage.inside(i))
+              RC_ASSERT(!stage.told("ended", i).empty());
+          }
+        stage.play_after();
+        stage.rest();
+        RC_ASSERT(stage.broken() == "");
+        for (std::size_t i = 0; i < stage.size(); ++i) {
+          if (!stage.inside(i)) continue;
+          RC_ASSERT(stage.state(i) == AgentState::stopped);
+          RC_ASSERT(stage.look().histories[i] == interrupted(stage, i));
+          for (const std::string& line : stage.told("ended", i)) RC_ASSERT(line.ends_with(" stopped"));
+        }
+      });
+}
+
+TEST_CASE("S1-P14: a stop cancels everything that is pending", "[property][S1-P14][C14][G5]") {
+  prop(
+      "calls on timers, queued messages and what they would start: nothing of the subtree is left, without "
+      "time passing",
+      [](Scene scene) {
+        if (scene.place != Place::handler) scene.place = Place::outside;
+        std::unique_ptr<ScriptedClient> model;
+        Stage stage(scene, [&](TreeFixture& t, AgentSpec& spec) {
+          if (!model)
+            model = std::make_unique<ScriptedClient>(*t.runtime, [&t](const ChatRequest&) {
+              ScriptedReply reply;
+              reply.deltas.assign(t.runtime->random() % 4, "d");
+              reply.first_delay = std::chrono::milliseconds(1 + t.runtime->random() % 1000);
+              reply.interval = std::chrono::milliseconds(1 + t.runtime->random() % 1000);
+              return reply;
+            });
+          spec.llm = model.get();
+        });
+        Stopping stop(stage);
+        const auto none_open = [&] {
+          for (std::size_t i = 0; i < stage.size(); ++i)
+            if (stage.inside(i)) RC_ASSERT(!model->has_active_request(Stage::id(i)));
+        };
+        const TimePoint now = stage.t.runtime->now();
+        stage.t.settle();
+        RC_ASSERT(stage.t.runtime->now() == now);
+        none_open();
+        RC_ASSERT(stop.reports.size() == 1U);
+        std::size_t waiting = 0;
+        for (std::size_t i = 0; i < stage.size(); ++i) {
+          if (stage.state(i) == AgentState::waiting_llm) ++waiting;
+          if (stage.inside(i)) RC_ASSERT(stage.state(i) == AgentState::stopped);
+        }
+        RC_ASSERT(model->open_calls() == waiting);
+        RC_ASSERT(stage.t.runtime->next_deadline().has_value() == (waiting > 0));
+        const std::size_t lines = stage.t.seen.lines.size();
+        while (const auto next = stage.t.runtime->next_deadline())
+          stage.t.advance(*next - stage.t.runtime->now());
+        for (std::size_t n = lines; n < stage.t.seen.lines.size(); ++n)
+          for (std::size_t i = 0; i < stage.size(); ++i)
+            if (stage.inside(i))
+              RC_ASSERT((" " + stage.t.seen.lines[n] + " ").find(" " + Stage::id(i) + " ") ==
+                        std::string::npos);
+        RC_ASSERT((!stage.t.tree->busy() && model->open_calls() == 0));
+        RC_ASSERT(stage.broken() == "");
+        for (std::size_t i = 0; i < stage.size(); ++i)
+          RC_ASSERT(stage.state(i) == (stage.inside(i) ? AgentState::stopped : AgentState::idle));
+        for (std::size_t i = 0; i < stage.size(); ++i)
+          if (!stage.inside(i)) RC_ASSERT(stage.look().taken[i] == stage.accepted[i]);
+      });
+}
