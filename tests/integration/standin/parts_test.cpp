@@ -72,7 +72,7 @@ TEST_CASE("stand-in: a request is the same request however it is split", "[stand
   const std::string chunked =
       "POST /p?q=1 HTTP/1.1\r\nx-a: b\r\nTransfer-Encoding: chunked\r\n\r\n"
       "2\r\nhe\r\n3;e\r\nllo\r\n0\r\nt: u\r\n\r\n";
-  const std::string bytes = GENERATE_COPY(sized, chunked);
+  const std::string& bytes = GENERATE(false, true) ? chunked : sized;
   for (std::size_t first = 0; first <= bytes.size(); ++first) {
     for (std::size_t step = 1; step < 4; ++step) {
       standin::RequestParser parser(1000, 1000);
