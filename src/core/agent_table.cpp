@@ -46,8 +46,8 @@ void AgentTable::erase(Node& node) {
   node.shown = AgentState::idle;
   node.cause = StopCause::user;
   node.unsettled = 0;
-  node.walked = node.delete_walked = node.counted = node.by_parent = node.has_job = node.direct =
-      node.abandoned = false;
+  node.walked = node.delete_walked = node.counted = node.by_parent = node.has_job = node.deleting =
+      node.direct = node.abandoned = false;
 
   node.next_sibling = no_node;
   if (free_last_ == no_node)

@@ -66,6 +66,7 @@ struct alignas(64) Node {
   bool counted = false;                 // it is in its parent's `unsettled`
   bool by_parent = false;               // stopped because an ancestor was
   bool has_job = false;                 // a job has it as its root
+  bool deleting = false;                // its delete has come to the loop
   bool direct = false;                  // a verb of its own closed it, not only one of an ancestor
   bool abandoned = false;               // a call was given up since the stop
 

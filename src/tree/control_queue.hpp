@@ -23,7 +23,7 @@ struct ControlOp {
   Verb verb = Verb::stop;
   core::NodeId agent = 0;
   std::string agent_name;   // for the report; only if one was asked for
-  std::uint32_t epoch = 0;  // of the agent after the verb
+  std::uint32_t epoch = 0;  // abort: of the agent after it
   bool took_effect = true;  // false: another one did it before; this one only waits for the end
   bool cascade = true;
   StopCause cause = StopCause::user;

@@ -16,11 +16,11 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
   auto job = std::make_unique<Job>();
   job->op = std::move(op);
   if (!node) return report(*job);  // settled and gone before its operation was read
-  if (is_stale(*job->op, *node)) return report(*job);
   if (job->op->took_effect && job->op->verb != Verb::resume) {
     node->cause = job->op->cause;
     node->by_parent = job->op->cause == StopCause::parent;
     node->direct = true;
+    node->deleting = job->op->verb == Verb::terminate;
     if (node->first_child == core::no_node || !job->op->cascade)
       turns_.interrupt(*node);
     else
@@ -39,18 +39,6 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
   if (job->op->took_effect) queue_.push_back(job.get());
   node->has_job = true;
   jobs_.emplace(node->id(), std::move(job));
-}
-
-// A stop whose thread was slow to leave its operation: a stop of an ancestor has settled the agent meanwhile,
-// and it may even have been resumed and be at work again. The epoch of a stop is that of its word until it
-// settles.
-bool Settler::is_stale(const ControlOp& op, Node& node) noexcept {
-  const Word word = node.load();
-  if (op.verb != Verb::stop || !op.took_effect || word.epoch() == op.epoch) return false;
-  // Settled by the ancestor's walk, but closed by itself: a resume of the ancestor does not reopen it.
-  if (word.state() == AgentState::stopped && word.epoch() == ((op.epoch + 1) & Word::epoch_mask))
-    node.by_parent = op.cause == StopCause::parent;
-  return true;
 }
 
 void Settler::run(loop::Budget& budget) {

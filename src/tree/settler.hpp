@@ -73,7 +73,6 @@ class Settler {
   };
   using Jobs = std::unordered_multimap<core::NodeId, std::unique_ptr<Job>>;
 
-  static bool is_stale(const ControlOp& op, core::Node& node) noexcept;
   bool cut(loop::Budget& budget);
   bool walk(Job& job, loop::Budget& budget);
   bool walk_down(Job& job, loop::Budget& budget);
@@ -90,10 +89,10 @@ class Settler {
   void mark(Job& job, core::Node& node);
   void visit(Job& job, core::Node& node);
   bool resume_one(Job& job, core::Node& node);
-  void stop_again(core::Node& node);
   bool finish(core::Node& node, bool deleting_above);
   void finish_upwards(core::Node& node, bool deleting_above);
   std::size_t write_stopped(core::Node& node);
+  static bool is_deleted_above(const core::Node& node) noexcept;
   void remove(core::Node& node);
   void step_aside(const core::Node& node);
   void record(const core::Node& node, std::size_t messages_dropped, bool removed);

@@ -2,6 +2,7 @@
 #include "tree/settler.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace agentcore::tree {
@@ -12,7 +13,15 @@ using core::Word;
 
 void Settler::let_go(Node& node) {
   if (!node.walked || node.flights != 0 || node.unsettled != 0) return;
-  finish_upwards(node, core::look(node, node.load().generation()).above == Gate::terminate);
+  finish_upwards(node, is_deleted_above(node));
+}
+
+// A delete whose operation has been read. One that has not been comes for the agent later, whatever the gates
+// say.
+bool Settler::is_deleted_above(const Node& node) noexcept {
+  const Node* up = node.parent.load(std::memory_order_relaxed);
+  while (up && !up->deleting) up = up->parent.load(std::memory_order_relaxed);
+  return up;
 }
 
 // Settles it, and with it those above that waited only for it.
@@ -28,8 +37,7 @@ void Settler::finish_upwards(Node& node, bool deleting_above) {
     if (hub_.closed() || !counted) return;
     next = --parent->unsettled == 0 && parent->walked && parent->flights == 0 ? parent : nullptr;
     // The delete may have begun right here, and a stop above may have waited for it.
-    if (next && deleting_above)
-      deleting_above = core::look(*next, next->load().generation()).above == Gate::terminate;
+    if (next && deleting_above) deleting_above = is_deleted_above(*next);
   }
 }
 
@@ -39,11 +47,8 @@ bool Settler::finish(Node& node, bool deleting_above) {
   node.walked = node.delete_walked = false;
   const core::NodeId id = node.id();
   const Word word = node.load();
-  const bool deleting = deleting_above || word.gate() == Gate::terminate;
-  // Below a stop that is under way, the stop goes first for every agent (X13).
-  const bool seen_stopping = can_process(word.state()) &&
-                             core::visible_state(core::look(node, word.generation())) == AgentState::stopping;
-  if (word.state() == AgentState::stopping || seen_stopping || (can_process(word.state()) && !deleting)) {
+  const bool deleting = deleting_above || node.deleting;
+  if (core::look(node, word.generation()).seen == AgentState::stopping) {  // it goes before a delete (X13)
     const std::size_t dropped = write_stopped(node);
     record(node, dropped, false);
     if (!node.is_trunk()) {
@@ -80,7 +85,7 @@ std::size_t Settler::write_stopped(Node& node) {
     const bool own = word.gate() != Gate::open;
     desired = word.with(AgentState::stopped).with(own ? gate : Gate::stop_tree).next_epoch();
     dropped += mailbox::close(node, pool_, desired.epoch());
-    if (word.state() == AgentState::terminating) break;  // a delete was faster, and comes for it
+    assert(word.state() != AgentState::terminating);  // a delete waits for the stop that it meets (X13)
   } while (!node.replace(word, desired));
   return dropped;
 }
@@ -120,27 +125,8 @@ bool Settler::resume_down(Job& job, loop::Budget& budget) {
   dequeue(job);
   const auto [begin, end] = jobs_.equal_range(id);
   jobs_.erase(std::find_if(begin, end, [&job](const auto& entry) { return entry.second.get() == &job; }));
-  Node& root = *table_.find(id);
-  root.has_job = jobs_.contains(id);
-  stop_again(root);
+  table_.find(id)->has_job = jobs_.contains(id);
   return true;
-}
-
-// An ancestor was closed while a foreign thread resumed `node`, and its walk may have passed by already: then
-// the agent is open below a closed gate, and nobody would settle it.
-void Settler::stop_again(Node& node) {
-  const core::GateView view = core::look(node, node.load().generation());
-  // A delete above cannot have passed by: it would have taken the stopped agent along.
-  if (node.is_trunk() || !can_process(view.own.state())) return;
-  if (core::visible_state(view) != AgentState::stopping) return;
-  Word word = view.own;
-  const Word stopping = word.with(AgentState::stopping).with(Gate::stop_tree).next_epoch();
-  if (!node.replace(word, stopping)) return;  // another verb was faster and is on its way
-  auto op = std::make_unique<ControlOp>();
-  op->agent = node.id();
-  op->epoch = stopping.epoch();
-  op->cause = StopCause::parent;
-  start(std::move(op));
 }
 
 // True when what lies below `node` may be resumed too.

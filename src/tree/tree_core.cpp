@@ -120,8 +120,8 @@ void TreeCore::schedule(Node& node) {
 
 void TreeCore::let_go(Node& node) {
   const Inside inside(*this);
-  if (hub_.telling() || taken_ || !control_.empty() ||
-      settler_.reporting()) {  // within a callback: nothing may be settled, or go, before it has returned
+  if (hub_.telling() ||
+      settler_.reporting()) {  // nothing may be settled, or go, before the callback has returned
     auto op = std::make_unique<ControlOp>();
     op->verb = Verb::let_go;
     op->agent = node.id();

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -109,6 +110,10 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   void finish_abort(ControlOp& op);
   void purge();
 
+  StopResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  ResumeResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
+  TerminateResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  void join(std::unique_ptr<ControlOp> op);
   void follow_up(std::unique_ptr<ControlOp> op);
   bool is_quiet(const core::Node& root) const noexcept;
   bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
@@ -123,6 +128,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
 
   core::AgentTable table_;
   mailbox::MessagePool pool_;
+  std::mutex closing_;  // held by a verb for a look at the ancestors, one replacement, and its ControlOp
   ControlQueue control_;
   ControlOp* taken_ = nullptr;  // out of it, oldest first, what the last poll had no time for
   ReadyList ready_;

@@ -1,8 +1,11 @@
 // The verbs' first halves: everything here may run on any thread, at any time, against everything else. A
-// verb is one compare-and-set of one word; what is read before it is read again when it fails.
+// verb is one compare-and-set of one word; what is read before it is read again when it fails. Stop, resume
+// and terminate look at the ancestors, replace the word and leave their follow-up under `closing_`: no other
+// of them comes in between, and the loop hears of them in the order in which they happened.
 #include "core/utf8.hpp"
 #include "tree/tree_core.hpp"
 
+#include <mutex>
 #include <utility>
 
 namespace agentcore::tree {
@@ -56,7 +59,7 @@ std::string TreeCore::name_of(core::NodeId id) const {
 
 Result<AgentState> TreeCore::state(core::NodeId id) const noexcept {
   if (const Node* node = resolve(id))
-    if (const GateView view = look(*node, id); view.valid) return core::visible_state(view);
+    if (const GateView view = core::look_again(*node, core::generation_of(id)); view.valid) return view.seen;
   return Error{Errc::agent_not_found, "no such agent (any more)"};
 }
 
@@ -73,17 +76,16 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
   std::uint32_t cell = 0;
   SendResult result;
   for (;;) {
-    const GateView view = look(*node, id);
+    const GateView view = core::look_again(*node, core::generation_of(id));
     if (!view.valid) {
       result.reason = Errc::agent_not_found;
       break;
     }
     if (!view.open()) {
-      const AgentState found = core::visible_state(view);
-      if (found == AgentState::stopped && node->auto_resume.load(std::memory_order_relaxed) &&
+      if (view.seen == AgentState::stopped && node->auto_resume.load(std::memory_order_relaxed) &&
           resume(id, {}).resumed)
         continue;
-      result.reason = send_refusal(found);
+      result.reason = send_refusal(view.seen);
       break;
     }
     if (!cell) {
@@ -136,127 +138,140 @@ StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
   const Agent keep = handle(id);  // as in abort()
   Node* node = resolve(id);
   if (!node) return {false, false, Errc::agent_not_found};
-  const Gate gate = options.cascade ? Gate::stop_tree : Gate::stop_self;
-  StopResult result{true, false, Errc::none, true};
-  Word after;
-  for (;;) {
-    const GateView view = look(*node, id);
-    if (!view.valid) return {false, false, Errc::agent_not_found};
-    if (node->role.load(std::memory_order_relaxed) == AgentRole::user)
-      return {false, false, Errc::cannot_stop_user};
-    if (!options.caller.empty() && !is_parent(options.caller, *node))
-      return {false, false, Errc::not_child_agent};
-    const bool widens = view.own.gate() == Gate::stop_self && view.own.state() == AgentState::stopped &&
-                        view.above == Gate::open && options.cascade;
-    if (!view.open() && !widens) {
-      result.reason = found_state(core::visible_state(view));
-      break;
-    }
-    Word expected = view.own;
-    after = (widens ? expected : expected.with(AgentState::stopping)).with(gate).next_epoch();
-    if (!node->replace(expected, after)) continue;
-    result.stopped = true;
-    break;
-  }
-  if (result.stopped) {
-    result.quiet = is_quiet(*node);
-    turns_.flights().cut_closed_below(*node, options.cascade);
-  }
-  if (!result.stopped && !options.on_settled) return result;
   auto op = std::make_unique<ControlOp>();
   op->agent = id;
   if (options.on_settled) op->agent_name = name_of(id);
-  op->epoch = after.epoch();
-  op->took_effect = result.stopped;
   op->cascade = options.cascade;
   op->cause = options.cause;
   op->reason = std::move(options.reason);
   op->deadline = options.deadline;
   op->on_stopped = std::move(options.on_settled);
-  follow_up(std::move(op));
+  const bool wants_report = op->wants_report();
+
+  StopResult result = close_for_stop(*node, std::move(op), options.caller);
+  if (result.stopped) {
+    result.quiet = is_quiet(*node);
+    turns_.flights().cut_closed_below(*node, options.cascade);
+  }
+  if (result.stopped || wants_report) waker_->notify();
   return result;
+}
+
+StopResult TreeCore::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, std::string_view caller) {
+  const std::lock_guard lock(closing_);
+  for (;;) {
+    const GateView view = look(node, op->agent);
+    if (!view.valid) return {false, false, Errc::agent_not_found};
+    if (node.role.load(std::memory_order_relaxed) == AgentRole::user)
+      return {false, false, Errc::cannot_stop_user};
+    if (!caller.empty() && !is_parent(caller, node)) return {false, false, Errc::not_child_agent};
+    const bool widens = view.own.gate() == Gate::stop_self && view.own.state() == AgentState::stopped &&
+                        view.above == Gate::open && op->cascade;
+    if (!view.open() && !widens) {
+      join(std::move(op));
+      return {true, false, found_state(view.seen)};
+    }
+    Word expected = view.own;
+    const Word closed = widens ? expected : expected.with(AgentState::stopping);
+    if (!node.replace(expected, closed.with(op->cascade ? Gate::stop_tree : Gate::stop_self).next_epoch()))
+      continue;
+    control_.push(std::move(op));
+    return {true, true, Errc::none};
+  }
 }
 
 ResumeResult TreeCore::resume(core::NodeId id, const ResumeOptions& options) {
   if (!options.caller.empty()) return {false, false, Errc::not_allowed};
   Node* node = resolve(id);
   if (!node) return {false, false, Errc::agent_not_found};
-  Word stopped;
-  for (;;) {
-    const GateView view = look(*node, id);
-    if (!view.valid) return {false, false, Errc::agent_not_found};
-    const AgentState found = core::visible_state(view);
-    if (found == AgentState::terminating || view.own.gate() == Gate::terminate ||
-        view.above == Gate::terminate)
-      return {false, false, Errc::terminating};
-    if (found == AgentState::stopping) return {false, false, Errc::stopping};
-    if (view.above != Gate::open) return {false, false, Errc::parent_stopped};
-    if (found != AgentState::stopped) return {true, false, Errc::not_stopped};
-    stopped = view.own;
-    if (!mailbox::is_closed(*node, stopped.generation(),
-                            stopped.epoch()))  // widened, and not settled again yet
-      return {false, false, Errc::stopping};
-    Word expected = stopped;
-    if (node->replace(expected, stopped.with(AgentState::idle).with(Gate::open).next_epoch())) break;
-  }
-  mailbox::open(*node, stopped.generation(), stopped.epoch());
   auto op = std::make_unique<ControlOp>();
   op->verb = Verb::resume;
   op->agent = id;
-  op->epoch = stopped.next_epoch().epoch();
-  op->cascade = options.cascade && stopped.gate() == Gate::stop_tree;
-  follow_up(std::move(op));
-  return {true, true, Errc::none};
+  op->cascade = options.cascade;
+  const ResumeResult result = open_for_resume(*node, std::move(op));
+  if (result.resumed) waker_->notify();
+  return result;
+}
+
+ResumeResult TreeCore::open_for_resume(Node& node, std::unique_ptr<ControlOp> op) {
+  const std::lock_guard lock(closing_);
+  for (;;) {
+    const GateView view = look(node, op->agent);
+    if (!view.valid) return {false, false, Errc::agent_not_found};
+    if (view.seen == AgentState::terminating || view.own.gate() == Gate::terminate ||
+        view.above == Gate::terminate)
+      return {false, false, Errc::terminating};
+    if (view.seen == AgentState::stopping) return {false, false, Errc::stopping};
+    if (view.above != Gate::open) return {false, false, Errc::parent_stopped};
+    if (view.seen != AgentState::stopped) return {true, false, Errc::not_stopped};
+    const Word stopped = view.own;
+    if (!mailbox::is_closed(node, stopped.generation(), stopped.epoch()))
+      return {false, false, Errc::stopping};  // widened, and not settled again yet
+    Word expected = stopped;
+    if (!node.replace(expected, stopped.with(AgentState::idle).with(Gate::open).next_epoch())) continue;
+    mailbox::open(node, stopped.generation(), stopped.epoch());
+    op->cascade = op->cascade && stopped.gate() == Gate::stop_tree;
+    control_.push(std::move(op));
+    return {true, true, Errc::none};
+  }
 }
 
 TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options) {
   const Agent keep = handle(id);  // as in abort()
   Node* node = resolve(id);
   if (!node) return {false, false, Errc::agent_not_found};
-  TerminateResult result{true, false, Errc::none, true};
-  Word after;
-  for (;;) {
-    const GateView view = look(*node, id);
-    if (!view.valid) return {false, false, Errc::agent_not_found};
-    if (node->role.load(std::memory_order_relaxed) != AgentRole::normal)
-      return {false, false, Errc::cannot_delete_system_agent};
-    if (!options.caller.empty() && !is_parent(options.caller, *node))
-      return {false, false, Errc::not_child_agent};
-    if (view.own.gate() == Gate::terminate || view.above == Gate::terminate) {
-      result.reason = Errc::terminating;
-      break;
-    }
-    Word expected = view.own;
-    after = expected.with(Gate::terminate);
-    if (can_process(expected.state())) {  // below a stop that is under way, the stop goes first (X13)
-      const bool waits = view.above != Gate::open;
-      after = after.with(waits ? AgentState::stopping : AgentState::terminating).next_epoch();
-    } else if (expected.state() == AgentState::stopped &&
-               mailbox::is_closed(*node, expected.generation(), expected.epoch())) {
-      after =
-          after.with(AgentState::terminating);  // else its stop was widened and is under way: it goes first
-    }
-    if (!node->replace(expected, after)) continue;
-    result.terminated = true;
-    break;
-  }
-  if (result.terminated) {
-    result.quiet = is_quiet(*node);
-    turns_.flights().cut_closed_below(*node, true);
-  }
-  if (!result.terminated && !options.on_settled) return result;
   auto op = std::make_unique<ControlOp>();
   op->verb = Verb::terminate;
   op->agent = id;
   if (options.on_settled) op->agent_name = name_of(id);
-  op->epoch = after.epoch();
-  op->took_effect = result.terminated;
   op->cause = StopCause::terminate;
   op->reason = std::move(options.reason);
   op->deadline = options.deadline;
   op->on_terminated = std::move(options.on_settled);
-  follow_up(std::move(op));
+  const bool wants_report = op->wants_report();
+
+  TerminateResult result = close_for_delete(*node, std::move(op), options.caller);
+  if (result.terminated) {
+    result.quiet = is_quiet(*node);
+    turns_.flights().cut_closed_below(*node, true);
+  }
+  if (result.terminated || wants_report) waker_->notify();
   return result;
+}
+
+TerminateResult TreeCore::close_for_delete(Node& node, std::unique_ptr<ControlOp> op,
+                                           std::string_view caller) {
+  const std::lock_guard lock(closing_);
+  for (;;) {
+    const GateView view = look(node, op->agent);
+    if (!view.valid) return {false, false, Errc::agent_not_found};
+    if (node.role.load(std::memory_order_relaxed) != AgentRole::normal)
+      return {false, false, Errc::cannot_delete_system_agent};
+    if (!caller.empty() && !is_parent(caller, node)) return {false, false, Errc::not_child_agent};
+    if (view.own.gate() == Gate::terminate || view.above == Gate::terminate) {
+      join(std::move(op));
+      return {true, false, Errc::terminating};
+    }
+    Word expected = view.own;
+    Word after = expected.with(Gate::terminate);
+    if (can_process(expected.state())) {  // below a stop that is under way, the stop goes first (X13)
+      const bool waits = view.above != Gate::open;
+      after = after.with(waits ? AgentState::stopping : AgentState::terminating).next_epoch();
+    } else if (expected.state() == AgentState::stopped &&
+               mailbox::is_closed(node, expected.generation(), expected.epoch())) {
+      after =
+          after.with(AgentState::terminating);  // else its stop was widened and is under way: it goes first
+    }
+    if (!node.replace(expected, after)) continue;
+    control_.push(std::move(op));
+    return {true, true, Errc::none};
+  }
+}
+
+// Another verb has done it already: whoever wants to hear of the end waits for that one's.
+void TreeCore::join(std::unique_ptr<ControlOp> op) {
+  op->took_effect = false;
+  if (op->wants_report()) control_.push(std::move(op));
 }
 
 void TreeCore::follow_up(std::unique_ptr<ControlOp> op) {

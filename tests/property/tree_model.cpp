@@ -48,20 +48,15 @@ bool TreeModel::deleted_above(const Node& n) {
   return false;
 }
 
-// What everyone sees: a stop that is under way above goes before a delete above (X13).
+// What everyone sees: the nearest verb under way above decides (X13).
 AgentState TreeModel::visible(const Node& n) {
-  bool deleting = false;
-  bool stopping = false;
-  bool under_way = false;
+  if (n.own == AgentState::stopping || n.own == AgentState::terminating) return n.own;
   for (const Node* up = n.parent; up; up = up->parent) {
     if (!closes(*up)) continue;
-    under_way = under_way || up->own == AgentState::stopping;
-    deleting = deleting || up->own == AgentState::terminating;
-    stopping = stopping || up->own != AgentState::terminating;
+    if (up->own == AgentState::terminating) return AgentState::terminating;
+    if (can_process(n.own)) return AgentState::stopping;
+    if (up->own == AgentState::stopping) return n.own;
   }
-  if (can_process(n.own) && stopping) return AgentState::stopping;
-  if (can_process(n.own) && deleting) return AgentState::terminating;
-  if (n.own == AgentState::stopped && deleting && !under_way) return AgentState::terminating;
   return n.own;
 }
 

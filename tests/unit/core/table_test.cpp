@@ -185,17 +185,37 @@ TEST_CASE("what is seen below a closed gate", "[core][B19][X13][X33]") {
   Node& top = table.insert(table.trunk());
   Node& middle = table.insert(top);
   Node& leaf = table.insert(middle);
-  CHECK(visible_state(view(leaf)) == AgentState::idle);
+  const auto seen = [](const Node& node) { return view(node).seen; };
+  CHECK(seen(leaf) == AgentState::idle);
   close(top, Gate::terminate, AgentState::terminating);
-  CHECK(visible_state(view(leaf)) == AgentState::terminating);
+  CHECK(seen(leaf) == AgentState::terminating);
   close(middle, Gate::stop_tree, AgentState::stopping);  // it was there first: the delete waits for it
-  CHECK(visible_state(view(leaf)) == AgentState::stopping);
-  CHECK(visible_state(view(middle)) == AgentState::stopping);
+  CHECK(seen(leaf) == AgentState::stopping);
+  CHECK(seen(middle) == AgentState::stopping);
   close(middle, Gate::stop_tree, AgentState::stopped);
   close(leaf, Gate::stop_tree, AgentState::stopped);
-  CHECK(visible_state(view(leaf)) == AgentState::terminating);
+  CHECK(seen(leaf) == AgentState::terminating);
   close(top, Gate::stop_tree, AgentState::stopped);
-  CHECK(visible_state(view(leaf)) == AgentState::stopped);
+  CHECK(seen(leaf) == AgentState::stopped);
+}
+
+TEST_CASE("a delete in between is seen below it, whatever happens further up later", "[core][B19][X13][X33]") {
+  AgentTable table;
+  Node& top = table.insert(table.trunk());
+  Node& middle = table.insert(top);
+  Node& leaf = table.insert(middle);
+  close(middle, Gate::terminate, AgentState::terminating);
+  close(top, Gate::stop_tree, AgentState::stopping);
+  CHECK(view(leaf).seen == AgentState::terminating);
+  CHECK(view(leaf).above == Gate::terminate);
+  close(leaf, Gate::stop_self, AgentState::stopped);
+  CHECK(view(leaf).seen == AgentState::terminating);
+  close(middle, Gate::terminate, AgentState::stopping);  // a stop was there first
+  CHECK(view(leaf).seen == AgentState::stopped);
+  close(leaf, Gate::open, AgentState::idle);
+  close(middle, Gate::stop_tree, AgentState::stopped);  // its stop was widened
+  close(top, Gate::terminate, AgentState::terminating);
+  CHECK(view(leaf).seen == AgentState::stopping);
 }
 
 TEST_CASE("is_within goes up to the root it is asked for", "[core]") {
