@@ -246,6 +246,7 @@ void TreeModel::start(const Op& op) {
   if (op.verb == Verb::resume) return;
   if (find(n.id) != &n) return report({op.verb, &n, op.effect, op.cascade, {}, {}, 0});  // it is gone already
   if (op.effect) n.direct = true;
+  if (op.effect && op.verb == Verb::terminate) n.deleting = true;
   if (op.effect) n.by_parent = false;
   const bool has_job =
       std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.root == &n; });
@@ -317,7 +318,8 @@ bool TreeModel::finish(Node& n) {
   n.walked = n.counted = false;
   if (n.own == AgentState::stopping) stop_now(n);
   n.widening = false;
-  const bool deleting = n.gate == Gate::terminate || deleted_above(n);
+  bool deleting = false;  // what the loop has not heard of yet comes later
+  for (const Node* up = &n; up; up = up->parent) deleting = deleting || up->deleting;
   if (deleting && n.kids.empty()) {
     remove(n);
     return true;

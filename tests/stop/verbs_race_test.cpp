@@ -190,7 +190,7 @@ TEST_CASE("a foreign observer never sees a stopped or deleted agent go back",
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});
   Audit audit(tree);
-  Team team(3);
+  Team team(4);
   // Without a resume states only ever rise in this order.
   const auto rank = [](const Result<AgentState>& state) {
     if (!state) return 4;
@@ -207,6 +207,7 @@ TEST_CASE("a foreign observer never sees a stopped or deleted agent go back",
     static_cast<void>(leaf.send("work"));
     Dice dice(static_cast<std::uint64_t>(round));
     const bool delete_child = dice.below(2), stop_leaf = dice.below(2);
+    const bool stop_child = dice.below(2), alone = dice.below(2);
     team.run(
         [&](int member) {
           if (member == 0) {
@@ -214,6 +215,11 @@ TEST_CASE("a foreign observer never sees a stopped or deleted agent go back",
             static_cast<void>((delete_child ? child : root).terminate());
             static_cast<void>(root.stop());
             static_cast<void>(root.terminate());
+            return;
+          }
+          if (member == 3) {
+            static_cast<void>((stop_child ? child : root).stop({.cascade = !alone}));
+            static_cast<void>((stop_child ? root : child).stop());
             return;
           }
           const Agent& watched = member == 1 ? leaf : child;
