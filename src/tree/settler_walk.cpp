@@ -41,7 +41,7 @@ bool Settler::walk_down(Job& job, loop::Budget& budget) {
 
 void Settler::mark(Job& job, Node& node) {
   if (node.is_trunk() || (&node != job.root && (node.walked || skips(job, node)))) return;
-  const AgentState to = core::look(node, node.load().generation()).seen;
+  const AgentState to = core::look_again(node, node.load().generation()).seen;
   if (to != AgentState::stopping && to != AgentState::terminating) return;
   const bool deleting = to == AgentState::terminating;
   if (&node != job.root && !node.direct) node.cause = StopCause::parent;

@@ -199,7 +199,8 @@ TEST_CASE("what is seen below a closed gate", "[core][B19][X13][X33]") {
   CHECK(seen(leaf) == AgentState::stopped);
 }
 
-TEST_CASE("a delete in between is seen below it, whatever happens further up later", "[core][B19][X13][X33]") {
+TEST_CASE("a delete in between is seen below it, whatever happens further up later",
+          "[core][B19][X13][X33]") {
   AgentTable table;
   Node& top = table.insert(table.trunk());
   Node& middle = table.insert(top);
