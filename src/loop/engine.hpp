@@ -165,7 +165,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void run_controls(Budget& budget);
   void run_io(Budget& budget);
   void deliver_ready(Budget& budget);
-  void run_timers(Budget& budget);
+  void run_timers(TimePoint now, Budget& budget);
   void run_posts(Budget& budget);
   void run_rounds(Budget& control, Budget& budget);
   bool step_source(Source& source, Budget& control, Budget& budget);

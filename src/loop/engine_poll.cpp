@@ -42,7 +42,7 @@ void Engine::run_stages() {
   Shares shares(*clock_, poll_budget_);
   run_controls(shares.control);
   if (!closed_) run_io(shares.io);
-  if (!closed_) run_timers(shares.timers);
+  if (!closed_) run_timers(shares.start, shares.timers);
   if (!closed_) run_posts(shares.posts);
   if (!closed_) run_rounds(shares.control, shares.rounds);
 }
@@ -54,15 +54,14 @@ void Engine::run_controls(Budget& budget) {
 }
 
 void Engine::run_io(Budget& budget) {
+  // What the last poll had no time for, or what the loop woke up with, goes first, and is enough for once:
+  // asking the system again costs as much as a small chunk of an answer.
+  if (next_ready_ < ready_.size()) return deliver_ready(budget);
   bool more = poller_ != nullptr;
   while (more && !closed_ && !budget.exhausted()) {
-    // What the last poll had no time for, or what the loop woke up with, goes first.
-    more = next_ready_ < ready_.size();
-    if (!more) {
-      ready_.clear();
-      next_ready_ = 0;
-      more = poller_->wait(Duration(0), ready_);
-    }
+    ready_.clear();
+    next_ready_ = 0;
+    more = poller_->wait(Duration(0), ready_);
     deliver_ready(budget);
   }
 }
@@ -76,9 +75,10 @@ void Engine::deliver_ready(Budget& budget) {
   }
 }
 
-void Engine::run_timers(Budget& budget) {
+// Those that were due when the poll began. A callback may have taken long since then, and what has arrived
+// meanwhile and would put a timer off comes first, in the next poll.
+void Engine::run_timers(TimePoint now, Budget& budget) {
   if (timers_.empty()) return;
-  const TimePoint now = clock_->now();
   const std::uint64_t mark = timers_.mark();  // what is started from here on waits for the next poll
   while (!closed_ && budget.spend()) {
     const auto function = timers_.take_due(now, mark);

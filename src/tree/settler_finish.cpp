@@ -48,7 +48,8 @@ bool Settler::finish(Node& node, bool deleting_above) {
   const core::NodeId id = node.id();
   const Word word = node.load();
   const bool deleting = deleting_above || node.deleting;
-  if (core::look_again(node, word.generation()).seen == AgentState::stopping) {  // it goes before a delete (X13)
+  if (core::look_again(node, word.generation()).seen ==
+      AgentState::stopping) {  // it goes before a delete (X13)
     const std::size_t dropped = write_stopped(node);
     record(node, dropped, false);
     if (!node.is_trunk()) {

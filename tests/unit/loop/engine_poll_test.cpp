@@ -151,6 +151,36 @@ TEST_CASE("a timer that starts overdue timers cannot push in before those that w
   CHECK(eager == 1);
 }
 
+TEST_CASE("a timer that came due while a callback was busy waits for what has arrived meanwhile",
+          "[loop][timer]") {
+  ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  Engine& engine = *runtime.engine();
+  int patience_lost = 0, received = 0;
+  Timer patience = runtime.call_after(5s, [&] { ++patience_lost; });
+  const Pipe late, slow;
+  Handler put_off([&](int descriptor, IoEvents) {
+    ++received;
+    engine.unwatch(descriptor);
+    patience = runtime.call_after(5s, [&] { ++patience_lost; });
+  });
+  Handler busy([&](int descriptor, IoEvents) {
+    engine.unwatch(descriptor);
+    clock.advance(6s);
+    REQUIRE(late.write());
+  });
+  engine.watch(late.read_end(), IoEvents::readable, put_off);
+  engine.watch(slow.read_end(), IoEvents::readable, busy);
+  REQUIRE(slow.write());
+  runtime.poll();
+  runtime.poll();
+  CHECK(received == 1);
+  CHECK(patience_lost == 0);
+  clock.advance(5s);
+  runtime.poll();
+  CHECK(patience_lost == 1);
+}
+
 TEST_CASE("a poll within a callback does nothing", "[loop][Q3]") {
   Runtime runtime;
   int runs = 0;
