@@ -47,8 +47,9 @@ struct StopReport {
   std::string reason = {};
   std::vector<std::string> cascade_stopped =
       {};  // descendants that this stop stopped, children before parents
-  std::vector<std::string> cascade_failed = {};  // those among them that something did not let go of in time
-  std::size_t messages_dropped = 0;              // emptied out of mailboxes, the agent's own included
+  std::vector<std::string> cascade_failed =
+      {};  // what did not let go in time, the agent itself included: stopped all the same
+  std::size_t messages_dropped = 0;  // emptied out of mailboxes, the agent's own included
 };
 
 struct StopOptions {
@@ -96,7 +97,7 @@ struct TerminateReport {
   std::string reason = {};
   std::vector<std::string> cascade_terminated = {};  // descendants, children before parents
   std::vector<std::string> cascade_failed =
-      {};  // deleted all the same, though something did not let go in time
+      {};  // what did not let go in time, the agent itself included: deleted all the same
   std::size_t messages_dropped = 0;
 };
 

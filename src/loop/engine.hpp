@@ -165,6 +165,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void run_controls(Budget& budget);
   void run_io(Budget& budget);
   void deliver_ready(Budget& budget);
+  void expect(const Ready& ready) const noexcept;
   void run_timers(TimePoint now, Budget& budget);
   void run_posts(Budget& budget);
   void run_rounds(Budget& control, Budget& budget);

@@ -69,10 +69,15 @@ void Engine::run_io(Budget& budget) {
 void Engine::deliver_ready(Budget& budget) {
   while (!closed_ && next_ready_ < ready_.size() && budget.spend()) {
     const Ready ready = ready_[next_ready_++];
+    if (next_ready_ < ready_.size()) expect(ready_[next_ready_]);
     const Delivery delivery = poller_->deliver(ready);
     if (delivery.handler != nullptr)
       guarded("an i/o handler", [&] { delivery.handler->on_io(ready.descriptor, delivery.events); });
   }
+}
+
+void Engine::expect(const Ready& ready) const noexcept {
+  if (IoHandler* const handler = poller_->deliver(ready).handler) handler->expect_io(ready.descriptor);
 }
 
 // Those that were due when the poll began. A callback may have taken long since then, and what has arrived

@@ -31,6 +31,8 @@ constexpr bool has(IoEvents events, IoEvents any_of) noexcept {
 class IoHandler {
  public:
   virtual void on_io(int descriptor, IoEvents events) = 0;
+  // An event of this descriptor may be told soon: time to fetch into the cache what it will need.
+  virtual void expect_io(int /*descriptor*/) noexcept {}
 
  protected:
   ~IoHandler() = default;

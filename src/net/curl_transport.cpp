@@ -111,7 +111,9 @@ void CurlTransport::run_due() {
 }
 
 void CurlTransport::on_io(int descriptor, loop::IoEvents events) {
-  if (closed() || sockets_.silence_if_over(descriptor)) return;
+  if (closed()) return;
+  sockets_.warm(descriptor);
+  if (sockets_.silence_if_over(descriptor)) return;
   int bits = 0;
   if (has(events, loop::IoEvents::readable)) bits |= CURL_CSELECT_IN;
   if (has(events, loop::IoEvents::writable)) bits |= CURL_CSELECT_OUT;
@@ -199,7 +201,10 @@ int CurlTransport::on_socket(CURL* easy, curl_socket_t descriptor, int what, voi
   if ((what & CURL_POLL_IN) != 0) events = events | loop::IoEvents::readable;
   if ((what & CURL_POLL_OUT) != 0) events = events | loop::IoEvents::writable;
   const Transfer* const transfer = Transfer::of(easy);
-  transport.sockets_.want(descriptor, events, transfer != nullptr ? transfer->cut : nullptr);
+  if (transfer != nullptr)
+    transport.sockets_.want(descriptor, events, transfer->cut, {transfer, transfer->handler.get()});
+  else
+    transport.sockets_.want(descriptor, events, nullptr);
   return 0;
 }
 

@@ -56,6 +56,7 @@ class CurlTransport final : public Transport,
 
  private:
   void on_io(int descriptor, loop::IoEvents events) override;
+  void expect_io(int descriptor) noexcept override { sockets_.warm(descriptor); }
   void on_deadline(std::uint64_t id);
   void on_curl_timer();
 

@@ -10,6 +10,15 @@
 
 namespace agentcore::net {
 
+namespace {
+
+void fetch(const void* object, std::size_t bytes) noexcept {
+  for (std::size_t at = 0; object != nullptr && at < bytes; at += 64)
+    __builtin_prefetch(static_cast<const char*>(object) + at);
+}
+
+}  // namespace
+
 int SocketTable::open(int family, int type, int protocol) {
   const int descriptor = ::socket(family, type | SOCK_CLOEXEC, protocol);
   if (descriptor < 0) return -1;
@@ -29,8 +38,10 @@ void SocketTable::close(int descriptor) {
   ::close(descriptor);
 }
 
-void SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner) {
+void SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
+                       Warmth warmth) {
   Socket& socket = at(descriptor);
+  socket.warmth = warmth;
   if (socket.owner != owner) {
     release(descriptor, socket);
     socket.owner = owner;
@@ -54,6 +65,15 @@ void SocketTable::hang_up(SocketGuard& guard) {
     ::shutdown(descriptor, SHUT_RDWR);  // the loop thread owns it, so it is open and serves this transfer
     unwatch(descriptor, at(descriptor));
   }
+}
+
+void SocketTable::warm(int descriptor) const noexcept {
+  const auto place = static_cast<std::size_t>(descriptor);
+  if (place >= sockets_.size()) return;
+  const Socket& socket = sockets_[place];
+  fetch(socket.owner.get(), sizeof(Cut));
+  fetch(socket.warmth.transfer, 192);
+  fetch(socket.warmth.handler, 384);
 }
 
 bool SocketTable::silence_if_over(int descriptor) {

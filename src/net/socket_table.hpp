@@ -17,6 +17,14 @@ namespace agentcore::net {
 class Cut;
 class SocketGuard;
 
+// What the next piece of an answer will be handled by. Only fetched into the cache, never read from here:
+// with thousands of streams each has gone cold since its last piece, and the system takes long enough to hand
+// out the next.
+struct Warmth {
+  const void* transfer = nullptr;
+  const void* handler = nullptr;
+};
+
 // Keeps the rules R1 and R2 of SocketGuard: a socket is claimed for at most one transfer, and released before
 // it is closed, pooled, or claimed for another. Sockets that we opened are guarded; other descriptors
 // (libcurl's resolver has its own) are only watched. All of it is @loop_thread.
@@ -35,7 +43,7 @@ class SocketTable {
   void close(int descriptor);
 
   // libcurl waits for `events` on behalf of `owner`'s transfer (null: of nobody in particular).
-  void want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner);
+  void want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner, Warmth warmth = {});
   // libcurl waits no longer: the connection is kept for others, or about to be closed.
   void unwant(int descriptor);
 
@@ -43,6 +51,8 @@ class SocketTable {
   // more.
   void hang_up(SocketGuard& guard);
 
+  // Fetches what an event of this descriptor will need.
+  void warm(int descriptor) const noexcept;
   // Why an event of this descriptor should not reach libcurl: its transfer has ended or was cut. Stops
   // watching.
   bool silence_if_over(int descriptor);
@@ -56,6 +66,7 @@ class SocketTable {
  private:
   struct Socket {
     std::shared_ptr<Cut> owner;
+    Warmth warmth;
     bool ours = false;     // made by open()
     bool idle = false;     // ours, served a transfer, and waits for the next
     bool watched = false;  // by the engine

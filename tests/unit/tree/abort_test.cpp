@@ -125,3 +125,21 @@ TEST_CASE("an abort followed by a stop in the same tick is a stop", "[tree][X2]"
   CHECK(written(agent.conversation()) == "user:one!stopped");
   CHECK(t.seen.count("ended") == 1);
 }
+
+TEST_CASE("an agent whose parent an observer stops at the end of its aborted turn never shows idle",
+          "[tree][X2]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent agent = t.child(parent, "a");
+  const auto hook = t.tree->on_event([&](const Event& event) {
+    if (event.get<TurnEnded>()) CHECK(parent.stop().stopped);
+  });
+  t.ask(agent, "one");
+  t.seen.clear();
+  CHECK(agent.abort().aborted);
+  t.settle();
+  CHECK(t.seen.count("ended a 1 aborted") == 1);
+  CHECK(t.seen.count("a waiting_llm>idle") == 0);
+  CHECK(t.seen.count("a waiting_llm>stopping") == 1);
+  CHECK(*agent.state() == AgentState::stopped);
+}
