@@ -5,12 +5,12 @@
 namespace agentcore::mailbox {
 namespace {
 
-// Takes the stack off the door, keeping the count, and returns it oldest first.
-std::uint32_t drain(core::Node& node, MessagePool& pool) noexcept {
+// Takes the stack off the door, and `taken` off its count, if there is one. Returns it oldest first.
+std::uint32_t drain(core::Node& node, MessagePool& pool, std::uint32_t taken) noexcept {
   std::uint64_t raw = node.door.load(std::memory_order_relaxed);
   do {
     if (Door{raw}.is_closed() || Door{raw}.newest() == 0) return 0;
-  } while (!node.door.compare_exchange_weak(raw, Door{raw}.drained().raw(), std::memory_order_acq_rel,
+  } while (!node.door.compare_exchange_weak(raw, Door{raw}.drained(taken).raw(), std::memory_order_acq_rel,
                                             std::memory_order_relaxed));
   std::uint32_t newest_first = Door{raw}.newest();
   std::uint32_t oldest_first = 0;
@@ -83,11 +83,13 @@ std::size_t length(const core::Node& node, std::uint32_t generation) noexcept {
 std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
   const std::uint32_t generation = node.load(std::memory_order_relaxed).generation();
   for (;;) {
-    if (!node.backlog) node.backlog = drain(node, pool);
-    const std::uint32_t number = node.backlog;
+    std::uint32_t number = node.backlog;
+    if (number)
+      node.door.fetch_sub(Door::one, std::memory_order_acq_rel);
+    else
+      number = drain(node, pool, 1);
     if (!number) return 0;
     node.backlog = pool[number].next.load(std::memory_order_relaxed);
-    node.door.fetch_sub(Door::one, std::memory_order_acq_rel);
     count_taken(node, 1);
     if (pool[number].generation == generation) return number;
     pool[number].message = Message{};  // sent to an agent that lay here before: it died while being sent to
@@ -98,7 +100,7 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
 std::size_t clear(core::Node& node, MessagePool& pool) noexcept {
   std::size_t count = give_list(pool, node.backlog);
   node.backlog = 0;
-  count += give_list(pool, drain(node, pool));
+  count += give_list(pool, drain(node, pool, 0));
   node.door.fetch_sub(Door::one * count, std::memory_order_acq_rel);
   count_taken(node, count);
   return count;

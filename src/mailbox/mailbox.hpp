@@ -43,8 +43,10 @@ class Door {
   constexpr Door pushed(std::uint32_t cell) const noexcept {
     return Door{((raw_ & ~newest_mask) + one) | cell};
   }
-  // With the stack taken away, the count kept.
-  constexpr Door drained() const noexcept { return Door{raw_ & ~newest_mask}; }
+  // With the stack taken away, and the count kept but for `taken`.
+  constexpr Door drained(std::uint32_t taken) const noexcept {
+    return Door{(raw_ & ~newest_mask) - one * taken};
+  }
 
  private:
   static constexpr std::uint64_t newest_mask = 0x0fff'ffff;
