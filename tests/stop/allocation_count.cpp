@@ -1,17 +1,11 @@
 // Replaces operator new of the whole test executable by one that counts.
 #include "stop/allocation_count.hpp"
 
+#include "support/sanitized.hpp"
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include "stop/allocation_count.hpp"
 #include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
@@ -15,14 +16,6 @@
 
 using namespace agentcore;
 using stop_test::Dice;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 namespace {
 
