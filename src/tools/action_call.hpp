@@ -1,0 +1,19 @@
+// ActionCall: what a model asked to be done.
+#pragma once
+
+#include <string>
+
+namespace agentcore::tools {
+
+// One call of an action of a window, or of an ordinary tool, which has no window. Whether it runs at once or
+// in the background is not the model's to say: that is the action's own (J9).
+struct ActionCall {
+  std::string id;         // unique within the agent's history
+  std::string window_id;  // empty: an ordinary tool
+  std::string action_id;
+  std::string params;  // the text of a JSON object; empty: none were given, or what was given is no object
+
+  bool operator==(const ActionCall&) const = default;
+};
+
+}  // namespace agentcore::tools

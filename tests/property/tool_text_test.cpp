@@ -1,0 +1,53 @@
+// The text protocol against arbitrary text.
+#include "support/prop.hpp"
+#include "tools/text_protocol.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace agentcore::tools;
+
+namespace {
+
+// Pieces out of which broken blocks are made.
+rc::Gen<std::string> any_piece() {
+  return rc::gen::oneOf(rc::gen::element<std::string>(
+                            "<tool_call>", "</tool_call>", "{\"calls\":[", "]}", "{", "}", "[", "]", ",", ":",
+                            "\"window_id\":\"w\"", "\"action_id\":\"a\"", "\"params\":{}", "\"", "\\", "\n"),
+                        rc::gen::arbitrary<std::string>());
+}
+
+rc::Gen<std::string> any_id() {
+  return rc::gen::suchThat(rc::gen::string<std::string>(), [](const std::string& id) {
+    return !id.empty() && id.find_first_of(" \t\r\n") == std::string::npos &&
+           std::all_of(id.begin(), id.end(), [](unsigned char c) { return c < 0x80; });
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the text protocol reads arbitrary text", "[property][tools][J11][X30]") {
+  prop("it never throws, and gives calls or a reason, never both", [] {
+    std::string answer;
+    for (const auto& piece : *rc::gen::container<std::vector<std::string>>(any_piece())) answer += piece;
+    const ParsedAnswer parsed = parse_tool_text(answer, 1);
+    RC_ASSERT(parsed.calls.empty() || parsed.parse_error.empty());
+    for (const ActionCall& call : parsed.calls) RC_ASSERT(!call.window_id.empty() && !call.action_id.empty());
+    if (!parsed.calls.empty())
+      RC_ASSERT(parse_tool_text(render_tool_text(parsed.calls), 1).calls == parsed.calls);
+  });
+}
+
+TEST_CASE("the text protocol reads back what it renders", "[property][tools][J1][J8]") {
+  prop("calls survive rendering, whatever surrounds them", [] {
+    std::vector<ActionCall> calls;
+    const int count = *rc::gen::inRange(1, 6);
+    for (int i = 1; i <= count; ++i)
+      calls.push_back(
+          {"call_7_" + std::to_string(i), *any_id(), *any_id(),
+           *rc::gen::element<std::string>("", "{}", R"({"k":"</tool_call>"})", R"({"a":[1,{"b":null}]})")});
+    const std::string before = *rc::gen::element<std::string>("", "words\n", "</tool_call>");
+    RC_ASSERT(parse_tool_text(before + render_tool_text(calls) + "<tool_call>", 7).calls == calls);
+  });
+}

@@ -1,0 +1,130 @@
+#include "tools/text_protocol.hpp"
+
+#include "support/catch.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace agentcore::tools;
+
+namespace {
+
+std::string block(const std::string& json) {
+  return "<tool_call>" + json + "</tool_call>";
+}
+
+// The reason why the block in it is none.
+std::string refusal(const std::string& answer) {
+  const ParsedAnswer parsed = parse_tool_text(answer, 1);
+  CHECK(parsed.calls.empty());
+  return parsed.parse_error;
+}
+
+}  // namespace
+
+TEST_CASE("calls are read in order and get ids", "[tools][J1][J2][J5][J8][J10]") {
+  const ParsedAnswer parsed = parse_tool_text(
+      "Let me see.\n<tool_call>\n{ \"calls\": [\n"
+      R"({"window_id":"notes","action_id":"add","params":{"text":"milk","n":2}},)"
+      "\n"
+      R"({"window_id":" notes ","action_id":"list"})"
+      "\n]}\n</tool_call> done",
+      2);
+  CHECK(parsed.parse_error == "");
+  REQUIRE(parsed.calls.size() == 2);
+  CHECK(parsed.calls[0] == ActionCall{"call_2_1", "notes", "add", R"({"n":2,"text":"milk"})"});
+  CHECK(parsed.calls[1] == ActionCall{"call_2_2", "notes", "list", ""});
+}
+
+TEST_CASE("a single call needs no array", "[tools][J6]") {
+  const ParsedAnswer parsed = parse_tool_text(block(R"({"window_id":"w","action_id":"a","params":{}})"), 1);
+  REQUIRE(parsed.calls.size() == 1);
+  CHECK(parsed.calls[0] == ActionCall{"call_1_1", "w", "a", "{}"});
+}
+
+TEST_CASE("ids and modes that a model writes are ignored", "[tools][J7][J9]") {
+  const ParsedAnswer parsed = parse_tool_text(
+      block(R"({"calls":[{"id":"x","call_id":"y","mode":"async","window_id":"w","action_id":"a"}]})"), 3);
+  REQUIRE(parsed.calls.size() == 1);
+  CHECK(parsed.calls[0] == ActionCall{"call_3_1", "w", "a", ""});
+}
+
+TEST_CASE("property names are read in any case, the exact one first", "[tools][J11]") {
+  const ParsedAnswer parsed = parse_tool_text(
+      block(R"({"Calls":[{"Window_ID":"w","ACTION_ID":"no","action_id":"a","Params":{"Key":1}}]})"), 1);
+  REQUIRE(parsed.calls.size() == 1);
+  CHECK(parsed.calls[0] == ActionCall{"call_1_1", "w", "a", R"({"Key":1})"});
+}
+
+TEST_CASE("params that are no object count as none", "[tools][J5][J11]") {
+  for (const std::string params : {"null", "[]", "7", "\"text\""}) {
+    const ParsedAnswer parsed =
+        parse_tool_text(block(R"({"calls":[{"window_id":"w","action_id":"a","params":)" + params + "}]}"), 1);
+    REQUIRE(parsed.calls.size() == 1);
+    CHECK(parsed.calls[0].params.empty());
+  }
+}
+
+TEST_CASE("only the first block counts", "[tools][J11]") {
+  const std::string good = block(R"({"calls":[{"window_id":"w","action_id":"a"}]})");
+  CHECK(parse_tool_text(good + block("{}"), 1).calls.size() == 1);
+  CHECK(refusal(block("{") + good) != "");
+}
+
+TEST_CASE("one call without an id voids them all", "[tools][J3][J4][J11]") {
+  for (const std::string bad :
+       {R"({"action_id":"a"})", R"({"window_id":"  ","action_id":"a"})", R"({"window_id":"w"})",
+        R"({"window_id":"w","action_id":""})", R"({"window_id":1,"action_id":"a"})", "7"})
+    CHECK(refusal(block(R"({"calls":[{"window_id":"w","action_id":"a"},)" + bad + "]}")).find("call 2 ") !=
+          std::string::npos);
+}
+
+TEST_CASE("what is no block is an answer in words", "[tools][X30]") {
+  for (const std::string answer :
+       {"", "Just words.", "tool_call", "</tool_call>", "<TOOL_CALL>{}</TOOL_CALL>"}) {
+    const ParsedAnswer parsed = parse_tool_text(answer, 1);
+    CHECK(parsed.calls.empty());
+    CHECK(parsed.parse_error == "");
+  }
+}
+
+TEST_CASE("a broken block is an answer in words, with the reason", "[tools][J11][X30]") {
+  CHECK(refusal("<tool_call>{\"calls\":") == "the tool_call block was not understood: it has no end");
+  CHECK(refusal(block("{\"calls\":")) == "the tool_call block was not understood: it is not valid JSON");
+  CHECK(refusal(block("\xff")) == "the tool_call block was not understood: it is not valid JSON");
+  CHECK(refusal(block("[]")) == "the tool_call block was not understood: it holds no JSON object");
+  CHECK(refusal(block(R"({"calls":[]})")) == "the tool_call block was not understood: `calls` is empty");
+  CHECK(refusal(block(R"({"calls":{}})")) ==
+        "the tool_call block was not understood: `calls` is not an array");
+  CHECK(refusal(block("{}")).find("call 1 has no window_id") != std::string::npos);
+}
+
+TEST_CASE("a block has limits", "[tools][G15]") {
+  const std::string call = R"({"window_id":"w","action_id":"a"})";
+  std::string calls = call;
+  for (std::size_t i = 1; i < max_calls_per_answer; ++i) calls += "," + call;
+  CHECK(parse_tool_text(block("{\"calls\":[" + calls + "]}"), 1).calls.size() == max_calls_per_answer);
+  CHECK(refusal(block("{\"calls\":[" + calls + "," + call + "]}")).find("more than 64") != std::string::npos);
+  const auto nested = [](std::size_t depth) {
+    return block(R"({"window_id":"w","action_id":"a","params":{"p":)" + std::string(depth, '[') + "\"[{[\"" +
+                 std::string(depth, ']') + "}}");
+  };
+  CHECK(parse_tool_text(nested(max_json_depth - 2), 1).calls.size() == 1);
+  CHECK(refusal(nested(max_json_depth - 1)).find("nested deeper") != std::string::npos);
+  CHECK(refusal(nested(1'000'000)).find("nested deeper") != std::string::npos);
+}
+
+TEST_CASE("what ends a block may stand in a parameter", "[tools][J1]") {
+  const std::vector<ActionCall> calls{{"call_1_1", "w", "a", R"({"text":"</tool_call></tool_call>"})"}};
+  CHECK(parse_tool_text(render_tool_text(calls), 1).calls == calls);
+}
+
+TEST_CASE("the instructions say what a model needs to know", "[tools][N1][N2][N3][N4]") {
+  const std::string text(tool_text_instructions());
+  CHECK(text.find("`calls` is always an array") != std::string::npos);
+  CHECK(text.find("Do not write ids") != std::string::npos);
+  CHECK(text.find("at once or in the background") != std::string::npos);
+  CHECK(text.find("`launcher` is always there") != std::string::npos);
+  // The form that they show is the form that is read.
+  CHECK(refusal(text).find("not valid JSON") != std::string::npos);
+}
