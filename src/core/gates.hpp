@@ -66,12 +66,12 @@ inline bool admits(const Node& node, std::uint32_t generation, std::uint32_t epo
 }
 
 // The same while verbs may be under way elsewhere. A walk upward is no snapshot: an agent that it passed may
-// have been deleted, and only then the ancestor been stopped that it found stopping. So a stop from above is
-// believed when a second walk sees it too; then what is seen follows the state table in every order of
-// events.
+// have been deleted, and only then the ancestor been stopped that it found stopping. So what comes from above
+// is believed after a second walk; then what is seen follows the state table in every order of events (model:
+// tests/model/seen.pml).
 inline GateView look_again(const Node& node, std::uint32_t generation) noexcept {
   const GateView view = look(node, generation);
-  const bool from_above = view.seen == AgentState::stopping && can_process(view.own.state());
+  const bool from_above = view.valid && view.seen != view.own.state();
   return from_above ? look(node, generation) : view;
 }
 

@@ -117,7 +117,9 @@ bool Settler::resume_down(Job& job, loop::Budget& budget) {
   if (!job.cursor) job.cursor = job.root;
   while (job.cursor) {
     if (!budget.spend()) return false;
-    if (!core::look(*job.root, core::generation_of(id)).open()) break;  // an abort meanwhile changes nothing
+    const core::GateView view = core::look(*job.root, core::generation_of(id));
+    // A stop of the root alone does not hold what lies below it.
+    if (!view.valid || view.own.closes_subtree() || view.above != Gate::open) break;
     Node& node = *job.cursor;
     const bool open = resume_one(job, node);
     if (hub_.closed()) return false;

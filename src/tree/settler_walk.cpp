@@ -49,7 +49,10 @@ void Settler::mark(Job& job, Node& node) {
   Word desired = word;
   do {
     if (word.state() == to) break;
-    if (!can_process(word.state()) && !(word.state() == AgentState::stopped && deleting)) return;
+    // What is stopped shows its delete now, unless a stop below it goes first: then when it is removed.
+    const bool settled = word.state() == AgentState::stopped && word.gate() != Gate::terminate &&
+                         mailbox::is_closed(node, word.generation(), word.epoch());
+    if (!can_process(word.state()) && !(settled && deleting)) return;
     desired =
         word.with(to).with(std::max(word.gate(), deleting ? Gate::terminate : Gate::stop_tree)).next_epoch();
   } while (!node.replace(word, desired));

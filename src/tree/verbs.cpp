@@ -257,10 +257,12 @@ TerminateResult TreeCore::close_for_delete(Node& node, std::unique_ptr<ControlOp
     if (can_process(expected.state())) {  // below a stop that is under way, the stop goes first (X13)
       const bool waits = view.above != Gate::open;
       after = after.with(waits ? AgentState::stopping : AgentState::terminating).next_epoch();
-    } else if (expected.state() == AgentState::stopped &&
-               mailbox::is_closed(node, expected.generation(), expected.epoch())) {
-      after =
-          after.with(AgentState::terminating);  // else its stop was widened and is under way: it goes first
+    } else if (expected.state() == AgentState::stopped) {
+      // A stop that is under way for what lies below goes first too: a widened one of its own, or an
+      // ancestor's.
+      const bool widened = !mailbox::is_closed(node, expected.generation(), expected.epoch());
+      const bool stops_below = expected.gate() == Gate::stop_self && view.above != Gate::open;
+      if (!widened && !stops_below) after = after.with(AgentState::terminating);
     }
     if (!node.replace(expected, after)) continue;
     control_.push(std::move(op));

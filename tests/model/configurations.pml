@@ -52,6 +52,10 @@ init {
     FAMILY; users = 3;
     run Stopper(P, 1, true); run Terminator(C, 1); run Terminator(P, 1);
 #endif
+#ifdef CONF_DELETE_BUSY /* a delete that meets a stop which waits for a turn below */
+    FAMILY; MAIL(C, 1); users = 2;
+    run Stopper(P, 1, true); run Terminator(P, 1);
+#endif
 #ifdef CONF_DELETE_RESUME /* a delete against a resume */
     FAMILY; users = 3;
     run Stopper(P, 1, true); run Terminator(P, 1); run Resumer(P, 1);
@@ -60,12 +64,12 @@ init {
     LIVE(P, NONE); LIVE(Q, NONE); VACANT(C, P); MAIL(P, 2); users = 2;
     run Aborter(P, 1); run Stopper(P, 1, true);
 #endif
-#ifdef CONF_CUT /* a stopper that is slow to cut, while its agent is settled by another stop, resumed, and calls again */
-    COUPLE; users = 3;
-    run Stopper(C, 1, true); run Stopper(P, 1, true); run Resumer(P, 1);
+#ifdef CONF_CUT /* a stopper that is slow to cut, while its agent is settled, resumed, and calls again */
+    COUPLE; users = 2;
+    run Stopper(C, 1, true); run Resumer(C, 1);
 #endif
 #ifdef CONF_OLD_CALL /* an aborted call that has not let go, while another agent is stopped */
-    LIVE(P, NONE); LIVE(Q, NONE); VACANT(C, P); MAIL(P, 2); users = 2;
+    LIVE(P, NONE); LIVE(Q, NONE); LIVE(C, Q); mother[1] = Q; MAIL(P, 2); users = 2;
     run Aborter(P, 1); run Stopper(Q, 1, true);
 #endif
     run Loop()

@@ -3,7 +3,8 @@
 
    Rules of the mirror. Each step names the C++ function that it stands for. A statement or an `atomic` block makes
    at most one access to memory that threads share; what rides along in it is private to its thread, or ghost: kept
-   for the assertions only. Everything in d_step or in `check_...` is ghost. Memory is sequentially consistent. */
+   for the assertions only. Everything in d_step or in `check_...` is ghost. Letting go of a lock is no step of its
+   own: only who waits for it can tell. Memory is sequentially consistent. */
 
 /* ---- Agents: slots P and Q are roots, slot C lies below one of them and is recycled. ---------------------------- */
 #define P 0
@@ -56,66 +57,66 @@ byte f_epoch[2];
 byte f_serial[2];
 byte serials;
 
+bool closing; /* TreeCore::closing_ */
+
 /* ControlQueue: what the verbs leave for the loop. */
-mtype = { stop_op, stop_self_op, stop_again_op, terminate_op, resume_op, abort_op };
-chan control = [6] of { mtype, byte, byte, byte }; /* verb, slot, generation, epoch after the verb */
+mtype = { stop_op, terminate_op, resume_op, abort_op };
+chan control = [6] of { mtype, byte, byte, byte }; /* verb, slot, generation; abort: epoch after it, else: cascade */
 
 /* Ghost. */
 byte life[3];       /* which agent really lies in the slot */
 byte mother[4];     /* of the agent with that life in slot C */
 byte resumes[3];    /* how often it was resumed */
 byte stops[3];      /* stops that executed since then */
-bool returned[3];   /* a stop of it returned, nobody resumed it since */
+bool returned[3];   /* a stop or delete of it returned, nobody resumed it since */
 bool quiet[3];      /* the same, and it said `quiet` */
-bool raced[3];      /* resumed below a gate that was closed meanwhile */
 bool watched;       /* somebody observes states: hub_.wants_states() */
 byte accepted, handled, dropped;
 byte users; /* foreign threads still at work */
 
 #define ALIVE(x) (STATE(word[x]) != FREE)
 #define ABOVE(x) ((parent[x]) == NONE -> OPEN : (CLOSES(word[parent[x]]) -> GATE(word[parent[x]]) : OPEN))
-#define DELETED_ABOVE(x) (ABOVE(x) == TERMINATE && STATE(word[parent[x]]) == TERMINATING)
-/* core::visible_state(), all in one moment. With a single ancestor, `stop_above` says the same as its state. */
-#define SEEN_AS(x, w) (ABOVE(x) == OPEN -> STATE(w) : \
-   (CAN(STATE(w)) -> (DELETED_ABOVE(x) -> TERMINATING : STOPPING) : \
-   ((STATE(w) == STOPPED && DELETED_ABOVE(x)) -> TERMINATING : STATE(w))))
+#define STATE_ABOVE(x) ((parent[x]) == NONE -> IDLE : STATE(word[parent[x]]))
+/* core::look() with seen_below(): own state `s`, below a gate `g` and a state `a`. There is one ancestor at most. */
+#define SEEN(s, g, a) ((g) == OPEN || (s) == STOPPING || (s) == TERMINATING -> (s) : \
+   ((a) == TERMINATING -> TERMINATING : (CAN(s) -> STOPPING : (s))))
+#define SEEN_NOW(x) SEEN(STATE(word[x]), ABOVE(x), STATE_ABOVE(x)) /* by everyone, all in one moment */
 /* is_allowed(), but for gone. */
 #define ALLOWED(from, to) ((from) == (to) || (CAN(from) && (to) != STOPPED) || \
    ((from) == STOPPING && (to) == STOPPED) || ((from) == STOPPED && ((to) == IDLE || (to) == TERMINATING)))
 
 /* Locals of every thread that looks. */
-#define LOCALS short own, w, after; byte up, above, above_state, seen_life, now; \
+#define LOCALS short own, w, after; byte up, above, seen, seen_life, now; \
    bool valid, ok, done, is_quiet; own = 0
 
-#define FORGET own = 0; w = 0; above = 0; above_state = 0; valid = false
+#define FORGET own = 0; w = 0; above = 0; seen = 0; valid = false
 
 /* Node::replace(): the compare-and-set. Every change follows the table of states (B13), but that what lies below a
    closed gate need not be written `stopping` first: it is seen so already. */
+inline store(x, desired) {
+  atomic {
+    assert(ALLOWED(STATE(word[x]), STATE(desired)) ||
+           (ABOVE(x) != OPEN && CAN(STATE(word[x])) && STATE(desired) == STOPPED));
+    word[x] = desired
+  }
+}
 inline replace(x, expected, desired) {
   atomic {
     done = (word[x] == (expected));
-    if
-    :: done ->
-       assert(ALLOWED(STATE(word[x]), STATE(desired)) ||
-              (ABOVE(x) != OPEN && CAN(STATE(word[x])) && STATE(desired) == STOPPED));
-       word[x] = desired
-    :: else
-    fi
+    if :: done -> store(x, desired) :: else fi
   }
 }
 
 /* core::look() and, with the epoch compared by the caller, core::admits(). */
 inline look(x, gen) {
-  atomic {
-    own = word[x]; seen_life = life[x]; valid = false; above = OPEN; above_state = IDLE
-  };
+  atomic { own = word[x]; seen_life = life[x]; valid = false; above = OPEN; seen = STATE(own) };
   if
   :: GEN(own) == (gen) && STATE(own) != FREE ->
 #ifndef M_NO_ANCESTORS
      if
      :: x == C ->
         up = parent[x];
-        atomic { w = word[up]; if :: CLOSES(w) -> above = GATE(w); above_state = STATE(w) :: else fi }
+        atomic { w = word[up]; if :: CLOSES(w) -> above = GATE(w); seen = SEEN(seen, above, STATE(w)) :: else fi }
      :: else /* a root: its parent is the trunk, for good, and the trunk is not modelled */
      fi;
 #endif
@@ -209,6 +210,26 @@ again:
 
 /* ---- Verbs, first halves: tree/verbs.cpp -------------------------------------------------------------------------- */
 
+/* Stop, resume and terminate: one at a time, from the first look to the operation that is left for the loop. */
+inline enter() {
+#ifdef M_STEPPING_READ_FIRST
+  now = stepping;
+#endif
+#if defined(M_VERBS_UNLOCKED) || defined(M_STOP_BY_STORE)
+  skip
+#else
+  atomic { !closing -> closing = true }
+#endif
+}
+inline leave(op, cascade) {
+#ifdef M_PUSHED_LATE
+  closing = false;
+  if :: done -> control!op(x, gen, cascade) :: else fi
+#else
+  atomic { if :: done -> control!op(x, gen, cascade) :: else fi; closing = false }
+#endif
+}
+
 /* TreeCore::is_quiet(): read after the gate was closed. */
 inline read_stepping() {
 #ifdef M_QUIET_ALWAYS
@@ -264,15 +285,32 @@ inline cut_below(x) {
   atomic { slot = 0; caught = 0; within = false }
 }
 
-/* TreeCore::stop() */
+/* A stop or delete returns: after leave(), with what it says of the stepping loop. */
+inline returns(subtree) {
+  if
+  :: done ->
+     read_stepping();
+#ifdef CONF_CUT
+     cut_below(x); /* only there can the agent be open again before the cut */
+#endif
+     atomic {
+       users--;
+       if
+       :: life[x] == mine && resumes[x] == since && subtree -> returned[x] = true; quiet[x] = quiet[x] || is_quiet
+       :: else
+       fi
+     }
+  :: else -> users--
+  fi
+}
+
+/* TreeCore::stop() and close_for_stop() */
 proctype Stopper(byte x; byte gen; bool cascade) {
   LOCALS;
   byte since, mine;
   bool widens; /* a stop of the whole subtree of what was stopped without it */
   mine = 1;
-#ifdef M_STEPPING_READ_FIRST
-  now = stepping;
-#endif
+  enter();
   do
   :: look(x, gen);
      widens = (valid && cascade && GATE(own) == STOP_SELF && STATE(own) == STOPPED && above == OPEN);
@@ -281,7 +319,7 @@ proctype Stopper(byte x; byte gen; bool cascade) {
         atomic {
           after = NEXT(own, (cascade -> STOP_TREE : STOP_SELF), (widens -> STOPPED : STOPPING));
 #ifdef M_STOP_BY_STORE
-          done = true; word[x] = after;
+          done = true; word[x] = after; /* and without the lock */
 #else
           replace(x, own, after);
 #endif
@@ -294,34 +332,19 @@ proctype Stopper(byte x; byte gen; bool cascade) {
           fi
         };
         if :: done -> break :: else fi
-     :: else -> done = false; break
+     :: else -> done = false; break /* join() */
      fi
   od;
-  if
-  :: done ->
-     read_stepping();
-#ifdef CONF_CUT
-     if :: x == C -> cut_below(x) :: else fi; /* only there can the agent be open again before the cut */
-#endif
-     atomic {
-       if :: cascade -> control!stop_op(x, gen, EPOCH(after)) :: else -> control!stop_self_op(x, gen, EPOCH(after)) fi
-     };
-     atomic { /* returns */
-       users--;
-       if
-       :: life[x] == mine && resumes[x] == since && cascade -> returned[x] = true; quiet[x] = quiet[x] || is_quiet
-       :: else
-       fi
-     }
-  :: else -> users--
-  fi
+  leave(stop_op, cascade);
+  returns(cascade)
 }
 
-/* TreeCore::terminate() */
+/* TreeCore::terminate() and close_for_delete() */
 proctype Terminator(byte x; byte gen) {
   LOCALS;
-  byte mine;
+  byte since, mine;
   mine = 1;
+  enter();
   do
   :: look(x, gen);
      if
@@ -332,32 +355,41 @@ proctype Terminator(byte x; byte gen) {
           if
           :: CAN(STATE(own)) && above != OPEN -> after = NEXT(own, TERMINATE, STOPPING) /* the stop goes first (X13) */
           :: CAN(STATE(own)) && above == OPEN -> after = NEXT(own, TERMINATE, TERMINATING)
-          :: STATE(own) == STOPPED && ok -> after = WITH(own, TERMINATE, TERMINATING)
-          :: STATE(own) == STOPPED && !ok -> after = WITH(own, TERMINATE, STOPPED) /* a widened stop is under way */
+          :: STATE(own) == STOPPED && ok && (GATE(own) != STOP_SELF || above == OPEN) ->
+             after = WITH(own, TERMINATE, TERMINATING)
+          :: STATE(own) == STOPPED && !(ok && (GATE(own) != STOP_SELF || above == OPEN)) ->
+             after = WITH(own, TERMINATE, STOPPED) /* what lies below may be stopping */
 #ifdef M_DELETE_OVERTAKES_STOP
           :: STATE(own) == STOPPING -> after = WITH(own, TERMINATE, TERMINATING)
 #else
           :: STATE(own) == STOPPING -> after = WITH(own, TERMINATE, STOPPING)
 #endif
           fi;
+#ifdef M_DELETE_BY_STORE
+          done = true; store(x, after);
+#else
           replace(x, own, after);
-          if :: done -> assert(life[x] == mine) :: else fi
+#endif
+          if :: done -> assert(life[x] == mine); since = resumes[x] :: else fi
         };
         if :: done -> break :: else fi
      fi
   od;
-  atomic { users--; if :: done -> control!terminate_op(x, gen, EPOCH(after)) :: else fi }
+  leave(terminate_op, true);
+  returns(true)
 }
 
-/* TreeCore::resume() */
+/* TreeCore::resume() and open_for_resume() */
 inline resumed(x) {
-  resumes[x]++; stops[x] = 0; returned[x] = false; quiet[x] = false; raced[x] = (ABOVE(x) != OPEN)
+  resumes[x]++; stops[x] = 0; returned[x] = false; quiet[x] = false
 }
 proctype Resumer(byte x; byte gen) {
   LOCALS;
+  bool cascade;
 #ifdef CONF_CUT
   STATE(word[x]) == STOPPED; /* sooner it would be refused, and change nothing */
 #endif
+  enter();
   do
   :: look(x, gen);
      if
@@ -368,21 +400,18 @@ proctype Resumer(byte x; byte gen) {
         atomic {
           after = NEXT(own, OPEN, IDLE);
           replace(x, own, after);
-          if :: done -> resumed(x) :: else fi
+          if :: done -> resumed(x); cascade = (GATE(own) == STOP_TREE) :: else fi
         };
         if :: done -> break :: else fi
      :: else -> done = false; break
      fi
   od;
-  if
-  :: done ->
-     open_door(x, gen, EPOCH(own));
-     atomic { users--; control!resume_op(x, gen, EPOCH(after)) }
-  :: else -> users--
-  fi
+  if :: done -> open_door(x, gen, EPOCH(own)) :: else fi;
+  leave(resume_op, cascade);
+  users--
 }
 
-/* TreeCore::abort() */
+/* TreeCore::abort(): its compare-and-set and its operation are two steps, and no lock is around them. */
 proctype Aborter(byte x; byte gen) {
   LOCALS;
   byte mine;

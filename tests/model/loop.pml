@@ -1,5 +1,13 @@
 /* The loop thread: actions, and the second halves of the verbs. The only one that steps, settles, creates, frees. */
 
+/* What the loop turns to next. */
+#define READ_OP 1
+#define RUN_JOB 2
+#define STEP 3
+#define OUTCOME 4
+#define CREATE 5
+#define TELL 6
+
 /* An action begins. G1: not after a quiet stop returned. And nothing of an earlier stop is left to tell. */
 inline check_action(x) {
   assert(!quiet[x] && (parent[x] == NONE || !quiet[parent[x]]) && !owed[x])
@@ -91,14 +99,16 @@ inline outcome() {
      step_to(x, turn_epoch[x], WAITING, PROCESSING);
      if
      :: moved ->
-        atomic { epoch = turn_epoch[x]; turn[x] = false; turn_flight[x] = 0; turn_epoch[x] = 0 };
-        step_to(x, epoch, PROCESSING, IDLE)
+        atomic { arg = turn_epoch[x]; turn[x] = false; turn_flight[x] = 0; turn_epoch[x] = 0 };
+        step_to(x, arg, PROCESSING, IDLE)
      :: else -> interrupt(x)
      fi
   :: !ok && current -> interrupt(x)
   :: !ok && !current -> skip
   fi;
-  atomic { first = x; second = (x == C -> parent[C] : NONE) } /* let_go(): finish_upwards() */
+  atomic { /* let_go() and is_deleted_above() */
+    first = x; second = (x == C -> parent[C] : NONE); deleting_above = (x == C && deleting[parent[C]])
+  }
 }
 
 /* ---- Settler ---------------------------------------------------------------------------------------------------- */
@@ -107,7 +117,7 @@ inline outcome() {
 #ifdef M_PARENT_FIRST
 #define UNSETTLED(x) false
 #else
-#define UNSETTLED(x) (CHILD_OF(x) && walked[C])
+#define UNSETTLED(x) (counted && CHILD_OF(x))
 #endif
 
 /* EventHub::settled(): once for each stop, and before the agent does anything else. Only the loop tells, so it need not
@@ -123,24 +133,19 @@ inline write_stopped(x) {
   :: w = word[x];
      after = NEXT(w, (GATE(w) == OPEN -> STOP_TREE : GATE(w)), STOPPED);
      close_door(x, EPOCH(after));
-     if
-#ifndef M_STOPPED_OVER_DELETE
-     :: STATE(w) == TERMINATING -> break /* a delete was faster: its word stays, its own walk will remove it */
-#endif
-     :: else ->
-        atomic {
-          assert(GATE(word[x]) != OPEN || ABOVE(x) != OPEN); /* nobody is stopped but by a verb */
-          replace(x, w, after);
-          if
-          :: done ->
-             assert(!owed[x]); owed[x] = true;
-             assert(flights[x] == 0 && !turn[x]); /* G4: nothing left in flight, children first */
-             assert(GATE(after) == STOP_SELF || !CHILD_OF(x) || D_SHUT(door[C]) || raced[C]);
-             break
-          :: else
-          fi
-        }
-     fi
+     assert(STATE(w) != TERMINATING); /* a delete waits for the stop that it meets (X13) */
+     atomic {
+       assert(GATE(word[x]) != OPEN || ABOVE(x) != OPEN); /* nobody is stopped but by a verb */
+       replace(x, w, after);
+       if
+       :: done ->
+          assert(!owed[x]); owed[x] = true;
+          assert(flights[x] == 0 && !turn[x]); /* G4: nothing left in flight, children first */
+          assert(GATE(after) == STOP_SELF || !CHILD_OF(x) || D_SHUT(door[C]));
+          break
+       :: else
+       fi
+     }
   od;
 #ifndef M_SETTLED_LATER
   if :: owed[x] -> tell_settled(x) :: else fi
@@ -157,34 +162,43 @@ inline erase(x) {
 #else
     word[x] = WORD(GEN(word[x]) + 1, 0, OPEN, FREE); /* Word::freed() */
 #endif
-    by_parent[x] = false; raced[x] = false; stops[x] = 0; returned[x] = false; quiet[x] = false
+    by_parent[x] = false; deleting[x] = false; stops[x] = 0; returned[x] = false; quiet[x] = false
   }
 }
 
 /* Settler::finish() and remove() */
 inline finish(x) {
-  walked[x] = false;
-  look(x, GEN(word[x]));
-  deleting = (GATE(own) == TERMINATE || above == TERMINATE);
-  if
-  :: STATE(own) == STOPPING || (CAN(STATE(own)) && !deleting) -> write_stopped(x)
-#ifndef M_SHORT_CUT_DELETE
-  :: CAN(STATE(own)) && deleting && above_state == STOPPING -> write_stopped(x) /* X13 for what lies below */
+  atomic { walked[x] = false; if :: x == C -> counted = false :: else fi };
+  after = word[x];
+  look(x, GEN(after));
+#ifdef M_DELETE_UNREAD
+  going = (GATE(own) == TERMINATE || above == TERMINATE);
+#else
+  going = (deleting[x] || (x == C && deleting_above)); /* only if the loop has heard of the delete */
 #endif
-  :: STATE(own) == STOPPED && !SETTLED_DOOR(x, own) -> close_door(x, EPOCH(own)) /* its stop was widened */
-  :: else
+  if
+#ifdef M_SHORT_CUT_DELETE
+  :: STATE(own) == STOPPING || (seen == STOPPING && !going) -> write_stopped(x)
+#else
+  :: seen == STOPPING -> write_stopped(x) /* also before a delete (X13) */
+#endif
+  :: else ->
+     if
+     :: STATE(after) == STOPPED && !SETTLED_DOOR(x, after) -> close_door(x, EPOCH(after)) /* its stop was widened */
+     :: else
+     fi
   fi;
   if
 #ifdef M_ORPHAN
-  :: deleting ->
+  :: going ->
 #else
-  :: deleting && (x == C || !CHILD_OF(x)) -> /* with children left, the delete came after their visit: its walk is next */
+  :: going && (x == C || !CHILD_OF(x)) -> /* children that are left have only been stopped: the delete's walk is next */
 #endif
      do
      :: w = word[x];
         after = WITH(w, TERMINATE, TERMINATING);
         atomic {
-          assert(SEEN_AS(x, word[x]) != STOPPING); /* X13: it was seen to stop, so it stops before it goes */
+          assert(SEEN_NOW(x) != STOPPING); /* X13: it was seen to stop, so it stops before it goes */
           replace(x, w, after);
           if :: done -> break :: else fi
         }
@@ -193,16 +207,30 @@ inline finish(x) {
      erase(x)
   :: else
   fi;
-  deleting = false
+  going = false
 }
 
-/* What visit(), let_go() and finish_upwards() do, for one agent and then its parent. */
+/* Settler::visit() */
+inline visit(y, is_root) {
+  w = word[y];
+  if
+  :: !is_root && walked[y] -> counted = true /* count(): it keeps its parent waiting */
+  :: !is_root && !walked[y] && verb == stop_op && STATE(w) == STOPPED -> skip
+  :: else ->
+     by_parent[y] = (is_root -> by_parent[y] : (STATE(w) <= STOPPING));
+     walked[y] = true;
+     counted = counted || (!is_root && flights[y] != 0)
+  fi
+}
+
+/* Who may be settled now: walk_up() visits, let_go() only finishes; then finish_upwards(). */
 inline finish_both() {
   do
   :: first != NONE || second != NONE ->
      atomic {
        if :: first != NONE -> y = first; first = NONE :: else -> y = second; second = NONE fi;
-       ok = (walked[y] && flights[y] == 0 && !UNSETTLED(y))
+       if :: event == RUN_JOB -> visit(y, (y == x)) :: else fi;
+       ok = (walked[y] && flights[y] == 0 && (y == C || !UNSETTLED(y)))
      };
      if :: ok -> finish(y) :: else fi
   :: else -> break
@@ -230,80 +258,85 @@ inline cut() {
   od
 }
 
-/* Settler::mark(): from the root down. */
-inline mark_down() {
-  y = x;
-  do
-  :: look(y, GEN(word[y]));
-     atomic { /* visible_state() */
-       deleting = (STATE(own) == TERMINATING || (above == TERMINATE && above_state == TERMINATING));
-       w = own
-     };
-     if
-     :: walked[y] || (GATE(w) == OPEN && above == OPEN) || STATE(w) == (deleting -> TERMINATING : STOPPING) ||
-        (!CAN(STATE(w)) && !(STATE(w) == STOPPED && deleting)) ->
-        if :: y == x && CHILD_OF(x) && verb != stop_self_op && x != C -> y = C :: else -> break fi
+/* Settler::walk_down() and mark(): what is seen becomes its own; but not before what lies below it has stopped. */
+#define ALL_STOPPED(x, w) (STATE(w) == STOPPED && GATE(w) != TERMINATE && SETTLED_DOOR(x, w))
+inline mark(y) {
+  look(y, GEN(word[y]));
+  to = seen;
+  if
+  :: to == STOPPING || to == TERMINATING ->
+     w = word[y];
+     do
+     :: STATE(w) == to || (!CAN(STATE(w)) && !(to == TERMINATING && ALL_STOPPED(y, w))) -> break
      :: else ->
-        after = NEXT(w, MAX(GATE(w), (deleting -> TERMINATE : STOP_TREE)), (deleting -> TERMINATING : STOPPING));
+        after = NEXT(w, MAX(GATE(w), (to == TERMINATING -> TERMINATE : STOP_TREE)), to);
         atomic {
           assert(GATE(word[y]) != OPEN || ABOVE(y) != OPEN); /* nobody is stopped but by a verb */
           replace(y, w, after)
-        }
-     fi
-  od;
-  deleting = false
+        };
+        if :: done -> break :: else -> w = word[y] fi
+     od
+  :: else
+  fi;
+  to = 0
+}
+inline mark_down() {
+  y = x;
+  do
+  :: mark(y);
+     if :: y != C && arg && CHILD_OF(x) && !walked[C] -> y = C :: else -> break fi
+  od
 }
 
-/* Settler::visit(): up to the root. */
-inline visit(y, is_root) {
-  atomic {
-    w = word[y];
-    if
-    :: !is_root && (walked[y] || (verb != terminate_op && STATE(w) == STOPPED)) -> skip
-    :: else ->
-       by_parent[y] = (is_root -> by_parent[y] : (STATE(w) <= STOPPING));
-       walked[y] = true
-    fi
-  }
-}
-
-/* Settler::start(), walk_down() and walk_up() for a stop or a delete of x. */
-inline settle() {
-  w = word[x];
+/* Settler::start(). The verbs' operations come in the order of the verbs, so each finds its agent: a delete comes after
+   everything that was done to the agent before, and whoever comes after it has no effect. */
+inline start() {
+  assert(GEN(word[x]) == gen && STATE(word[x]) != FREE);
   if
-  :: GEN(w) != gen || STATE(w) == FREE -> skip /* settled and gone before its operation was read */
-#ifndef M_STALE_STOP
-  :: GEN(w) == gen && verb != terminate_op && EPOCH(w) != epoch -> skip /* another walk has settled it: only reported */
-#endif
-  :: else ->
-     by_parent[x] = (verb == stop_again_op);
-     if :: turn[x] -> interrupt(x) :: else fi;
-     cut();
-     if :: watched -> mark_down() :: else fi;
-     if :: x != C && CHILD_OF(x) && verb != stop_self_op -> visit(C, false); first = C :: else fi;
-     visit(x, true);
-#ifdef M_PARENT_FIRST
-     second = first; first = x
-#else
-     second = x
-#endif
-  fi
+  :: verb != resume_op ->
+     by_parent[x] = false;
+     deleting[x] = (verb == terminate_op);
+     if :: x == C || !CHILD_OF(x) || !arg -> interrupt(x) :: else -> cutting = true fi
+  :: else
+  fi;
+  jobs!verb(x, gen, arg)
 }
 
-/* Settler::resume_down(), resume_one() and stop_again() */
+/* Settler::run() and walk() of a stop or a delete. */
+inline walk() {
+  if :: watched -> mark_down() :: else fi;
+  if :: x != C && CHILD_OF(x) && arg -> first = C :: else fi;
+#ifdef M_PARENT_FIRST
+  second = first; first = x;
+#else
+  second = x;
+#endif
+  deleting_above = (verb == terminate_op)
+}
+
+/* Settler::resume_down() and resume_one(). Closed again, but alone: what lies below is resumed all the same. */
 inline resume_down() {
   look(x, gen);
   if
+#ifdef M_RESUME_GIVES_UP
   :: OPEN_VIEW ->
+#else
+  :: valid && !CLOSES(own) && above == OPEN ->
+#endif
      by_parent[x] = false;
      if
-     :: x != C && CHILD_OF(x) && by_parent[C] ->
+     :: x != C && CHILD_OF(x) && arg && by_parent[C] ->
         w = word[C];
         if
         :: STATE(w) == STOPPED && GATE(w) != TERMINATE ->
            atomic {
              replace(C, w, NEXT(w, OPEN, IDLE));
-             if :: done -> resumed(C); by_parent[C] = false :: else fi
+             if
+             :: done ->
+                assert(stops[C] == 0); /* who was stopped by a verb of its own is resumed by one */
+                resumed(C); by_parent[C] = false
+             :: else
+             fi
            };
            if :: done -> open_door(C, GEN(w), EPOCH(w)) :: else fi
         :: else
@@ -311,30 +344,24 @@ inline resume_down() {
      :: else
      fi
   :: else
-  fi;
-#ifndef M_NOT_STOPPED_AGAIN
-  if
-  :: x == C ->
-     look(C, gen);
-     if
-     :: valid && above != OPEN && CAN(STATE(own)) && !(above == TERMINATE && above_state == TERMINATING) ->
-        after = NEXT(own, STOP_TREE, STOPPING);
-        replace(C, own, after);
-        if :: done -> control!stop_again_op(C, gen, EPOCH(after)) :: else fi
-     :: else
-     fi
-  :: else
   fi
-#endif
 }
 
-/* TreeCore::run_control(), finish_abort() */
-inline run_op() {
+/* TreeCore::run_control(): reads one operation; finish_abort() */
+inline read_op() {
   if
   :: verb == abort_op ->
-     if :: GEN(word[x]) == gen && turn[x] && turn_epoch[x] < epoch -> interrupt(x) :: else fi
-  :: verb == resume_op -> resume_down()
-  :: else -> settle()
+     if :: GEN(word[x]) == gen && turn[x] && turn_epoch[x] < arg -> interrupt(x) :: else fi
+  :: else -> start()
+  fi
+}
+
+/* Settler::run() */
+inline run_job() {
+  if :: cutting -> cut(); cutting = false :: else fi;
+  if
+  :: GEN(word[x]) != gen || STATE(word[x]) == FREE -> event = 0 /* removed, and its jobs with it */
+  :: else -> if :: verb == resume_op -> resume_down(); event = 0 :: else -> walk() fi
   fi
 }
 
@@ -370,8 +397,9 @@ inline check_end(x) {
   :: STATE(word[x]) != FREE ->
      assert(STATE(word[x]) == IDLE || STATE(word[x]) == STOPPED); /* everything settled */
      assert(STATE(word[x]) == STOPPED || ABOVE(x) == OPEN);       /* nobody open below a closed gate */
+     assert(STATE(word[x]) == IDLE || stops[x] > 0 || ABOVE(x) != OPEN); /* nobody stays stopped but by a verb */
      assert((STATE(word[x]) == STOPPED) == D_SHUT(door[x]));      /* no door ajar, none stuck */
-     assert(!owed[x] && !turn[x] && flights[x] == 0 && !walked[x])
+     assert(!owed[x] && !turn[x] && flights[x] == 0 && !walked[x] && !deleting[x])
   :: else -> assert(D_SHUT(door[x]))
   fi
 }
@@ -385,50 +413,55 @@ inline check_end(x) {
 #define READY(x) (STEPS && !turn[x] && WAITS(x) > 0 && STATE(word[x]) == IDLE && ABOVE(x) == OPEN)
 
 proctype Loop() {
+  chan jobs = [4] of { mtype, byte, byte, byte }; /* Settler::queue_: as in `control` */
   LOCALS;
-  bool walked[3], by_parent[3];
+  bool walked[3], by_parent[3], deleting[3];
+  bool counted;    /* of C, the only one with a parent */
+  bool cutting;    /* the open calls have to be looked at */
   byte flights[3]; /* Node::flights */
   bool turn[3];    /* TurnData::active */
   byte turn_epoch[3], turn_flight[3]; /* flight: slot + 1 */
   bool owed[3];    /* ghost: its word became stopped, its settled event has not been told */
   mtype verb;
-  byte x, y, gen, epoch, s, e, first = NONE, second = NONE;
-  bool moved, late, current, deleting;
+  byte event, x, y, gen, arg, s, to, first = NONE, second = NONE;
+  bool moved, late, current, going, deleting_above;
   byte births = BIRTHS;
   do
   :: atomic {
        if
-       :: control?verb, x, gen, epoch
-       :: READY(P) -> x = P; e = 1
-       :: READY(C) -> x = C; e = 1
-       :: f_node[0] != NONE -> x = f_node[0]; s = 0; e = 2
-       :: f_node[1] != NONE -> x = f_node[1]; s = 1; e = 2
-       :: births > 0 && STATE(word[C]) == FREE -> births--; x = P; e = 3
-       :: births > 0 && STATE(word[C]) == FREE -> births--; x = Q; e = 3
+       :: control?verb, x, gen, arg -> event = READ_OP
+       :: jobs?verb, x, gen, arg -> event = RUN_JOB
+       :: READY(P) -> x = P; event = STEP
+       :: READY(C) -> x = C; event = STEP
+       :: f_node[0] != NONE -> x = f_node[0]; s = 0; event = OUTCOME
+       :: f_node[1] != NONE -> x = f_node[1]; s = 1; event = OUTCOME
+       :: births > 0 && STATE(word[C]) == FREE -> births--; x = P; event = CREATE
+       :: births > 0 && STATE(word[C]) == FREE -> births--; x = Q; event = CREATE
 #ifdef CONF_CUT
        :: accepted == 0 && resumes[C] > 0 && ABOVE(C) == OPEN && STATE(word[C]) == IDLE && !D_SHUT(door[C]) ->
-          door[C] = door[C] + 1; accepted++; e = 5 /* the host sends one on the loop thread */
+          door[C] = door[C] + 1; accepted++ /* the host sends one on the loop thread */
 #endif
 #ifdef M_SETTLED_LATER
-       :: owed[P] -> x = P; e = 4
-       :: owed[C] -> x = C; e = 4
+       :: owed[P] -> x = P; event = TELL
+       :: owed[C] -> x = C; event = TELL
 #endif
-       :: users == 0 && empty(control) && !READY(P) && !READY(C) && f_node[0] == NONE && f_node[1] == NONE &&
-          !owed[P] && !owed[C] && (births == 0 || STATE(word[C]) != FREE) -> break
+       :: users == 0 && empty(control) && empty(jobs) && !READY(P) && !READY(C) && f_node[0] == NONE &&
+          f_node[1] == NONE && !owed[P] && !owed[C] && (births == 0 || STATE(word[C]) != FREE) -> break
        fi
      };
      if
-     :: e == 0 -> run_op()
-     :: e == 1 -> step()
-     :: e == 2 -> outcome()
-     :: e == 3 -> create()
-     :: e == 4 -> tell_settled(x)
-     :: e == 5 -> skip
+     :: event == READ_OP -> read_op()
+     :: event == RUN_JOB -> run_job()
+     :: event == STEP -> step()
+     :: event == OUTCOME -> outcome()
+     :: event == CREATE -> create()
+     :: event == TELL -> tell_settled(x)
+     :: else
      fi;
      finish_both();
      atomic {
-       stepping = NONE; verb = 0; x = 0; y = 0; gen = 0; epoch = 0; s = 0; e = 0; after = 0; ok = false; done = false;
-       moved = false; late = false; current = false; FORGET
+       stepping = NONE; event = 0; verb = 0; x = 0; y = 0; gen = 0; arg = 0; s = 0; after = 0; ok = false; done = false;
+       moved = false; late = false; current = false; deleting_above = false; FORGET
      }
   od;
   atomic {

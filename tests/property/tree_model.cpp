@@ -154,7 +154,7 @@ Answer TreeModel::terminate(const std::string& id, const std::string& caller) {
   }
   if (can_process(n->own))
     n->own = closed_above(*n) ? AgentState::stopping : AgentState::terminating;
-  else if (n->own == AgentState::stopped && !n->widening)
+  else if (n->own == AgentState::stopped && !n->widening && (n->gate != Gate::self || !closed_above(*n)))
     n->own = AgentState::terminating;
   n->gate = Gate::terminate;
   ops_.push_back({Verb::terminate, n, true, true, 0});
@@ -229,7 +229,7 @@ void TreeModel::settle() {
   for (Call* call : std::vector(client_))  // those that hear their stop
     if (call->node && call->cut && !call->node->spec.deaf) end(call, ChatOutcome::Kind::cancelled);
   for (const Op& op : ops)
-    if (op.verb == Verb::resume && open(*op.node)) {
+    if (op.verb == Verb::resume && !closes(*op.node) && !closed_above(*op.node)) {
       op.node->by_parent = false;
       if (op.cascade) resume_below(*op.node);
     }
@@ -274,6 +274,7 @@ void TreeModel::resume_below(Node& n) {
 void TreeModel::mark(Node& n) {
   const AgentState to = visible(n);
   if (to == n.own) return;
+  if (n.own == AgentState::stopped && (n.widening || n.gate == Gate::terminate)) return;
   n.own = to;
   n.gate = std::max(n.gate, to == AgentState::terminating ? Gate::terminate : Gate::tree);
 }

@@ -87,46 +87,6 @@ TEST_CASE("a delete during a stop waits for it", "[tree][X13][D10]") {
                                                  "settled a terminating", "deleted a"});
 }
 
-TEST_CASE("a delete's report is complete when what it waited for ends before the loop hears of the delete",
-          "[tree][X13][X32][D14]") {
-  TreeFixture t;
-  t.llm->on_stop = OnStop::deaf;
-  const Agent parent = t.root("parent");
-  const Agent child = t.child(parent, "child");
-  t.ask(child);
-  std::string order;
-  CHECK(
-      parent
-          .stop({.on_settled = [&](const StopReport& r) { order += "stopped " + joined(r.cascade_stopped); }})
-          .stopped);
-  t.settle();
-  const auto deleted = [&](const TerminateReport& r) {
-    order += ", deleted " + joined(r.cascade_terminated);
-  };
-  CHECK(parent.terminate({.on_settled = deleted}).terminated);
-  t.llm->answer("child", "late");  // no poll in between
-  CHECK(child.exists());
-  t.settle();
-  CHECK_FALSE(parent.exists());
-  CHECK(order == "stopped child, deleted child");
-}
-
-TEST_CASE("an open agent below a delete never shows a stop that came later", "[tree][B13][B19][X13]") {
-  TreeFixture t;
-  const Agent root = t.root("root");
-  const Agent child = t.child(root, "child");
-  const Agent leaf = t.child(child, "leaf");
-  CHECK(child.terminate().terminated);
-  CHECK(root.stop().stopped);
-  CHECK(*leaf.state() == AgentState::terminating);
-  CHECK(*root.state() == AgentState::stopping);
-  t.settle();
-  CHECK_FALSE(leaf.exists());
-  CHECK(*root.state() == AgentState::stopped);
-  CHECK(t.seen.count("settled leaf stopped") == 0);
-  CHECK(t.seen.count("settled leaf terminating") == 1);
-}
-
 TEST_CASE("a stop during a delete is told so", "[tree][X13][C20]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
