@@ -48,8 +48,11 @@ bool Settler::finish(Node& node, bool deleting_above) {
   const core::NodeId id = node.id();
   const Word word = node.load();
   const bool deleting = deleting_above || node.deleting;
-  if (core::look_again(node, word.generation()).seen ==
-      AgentState::stopping) {  // it goes before a delete (X13)
+  // A stop goes before a delete (X13): so who can still process below one is stopped first.
+  const bool stops = word.state() == AgentState::stopping ||
+                     (can_process(word.state()) &&
+                      (!deleting || core::look_again(node, word.generation()).seen == AgentState::stopping));
+  if (stops) {
     const std::size_t dropped = write_stopped(node);
     record(node, dropped, false);
     if (!node.is_trunk()) {
