@@ -103,7 +103,7 @@ class Show {
     stream_until([] { return false; }, time);
   }
 
-  // Calls a verb on a thread of its own while the loop goes on here.
+  // Calls a verb on a thread of its own, as a host would, and waits for its return: not for its effects.
   void act(const std::string& verb, const std::string& target,
            const std::function<void(const Agent&)>& call) {
     Deed deed{verb, target, 0, 0, company_.below(target)};

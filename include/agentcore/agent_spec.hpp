@@ -26,7 +26,8 @@ enum class AgentRole : unsigned char {
 using MessageHandler = std::function<void(const Agent& agent, const Message& message)>;
 
 struct AgentSpec {
-  std::string id = {};  // empty: one is generated ("@17.1"). Unique in the tree, UTF-8, at most 255 bytes.
+  std::string id = {};  // empty: one is generated ("@17.1"; in the second tree of a Runtime "@2:17.1").
+                        // Unique in the tree, UTF-8, at most 255 bytes.
   std::string system_prompt = {};  // first message of every model call; empty: none
   std::string model = {};          // empty: the client's default
   LlmClient* llm = nullptr;        // null: the tree's. Must outlive the agent.

@@ -77,7 +77,7 @@ struct Discarded {
   Agent agent;
   std::uint64_t turn = 0;
   std::size_t deltas = 0;  // late pieces of text
-  std::string_view what;   // "answer" or "failure": what the late call ended with
+  std::string_view what;   // "answer", "failure", or "text": late deltas of a call that let go
 };
 
 // The agent is gone when the callback returns. Its id can be used again from then on.

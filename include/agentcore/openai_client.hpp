@@ -20,7 +20,7 @@ struct OpenAiOptions {
 
   Duration connect_timeout = std::chrono::seconds(10);  // name, TCP and TLS together; > 0
   Duration first_byte_timeout =
-      std::chrono::seconds(60);                       // from the request sent to the first body byte; > 0
+      std::chrono::seconds(60);  // from the start of the request to the first body byte; > 0
   Duration stall_timeout = std::chrono::seconds(30);  // longest silence inside an answer; > 0
 
   std::size_t max_response_bytes = std::size_t{16} << 20;  // of the whole answer

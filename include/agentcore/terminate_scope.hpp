@@ -46,6 +46,8 @@ class TerminateScope {
   bool is_open() const noexcept { return open_; }
 
  private:
+  void keep(const Agent& agent);
+
   Agent parent_;
   std::vector<Agent> agents_;
   ScopePolicy policy_ = ScopePolicy::terminate;

@@ -29,7 +29,7 @@ struct [[nodiscard]] SendResult {
 
 struct AbortOptions {
   bool clear_queue = false;  // drop the queued messages too; else the next one starts at once (X3)
-  std::string reason = {};   // for the log and the turn's end
+  std::string reason = {};   // for the log
 };
 
 // `ok` is false when there is no such agent; then `reason` is `missing_agent_id` or `agent_not_found`

@@ -15,7 +15,8 @@ namespace agentcore::core {
 // Slot 0 is the trunk: nobody's agent, the parent of all roots. Its gate is the tree's gate.
 class AgentTable {
  public:
-  AgentTable();
+  // `tree` numbers the tables of a Runtime, from 1: see NameTable.
+  explicit AgentTable(std::uint64_t tree = 1);
 
   Node& trunk() const noexcept { return slab_[0]; }
   const NameTable& names() const noexcept { return names_; }

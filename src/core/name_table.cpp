@@ -11,24 +11,29 @@ namespace {
 constexpr std::size_t max_name_bytes = 255;
 constexpr char generated_mark = '@';
 
-// "@<slot>.<generation>", both in decimal without leading zeros.
+// "<slot>.<generation>", both in decimal without leading zeros.
 NodeId parse_generated(std::string_view text) noexcept {
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
   const char* const end = text.data() + text.size();
-  const auto [dot, error] = std::from_chars(text.data() + 1, end, index);
+  const auto [dot, error] = std::from_chars(text.data(), end, index);
   if (error != std::errc{} || dot == end || *dot != '.') return 0;
   const auto [last, error2] = std::from_chars(dot + 1, end, generation);
   if (error2 != std::errc{} || last != end) return 0;
-  const bool padded = (text[1] == '0' && dot != text.data() + 2) || (dot[1] == '0' && end != dot + 2);
+  const bool padded = (text[0] == '0' && dot != text.data() + 1) || (dot[1] == '0' && end != dot + 2);
   return padded ? 0 : make_id(index, generation);  // one agent, one name
 }
 
-std::string generated_name(NodeId id) {
-  return generated_mark + std::to_string(index_of(id)) + '.' + std::to_string(generation_of(id));
+// "@", and for the second tree of a Runtime "@2:", and so on: agents of two trees may share a client.
+std::string prefix_of(std::uint64_t tree) {
+  std::string prefix(1, generated_mark);
+  return tree > 1 ? prefix + std::to_string(tree) + ':' : prefix;
 }
 
 }  // namespace
+
+NameTable::NameTable(std::uint64_t tree) : prefix_(prefix_of(tree)) {
+}
 
 bool NameTable::is_valid(std::string_view name) noexcept {
   return !name.empty() && name.size() <= max_name_bytes && name.front() != generated_mark && is_utf8(name);
@@ -53,7 +58,8 @@ void NameTable::clear() {
 }
 
 NodeId NameTable::find(std::string_view name) const {
-  if (!name.empty() && name.front() == generated_mark) return parse_generated(name);
+  if (!name.empty() && name.front() == generated_mark)
+    return name.starts_with(prefix_) ? parse_generated(name.substr(prefix_.size())) : 0;
   const std::shared_lock lock(mutex_);
   const auto place = names_.find(name);
   return place == names_.end() ? 0 : place->second;
@@ -64,7 +70,8 @@ std::string NameTable::name_of(const Node& node, NodeId id) const {
   const std::string* name = node.name.load(std::memory_order_acquire);
   const Word word = node.load();
   if (word.generation() != generation_of(id) || word.is_free()) return {};
-  return name ? *name : generated_name(id);
+  if (name) return *name;
+  return prefix_ + std::to_string(index_of(id)) + '.' + std::to_string(generation_of(id));
 }
 
 std::size_t NameTable::size() const {

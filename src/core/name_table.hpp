@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <shared_mutex>
 #include <string>
@@ -13,10 +14,13 @@
 
 namespace agentcore::core {
 
-// Holds the ids that hosts choose. Generated ids ("@17.1": slot and generation) need no entry: they are
-// parsed. Looking up is @threadsafe; adding and removing is the loop thread's.
+// Holds the ids that hosts choose. Generated ids ("@17.1": slot and generation; "@2:17.1" in the second tree
+// of a Runtime) need no entry: they are parsed. Looking up is @threadsafe; adding and removing is the loop
+// thread's.
 class NameTable {
  public:
+  explicit NameTable(std::uint64_t tree = 1);
+
   // True for what a host may choose: 1 to 255 bytes of UTF-8 that do not begin with '@'.
   static bool is_valid(std::string_view name) noexcept;
 
@@ -39,6 +43,7 @@ class NameTable {
       return std::hash<std::string_view>{}(text);
     }
   };
+  const std::string prefix_;  // of generated ids
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::string, NodeId, Hash, std::equal_to<>> names_;
 };

@@ -34,7 +34,7 @@ constexpr std::uint32_t generation_of(NodeId id) noexcept {
 inline constexpr std::uint32_t no_node = 0xffff'ffff;
 
 struct alignas(64) Node {
-  // First line: what every thread reads, and all that the settling walk needs of an idle agent.
+  // First line: what every thread reads.
   std::atomic<std::uint64_t> word{Word{}.raw()};
   std::atomic<Node*> parent{nullptr};  // null only for the trunk; a parent outlives its children in the slab
   std::atomic<std::uint64_t> door{0};  // mailbox head, see mailbox/mailbox.hpp
@@ -50,7 +50,7 @@ struct alignas(64) Node {
   std::uint8_t depth = 0;
   std::atomic<bool> auto_resume{false};
 
-  // Second line: the loop thread's, but for `name`.
+  // Second line: the loop thread's, but for `name` and `taken`.
   alignas(64) std::shared_ptr<const AgentSpec> spec;
   std::unique_ptr<AgentData> data;
   std::atomic<const std::string*> name{nullptr};  // null: generated id. Read under the name table's lock.

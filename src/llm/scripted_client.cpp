@@ -1,5 +1,6 @@
 #include "llm/active_requests.hpp"
 #include "loop/engine.hpp"
+#include "loop/time.hpp"
 
 #include <agentcore/runtime.hpp>
 #include <agentcore/scripted_client.hpp>
@@ -108,9 +109,10 @@ std::optional<ScriptedReply> ScriptedClient::Impl::reply_for(const ChatRequest& 
 }
 
 void ScriptedClient::Impl::schedule(Call& call, Duration delay) {
-  call.timer = engine->start_timer(engine->now() + delay, [client = weak_from_this(), id = call.id] {
-    if (const auto alive = client.lock()) alive->step(id);
-  });
+  call.timer =
+      engine->start_timer(loop::later(engine->now(), delay), [client = weak_from_this(), id = call.id] {
+        if (const auto alive = client.lock()) alive->step(id);
+      });
 }
 
 // The next delta, or the end. A receiver may do anything in there, so the call is looked up again after it.

@@ -119,7 +119,7 @@ bool SseReader::dispatch(const char* piece_end, Listener& listener) {
 
 // False: too long.
 bool SseReader::keep_rest(std::string_view rest) {
-  if (rest.size() > max_line_bytes_ - line_.size()) return false;
+  if (line_.size() + rest.size() > max_line_bytes_) return false;
   line_.append(rest);
   return true;
 }

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <chrono>
 #include <span>
 #include <string>
 
 namespace agentcore::loop {
 
 namespace {
+
+constexpr Duration longest_poll = std::chrono::hours(1);  // shares of it are computed
 
 std::uint64_t seed_from(std::uint64_t given) {
   if (given != 0) return given;
@@ -29,7 +32,7 @@ bool Budget::spend() noexcept {
 Engine::Engine(RuntimeOptions options)
     : clock_(options.clock != nullptr ? options.clock : &system_clock_),
       backend_(options.backend),
-      poll_budget_(std::max(options.poll_budget, Duration(0))),
+      poll_budget_(std::clamp(options.poll_budget, Duration(0), longest_poll)),
       log_(std::move(options.log)),
       random_(seed_from(options.seed)) {
 }

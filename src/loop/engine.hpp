@@ -78,6 +78,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Subscription on_wake(std::function<void()> wake);
   void post(std::function<void()> function);
   std::uint64_t random() { return random_(); }
+  // 1 for the first tree, and so on.
+  std::uint64_t number_tree() noexcept { return ++trees_; }
   TimePoint now() const noexcept { return clock_->now(); }
   const Clock& clock() const noexcept { return *clock_; }
   bool on_loop_thread() const noexcept;
@@ -192,6 +194,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Duration poll_budget_;
   LogSink log_;
   std::mt19937_64 random_;
+  std::uint64_t trees_ = 0;
 
   std::atomic<bool> closed_{false};
   std::atomic<std::thread::id> loop_thread_{std::this_thread::get_id()};

@@ -21,8 +21,10 @@ Error TreeCore::refusal(core::NodeId parent) const {
       return {Errc::agent_stopping, "the parent is stopping; nothing can be created below it"};
     case AgentState::stopped:
       return {Errc::agent_stopped, "the parent is stopped; resume it first"};
-    default:
+    case AgentState::terminating:
       return {Errc::agent_terminating, "the parent is being deleted"};
+    default:
+      return {Errc::agent_stopped, "the child was stopped or deleted while it was being created"};
   }
 }
 
@@ -59,14 +61,15 @@ Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std
 Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string id) {
   Node& node = table_.insert(parent);
   const core::Word word = node.load();
-  if (!id.empty() && !table_.names().add(id, node)) {
-    table_.erase(node);
-    return Error{Errc::agent_exists, "the id '" + id + "' is taken"};
-  }
   node.mailbox_limit.store(spec->mailbox_limit ? spec->mailbox_limit : options_.mailbox_limit,
                            std::memory_order_relaxed);
   node.role.store(spec->role, std::memory_order_relaxed);
   node.auto_resume.store(spec->auto_resume, std::memory_order_relaxed);
+  // From here on other threads may find it.
+  if (!id.empty() && !table_.names().add(id, node)) {
+    table_.erase(node);
+    return Error{Errc::agent_exists, "the id '" + id + "' is taken"};
+  }
   node.spec = std::move(spec);
   node.turns = 0;
   node.door.store(mailbox::Door::open(word.generation()).raw(), std::memory_order_release);
@@ -120,7 +123,8 @@ void TreeCore::walk(const std::function<void(const Agent&)>& visit) {
   const Inside inside(*this);
   const Node* node = closed() ? nullptr : table_.first_child(table_.trunk());
   while (node && !closed()) {
-    visit(handle(node->id()));
+    const Agent agent = handle(node->id());
+    if (!engine_->guarded("AgentTree::walk", [&] { visit(agent); })) return;
     const Node* next = table_.first_child(*node);
     for (const Node* up = node; !next && !up->is_trunk(); up = up->parent.load(std::memory_order_relaxed))
       next = table_.next_sibling(*up);

@@ -159,7 +159,7 @@ void Settler::give_up(core::NodeId root_id) {
     if (!node || !node->walked || !core::is_within(node, root)) continue;
     engine_.log(LogLevel::warning, "a model call did not let go of its stopped agent in time",
                 {{"agent", table_.names().name_of(*node, node->id())}});
-    turns_.abandon(*node);
+    turns_.abandon(slot);
     let_go(*node);
   }
 }

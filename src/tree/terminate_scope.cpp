@@ -38,15 +38,24 @@ TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
 Result<Agent> TerminateScope::create(AgentSpec spec) {
   if (!open_) return Error{Errc::agent_not_found, "the scope is closed"};
   Result<Agent> made = parent_.create_child(std::move(spec));
-  if (made) attach(*made);
+  if (made) keep(*made);
   return made;
 }
 
 bool TerminateScope::attach(const Agent& agent) {
   if (!open_ || core::AgentAccess::core(agent) != core::AgentAccess::core(parent_) || !agent.exists())
     return false;
-  if (std::find(agents_.begin(), agents_.end(), agent) == agents_.end()) agents_.push_back(agent);
+  if (std::find(agents_.begin(), agents_.end(), agent) == agents_.end()) keep(agent);
   return true;
+}
+
+// Forgets those that are gone before it grows, so that a long life costs no more than the agents alive.
+void TerminateScope::keep(const Agent& agent) {
+  if (agents_.size() == agents_.capacity()) {
+    std::erase_if(agents_, [](const Agent& kept) { return !kept.exists(); });
+    agents_.reserve(2 * agents_.size());
+  }
+  agents_.push_back(agent);
 }
 
 void TerminateScope::close() noexcept {

@@ -11,6 +11,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
     : engine_(std::move(engine)),
       waker_(engine_->waker()),
       options_(options),
+      table_(engine_->number_tree()),
       hub_(this,
            [this](const std::function<void()>& call) {
              engine_->guarded("observer", call);

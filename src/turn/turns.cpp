@@ -144,8 +144,14 @@ void Turns::run_handler(core::Node& node, const AgentSpec& spec, const Message& 
   if (!hub_.closed() && !stopped) step_to(node, epoch, AgentState::processing, AgentState::idle);
 }
 
+// Null once the call has ended, and when the tree or the Runtime is gone: what a client still says then is
+// for nobody.
+Flight* Turns::find(std::uint32_t slot, std::uint64_t serial) noexcept {
+  return hub_.closed() || engine_.closed() ? nullptr : flights_.find(slot, serial);
+}
+
 void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view text) {
-  Flight* flight = hub_.closed() ? nullptr : flights_.find(slot, serial);
+  Flight* flight = find(slot, serial);
   if (!flight) return;
   core::Node& node = *flight->node;
   TurnData& data = data_of(node);
@@ -167,7 +173,7 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
 }
 
 void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome outcome) {
-  Flight* flight = hub_.closed() ? nullptr : flights_.find(slot, serial);
+  Flight* flight = find(slot, serial);
   if (!flight) return;
   core::Node& node = *flight->node;
   TurnData& data = data_of(node);
@@ -259,10 +265,9 @@ void Turns::discard(core::Node& node, std::uint64_t turn, std::size_t deltas, co
   hub_.tell(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, what}; });
 }
 
-void Turns::abandon(core::Node& node) {
-  node.abandoned = true;
-  for (std::uint32_t slot = 0; slot < flights_.slots() && node.flights; ++slot)
-    if (flights_[slot].node == &node) flights_.close(slot);
+void Turns::abandon(std::uint32_t slot) {
+  flights_[slot].node->abandoned = true;
+  flights_.close(slot);
 }
 
 }  // namespace agentcore::turn

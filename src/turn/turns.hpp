@@ -62,8 +62,8 @@ class Turns {
   // True while a turn is under way (its end not told yet).
   static bool is_active(const core::Node& node) noexcept;
 
-  // Forgets the calls of `node` that did not let go in time; what they still say is dropped.
-  void abandon(core::Node& node);
+  // Forgets a call that did not let go in time; what it still says is dropped.
+  void abandon(std::uint32_t slot);
 
   Flights& flights() noexcept { return flights_; }
   const Flights& flights() const noexcept { return flights_; }
@@ -73,6 +73,7 @@ class Turns {
   void on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome outcome);
 
  private:
+  Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
   void begin_call(core::Node& node, const AgentSpec& spec, LlmClient& client);
   void run_handler(core::Node& node, const AgentSpec& spec, const Message& message);
   void complete(core::Node& node, const ChatOutcome& outcome);

@@ -219,6 +219,20 @@ TEST_CASE("a delete in between is seen below it, whatever happens further up lat
   CHECK(view(leaf).seen == AgentState::stopping);
 }
 
+TEST_CASE("generated names of two trees differ", "[core][E1]") {
+  AgentTable first, second(2);
+  const Node& one = first.insert(first.trunk());
+  const Node& two = second.insert(second.trunk());
+  const std::string name = second.names().name_of(two, two.id());
+  CHECK(name == "@2:1.1");
+  CHECK(second.find(name) == &two);
+  CHECK(second.find("@1.1") == nullptr);
+  CHECK(first.find(name) == nullptr);
+  CHECK(first.find(first.names().name_of(one, one.id())) == &one);
+  for (const char* const wrong : {"@2:", "@2:1", "@2:01.1", "@3:1.1", "@:1.1", "@2:@1.1"})
+    CHECK(second.find(wrong) == nullptr);
+}
+
 TEST_CASE("is_within goes up to the root it is asked for", "[core]") {
   AgentTable table;
   Node& top = table.insert(table.trunk());

@@ -231,3 +231,39 @@ TEST_CASE("the Runtime may go before the tree", "[tree][Q3]") {
   t.tree.reset();
   CHECK_FALSE(agent.exists());
 }
+
+TEST_CASE("two trees may share a client, each with generated ids", "[tree][A3]") {
+  Runtime runtime;
+  ScriptedClient llm(runtime);
+  AgentTree one(runtime, {.llm = &llm}), two(runtime, {.llm = &llm});
+  const Agent first = *one.create(), second = *two.create();
+  CHECK(first.id() != second.id());
+  CHECK((first.send("a") && second.send("b")));
+  REQUIRE(runtime.run_until_idle());
+  CHECK(written(first.conversation()) == "user:a, assistant:a");
+  CHECK(written(second.conversation()) == "user:b, assistant:b");
+}
+
+TEST_CASE("what a client says while the Runtime goes is for nobody", "[tree][G7]") {
+  // Its sink goes with the Runtime's timers, and so its call ends without an outcome.
+  struct HoldingClient final : LlmClient {
+    Runtime* runtime = nullptr;
+    Timer timer;
+    void chat(ChatRequest, StopToken, ChatSink sink) override {
+      timer =
+          runtime->call_after(std::chrono::hours(1), [held = std::make_shared<ChatSink>(std::move(sink))] {});
+    }
+    bool abort(std::string_view) override { return false; }
+    bool has_active_request(std::string_view) const override { return false; }
+  } llm;
+  auto runtime = std::make_unique<Runtime>();
+  llm.runtime = runtime.get();
+  AgentTree tree(*runtime, {.llm = &llm});
+  int told = 0;
+  const auto first = tree.on_event([&](const Event& event) { told += event.get<TurnEnded>() != nullptr; });
+  const auto second = tree.on_event([&](const Event& event) { told += event.get<TurnEnded>() != nullptr; });
+  CHECK(tree.create()->send("a"));
+  runtime->poll();
+  runtime.reset();
+  CHECK(told == 0);
+}

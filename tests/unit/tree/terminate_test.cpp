@@ -258,6 +258,20 @@ TEST_CASE("a closed, released or moved-from scope does nothing more", "[tree][sc
   CHECK((a.exists() && b.exists() && !c.exists() && d.exists()));
 }
 
+TEST_CASE("a scope that lives long forgets the agents that are gone", "[tree][scope][G13]") {
+  TreeFixture t;
+  TerminateScope scope(*t.tree);
+  const Agent stays = *scope.create();
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(scope.create()->terminate().terminated);
+    t.settle();
+  }
+  CHECK(scope.size() < 10);
+  scope.close();
+  t.settle();
+  CHECK_FALSE(stays.exists());
+}
+
 TEST_CASE("scopes nest, and refuse what is not theirs", "[tree][scope]") {
   TreeFixture t;
   TreeFixture elsewhere;
