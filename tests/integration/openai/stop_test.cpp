@@ -1,7 +1,9 @@
 // Stopping a call in each phase, as the server sees it.
 #include "integration/openai/openai_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/sanitized.hpp"
 
+#include <agentcore/agent_tree.hpp>
 #include <agentcore/openai_client.hpp>
 
 #include <thread>
@@ -177,4 +179,33 @@ TEST_CASE("a stop on another thread against an answer that ends", "[openai][C13]
     CHECK_FALSE(record.ended_as(ChatOutcome::Kind::failed));
     CHECK_FALSE(f.llm->has_active_request("a"));
   }
+}
+
+TEST_CASE("agents that come and go in mid-stream leave no descriptor and no registration",
+          "[openai][G6][G13]") {
+#ifdef SANITIZED
+  constexpr int cycles = 300;
+#else
+  constexpr int cycles = 3000;
+#endif
+  OpenAiFixture f(one_delta);
+  AgentTree tree(*f.runtime, {.llm = f.llm.get()});
+  int streaming = 0;
+  const auto deltas =
+      tree.on_event([&](const Event& event) { streaming += event.get<DeltaReceived>() != nullptr; });
+  const auto cycle = [&](int number) {
+    const Agent agent = *tree.create({.id = "agent"});
+    CHECK(agent.send("go"));
+    REQUIRE(f.drive_until([&] { return streaming == number; }));
+    if (number % 2) CHECK(agent.stop().stopped);
+    CHECK(agent.terminate().terminated);
+    REQUIRE(f.drive_until([&] { return !tree.busy() && f.server.closed() == number; }));
+  };
+  cycle(1);
+  const std::size_t before = open_descriptors();
+  for (int number = 2; number <= cycles; ++number) cycle(number);
+  CHECK(open_descriptors() == before + cycles - 1);  // the server keeps its own ends
+  CHECK(open_transfers(*f.runtime) == 0);
+  CHECK(f.llm->open_calls() == 0);
+  CHECK(tree.references("agent") == 0);
 }
