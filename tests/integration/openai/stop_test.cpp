@@ -186,7 +186,7 @@ TEST_CASE("agents that come and go in mid-stream leave no descriptor and no regi
 #ifdef SANITIZED
   constexpr int cycles = 300;
 #else
-  constexpr int cycles = 3000;
+  constexpr int cycles = 700;
 #endif
   OpenAiFixture f(one_delta);
   AgentTree tree(*f.runtime, {.llm = f.llm.get()});
