@@ -22,6 +22,18 @@ struct AgentAccess {
   static void forget(const Agent& agent) noexcept { const_cast<Agent&>(agent).core_ = nullptr; }
 };
 
+// Forgets a borrowed handle that lies in an event, also when telling it throws for a lack of memory.
+class Forgetting {
+ public:
+  explicit Forgetting(const Agent& agent) noexcept : agent_(agent) {}
+  ~Forgetting() { AgentAccess::forget(agent_); }
+  Forgetting(const Forgetting&) = delete;
+  Forgetting& operator=(const Forgetting&) = delete;
+
+ private:
+  const Agent& agent_;
+};
+
 // A borrowed handle on the stack.
 class BorrowedAgent {
  public:

@@ -33,12 +33,14 @@ void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) {
   const AgentState from = std::exchange(node.shown, to);
   const std::uint64_t sequence = ++sequence_;
   if (!wants_states()) return;
-  const StateChange change{core::AgentAccess::borrow(core_, node.id()), from, to, cause, sequence};
-  if (telling_)
-    later_.push_back({change, {}});
-  else
-    deliver(change);
-  core::AgentAccess::forget(change.agent);
+  {
+    const StateChange change{core::AgentAccess::borrow(core_, node.id()), from, to, cause, sequence};
+    const core::Forgetting forgetting(change.agent);
+    if (telling_)
+      later_.push_back({change, {}});
+    else
+      deliver(change);
+  }
   if (!telling_ && !later_.empty()) deliver_later();
 }
 

@@ -44,12 +44,14 @@ class EventHub {
   void tell(const core::Node& node, Make&& make) {
     const std::uint64_t sequence = ++sequence_;
     if (!wants_events()) return;
-    const Event event{sequence, make(core::AgentAccess::borrow(core_, node.id()))};
-    if (telling_)
-      defer(event);
-    else
-      deliver(event);
-    core::AgentAccess::forget(event.agent());
+    {
+      const Event event{sequence, make(core::AgentAccess::borrow(core_, node.id()))};
+      const core::Forgetting forgetting(event.agent());
+      if (telling_)
+        defer(event);
+      else
+        deliver(event);
+    }
     if (!telling_ && !later_.empty()) deliver_later();
   }
 
