@@ -91,7 +91,7 @@ ParsedAnswer read_block(const json& block, int turn) {
     ActionCall& call = parsed.calls.emplace_back();
     const std::string number = std::to_string(parsed.calls.size());
     const std::string why = read_call(value, call);
-    if (!why.empty()) return refused("call " + number + " " + why);
+    if (!why.empty()) return refused(std::string("call ").append(number).append(" ").append(why));
     call.id = "call_" + std::to_string(turn) + "_" + number;
   }
   return parsed;
