@@ -9,6 +9,7 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/event.hpp>
+#include <agentcore/history.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/message.hpp>

@@ -11,7 +11,7 @@
 
 namespace agentcore {
 
-enum class Role : unsigned char { system, user, assistant };
+enum class Role : unsigned char { system, user, assistant, tool };
 std::string_view to_string(Role role) noexcept;
 
 // How the turn that a user message began ended before it got its answer. It is kept beside the message and is
@@ -19,19 +19,25 @@ std::string_view to_string(Role role) noexcept;
 enum class Interruption : unsigned char { none, aborted, stopped, failed };
 std::string_view to_string(Interruption interruption) noexcept;
 
+// One call of a tool, as a model asked for it in an answer.
+struct ToolCall {
+  std::string id = {};         // the result names it; unique within a history
+  std::string name = {};       // of the tool
+  std::string arguments = {};  // as the model wrote them: meant to be the text of a JSON object
+
+  bool operator==(const ToolCall&) const = default;
+};
+
 // One entry of a conversation.
 struct ChatMessage {
   Role role = Role::user;
   std::string content = {};  // UTF-8
   Interruption interruption = Interruption::none;
+  std::vector<ToolCall> tool_calls = {};  // of an answer: what is to be done before the next one
+  std::string tool_call_id = {};          // of a tool's message: the call whose result it is
 
   bool operator==(const ChatMessage&) const = default;
 };
-
-// True when `messages` can be sent to a provider as they are: at most one system message and that one first,
-// every answer after the question that it answers, and two questions in a row only where the first was
-// interrupted (G8).
-bool is_valid_history(const std::vector<ChatMessage>& messages) noexcept;
 
 // Tokens, as the provider counts them. All 0 when it did not say.
 struct Usage {

@@ -27,9 +27,11 @@ struct ChatRequest;
 struct Error;
 struct LogRecord;
 struct Message;
+struct RepairedHistory;
 struct StateChange;
 struct StopReport;
 struct TerminateReport;
+struct ToolCall;
 struct Usage;
 
 template <typename T>

@@ -10,6 +10,8 @@ std::string_view to_string(Role role) noexcept {
       return "user";
     case Role::assistant:
       return "assistant";
+    case Role::tool:
+      return "tool";
   }
   return "";
 }
@@ -42,18 +44,6 @@ std::string_view to_string(FinishReason reason) noexcept {
       return "tool_calls";
   }
   return "";
-}
-
-bool is_valid_history(const std::vector<ChatMessage>& messages) noexcept {
-  const ChatMessage* question = nullptr;  // the message before, if it still waits for its answer
-  for (const ChatMessage& message : messages) {
-    const bool waiting = question != nullptr && question->interruption == Interruption::none;
-    if (message.role == Role::system && &message != &messages.front()) return false;
-    if (message.role == Role::user && waiting) return false;
-    if (message.role == Role::assistant && !waiting) return false;
-    question = message.role == Role::user ? &message : nullptr;
-  }
-  return true;
 }
 
 }  // namespace agentcore

@@ -1,6 +1,7 @@
 // HeldClient: a model whose calls do what the test says, when it says so.
 #pragma once
 
+#include <agentcore/history.hpp>
 #include <agentcore/llm_client.hpp>
 
 #include <atomic>

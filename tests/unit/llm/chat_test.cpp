@@ -3,6 +3,7 @@
 #include "support/prop.hpp"
 
 #include <agentcore/chat.hpp>
+#include <agentcore/history.hpp>
 
 using namespace agentcore;
 

@@ -266,3 +266,18 @@ TEST_CASE("any text comes back as it was", "[llm]") {
     RC_ASSERT(parsed.content == nlohmann::json::parse(text).get<std::string>());
   });
 }
+
+TEST_CASE("tool calls and their results go over the wire", "[llm][openai][G8]") {
+  agentcore::ChatRequest request;
+  agentcore::ChatMessage asking{agentcore::Role::assistant, ""};
+  asking.tool_calls.push_back({"call_1", "look", R"({"at":"sea"})"});
+  agentcore::ChatMessage result{agentcore::Role::tool, "blue"};
+  result.tool_call_id = "call_1";
+  request.messages = {{agentcore::Role::user, "hi"}, asking, result};
+  const auto body = nlohmann::json::parse(openai_request_body(request, "m"));
+  CHECK(body["messages"][0] == nlohmann::json{{"role", "user"}, {"content", "hi"}});
+  CHECK(body["messages"][1] == nlohmann::json::parse(R"({"role":"assistant","content":"","tool_calls":[
+      {"id":"call_1","type":"function","function":{"name":"look","arguments":"{\"at\":\"sea\"}"}}]})"));
+  CHECK(body["messages"][2] ==
+        nlohmann::json{{"role", "tool"}, {"content", "blue"}, {"tool_call_id", "call_1"}});
+}

@@ -1,0 +1,30 @@
+// Histories as data: checked and repaired. Pure functions, usable on any thread.
+#pragma once
+
+#include <agentcore/chat.hpp>
+
+#include <string>
+#include <vector>
+
+namespace agentcore {
+
+// True when `messages` can be sent to a provider as they are (G8): at most one system message, and that one
+// first; every answer after a question; two questions in a row only where the first was interrupted; an
+// answer in words only where it was not; every tool call with an id of its own and exactly one result, before
+// anything else is said.
+bool is_valid_history(const std::vector<ChatMessage>& messages);
+
+struct RepairedHistory {
+  std::vector<ChatMessage> messages;
+  std::vector<std::string> changes;  // one sentence for each thing that was not as it should be
+};
+
+// Makes a valid history of any: of one that was broken off in the middle of a turn, or that comes from
+// elsewhere. A call without a result gets the result "cancelled"; a question without an answer is marked as
+// stopped, the last one too; two answers in a row become one; an id that is missing or taken is replaced.
+// Dropped is only what no provider takes: results without a call, answers before the first question, calls
+// without a name, further system messages. What is valid already, and has its last answer, stays as it is.
+// Idempotent.
+RepairedHistory repair_history(std::vector<ChatMessage> messages);
+
+}  // namespace agentcore

@@ -1,0 +1,144 @@
+// Histories with tool calls: what is valid, and what is made of the rest.
+#include "support/catch.hpp"
+#include "support/prop.hpp"
+
+#include <agentcore/history.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+
+namespace {
+
+using History = std::vector<ChatMessage>;
+
+ChatMessage question(Interruption mark = Interruption::none) {
+  return {Role::user, "why?", mark};
+}
+ChatMessage answer(std::string text = "because") {
+  return {Role::assistant, std::move(text)};
+}
+ChatMessage calling(std::vector<std::string> ids) {
+  ChatMessage message{Role::assistant, ""};
+  for (std::string& id : ids) message.tool_calls.push_back({std::move(id), "look", "{}"});
+  return message;
+}
+ChatMessage result(std::string id, std::string text = "done") {
+  ChatMessage message{Role::tool, std::move(text)};
+  message.tool_call_id = std::move(id);
+  return message;
+}
+
+// Repaired, valid, and nothing left to repair.
+History repaired(const History& history, std::size_t changes) {
+  const RepairedHistory once = repair_history(history);
+  CHECK(once.changes.size() == changes);
+  CHECK(is_valid_history(once.messages));
+  const RepairedHistory twice = repair_history(once.messages);
+  CHECK(twice.messages == once.messages);
+  CHECK(twice.changes.empty());
+  return once.messages;
+}
+
+}  // namespace
+
+TEST_CASE("every call has exactly one result, before anything else is said", "[llm][G8]") {
+  CHECK(is_valid_history({question(), calling({"1", "2"}), result("1"), result("2"), answer()}));
+  CHECK(is_valid_history(
+      {question(), calling({"1", "2"}), result("2"), result("1"), calling({"3"}), result("3")}));
+  CHECK_FALSE(is_valid_history({question(), calling({"1"})}));
+  CHECK_FALSE(is_valid_history({question(), calling({"1", "2"}), result("1"), answer()}));
+  CHECK_FALSE(is_valid_history({question(), calling({"1"}), result("1"), result("1"), answer()}));
+  CHECK_FALSE(is_valid_history({question(), calling({"1"}), result("2")}));
+  CHECK_FALSE(is_valid_history({question(), result("1"), answer()}));
+}
+
+TEST_CASE("ids of calls are there and unique in the whole history", "[llm][G8]") {
+  CHECK_FALSE(is_valid_history({question(), calling({""}), result("")}));
+  CHECK_FALSE(is_valid_history({question(), calling({"1", "1"}), result("1"), result("1")}));
+  CHECK_FALSE(is_valid_history(
+      {question(), calling({"1"}), result("1"), answer(), question(), calling({"1"}), result("1")}));
+}
+
+TEST_CASE("an interrupted turn may hold steps, but no answer in words", "[llm][G8][X22]") {
+  const ChatMessage stopped = question(Interruption::stopped);
+  CHECK(is_valid_history({stopped, calling({"1"}), result("1"), question(), answer()}));
+  CHECK_FALSE(is_valid_history({stopped, calling({"1"}), result("1"), answer()}));
+  CHECK_FALSE(is_valid_history({question(), calling({"1"}), result("1"), question()}));
+}
+
+TEST_CASE("calls belong to answers, and their ids to results", "[llm][G8]") {
+  ChatMessage asking = question();
+  asking.tool_calls.push_back({"1", "look", "{}"});
+  CHECK_FALSE(is_valid_history({asking}));
+  ChatMessage naming = question();
+  naming.tool_call_id = "1";
+  CHECK_FALSE(is_valid_history({naming}));
+  CHECK(repaired({asking, answer()}, 1) == History{question(), answer()});
+  CHECK(repaired({naming, answer()}, 1) == History{question(), answer()});
+}
+
+TEST_CASE("a valid history with its last answer stays as it is", "[llm][G8]") {
+  const History history{{Role::system, "be brief"},
+                        question(Interruption::aborted),
+                        question(),
+                        calling({"1"}),
+                        result("1"),
+                        answer()};
+  CHECK(repaired(history, 0) == history);
+  CHECK(repaired({}, 0).empty());
+}
+
+TEST_CASE("a turn that was broken off is marked, its calls are cancelled", "[llm][G8][X22]") {
+  const ChatMessage stopped = question(Interruption::stopped);
+  CHECK(repaired({question()}, 1) == History{stopped});
+  CHECK(repaired({question(), question(), answer()}, 1) == History{stopped, question(), answer()});
+  CHECK(repaired({question(), calling({"1", "2"}), result("2")}, 2) ==
+        History{stopped, calling({"1", "2"}), result("2"), result("1", "cancelled")});
+  CHECK(repaired({question(), calling({"1"}), answer()}, 1) ==
+        History{question(), calling({"1"}), result("1", "cancelled"), answer()});
+}
+
+TEST_CASE("what no provider takes is dropped, the rest is kept", "[llm][G8]") {
+  CHECK(repaired({answer("hello"), question(), answer()}, 1) == History{question(), answer()});
+  CHECK(repaired({question(), result("1"), answer()}, 1) == History{question(), answer()});
+  CHECK(repaired({question(), answer(), {Role::system, "late"}}, 1) == History{question(), answer()});
+  CHECK(repaired({question(), answer("a"), answer("b")}, 1) == History{question(), answer("a\n\nb")});
+  CHECK(repaired({question(Interruption::stopped), answer()}, 1) == History{question(), answer()});
+}
+
+TEST_CASE("an id that is missing or taken is replaced, and its result with it", "[llm][G8]") {
+  CHECK(repaired(
+            {question(), calling({"1"}), result("1"), calling({"1", ""}), result("1"), result(""), answer()},
+            2) == History{question(), calling({"1"}), result("1"), calling({"call_r1", "call_r2"}),
+                          result("call_r1"), result("call_r2"), answer()});
+}
+
+TEST_CASE("any history can be repaired", "[llm][G8]") {
+  prop("the repaired one is valid, keeps all questions, and repairing it again changes nothing", [] {
+    History history;
+    for (int left = *rc::gen::inRange(0, 14); left > 0; --left) {
+      ChatMessage message;
+      message.role = *rc::gen::element(Role::system, Role::user, Role::assistant, Role::assistant, Role::tool,
+                                       Role::tool);
+      message.content = *rc::gen::element<std::string>("", "a", "b");
+      message.interruption = *rc::gen::element(Interruption::none, Interruption::none, Interruption::aborted);
+      for (int calls = *rc::gen::inRange(0, 3); calls > 0; --calls)
+        message.tool_calls.push_back({*rc::gen::element<std::string>("", "1", "2", "call_r1"),
+                                      *rc::gen::element<std::string>("", "look", "look"), "{"});
+      message.tool_call_id = *rc::gen::element<std::string>("", "1", "2", "call_r1");
+      history.push_back(message);
+    }
+    const RepairedHistory once = repair_history(history);
+    RC_ASSERT(is_valid_history(once.messages));
+    const auto is_question = [](const ChatMessage& message) { return message.role == Role::user; };
+    RC_ASSERT(std::ranges::count_if(once.messages, is_question) ==
+              std::ranges::count_if(history, is_question));
+    RC_ASSERT(once.changes.empty() == (once.messages == history));
+    const RepairedHistory twice = repair_history(once.messages);
+    RC_ASSERT(twice.messages == once.messages);
+    RC_ASSERT(twice.changes.empty());
+  });
+}
