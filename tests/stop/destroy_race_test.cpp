@@ -38,7 +38,7 @@ TEST_CASE("handles outlive their tree, whoever uses or drops them last", "[stop]
   Runtime runtime;
   Team team(3);
   std::atomic<int> found_after{0};
-  for (int round = 0; round < 250; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
     std::vector<Agent> agents{*tree->create()};
     for (std::size_t i = 1; i < 6; ++i) agents.push_back(*agents[(i - 1) / 2].create_child());
@@ -83,7 +83,7 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
   Runtime runtime;
   Team team(2);
   int called_after_end = 0;
-  for (int round = 0; round < 600; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
     const Agent root = *tree->create();
     const Agent child = *root.create_child();

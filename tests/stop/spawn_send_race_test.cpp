@@ -128,7 +128,7 @@ TEST_CASE("of a hundred stops at once exactly one is carried out", "[stop][race]
   Audit audit(tree);
   Team team(4);
   bool one_each = true, all_ok = true, all_reported = true;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     const Agent root = *tree.create();
     const Agent child = *root.create_child();
     std::atomic<int> stopped{0}, refused{0};
@@ -153,7 +153,7 @@ TEST_CASE("of a hundred stops at once exactly one is carried out", "[stop][race]
   CHECK(one_each);
   CHECK(all_ok);
   CHECK(all_reported);
-  CHECK(audit.settled == 400 * 4);
+  CHECK(audit.settled == 2000 * 4);
   CHECK(audit.problem == "");
 }
 

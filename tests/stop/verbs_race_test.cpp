@@ -80,7 +80,7 @@ TEST_CASE("every verb against every other, with slots being recycled",
   Audit audit(tree);
   Team team(3);
   bool valid = true, none_left = true;
-  for (int round = 0; round < 700; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     std::vector<Agent> agents;
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < 8; ++i) {
@@ -134,7 +134,7 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
   Team team(3);
   std::atomic<std::size_t> accepted{0}, stops{0};
   bool orderly = true;
-  for (int round = 0; round < 700; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     AgentSpec spec;
     spec.handler = [](const Agent&, const Message&) {};
     const Agent root = *tree.create(spec);
