@@ -1,7 +1,6 @@
 #include "tools/text_protocol.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <nlohmann/json.hpp>
 
@@ -33,8 +32,9 @@ std::size_t depth_of(std::string_view text) noexcept {
   return deepest;
 }
 
+// In ASCII, whatever locale the host has set.
 bool same_name(std::string_view a, std::string_view b) noexcept {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 

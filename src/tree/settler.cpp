@@ -20,7 +20,7 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
     node->cause = job->op->cause;
     node->by_parent = job->op->cause == StopCause::parent;
     node->direct = true;
-    node->deleting = job->op->verb == Verb::terminate;
+    if (job->op->verb == Verb::terminate) node->deleting = true;
     if (node->first_child == core::no_node || !job->op->cascade)
       turns_.interrupt(*node);
     else

@@ -51,7 +51,9 @@ bool TreeCore::has_work() const noexcept {
   return taken_ || !control_.empty() || settler_.has_work() || !ready_.empty();
 }
 
+// Without its Runtime nothing of it will ever end.
 bool TreeCore::busy() const noexcept {
+  if (engine_->closed()) return false;
   return has_work() || settler_.jobs() != 0 || turns_.flights().open_count() != 0;
 }
 

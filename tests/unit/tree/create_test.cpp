@@ -264,6 +264,8 @@ TEST_CASE("what a client says while the Runtime goes is for nobody", "[tree][G7]
   const auto second = tree.on_event([&](const Event& event) { told += event.get<TurnEnded>() != nullptr; });
   CHECK(tree.create()->send("a"));
   runtime->poll();
+  CHECK(tree.busy());
   runtime.reset();
   CHECK(told == 0);
+  CHECK_FALSE(tree.busy());
 }
