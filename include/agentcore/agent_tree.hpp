@@ -67,10 +67,11 @@ class AgentTree {
   std::vector<Agent> roots() const;   // newest first. @loop_thread
 
   // Calls `visit` for every agent, parents before children. Creating agents meanwhile is allowed; whether
-  // they are visited is not said. @loop_thread
+  // they are visited is not said. A `visit` that throws is logged and ends the walk; the loop cannot be
+  // driven from within it. @loop_thread
   void walk(const std::function<void(const Agent&)>& visit) const;
 
-  // True while a stop, a delete or a turn is under way. @loop_thread
+  // True while a stop, a delete or a turn is under way; false once the Runtime is gone. @loop_thread
   bool busy() const noexcept;
 
   // Callbacks, on the loop thread, in the order of subscribing. @loop_thread

@@ -42,6 +42,7 @@ class TerminateScope {
   // Lets its agents live on, and closes the scope. Returns them, oldest first.
   std::vector<Agent> release() noexcept;
 
+  // Agents held. One that was deleted by others may still count for a while.
   std::size_t size() const noexcept { return agents_.size(); }
   bool is_open() const noexcept { return open_; }
 

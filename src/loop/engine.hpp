@@ -180,8 +180,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Driving (engine_run.cpp).
   void run_by_hand(TimePoint end);
   void rest(TimePoint end, TimePoint real_end);
-  void sleep(Duration at_most);
-  void sleep_until(TimePoint end);
+  void wait(Duration at_most);
+  void wait_until(TimePoint end);
   bool ensure_open();
 
   // Keeps something that left during a poll until its end.

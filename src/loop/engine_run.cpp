@@ -11,7 +11,7 @@ namespace {
 
 // Without a descriptor for wake-ups a sleeping loop cannot hear other threads; it looks this often then, and
 // tries again to open one.
-constexpr Duration deaf_sleep = std::chrono::milliseconds(10);
+constexpr Duration deaf_wait = std::chrono::milliseconds(10);
 
 // Null when the clock cannot be moved from here.
 ManualClock* manual(const Clock& clock) noexcept {
@@ -30,7 +30,7 @@ void Engine::run_for(Duration duration) {
   for (;;) {
     const bool more = poll();
     if (closed_ || now() >= end) return;
-    if (!more) sleep_until(end);
+    if (!more) wait_until(end);
   }
 }
 
@@ -62,23 +62,23 @@ bool Engine::run_until_idle(Duration limit) {
 // Nothing is ready: lets time pass up to the next timer, or waits for what other threads and descriptors
 // bring.
 void Engine::rest(TimePoint end, TimePoint real_end) {
-  if (clock_->runs_by_itself()) return sleep_until(end);
+  if (clock_->runs_by_itself()) return wait_until(end);
   ManualClock* const clock = manual(*clock_);
   const auto next = timers_.next();
   if (clock != nullptr && next) return clock->advance(std::min(*next, end) - now());
-  sleep(real_end - system_clock_.now());
+  wait(real_end - system_clock_.now());
 }
 
-void Engine::sleep_until(TimePoint end) {
-  sleep(std::min(timers_.next().value_or(end), end) - now());
+void Engine::wait_until(TimePoint end) {
+  wait(std::min(timers_.next().value_or(end), end) - now());
 }
 
-void Engine::sleep(Duration at_most) {
+void Engine::wait(Duration at_most) {
   // Not in a poll: the flag is clear, or it was set after the poll and the descriptor tells.
   const bool hears = ensure_open();
   ready_.clear();
   next_ready_ = 0;
-  poller_->wait(hears ? at_most : std::min(at_most, deaf_sleep), ready_);
+  poller_->wait(hears ? at_most : std::min(at_most, deaf_wait), ready_);
 }
 
 bool Engine::ensure_open() {
