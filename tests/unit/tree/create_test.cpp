@@ -269,3 +269,20 @@ TEST_CASE("what a client says while the Runtime goes is for nobody", "[tree][G7]
   CHECK(told == 0);
   CHECK_FALSE(tree.busy());
 }
+
+TEST_CASE("a visitor that throws ends the walk, and none can drive the loop", "[tree][G16][Q3]") {
+  TreeFixture t;
+  for (const char* id : {"a", "b", "c"}) t.root(id);
+  int visited = 0;
+  t.tree->walk([&](const Agent& agent) {
+    ++visited;
+    CHECK(agent.terminate().terminated);
+    CHECK_FALSE(t.runtime->poll());
+    CHECK(agent.exists());
+    if (visited == 2) throw std::runtime_error("enough");
+  });
+  CHECK(visited == 2);
+  CHECK(t.logged("enough"));
+  t.settle();
+  CHECK(t.tree->size() == 1);
+}
