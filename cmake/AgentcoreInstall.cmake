@@ -11,10 +11,10 @@ install(EXPORT agentcoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}
 get_target_property(library_type agentcore TYPE)
 if(library_type STREQUAL "STATIC_LIBRARY")
   set(AGENTCORE_IS_STATIC TRUE)
-  set(pc_requires "Requires: libcurl simdjson fmt")
+  set(pc_requires "Requires: nlohmann_json libcurl simdjson fmt")
 else()
   set(AGENTCORE_IS_STATIC FALSE)
-  set(pc_requires "Requires.private: libcurl simdjson fmt")
+  set(pc_requires "Requires: nlohmann_json\nRequires.private: libcurl simdjson fmt")
 endif()
 
 configure_package_config_file(cmake/agentcoreConfig.cmake.in

@@ -22,8 +22,9 @@ std::string_view to_string(Interruption interruption) noexcept;
 // One call of a tool, as a model asked for it in an answer.
 struct ToolCall {
   std::string id = {};         // the result names it; unique within a history
-  std::string name = {};       // of the tool
+  std::string name = {};       // of the tool; of a window's action: "<window>__<action>"
   std::string arguments = {};  // as the model wrote them: meant to be the text of a JSON object
+  std::string window_id = {};  // of an action; empty: an ordinary tool
 
   bool operator==(const ToolCall&) const = default;
 };
@@ -35,6 +36,7 @@ struct ChatMessage {
   Interruption interruption = Interruption::none;
   std::vector<ToolCall> tool_calls = {};  // of an answer: what is to be done before the next one
   std::string tool_call_id = {};          // of a tool's message: the call whose result it is
+  bool pinned = false;                    // never trimmed out of what a model is sent
 
   bool operator==(const ChatMessage&) const = default;
 };
@@ -59,11 +61,21 @@ struct Usage {
 enum class FinishReason : unsigned char { unknown, complete, length, content_filter, tool_calls };
 std::string_view to_string(FinishReason reason) noexcept;
 
+// A tool as a model is told of it.
+struct ToolDescription {
+  std::string name = {};         // letters, digits, '_' and '-'; at most 64
+  std::string description = {};  // what it does and when to use it
+  std::string parameters = {};   // the text of the JSON schema of its arguments; empty: it takes none
+
+  bool operator==(const ToolDescription&) const = default;
+};
+
 // One model call. The client owns it from then on.
 struct ChatRequest {
   std::string agent_id = {};  // empty: anonymous, to be cancelled by its stop token only (A4)
   std::string model = {};     // empty: the client's default
   std::vector<ChatMessage> messages = {};
+  std::vector<ToolDescription> tools = {};       // that the answer may call
   std::optional<double> temperature = {};        // 0 to 2
   std::optional<std::uint32_t> max_tokens = {};  // of the answer
   bool stream = true;
@@ -76,16 +88,17 @@ struct ChatOutcome {
   Kind kind = Kind::completed;
   FinishReason finish_reason = FinishReason::unknown;
   Usage usage = {};
-  Error error = {};  // for `failed`; for `cancelled` its code is Errc::cancelled
+  Error error = {};                       // for `failed`; for `cancelled` its code is Errc::cancelled
+  std::vector<ToolCall> tool_calls = {};  // of a completed answer, put together and in order
 
   static ChatOutcome completed(FinishReason reason, Usage usage = {}) {
-    return {Kind::completed, reason, usage, {}};
+    return {Kind::completed, reason, usage, {}, {}};
   }
   static ChatOutcome cancelled(Usage usage = {}) {
-    return {Kind::cancelled, FinishReason::unknown, usage, {Errc::cancelled, "the call was stopped"}};
+    return {Kind::cancelled, FinishReason::unknown, usage, {Errc::cancelled, "the call was stopped"}, {}};
   }
   static ChatOutcome failed(Error error, Usage usage = {}) {
-    return {Kind::failed, FinishReason::unknown, usage, std::move(error)};
+    return {Kind::failed, FinishReason::unknown, usage, std::move(error), {}};
   }
 };
 

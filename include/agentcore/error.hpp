@@ -60,7 +60,18 @@ enum class Errc : unsigned char {
   request_in_progress,  // this agent id already has a call in this client
   client_dropped_call,  // the LlmClient lost its ChatSink without an outcome
   callback_failed,      // a function of the host threw
-  invalid_config,       // an option has no meaning; the message says which
+
+  // How a turn ended, other than with an answer in words.
+  tool_turn_limit,  // AgentSpec::max_tool_turns answers in a row asked for tools, and so did the next
+  budget_exceeded,  // a Budget was used up
+
+  // Questions to people.
+  question_not_found,  // no such question was ever asked
+  question_closed,     // it was answered before, or its call was stopped, or its time is over
+
+  // Data from outside.
+  invalid_history,  // not a JSON array of chat messages, or not a valid history
+  invalid_config,   // an option has no meaning; the message says which
 };
 
 std::string_view to_string(Errc code) noexcept;

@@ -7,6 +7,7 @@ class Agent;
 class AgentTree;
 class ChatSink;
 class Clock;
+class Executor;
 class LlmClient;
 class ManualClock;
 class OpenAiClient;
@@ -14,25 +15,37 @@ class Runtime;
 class ScriptedClient;
 class Subscription;
 class TerminateScope;
+class ThreadPool;
 class Timer;
+class ToolContext;
+class ToolDone;
+class ToolRegistry;
 
 enum class AgentState : unsigned char;
 enum class Errc : unsigned char;
 enum class StopCause : unsigned char;
 
 struct AgentSpec;
+struct Answer;
 struct ChatMessage;
 struct ChatOutcome;
 struct ChatRequest;
 struct Error;
 struct LogRecord;
 struct Message;
+struct OpenQuestion;
+struct Question;
 struct RepairedHistory;
 struct StateChange;
 struct StopReport;
 struct TerminateReport;
+struct Tool;
 struct ToolCall;
+struct ToolDescription;
+struct ToolResult;
+struct ToolSpec;
 struct Usage;
+struct Window;
 
 template <typename T>
 class Result;

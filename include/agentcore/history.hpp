@@ -2,8 +2,10 @@
 #pragma once
 
 #include <agentcore/chat.hpp>
+#include <agentcore/error.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore {
@@ -26,5 +28,14 @@ struct RepairedHistory {
 // without a name, further system messages. What is valid already, and has its last answer, stays as it is.
 // Idempotent.
 RepairedHistory repair_history(std::vector<ChatMessage> messages);
+
+// As the JSON array `messages` of a chat-completions request. How a turn was interrupted, and what is pinned,
+// has no place there and is left out. Broken UTF-8 is replaced by U+FFFD.
+std::string history_to_json(const std::vector<ChatMessage>& messages);
+
+// Reads such an array, from us or from elsewhere: unknown fields are ignored, content in parts
+// ([{"type":"text",...}]) is joined, `developer` counts as `system`. The result is as it was written: repair
+// it, if it may not be valid. Error: invalid_history, with the place.
+Result<std::vector<ChatMessage>> history_from_json(std::string_view json);
 
 }  // namespace agentcore

@@ -82,6 +82,16 @@ std::string_view to_string(Errc code) noexcept {
       return "client_dropped_call";
     case Errc::callback_failed:
       return "callback_failed";
+    case Errc::tool_turn_limit:
+      return "tool_turn_limit";
+    case Errc::budget_exceeded:
+      return "budget_exceeded";
+    case Errc::question_not_found:
+      return "question_not_found";
+    case Errc::question_closed:
+      return "question_closed";
+    case Errc::invalid_history:
+      return "invalid_history";
     case Errc::invalid_config:
       return "invalid_config";
   }

@@ -130,8 +130,11 @@ void ScriptedClient::Impl::step(std::uint64_t id) {
 
 void ScriptedClient::Impl::finish(Call& call) {
   const ScriptedReply& reply = call.reply;
-  end(find(call.id), reply.error.code == Errc::none ? ChatOutcome::completed(reply.finish_reason, reply.usage)
-                                                    : ChatOutcome::failed(reply.error, reply.usage));
+  if (reply.error.code != Errc::none)
+    return end(find(call.id), ChatOutcome::failed(reply.error, reply.usage));
+  ChatOutcome outcome = ChatOutcome::completed(reply.finish_reason, reply.usage);
+  outcome.tool_calls = reply.tool_calls;
+  end(find(call.id), std::move(outcome));
 }
 
 void ScriptedClient::Impl::on_stopped(std::uint64_t id) {

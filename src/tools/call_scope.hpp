@@ -1,0 +1,64 @@
+// CallScope: what ties a running tool call to the agent that made it.
+#pragma once
+
+#include "loop/engine.hpp"
+
+#include <agentcore/tool.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace agentcore::tools {
+
+// Names one call among all that were ever started.
+struct CallKey {
+  std::uint32_t slot = 0;
+  std::uint64_t serial = 0;
+};
+
+// Who started the call. A key whose call has ended is for nobody. @loop_thread
+class CallOwner {
+ public:
+  virtual void on_result(CallKey call, ToolResult result) = 0;
+  virtual void on_progress(CallKey call, std::string text) = 0;
+  virtual void on_ask(CallKey call, Question question, std::function<void(const Answer&)> closed) = 0;
+
+ protected:
+  ~CallOwner() = default;
+};
+
+// Behind ToolContext. The agent's handle keeps the owner in memory.
+struct CallScope {
+  std::shared_ptr<loop::Engine> engine;
+  CallOwner* owner;
+  CallKey key;
+  Agent agent;
+  std::string call_id;
+  std::uint64_t turn = 0;
+  StopToken stop = {};
+  TimePoint deadline = TimePoint::max();
+};
+
+// Behind ToolDone. A result that comes from within ToolStart is handed on at once; any other in a later poll,
+// so that nothing that a tool does can run into the middle of something else.
+struct Completion {
+  explicit Completion(std::shared_ptr<const CallScope> of) : scope(std::move(of)) {}
+  ~Completion() { finish(ToolResult::failed("the tool dropped its call")); }
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  // @threadsafe
+  void finish(ToolResult result) noexcept;
+
+  const std::shared_ptr<const CallScope> scope;
+  bool starting = false;  // the loop thread is inside ToolStart
+  std::atomic<bool> finished{false};
+};
+
+// Starts a call: runs Tool::start, contains what it throws. @loop_thread
+void start_call(const Tool& tool, const nlohmann::json& arguments, std::shared_ptr<const CallScope> scope);
+
+}  // namespace agentcore::tools

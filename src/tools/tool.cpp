@@ -1,0 +1,130 @@
+// What a tool gets, how it delivers, and the tools that are made of functions.
+#include "tools/call_scope.hpp"
+
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore {
+
+std::string_view to_string(ToolMode mode) noexcept {
+  return mode == ToolMode::async ? "async" : "sync";
+}
+
+std::string_view to_string(ToolOutcome outcome) noexcept {
+  switch (outcome) {
+    case ToolOutcome::not_started:
+      return "not_started";
+    case ToolOutcome::completed:
+      return "completed";
+    case ToolOutcome::interrupted:
+      return "interrupted";
+    case ToolOutcome::abandoned:
+      return "abandoned";
+  }
+  return "unknown";
+}
+
+const Agent& ToolContext::agent() const noexcept {
+  return scope_->agent;
+}
+const std::string& ToolContext::call_id() const noexcept {
+  return scope_->call_id;
+}
+std::uint64_t ToolContext::turn() const noexcept {
+  return scope_->turn;
+}
+StopToken ToolContext::stop() const noexcept {
+  return scope_->stop;
+}
+TimePoint ToolContext::deadline() const noexcept {
+  return scope_->deadline;
+}
+
+void ToolContext::progress(std::string text) const {
+  if (scope_->engine->on_loop_thread()) return scope_->owner->on_progress(scope_->key, std::move(text));
+  scope_->engine->post([scope = scope_, text = std::move(text)]() mutable {
+    scope->owner->on_progress(scope->key, std::move(text));
+  });
+}
+
+void ToolContext::ask(Question question, std::function<void(const Answer&)> closed) const {
+  if (scope_->engine->on_loop_thread())
+    return scope_->owner->on_ask(scope_->key, std::move(question), std::move(closed));
+  scope_->engine->post(
+      [scope = scope_, question = std::move(question), closed = std::move(closed)]() mutable {
+        scope->owner->on_ask(scope->key, std::move(question), std::move(closed));
+      });
+}
+
+void ToolDone::operator()(ToolResult result) const {
+  completion_->finish(std::move(result));
+}
+
+Tool make_tool(ToolSpec spec, ToolFunction function) {
+  return {std::move(spec),
+          [function = std::move(function)](const nlohmann::json& arguments, const ToolContext& context,
+                                           const ToolDone& done) { done(function(arguments, context)); }};
+}
+
+namespace {
+
+// Runs on the executor's thread. What is thrown there ends there.
+ToolResult result_of(const ToolFunction& function, const nlohmann::json& arguments,
+                     const ToolContext& context) noexcept {
+  try {
+    return function(arguments, context);
+  } catch (const std::exception& error) {
+    return ToolResult::failed(std::string("the tool failed: ") + error.what());
+  } catch (...) {
+    return ToolResult::failed("the tool failed: an exception that is no std::exception");
+  }
+}
+
+}  // namespace
+
+Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function) {
+  if (!executor) throw std::invalid_argument("a blocking tool needs an executor, e.g. a ThreadPool");
+  return {std::move(spec), [executor = std::move(executor),
+                            shared = std::make_shared<const ToolFunction>(std::move(function))](
+                               const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
+            executor->submit([shared, arguments, context, done = std::move(done)] {
+              // What was stopped while it waited in the queue is not begun.
+              if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
+              done(result_of(*shared, arguments, context));
+            });
+          }};
+}
+
+Tool make_ask_human_tool(std::optional<Duration> timeout) {
+  ToolSpec spec;
+  spec.name = "ask_human";
+  spec.description =
+      "Asks the person a question and waits for the answer. Use it when you cannot go on without.";
+  spec.parameters =
+      R"({"type":"object","properties":{"question":{"type":"string"}},"required":["question"],"additionalProperties":false})";
+  return {std::move(spec),
+          [timeout](const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
+            Question question;
+            question.text = arguments.at("question").get<std::string>();
+            question.timeout = timeout;
+            context.ask(std::move(question), [done = std::move(done)](const Answer& answer) {
+              switch (answer.outcome) {
+                case QuestionOutcome::answered:
+                  return done(ToolResult::done(answer.text));
+                case QuestionOutcome::declined:
+                  return done(ToolResult::failed(answer.text.empty()
+                                                     ? "the person declined to answer"
+                                                     : "the person declined to answer: " + answer.text));
+                case QuestionOutcome::timed_out:
+                  return done(ToolResult::failed("the person did not answer in time"));
+                case QuestionOutcome::cancelled:
+                  return done(ToolResult::failed("cancelled"));
+              }
+            });
+          }};
+}
+
+}  // namespace agentcore
