@@ -56,6 +56,20 @@ class Agent {
   std::size_t queue_length() const;               // messages waiting in the mailbox. @threadsafe
   std::size_t clear_queue() const;                // drops them; how many (F3). @loop_thread
   std::vector<ChatMessage> conversation() const;  // a copy of the history, system prompt first. @loop_thread
+  // Which messages of it are still sent to the model: the rest was trimmed (ContextOptions). @loop_thread
+  std::vector<ChatMessage> context() const;
+
+  // What it used of its own budget, and what its subtree used of the subtree's. @loop_thread
+  Spent spent() const;
+  Spent subtree_spent() const;
+  // Gives it a new budget and counts from zero. False when it is gone. @loop_thread
+  bool grant(const Budget& budget) const;
+  bool grant_subtree(const Budget& budget) const;
+
+  // Takes `answer` as if the model had just said it: runs its tool calls once, without a model call, and
+  // tells what came of them as a turn of its own. Nothing of it is kept in the history. For tests and replays
+  // (K13). Refused like a message. @threadsafe
+  SendResult simulate(std::string answer) const;
 
   // Same agent: same tree, same slot, same generation.
   friend bool operator==(const Agent& a, const Agent& b) noexcept {

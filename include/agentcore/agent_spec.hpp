@@ -1,6 +1,9 @@
 // AgentSpec: what an agent is made from.
 #pragma once
 
+#include <agentcore/budget.hpp>
+#include <agentcore/chat.hpp>
+#include <agentcore/context.hpp>
 #include <agentcore/fwd.hpp>
 
 #include <cstdint>
@@ -8,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace agentcore {
 
@@ -25,6 +29,12 @@ enum class AgentRole : unsigned char {
 // goes on.
 using MessageHandler = std::function<void(const Agent& agent, const Message& message)>;
 
+// How a model is told of its tools, and asks for them.
+enum class ToolProtocol : unsigned char {
+  native,  // the provider's function calls
+  text,    // <tool_call> blocks in the answer, for models and servers without them
+};
+
 struct AgentSpec {
   std::string id = {};  // empty: one is generated ("@17.1"; in the second tree of a Runtime "@2:17.1").
                         // Unique in the tree, UTF-8, at most 255 bytes.
@@ -37,6 +47,24 @@ struct AgentSpec {
   bool auto_resume = false;         // a send to the stopped agent resumes it (X4); off: it is refused
   std::optional<double> temperature = {};
   std::optional<std::uint32_t> max_tokens = {};
+
+  // What it may do besides talking. Shared by all agents that name it.
+  std::shared_ptr<ToolRegistry> tools = {};
+  ToolProtocol tool_protocol = ToolProtocol::native;
+  // Answers with tool calls in one turn. When there were so many, the next answer has to be in words: if it
+  // asks for tools once more, they are not run and the turn fails with `tool_turn_limit` (X18).
+  std::uint16_t max_tool_turns = 12;
+  // Calls of one answer that may run side by side; their results are kept in order. 1: one after the other.
+  std::uint16_t parallel_tools = 1;
+  // Background tasks that it may have at once. 0: tools of mode `async` run like all others (L1).
+  std::uint16_t background_tasks = 0;
+
+  ContextOptions context = {};
+  std::vector<ChatMessage> history = {};  // to begin with, e.g. from an earlier run; must be valid
+
+  Budget budget = {};          // of what it does itself
+  Budget subtree_budget = {};  // of what it and all agents below it do together
+  Prices prices = {};          // of its model, for budgets with a cost
 };
 
 // For many agents alike: make the spec once and share it; each agent then costs no copy of it. Its `id` is

@@ -25,7 +25,23 @@ struct TreeOptions {
   std::size_t max_answer_bytes = std::size_t{4}
                                  << 20;           // of one turn; more fails it with `response_too_large`
   Duration stop_grace = std::chrono::seconds(5);  // until a call that ignores its stop is given up
+  // For tools that name no time-out of their own; 0: none. A call whose time is over counts as interrupted:
+  // the model is told so, and the turn goes on.
+  Duration tool_timeout = std::chrono::minutes(10);
 };
+
+// Something that runs (I1). It is in the list from before it starts until it has let go, however it ends.
+struct RunningTask {
+  enum class Kind : unsigned char { turn, model_call, tool_call, background };
+
+  Kind kind = Kind::turn;
+  std::string id = {};  // of a tool call or a background task
+  std::string agent_id = {};
+  std::uint64_t turn = 0;
+  std::string tool = {};
+  bool stopping = false;  // it was told to end, and has not let go yet
+};
+std::string_view to_string(RunningTask::Kind kind) noexcept;
 
 // A forest of agents on one Runtime. Creating agents and looking around is @loop_thread; the verbs, send and
 // state are @threadsafe here as on Agent.
@@ -62,6 +78,18 @@ class AgentTree {
   // resume_all(). The report's agent_id is empty. @threadsafe
   StopResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
   ResumeResult resume_all(ResumeOptions options = {});
+
+  // Answers an open question: exactly one answer counts, a late one is refused with the reason. An approval
+  // is given by answer() (whatever the text) and refused by decline(). @loop_thread
+  AnswerResult answer(std::string_view question_id, std::string text);
+  AnswerResult decline(std::string_view question_id, std::string reason = {});
+  std::vector<OpenQuestion> questions() const;  // that are open, oldest first. @loop_thread
+
+  // What runs now: turns, and what they wait for. @loop_thread
+  std::vector<RunningTask> tasks() const;
+  // Cancels a background task; its agent goes on. False when there is none of that id (any more).
+  // @loop_thread
+  bool cancel_task(std::string_view task_id);
 
   std::size_t size() const noexcept;  // agents that exist, terminating ones included. @threadsafe
   std::vector<Agent> roots() const;   // newest first. @loop_thread

@@ -7,7 +7,9 @@
 // one end, stopped or not; DeltaReceived only between the two of its own turn, and nothing of a turn after
 // its end (G7). Per agent turns do not overlap. A stop or a delete of an agent brings exactly one Settled for
 // it and for each agent below it, children first, after the TurnEnded of whatever it interrupted (G4);
-// AgentDeleted is the last event of an agent.
+// AgentDeleted is the last event of an agent. ToolStarted .. ToolEnded, for each call that was begun, within its
+// turn. QuestionAsked .. QuestionClosed, also within it, or within the background task that asked. A background
+// task is started within a turn and may end at any time before its agent has settled.
 //
 // A callback may do anything: call any verb for any agent, create agents, subscribe, unsubscribe, destroy the
 // tree or the Runtime. What it throws is caught, logged, and harms nobody else (G16).
@@ -15,9 +17,13 @@
 
 #include <agentcore/agent.hpp>
 #include <agentcore/chat.hpp>
+#include <agentcore/fwd.hpp>
+#include <agentcore/question.hpp>
+#include <agentcore/tool.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -59,8 +65,71 @@ struct TurnEnded {
   TurnOutcome outcome = TurnOutcome::completed;
   std::string_view text;  // the whole answer when completed, else empty; valid during the callback
   FinishReason finish_reason = FinishReason::unknown;
-  Usage usage;  // as far as it was told
+  Usage usage;  // of all its model calls, as far as it was told
   Error error;  // when failed
+  std::shared_ptr<const InteractionResult> result;  // its steps; null for a turn of a MessageHandler
+};
+
+// A tool call begins (a person may still be asked whether it may).
+struct ToolStarted {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::string call_id;
+  std::string window_id;  // empty: an ordinary tool
+  std::string tool;       // its name, or the action's
+  std::string arguments;  // the text of a JSON object
+};
+
+struct ToolProgress {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::string call_id;
+  std::string text;
+};
+
+// `outcome` is `completed` or `interrupted`.
+struct ToolEnded {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::string call_id;
+  ToolOutcome outcome = ToolOutcome::completed;
+  ToolResult result;
+};
+
+// A person is asked. Answer by AgentTree::answer() or decline().
+struct QuestionAsked {
+  Agent agent;
+  std::uint64_t turn = 0;
+  OpenQuestion question;
+};
+
+struct QuestionClosed {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::string question_id;
+  QuestionOutcome outcome = QuestionOutcome::answered;
+};
+
+enum class TaskState : unsigned char { started, completed, failed, canceled };
+std::string_view to_string(TaskState state) noexcept;
+
+// A background task of the agent (L7). The last three are ends; exactly one of them comes.
+struct TaskChanged {
+  Agent agent;
+  std::string task_id;  // "task_" and 32 hexadecimal digits
+  std::string tool;
+  TaskState state = TaskState::started;
+  ToolResult result;  // once completed or failed
+};
+
+// Something of the agent did not let go within the grace period and was given up; before its Settled. What it
+// still says is dropped, what it still does is beyond our reach.
+struct Abandoned {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::string_view what;  // "model call", "tool call" or "background task"
+  std::string name;       // of the tool
+  std::string id;         // of the call or the task
 };
 
 // Nothing of the agent is left in flight. `end` is `stopped` or `terminating`.
@@ -69,7 +138,7 @@ struct Settled {
   AgentState end = AgentState::stopped;
   StopCause cause = StopCause::user;
   std::size_t messages_dropped = 0;  // out of its mailbox
-  bool abandoned = false;            // a model call did not let go in time; what it still says is dropped
+  bool abandoned = false;            // something did not let go in time (Abandoned tells what)
 };
 
 // A result that came too late was dropped unread (C4, F7).
@@ -77,7 +146,7 @@ struct Discarded {
   Agent agent;
   std::uint64_t turn = 0;
   std::size_t deltas = 0;  // late pieces of text
-  std::string_view what;   // "answer", "failure", or "text": late deltas of a call that let go
+  std::string_view what;   // "answer", "failure", "tool result", or "text": late deltas of a call that let go
 };
 
 // The agent is gone when the callback returns. Its id can be used again from then on.
@@ -85,8 +154,9 @@ struct AgentDeleted {
   Agent agent;
 };
 
-using EventBody =
-    std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted>;
+using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded,
+                               AgentDeleted, ToolStarted, ToolProgress, ToolEnded, QuestionAsked,
+                               QuestionClosed, TaskChanged, Abandoned>;
 
 struct Event {
   std::uint64_t sequence = 0;

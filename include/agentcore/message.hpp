@@ -1,7 +1,6 @@
 // Message: what lies in a mailbox.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace agentcore {
@@ -9,6 +8,7 @@ namespace agentcore {
 struct Message {
   std::string text = {};    // UTF-8, at most TreeOptions::max_message_bytes
   std::string sender = {};  // an agent's id, or whatever the host likes; empty: the host
+  bool simulated = false;   // `text` stands for an answer of the model: see Agent::simulate()
 };
 
 }  // namespace agentcore

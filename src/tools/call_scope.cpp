@@ -1,6 +1,7 @@
 #include "tools/call_scope.hpp"
 
-#include <exception>
+#include "tools/contain.hpp"
+
 #include <utility>
 
 namespace agentcore::tools {
@@ -9,10 +10,10 @@ void Completion::finish(ToolResult result) noexcept {
   if (finished.exchange(true, std::memory_order_acq_rel)) return;
   try {
     if (starting && scope->engine->on_loop_thread())
-      return scope->owner->on_result(scope->key, std::move(result));
+      return scope->owner->on_result(*scope, std::move(result));
     // The scope holds the agent's handle, and with it the owner, until this has run or was dropped.
     scope->engine->post([scope = scope, held = std::make_shared<ToolResult>(std::move(result))] {
-      scope->owner->on_result(scope->key, std::move(*held));
+      scope->owner->on_result(*scope, std::move(*held));
     });
   } catch (...) {  // no memory to say so: the call is given up when its agent stops
   }
@@ -21,19 +22,10 @@ void Completion::finish(ToolResult result) noexcept {
 void start_call(const Tool& tool, const nlohmann::json& arguments, std::shared_ptr<const CallScope> scope) {
   const auto completion = std::make_shared<Completion>(scope);
   completion->starting = true;
-  std::string thrown;
-  const bool returned = scope->engine->guarded("a tool", [&] {
-    try {
-      tool.start(arguments, ToolContext(scope), ToolDone(completion));
-    } catch (const std::exception& error) {
-      thrown = error.what();
-      throw;
-    } catch (...) {
-      thrown = "an exception that is no std::exception";
-      throw;
-    }
+  const auto thrown = contain(*scope->engine, "a tool", [&] {
+    tool.start(arguments, ToolContext(scope), ToolDone(completion));
   });
-  if (!returned) completion->finish(ToolResult::failed("the tool failed: " + thrown));
+  if (thrown) completion->finish(ToolResult::failed("the tool failed: " + *thrown));
   completion->starting = false;
 }
 

@@ -19,12 +19,15 @@ struct CallKey {
   std::uint64_t serial = 0;
 };
 
-// Who started the call. A key whose call has ended is for nobody. @loop_thread
+struct CallScope;
+
+// Who started the call. What comes for one that has ended is late. @loop_thread
 class CallOwner {
  public:
-  virtual void on_result(CallKey call, ToolResult result) = 0;
-  virtual void on_progress(CallKey call, std::string text) = 0;
-  virtual void on_ask(CallKey call, Question question, std::function<void(const Answer&)> closed) = 0;
+  virtual void on_result(const CallScope& call, ToolResult result) = 0;
+  virtual void on_progress(const CallScope& call, std::string text) = 0;
+  virtual void on_ask(const CallScope& call, Question question,
+                      std::function<void(const Answer&)> closed) = 0;
 
  protected:
   ~CallOwner() = default;

@@ -44,18 +44,18 @@ TimePoint ToolContext::deadline() const noexcept {
 }
 
 void ToolContext::progress(std::string text) const {
-  if (scope_->engine->on_loop_thread()) return scope_->owner->on_progress(scope_->key, std::move(text));
+  if (scope_->engine->on_loop_thread()) return scope_->owner->on_progress(*scope_, std::move(text));
   scope_->engine->post([scope = scope_, text = std::move(text)]() mutable {
-    scope->owner->on_progress(scope->key, std::move(text));
+    scope->owner->on_progress(*scope, std::move(text));
   });
 }
 
 void ToolContext::ask(Question question, std::function<void(const Answer&)> closed) const {
   if (scope_->engine->on_loop_thread())
-    return scope_->owner->on_ask(scope_->key, std::move(question), std::move(closed));
+    return scope_->owner->on_ask(*scope_, std::move(question), std::move(closed));
   scope_->engine->post(
       [scope = scope_, question = std::move(question), closed = std::move(closed)]() mutable {
-        scope->owner->on_ask(scope->key, std::move(question), std::move(closed));
+        scope->owner->on_ask(*scope, std::move(question), std::move(closed));
       });
 }
 

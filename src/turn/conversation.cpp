@@ -1,10 +1,12 @@
 #include "turn/conversation.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace agentcore::turn {
 
 void Conversation::ask(std::string question) {
+  question_ = messages_.size();
   messages_.push_back({Role::user, std::move(question)});
 }
 
@@ -12,8 +14,30 @@ void Conversation::answer(std::string text) {
   messages_.push_back({Role::assistant, std::move(text)});
 }
 
+std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn) {
+  std::vector<std::string> ids;
+  for (ToolCall& call : calls) {
+    const bool taken = has_call(call.id) || std::find(ids.begin(), ids.end(), call.id) != ids.end();
+    if (call.id.empty() || taken)
+      call.id = "call_" + std::to_string(turn) + "_" + std::to_string(ids.size() + 1);
+    while (has_call(call.id) || std::find(ids.begin(), ids.end(), call.id) != ids.end()) call.id += "_";
+    ids.push_back(call.id);
+  }
+  ChatMessage message{Role::assistant, std::move(text)};
+  message.tool_calls = std::move(calls);
+  messages_.push_back(std::move(message));
+  const std::size_t first = messages_.size();
+  for (std::string& id : ids) {
+    ChatMessage result{Role::tool, std::string(not_started)};
+    result.tool_call_id = std::move(id);
+    messages_.push_back(std::move(result));
+  }
+  return first;
+}
+
 void Conversation::interrupt(Interruption why) {
-  if (!messages_.empty() && messages_.back().role == Role::user) messages_.back().interruption = why;
+  if (question_ < messages_.size() && messages_[question_].role == Role::user)
+    messages_[question_].interruption = why;
 }
 
 std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt) const {
@@ -22,6 +46,12 @@ std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt
   if (!system_prompt.empty()) all.push_back({Role::system, system_prompt});
   all.insert(all.end(), messages_.begin(), messages_.end());
   return all;
+}
+
+bool Conversation::has_call(std::string_view id) const noexcept {
+  return std::any_of(messages_.begin(), messages_.end(), [&](const ChatMessage& message) {
+    return message.role == Role::tool && message.tool_call_id == id;
+  });
 }
 
 }  // namespace agentcore::turn

@@ -3,26 +3,45 @@
 
 #include <agentcore/chat.hpp>
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore::turn {
 
 class Conversation {
  public:
+  // What a call's result says until there is one. It is the truth at every moment: should the turn end now, it
+  // stays (G9).
+  static constexpr std::string_view not_started = "cancelled";
+  static constexpr std::string_view interrupted =
+      "interrupted: it had begun when its turn ended, and its effect is unknown";
+
+  // Begins with the history of an earlier run; it must be valid.
+  void restore(std::vector<ChatMessage> history) { messages_ = std::move(history); }
+
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question);
-  // The answer to the last question.
+  // The answer that ends the turn.
   void answer(std::string text);
-  // The last question will get no answer. Nothing that the model had begun to say is kept (A19).
+  // An answer that asks for tools, and a result `not_started` for each call, so that none is ever without one.
+  // Ids that are missing or taken are replaced by call_<turn>_<index> (J8). Returns where the first result
+  // lies; the others follow in order.
+  std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn);
+  void set_result(std::size_t place, std::string text) { messages_[place].content = std::move(text); }
+  // The turn's question will get no answer. Nothing that the model had begun to say is kept (A19).
   void interrupt(Interruption why);
 
   const std::vector<ChatMessage>& messages() const noexcept { return messages_; }
-  // As a provider gets it: the system prompt, if any, and then the history.
+  // With the system prompt, if any, first.
   std::vector<ChatMessage> rendered(const std::string& system_prompt) const;
 
  private:
+  bool has_call(std::string_view id) const noexcept;
+
   std::vector<ChatMessage> messages_;
+  std::size_t question_ = 0;  // of the last turn
 };
 
 }  // namespace agentcore::turn

@@ -20,7 +20,8 @@ bool is_closed(const Flight& flight) {
 
 }  // namespace
 
-std::uint32_t Flights::open(core::Node& node, std::uint32_t epoch, std::uint64_t turn) {
+std::uint32_t Flights::open(core::Node& node, Flight::Kind kind, std::uint32_t epoch, std::uint64_t turn,
+                            std::unique_ptr<FlightName> name) {
   StopSource source;  // allocates: not under the lock
   const std::lock_guard lock(mutex_);
   std::uint32_t slot;
@@ -31,7 +32,9 @@ std::uint32_t Flights::open(core::Node& node, std::uint32_t epoch, std::uint64_t
     slot = free_.back();
     free_.pop_back();
   }
-  slots_[slot] = {&node, node.id(), next_serial_++, epoch, turn, 0, std::move(source)};
+  const std::uint32_t before = node.flight.load(std::memory_order_relaxed);
+  slots_[slot] = {&node, node.id(), next_serial_++, epoch,           before,           turn,
+                  0,     kind,      false,          std::move(name), std::move(source)};
   open_.fetch_add(1, std::memory_order_seq_cst);
   node.flight.store(slot + 1, std::memory_order_release);
   ++node.flights;
@@ -40,15 +43,20 @@ std::uint32_t Flights::open(core::Node& node, std::uint32_t epoch, std::uint64_t
 
 void Flights::close(std::uint32_t slot) {
   StopSource last{std::nostopstate};  // released after the lock
+  std::unique_ptr<FlightName> name;
   const std::lock_guard lock(mutex_);
   Flight& flight = slots_[slot];
   core::Node& node = *std::exchange(flight.node, nullptr);
   last.swap(flight.stop);
+  name.swap(flight.name);
   free_.push_back(slot);
   open_.fetch_sub(1, std::memory_order_relaxed);
   --node.flights;
-  std::uint32_t current = slot + 1;
-  node.flight.compare_exchange_strong(current, 0, std::memory_order_release, std::memory_order_relaxed);
+  const std::uint32_t newest = node.flight.load(std::memory_order_relaxed);
+  if (newest == slot + 1) return node.flight.store(flight.next, std::memory_order_release);
+  std::uint32_t before = newest;
+  while (slots_[before - 1].next != slot + 1) before = slots_[before - 1].next;
+  slots_[before - 1].next = flight.next;
 }
 
 Flight* Flights::find(std::uint32_t slot, std::uint64_t serial) noexcept {
@@ -67,14 +75,16 @@ void Flights::cut_closed_below(const core::Node& root, bool with_subtree) {
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    const auto consider = [&](const Flight& flight) {
-      if (is_closed(flight) && core::is_within(flight.node, &root)) found[count++] = flight.stop;
-    };
-    if (const std::uint32_t own = root.flight.load(std::memory_order_acquire); own && own <= slots_.size())
-      consider(slots_[own - 1]);
+    // Read under the lock: only a slot that is in use now can be in the list.
+    for (std::uint32_t own = root.flight.load(std::memory_order_acquire); own && count < found.size();
+         own = slots_[own - 1].next)
+      if (is_closed(slots_[own - 1])) found[count++] = slots_[own - 1].stop;
     const std::size_t looks = with_subtree ? std::min(slots_.size(), max_looks_by_stopper) : 0;
-    for (std::size_t i = 0; i < looks && count < found.size(); ++i)
-      if (slots_[i].node != &root) consider(slots_[i]);
+    for (std::size_t i = 0; i < looks && count < found.size(); ++i) {
+      const Flight& flight = slots_[i];
+      if (flight.node != &root && is_closed(flight) && core::is_within(flight.node, &root))
+        found[count++] = flight.stop;
+    }
   }
   for (std::size_t i = 0; i < count; ++i) found[i]->request_stop();
 }
@@ -83,11 +93,11 @@ void Flights::cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_
   StopSource source{std::nostopstate};
   {
     const std::lock_guard lock(mutex_);
-    const std::uint32_t own = node.flight.load(std::memory_order_acquire);
-    if (!own || own > slots_.size()) return;
-    const Flight& flight = slots_[own - 1];
-    if (flight.agent != agent || flight.epoch != epoch) return;
-    source = flight.stop;
+    for (std::uint32_t own = node.flight.load(std::memory_order_acquire); own; own = slots_[own - 1].next) {
+      const Flight& flight = slots_[own - 1];
+      if (flight.agent == agent && flight.epoch == epoch && flight.kind == Flight::Kind::model_call)
+        source = flight.stop;
+    }
   }
   source.request_stop();
 }

@@ -1,4 +1,4 @@
-// Flights: the model calls that are open, and how to stop them from any thread.
+// Flights: what runs on behalf of an agent, and how to stop it from any thread.
 #pragma once
 
 #include "core/agent_table.hpp"
@@ -8,45 +8,71 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace agentcore::turn {
 
-// One model call, from before it is started until its outcome came or it was given up.
+// What a tool call or a background task is called, for events and lists. Null for a model call.
+struct FlightName {
+  std::string id;    // of the call, or the task
+  std::string tool;  // its name
+};
+
+// One model call, tool call or background task, from before it is started until its outcome came or it was
+// given up. This is the registry of all that runs (I1): whatever way a flight ends, it is closed.
 struct Flight {
+  enum class Kind : std::uint8_t { model_call, tool_call, background };
+
   core::Node* node = nullptr;  // null: the slot is free
   core::NodeId agent = 0;
   std::uint64_t serial = 0;  // grows with every use of the slot
-  std::uint32_t epoch = 0;   // of the agent, when the call began
+  std::uint32_t epoch = 0;   // of the agent, when it began
+  std::uint32_t next = 0;    // slot + 1 of the same agent's flight that was opened before; 0: none
   std::uint64_t turn = 0;
   std::size_t late_deltas = 0;
-  StopSource stop{std::nostopstate};  // made only for calls, not for agents
+  Kind kind = Kind::model_call;
+  bool over = false;  // nobody waits for it any more; it has not let go yet
+  std::unique_ptr<FlightName> name;
+  StopSource stop{std::nostopstate};  // made only for what runs, not for agents
 };
 
 // The loop thread is the only writer. The mutex is for foreign stoppers, who copy a few stop sources out; it
 // is never held while one is triggered or destroyed.
 class Flights {
  public:
-  // Registers a call of `node`; returns its slot. @loop_thread
-  std::uint32_t open(core::Node& node, std::uint32_t epoch, std::uint64_t turn);
+  // Registers something of `node`; returns its slot. @loop_thread
+  std::uint32_t open(core::Node& node, Flight::Kind kind, std::uint32_t epoch, std::uint64_t turn,
+                     std::unique_ptr<FlightName> name = {});
   // Unregisters it. @loop_thread
   void close(std::uint32_t slot);
 
-  // The call in that slot, or null if it ended. @loop_thread
+  // What flies in that slot, or null if it ended. @loop_thread
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
   Flight& operator[](std::uint32_t slot) noexcept { return slots_[slot]; }
   const Flight& operator[](std::uint32_t slot) const noexcept { return slots_[slot]; }
   std::uint32_t slots() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
   std::size_t open_count() const noexcept { return open_.load(std::memory_order_relaxed); }
 
-  // Triggers the stop token of a call. @loop_thread
+  // Calls visit(slot) for each flight of `node`, newest first; `visit` may close that one. @loop_thread
+  template <typename Visit>
+  void for_each(const core::Node& node, Visit&& visit) const {
+    for (std::uint32_t at = node.flight.load(std::memory_order_relaxed); at;) {
+      const std::uint32_t slot = at - 1;
+      at = slots_[slot].next;
+      visit(slot);
+    }
+  }
+
+  // Triggers a stop token. @loop_thread
   void cut(std::uint32_t slot);
 
-  // What a stopping thread does for the wire itself, after it closed a gate: triggers the calls of `root`,
-  // and of what lies below it, whose gates are closed; a bounded number, the loop does the rest. @threadsafe
+  // What a stopping thread does by itself, after it closed a gate: triggers what flies for `root`, and for
+  // what lies below it, whose gates are closed; a bounded number, the loop does the rest. @threadsafe
   void cut_closed_below(const core::Node& root, bool with_subtree);
-  // The same for an abort: the call that the agent had in that epoch. @threadsafe
+  // The same for an abort: the model call that the agent had in that epoch. @threadsafe
   void cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_t epoch);
 
  private:

@@ -1,0 +1,39 @@
+// Budgets: how much an agent, or a whole subtree, may use before it is stopped.
+#pragma once
+
+#include <agentcore/clock.hpp>
+
+#include <cstdint>
+
+namespace agentcore {
+
+// Limits; 0 means none. A model call is begun only if what it will probably use is still there: its prompt as
+// counted, and its answer. That much is reserved before the call and settled by what the provider reports
+// after it (by a count of our own where it reports nothing). An answer is asked for no longer than what is
+// left. Who needs more than is left is stopped, with cause `budget`; what has come of an answer is kept.
+struct Budget {
+  std::uint64_t turns = 0;
+  std::uint64_t tokens = 0;  // prompt and completion
+  double cost = 0;           // in the currency of Prices
+  Duration wall_clock{0};    // since the agent was made, or the budget granted anew; running or not
+
+  bool limits() const noexcept {
+    return turns != 0 || tokens != 0 || cost > 0 || wall_clock > Duration::zero();
+  }
+};
+
+// What a million tokens cost, in any currency; the same one for a whole tree.
+struct Prices {
+  double prompt = 0;
+  double completion = 0;
+};
+
+// What was used of a budget since it was granted.
+struct Spent {
+  std::uint64_t turns = 0;
+  std::uint64_t tokens = 0;
+  double cost = 0;
+  std::uint64_t tokens_reserved = 0;  // by calls that are open
+};
+
+}  // namespace agentcore

@@ -1,0 +1,110 @@
+// Calls as blocks in the text: the history's calls and results are written as such for the model.
+#include "tools/block_protocol.hpp"
+
+#include "tools/text_protocol.hpp"
+#include "tools/windows_text.hpp"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::tools {
+namespace {
+
+std::string window_of(const ToolCall& call) {
+  return call.window_id.empty() ? std::string(plain_tools_id) : call.window_id;
+}
+
+std::string action_of(const ToolCall& call) {
+  const std::string prefix = call.window_id + "__";
+  return !call.window_id.empty() && call.name.starts_with(prefix) ? call.name.substr(prefix.size()) : call.name;
+}
+
+void list_actions(const std::vector<Entry>& entries, std::string_view window_id, std::string& text) {
+  if (entries.empty()) return;
+  text.append("\nActions with window_id \"").append(window_id).append("\":\n");
+  for (const Entry& entry : entries) {
+    const ToolSpec& spec = entry.tool->spec;
+    text += "- " + spec.name;
+    if (!spec.description.empty()) text += ": " + spec.description;
+    text += spec.parameters.empty() ? " (no params)\n" : " params: " + spec.parameters + "\n";
+  }
+}
+
+std::string actions_text(const ToolRegistry::Impl& registry) {
+  std::string text = "# What you can do\n";
+  list_actions(registry.plain, plain_tools_id, text);
+  for (const OpenWindow& open : registry.windows) list_actions(open.actions, open.window.id, text);
+  return text;
+}
+
+std::string block_of(const std::vector<ToolCall>& calls) {
+  std::vector<ActionCall> actions;
+  for (const ToolCall& call : calls) actions.push_back({call.id, window_of(call), action_of(call), call.arguments});
+  return render_tool_text(actions);
+}
+
+void add_result(const ChatMessage& result, std::string& text) {
+  const nlohmann::json line{{"call_id", result.tool_call_id}, {"result", result.content}};
+  text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// The same history for a model that knows no tool messages: calls are blocks, and the results of one answer
+// are one message of the user.
+std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages) {
+  std::vector<ChatMessage> written;
+  bool in_results = false;
+  for (ChatMessage& message : messages) {
+    if (message.role == Role::tool) {
+      if (!std::exchange(in_results, true)) written.push_back({Role::user, "Results of your calls:\n"});
+      add_result(message, written.back().content);
+      continue;
+    }
+    in_results = false;
+    if (!message.tool_calls.empty()) {
+      if (!message.content.empty()) message.content += "\n";
+      message.content += block_of(std::exchange(message.tool_calls, {}));
+    }
+    written.push_back(std::move(message));
+  }
+  return written;
+}
+
+// The answer without the block that was read.
+std::string words_of(std::string_view text) {
+  const auto begin = text.find("<tool_call>");
+  const auto end = text.find("</tool_call>");
+  std::string words(text.substr(0, begin));
+  words += text.substr(end + std::string_view("</tool_call>").size());
+  const auto last = words.find_last_not_of(" \t\r\n");
+  words.resize(last == std::string::npos ? 0 : last + 1);
+  return words;
+}
+
+}  // namespace
+
+void BlockProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const {
+  request.messages = as_text(std::move(request.messages));
+  append_to_system(request, std::string(tool_text_instructions()));
+  append_to_system(request, actions_text(registry));
+  append_to_system(request, windows_text(registry, shown));
+}
+
+ReadAnswer BlockProtocol::read(const ToolRegistry::Impl&, std::string_view text,
+                               const std::vector<ToolCall>&) const {
+  ParsedAnswer parsed = parse_tool_text(text, 1);
+  ReadAnswer answer;
+  answer.parse_error = std::move(parsed.parse_error);
+  answer.words = parsed.calls.empty() ? std::string(text) : words_of(text);
+  for (ActionCall& action : parsed.calls) {
+    AskedCall& asked = answer.calls.emplace_back();
+    if (action.window_id != plain_tools_id) asked.call.window_id = action.window_id;
+    asked.call.name =
+        asked.call.window_id.empty() ? action.action_id : action.window_id + "__" + action.action_id;
+    asked.call.arguments = action.params.empty() ? "{}" : std::move(action.params);
+    asked.action_id = std::move(action.action_id);
+  }
+  return answer;
+}
+
+}  // namespace agentcore::tools

@@ -1,0 +1,32 @@
+// contain: runs the host's code, and says what it threw.
+#pragma once
+
+#include "loop/engine.hpp"
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agentcore::tools {
+
+// What `function` threw, in words; nothing if it returned. It is logged, too (G16).
+template <typename Function>
+std::optional<std::string> contain(loop::Engine& engine, std::string_view what, Function&& function) {
+  std::optional<std::string> thrown;
+  engine.guarded(what, [&] {
+    try {
+      std::forward<Function>(function)();
+    } catch (const std::exception& error) {
+      thrown = error.what();
+      throw;
+    } catch (...) {
+      thrown = "an exception that is no std::exception";
+      throw;
+    }
+  });
+  return thrown;
+}
+
+}  // namespace agentcore::tools

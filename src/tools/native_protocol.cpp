@@ -1,0 +1,55 @@
+// The provider's function calls: an action of a window is the function <window>__<action>.
+#include "tools/native_protocol.hpp"
+
+#include "tools/windows_text.hpp"
+
+namespace agentcore::tools {
+namespace {
+
+void describe(const Entry& entry, const OpenWindow* window, std::vector<ToolDescription>& tools) {
+  const ToolSpec& spec = entry.tool->spec;
+  const std::string_view id = window ? std::string_view(window->window.id) : std::string_view();
+  std::string description = spec.description;
+  if (window) description += (description.empty() ? "On window " : " On window ") + window->window.id + ".";
+  tools.push_back({native_name(id, spec.name), std::move(description), spec.parameters});
+}
+
+// Gives the call the window and the action that its name stands for.
+AskedCall resolved(const ToolRegistry::Impl& registry, const ToolCall& call) {
+  for (const Entry& entry : registry.plain)
+    if (entry.tool->spec.name == call.name) return {call, call.name};
+  for (const OpenWindow& open : registry.windows) {
+    for (const Entry& entry : open.actions) {
+      if (native_name(open.window.id, entry.tool->spec.name) != call.name) continue;
+      AskedCall asked{call, entry.tool->spec.name};
+      asked.call.window_id = open.window.id;
+      return asked;
+    }
+  }
+  // A window that is closed by now, or an action that it never had: the error shall say which (Y9).
+  AskedCall asked{call, call.name};
+  if (const auto at = call.name.find("__"); at != std::string::npos && at > 0 && !registry.windows.empty()) {
+    asked.call.window_id = call.name.substr(0, at);
+    asked.action_id = call.name.substr(at + 2);
+  }
+  return asked;
+}
+
+}  // namespace
+
+void NativeProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const {
+  for (const Entry& entry : registry.plain) describe(entry, nullptr, request.tools);
+  for (const OpenWindow& open : registry.windows)
+    for (const Entry& entry : open.actions) describe(entry, &open, request.tools);
+  append_to_system(request, windows_text(registry, shown));
+}
+
+ReadAnswer NativeProtocol::read(const ToolRegistry::Impl& registry, std::string_view text,
+                                const std::vector<ToolCall>& calls) const {
+  ReadAnswer answer;
+  answer.words = text;
+  for (const ToolCall& call : calls) answer.calls.push_back(resolved(registry, call));
+  return answer;
+}
+
+}  // namespace agentcore::tools

@@ -1,0 +1,248 @@
+#include "tools/registry.hpp"
+
+#include "core/utf8.hpp"
+#include "tools/contain.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore {
+namespace {
+
+using nlohmann::json;
+using tools::Entry;
+using tools::Found;
+using tools::OpenWindow;
+
+constexpr std::size_t max_name_bytes = 64;
+
+bool is_name_byte(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+bool is_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= max_name_bytes && std::all_of(name.begin(), name.end(), is_name_byte);
+}
+
+Entry checked(Tool tool) {
+  const std::string& name = tool.spec.name;
+  if (!is_name(name))
+    throw std::invalid_argument("a tool's name is 1 to 64 of A-Z a-z 0-9 _ -, and not '" + name + "'");
+  if (!tool.start) throw std::invalid_argument("the tool '" + name + "' has no function to start it");
+  if (!core::is_utf8(tool.spec.description))
+    throw std::invalid_argument("the description of the tool '" + name + "' is not UTF-8");
+  auto schema = tools::Schema::parse(tool.spec.parameters);
+  if (!schema)
+    throw std::invalid_argument("the parameters of the tool '" + name + "': " + schema.error().message);
+  return {std::make_shared<const Tool>(std::move(tool)), *schema};
+}
+
+const Entry* find_entry(const std::vector<Entry>& entries, std::string_view name) noexcept {
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const Entry& entry) { return entry.tool->spec.name == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+bool is_window_id(std::string_view id) noexcept {
+  return !id.empty() && id.size() <= max_name_bytes && core::is_utf8(id) &&
+         id.find_first_not_of(" \t\r\n") != std::string_view::npos && id.find("__") == std::string_view::npos;
+}
+
+Tool open_tool() {
+  ToolSpec spec;
+  spec.name = "open";
+  spec.description = "Opens an application.";
+  spec.parameters = R"({"type":"object","properties":{"app":{"type":"string"},"target":{}},"required":["app"]})";
+  return make_tool(std::move(spec), [](const json& arguments, const ToolContext&) {
+    json data{{"action", "launch"}, {"app", arguments.at("app")}, {"close_source", true}};
+    if (arguments.contains("target")) data["target"] = arguments["target"];
+    return ToolResult::done("launched " + arguments.at("app").get<std::string>(), data.dump());
+  });
+}
+
+// `impl` outlives the call: the agent that makes it holds the registry.
+Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
+  ToolSpec spec;
+  spec.name = tools::close_action;
+  spec.description = "Closes the window.";
+  spec.parameters =
+      R"({"type":"object","properties":{"summary":{"type":"string"}},"additionalProperties":false})";
+  return make_tool(std::move(spec), [&impl, id = std::move(window_id)](const json& arguments,
+                                                                       const ToolContext&) {
+    if (!impl.close(id)) return ToolResult::failed("Window '" + id + "' does not exist");
+    ToolResult result = ToolResult::done("closed");
+    result.summary = arguments.value("summary", std::string());
+    return result;
+  });
+}
+
+std::string text_member(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+namespace tools {
+
+std::string native_name(std::string_view window_id, std::string_view action_id) {
+  const std::string wanted =
+      window_id.empty() ? std::string(action_id) : std::string(window_id) + "__" + std::string(action_id);
+  std::string name = wanted;
+  for (char& c : name)
+    if (!is_name_byte(c)) c = '_';
+  if (name == wanted && name.size() <= max_name_bytes) return name;
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  for (const char c : wanted) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  char suffix[10];
+  std::snprintf(suffix, sizeof suffix, "_%08x", static_cast<unsigned>(hash));
+  name.resize(std::min(name.size(), max_name_bytes - 9));
+  return name + suffix;
+}
+
+}  // namespace tools
+
+ToolRegistry::Impl::Impl(LaunchHandler handler) : launch(std::move(handler)) {
+  if (launch) ensure_launcher();
+}
+
+OpenWindow* ToolRegistry::Impl::find_window(std::string_view id) {
+  const auto found =
+      std::find_if(windows.begin(), windows.end(), [&](const OpenWindow& open) { return open.window.id == id; });
+  return found == windows.end() ? nullptr : &*found;
+}
+
+const OpenWindow* ToolRegistry::Impl::find_window(std::string_view id) const {
+  return const_cast<Impl*>(this)->find_window(id);
+}
+
+Found ToolRegistry::Impl::find(std::string_view window_id, std::string_view action_id) const {
+  const std::string action(action_id);
+  const std::string id(window_id);
+  if (id.empty() || id == tools::plain_tools_id) {
+    if (const Entry* entry = find_entry(plain, action)) return {*entry, {}};
+    return {{}, "Tool '" + action + "' does not exist"};
+  }
+  const OpenWindow* const open = find_window(id);
+  if (!open) return {{}, "Window '" + id + "' does not exist"};
+  if (const Entry* entry = find_entry(open->actions, action)) return {*entry, {}};
+  if (action == tools::close_action) return {{}, "Window '" + id + "' cannot be closed"};
+  return {{}, "Action '" + action + "' does not exist on window '" + id + "'"};
+}
+
+void ToolRegistry::Impl::ensure_launcher() {
+  if (find_window(tools::launcher_id)) return;
+  OpenWindow open;
+  open.window.id = tools::launcher_id;
+  open.window.description = "Opens applications. It is always there.";
+  open.window.closable = false;
+  open.window.pinned = true;
+  open.actions.push_back(checked(open_tool()));
+  open.number = ++last_number;
+  windows.insert(windows.begin(), std::move(open));
+}
+
+bool ToolRegistry::Impl::close(std::string_view window_id) {
+  if (window_id == tools::launcher_id) return false;
+  return std::erase_if(windows, [&](const OpenWindow& open) { return open.window.id == window_id; }) != 0;
+}
+
+void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id,
+                                   ToolResult& result) {
+  if (!result.success) return;
+  const json data = json::parse(result.data, nullptr, false);
+  bool close_source = false;
+  if (data.is_object()) {
+    const auto wish = data.find("close_source");
+    close_source = wish != data.end() && wish->is_boolean() && wish->get<bool>();
+    if (text_member(data, "action") == "launch") {
+      const std::string app = text_member(data, "app");
+      const std::string target = data.contains("target") ? data["target"].dump() : std::string();
+      std::string why = app.empty() ? "launch command missing app name" : "";
+      if (why.empty() && !launch) why = "launch failed: this host opens no applications";
+      if (why.empty()) {
+        const auto thrown =
+            tools::contain(engine, "a LaunchHandler", [&] { launch(agent, app, target); });
+        if (thrown) why = "launch failed: " + *thrown;
+      }
+      if (!why.empty()) {
+        result.success = false;
+        result.message = why;
+        return;
+      }
+    }
+  }
+  // The model may close only what it could close itself: of the launcher nothing is said (K10).
+  const OpenWindow* const source = find_window(window_id);
+  if (source && source->window.closable && (close_source || source->window.auto_close_on_action))
+    close(window_id);
+}
+
+ToolRegistry::ToolRegistry(LaunchHandler launch) : impl_(std::make_unique<Impl>(std::move(launch))) {
+}
+ToolRegistry::~ToolRegistry() = default;
+
+void ToolRegistry::add(Tool tool) {
+  if (find_entry(impl_->plain, tool.spec.name))
+    throw std::invalid_argument("there is a tool '" + tool.spec.name + "' already");
+  impl_->plain.push_back(checked(std::move(tool)));
+}
+
+bool ToolRegistry::remove(std::string_view name) {
+  return std::erase_if(impl_->plain,
+                       [&](const Entry& entry) { return entry.tool->spec.name == name; }) != 0;
+}
+
+std::vector<std::string> ToolRegistry::names() const {
+  std::vector<std::string> all;
+  for (const Entry& entry : impl_->plain) all.push_back(entry.tool->spec.name);
+  return all;
+}
+
+void ToolRegistry::open(Window window) {
+  const std::string id = window.id;
+  if (!is_window_id(id) || id == tools::launcher_id || id == tools::plain_tools_id)
+    throw std::invalid_argument("a window's id is 1 to 64 bytes of UTF-8, not blank, without '__', and not "
+                                "'launcher' or 'tools'; this one is '" + id + "'");
+  if (impl_->find_window(id)) throw std::invalid_argument("there is a window '" + id + "' already");
+  if (!core::is_utf8(window.description) || !core::is_utf8(window.content))
+    throw std::invalid_argument("the text of the window '" + id + "' is not UTF-8");
+  OpenWindow open;
+  for (Tool& action : window.actions) {
+    if (action.spec.name == tools::close_action || find_entry(open.actions, action.spec.name))
+      throw std::invalid_argument("the window '" + id + "' has the action '" + action.spec.name +
+                                  "' twice, or it is `close`, which is reserved");
+    open.actions.push_back(checked(std::move(action)));
+  }
+  if (window.closable) open.actions.push_back(checked(close_tool(*impl_, id)));
+  window.actions.clear();
+  open.window = std::move(window);
+  open.number = ++impl_->last_number;
+  impl_->ensure_launcher();
+  impl_->windows.push_back(std::move(open));
+}
+
+bool ToolRegistry::close(std::string_view window_id) {
+  return impl_->close(window_id);
+}
+
+bool ToolRegistry::set_content(std::string_view window_id, std::string content) {
+  OpenWindow* const open = impl_->find_window(window_id);
+  if (!open) return false;
+  if (!core::is_utf8(content))
+    throw std::invalid_argument("the content of the window '" + std::string(window_id) + "' is not UTF-8");
+  open->window.content = std::move(content);
+  return true;
+}
+
+std::vector<std::string> ToolRegistry::windows() const {
+  std::vector<std::string> all;
+  for (const OpenWindow& open : impl_->windows) all.push_back(open.window.id);
+  return all;
+}
+
+}  // namespace agentcore

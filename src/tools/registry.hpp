@@ -1,0 +1,70 @@
+// The inside of ToolRegistry: tools and actions, found by what a model calls them.
+#pragma once
+
+#include "tools/schema.hpp"
+
+#include <agentcore/tool_registry.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore {
+namespace loop {
+class Engine;
+}
+
+namespace tools {
+
+inline constexpr std::string_view launcher_id = "launcher";
+inline constexpr std::string_view close_action = "close";
+// Under which window the text protocol, where each call names one, finds the ordinary tools.
+inline constexpr std::string_view plain_tools_id = "tools";
+
+struct Entry {
+  std::shared_ptr<const Tool> tool;
+  std::shared_ptr<const Schema> schema;
+};
+
+// A tool that was looked up, or why there is none. It stays what it is while the registry changes.
+struct Found {
+  Entry entry;
+  std::string error;
+};
+
+struct OpenWindow {
+  Window window;               // without its actions
+  std::vector<Entry> actions;  // `close` included, if it is closable
+  std::uint64_t number = 0;    // never used again
+};
+
+// "<window>__<action>", or the plain name, as far as providers take it: other bytes than A-Z a-z 0-9 _ - are
+// replaced, and what was changed or is too long gets a hash.
+std::string native_name(std::string_view window_id, std::string_view action_id);
+
+}  // namespace tools
+
+struct ToolRegistry::Impl {
+  explicit Impl(LaunchHandler handler);
+
+  // In the words that go back to the model (Y9).
+  tools::Found find(std::string_view window_id, std::string_view action_id) const;
+  tools::OpenWindow* find_window(std::string_view id);
+  const tools::OpenWindow* find_window(std::string_view id) const;
+
+  // After an action gave its result: launches what it asks for, closes its window if it, or the window, says
+  // so. A launch that fails makes the result a failed one. Runs the host's launch handler.
+  void follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id, ToolResult& result);
+
+  void ensure_launcher();
+  bool close(std::string_view window_id);
+
+  LaunchHandler launch;
+  std::vector<tools::Entry> plain;
+  std::vector<tools::OpenWindow> windows;  // `launcher` first
+  std::uint64_t last_number = 0;
+};
+
+}  // namespace agentcore

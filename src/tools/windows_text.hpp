@@ -1,0 +1,18 @@
+// The windows as a model sees them.
+#pragma once
+
+#include "tools/protocol.hpp"
+
+#include <string>
+
+namespace agentcore::tools {
+
+// Id, description and content of each window that is shown; "" without windows.
+std::string windows_text(const ToolRegistry::Impl& registry, const Protocol::Shown& shown);
+// Of one, for those who count its tokens.
+std::string window_text(const OpenWindow& open);
+
+// Adds a paragraph to the request's system message, which is made if there is none.
+void append_to_system(ChatRequest& request, const std::string& text);
+
+}  // namespace agentcore::tools

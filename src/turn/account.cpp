@@ -1,0 +1,76 @@
+#include "turn/account.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace agentcore::turn {
+namespace {
+
+constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+std::string used_up(const char* what, std::uint64_t used, std::uint64_t limit) {
+  return std::string(what) + ": " + std::to_string(used) + " of " + std::to_string(limit) + " used";
+}
+
+double cost_of(std::uint64_t prompt, std::uint64_t completion, const Prices& prices) noexcept {
+  return (static_cast<double>(prompt) * prices.prompt + static_cast<double>(completion) * prices.completion) /
+         1e6;
+}
+
+}  // namespace
+
+double cost_of(const Usage& used, const Prices& prices) noexcept {
+  return cost_of(used.prompt_tokens, used.completion_tokens, prices);
+}
+
+void Account::grant(const Budget& budget, Timer deadline) {
+  budget_ = budget;
+  spent_ = {.turns = 0, .tokens = 0, .cost = 0, .tokens_reserved = spent_.tokens_reserved};
+  expired_ = false;
+  deadline_ = std::move(deadline);
+}
+
+std::string Account::exhausted() const {
+  if (expired_) return "wall clock: its time is over";
+  if (budget_.tokens && spent_.tokens > budget_.tokens)
+    return used_up("tokens", spent_.tokens, budget_.tokens);
+  if (budget_.cost > 0 && spent_.cost > budget_.cost) return "cost: more than granted is used";
+  return {};
+}
+
+std::string Account::refuses_turn() const {
+  if (budget_.turns && spent_.turns >= budget_.turns) return used_up("turns", spent_.turns, budget_.turns);
+  return exhausted();
+}
+
+std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Prices& prices) const noexcept {
+  std::uint64_t left = no_limit;
+  if (budget_.tokens) {
+    const std::uint64_t taken = spent_.tokens + spent_.tokens_reserved + prompt_tokens;
+    left = taken < budget_.tokens ? budget_.tokens - taken : 0;
+  }
+  if (budget_.cost > 0) {
+    const double money =
+        budget_.cost - spent_.cost - cost_reserved_ - cost_of(prompt_tokens, 0, prices);
+    if (money < 0) return 0;
+    if (prices.completion > 0)
+      left = std::min(left, static_cast<std::uint64_t>(std::min(money / prices.completion * 1e6, 1e18)));
+  }
+  return left;
+}
+
+void Account::reserve(const Estimate& estimate) noexcept {
+  spent_.tokens_reserved += estimate.tokens();
+  cost_reserved_ += estimate.cost;
+}
+
+void Account::settle(const Estimate& estimate, const Usage& used, const Prices& prices) noexcept {
+  spent_.tokens_reserved -= std::min(spent_.tokens_reserved, estimate.tokens());
+  cost_reserved_ = std::max(0.0, cost_reserved_ - estimate.cost);
+  spent_.tokens += used.total_tokens;
+  spent_.cost += cost_of(used, prices);
+}
+
+}  // namespace agentcore::turn

@@ -1,0 +1,60 @@
+// Accounts: what is left of an agent's budgets.
+#pragma once
+
+#include "core/node.hpp"
+
+#include <agentcore/budget.hpp>
+#include <agentcore/chat.hpp>
+#include <agentcore/runtime.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace agentcore::turn {
+
+// What a model call will probably use.
+struct Estimate {
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t answer_tokens = 0;
+  double cost = 0;
+  bool active = false;  // it is reserved now
+
+  std::uint64_t tokens() const noexcept { return prompt_tokens + answer_tokens; }
+};
+
+// One budget, and what was used of it.
+class Account {
+ public:
+  void grant(const Budget& budget, Timer deadline);
+  const Spent& spent() const noexcept { return spent_; }
+  bool limits() const noexcept { return budget_.limits(); }
+  void expire() noexcept { expired_ = true; }
+
+  // Why nothing can be begun any more, or "".
+  std::string exhausted() const;
+  // Why a turn more is one too many, or "".
+  std::string refuses_turn() const;
+  void count_turn() noexcept { ++spent_.turns; }
+
+  // How many tokens an answer may have after such a prompt; 0: none.
+  std::uint64_t answer_tokens_left(std::uint64_t prompt_tokens, const Prices& prices) const noexcept;
+  void reserve(const Estimate& estimate) noexcept;
+  void settle(const Estimate& estimate, const Usage& used, const Prices& prices) noexcept;
+
+ private:
+  Budget budget_;
+  Spent spent_;
+  double cost_reserved_ = 0;
+  bool expired_ = false;
+  Timer deadline_;
+};
+
+// Those of one agent.
+struct Accounts {
+  Account own;      // for what it does itself
+  Account subtree;  // for what it and all below it do
+};
+
+double cost_of(const Usage& used, const Prices& prices) noexcept;
+
+}  // namespace agentcore::turn
