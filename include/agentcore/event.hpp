@@ -70,7 +70,8 @@ struct TurnEnded {
   std::shared_ptr<const InteractionResult> result;  // its steps; null for a turn of a MessageHandler
 };
 
-// A tool call begins (a person may still be asked whether it may).
+// A tool call begins. One that is refused before (unknown, bad arguments, not approved) is only a step of the
+// turn's result.
 struct ToolStarted {
   Agent agent;
   std::uint64_t turn = 0;
@@ -87,7 +88,7 @@ struct ToolProgress {
   std::string text;
 };
 
-// `outcome` is `completed` or `interrupted`.
+// `outcome` is `completed` or `interrupted`; `not_started` if it was stopped by an observer of its beginning.
 struct ToolEnded {
   Agent agent;
   std::uint64_t turn = 0;

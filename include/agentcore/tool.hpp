@@ -34,7 +34,7 @@ std::string_view to_string(ToolMode mode) noexcept;
 
 // What became of a call (G9).
 enum class ToolOutcome : unsigned char {
-  not_started,  // its turn ended first; it had no effect
+  not_started,  // its turn ended first, or it was refused: it had no effect
   completed,    // it gave a result, good or bad
   interrupted,  // it had begun when its turn, or its time, ended: its effect is unknown
   abandoned,    // that, and it did not let go within the grace period; it may be running still
@@ -60,7 +60,7 @@ struct ToolSpec {
   std::string parameters = {};   // the text of a JSON schema (draft 4 to 7) of an object; empty: no arguments
   ToolMode mode = ToolMode::sync;
   bool needs_approval = false;           // a person is asked before each call
-  std::optional<Duration> timeout = {};  // of one call; none: TreeOptions::tool_timeout
+  std::optional<Duration> timeout = {};  // of one call; 0: no limit; none: TreeOptions::tool_timeout
 };
 
 // What a running call may know and do. A handle, cheap to copy, that may outlive its call, its agent and its

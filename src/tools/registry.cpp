@@ -89,6 +89,11 @@ std::string text_member(const json& object, const char* name) {
 
 namespace tools {
 
+const ToolRegistry::Impl& registry_of(const std::shared_ptr<ToolRegistry>& registry) {
+  static const ToolRegistry none;
+  return registry ? registry->impl() : none.impl();
+}
+
 std::string native_name(std::string_view window_id, std::string_view action_id) {
   const std::string wanted =
       window_id.empty() ? std::string(action_id) : std::string(window_id) + "__" + std::string(action_id);

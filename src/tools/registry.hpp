@@ -44,6 +44,9 @@ struct OpenWindow {
 // replaced, and what was changed or is too long gets a hash.
 std::string native_name(std::string_view window_id, std::string_view action_id);
 
+// Of an agent; an empty one for agents without tools.
+const ToolRegistry::Impl& registry_of(const std::shared_ptr<ToolRegistry>& registry);
+
 }  // namespace tools
 
 struct ToolRegistry::Impl {

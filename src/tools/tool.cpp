@@ -105,6 +105,7 @@ Tool make_ask_human_tool(std::optional<Duration> timeout) {
       "Asks the person a question and waits for the answer. Use it when you cannot go on without.";
   spec.parameters =
       R"({"type":"object","properties":{"question":{"type":"string"}},"required":["question"],"additionalProperties":false})";
+  spec.timeout = Duration::zero();  // the question has its own
   return {std::move(spec),
           [timeout](const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
             Question question;

@@ -95,6 +95,27 @@ std::vector<ChatMessage> Agent::conversation() const {
   return core_ ? core_->conversation(node_) : std::vector<ChatMessage>{};
 }
 
+std::vector<ChatMessage> Agent::context() const {
+  return core_ ? core_->context(node_) : std::vector<ChatMessage>{};
+}
+
+Spent Agent::spent() const {
+  return core_ ? core_->spent(node_, false) : Spent{};
+}
+Spent Agent::subtree_spent() const {
+  return core_ ? core_->spent(node_, true) : Spent{};
+}
+bool Agent::grant(const Budget& budget) const {
+  return core_ && core_->grant(node_, budget, false);
+}
+bool Agent::grant_subtree(const Budget& budget) const {
+  return core_ && core_->grant(node_, budget, true);
+}
+
+SendResult Agent::simulate(std::string answer) const {
+  return send(Message{std::move(answer), {}, true});
+}
+
 std::size_t Agent::hash() const noexcept {
   return std::hash<const void*>{}(core_) ^ (std::hash<std::uint64_t>{}(node_)*0x9e37'79b9'7f4a'7c15U);
 }

@@ -19,6 +19,10 @@ void check(const TreeOptions& options) {
     throw std::invalid_argument("TreeOptions::mailbox_limit must be 1 to 65,000");
   if (options.stop_grace < Duration::zero())
     throw std::invalid_argument("TreeOptions::stop_grace must not be negative");
+  if (options.tool_timeout < Duration::zero() || options.question_timeout < Duration::zero())
+    throw std::invalid_argument("TreeOptions::tool_timeout and question_timeout must not be negative");
+  if (options.max_tool_result_bytes < 1)
+    throw std::invalid_argument("TreeOptions::max_tool_result_bytes must be at least 1");
 }
 
 constexpr Errc unknown(std::string_view id) {
@@ -88,6 +92,22 @@ StopResult AgentTree::stop_all(StopOptions options) {
 }
 ResumeResult AgentTree::resume_all(ResumeOptions options) {
   return core_->resume(core_->trunk(), options);
+}
+
+AnswerResult AgentTree::answer(std::string_view question_id, std::string text) {
+  return core_->answer(question_id, {QuestionOutcome::answered, std::move(text)});
+}
+AnswerResult AgentTree::decline(std::string_view question_id, std::string reason) {
+  return core_->answer(question_id, {QuestionOutcome::declined, std::move(reason)});
+}
+std::vector<OpenQuestion> AgentTree::questions() const {
+  return core_->questions();
+}
+std::vector<RunningTask> AgentTree::tasks() const {
+  return core_->tasks();
+}
+bool AgentTree::cancel_task(std::string_view task_id) {
+  return core_->cancel_task(task_id);
 }
 
 std::size_t AgentTree::size() const noexcept {

@@ -1,12 +1,49 @@
 // Creating agents and looking around in the tree: the loop thread's side of AgentTree.
 #include "tree/tree_core.hpp"
 
+#include <agentcore/history.hpp>
+
 #include <cassert>
 #include <utility>
 
 namespace agentcore::tree {
 
 using core::Node;
+
+namespace {
+
+bool is_usual(const ContextOptions& options) {
+  const ContextOptions usual;
+  return !options.count_tokens && options.max_tokens == usual.max_tokens &&
+         options.target_tokens == usual.target_tokens &&
+         options.min_conversation_tokens == usual.min_conversation_tokens;
+}
+
+// True for a spec that says nothing but perhaps an id: all such agents share one.
+bool is_plain(const AgentSpec& spec) {
+  return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
+         spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume && !spec.temperature &&
+         !spec.max_tokens && !spec.tools && spec.history.empty() && !spec.budget.limits() &&
+         !spec.subtree_budget.limits() && is_usual(spec.context);
+}
+
+// Why an agent cannot be made from `spec`; code `none`: it can.
+Error problem_of(const AgentSpec& spec) {
+  if (spec.mailbox_limit > max_mailbox_limit)
+    return {Errc::invalid_config, "AgentSpec::mailbox_limit must be at most 65000"};
+  if (!spec.history.empty() && (spec.history.front().role == Role::system || !is_valid_history(spec.history)))
+    return {Errc::invalid_history,
+            "AgentSpec::history is not a valid history, or begins with a system message (that is "
+            "AgentSpec::system_prompt); repair_history() mends it"};
+  for (const Budget* budget : {&spec.budget, &spec.subtree_budget})
+    if (!(budget->cost >= 0) || budget->wall_clock < Duration::zero())
+      return {Errc::invalid_config, "a Budget's cost and wall_clock must not be negative"};
+  if (!(spec.prices.prompt >= 0) || !(spec.prices.completion >= 0))
+    return {Errc::invalid_config, "AgentSpec::prices must not be negative"};
+  return {};
+}
+
+}  // namespace
 
 Node* TreeCore::resolve(core::NodeId id) const noexcept {
   return closed() ? nullptr : table_.find(id);
@@ -31,10 +68,7 @@ Error TreeCore::refusal(core::NodeId parent) const {
 Result<Agent> TreeCore::create(core::NodeId parent, AgentSpec spec) {
   std::string id = std::move(spec.id);
   spec.id.clear();
-  const bool plain = spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
-                     spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
-                     !spec.temperature && !spec.max_tokens;
-  return create(parent, plain ? plain_spec_ : std::make_shared<const AgentSpec>(std::move(spec)),
+  return create(parent, is_plain(spec) ? plain_spec_ : std::make_shared<const AgentSpec>(std::move(spec)),
                 std::move(id));
 }
 
@@ -43,8 +77,7 @@ Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std
   Node* parent = resolve(parent_id);
   if (!parent) return Error{Errc::agent_not_found, "the parent does not exist (any more)"};
   if (!spec) return Error{Errc::invalid_config, "the shared AgentSpec is null"};
-  if (spec->mailbox_limit > max_mailbox_limit)
-    return Error{Errc::invalid_config, "AgentSpec::mailbox_limit must be at most 65000"};
+  if (Error problem = problem_of(*spec); problem.code != Errc::none) return problem;
   if (!id.empty() && !core::NameTable::is_valid(id))
     return Error{Errc::invalid_agent_id,
                  "an agent id is 1 to 255 bytes of UTF-8 and does not begin with '@'"};
@@ -80,6 +113,9 @@ Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string i
     table_.erase(node);
     return refusal(parent.id());
   }
+  if (!node.spec->history.empty()) turn::data_of(node).conversation.restore(node.spec->history);
+  if (node.spec->budget.limits()) turns_.grant(node, node.spec->budget, false);
+  if (node.spec->subtree_budget.limits()) turns_.grant(node, node.spec->subtree_budget, true);
   Agent agent = handle(node.id());
   hub_.tell(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
   return agent;
@@ -98,6 +134,53 @@ std::vector<ChatMessage> TreeCore::conversation(core::NodeId id) const {
   if (node->data)
     return static_cast<const turn::TurnData&>(*node->data).conversation.rendered(node->spec->system_prompt);
   return turn::Conversation{}.rendered(node->spec->system_prompt);
+}
+
+std::vector<ChatMessage> TreeCore::context(core::NodeId id) const {
+  assert(closed() || engine_->on_loop_thread());
+  const Node* node = resolve(id);
+  if (!node || !node->spec) return {};
+  if (!node->data) return turn::Conversation{}.rendered(node->spec->system_prompt);
+  const auto& data = static_cast<const turn::TurnData&>(*node->data);
+  return data.conversation.rendered(node->spec->system_prompt, data.sent.messages);
+}
+
+Spent TreeCore::spent(core::NodeId id, bool subtree) const {
+  assert(closed() || engine_->on_loop_thread());
+  const Node* node = resolve(id);
+  const auto* data = node ? static_cast<const turn::TurnData*>(node->data.get()) : nullptr;
+  if (!data || !data->accounts) return {};
+  return subtree ? data->accounts->subtree.spent() : data->accounts->own.spent();
+}
+
+bool TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree) {
+  assert(closed() || engine_->on_loop_thread());
+  Node* node = resolve(id);
+  if (node) turns_.grant(*node, budget, subtree);
+  return node != nullptr;
+}
+
+AnswerResult TreeCore::answer(std::string_view question_id, Answer answer) {
+  assert(closed() || engine_->on_loop_thread());
+  if (closed()) return {false, Errc::question_not_found};
+  const Inside inside(*this);
+  return turns_.answer(question_id, std::move(answer));
+}
+
+std::vector<OpenQuestion> TreeCore::questions() const {
+  assert(closed() || engine_->on_loop_thread());
+  return closed() ? std::vector<OpenQuestion>{} : turns_.questions();
+}
+
+std::vector<RunningTask> TreeCore::tasks() const {
+  assert(closed() || engine_->on_loop_thread());
+  return closed() ? std::vector<RunningTask>{} : turns_.tasks();
+}
+
+bool TreeCore::cancel_task(std::string_view task_id) {
+  assert(closed() || engine_->on_loop_thread());
+  const Inside inside(*this);
+  return !closed() && turns_.cancel_task(task_id);
 }
 
 Result<Agent> TreeCore::parent(core::NodeId id) {
@@ -141,7 +224,7 @@ std::size_t TreeCore::count_references(std::string_view name) const {
     if (!node.load().is_free() && !node.is_trunk() && table_.names().name_of(node, node.id()) == name)
       ++count;
   }
-  count += id ? settler_.references(id) : 0;
+  count += id ? settler_.references(id) + turns_.open_questions(id) : 0;
   for (std::uint32_t slot = 0; slot < turns_.flights().slots(); ++slot) {
     const turn::Flight& flight = turns_.flights()[slot];
     if (flight.node && flight.agent == id) ++count;

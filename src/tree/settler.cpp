@@ -22,7 +22,7 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
     node->direct = true;
     if (job->op->verb == Verb::terminate) node->deleting = true;
     if (node->first_child == core::no_node || !job->op->cascade)
-      turns_.interrupt(*node);
+      turns_.stop(*node);
     else
       cut_next_ = 0;
     if (hub_.closed()) return;
@@ -59,11 +59,8 @@ bool Settler::cut(loop::Budget& budget) {
     }
     if (!budget.spend()) return false;
     const turn::Flight& flight = flights[cut_next_++];
-    // An earlier call of the agent, which has not let go yet, says nothing about its turn of now.
-    if (!flight.node || flight.node->flight.load(std::memory_order_relaxed) != cut_next_) continue;
-    if (!turn::Turns::is_active(*flight.node)) continue;
-    if (core::admits(*flight.node, core::generation_of(flight.agent), flight.epoch)) continue;
-    turns_.interrupt(*flight.node);
+    if (!flight.node || core::look(*flight.node, core::generation_of(flight.agent)).open()) continue;
+    turns_.stop(*flight.node);
     if (hub_.closed()) return false;
   }
   return true;
@@ -157,9 +154,8 @@ void Settler::give_up(core::NodeId root_id) {
     if (!root || hub_.closed()) return;
     Node* const node = flights[slot].node;
     if (!node || !node->walked || !core::is_within(node, root)) continue;
-    engine_.log(LogLevel::warning, "a model call did not let go of its stopped agent in time",
-                {{"agent", table_.names().name_of(*node, node->id())}});
     turns_.abandon(slot);
+    if (hub_.closed()) return;
     let_go(*node);
   }
 }

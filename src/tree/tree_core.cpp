@@ -17,7 +17,9 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
              engine_->guarded("observer", call);
              if (engine_->closed()) hub_.close();  // it destroyed the Runtime
            }),
-      turns_(table_, hub_, *engine_, *this, {options.llm, options.max_answer_bytes}),
+      turns_(table_, hub_, *engine_, *this,
+             {options.llm, options.max_answer_bytes, options.max_tool_result_bytes, options.tool_timeout,
+              options.question_timeout}),
       settler_(table_, pool_, hub_, turns_, *engine_, options.stop_grace) {
   retain();
   engine_->add_source(std::shared_ptr<loop::Source>(
@@ -38,6 +40,7 @@ void TreeCore::close() {
 // Frees what an agent holds beyond its slot. The slots stay: foreign threads may be looking.
 void TreeCore::purge() {
   settler_.clear();
+  turns_.clear();
   ControlQueue::drop(std::exchange(taken_, nullptr));
   ControlQueue::drop(control_.take_all());
   for (std::uint32_t index = 0; index < table_.slots(); ++index) {
@@ -133,6 +136,16 @@ void TreeCore::let_go(Node& node) {
     settler_.let_go(node);
   }
   if (!closed()) schedule(node);
+}
+
+// What follows from it comes to the loop as with any other stop.
+void TreeCore::stop_for_budget(Node& node, std::string reason) {
+  StopOptions options;
+  options.cause = StopCause::budget;
+  options.reason = std::move(reason);
+  engine_->log(LogLevel::info, "a budget is used up",
+               {{"agent", table_.names().name_of(node, node.id())}, {"reason", options.reason}});
+  static_cast<void>(stop(node.id(), std::move(options)));
 }
 
 // The abort has already made the agent idle and its call late; here its turn ends and its state is told.

@@ -47,6 +47,13 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   Result<Agent> create(core::NodeId parent, AgentSpec spec);
   std::size_t clear_queue(core::NodeId id);
   std::vector<ChatMessage> conversation(core::NodeId id) const;
+  std::vector<ChatMessage> context(core::NodeId id) const;
+  Spent spent(core::NodeId id, bool subtree) const;
+  bool grant(core::NodeId id, const Budget& budget, bool subtree);
+  AnswerResult answer(std::string_view question_id, Answer answer);
+  std::vector<OpenQuestion> questions() const;
+  std::vector<RunningTask> tasks() const;
+  bool cancel_task(std::string_view task_id);
   Result<Agent> parent(core::NodeId id);
   std::vector<Agent> children(core::NodeId id);
   void walk(const std::function<void(const Agent&)>& visit);
@@ -99,6 +106,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   // turn::TurnOwner
   void let_go(core::Node& node) override;
   void schedule(core::Node& node) override;
+  void stop_for_budget(core::Node& node, std::string reason) override;
 
   core::Node* resolve(core::NodeId id) const noexcept;
   Agent handle(core::NodeId id) noexcept { return core::AgentAccess::make(this, id); }

@@ -40,11 +40,13 @@ void Conversation::interrupt(Interruption why) {
     messages_[question_].interruption = why;
 }
 
-std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt) const {
+std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt,
+                                                const std::vector<bool>& sent) const {
   std::vector<ChatMessage> all;
   all.reserve(messages_.size() + 1);
   if (!system_prompt.empty()) all.push_back({Role::system, system_prompt});
-  all.insert(all.end(), messages_.begin(), messages_.end());
+  for (std::size_t i = 0; i < messages_.size(); ++i)
+    if (i >= sent.size() || sent[i]) all.push_back(messages_[i]);
   return all;
 }
 

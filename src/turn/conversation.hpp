@@ -34,8 +34,9 @@ class Conversation {
   void interrupt(Interruption why);
 
   const std::vector<ChatMessage>& messages() const noexcept { return messages_; }
-  // With the system prompt, if any, first.
-  std::vector<ChatMessage> rendered(const std::string& system_prompt) const;
+  // The system prompt, if any, and what of the messages is `sent`; those beyond its end are.
+  std::vector<ChatMessage> rendered(const std::string& system_prompt,
+                                    const std::vector<bool>& sent = {}) const;
 
  private:
   bool has_call(std::string_view id) const noexcept;

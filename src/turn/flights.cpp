@@ -21,7 +21,7 @@ bool is_closed(const Flight& flight) {
 }  // namespace
 
 std::uint32_t Flights::open(core::Node& node, Flight::Kind kind, std::uint32_t epoch, std::uint64_t turn,
-                            std::unique_ptr<FlightName> name) {
+                            std::unique_ptr<FlightInfo> info) {
   StopSource source;  // allocates: not under the lock
   const std::lock_guard lock(mutex_);
   std::uint32_t slot;
@@ -34,7 +34,7 @@ std::uint32_t Flights::open(core::Node& node, Flight::Kind kind, std::uint32_t e
   }
   const std::uint32_t before = node.flight.load(std::memory_order_relaxed);
   slots_[slot] = {&node, node.id(), next_serial_++, epoch,           before,           turn,
-                  0,     kind,      false,          std::move(name), std::move(source)};
+                  0,     kind,      false,          std::move(info), std::move(source)};
   open_.fetch_add(1, std::memory_order_seq_cst);
   node.flight.store(slot + 1, std::memory_order_release);
   ++node.flights;
@@ -43,12 +43,12 @@ std::uint32_t Flights::open(core::Node& node, Flight::Kind kind, std::uint32_t e
 
 void Flights::close(std::uint32_t slot) {
   StopSource last{std::nostopstate};  // released after the lock
-  std::unique_ptr<FlightName> name;
+  std::unique_ptr<FlightInfo> info;
   const std::lock_guard lock(mutex_);
   Flight& flight = slots_[slot];
   core::Node& node = *std::exchange(flight.node, nullptr);
   last.swap(flight.stop);
-  name.swap(flight.name);
+  info.swap(flight.info);
   free_.push_back(slot);
   open_.fetch_sub(1, std::memory_order_relaxed);
   --node.flights;

@@ -4,6 +4,7 @@
 #include "core/agent_table.hpp"
 
 #include <agentcore/llm_client.hpp>
+#include <agentcore/runtime.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -15,10 +16,12 @@
 
 namespace agentcore::turn {
 
-// What a tool call or a background task is called, for events and lists. Null for a model call.
-struct FlightName {
-  std::string id;    // of the call, or the task
-  std::string tool;  // its name
+// What a tool call or a background task is called, and when its time is over. Null for a model call.
+struct FlightInfo {
+  std::string id;         // of the call, or the task
+  std::string window_id;  // empty: an ordinary tool
+  std::string tool;       // its name
+  Timer timer = {};
 };
 
 // One model call, tool call or background task, from before it is started until its outcome came or it was
@@ -35,7 +38,7 @@ struct Flight {
   std::size_t late_deltas = 0;
   Kind kind = Kind::model_call;
   bool over = false;  // nobody waits for it any more; it has not let go yet
-  std::unique_ptr<FlightName> name;
+  std::unique_ptr<FlightInfo> info;
   StopSource stop{std::nostopstate};  // made only for what runs, not for agents
 };
 
@@ -45,7 +48,7 @@ class Flights {
  public:
   // Registers something of `node`; returns its slot. @loop_thread
   std::uint32_t open(core::Node& node, Flight::Kind kind, std::uint32_t epoch, std::uint64_t turn,
-                     std::unique_ptr<FlightName> name = {});
+                     std::unique_ptr<FlightInfo> info = {});
   // Unregisters it. @loop_thread
   void close(std::uint32_t slot);
 

@@ -11,9 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 namespace agentcore::turn {
@@ -29,12 +29,13 @@ enum class Phase : std::uint8_t {
 // One call of an answer. What became of it stands in the history and in the turn's steps at every moment, as if
 // the turn ended right then (G8, G9).
 struct PendingCall {
-  enum class State : std::uint8_t { waiting, asking, running, done };
+  enum class State : std::uint8_t { waiting, asking, approved, running, done };
 
   State state = State::waiting;
   std::size_t message = 0;   // of its result, in the conversation
   std::size_t step = 0;      // in the turn's result
-  std::uint32_t flight = 0;  // slot + 1, while it is asking or running
+  std::uint32_t flight = 0;  // slot + 1, from before it is asked for, or begun, until it is done
+  bool told = false;         // its beginning was told: then its end is, too
   std::string arguments;     // as the model wrote them
   tools::Found found;        // the tool, once it was looked up
 };
@@ -53,12 +54,25 @@ struct ActiveTurn {
   Estimate reserved;  // for the model call
 };
 
+// A window, as the agent knows it.
+struct SeenWindow {
+  std::size_t opened_at = 0;  // how many messages there were when it was first seen
+  bool shown = true;          // false: trimmed
+};
+
+// What of the history and of the windows the model is still sent, and what it costs.
+struct SentContext {
+  std::vector<std::size_t> tokens;  // of each message, as far as counted
+  std::vector<bool> messages;       // as far as decided; the others are sent
+  std::map<std::uint64_t, SeenWindow> windows;  // by number
+};
+
 struct TurnData final : core::AgentData {
   Conversation conversation;
   std::unique_ptr<ActiveTurn> turn;  // null: none is under way
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
-  std::unordered_set<std::uint64_t> hidden_windows;  // trimmed out of what the model sees
-  std::unique_ptr<Accounts> accounts;                // null: no budget was ever granted
+  SentContext sent;
+  std::unique_ptr<Accounts> accounts;  // null: no budget was ever granted
 };
 
 inline TurnData& data_of(core::Node& node) {

@@ -4,48 +4,62 @@
 #include "core/agent_table.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
-#include "turn/conversation.hpp"
+#include "loop/time.hpp"
+#include "tools/call_scope.hpp"
 #include "turn/flights.hpp"
+#include "turn/questions.hpp"
+#include "turn/turn_data.hpp"
 
+#include <agentcore/agent_tree.hpp>
 #include <agentcore/event.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/message.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+namespace agentcore::tools {
+struct AskedCall;
+}
 
 namespace agentcore::turn {
-
-// What an agent has once it took its first message: its history, and the turn that is under way.
-struct TurnData final : core::AgentData {
-  Conversation conversation;
-  bool active = false;       // a turn has begun and not ended
-  std::uint32_t epoch = 0;   // of the agent, when the turn began
-  std::uint32_t flight = 0;  // slot + 1 of its call; 0: not started
-  std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
-};
 
 // The part of the tree that a turn drives.
 class TurnOwner {
  public:
-  // A call of `node` has ended, whatever became of its turn.
+  // Something of `node` has let go, whatever became of its turn.
   virtual void let_go(core::Node& node) = 0;
   // `node` may take its next message.
   virtual void schedule(core::Node& node) = 0;
+  // A budget of `node` is used up: stops it, and all below it.
+  virtual void stop_for_budget(core::Node& node, std::string reason) = 0;
 
  protected:
   ~TurnOwner() = default;
 };
 
-// A turn, step by step: message -> conversation -> model call -> deltas -> answer -> end. Every step goes
-// through the agent's gate with the epoch of its beginning; where it is refused, the turn ends right there,
-// its history marked. Tools will be the step between the answer and the end. All @loop_thread.
-class Turns {
+// A turn goes round these steps, until an answer asks for no tools: message written -> context trimmed and
+// rendered -> model call -> answer written -> tool calls parsed -> run in order -> results written. Every step
+// goes through the agent's gate with the epoch of the turn's beginning; where it is refused, the turn ends
+// right there. The history and the turn's result say at every moment what they would have to say if it ended
+// then, so ending it takes no repair.
+//
+// turns.cpp holds the steps and the ends; model_call.cpp, context_window.cpp and tool_calls.cpp what happens
+// within them; asking.cpp the questions to people; background.cpp the tasks that outlive their turn. All
+// @loop_thread.
+class Turns final : public tools::CallOwner {
  public:
   struct Limits {
     LlmClient* llm;
     std::size_t max_answer_bytes;
+    std::size_t max_result_bytes;
+    Duration tool_timeout;      // 0: none
+    Duration question_timeout;  // 0: none
   };
   Turns(core::AgentTable& table, events::EventHub& hub, loop::Engine& engine, TurnOwner& owner, Limits limits)
       : table_(table), hub_(hub), engine_(engine), owner_(owner), limits_(limits) {}
@@ -53,35 +67,106 @@ class Turns {
   // Begins a turn with `message`; the agent is idle, its gate was asked and Stepping is published.
   void begin(core::Node& node, Message message);
 
-  // Ends the turn that is under way, if any, as aborted or stopped by what the gates say: cuts its call,
-  // marks the history, tells the end. The call itself ends when its client lets go of it.
+  // Ends the turn that is under way, if any, as aborted or stopped by what the gates say: cuts its calls,
+  // closes its questions, tells the end. What it started lets go later.
   void interrupt(core::Node& node);
   // The same, but only for a turn that began before `epoch`.
   void interrupt_before(core::Node& node, std::uint32_t epoch);
+  // The same for everything of an agent that is stopped: its turn and its background tasks (X17).
+  void stop(core::Node& node);
 
   // True while a turn is under way (its end not told yet).
-  static bool is_active(const core::Node& node) noexcept;
+  static bool is_active(const core::Node& node) noexcept { return active_turn(node) != nullptr; }
 
-  // Forgets a call that did not let go in time; what it still says is dropped.
+  // Forgets what did not let go in time; what it still says is dropped.
   void abandon(std::uint32_t slot);
+
+  // Questions and background tasks, as AgentTree offers them.
+  AnswerResult answer(std::string_view question_id, Answer answer);
+  std::vector<OpenQuestion> questions() const { return questions_.open(); }
+  std::size_t open_questions(core::NodeId agent) const noexcept { return questions_.count(agent); }
+  bool cancel_task(std::string_view task_id);
+  std::vector<RunningTask> tasks() const;
+
+  // Grants a budget, to the agent itself or to its subtree.
+  void grant(core::Node& node, const Budget& budget, bool subtree);
 
   Flights& flights() noexcept { return flights_; }
   const Flights& flights() const noexcept { return flights_; }
+
+  // The tree is gone: forgets what the host asked for.
+  void clear() { questions_.clear(); }
 
   // From the client, through its sink.
   void on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view text);
   void on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome outcome);
 
+  // tools::CallOwner
+  void on_result(const tools::CallScope& call, ToolResult result) override;
+  void on_progress(const tools::CallScope& call, std::string text) override;
+  void on_ask(const tools::CallScope& call, Question question,
+              std::function<void(const Answer&)> closed) override;
+
  private:
-  Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
-  void begin_call(core::Node& node, const AgentSpec& spec, LlmClient& client);
+  // The steps. Each says whether the next one follows at once.
+  void advance(core::Node& node);
+  bool step(core::Node& node);
+  bool call_model(core::Node& node);
+  bool take_answer(core::Node& node);
+  bool run_calls(core::Node& node);
+
+  // Ends of a turn.
+  void complete(core::Node& node);
+  void fail(core::Node& node, ChatOutcome outcome);
+  void fail_acting(core::Node& node, Error error);
+  std::shared_ptr<InteractionResult> leave(core::Node& node);
+  void tell_end(core::Node& node, TurnOutcome outcome, FinishReason reason, Error error,
+                std::shared_ptr<InteractionResult> result);
   void run_handler(core::Node& node, const AgentSpec& spec, const Message& message);
-  void complete(core::Node& node, const ChatOutcome& outcome);
-  void fail(core::Node& node, const ChatOutcome& outcome);
-  void end(core::Node& node, TurnOutcome outcome, std::string_view text, const ChatOutcome& details);
-  void discard(core::Node& node, std::uint64_t turn, std::size_t deltas, const ChatOutcome& outcome);
+
+  // Model calls.
+  ChatRequest request_for(core::Node& node);
+  void write_context(core::Node& node, ChatRequest& request);
+  void trim(core::Node& node);
+  void send(core::Node& node, LlmClient& client, ChatRequest request);
+  bool reserve(core::Node& node, ChatRequest& request);
+  void settle(core::Node& node, const ChatOutcome& outcome);
+  bool afford_turn(core::Node& node);
+  bool stop_if_over(core::Node& node);
+  void on_wall_clock(core::NodeId agent, bool subtree);
+  Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
+
+  // Tool calls.
+  void list_calls(core::Node& node, std::vector<tools::AskedCall> calls, std::string words);
+  bool start(core::Node& node, std::size_t index);
+  bool run(core::Node& node, std::size_t index);
+  std::string look_up(core::Node& node, PendingCall& call);
+  std::uint32_t open_call(core::Node& node, std::size_t index);
+  std::shared_ptr<tools::CallScope> scope_of(core::Node& node, std::uint32_t slot, const Tool& tool);
+  PendingCall* pending(core::Node& node, std::uint32_t slot) noexcept;
+  void end_call(core::Node& node, std::uint32_t slot, ToolResult result);
+  void set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, const ToolResult& result);
+  void on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeout);
+  void cancel_calls(core::Node& node, std::uint64_t turn, std::vector<PendingCall> calls,
+                    const InteractionResult& result);
+
+  // Background tasks.
+  bool start_task(core::Node& node, std::size_t index);
+  void end_task(core::Node& node, std::uint32_t slot, ToolResult result);
+  void tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result);
+  void cancel(std::uint32_t slot);
+  void cancel_tasks(core::Node& node);
+
+  // Questions.
+  void ask_approval(core::Node& node, std::size_t index, std::uint32_t slot);
+  void on_approval(std::uint32_t slot, std::uint64_t serial, const Answer& answer);
+  void ask(core::Node& node, std::uint32_t slot, AskedQuestion question, Duration timeout);
+  void close(AskedQuestion question, const Answer& answer);
+  void close_questions(std::uint32_t slot);
+
+  void discard(core::Node& node, std::uint64_t turn, std::size_t deltas, std::string_view what);
   bool may_go_on(core::Node& node, std::uint32_t epoch);
-  bool start(core::Node& node, std::uint32_t epoch, AgentState to);
+  bool move_from_idle(core::Node& node, std::uint32_t epoch, AgentState to);
   bool change(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to);
   bool step_to(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to);
 
@@ -91,6 +176,7 @@ class Turns {
   TurnOwner& owner_;
   Limits limits_;
   Flights flights_;
+  Questions questions_;
 };
 
 }  // namespace agentcore::turn

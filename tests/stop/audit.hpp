@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -25,7 +26,10 @@ class Audit {
   std::size_t deleted = 0;
   std::size_t dropped = 0;    // messages, as told by Settled
   std::size_t abandoned = 0;  // agents
-  bool closed = false;        // set by the test when it destroyed the tree: nothing may follow
+  std::size_t calls_started = 0;      // of tools
+  std::size_t calls_interrupted = 0;  // of tools
+  std::size_t given_up = 0;           // model calls, tool calls and tasks
+  bool closed = false;                // set by the test when it destroyed the tree: nothing may follow
 
   // Forgets the agents that are gone.
   void sweep() {
@@ -46,6 +50,9 @@ class Audit {
     bool unsettled_stop = false;    // told `stopped`, Settled is to come
     bool unsettled_delete = false;  // told `terminating`, Settled is to come
     bool gone = false;              // told AgentDeleted
+    std::set<std::string> calls;      // of tools, that have begun and not ended
+    std::set<std::string> questions;  // that are open
+    std::set<std::string> tasks;      // in the background
   };
 
   void require(bool holds, const char* what, const agentcore::Agent& agent) {
@@ -92,12 +99,15 @@ class Audit {
   }
   void see(Seen& seen, const agentcore::TurnEnded& body) {
     require(seen.turn == body.turn, "the end of a turn that is not open", body.agent);
+    require(seen.calls.empty(), "the end of a turn with a tool call open", body.agent);
     seen.turn = 0;
     ++turns_ended;
     turns_aborted += body.outcome == agentcore::TurnOutcome::aborted;
   }
   void see(Seen& seen, const agentcore::Settled& body) {
     require(seen.turn == 0, "settled before the turn's end", body.agent);
+    require(seen.questions.empty(), "settled with a question open", body.agent);
+    require(seen.tasks.empty(), "settled with a background task running", body.agent);
     const bool stopped = body.end == agentcore::AgentState::stopped;
     require(stopped ? seen.unsettled_stop : seen.unsettled_delete, "Settled twice, or without its state",
             body.agent);
@@ -108,6 +118,37 @@ class Audit {
   }
   void see(Seen& seen, const agentcore::Discarded& body) {
     require(seen.turn != body.turn, "discarded within an open turn", body.agent);
+  }
+  void see(Seen& seen, const agentcore::ToolStarted& body) {
+    require(seen.turn == body.turn, "a tool call outside of its turn", body.agent);
+    require(can_process(seen.state), "a tool call behind a closed gate", body.agent);
+    require(seen.calls.insert(body.call_id).second, "a tool call that began twice", body.agent);
+    ++calls_started;
+  }
+  void see(Seen& seen, const agentcore::ToolProgress& body) {
+    require(can_process(seen.state), "progress behind a closed gate", body.agent);
+  }
+  void see(Seen& seen, const agentcore::ToolEnded& body) {
+    require(seen.turn == body.turn, "the end of a tool call outside of its turn", body.agent);
+    require(seen.calls.erase(body.call_id) == 1, "the end of a tool call that is not open", body.agent);
+    calls_interrupted += body.outcome == agentcore::ToolOutcome::interrupted;
+  }
+  void see(Seen& seen, const agentcore::QuestionAsked& body) {
+    require(can_process(seen.state), "a question behind a closed gate", body.agent);
+    require(seen.questions.insert(body.question.id).second, "a question asked twice", body.agent);
+  }
+  void see(Seen& seen, const agentcore::QuestionClosed& body) {
+    require(seen.questions.erase(body.question_id) == 1, "a question closed twice", body.agent);
+  }
+  void see(Seen& seen, const agentcore::TaskChanged& body) {
+    const bool begins = body.state == agentcore::TaskState::started;
+    require(!begins || can_process(seen.state), "a background task behind a closed gate", body.agent);
+    require(begins ? seen.tasks.insert(body.task_id).second : seen.tasks.erase(body.task_id) == 1,
+            "a background task that began or ended twice", body.agent);
+  }
+  void see(Seen& seen, const agentcore::Abandoned& body) {
+    require(seen.turn == 0, "given up within a turn", body.agent);
+    ++given_up;
   }
   void see(Seen& seen, const agentcore::AgentDeleted& body) {
     require(seen.turn == 0 && seen.state == agentcore::AgentState::terminating && !seen.unsettled_delete,

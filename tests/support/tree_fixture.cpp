@@ -66,6 +66,15 @@ void FakeClient::answer(std::string_view agent_id, std::string_view text) {
   finish(*call, ChatOutcome::completed(FinishReason::complete));
 }
 
+void FakeClient::call_tools(std::string_view agent_id, std::vector<ToolCall> calls, std::string_view text) {
+  Call* const call = find(agent_id);
+  if (!call) return;
+  call->sink.delta(text);
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls, {10, 5, 15});
+  outcome.tool_calls = std::move(calls);
+  finish(*call, std::move(outcome));
+}
+
 void FakeClient::fail(std::string_view agent_id, Errc code) {
   if (Call* const call = find(agent_id)) finish(*call, ChatOutcome::failed({code, "as the test says"}));
 }
@@ -126,6 +135,38 @@ void Recorder::begin_turn(Seen& seen, std::uint64_t turn) {
   seen.turn = turn;
 }
 
+std::string Recorder::tool_line(const Event& event, const std::string& id) {
+  Seen& seen = seen_[event.agent()];
+  if (const auto* started = event.get<ToolStarted>()) {
+    if (!seen.in_turn || started->turn != seen.turn) broken("a tool call outside its turn");
+    ++seen.tools;
+    return "tool " + id + " " + started->call_id + " " + started->tool + " " + started->arguments;
+  }
+  if (const auto* progress = event.get<ToolProgress>())
+    return "progress " + id + " " + progress->call_id + " " + progress->text;
+  if (const auto* ended = event.get<ToolEnded>()) {
+    if (!seen.in_turn || ended->turn != seen.turn || seen.tools-- == 0) broken("an end of no tool call");
+    return "tool-end " + id + " " + ended->call_id + " " + std::string(to_string(ended->outcome)) +
+           (ended->result.success ? " ok" : " failed");
+  }
+  if (const auto* asked = event.get<QuestionAsked>()) {
+    ++seen.questions;
+    return "asked " + id + " " + asked->question.id + " " + std::string(to_string(asked->question.kind)) + " " +
+           asked->question.text;
+  }
+  if (const auto* closed = event.get<QuestionClosed>()) {
+    if (seen.questions-- == 0) broken("an end of no question");
+    return "closed " + id + " " + closed->question_id + " " + std::string(to_string(closed->outcome));
+  }
+  if (const auto* task = event.get<TaskChanged>()) {
+    seen.tasks += task->state == TaskState::started ? 1 : -1;
+    if (seen.tasks < 0) broken("an end of no task");
+    return "task " + id + " " + task->tool + " " + std::string(to_string(task->state));
+  }
+  const auto& abandoned = *event.get<Abandoned>();
+  return "abandoned " + id + " " + std::string(abandoned.what) + " " + abandoned.name;
+}
+
 void Recorder::on_event(const Event& event) {
   number(event.sequence);
   const std::string id = event.agent().id();
@@ -144,8 +185,10 @@ void Recorder::on_event(const Event& event) {
            (settled->abandoned ? " abandoned" : "");
   } else if (const auto* discarded = event.get<Discarded>()) {
     line = "discarded " + id + " " + std::to_string(discarded->turn) + " " + std::string(discarded->what);
-  } else {
+  } else if (event.get<AgentDeleted>()) {
     line = "deleted " + id;
+  } else {
+    line = tool_line(event, id);
   }
   lines.push_back(line);
   if (id.empty()) broken("an event of nobody");
@@ -155,10 +198,12 @@ void Recorder::on_event(const Event& event) {
     broken("a delta outside its turn");
   if (const auto* ended = event.get<TurnEnded>()) {
     if (!seen.in_turn || ended->turn != seen.turn) broken("an end without a beginning");
+    if (seen.tools != 0) broken("a tool call without an end");
     seen.in_turn = false;
     if (!is_valid_history(event.agent().conversation())) broken("an invalid history");
   }
   if (event.get<Settled>() && seen.in_turn) broken("settled within a turn");
+  if (event.get<Settled>() && (seen.questions != 0 || seen.tasks != 0)) broken("settled with something open");
   if (event.get<AgentDeleted>()) seen.deleted = true;
 }
 

@@ -73,6 +73,8 @@ class FakeClient final : public LlmClient {
   void delta(std::string_view agent_id, std::string_view text);
   // Says `text`, if any, and completes the newest open call of that agent.
   void answer(std::string_view agent_id, std::string_view text);
+  // The same with an answer that asks for tools.
+  void call_tools(std::string_view agent_id, std::vector<ToolCall> calls, std::string_view text = {});
   void fail(std::string_view agent_id, Errc code = Errc::network_error);
   static void finish(Call& call, ChatOutcome outcome);
 
@@ -83,7 +85,9 @@ class FakeClient final : public LlmClient {
 
 // Writes down what a tree tells, one line each, and checks the order that the events promise:
 //   "created a", "started a 1", "delta a 1 text", "ended a 1 completed", "settled a stopped", "discarded a 1
-//   answer", "deleted a", "a idle>waiting_llm".
+//   answer", "deleted a", "a idle>waiting_llm", "tool a call_1_1 add {}", "tool-end a call_1_1 completed ok",
+//   "progress a call_1_1 half", "asked a q_1 question Why?", "closed a q_1 answered", "task a add started",
+//   "abandoned a tool call add".
 class Recorder {
  public:
   void watch(AgentTree& tree, bool states = true);
@@ -107,9 +111,11 @@ class Recorder {
     std::uint64_t turn = 0;
     bool in_turn = false;
     bool deleted = false;
+    int tools = 0, questions = 0, tasks = 0;  // begun and not ended
   };
   void on_state(const StateChange& change);
   void on_event(const Event& event);
+  std::string tool_line(const Event& event, const std::string& id);
   void number(std::uint64_t sequence);
   void broken(const std::string& what) {
     violations.push_back(what + " after: " + (lines.empty() ? "" : lines.back()));
