@@ -120,6 +120,7 @@ class Repair {
       ChatMessage& last = done_.messages.back();
       if (!message.content.empty()) last.content += (last.content.empty() ? "" : "\n\n") + message.content;
       last.tool_calls = std::move(message.tool_calls);
+      last.pinned = last.pinned || message.pinned;
     } else {
       done_.messages.push_back(std::move(message));
     }

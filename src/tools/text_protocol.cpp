@@ -1,5 +1,7 @@
 #include "tools/text_protocol.hpp"
 
+#include "core/json_depth.hpp"
+
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -11,26 +13,6 @@ using nlohmann::json;
 
 constexpr std::string_view opening = "<tool_call>";
 constexpr std::string_view closing = "</tool_call>";
-
-// The deepest nesting of a JSON text. What comes after a mistake in it does not matter: it will not parse.
-std::size_t depth_of(std::string_view text) noexcept {
-  std::size_t depth = 0, deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
 
 // In ASCII, whatever locale the host has set.
 bool same_name(std::string_view a, std::string_view b) noexcept {
@@ -106,7 +88,7 @@ ParsedAnswer parse_tool_text(std::string_view answer, int turn) {
   const auto end = text.find(closing);
   if (end == std::string_view::npos) return refused("it has no end");
   text = text.substr(0, end);
-  if (depth_of(text) > max_json_depth)
+  if (core::json_depth(text) > max_json_depth)
     return refused("it is nested deeper than " + std::to_string(max_json_depth) + " levels");
   const json block = json::parse(text, nullptr, false);
   return block.is_discarded() ? refused("it is not valid JSON") : read_block(block, turn);

@@ -4,6 +4,7 @@
 //   <tool_call>{"calls":[{"window_id":"notes","action_id":"add","params":{"text":"milk"}}]}</tool_call>
 #pragma once
 
+#include "core/json_depth.hpp"
 #include "tools/action_call.hpp"
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 namespace agentcore::tools {
 
 inline constexpr std::size_t max_calls_per_answer = 64;
-inline constexpr std::size_t max_json_depth = 64;
+using core::max_json_depth;
 
 // What an answer turned out to be. Without calls it is an answer in words, whatever else it contains (X30).
 struct ParsedAnswer {

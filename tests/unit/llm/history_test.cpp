@@ -116,6 +116,16 @@ TEST_CASE("an id that is missing or taken is replaced, and its result with it", 
                           result("call_r1"), result("call_r2"), answer()});
 }
 
+TEST_CASE("a repair keeps what is pinned, and the windows of calls", "[llm][G8]") {
+  ChatMessage asking = question(), acting = calling({""}), done = result(""), more = answer("b");
+  acting.tool_calls[0].window_id = "notes";
+  for (ChatMessage* message : {&asking, &acting, &done, &more}) message->pinned = true;
+  const History history = repaired({asking, acting, done, answer("a"), more}, 2);
+  REQUIRE(history.size() == 4);
+  for (const ChatMessage& message : history) CHECK(message.pinned);
+  CHECK(history[1].tool_calls[0].window_id == "notes");
+}
+
 TEST_CASE("any history can be repaired", "[llm][G8]") {
   prop("the repaired one is valid, keeps all questions, and repairing it again changes nothing", [] {
     History history;

@@ -1,0 +1,14 @@
+// How deep JSON from outside may be nested: parsing and freeing it takes stack for each level.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace agentcore::core {
+
+inline constexpr std::size_t max_json_depth = 64;
+
+// The deepest nesting of a JSON text. What comes after a mistake in it does not matter: it will not parse.
+std::size_t json_depth(std::string_view text) noexcept;
+
+}  // namespace agentcore::core

@@ -1,0 +1,149 @@
+// Histories as JSON, in the form in which a chat-completions request holds them.
+#include "core/json_depth.hpp"
+#include "llm/openai_message.hpp"
+
+#include <agentcore/history.hpp>
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore {
+namespace {
+
+using nlohmann::json;
+
+// The member of that name; null, like one that is not there, gives nullptr.
+const json* member(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+// "<window>__<action>" is an action of that window.
+std::string window_of(const std::string& name) {
+  constexpr std::string_view between = "__";
+  const auto at = name.find(between);
+  return at == std::string::npos || at + between.size() == name.size() ? std::string() : name.substr(0, at);
+}
+
+// Reads one history. What it refuses counts as empty from there on; the first refusal is the error.
+class Reader {
+ public:
+  Result<std::vector<ChatMessage>> read(std::string_view text) {
+    std::vector<ChatMessage> messages = read_messages(text);
+    if (!problem_.empty()) return Error{Errc::invalid_history, problem_};
+    return messages;
+  }
+
+ private:
+  template <typename T>
+  T refuse(std::string why, T instead) {
+    if (problem_.empty()) problem_ = std::move(why);
+    return instead;
+  }
+
+  std::vector<ChatMessage> read_messages(std::string_view text) {
+    using Messages = std::vector<ChatMessage>;
+    if (core::json_depth(text) > core::max_json_depth)
+      return refuse("nested deeper than " + std::to_string(core::max_json_depth) + " levels", Messages());
+    try {
+      const json list = json::parse(text);
+      if (!list.is_array()) return refuse("not an array of messages", Messages());
+      return read_all<ChatMessage>(list, "message", &Reader::read_message);
+    } catch (const json::parse_error& error) {
+      return refuse("not valid JSON at byte " + std::to_string(error.byte), Messages());
+    } catch (const json::exception&) {
+      return refuse("not valid JSON: a number is out of range", Messages());
+    }
+  }
+
+  // Up to the first entry that is refused, whose place is put before the reason.
+  template <typename T>
+  std::vector<T> read_all(const json& list, const char* what, T (Reader::*read_one)(const json&)) {
+    std::vector<T> all;
+    for (const json& entry : list) {
+      all.push_back((this->*read_one)(entry));
+      if (problem_.empty()) continue;
+      problem_ = what + (" " + std::to_string(all.size())) + ": " + problem_;
+      break;
+    }
+    return all;
+  }
+
+  ChatMessage read_message(const json& entry) {
+    if (!entry.is_object()) return refuse("is not an object", ChatMessage());
+    ChatMessage message{read_role(entry)};
+    message.content = read_content(entry, message.role);
+    message.tool_call_id = read_string(entry, "tool_call_id");
+    const json* const calls = member(entry, "tool_calls");
+    if (!calls || !problem_.empty()) return message;
+    if (!calls->is_array()) return refuse("tool_calls is not an array", message);
+    message.tool_calls = read_all<ToolCall>(*calls, "tool call", &Reader::read_call);
+    return message;
+  }
+
+  Role read_role(const json& entry) {
+    if (!member(entry, "role")) return refuse("role is missing", Role::user);
+    const std::string name = read_string(entry, "role");
+    if (name == "developer") return Role::system;
+    for (const Role role : {Role::system, Role::user, Role::assistant, Role::tool})
+      if (name == to_string(role)) return role;
+    return refuse("role is none of system, developer, user, assistant and tool", Role::user);
+  }
+
+  std::string read_content(const json& entry, Role role) {
+    if (role != Role::assistant && !entry.contains("content"))
+      return refuse("content is missing", std::string());
+    const json* const content = member(entry, "content");
+    return content && content->is_array() ? read_parts(*content) : read_string(entry, "content");
+  }
+
+  std::string read_parts(const json& parts) {
+    std::string text;
+    for (const json& part : parts) {
+      if (!part.is_object() || read_string(part, "type") != "text")
+        return refuse("content has a part that is not text", std::string());
+      text += read_string(part, "text");
+    }
+    return text;
+  }
+
+  ToolCall read_call(const json& entry) {
+    if (!entry.is_object()) return refuse("is not an object", ToolCall());
+    const json* const function = member(entry, "function");
+    if (!function || !function->is_object()) return refuse("function is missing", ToolCall());
+    ToolCall call{read_string(entry, "id"), read_string(*function, "name"), read_arguments(*function)};
+    call.window_id = window_of(call.name);
+    return call;
+  }
+
+  // Some servers write them as an object, not as its text.
+  std::string read_arguments(const json& function) {
+    const json* const arguments = member(function, "arguments");
+    return arguments && arguments->is_object() ? arguments->dump() : read_string(function, "arguments");
+  }
+
+  // Empty if there is none.
+  std::string read_string(const json& object, const char* name) {
+    const json* const value = member(object, name);
+    if (!value) return {};
+    if (!value->is_string()) return refuse(std::string(name) + " is not a string", std::string());
+    return value->get<std::string>();
+  }
+
+  std::string problem_;
+};
+
+}  // namespace
+
+std::string history_to_json(const std::vector<ChatMessage>& messages) {
+  json list = json::array();
+  for (const ChatMessage& message : messages) list.push_back(llm::openai_message(message));
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<std::vector<ChatMessage>> history_from_json(std::string_view json) {
+  return Reader().read(json);
+}
+
+}  // namespace agentcore

@@ -1,0 +1,87 @@
+// Generators: valid histories with steps, interruptions and pins.
+#pragma once
+
+#include "support/prop.hpp"
+
+#include <agentcore/chat.hpp>
+
+#include <string>
+#include <vector>
+
+namespace property_test {
+
+// Valid UTF-8, sometimes none.
+inline rc::Gen<std::string> any_words() {
+  return rc::gen::map(
+      rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+          "a", "sea ", "\"", "\\", "\n", "\xC3\xA9", "\xF0\x9F\x98\x80", std::string(1, '\0'), "{", "]")),
+      [](const std::vector<std::string>& pieces) {
+        std::string text;
+        for (const std::string& piece : pieces) text += piece;
+        return text;
+      });
+}
+
+// Writes a history, turn by turn. Call it within a property.
+class HistoryWriter {
+ public:
+  explicit HistoryWriter(int pinned_in_100) : pinned_in_100_(pinned_in_100) {}
+
+  std::vector<agentcore::ChatMessage> write(int turns) {
+    using agentcore::Role;
+    if (*rc::gen::arbitrary<bool>()) add({Role::system, *any_words()});
+    for (int turn = 1; turn <= turns; ++turn) write_turn(turn == turns);
+    return history_;
+  }
+
+ private:
+  // Every turn but the last one is answered or interrupted.
+  void write_turn(bool last) {
+    using agentcore::Interruption;
+    using agentcore::Role;
+    const auto mark = *rc::gen::weightedElement<Interruption>(
+        {{3, Interruption::none}, {1, Interruption::aborted}, {1, Interruption::failed}});
+    add({Role::user, *any_words(), mark});
+    for (int steps = *rc::gen::weightedOneOf<int>({{1, rc::gen::just(0)}, {1, rc::gen::inRange(0, 5)}});
+         steps > 0; --steps)
+      write_step();
+    if (mark == Interruption::none && (!last || *rc::gen::arbitrary<bool>()))
+      add({Role::assistant, *any_words()});
+  }
+
+  void write_step() {
+    using agentcore::Role;
+    agentcore::ChatMessage asking{Role::assistant, *any_words()};
+    for (int calls = *rc::gen::inRange(1, 4); calls > 0; --calls) {
+      const std::string window = *rc::gen::element<std::string>("", "", "notes", "n_");
+      const std::string name =
+          (window.empty() ? "" : window + "__") + *rc::gen::element<std::string>("a", "b_c");
+      asking.tool_calls.push_back({"c" + std::to_string(++calls_), name, *any_words(), window_of(name)});
+    }
+    add(asking);
+    // Results in any order: of two or more calls the last one's comes first, sometimes.
+    std::vector<agentcore::ToolCall> open = asking.tool_calls;
+    if (*rc::gen::arbitrary<bool>()) std::swap(open.front(), open.back());
+    for (const agentcore::ToolCall& call : open) {
+      agentcore::ChatMessage result{Role::tool, *any_words()};
+      result.tool_call_id = call.id;
+      add(result);
+    }
+  }
+
+  static std::string window_of(const std::string& name) {
+    const auto at = name.find("__");
+    return at == std::string::npos ? "" : name.substr(0, at);
+  }
+
+  void add(agentcore::ChatMessage message) {
+    message.pinned = *rc::gen::inRange(0, 100) < pinned_in_100_;
+    history_.push_back(std::move(message));
+  }
+
+  int pinned_in_100_;
+  int calls_ = 0;
+  std::vector<agentcore::ChatMessage> history_;
+};
+
+}  // namespace property_test

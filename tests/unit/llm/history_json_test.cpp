@@ -1,0 +1,145 @@
+// Histories as JSON: written, and read from anywhere.
+#include "support/catch.hpp"
+
+#include <agentcore/history.hpp>
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+
+namespace {
+
+using History = std::vector<ChatMessage>;
+
+History a_day_at_sea() {
+  History history{{Role::system, "Be brief."}, {Role::user, "Blue?", Interruption::aborted}};
+  history.push_back({Role::user, "Look."});
+  history.back().pinned = true;
+  history.push_back({Role::assistant, ""});
+  history.back().tool_calls = {{"c1", "look", R"({"at":"sea"})", ""}, {"c2", "log__add", "{}", "log"}};
+  history.push_back({Role::tool, "blue"});
+  history.back().tool_call_id = "c1";
+  history.push_back({Role::tool, "noted"});
+  history.back().tool_call_id = "c2";
+  history.push_back({Role::assistant, "Yes, \"caf\xC3\xA9\" blue."});
+  return history;
+}
+
+History read(std::string_view json) {
+  const auto history = history_from_json(json);
+  INFO((history ? std::string() : history.error().message));
+  REQUIRE(history);
+  return *history;
+}
+
+std::string refusal(std::string_view json) {
+  const auto history = history_from_json(json);
+  if (history) return "(none)";
+  CHECK(history.error().code == Errc::invalid_history);
+  return history.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a history is written as a request's messages", "[llm][G8]") {
+  CHECK(history_to_json({}) == "[]");
+  CHECK(history_to_json(a_day_at_sea()) ==
+        R"([{"content":"Be brief.","role":"system"},)"
+        R"({"content":"Blue?","role":"user"},)"
+        R"({"content":"Look.","role":"user"},)"
+        R"({"content":"","role":"assistant","tool_calls":[)"
+        R"({"function":{"arguments":"{\"at\":\"sea\"}","name":"look"},"id":"c1","type":"function"},)"
+        R"({"function":{"arguments":"{}","name":"log__add"},"id":"c2","type":"function"}]},)"
+        R"({"content":"blue","role":"tool","tool_call_id":"c1"},)"
+        R"({"content":"noted","role":"tool","tool_call_id":"c2"},)"
+        R"({"content":"Yes, \"café\" blue.","role":"assistant"}])");
+}
+
+TEST_CASE("a history that was written is read again", "[llm][G8]") {
+  History expected = a_day_at_sea();
+  for (ChatMessage& message : expected) {
+    message.interruption = Interruption::none;
+    message.pinned = false;
+  }
+  CHECK(read(history_to_json(a_day_at_sea())) == expected);
+  // That a turn was broken off is not written, and seen again.
+  expected[1].interruption = Interruption::stopped;
+  CHECK(repair_history(read(history_to_json(a_day_at_sea()))).messages == expected);
+}
+
+TEST_CASE("broken UTF-8 is replaced in a written history", "[llm][G8]") {
+  CHECK(read(history_to_json({{Role::user, "a\xFF"}})) == History{{Role::user, "a\xEF\xBF\xBD"}});
+}
+
+TEST_CASE("histories from elsewhere are read", "[llm][G8]") {
+  CHECK(read(R"([{"role":"developer","content":"d","name":"n"},{"role":"user","content":
+      [{"type":"text","text":"a"},{"type":"text","text":"b"}]}])") ==
+        History{{Role::system, "d"}, {Role::user, "ab"}});
+  CHECK(read(R"([{"role":"assistant"},{"role":"assistant","content":null,"tool_calls":null},
+      {"role":"tool","content":null,"tool_call_id":null},{"role":"user","content":[]}])") ==
+        History{{Role::assistant}, {Role::assistant}, {Role::tool}, {Role::user}});
+  const History called = read(R"([{"role":"assistant","tool_calls":[{"function":{}},
+      {"id":"1","type":"function","index":0,"function":{"name":"f","arguments":{"a":[1]}}}]}])");
+  CHECK(called.at(0).tool_calls == std::vector<ToolCall>{{}, {"1", "f", R"({"a":[1]})", ""}});
+}
+
+TEST_CASE("a call's name tells its window", "[llm][G8]") {
+  const auto window = [](const std::string& name) {
+    return read(R"([{"role":"assistant","tool_calls":[{"function":{"name":")" + name + R"("}}]}])")
+        .at(0)
+        .tool_calls.at(0)
+        .window_id;
+  };
+  CHECK(window("notes__add") == "notes");
+  CHECK(window("notes__add__more") == "notes");
+  CHECK(window("a___b") == "a");
+  CHECK(window("notes_add").empty());
+  CHECK(window("__add").empty());
+  CHECK(window("notes__").empty());
+  CHECK(window("__").empty());
+  CHECK(window("").empty());
+}
+
+TEST_CASE("what is no history is refused with its place", "[llm][G8]") {
+  CHECK(refusal("") == "not valid JSON at byte 1");
+  CHECK(refusal("[{]") == "not valid JSON at byte 3");
+  CHECK(refusal("[1e999]") == "not valid JSON: a number is out of range");
+  CHECK(refusal("{}") == "not an array of messages");
+  CHECK(refusal("[7]") == "message 1: is not an object");
+  CHECK(refusal(R"([{"role":"user","content":""},{"role":"user","content":""},{}])") ==
+        "message 3: role is missing");
+  CHECK(refusal(R"([{"role":7}])") == "message 1: role is not a string");
+  CHECK(refusal(R"([{"role":"function","content":""}])") ==
+        "message 1: role is none of system, developer, user, assistant and tool");
+  CHECK(refusal(R"([{"role":"user"}])") == "message 1: content is missing");
+  CHECK(refusal(R"([{"role":"user","content":{}}])") == "message 1: content is not a string");
+  CHECK(refusal(R"([{"role":"user","content":[{"type":"image_url"}]}])") ==
+        "message 1: content has a part that is not text");
+  CHECK(refusal(R"([{"role":"tool","content":"","tool_call_id":1}])") ==
+        "message 1: tool_call_id is not a string");
+}
+
+TEST_CASE("a tool call that is none is refused with its place", "[llm][G8]") {
+  const auto of = [](const std::string& calls) {
+    return refusal(R"([{"role":"assistant","content":"","tool_calls":)" + calls + "}]");
+  };
+  CHECK(of("{}") == "message 1: tool_calls is not an array");
+  CHECK(of("[1]") == "message 1: tool call 1: is not an object");
+  CHECK(of(R"([{"function":{}},{}])") == "message 1: tool call 2: function is missing");
+  CHECK(of(R"([{"function":{"name":1}}])") == "message 1: tool call 1: name is not a string");
+  CHECK(of(R"([{"function":{"arguments":[]}}])") == "message 1: tool call 1: arguments is not a string");
+  CHECK(of(R"([{"id":{},"function":{}}])") == "message 1: tool call 1: id is not a string");
+}
+
+TEST_CASE("a history is read to a depth of 64", "[llm][G8][G15]") {
+  const auto nested = [](std::size_t depth) {
+    return R"([{"role":"user","content":"","x":)" + std::string(depth - 2, '[') +
+           std::string(depth - 2, ']') + "}]";
+  };
+  CHECK(read(nested(64)).size() == 1);
+  CHECK(refusal(nested(65)) == "nested deeper than 64 levels");
+  CHECK(refusal(std::string(1'000'000, '[')) == "nested deeper than 64 levels");
+}
