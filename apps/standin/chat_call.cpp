@@ -73,14 +73,19 @@ std::optional<ApiError> read_messages(const json& body, ChatCall& call) {
   if (!messages->is_array() || messages->empty()) {
     return bad_request("messages", "Invalid 'messages': expected a non-empty array.");
   }
+  bool asked_last = false;  // else tools have given their results
   for (const json& message : *messages) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
       return bad_request("messages", "Invalid 'messages': each one must be an object with a 'role'.");
     }
     std::string text = text_of(message);
     call.prompt_tokens += count_words(text);
-    if (message["role"] == "user") call.prompt = std::move(text);
+    asked_last = message["role"] == "user";
+    if (asked_last) call.prompt = std::move(text);
   }
+  const auto tools = body.find("tools");
+  if (asked_last && tools != body.end() && tools->is_array() && !tools->empty())
+    call.calls = scripted_calls(call.prompt);
   return std::nullopt;
 }
 
@@ -137,6 +142,11 @@ const char* read_overrides(const HttpRequest& request, ChatCall& call) {
   }
   if (const auto* text = request.header("x-standin-first-token-ms")) {
     if (!parse_number(*text, call.pace.first_token_ms)) return "x-standin-first-token-ms";
+  }
+  if (const auto* text = request.header("x-standin-calls")) {
+    const auto style = call_style_named(*text);
+    if (!style) return "x-standin-calls";
+    call.call_style = *style;
   }
   if (const auto* text = request.header("x-standin-fault")) {
     const auto fault = fault_named(*text);

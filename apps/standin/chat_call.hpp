@@ -3,11 +3,13 @@
 
 #include "http.hpp"
 #include "options.hpp"
+#include "tool_script.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace standin {
 
@@ -38,6 +40,8 @@ struct ChatCall {
   Pace pace;
   bool cut_by_limit = false;  // max_tokens is what bounds the answer: its finish_reason is "length"
   Fault fault = Fault::none;
+  std::vector<ScriptedCall> calls;  // of tools; when there are any, they are the answer
+  CallStyle call_style = CallStyle::pieces;
 };
 
 // An answer in OpenAI's shape of an error.

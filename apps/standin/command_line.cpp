@@ -45,6 +45,8 @@ REQUEST HEADERS
     x-standin-tokens: N           as --tokens, for this request; max_tokens is ignored then
     x-standin-rate: R             as --rate, for this request
     x-standin-first-token-ms: N   as --first-token-ms, for this request
+    x-standin-calls: STYLE        how tool calls are streamed: pieces (the default), interleaved, whole,
+                                  no-index or object
     x-standin-fault: FAULT        misbehave:
         hang-before-headers       no byte of an answer, ever
         hang-after-headers        status and headers, then silence
@@ -54,6 +56,11 @@ REQUEST HEADERS
         error-500, error-429      an API error
         html                      status 200 and a page of HTML
         no-done                   a stream without finish_reason and [DONE], but ended in good order
+
+TOOL CALLS
+    When a request has tools and ends with a user message that has lines of the form
+        /call NAME ARGUMENTS
+    the answer is these calls instead of words. ARGUMENTS, the rest of the line, is passed on as it is.
 
 EXIT STATUS
     0 after a signal, 1 when it cannot listen, 2 when the options are wrong.

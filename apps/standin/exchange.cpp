@@ -39,6 +39,10 @@ Exchange::Exchange(ChatCall call, std::uint64_t number, std::int64_t start_ns, b
       first_ns_(start_ns + std::int64_t{call_.pace.first_token_ms} * 1'000'000),
       keep_alive_(keep_alive),
       chunked_(chunked) {
+  if (!call_.calls.empty()) {
+    deltas_ = call_deltas(call_.calls, call_.call_style, number_);
+    call_.pace.tokens = deltas_.size();
+  }
   if (call_.fault == Fault::error_500) status_ = 500;
   if (call_.fault == Fault::error_429) status_ = 429;
   if (is_mid_stream(call_.fault)) {
@@ -107,12 +111,18 @@ Next Exchange::produce_whole(std::int64_t now_ns, std::string& out, std::vector<
 std::string Exchange::whole_body() {
   std::string body = fmt::format(
       R"({{"id":"chatcmpl-standin-{}","object":"chat.completion","created":{},"model":{},"choices":[)"
-      R"({{"index":0,"message":{{"role":"assistant","content":")",
+      R"({{"index":0,"message":{{"role":"assistant","content":)",
       number_, created_at, json_string(call_.model));
-  for (std::uint64_t token = 0; token < call_.pace.tokens; ++token) text_.append_next(body);
+  if (deltas_.empty()) {
+    body += '"';
+    for (std::uint64_t token = 0; token < call_.pace.tokens; ++token) text_.append_next(body);
+    body += '"';
+  } else {
+    body += R"(null,"tool_calls":)" + call_list(call_.calls, call_.call_style, number_);
+  }
   if (call_.fault == Fault::garbage) return body += "\xff\xfe{\n";
   body +=
-      fmt::format(R"(","refusal":null}},"logprobs":null,"finish_reason":"{}"}}],"usage":)", finish_reason());
+      fmt::format(R"(,"refusal":null}},"logprobs":null,"finish_reason":"{}"}}],"usage":)", finish_reason());
   produced_ = call_.pace.tokens;
   return body += usage() + "}";
 }
@@ -126,13 +136,19 @@ Next Exchange::produce_stream(std::int64_t now_ns, std::string& out, std::vector
     append_event(
         out,
         before_choice_ +
-            R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})" +
+            fmt::format(
+                R"({{"index":0,"delta":{{"role":"assistant","content":{}}},"logprobs":null,"finish_reason":null}})",
+                deltas_.empty() ? "\"\"" : "null") +
             after_choice_);
     role_sent_ = true;
   }
   const std::uint64_t due = std::min(tokens_due(now_ns), produced_ + batch_size);
   while (produced_ < due) {
-    append_token(out);
+    if (deltas_.empty()) {
+      append_token(out);
+    } else {
+      append_call(out);
+    }
     marks.push_back({out.size(), 1});
     ++produced_;
     if (produced_ == fault_at_) {
@@ -190,6 +206,12 @@ void Exchange::append_token(std::string& out) {
   for (std::size_t digit = 0; digit < 4; ++digit)
     out[start + digit] = "0123456789abcdef"[size >> (12 - 4 * digit) & 15];
   out += "\r\n";
+}
+
+// The next piece of the tool calls.
+void Exchange::append_call(std::string& out) {
+  append_event(out, fmt::format(R"({}{{"index":0,"delta":{},"logprobs":null,"finish_reason":null}}{})",
+                                before_choice_, deltas_[produced_], after_choice_));
 }
 
 void Exchange::append_event(std::string& out, std::string_view data) const {

@@ -76,13 +76,25 @@ bool OpenAiCall::on_event(std::string_view data, std::size_t readable_behind) {
   }
   take_meta(object);
   if (object.error) error_ = shared_->errors.api(status_, *object.error);
-  if (error_) return false;
+  if (error_ || !take_tool_calls(object)) return false;
   return object.content.empty() || deliver(object.content);
 }
 
 void OpenAiCall::take_meta(const AnswerObject& object) {
   if (object.usage) usage_ = *object.usage;
   if (object.finish_reason) finish_reason_ = object.finish_reason;
+}
+
+// False when they are of no use: error_ says why.
+bool OpenAiCall::take_tool_calls(AnswerObject& object) {
+  ToolCallFault fault = object.tool_call_fault;
+  if (object.tool_calls.empty() && fault == ToolCallFault::none) return true;
+  if (!tool_calls_) tool_calls_ = std::make_unique<ToolCallAssembler>(shared_->max_response_bytes);
+  for (ToolCallPiece& piece : object.tool_calls)
+    if (fault == ToolCallFault::none) fault = tool_calls_->add(std::move(piece));
+  if (fault == ToolCallFault::none) return true;
+  error_ = shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes);
+  return false;
 }
 
 // False when the call is over: stopped, or its receiver is gone.
@@ -131,8 +143,7 @@ ChatOutcome OpenAiCall::outcome_of(const net::HttpEnd& end) {
   if (open_->stopped()) return ChatOutcome::cancelled(usage_);
   if (error_) return ChatOutcome::failed(std::move(*error_), usage_);
   // A stream that said how it ended is complete, however the transfer ended after that.
-  if (done_ || finish_reason_)
-    return ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown), usage_);
+  if (done_ || finish_reason_) return completed();
   if (end.code == Errc::cancelled) return ChatOutcome::cancelled(usage_);
   if (end.code != Errc::none) return ChatOutcome::failed(shared_->errors.transfer(end), usage_);
   if (form_ == Form::stream) return ChatOutcome::failed(shared_->errors.cut_short(status_), usage_);
@@ -149,8 +160,23 @@ ChatOutcome OpenAiCall::outcome_of_body() {
   take_meta(object);
   if (object.error) return ChatOutcome::failed(errors.api(status_, *object.error), usage_);
   if (!object.has_choice) return ChatOutcome::failed(errors.no_answer(status_, body_), usage_);
+  if (!take_tool_calls(object)) return ChatOutcome::failed(std::move(*error_), usage_);
   if (!object.content.empty()) deliver(object.content);
-  return ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown), usage_);
+  return completed();
+}
+
+// Many servers say "stop" where tools are to be called.
+ChatOutcome OpenAiCall::completed() {
+  ChatOutcome outcome = ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown), usage_);
+  if (!tool_calls_) return outcome;
+  const ToolCallFault fault = tool_calls_->finish(outcome.tool_calls);
+  if (fault != ToolCallFault::none)
+    return ChatOutcome::failed(shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes),
+                               usage_);
+  FinishReason& reason = outcome.finish_reason;
+  const bool in_order = reason == FinishReason::complete || reason == FinishReason::unknown;
+  if (in_order && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;
+  return outcome;
 }
 
 }  // namespace agentcore::llm

@@ -25,12 +25,17 @@ class OpenAiCall;
 
 // What the calls of one client share. Lives as long as the last of them: a receiver may destroy the client.
 struct OpenAiShared {
-  OpenAiShared(std::shared_ptr<loop::Engine> loop, Redactor redact, std::size_t max_line)
-      : engine(std::move(loop)), errors(std::move(redact)), max_line_bytes(max_line) {}
+  OpenAiShared(std::shared_ptr<loop::Engine> loop, Redactor redact, std::size_t max_line,
+               std::size_t max_response)
+      : engine(std::move(loop)),
+        errors(std::move(redact)),
+        max_line_bytes(max_line),
+        max_response_bytes(max_response) {}
 
   const std::shared_ptr<loop::Engine> engine;
   const OpenAiErrors errors;
   const std::size_t max_line_bytes;
+  const std::size_t max_response_bytes;
   OpenAiParser parser;
   std::vector<OpenAiCall*> open;  // without an outcome yet
 };
@@ -59,18 +64,21 @@ class OpenAiCall final : public net::HttpHandler, private SseReader::Listener {
   bool on_event(std::string_view data, std::size_t readable_behind) override;
   bool read_stream(std::string_view bytes);
   void take_meta(const AnswerObject& object);
+  bool take_tool_calls(AnswerObject& object);
   bool deliver(std::string_view text);
   void expect_end();
   void leave() noexcept;
   ChatOutcome outcome_of(const net::HttpEnd& end);
   ChatOutcome outcome_of_body();
+  ChatOutcome completed();
 
   std::shared_ptr<OpenAiShared> shared_;
   std::shared_ptr<OpenCall> open_;
   std::optional<StopCallback> on_stop_;
   ChatSink sink_;
   SseReader reader_;
-  std::string body_;  // of an answer that is no stream
+  std::string body_;                               // of an answer that is no stream
+  std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first of them
   Usage usage_;
   std::optional<Error> error_;  // found in the stream
   std::uint64_t end_timer_ = 0;

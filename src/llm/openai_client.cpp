@@ -35,7 +35,7 @@ struct OpenAiClient::Impl {
         http(error ? net::HttpRequest{} : llm::request_template(options)),
         requests(std::make_shared<llm::ActiveRequests>()),
         shared(std::make_shared<llm::OpenAiShared>(std::move(engine), llm::redactor_for(options),
-                                                   options.max_line_bytes)) {}
+                                                   options.max_line_bytes, options.max_response_bytes)) {}
 
   void start(const ChatRequest& request, std::shared_ptr<HttpCall> open, StopToken stop, ChatSink sink);
 

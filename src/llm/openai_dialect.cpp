@@ -1,7 +1,8 @@
 // The reading half of the dialect; openai_request.cpp holds the writing half.
 #include "llm/openai_dialect.hpp"
 
-#include "llm/json_text.hpp"
+#include "llm/ondemand.hpp"
+#include "llm/tool_call_reader.hpp"
 #include "llm/utf8.hpp"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ FinishReason finish_reason_of(std::string_view word) noexcept {
   }
   if (word == "length" || word == "max_tokens") return FinishReason::length;
   if (word == "content_filter") return FinishReason::content_filter;
-  if (word == "tool_calls" || word == "function_call") return FinishReason::tool_calls;
+  if (word == "tool_calls" || word == "function_call" || word == "tool_use") return FinishReason::tool_calls;
   return FinishReason::unknown;
 }
 
@@ -34,16 +35,6 @@ bool is_passing_trouble(std::string_view word) noexcept {
   return word == "server_error" || word == "internal_error" || word == "overloaded_error" ||
          word == "overloaded" || word == "rate_limit_exceeded" || word == "rate_limit_error" ||
          word == "timeout" || word == "service_unavailable";
-}
-
-// 0 for what is no count.
-std::uint64_t count_of(json::value& value) noexcept {
-  std::uint64_t count = 0;
-  if (value.get_uint64().get(count) == simdjson::SUCCESS) return count;
-  double number = 0;
-  if (value.get_double().get(number) == simdjson::SUCCESS && number >= 0 && number < 1e15)
-    return static_cast<std::uint64_t>(number);
-  return 0;
 }
 
 }  // namespace
@@ -61,11 +52,13 @@ struct OpenAiParser::Impl {
   simdjson::error_code read_object(json::object root, AnswerObject& object);
   void read_choices(json::value value, AnswerObject& object);
   void read_choice(json::object choice, AnswerObject& object);
-  void read_content(json::value value, AnswerObject& object);
+  void read_message(json::value value, bool whole, AnswerObject& object);
   void read_usage(json::value value, AnswerObject& object);
   void read_error(json::value value, AnswerObject& object);
   void read_detail(json::value value);
-  std::optional<std::string_view> text_of(json::value& value, std::string& repair);
+  std::optional<std::string_view> text(json::value& value, std::string& repair) {
+    return text_of(value, repair, broken_string);
+  }
   void reserve(std::size_t size);
 };
 
@@ -141,23 +134,32 @@ void OpenAiParser::Impl::read_choice(json::object choice, AnswerObject& object) 
     json::field field;
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
-    if (key.unsafe_is_equal("delta") || key.unsafe_is_equal("message")) {
-      read_content(field.value(), object);
+    if (key.unsafe_is_equal("delta")) {
+      read_message(field.value(), false, object);
+    } else if (key.unsafe_is_equal("message")) {
+      read_message(field.value(), true, object);
     } else if (key.unsafe_is_equal("finish_reason")) {
-      const auto word = text_of(field.value(), repaired_word);
+      const auto word = text(field.value(), repaired_word);
       if (word && !word->empty()) object.finish_reason = finish_reason_of(*word);
     }
   }
 }
 
-void OpenAiParser::Impl::read_content(json::value value, AnswerObject& object) {
+// A delta, or a whole message.
+void OpenAiParser::Impl::read_message(json::value value, bool whole, AnswerObject& object) {
   json::object message;
   if (value.get_object().get(message)) return;
   for (auto entry : message) {
     json::field field;
     if (std::move(entry).get(field)) return;
-    if (!field.key().unsafe_is_equal("content")) continue;
-    if (const auto text = text_of(field.value(), repaired)) object.content = *text;
+    const json::raw_json_string key = field.key();
+    if (key.unsafe_is_equal("content")) {
+      if (const auto words = text(field.value(), repaired)) object.content = *words;
+    } else if (key.unsafe_is_equal("tool_calls")) {
+      ToolCallReader(repaired_word, broken_string).read_list(field.value(), whole, object);
+    } else if (key.unsafe_is_equal("function_call")) {
+      ToolCallReader(repaired_word, broken_string).read_single(field.value(), whole, object);
+    }
   }
 }
 
@@ -183,7 +185,7 @@ void OpenAiParser::Impl::read_usage(json::value value, AnswerObject& object) {
 
 // An object or a text; null and the like are no error.
 void OpenAiParser::Impl::read_error(json::value value, AnswerObject& object) {
-  if (const auto text = text_of(value, repaired_word)) {
+  if (const auto text = this->text(value, repaired_word)) {
     if (!text->empty()) object.error = ApiError{std::string(*text), false};
     return;
   }
@@ -197,7 +199,7 @@ void OpenAiParser::Impl::read_error(json::value value, AnswerObject& object) {
     const json::raw_json_string key = field.key();
     const bool names_kind = key.unsafe_is_equal("type") || key.unsafe_is_equal("code");
     if (!names_kind && !key.unsafe_is_equal("message")) continue;
-    const auto text = text_of(field.value(), repaired_word);
+    const auto text = this->text(field.value(), repaired_word);
     if (!names_kind) {
       error.message = text.value_or("");
     } else if (text) {
@@ -213,7 +215,7 @@ void OpenAiParser::Impl::read_error(json::value value, AnswerObject& object) {
 
 // {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}.
 void OpenAiParser::Impl::read_detail(json::value value) {
-  if (const auto text = text_of(value, repaired_word)) {
+  if (const auto text = this->text(value, repaired_word)) {
     loose_message = *text;
     return;
   }
@@ -222,22 +224,9 @@ void OpenAiParser::Impl::read_detail(json::value value) {
   for (auto entry : list) {
     json::value message;
     if (entry["msg"].get(message)) return;
-    if (const auto text = text_of(message, repaired_word)) loose_message = *text;
+    if (const auto text = this->text(message, repaired_word)) loose_message = *text;
     return;
   }
-}
-
-// The value's text, if it is one. Valid until the next parse, or the next use of `repair`: it holds the text
-// that simdjson refuses.
-std::optional<std::string_view> OpenAiParser::Impl::text_of(json::value& value, std::string& repair) {
-  json::json_type type;
-  if (value.type().get(type) || type != json::json_type::string) return std::nullopt;
-  const std::string_view token = value.raw_json_token();
-  std::string_view text;
-  if (value.get_string().get(text) == simdjson::SUCCESS) return text;
-  if (unescape_json(token, repair)) return repair;
-  broken_string = true;
-  return std::nullopt;
 }
 
 OpenAiParser::OpenAiParser() : impl_(std::make_unique<Impl>()) {

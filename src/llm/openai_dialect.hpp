@@ -2,6 +2,8 @@
 // dialect is another file like this one, with the same three parts: request, answer object, error.
 #pragma once
 
+#include "llm/tool_call_assembler.hpp"
+
 #include <agentcore/chat.hpp>
 
 #include <cstddef>
@@ -10,10 +12,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agentcore::llm {
 
-// The JSON body of a request. Broken UTF-8 in it is replaced by U+FFFD.
+// The JSON body of a request. Broken UTF-8 in it is replaced by U+FFFD. An answer of calls alone is written
+// with the content "", which OpenAI, vLLM, llama.cpp and Ollama accept; the latter two have refused null. A
+// tool's parameters go out as they were written; if that is no JSON object with members, the tool takes none.
 std::string openai_request_body(const ChatRequest& request, std::string_view default_model);
 
 // What a stream says when it is complete.
@@ -37,6 +42,8 @@ struct AnswerObject {
   std::optional<FinishReason> finish_reason;  // `unknown` for a word that nobody knows
   std::optional<Usage> usage;
   std::optional<ApiError> error;
+  std::vector<ToolCallPiece> tool_calls;                // for a ToolCallAssembler, in the order of arrival
+  ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls are not all that there were
 };
 
 // Reads answer objects. Made for one chunk of about 250 bytes at a time; strict about JSON's structure,

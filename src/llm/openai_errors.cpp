@@ -95,6 +95,26 @@ Error OpenAiErrors::cut_short(int status) const {
       status, true);
 }
 
+Error OpenAiErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const {
+  switch (fault) {
+    case ToolCallFault::too_large:
+      return make(Errc::response_too_large,
+                  fmt::format("The tool calls of the answer are larger than {} bytes; if the server is to be "
+                              "trusted, raise OpenAiOptions::max_response_bytes",
+                              max_bytes),
+                  status, false);
+    case ToolCallFault::too_many:
+      return make(Errc::invalid_response,
+                  fmt::format("The answer has more than {} tool calls", max_tool_calls), status, false);
+    case ToolCallFault::bad_index:
+      return make(Errc::invalid_response,
+                  fmt::format("A tool call has an index that is none from 0 to {}", max_tool_calls - 1),
+                  status, false);
+    default:
+      return make(Errc::invalid_response, "A tool call names no tool", status, false);
+  }
+}
+
 Error OpenAiErrors::make(Errc code, std::string_view message, int status, bool retryable) const {
   return {code, std::string(first_characters(redact_(valid_utf8(message)), message_characters)), status,
           retryable};

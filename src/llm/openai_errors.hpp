@@ -32,6 +32,8 @@ class OpenAiErrors {
   Error bad_chunk(int status, std::string_view chunk) const;
   Error line_too_long(int status, std::size_t limit) const;
   Error cut_short(int status) const;
+  // The tool calls of an answer; `max_bytes` is what they may have.
+  Error tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const;
 
  private:
   Error make(Errc code, std::string_view message, int status, bool retryable) const;

@@ -117,3 +117,74 @@ TEST_CASE("aimock: a stop in mid-stream ends the call and nothing follows",
   CHECK(talk.agent.state().value() == AgentState::stopped);
   CHECK(is_valid_history(talk.agent.conversation()));
 }
+
+namespace {
+
+// One model call with tools, without an agent.
+struct ToolTalk {
+  ChatOutcome ask(const std::string& question, bool stream = true) {
+    ChatRequest request;
+    request.messages = {{Role::user, question}};
+    request.tools = {
+        {"weather", "The weather in a city.", R"({"type":"object","properties":{"city":{"type":"string"}}})"},
+        {"clock", "The time.", ""}};
+    request.stream = stream;
+    return chat(std::move(request));
+  }
+  ChatOutcome chat(ChatRequest request) {
+    ChatOutcome outcome;
+    text.clear();
+    llm.chat(std::move(request), {},
+             ChatSink([this](std::string_view delta) { text += delta; },
+                      [&outcome](ChatOutcome ended) { outcome = std::move(ended); }));
+    REQUIRE(runtime.run_until_idle(std::chrono::seconds(20)));
+    return outcome;
+  }
+
+  Runtime runtime;
+  OpenAiClient llm{runtime, {.base_url = Talk::base_url(), .api_key = "test-key", .model = "gpt-4o-mini"}};
+  std::string text;
+};
+
+}  // namespace
+
+TEST_CASE("aimock: parallel tool calls are put together", "[.aimock][integration][tools]") {
+  for (const bool stream : {true, false}) {
+    INFO("stream: " << stream);
+    ToolTalk talk;
+    const ChatOutcome outcome = talk.ask("parallel", stream);
+    CHECK(outcome.kind == ChatOutcome::Kind::completed);
+    CHECK(outcome.finish_reason == FinishReason::tool_calls);
+    CHECK(outcome.tool_calls ==
+          std::vector<ToolCall>{{"call_w", "weather", "{\"city\":\"Troms\xC3\xB8\"}"},
+                                {"call_c", "clock", "{}"},
+                                {"call_r", "weather", R"({"city":"Rome","days":[1,2]})"}});
+  }
+}
+
+TEST_CASE("aimock: arguments that are no JSON arrive as they are", "[.aimock][integration][tools]") {
+  for (const bool stream : {true, false}) {
+    ToolTalk talk;
+    CHECK(talk.ask("bad arguments", stream).tool_calls ==
+          std::vector<ToolCall>{{"call_b", "weather", R"({"city": Rome)"}});
+  }
+}
+
+TEST_CASE("aimock: words and tool calls in one answer", "[.aimock][integration][tools]") {
+  ToolTalk talk;
+  const ChatOutcome outcome = talk.ask("words and calls");
+  CHECK(talk.text == "Let me see.");
+  CHECK(outcome.tool_calls == std::vector<ToolCall>{{"call_m", "clock", "{}"}});
+}
+
+TEST_CASE("aimock: an answer of calls alone and its results are accepted", "[.aimock][integration][tools]") {
+  ToolTalk talk;
+  ChatRequest request;
+  ChatMessage calling{Role::assistant, ""};
+  calling.tool_calls = {{"call_1", "clock", "{}"}};
+  ChatMessage result{Role::tool, "noon"};
+  result.tool_call_id = "call_1";
+  request.messages = {{Role::user, "hello"}, calling, result};
+  CHECK(talk.chat(std::move(request)).kind == ChatOutcome::Kind::completed);
+  CHECK(talk.text.starts_with("Hello"));
+}

@@ -1,0 +1,41 @@
+// Tool scripts: which tools an answer calls, and the JSON in which it does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace standin {
+
+struct ScriptedCall {
+  std::string name;
+  std::string arguments;  // the text that the model wrote: meant to be JSON
+
+  bool operator==(const ScriptedCall&) const = default;
+};
+
+// How a stream tells its calls (header x-standin-calls).
+enum class CallStyle : std::uint8_t {
+  pieces,       // one call after the other, its arguments in pieces, as OpenAI does
+  interleaved,  // the same pieces, a piece of each call in turn
+  whole,        // each call in one event
+  no_index,     // the same, without "index"
+  object,       // the same, all with the index 0, and the arguments are an object if they are the JSON of one
+};
+
+// "pieces" and so on; nullopt when there is no such style.
+std::optional<CallStyle> call_style_named(std::string_view name) noexcept;
+
+// The calls that a message asks for, one on each line that begins with "/call": /call NAME ARGUMENTS.
+std::vector<ScriptedCall> scripted_calls(std::string_view message);
+
+// The "delta" objects that stream these calls. Ids are call_<number>_1, call_<number>_2 ...
+std::vector<std::string> call_deltas(const std::vector<ScriptedCall>& calls, CallStyle style,
+                                     std::uint64_t number);
+
+// The "tool_calls" array of a whole message.
+std::string call_list(const std::vector<ScriptedCall>& calls, CallStyle style, std::uint64_t number);
+
+}  // namespace standin
