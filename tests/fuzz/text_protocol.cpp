@@ -1,0 +1,23 @@
+// The text protocol: any answer is read without a throw, and what was read is rendered and read again as it
+// was.
+#include "tools/text_protocol.hpp"
+
+#include "core/utf8.hpp"
+#include "fuzz.hpp"
+
+using namespace agentcore;
+using fuzz::expect;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const tools::ParsedAnswer parsed = tools::parse_tool_text(fuzz::text_of(data, size), 1);
+  expect(parsed.calls.empty() || parsed.parse_error.empty());
+  expect(parsed.calls.size() <= tools::max_calls_per_answer);
+  expect(core::is_utf8(parsed.parse_error));
+  for (const tools::ActionCall& call : parsed.calls)
+    expect(!call.window_id.empty() && !call.action_id.empty());
+  if (parsed.calls.empty()) return 0;
+  const std::string rendered = tools::render_tool_text(parsed.calls);
+  expect(tools::parse_tool_text(rendered, 1).calls == parsed.calls);
+  expect(tools::parse_tool_text("words " + rendered + "<tool_call>", 1).calls == parsed.calls);
+  return 0;
+}
