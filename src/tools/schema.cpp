@@ -1,0 +1,92 @@
+#include "tools/schema.hpp"
+
+#include "tools/schema_checker.hpp"  // the only file that includes it: valijson is heavy
+
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace agentcore::tools {
+
+struct Schema::Compiled {
+  valijson::Schema root;
+  SchemaFacts facts;
+};
+
+namespace {
+
+using Draft = valijson::SchemaParser::Version;
+
+Error unusable(const std::string& why) {
+  return {Errc::invalid_config, "not a usable schema of arguments: " + why};
+}
+
+// Why it is no schema of that draft, or nothing; then `compiled` holds it. Fetches nothing.
+std::string compile(const json& schema, Draft draft, std::unique_ptr<Schema::Compiled>& compiled) {
+  auto fresh = std::make_unique<Schema::Compiled>();
+  try {
+    valijson::SchemaParser(draft).populateSchema(NlohmannJsonAdapter(schema), fresh->root);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  compiled = std::move(fresh);
+  return {};
+}
+
+bool is_for_objects(const json& schema) {
+  const json* target = &schema;
+  if (const auto ref = schema.find("$ref"); ref != schema.end() && ref->is_string())
+    target = resolve_ref(schema, ref->get_ref<const std::string&>());
+  if (!target || !target->is_object()) return false;
+  const auto type = target->find("type");
+  return type == target->end() || *type == "object";
+}
+
+Result<std::shared_ptr<const Schema>> read(const json& schema) {
+  SchemaFacts facts;
+  if (deeper_than(schema, max_schema_depth))
+    return unusable("it is nested deeper than " + std::to_string(max_schema_depth) + " levels");
+  if (const std::string why = read_facts(schema, facts); !why.empty()) return unusable(why);
+  std::unique_ptr<Schema::Compiled> compiled;
+  const std::string why = compile(schema, facts.draft4 ? Draft::kDraft4 : Draft::kDraft7, compiled);
+  // Who writes for draft 4 seldom says so.
+  if (!compiled && !facts.draft4) compile(schema, Draft::kDraft4, compiled);
+  if (!compiled) return unusable(why);
+  compiled->facts = std::move(facts);
+  return std::make_shared<const Schema>(std::move(compiled));
+}
+
+}  // namespace
+
+Schema::Schema(std::unique_ptr<const Compiled> compiled) noexcept : compiled_(std::move(compiled)) {
+}
+Schema::~Schema() = default;
+
+Result<std::shared_ptr<const Schema>> Schema::parse(std::string_view text) {
+  if (text.empty()) text = R"({"type":"object","properties":{},"additionalProperties":false})";
+  const json schema = json::parse(text, nullptr, false);
+  if (schema.is_discarded()) return unusable("it is not valid JSON");
+  if (!schema.is_object()) return unusable("it is not a JSON object");
+  if (deeper_than(schema, max_schema_depth) || is_for_objects(schema)) return read(schema);
+  return unusable("its `type` must be \"object\"");
+}
+
+Result<std::shared_ptr<const Schema>> Schema::parse_any(std::string_view text) {
+  const json schema = json::parse(text, nullptr, false);
+  return schema.is_discarded() ? unusable("it is not valid JSON") : read(schema);
+}
+
+std::string Schema::check(const json& arguments) const {
+  if (deeper_than(arguments, max_schema_depth))
+    return "params is nested deeper than " + std::to_string(max_schema_depth) + " levels";
+  CheckRun run{compiled_->facts};
+  std::string reason;
+  const bool fits = Checker(arguments, {}, run, &reason).fits(compiled_->root);
+  if (run.refused) return run.refused;
+  if (fits) return {};
+  return reason.empty() ? "params does not fit the schema" : reason;
+}
+
+}  // namespace agentcore::tools

@@ -1,0 +1,206 @@
+#include "tools/schema_facts.hpp"
+
+#include "tools/schema.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <set>
+
+namespace agentcore::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t max_ref_levels = 512;  // compiling a schema recurses through its references
+constexpr std::size_t max_ref_steps = 16;    // from one to the next that is nothing but a reference
+
+constexpr auto regex_flags = std::regex::ECMAScript |
+                             std::regex::nosubs
+#ifdef __GLIBCXX__
+                             // In polynomial time, and without a frame on the stack for each byte matched.
+                             | std::regex_constants::__polynomial
+#endif
+    ;
+
+// Keywords whose value is a schema; a list of schemas, or one; an object whose members are schemas.
+constexpr std::string_view single[] = {
+    "additionalItems", "additionalProperties", "contains", "else", "if", "not", "propertyNames", "then"};
+constexpr std::string_view listed[] = {"allOf", "anyOf", "items", "oneOf"};
+constexpr std::string_view named[] = {"definitions", "dependencies", "patternProperties", "properties"};
+
+// Integers as the compiler keeps them: signed.
+bool is_divisor(const json& value) {
+  return value.is_number() && value.get<double>() > 0 &&
+         (!value.is_number_integer() || value.get<std::int64_t>() > 0);
+}
+
+bool contains(const auto& keywords, const std::string& word) {
+  return std::ranges::find(keywords, word) != std::end(keywords);
+}
+
+std::string quoted(const std::string& text) {
+  return json(text.substr(0, 100)).dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+void replace_all(std::string& text, std::string_view from, char to) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + 1))
+    text.replace(at, from.size(), 1, to);
+}
+
+// Undoes the escapes of one name in a reference; false if they are broken. The order is the compiler's.
+bool unescape(std::string& name) {
+  replace_all(name, "~1", '/');
+  replace_all(name, "~0", '~');
+  for (auto at = name.find('%'); at != std::string::npos; at = name.find('%', at + 1)) {
+    unsigned value = 0;
+    const char* const digits = name.data() + at + 1;
+    if (name.size() - at < 3 || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2)
+      return false;
+    name.replace(at, 3, 1, static_cast<char>(value));
+  }
+  return true;
+}
+
+const json* child(const json& value, std::string name) {
+  if (!unescape(name)) return nullptr;
+  if (value.is_object()) {
+    const auto found = value.find(name);
+    return found == value.end() ? nullptr : &*found;
+  }
+  std::size_t index = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, index);
+  if (!value.is_array() || error != std::errc{} || stop != end || index >= value.size()) return nullptr;
+  return &value[index];
+}
+
+const json* resolve_once(const json& root, std::string_view ref) {
+  if (!ref.starts_with('#')) return nullptr;
+  ref.remove_prefix(1);
+  const json* value = &root;
+  while (value && !ref.empty()) {
+    if (!ref.starts_with('/')) return nullptr;
+    ref.remove_prefix(1);
+    const std::string name(ref.substr(0, ref.find('/')));
+    if (name.empty()) return nullptr;
+    ref.remove_prefix(name.size());
+    value = child(*value, name);
+  }
+  return value;
+}
+
+const std::string* ref_of(const json& schema) {
+  if (!schema.is_object()) return nullptr;
+  const auto ref = schema.find("$ref");
+  return ref == schema.end() ? nullptr : ref->get_ptr<const std::string*>();
+}
+
+std::size_t depth_of(const json& value) {
+  std::size_t deepest = 0;
+  for (const json& part : value)
+    if (part.is_structured()) deepest = std::max(deepest, depth_of(part));
+  return deepest + 1;
+}
+
+// Goes through all that is a schema in a schema.
+class Reader {
+ public:
+  Reader(const json& root, SchemaFacts& facts) : root_(root), facts_(facts) {}
+
+  std::string read() {
+    found_.push_back(&root_);
+    while (!found_.empty() && wrong_.empty()) {
+      const json& schema = *found_.back();
+      found_.pop_back();
+      visit(schema);
+    }
+    return wrong_;
+  }
+
+ private:
+  void wrong(std::string why) {
+    if (wrong_.empty()) wrong_ = std::move(why);
+  }
+
+  void visit(const json& schema) {
+    if (!schema.is_object() || !seen_.insert(&schema).second) return;
+    if (const std::string* const ref = ref_of(schema)) return follow(*ref);
+    for (const auto& [key, value] : schema.items()) {
+      keyword(key, value);
+      if (contains(single, key) || (contains(listed, key) && !value.is_array()))
+        found_.push_back(&value);
+      else if (contains(listed, key) || contains(named, key))
+        for (const json& part : value) found_.push_back(&part);
+    }
+  }
+
+  void follow(const std::string& ref) {
+    const json* const target = resolve_ref(root_, ref);
+    if (!target)
+      return wrong("its $ref " + quoted(ref) +
+                   " leads nowhere within it; only \"#\" and \"#/...\" are supported");
+    if (refs_.insert(ref).second) levels_ += depth_of(*target);
+    if (levels_ > max_ref_levels) return wrong("it has too many references");
+    // The compiler takes the one for the other.
+    if (target->contains("propertyNames")) return wrong("its $ref leads to a schema with `propertyNames`");
+    found_.push_back(target);
+  }
+
+  void keyword(const std::string& key, const json& value) {
+    if (key == "pattern" && value.is_string()) return pattern(value.get_ref<const std::string&>());
+    if (key == "patternProperties" && value.is_object())
+      for (const auto& [name, schema] : value.items()) pattern(name);
+    else if (key == "multipleOf" && !is_divisor(value))
+      wrong("its `multipleOf` is not a number above 0, or too large");
+    else if (key == "id" && value.is_string() &&
+             value.get_ref<const std::string&>().size() > max_matched_bytes)
+      wrong("its `id` is too long");
+    else if (key == "const")
+      facts_.constants.push_back(value);
+    else if (key == "enum" && value.is_array())
+      facts_.constants.insert(facts_.constants.end(), value.begin(), value.end());
+  }
+
+  void pattern(const std::string& text) {
+    if (facts_.patterns.contains(text)) return;
+    if (text.size() > max_matched_bytes) return wrong("a pattern in it is too long");
+    try {
+      facts_.patterns.emplace(text, std::regex(text, regex_flags));
+    } catch (const std::regex_error& error) {
+      wrong("its pattern " + quoted(text) + " is not a supported regular expression: " + error.what());
+    }
+  }
+
+  const json& root_;
+  SchemaFacts& facts_;
+  std::vector<const json*> found_;  // still to visit
+  std::set<const json*> seen_;
+  std::set<std::string> refs_;
+  std::size_t levels_ = 0;  // as deep as its references can make it
+  std::string wrong_;
+};
+
+}  // namespace
+
+bool deeper_than(const json& value, std::size_t levels) {
+  if (!value.is_structured()) return false;
+  if (levels == 0) return true;
+  return std::ranges::any_of(value, [levels](const json& part) { return deeper_than(part, levels - 1); });
+}
+
+const json* resolve_ref(const json& root, std::string_view ref) {
+  const json* value = resolve_once(root, ref);
+  for (std::size_t steps = 0; value && ref_of(*value); ++steps)
+    value = steps < max_ref_steps ? resolve_once(root, *ref_of(*value)) : nullptr;
+  return value;
+}
+
+std::string read_facts(const json& root, SchemaFacts& facts) {
+  if (root.is_object())
+    if (const auto draft = root.find("$schema"); draft != root.end() && draft->is_string())
+      facts.draft4 = draft->get_ref<const std::string&>().find("draft-04") != std::string::npos;
+  return Reader(root, facts).read();
+}
+
+}  // namespace agentcore::tools

@@ -1,0 +1,32 @@
+// What is read from the text of a schema before it is compiled: what the compiler and the check must not
+// meet, and what they need besides it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::tools {
+
+struct SchemaFacts {
+  bool draft4 = false;                                      // `$schema` says so
+  std::map<std::string, std::regex, std::less<>> patterns;  // of `pattern` and `patternProperties`
+  std::vector<nlohmann::json> constants;                    // of `enum` and `const`, in their order
+};
+
+// Whether arrays and objects in `value` are nested deeper than that.
+bool deeper_than(const nlohmann::json& value, std::size_t levels);
+
+// The part of `root` that a local reference ("#", "#/definitions/a") names, through further references; null
+// if there is none, or they go in a circle.
+const nlohmann::json* resolve_ref(const nlohmann::json& root, std::string_view ref);
+
+// Fills `facts`. Returns what is wrong with the schema, or nothing. Its depth must have been checked.
+std::string read_facts(const nlohmann::json& root, SchemaFacts& facts);
+
+}  // namespace agentcore::tools
