@@ -23,6 +23,7 @@ namespace agentcore {
 namespace tools {
 struct CallScope;
 struct Completion;
+struct ContextAccess;
 }  // namespace tools
 
 // Whether a turn waits for a tool (J9: the model has no say in it).
@@ -87,6 +88,7 @@ class ToolContext {
   void ask(Question question, std::function<void(const Answer&)> closed) const;
 
  private:
+  friend struct tools::ContextAccess;
   std::shared_ptr<const tools::CallScope> scope_;
 };
 

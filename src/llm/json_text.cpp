@@ -1,6 +1,6 @@
 #include "llm/json_text.hpp"
 
-#include "llm/utf8.hpp"
+#include "core/utf8.hpp"
 
 #include <charconv>
 #include <cstdint>
@@ -26,9 +26,9 @@ bool take_unicode(std::string_view& token, std::string& text) {
   const auto low = *high >= 0xD800 && *high < 0xDC00 ? unit_at(token) : std::nullopt;
   if (low && *low >= 0xDC00 && *low < 0xE000) {
     token.remove_prefix(6);
-    append_utf8(text, 0x10000 + ((*high - 0xD800) << 10) + (*low - 0xDC00));
+    core::append_utf8(text, 0x10000 + ((*high - 0xD800) << 10) + (*low - 0xDC00));
   } else {
-    append_utf8(text, *high);
+    core::append_utf8(text, *high);
   }
   return true;
 }

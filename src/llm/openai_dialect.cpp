@@ -1,9 +1,9 @@
 // The reading half of the dialect; openai_request.cpp holds the writing half.
 #include "llm/openai_dialect.hpp"
 
+#include "core/utf8.hpp"
 #include "llm/ondemand.hpp"
 #include "llm/tool_call_reader.hpp"
-#include "llm/utf8.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -238,7 +238,7 @@ bool OpenAiParser::parse_chunk(std::string_view json, std::size_t readable_behin
   auto error = impl_->read(json, readable_behind, object);
   if (error == simdjson::UTF8_ERROR) {
     object = AnswerObject{};
-    error = impl_->read(valid_utf8(json), 0, object);
+    error = impl_->read(core::valid_utf8(json), 0, object);
   }
   return error == simdjson::SUCCESS;
 }
@@ -246,7 +246,7 @@ bool OpenAiParser::parse_chunk(std::string_view json, std::size_t readable_behin
 bool OpenAiParser::parse_body(std::string_view json, AnswerObject& object) {
   object = AnswerObject{};
   if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
-  std::string text = valid_utf8(json);
+  std::string text = core::valid_utf8(json);
   simdjson::dom::parser checker;
   if (checker.allocate(std::max<std::size_t>(text.size(), 64), body_depth)) return false;
   simdjson::dom::element root;

@@ -1,6 +1,6 @@
 #include "llm/openai_errors.hpp"
 
-#include "llm/utf8.hpp"
+#include "core/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -116,14 +116,14 @@ Error OpenAiErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_
 }
 
 Error OpenAiErrors::make(Errc code, std::string_view message, int status, bool retryable) const {
-  return {code, std::string(first_characters(redact_(valid_utf8(message)), message_characters)), status,
-          retryable};
+  return {code, std::string(core::first_characters(redact_(core::valid_utf8(message)), message_characters)),
+          status, retryable};
 }
 
 // Without secrets before it is cut: half a key must not show either.
 std::string OpenAiErrors::excerpt(std::string_view raw, std::size_t characters) const {
-  const std::string text = redact_(valid_utf8(raw.substr(0, excerpt_bytes)));
-  const std::string_view shown = first_characters(text, characters);
+  const std::string text = redact_(core::valid_utf8(raw.substr(0, excerpt_bytes)));
+  const std::string_view shown = core::first_characters(text, characters);
   return std::string(shown) + (shown.size() < text.size() ? "..." : "");
 }
 

@@ -45,6 +45,11 @@ struct CallScope {
   TimePoint deadline = TimePoint::max();
 };
 
+// What the library's own tools need of a context besides.
+struct ContextAccess {
+  static const CallScope& scope(const ToolContext& context) noexcept { return *context.scope_; }
+};
+
 // Behind ToolDone. A result that comes from within ToolStart is handed on at once; any other in a later poll,
 // so that nothing that a tool does can run into the middle of something else.
 struct Completion {

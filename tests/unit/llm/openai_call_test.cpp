@@ -2,14 +2,13 @@
 #include "llm/openai_call.hpp"
 
 #include "core/utf8.hpp"
-#include "llm/utf8.hpp"
 #include "support/catch.hpp"
 #include "support/prop.hpp"
 #include "unit/llm/openai_call_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
-using llm::first_characters;
+using core::first_characters;
 using Fixture = CallFixture;
 using Words = std::vector<std::string>;
 

@@ -1,6 +1,6 @@
-#include "llm/utf8.hpp"
+#include "core/utf8.hpp"
 
-namespace agentcore::llm {
+namespace agentcore::core {
 namespace {
 
 constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
@@ -72,4 +72,16 @@ std::string_view first_characters(std::string_view text, std::size_t characters)
   return text.substr(0, end);
 }
 
-}  // namespace agentcore::llm
+std::string_view whole_characters(std::string_view text) noexcept {
+  for (std::size_t length = 1; length <= 3 && length <= text.size(); ++length) {
+    const std::string_view tail = text.substr(text.size() - length);
+    const unsigned lead = byte_at(tail, 0);
+    if (lead >= 0x80 && lead < 0xC0) continue;  // in the midst of one
+    const Sequence sequence = first_sequence(tail);
+    const bool cut = lead >= 0xC2 && lead <= 0xF4 && !sequence.valid && sequence.length == length;
+    return cut ? text.substr(0, text.size() - length) : text;
+  }
+  return text;
+}
+
+}  // namespace agentcore::core

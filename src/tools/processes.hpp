@@ -1,0 +1,53 @@
+// Processes: all programs that run in one Runtime.
+#pragma once
+
+#include "loop/engine.hpp"
+#include "tools/process.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace agentcore::tools {
+
+// One per engine, and what drives the loop's half of a stop. The engine's end is theirs: every group is
+// killed and reaped before Runtime's destructor returns (inside a poll: before that poll does).
+// @loop_thread, but for tell_stopped().
+class Processes final : public loop::Source {
+ public:
+  static std::shared_ptr<Processes> of(loop::Engine& engine);
+
+  explicit Processes(loop::Engine& engine) noexcept : engine_(engine) {}
+  ~Processes() { close(); }
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  // Starts the command. Returns why it could not; then `on_end` is dropped uncalled.
+  std::string start(Command command, const ProcessOptions& options, StopToken stop, Process::OnEnd on_end);
+  void close() noexcept;
+
+  // For Process.
+  loop::Engine& engine() noexcept { return engine_; }
+  void tell_stopped() noexcept;  // a Process was stopped. @threadsafe
+  void on_end(Process& process, ExitStatus status);
+  std::array<char, 65536>& buffer() noexcept { return buffer_; }
+
+  void run_control(loop::Budget& budget) override;
+  void run_round(loop::Budget&) override {}
+  bool has_work() const noexcept override { return stopped_.load(std::memory_order_acquire); }
+  bool has_pending() const noexcept override { return !running_.empty(); }
+
+ private:
+  loop::Engine& engine_;
+  std::shared_ptr<loop::Waker> waker_ = engine_.waker();
+  std::atomic<bool> stopped_{false};  // some Process was, since run_control() last looked
+  std::map<std::uint64_t, std::unique_ptr<Process>> running_;
+  std::uint64_t last_id_ = 0;
+  std::array<char, 65536> buffer_{};  // what is read goes through it
+};
+
+}  // namespace agentcore::tools

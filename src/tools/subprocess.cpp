@@ -1,0 +1,128 @@
+// What a program did, in words for the model.
+#include "core/utf8.hpp"
+#include "tools/call_scope.hpp"
+#include "tools/processes.hpp"
+#include "tools/subprocess_tool.hpp"
+
+#include <agentcore/subprocess.hpp>
+
+#include <csignal>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore {
+
+namespace tools {
+
+namespace {
+
+std::string_view name_of(int signal) noexcept {
+  switch (signal) {
+    case SIGHUP:
+      return " (SIGHUP)";
+    case SIGINT:
+      return " (SIGINT)";
+    case SIGABRT:
+      return " (SIGABRT)";
+    case SIGFPE:
+      return " (SIGFPE)";
+    case SIGILL:
+      return " (SIGILL)";
+    case SIGKILL:
+      return " (SIGKILL)";
+    case SIGPIPE:
+      return " (SIGPIPE)";
+    case SIGSEGV:
+      return " (SIGSEGV)";
+    case SIGTERM:
+      return " (SIGTERM)";
+    default:
+      return "";
+  }
+}
+
+std::string text_of(const ExitStatus& status) {
+  switch (status.kind) {
+    case ExitStatus::Kind::exited:
+      return "the program exited with code " + std::to_string(status.number);
+    case ExitStatus::Kind::signalled:
+      return "the program was ended by signal " + std::to_string(status.number) +
+             std::string(name_of(status.number));
+    case ExitStatus::Kind::lost:
+      break;
+  }
+  return "the program ended, but nobody knows how: the host ignores SIGCHLD, or has reaped it";
+}
+
+std::string data_of(const ExitStatus& status) {
+  switch (status.kind) {
+    case ExitStatus::Kind::exited:
+      return "{\"exit_code\":" + std::to_string(status.number) + "}";
+    case ExitStatus::Kind::signalled:
+      return "{\"signal\":" + std::to_string(status.number) + "}";
+    case ExitStatus::Kind::lost:
+      break;
+  }
+  return {};
+}
+
+// What was kept, and a word about what was not.
+std::string text_of(const CappedText& kept) {
+  if (kept.dropped == 0) return core::valid_utf8(kept.text);
+  const std::string_view whole = core::whole_characters(kept.text);
+  const std::size_t dropped = kept.dropped + kept.text.size() - whole.size();
+  return core::valid_utf8(whole) + "\n[" + std::to_string(dropped) + " bytes more were dropped]";
+}
+
+std::string section(std::string_view title, const CappedText& kept) {
+  const std::string text = text_of(kept);
+  return text.empty() ? text : std::string("\n").append(title).append(":\n").append(text);
+}
+
+ToolResult result_of(const ProcessEnd& end) {
+  const bool well = end.status.kind == ExitStatus::Kind::exited && end.status.number == 0 && !end.stopped;
+  ToolResult result;
+  result.success = well;
+  result.data = data_of(end.status);
+  result.message = well ? text_of(end.output)
+                        : (end.stopped ? "told to end, " : "") + text_of(end.status) +
+                              section("standard output", end.output) + section("standard error", end.errors);
+  return result;
+}
+
+// Holds the options itself: the host's code may drop the tool meanwhile.
+void start_program(std::shared_ptr<const SubprocessOptions> options, ExitWatch watch,
+                   const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
+  const std::shared_ptr<loop::Engine> engine = ContextAccess::scope(context).engine;
+  Command command = options->command(arguments);
+  // That was the host's code: it may have stopped the agent or destroyed the Runtime.
+  if (engine->closed()) return;
+  if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
+  const ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
+  const std::string error = Processes::of(*engine)->start(
+      std::move(command), limits, context.stop(), [done](const ProcessEnd& end) { done(result_of(end)); });
+  if (!error.empty()) done(ToolResult::failed(core::valid_utf8(error)));
+}
+
+}  // namespace
+
+Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, ExitWatch watch) {
+  if (!options.command) throw std::invalid_argument("a subprocess tool needs a `command`");
+  const auto shared = std::make_shared<const SubprocessOptions>(std::move(options));
+  return {std::move(spec),
+          [shared, watch](const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
+            start_program(shared, watch, arguments, context, done);
+          }};
+}
+
+}  // namespace tools
+
+Tool make_subprocess_tool(ToolSpec spec, SubprocessOptions options) {
+  return tools::subprocess_tool(std::move(spec), std::move(options), tools::ExitWatch::automatic);
+}
+
+}  // namespace agentcore

@@ -1,0 +1,93 @@
+#include <agentcore/executor.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace agentcore {
+
+// A job may do anything when it runs and when it is destroyed, so neither ever happens under the lock.
+struct ThreadPool::Impl {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> jobs;  // guarded
+  bool closed = false;                     // guarded
+  std::vector<std::thread> threads;
+
+  void work() noexcept;
+  std::function<void()> next();
+  void close() noexcept;
+};
+
+// The next job, waited for; empty when the pool is closed.
+std::function<void()> ThreadPool::Impl::next() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [this] { return closed || !jobs.empty(); });
+  if (closed) return nullptr;
+  auto job = std::move(jobs.front());
+  jobs.pop_front();
+  return job;
+}
+
+void ThreadPool::Impl::work() noexcept {
+  while (const auto job = next()) {
+    try {
+      job();
+    } catch (...) {  // nobody to tell: it was the job's to catch
+    }
+  }
+}
+
+void ThreadPool::Impl::close() noexcept {
+  std::deque<std::function<void()>> dropped;
+  {
+    const std::lock_guard lock(mutex);
+    closed = true;
+    dropped.swap(jobs);
+  }
+  changed.notify_all();
+  dropped.clear();  // before the wait: whoever waits for one of them hears at once that it will not run
+  for (auto& thread : threads) thread.join();
+}
+
+ThreadPool::ThreadPool(std::size_t threads) : impl_(std::make_unique<Impl>()) {
+  if (threads < 1 || threads > 1024) throw std::invalid_argument("a thread pool has 1 to 1024 threads");
+  impl_->threads.reserve(threads);
+  try {
+    while (impl_->threads.size() < threads)
+      impl_->threads.emplace_back([impl = impl_.get()] { impl->work(); });
+  } catch (...) {
+    impl_->close();
+    throw;
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  assert(std::ranges::none_of(impl_->threads, [](const std::thread& thread) {
+    return thread.get_id() == std::this_thread::get_id();
+  }));
+  impl_->close();
+}
+
+void ThreadPool::submit(std::function<void()> job) {
+  if (!job) return;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->closed) return;  // the parameter dies after the lock
+    impl_->jobs.push_back(std::move(job));
+  }
+  impl_->changed.notify_one();
+}
+
+std::size_t ThreadPool::queued() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->jobs.size();
+}
+
+}  // namespace agentcore

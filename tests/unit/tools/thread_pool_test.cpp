@@ -1,0 +1,206 @@
+#include "support/catch.hpp"
+#include "unit/tools/tool_fixture.hpp"
+
+#include <agentcore/executor.hpp>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <semaphore>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+ToolSpec named(std::string name) {
+  ToolSpec spec;
+  spec.name = std::move(name);
+  return spec;
+}
+
+// Tells when it is destroyed.
+struct Witness {
+  explicit Witness(std::function<void()> told) : on_end(std::move(told)) {}
+  ~Witness() { on_end(); }
+  Witness(const Witness&) = delete;
+  Witness& operator=(const Witness&) = delete;
+  std::function<void()> on_end;
+};
+
+// A pool of one thread that is busy until it is let go.
+struct BusyPool {
+  explicit BusyPool() {
+    pool->submit([this] {
+      begun.release();
+      go.acquire();
+    });
+    begun.acquire();
+  }
+  std::binary_semaphore begun{0}, go{0};
+  std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>(1);
+};
+
+}  // namespace
+
+TEST_CASE("a pool runs every job, on its own threads, as many at a time as it has", "[tools]") {
+  constexpr int threads = 4, jobs = 200;
+  std::atomic<int> done{0};
+  std::latch all_at_once{threads};
+  {
+    ThreadPool pool(threads);
+    for (int i = 0; i < threads; ++i) pool.submit([&] { all_at_once.arrive_and_wait(); });
+    all_at_once.wait();
+    std::latch rest{jobs};
+    for (int i = 0; i < jobs; ++i)
+      pool.submit([&, loop = std::this_thread::get_id()] {
+        if (std::this_thread::get_id() != loop) ++done;
+        rest.count_down();
+      });
+    rest.wait();
+  }
+  CHECK(done == jobs);
+}
+
+TEST_CASE("a pool has 1 to 1024 threads", "[tools][G15]") {
+  CHECK_THROWS_AS(ThreadPool(0), std::invalid_argument);
+  CHECK_THROWS_AS(ThreadPool(1025), std::invalid_argument);
+}
+
+TEST_CASE("what a job throws ends in the pool", "[tools][G16]") {
+  ThreadPool pool(1);
+  std::binary_semaphore after{0};
+  pool.submit([] { throw std::runtime_error("no"); });
+  pool.submit([] { throw 7; });
+  pool.submit(nullptr);
+  pool.submit([&] { after.release(); });
+  after.acquire();
+  CHECK(pool.queued() == 0);
+}
+
+TEST_CASE("a pool that goes drops what has not begun and waits for what has", "[tools][G13]") {
+  std::atomic<bool> ran{false}, finished{false};
+  std::atomic<int> dropped{0};
+  std::binary_semaphore begun{0}, go{0};
+  auto pool = std::make_unique<ThreadPool>(1);
+  pool->submit([&] {
+    begun.release();
+    go.acquire();
+    finished = true;
+  });
+  begun.acquire();
+  for (int i = 0; i < 3; ++i) {
+    // The last of them lets the running job go, so the pool cannot end before they are dropped. Each asks
+    // for the queue, which takes the lock: they die outside of it.
+    auto witness = std::make_shared<Witness>([&, raw = pool.get()] {
+      CHECK(raw->queued() == 0);
+      raw->submit([&] { ran = true; });
+      if (++dropped == 3) go.release();
+    });
+    pool->submit([&ran, witness] { ran = true; });
+  }
+  CHECK(pool->queued() == 3);
+  pool.reset();
+  CHECK(finished);
+  CHECK(dropped == 3);
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE("a blocking tool runs on the pool and delivers on the loop thread", "[tools][G16]") {
+  ToolFixture fixture;
+  const auto pool = std::make_shared<ThreadPool>(2);
+  std::atomic<bool> on_loop{true};
+  const Tool tool =
+      make_blocking_tool(named("t"), pool, [&](const nlohmann::json& arguments, const ToolContext&) {
+        on_loop = fixture.runtime->on_loop_thread();
+        return ToolResult::done(arguments.dump());
+      });
+  const auto call = fixture.start(tool);
+  CHECK_FALSE(fixture.has_result(call));
+  CHECK(fixture.result_of(call).success);
+  CHECK(fixture.result_of(call).message == "{}");
+  CHECK_FALSE(on_loop);
+  CHECK(fixture.owner.results.at(call.serial).thread == std::this_thread::get_id());
+}
+
+TEST_CASE("what a blocking tool throws is a failed result", "[tools][G16]") {
+  ToolFixture fixture;
+  const auto pool = std::make_shared<ThreadPool>(1);
+  const ToolResult told = fixture.run(make_blocking_tool(
+      named("t"), pool,
+      [](const nlohmann::json&, const ToolContext&) -> ToolResult { throw std::runtime_error("no disk"); }));
+  CHECK_FALSE(told.success);
+  CHECK(told.message == "the tool failed: no disk");
+  const ToolResult odd = fixture.run(make_blocking_tool(
+      named("t"), pool, [](const nlohmann::json&, const ToolContext&) -> ToolResult { throw 7; }));
+  CHECK_FALSE(odd.success);
+  CHECK(odd.message == "the tool failed: an exception that is no std::exception");
+}
+
+TEST_CASE("a blocking tool needs an executor", "[tools]") {
+  CHECK_THROWS_AS(make_blocking_tool(named("t"), nullptr,
+                                     [](const nlohmann::json&, const ToolContext&) { return ToolResult{}; }),
+                  std::invalid_argument);
+}
+
+TEST_CASE("a call whose job is dropped has failed", "[tools][G9]") {
+  ToolFixture fixture;
+  BusyPool busy;
+  // The pool drops the call first and then waits for the job that runs, which a second witness lets go.
+  const auto call =
+      fixture.start(make_blocking_tool(named("t"), busy.pool, [](const nlohmann::json&, const ToolContext&) {
+        return ToolResult::done("ran");
+      }));
+  busy.pool->submit([witness = std::make_shared<Witness>([&] { busy.go.release(); })] {});
+  busy.pool.reset();
+  CHECK_FALSE(fixture.result_of(call).success);
+  CHECK(fixture.result_of(call).message == "the tool dropped its call");
+}
+
+TEST_CASE("a stop is seen by a call that waits in the queue, and it is not begun", "[tools][G5][G9]") {
+  ToolFixture fixture;
+  BusyPool busy;
+  std::atomic<bool> ran{false};
+  const auto call =
+      fixture.start(make_blocking_tool(named("t"), busy.pool, [&](const nlohmann::json&, const ToolContext&) {
+        ran = true;
+        return ToolResult{};
+      }));
+  call.stop.request_stop();
+  busy.go.release();
+  CHECK_FALSE(fixture.result_of(call).success);
+  CHECK(fixture.result_of(call).message == "cancelled");
+  CHECK_FALSE(ran);
+}
+
+TEST_CASE("a blocking tool that runs hears a stop", "[tools][G5]") {
+  ToolFixture fixture;
+  const auto pool = std::make_shared<ThreadPool>(1);
+  std::binary_semaphore begun{0}, stopped{0};
+  auto call = fixture.start(
+      make_blocking_tool(named("t"), pool, [&](const nlohmann::json&, const ToolContext& context) {
+        const std::stop_callback heard(context.stop(), [&] { stopped.release(); });
+        begun.release();
+        stopped.acquire();
+        return ToolResult::failed("let go");
+      }));
+  begun.acquire();
+  call.stop.request_stop();
+  CHECK(fixture.result_of(call).message == "let go");
+}
+
+TEST_CASE("a blocking tool may outlive the Runtime", "[tools][G13]") {
+  ToolFixture fixture;
+  BusyPool busy;
+  fixture.start(make_blocking_tool(named("t"), busy.pool, [](const nlohmann::json&, const ToolContext&) {
+    return ToolResult::done("late");
+  }));
+  fixture.runtime.reset();
+  busy.go.release();
+  busy.pool.reset();
+  CHECK(fixture.owner.results.empty());
+}
