@@ -7,9 +7,9 @@
 // one end, stopped or not; DeltaReceived only between the two of its own turn, and nothing of a turn after
 // its end (G7). Per agent turns do not overlap. A stop or a delete of an agent brings exactly one Settled for
 // it and for each agent below it, children first, after the TurnEnded of whatever it interrupted (G4);
-// AgentDeleted is the last event of an agent. ToolStarted .. ToolEnded, for each call that was begun, within its
-// turn. QuestionAsked .. QuestionClosed, also within it, or within the background task that asked. A background
-// task is started within a turn and may end at any time before its agent has settled.
+// AgentDeleted is the last event of an agent. ToolStarted .. ToolEnded, for each call that was begun, within
+// its turn. QuestionAsked .. QuestionClosed, also within it, or within the background task that asked. A
+// background task is started within a turn and may end at any time before its agent has settled.
 //
 // A callback may do anything: call any verb for any agent, create agents, subscribe, unsubscribe, destroy the
 // tree or the Runtime. What it throws is caught, logged, and harms nobody else (G16).
@@ -65,8 +65,8 @@ struct TurnEnded {
   TurnOutcome outcome = TurnOutcome::completed;
   std::string_view text;  // the whole answer when completed, else empty; valid during the callback
   FinishReason finish_reason = FinishReason::unknown;
-  Usage usage;  // of all its model calls, as far as it was told
-  Error error;  // when failed
+  Usage usage;                                      // of all its model calls, as far as it was told
+  Error error;                                      // when failed
   std::shared_ptr<const InteractionResult> result;  // its steps; null for a turn of a MessageHandler
 };
 
@@ -155,9 +155,9 @@ struct AgentDeleted {
   Agent agent;
 };
 
-using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded,
-                               AgentDeleted, ToolStarted, ToolProgress, ToolEnded, QuestionAsked,
-                               QuestionClosed, TaskChanged, Abandoned>;
+using EventBody =
+    std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
+                 ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned>;
 
 struct Event {
   std::uint64_t sequence = 0;

@@ -30,12 +30,12 @@ struct InteractionStep {
 // Kept on every ending: completed, aborted, stopped, failed.
 struct InteractionResult {
   bool success = false;
-  std::string error = {};     // why not
-  std::string response = {};  // the answer in words
+  std::string error = {};                        // why not
+  std::string response = {};                     // the answer in words
   std::optional<ToolCall> action = {};           // the last one that was asked for
   std::optional<ToolResult> action_result = {};  // of the last one that gave a result
   std::vector<InteractionStep> steps = {};
-  Usage usage = {};             // of all its model calls, as far as they told it
+  Usage usage = {};              // of all its model calls, as far as they told it
   std::string parse_error = {};  // what looked like a tool call, and counted as words (X30)
 };
 

@@ -16,7 +16,7 @@
 namespace agentcore {
 
 // What to run for one call. None of the texts may hold a null character.
-struct Command {
+struct SubprocessCommand {
   // The program and its arguments; no shell. A name without a slash is looked up in the host's PATH, a
   // relative path is taken from `directory`.
   std::vector<std::string> arguments = {};
@@ -30,7 +30,7 @@ struct Command {
 struct SubprocessOptions {
   // From the call's arguments to the command. Called on the loop thread. What it throws makes the call fail.
   // A model wrote those arguments: name the program yourself, and think of what "-" can begin.
-  std::function<Command(const nlohmann::json& arguments)> command = {};
+  std::function<SubprocessCommand(const nlohmann::json& arguments)> command = {};
   // Of each of standard output and standard error. What is over is read and dropped, and the result says how
   // much ("[N bytes more were dropped]").
   std::size_t max_output_bytes = std::size_t{64} << 10;

@@ -17,7 +17,8 @@ std::string window_of(const ToolCall& call) {
 
 std::string action_of(const ToolCall& call) {
   const std::string prefix = call.window_id + "__";
-  return !call.window_id.empty() && call.name.starts_with(prefix) ? call.name.substr(prefix.size()) : call.name;
+  return !call.window_id.empty() && call.name.starts_with(prefix) ? call.name.substr(prefix.size())
+                                                                  : call.name;
 }
 
 void list_actions(const std::vector<Entry>& entries, std::string_view window_id, std::string& text) {
@@ -40,7 +41,8 @@ std::string actions_text(const ToolRegistry::Impl& registry) {
 
 std::string block_of(const std::vector<ToolCall>& calls) {
   std::vector<ActionCall> actions;
-  for (const ToolCall& call : calls) actions.push_back({call.id, window_of(call), action_of(call), call.arguments});
+  for (const ToolCall& call : calls)
+    actions.push_back({call.id, window_of(call), action_of(call), call.arguments});
   return render_tool_text(actions);
 }
 
@@ -83,7 +85,8 @@ std::string words_of(std::string_view text) {
 
 }  // namespace
 
-void BlockProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const {
+void BlockProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown,
+                          ChatRequest& request) const {
   request.messages = as_text(std::move(request.messages));
   append_to_system(request, std::string(tool_text_instructions()));
   append_to_system(request, actions_text(registry));

@@ -22,9 +22,8 @@ void Completion::finish(ToolResult result) noexcept {
 void start_call(const Tool& tool, const nlohmann::json& arguments, std::shared_ptr<const CallScope> scope) {
   const auto completion = std::make_shared<Completion>(scope);
   completion->starting = true;
-  const auto thrown = contain(*scope->engine, "a tool", [&] {
-    tool.start(arguments, ToolContext(scope), ToolDone(completion));
-  });
+  const auto thrown = contain(*scope->engine, "a tool",
+                              [&] { tool.start(arguments, ToolContext(scope), ToolDone(completion)); });
   if (thrown) completion->finish(ToolResult::failed("the tool failed: " + *thrown));
   completion->starting = false;
 }

@@ -37,7 +37,8 @@ AskedCall resolved(const ToolRegistry::Impl& registry, const ToolCall& call) {
 
 }  // namespace
 
-void NativeProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const {
+void NativeProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown,
+                           ChatRequest& request) const {
   for (const Entry& entry : registry.plain) describe(entry, nullptr, request.tools);
   for (const OpenWindow& open : registry.windows)
     for (const Entry& entry : open.actions) describe(entry, &open, request.tools);

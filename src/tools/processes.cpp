@@ -27,7 +27,7 @@ std::shared_ptr<Processes> Processes::of(loop::Engine& engine) {
   return engine.service<Slot>(make)->processes;
 }
 
-std::string Processes::start(Command command, const ProcessOptions& options, StopToken stop,
+std::string Processes::start(SubprocessCommand command, const ProcessOptions& options, StopToken stop,
                              Process::OnEnd on_end) {
   // First what takes memory, so that what was started always has an owner, which ends it if the rest throws.
   const std::uint64_t id = ++last_id_;

@@ -27,7 +27,8 @@ class Processes final : public loop::Source {
   Processes& operator=(const Processes&) = delete;
 
   // Starts the command. Returns why it could not; then `on_end` is dropped uncalled.
-  std::string start(Command command, const ProcessOptions& options, StopToken stop, Process::OnEnd on_end);
+  std::string start(SubprocessCommand command, const ProcessOptions& options, StopToken stop,
+                    Process::OnEnd on_end);
   void close() noexcept;
 
   // For Process.

@@ -32,8 +32,8 @@ class Protocol {
   using Shown = std::function<bool(std::uint64_t window_number)>;
   virtual ~Protocol() = default;
 
-  // Puts tools and windows into a request whose first message, if it is a system message, is the system prompt,
-  // and writes the history behind it as the model reads it.
+  // Puts tools and windows into a request whose first message, if it is a system message, is the system
+  // prompt, and writes the history behind it as the model reads it.
   virtual void write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const = 0;
   virtual ReadAnswer read(const ToolRegistry::Impl& registry, std::string_view text,
                           const std::vector<ToolCall>& calls) const = 0;

@@ -25,7 +25,8 @@ bool is_name_byte(char c) noexcept {
 }
 
 bool is_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= max_name_bytes && std::all_of(name.begin(), name.end(), is_name_byte);
+  return !name.empty() && name.size() <= max_name_bytes &&
+         std::all_of(name.begin(), name.end(), is_name_byte);
 }
 
 Entry checked(Tool tool) {
@@ -56,7 +57,8 @@ Tool open_tool() {
   ToolSpec spec;
   spec.name = "open";
   spec.description = "Opens an application.";
-  spec.parameters = R"({"type":"object","properties":{"app":{"type":"string"},"target":{}},"required":["app"]})";
+  spec.parameters =
+      R"({"type":"object","properties":{"app":{"type":"string"},"target":{}},"required":["app"]})";
   return make_tool(std::move(spec), [](const json& arguments, const ToolContext&) {
     json data{{"action", "launch"}, {"app", arguments.at("app")}, {"close_source", true}};
     if (arguments.contains("target")) data["target"] = arguments["target"];
@@ -71,13 +73,13 @@ Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
   spec.description = "Closes the window.";
   spec.parameters =
       R"({"type":"object","properties":{"summary":{"type":"string"}},"additionalProperties":false})";
-  return make_tool(std::move(spec), [&impl, id = std::move(window_id)](const json& arguments,
-                                                                       const ToolContext&) {
-    if (!impl.close(id)) return ToolResult::failed("Window '" + id + "' does not exist");
-    ToolResult result = ToolResult::done("closed");
-    result.summary = arguments.value("summary", std::string());
-    return result;
-  });
+  return make_tool(std::move(spec),
+                   [&impl, id = std::move(window_id)](const json& arguments, const ToolContext&) {
+                     if (!impl.close(id)) return ToolResult::failed("Window '" + id + "' does not exist");
+                     ToolResult result = ToolResult::done("closed");
+                     result.summary = arguments.value("summary", std::string());
+                     return result;
+                   });
 }
 
 std::string text_member(const json& object, const char* name) {
@@ -116,8 +118,8 @@ ToolRegistry::Impl::Impl(LaunchHandler handler) : launch(std::move(handler)) {
 }
 
 OpenWindow* ToolRegistry::Impl::find_window(std::string_view id) {
-  const auto found =
-      std::find_if(windows.begin(), windows.end(), [&](const OpenWindow& open) { return open.window.id == id; });
+  const auto found = std::find_if(windows.begin(), windows.end(),
+                                  [&](const OpenWindow& open) { return open.window.id == id; });
   return found == windows.end() ? nullptr : &*found;
 }
 
@@ -170,8 +172,7 @@ void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std
       std::string why = app.empty() ? "launch command missing app name" : "";
       if (why.empty() && !launch) why = "launch failed: this host opens no applications";
       if (why.empty()) {
-        const auto thrown =
-            tools::contain(engine, "a LaunchHandler", [&] { launch(agent, app, target); });
+        const auto thrown = tools::contain(engine, "a LaunchHandler", [&] { launch(agent, app, target); });
         if (thrown) why = "launch failed: " + *thrown;
       }
       if (!why.empty()) {
@@ -198,8 +199,7 @@ void ToolRegistry::add(Tool tool) {
 }
 
 bool ToolRegistry::remove(std::string_view name) {
-  return std::erase_if(impl_->plain,
-                       [&](const Entry& entry) { return entry.tool->spec.name == name; }) != 0;
+  return std::erase_if(impl_->plain, [&](const Entry& entry) { return entry.tool->spec.name == name; }) != 0;
 }
 
 std::vector<std::string> ToolRegistry::names() const {
@@ -211,8 +211,10 @@ std::vector<std::string> ToolRegistry::names() const {
 void ToolRegistry::open(Window window) {
   const std::string id = window.id;
   if (!is_window_id(id) || id == tools::launcher_id || id == tools::plain_tools_id)
-    throw std::invalid_argument("a window's id is 1 to 64 bytes of UTF-8, not blank, without '__', and not "
-                                "'launcher' or 'tools'; this one is '" + id + "'");
+    throw std::invalid_argument(
+        "a window's id is 1 to 64 bytes of UTF-8, not blank, without '__', and not "
+        "'launcher' or 'tools'; this one is '" +
+        id + "'");
   if (impl_->find_window(id)) throw std::invalid_argument("there is a window '" + id + "' already");
   if (!core::is_utf8(window.description) || !core::is_utf8(window.content))
     throw std::invalid_argument("the text of the window '" + id + "' is not UTF-8");

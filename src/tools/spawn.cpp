@@ -77,7 +77,7 @@ bool holds_nul(std::string_view text) noexcept {
 }
 
 // Why the command cannot be handed to the system as it stands; empty: it can.
-std::string fault_of(const Command& command) {
+std::string fault_of(const SubprocessCommand& command) {
   if (command.arguments.empty() || command.arguments.front().empty()) return "the command names no program";
   if (std::ranges::any_of(command.arguments, holds_nul) || holds_nul(command.directory))
     return "the command holds a null character";
@@ -94,7 +94,7 @@ bool sets(std::string_view entry, std::string_view name) noexcept {
 }
 
 // "NAME=value" of all that it gets; of variables set twice the last.
-std::vector<std::string> environment_of(const Command& command) {
+std::vector<std::string> environment_of(const SubprocessCommand& command) {
   std::vector<std::string> entries;
   if (command.inherit_environment)
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
@@ -117,7 +117,7 @@ std::string text_of(int error) {
   return std::generic_category().message(error);
 }
 
-std::string describe(const Command& command, int error) {
+std::string describe(const SubprocessCommand& command, int error) {
   if (!command.directory.empty() && ::access(command.directory.c_str(), X_OK) != 0)
     return "cannot enter the directory \"" + command.directory + "\": " + text_of(errno);
   return "cannot start \"" + command.arguments.front() + "\": " + text_of(error);
@@ -131,7 +131,7 @@ Spawned failed(std::string why) {
 
 }  // namespace
 
-Spawned spawn(const Command& command) {
+Spawned spawn(const SubprocessCommand& command) {
   if (std::string fault = fault_of(command); !fault.empty()) return failed(std::move(fault));
   const std::vector<std::string> environment = environment_of(command);
   Pipe input, output, errors;

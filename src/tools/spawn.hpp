@@ -22,7 +22,7 @@ struct Spawned {
 
 // Returns when the program runs, or is known not to. It gets default signal handlers and an empty signal mask
 // whatever the host has, and no descriptor but its three where the system can do that (glibc 2.34).
-Spawned spawn(const Command& command);
+Spawned spawn(const SubprocessCommand& command);
 
 // A descriptor that is readable when `pid`, which is not reaped, has ended; none where the system cannot.
 Descriptor open_exit_descriptor(pid_t pid) noexcept;

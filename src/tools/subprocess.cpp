@@ -98,7 +98,7 @@ ToolResult result_of(const ProcessEnd& end) {
 void start_program(std::shared_ptr<const SubprocessOptions> options, ExitWatch watch,
                    const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
   const std::shared_ptr<loop::Engine> engine = ContextAccess::scope(context).engine;
-  Command command = options->command(arguments);
+  SubprocessCommand command = options->command(arguments);
   // That was the host's code: it may have stopped the agent or destroyed the Runtime.
   if (engine->closed()) return;
   if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));

@@ -22,9 +22,9 @@ bool is_usual(const ContextOptions& options) {
 // True for a spec that says nothing but perhaps an id: all such agents share one.
 bool is_plain(const AgentSpec& spec) {
   return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
-         spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume && !spec.temperature &&
-         !spec.max_tokens && !spec.tools && spec.history.empty() && !spec.budget.limits() &&
-         !spec.subtree_budget.limits() && is_usual(spec.context);
+         spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
+         !spec.temperature && !spec.max_tokens && !spec.tools && spec.history.empty() &&
+         !spec.budget.limits() && !spec.subtree_budget.limits() && is_usual(spec.context);
 }
 
 // Why an agent cannot be made from `spec`; code `none`: it can.

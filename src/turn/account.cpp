@@ -52,8 +52,7 @@ std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Pri
     left = taken < budget_.tokens ? budget_.tokens - taken : 0;
   }
   if (budget_.cost > 0) {
-    const double money =
-        budget_.cost - spent_.cost - cost_reserved_ - cost_of(prompt_tokens, 0, prices);
+    const double money = budget_.cost - spent_.cost - cost_reserved_ - cost_of(prompt_tokens, 0, prices);
     if (money < 0) return 0;
     if (prices.completion > 0)
       left = std::min(left, static_cast<std::uint64_t>(std::min(money / prices.completion * 1e6, 1e18)));

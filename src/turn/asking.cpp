@@ -22,7 +22,8 @@ Errc refusal_of(AgentState state) noexcept {
 
 }  // namespace
 
-void Turns::on_ask(const tools::CallScope& call, Question question, std::function<void(const Answer&)> closed) {
+void Turns::on_ask(const tools::CallScope& call, Question question,
+                   std::function<void(const Answer&)> closed) {
   Flight* const flight = find(call.key.slot, call.key.serial);
   if (!flight || flight->over || !core::look(*flight->node, core::generation_of(flight->agent)).open()) {
     if (!hub_.closed())
@@ -59,8 +60,7 @@ void Turns::ask(core::Node& node, std::uint32_t slot, AskedQuestion question, Du
 AnswerResult Turns::answer(std::string_view question_id, Answer answer) {
   const AskedQuestion* const asked = questions_.find(question_id);
   if (!asked)
-    return {false,
-            questions_.was_closed(question_id) ? Errc::question_closed : Errc::question_not_found};
+    return {false, questions_.was_closed(question_id) ? Errc::question_closed : Errc::question_not_found};
   const core::Node* const node = table_.find(asked->agent);
   if (!node) return {false, Errc::question_closed};
   const core::GateView view = core::look_again(*node, core::generation_of(asked->agent));

@@ -1,5 +1,5 @@
-// Background tasks: tool calls that a turn does not wait for. They belong to the agent: an abort leaves them, a
-// stop cancels them (X17).
+// Background tasks: tool calls that a turn does not wait for. They belong to the agent: an abort leaves them,
+// a stop cancels them (X17).
 #include "turn/turns.hpp"
 
 #include <algorithm>
@@ -65,9 +65,8 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
     PendingCall& call = turn.calls[index];
     if (call.flight) flights_.close(std::exchange(call.flight, 0) - 1);  // of its approval
     std::size_t running = 0;
-    flights_.for_each(node, [&](std::uint32_t slot) {
-      running += flights_[slot].kind == Flight::Kind::background;
-    });
+    flights_.for_each(
+        node, [&](std::uint32_t slot) { running += flights_[slot].kind == Flight::Kind::background; });
     if (running >= node.spec->background_tasks) {
       set_result(node, call, ToolOutcome::not_started,
                  ToolResult::failed("too many background tasks: " + std::to_string(running) +
@@ -79,8 +78,7 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
   const InteractionStep& step = turn.result->steps[call.step];
   const std::string id = new_task_id(engine_);
   auto info = std::make_unique<FlightInfo>(FlightInfo{id, step.window_id, step.action_id});
-  const std::uint32_t slot =
-      flights_.open(node, Flight::Kind::background, epoch, number, std::move(info));
+  const std::uint32_t slot = flights_.open(node, Flight::Kind::background, epoch, number, std::move(info));
   tell_task(node, *flights_[slot].info, TaskState::started, {});
   if (hub_.closed()) return false;
   if (!core::admits(node, node.load().generation(), epoch)) {  // nothing of it has begun
@@ -98,7 +96,8 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
   if (hub_.closed()) return false;
 
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
-  tools::start_call(*tool, nlohmann::json::parse(call.arguments.empty() ? "{}" : call.arguments, nullptr, false),
+  tools::start_call(*tool,
+                    nlohmann::json::parse(call.arguments.empty() ? "{}" : call.arguments, nullptr, false),
                     scope_of(node, slot, *tool));
   if (engine_.closed()) hub_.close();
   return !hub_.closed() && is_active(node) && may_go_on(node, epoch);
@@ -140,8 +139,7 @@ void Turns::cancel(std::uint32_t slot) {
 void Turns::cancel_tasks(core::Node& node) {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> tasks;
   flights_.for_each(node, [&](std::uint32_t slot) {
-    if (flights_[slot].kind == Flight::Kind::background)
-      tasks.emplace_back(slot, flights_[slot].serial);
+    if (flights_[slot].kind == Flight::Kind::background) tasks.emplace_back(slot, flights_[slot].serial);
   });
   std::reverse(tasks.begin(), tasks.end());  // the oldest first
   for (const auto& [slot, serial] : tasks) {
@@ -167,7 +165,8 @@ std::vector<RunningTask> Turns::tasks() const {
   for (std::uint32_t index = 0; index < table_.slots(); ++index) {
     const core::Node& node = table_.slot(index);
     if (node.load().is_free() || !is_active(node)) continue;
-    all.push_back({RunningTask::Kind::turn, {}, table_.names().name_of(node, node.id()), node.turns, {}, false});
+    all.push_back(
+        {RunningTask::Kind::turn, {}, table_.names().name_of(node, node.id()), node.turns, {}, false});
   }
   for (std::uint32_t slot = 0; slot < flights_.slots(); ++slot) {
     const Flight& flight = flights_[slot];

@@ -7,11 +7,13 @@ namespace agentcore::turn {
 
 void Conversation::ask(std::string question) {
   question_ = messages_.size();
+  open_ = true;
   messages_.push_back({Role::user, std::move(question)});
 }
 
 void Conversation::answer(std::string text) {
   messages_.push_back({Role::assistant, std::move(text)});
+  open_ = false;
 }
 
 std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn) {
@@ -36,8 +38,7 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
 }
 
 void Conversation::interrupt(Interruption why) {
-  if (question_ < messages_.size() && messages_[question_].role == Role::user)
-    messages_[question_].interruption = why;
+  if (std::exchange(open_, false)) messages_[question_].interruption = why;
 }
 
 std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt,

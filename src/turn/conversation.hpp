@@ -12,8 +12,8 @@ namespace agentcore::turn {
 
 class Conversation {
  public:
-  // What a call's result says until there is one. It is the truth at every moment: should the turn end now, it
-  // stays (G9).
+  // What a call's result says until there is one. It is the truth at every moment: should the turn end now,
+  // it stays (G9).
   static constexpr std::string_view not_started = "cancelled";
   static constexpr std::string_view interrupted =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
@@ -25,9 +25,9 @@ class Conversation {
   void ask(std::string question);
   // The answer that ends the turn.
   void answer(std::string text);
-  // An answer that asks for tools, and a result `not_started` for each call, so that none is ever without one.
-  // Ids that are missing or taken are replaced by call_<turn>_<index> (J8). Returns where the first result
-  // lies; the others follow in order.
+  // An answer that asks for tools, and a result `not_started` for each call, so that none is ever without
+  // one. Ids that are missing or taken are replaced by call_<turn>_<index> (J8). Returns where the first
+  // result lies; the others follow in order.
   std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn);
   void set_result(std::size_t place, std::string text) { messages_[place].content = std::move(text); }
   // The turn's question will get no answer. Nothing that the model had begun to say is kept (A19).
@@ -43,6 +43,7 @@ class Conversation {
 
   std::vector<ChatMessage> messages_;
   std::size_t question_ = 0;  // of the last turn
+  bool open_ = false;         // it has no answer yet
 };
 
 }  // namespace agentcore::turn

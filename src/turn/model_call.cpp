@@ -208,7 +208,8 @@ bool Turns::reserve(core::Node& node, ChatRequest& request) {
     may_go_on(node, turn.epoch);
     return false;
   }
-  if (estimate.answer_tokens < wanted) request.max_tokens = static_cast<std::uint32_t>(estimate.answer_tokens);
+  if (estimate.answer_tokens < wanted)
+    request.max_tokens = static_cast<std::uint32_t>(estimate.answer_tokens);
   estimate.cost = cost_of({estimate.prompt_tokens, estimate.answer_tokens, 0}, spec.prices);
   estimate.active = true;
   each_account(node, [&](core::Node&, Account& account) { return account.reserve(estimate), true; });
@@ -252,9 +253,9 @@ void Turns::grant(core::Node& node, const Budget& budget, bool subtree) {
   Account& account = subtree ? data.accounts->subtree : data.accounts->own;
   Timer deadline;
   if (budget.wall_clock > Duration::zero()) {
-    const std::uint64_t id = engine_.start_timer(
-        loop::later(engine_.now(), budget.wall_clock),
-        [this, agent = node.id(), subtree] { on_wall_clock(agent, subtree); });
+    const std::uint64_t id =
+        engine_.start_timer(loop::later(engine_.now(), budget.wall_clock),
+                            [this, agent = node.id(), subtree] { on_wall_clock(agent, subtree); });
     deadline = Timer(engine_.weak_from_this(), id);
   }
   account.grant(budget, std::move(deadline));

@@ -72,8 +72,8 @@ void Turns::list_calls(core::Node& node, std::vector<tools::AskedCall> asked, st
     InteractionStep& step = turn.result->steps.emplace_back();
     step.index = static_cast<std::uint32_t>(i + 1);
     step.turn = turn.tool_turns;
-    step.call_id = turn.simulated ? "call_" + std::to_string(step.turn) + "_" + std::to_string(step.index)
-                                  : calls[i].id;
+    step.call_id =
+        turn.simulated ? "call_" + std::to_string(step.turn) + "_" + std::to_string(step.index) : calls[i].id;
     step.window_id = asked[i].call.window_id;
     step.action_id = asked[i].action_id;
     step.message = Conversation::not_started;
@@ -163,7 +163,8 @@ bool Turns::run(core::Node& node, std::size_t index) {
   const std::uint32_t slot = call.flight ? call.flight - 1 : open_call(node, index);
   call.told = true;
   hub_.tell(node, [&](Agent agent) {
-    return ToolStarted{std::move(agent), number, step.call_id, step.window_id, step.action_id, call.arguments};
+    return ToolStarted{std::move(agent), number,         step.call_id,
+                       step.window_id,   step.action_id, call.arguments};
   });
   // Asked again now that the call can be found: a stopper either finds it, or is seen here.
   if (!may_go_on(node, turn.epoch)) return false;
@@ -183,19 +184,19 @@ bool Turns::run(core::Node& node, std::size_t index) {
 
 std::shared_ptr<tools::CallScope> Turns::scope_of(core::Node& node, std::uint32_t slot, const Tool& tool) {
   Flight& flight = flights_[slot];
-  auto scope = std::make_shared<tools::CallScope>(
-      tools::CallScope{engine_.shared_from_this(),
-                       this,
-                       {slot, flight.serial},
-                       hub_.handle(node),
-                       flight.info->id,
-                       flight.turn,
-                       flight.stop.get_token()});
+  auto scope = std::make_shared<tools::CallScope>(tools::CallScope{engine_.shared_from_this(),
+                                                                   this,
+                                                                   {slot, flight.serial},
+                                                                   hub_.handle(node),
+                                                                   flight.info->id,
+                                                                   flight.turn,
+                                                                   flight.stop.get_token()});
   const Duration timeout = tool.spec.timeout.value_or(limits_.tool_timeout);
   if (timeout > Duration::zero()) {
     scope->deadline = loop::later(engine_.now(), timeout);
     const std::uint64_t timer = engine_.start_timer(
-        scope->deadline, [this, slot, serial = flight.serial, timeout] { on_timeout(slot, serial, timeout); });
+        scope->deadline,
+        [this, slot, serial = flight.serial, timeout] { on_timeout(slot, serial, timeout); });
     flight.info->timer = Timer(engine_.weak_from_this(), timer);
   }
   return scope;
@@ -225,14 +226,14 @@ void Turns::on_progress(const tools::CallScope& call, std::string text) {
 void Turns::on_result(const tools::CallScope& call, ToolResult result) {
   if (hub_.closed() || engine_.closed()) return;
   Flight* const flight = flights_.find(call.key.slot, call.key.serial);
-  core::Node* const node =
-      flight ? flight->node : table_.find(core::AgentAccess::node(call.agent));
+  core::Node* const node = flight ? flight->node : table_.find(core::AgentAccess::node(call.agent));
   if (!node) return;
   const core::Stepping stepping(table_, *node);
   result.message = limited(std::move(result.message), limits_.max_result_bytes);
   result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
   if (result.data.size() > limits_.max_result_bytes || !core::is_utf8(result.data))
-    result = ToolResult::failed("the tool's data is no UTF-8, or longer than TreeOptions::max_tool_result_bytes");
+    result =
+        ToolResult::failed("the tool's data is no UTF-8, or longer than TreeOptions::max_tool_result_bytes");
   if (!flight) {  // it was given up
     if (result.success) discard(*node, call.turn, 0, "tool result");
     return;

@@ -26,8 +26,8 @@ enum class Phase : std::uint8_t {
   acting,    // its tools are at work
 };
 
-// One call of an answer. What became of it stands in the history and in the turn's steps at every moment, as if
-// the turn ended right then (G8, G9).
+// One call of an answer. What became of it stands in the history and in the turn's steps at every moment, as
+// if the turn ended right then (G8, G9).
 struct PendingCall {
   enum class State : std::uint8_t { waiting, asking, approved, running, done };
 
@@ -42,12 +42,12 @@ struct PendingCall {
 
 struct ActiveTurn {
   Phase phase = Phase::asked;
-  bool advancing = false;     // advance() is on the stack
-  bool simulated = false;     // without a model and without a history
-  std::uint32_t epoch = 0;    // of the agent, when the turn began
-  std::uint32_t flight = 0;   // slot + 1 of its model call; 0: none
-  std::string text;           // the answer so far; dropped when the turn is interrupted (A19)
-  ChatOutcome answer;         // once it is there
+  bool advancing = false;    // advance() is on the stack
+  bool simulated = false;    // without a model and without a history
+  std::uint32_t epoch = 0;   // of the agent, when the turn began
+  std::uint32_t flight = 0;  // slot + 1 of its model call; 0: none
+  std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
+  ChatOutcome answer;        // once it is there
   std::uint32_t tool_turns = 0;
   std::vector<PendingCall> calls;  // of the last answer
   std::shared_ptr<InteractionResult> result = std::make_shared<InteractionResult>();
@@ -62,8 +62,8 @@ struct SeenWindow {
 
 // What of the history and of the windows the model is still sent, and what it costs.
 struct SentContext {
-  std::vector<std::size_t> tokens;  // of each message, as far as counted
-  std::vector<bool> messages;       // as far as decided; the others are sent
+  std::vector<std::size_t> tokens;              // of each message, as far as counted
+  std::vector<bool> messages;                   // as far as decided; the others are sent
   std::map<std::uint64_t, SeenWindow> windows;  // by number
 };
 

@@ -129,14 +129,16 @@ bool Turns::take_answer(core::Node& node) {
     return false;
   }
   if (turn.tool_turns >= spec.max_tool_turns) {
-    fail_acting(node, {Errc::tool_turn_limit, "executed " + std::to_string(turn.tool_turns) +
-                                                  " consecutive tool_call turns without a non-tool response"});
+    fail_acting(node,
+                {Errc::tool_turn_limit, "executed " + std::to_string(turn.tool_turns) +
+                                            " consecutive tool_call turns without a non-tool response"});
     return false;
   }
   if (answer.calls.size() > max_calls_per_answer ||
       size_of(turn.answer.tool_calls) > limits_.max_answer_bytes) {
-    fail_acting(node, {Errc::response_too_large, "the answer has more than 64 tool calls, or is longer than "
-                                                 "TreeOptions::max_answer_bytes"});
+    fail_acting(node, {Errc::response_too_large,
+                       "the answer has more than 64 tool calls, or is longer than "
+                       "TreeOptions::max_answer_bytes"});
     return false;
   }
   list_calls(node, std::move(answer.calls), std::move(answer.words));

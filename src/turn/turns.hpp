@@ -44,10 +44,10 @@ class TurnOwner {
 };
 
 // A turn goes round these steps, until an answer asks for no tools: message written -> context trimmed and
-// rendered -> model call -> answer written -> tool calls parsed -> run in order -> results written. Every step
-// goes through the agent's gate with the epoch of the turn's beginning; where it is refused, the turn ends
-// right there. The history and the turn's result say at every moment what they would have to say if it ended
-// then, so ending it takes no repair.
+// rendered -> model call -> answer written -> tool calls parsed -> run in order -> results written. Every
+// step goes through the agent's gate with the epoch of the turn's beginning; where it is refused, the turn
+// ends right there. The history and the turn's result say at every moment what they would have to say if it
+// ended then, so ending it takes no repair.
 //
 // turns.cpp holds the steps and the ends; model_call.cpp, context_window.cpp and tool_calls.cpp what happens
 // within them; asking.cpp the questions to people; background.cpp the tasks that outlive their turn. All

@@ -13,18 +13,18 @@ using namespace agentcore::test;
 namespace agentcore::test {
 
 template <typename R, typename Done>
-Answer answer_of(const R& result, Done done) {
+Reply answer_of(const R& result, Done done) {
   return {result.ok, result.*done, result.reason};
 }
 
 // The same for a verb that reports its end.
 template <typename R, typename Done>
-Answer counted(World& world, const R& result, Done done) {
+Reply counted(World& world, const R& result, Done done) {
   if (result.*done) world.effects.insert(world.verbs - 1);
   return answer_of(result, done);
 }
 
-std::string words(const Answer& a) {
+std::string words(const Reply& a) {
   return std::string(a.ok ? "ok" : "refused") + (a.done ? " done " : " - ") +
          std::string(to_string(a.reason));
 }
@@ -44,7 +44,7 @@ std::string text_of(const std::map<std::string, AgentState>& states) {
 
 // Gives one command to both, and compares what they answer.
 void apply(World& world, TreeModel& model, const Command& c) {
-  const auto same = [&](const Answer& real, const Answer& expected) {
+  const auto same = [&](const Reply& real, const Reply& expected) {
     RC_ASSERT(words(real) == words(expected));
   };
   AgentTree& tree = *world.t.tree;

@@ -79,7 +79,7 @@ Errc TreeModel::create(const std::string& parent, const std::string& id, ModelSp
   return Errc::none;
 }
 
-Answer TreeModel::send(const std::string& id, const std::string& text) {
+Reply TreeModel::send(const std::string& id, const std::string& text) {
   Node* const n = find(id);
   if (!n) return {false, false, Errc::agent_not_found};
   if (!open(*n) && visible(*n) == AgentState::stopped && n->spec.auto_resume)
@@ -90,7 +90,7 @@ Answer TreeModel::send(const std::string& id, const std::string& text) {
   return {true, true, Errc::none};
 }
 
-Answer TreeModel::abort(const std::string& id, bool clear_queue) {
+Reply TreeModel::abort(const std::string& id, bool clear_queue) {
   Node* const n = find(id);
   if (!n) return {false, false, Errc::agent_not_found};
   if (!open(*n) || n->own != AgentState::waiting_llm) return {true, false, Errc::not_waiting_llm};
@@ -107,7 +107,7 @@ Errc TreeModel::refuse_caller(const Node& n, const std::string& caller) const {
   return who && n.parent == who ? Errc::none : Errc::not_child_agent;
 }
 
-Answer TreeModel::stop(const std::string& id, bool cascade, const std::string& caller) {
+Reply TreeModel::stop(const std::string& id, bool cascade, const std::string& caller) {
   Node* const n = find(id);
   if (!n) return {false, false, Errc::agent_not_found};
   if (n->spec.role == AgentRole::user) return {false, false, Errc::cannot_stop_user};
@@ -127,7 +127,7 @@ Answer TreeModel::stop(const std::string& id, bool cascade, const std::string& c
   return {true, true, Errc::none};
 }
 
-Answer TreeModel::resume(const std::string& id, bool cascade) {
+Reply TreeModel::resume(const std::string& id, bool cascade) {
   Node* const n = find(id);
   if (!n) return {false, false, Errc::agent_not_found};
   const AgentState now = visible(*n);
@@ -143,7 +143,7 @@ Answer TreeModel::resume(const std::string& id, bool cascade) {
   return {true, true, Errc::none};
 }
 
-Answer TreeModel::terminate(const std::string& id, const std::string& caller) {
+Reply TreeModel::terminate(const std::string& id, const std::string& caller) {
   Node* const n = find(id);
   if (!n) return {false, false, Errc::agent_not_found};
   if (n->spec.role != AgentRole::normal) return {false, false, Errc::cannot_delete_system_agent};

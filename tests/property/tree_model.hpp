@@ -12,11 +12,11 @@
 
 namespace agentcore::test {
 
-struct Answer {
+struct Reply {
   bool ok = false;
   bool done = false;
   Errc reason = Errc::none;
-  bool operator==(const Answer&) const = default;
+  bool operator==(const Reply&) const = default;
 };
 
 struct ModelSpec {
@@ -36,11 +36,11 @@ class TreeModel {
 
   // At once. An empty parent means a root; an empty id in stop() and resume() means all.
   Errc create(const std::string& parent, const std::string& id, ModelSpec spec);
-  Answer send(const std::string& id, const std::string& text);
-  Answer abort(const std::string& id, bool clear_queue);
-  Answer stop(const std::string& id, bool cascade, const std::string& caller);
-  Answer resume(const std::string& id, bool cascade);
-  Answer terminate(const std::string& id, const std::string& caller);
+  Reply send(const std::string& id, const std::string& text);
+  Reply abort(const std::string& id, bool clear_queue);
+  Reply stop(const std::string& id, bool cascade, const std::string& caller);
+  Reply resume(const std::string& id, bool cascade);
+  Reply terminate(const std::string& id, const std::string& caller);
 
   // From the model client, for the oldest or newest of the calls that are open there under that id.
   void delta(const std::string& id, bool newest);

@@ -24,8 +24,8 @@ class Audit {
   std::size_t turns_aborted = 0;
   std::size_t settled = 0;
   std::size_t deleted = 0;
-  std::size_t dropped = 0;    // messages, as told by Settled
-  std::size_t abandoned = 0;  // agents
+  std::size_t dropped = 0;            // messages, as told by Settled
+  std::size_t abandoned = 0;          // agents
   std::size_t calls_started = 0;      // of tools
   std::size_t calls_interrupted = 0;  // of tools
   std::size_t given_up = 0;           // model calls, tool calls and tasks
@@ -47,9 +47,9 @@ class Audit {
     agentcore::AgentState state = agentcore::AgentState::idle;
     std::uint64_t turn = 0;  // open; 0: none
     std::uint64_t last_turn = 0;
-    bool unsettled_stop = false;    // told `stopped`, Settled is to come
-    bool unsettled_delete = false;  // told `terminating`, Settled is to come
-    bool gone = false;              // told AgentDeleted
+    bool unsettled_stop = false;      // told `stopped`, Settled is to come
+    bool unsettled_delete = false;    // told `terminating`, Settled is to come
+    bool gone = false;                // told AgentDeleted
     std::set<std::string> calls;      // of tools, that have begun and not ended
     std::set<std::string> questions;  // that are open
     std::set<std::string> tasks;      // in the background
@@ -117,7 +117,9 @@ class Audit {
     abandoned += body.abandoned;
   }
   void see(Seen& seen, const agentcore::Discarded& body) {
-    require(seen.turn != body.turn, "discarded within an open turn", body.agent);
+    // But for a tool whose time was over: its turn goes on.
+    require(seen.turn != body.turn || body.what == "tool result", "discarded within an open turn",
+            body.agent);
   }
   void see(Seen& seen, const agentcore::ToolStarted& body) {
     require(seen.turn == body.turn, "a tool call outside of its turn", body.agent);

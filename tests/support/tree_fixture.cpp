@@ -151,8 +151,8 @@ std::string Recorder::tool_line(const Event& event, const std::string& id) {
   }
   if (const auto* asked = event.get<QuestionAsked>()) {
     ++seen.questions;
-    return "asked " + id + " " + asked->question.id + " " + std::string(to_string(asked->question.kind)) + " " +
-           asked->question.text;
+    return "asked " + id + " " + asked->question.id + " " + std::string(to_string(asked->question.kind)) +
+           " " + asked->question.text;
   }
   if (const auto* closed = event.get<QuestionClosed>()) {
     if (seen.questions-- == 0) broken("an end of no question");
@@ -271,7 +271,10 @@ std::string joined(const std::vector<std::string>& words) {
 std::string written(const std::vector<ChatMessage>& history) {
   std::string all;
   for (const auto& message : history) {
-    all += (all.empty() ? "" : ", ") + std::string(to_string(message.role)) + ":" + message.content;
+    all += (all.empty() ? "" : ", ") + std::string(to_string(message.role)) + ":";
+    if (message.role == Role::tool) all += message.tool_call_id + "=";
+    all += message.content;
+    for (const auto& call : message.tool_calls) all += "[" + call.name + " " + call.id + "]";
     if (message.interruption != Interruption::none) all += "!" + std::string(to_string(message.interruption));
   }
   return all;

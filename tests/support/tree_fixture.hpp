@@ -157,7 +157,7 @@ struct TreeFixture {
 
 // "a b c"
 std::string joined(const std::vector<std::string>& words);
-// "system:you, user:hello!aborted, assistant:hi"
+// "system:you, user:hello!aborted, user:add, assistant:[add id], tool:id=5, assistant:hi"
 std::string written(const std::vector<ChatMessage>& history);
 
 }  // namespace agentcore::test

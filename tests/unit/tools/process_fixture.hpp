@@ -78,26 +78,26 @@ inline ToolSpec program_spec() {
   return spec;
 }
 
-inline SubprocessOptions running(Command command) {
+inline SubprocessOptions running(SubprocessCommand command) {
   SubprocessOptions options;
   options.command = [command = std::move(command)](const nlohmann::json&) { return command; };
   return options;
 }
 
-inline Command words(std::vector<std::string> arguments) {
-  Command command;
+inline SubprocessCommand words(std::vector<std::string> arguments) {
+  SubprocessCommand command;
   command.arguments = std::move(arguments);
   return command;
 }
 
 // `script` finds the path of `fifo` in $F.
-inline Command script(std::string text, const Fifo* fifo = nullptr) {
-  Command command = words({"/bin/sh", "-c", std::move(text)});
+inline SubprocessCommand script(std::string text, const Fifo* fifo = nullptr) {
+  SubprocessCommand command = words({"/bin/sh", "-c", std::move(text)});
   if (fifo != nullptr) command.environment.emplace_back("F", fifo->path());
   return command;
 }
 
-inline Tool program(Command command, tools::ExitWatch watch = tools::ExitWatch::automatic) {
+inline Tool program(SubprocessCommand command, tools::ExitWatch watch = tools::ExitWatch::automatic) {
   return tools::subprocess_tool(program_spec(), running(std::move(command)), watch);
 }
 

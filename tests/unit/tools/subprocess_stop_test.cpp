@@ -87,7 +87,7 @@ TEST_CASE("what a program has started dies with it", "[tools][G13]") {
   Fifo fifo, go;
   ToolFixture fixture;
   // The grandchildren hold the output, and the named pipe open for writing; one of them is deaf.
-  Command command = script(
+  SubprocessCommand command = script(
       "(trap '' TERM; echo ready >&3; sleep 1000) 3>\"$F\" & (echo ready >&3; sleep 1000) 3>\"$F\" & "
       "read x <\"$G\"; echo out",
       &fifo);
@@ -147,7 +147,7 @@ TEST_CASE("a command that stops its own call starts nothing", "[tools][G1][G9]")
 TEST_CASE("a process that left the group is not waited for", "[tools][G9]") {
   Fifo fifo, go;
   ToolFixture fixture;
-  Command command =
+  SubprocessCommand command =
       script("setsid sh -c 'echo $$ >\"$F\"; exec sleep 1000' & read x <\"$G\"; echo out", &fifo);
   command.environment.emplace_back("G", go.path());
   const auto call = fixture.start(program(command, EACH_WATCH()));
@@ -218,7 +218,7 @@ TEST_CASE("calls that end leave no process and no descriptor", "[tools][G13]") {
   fixture.run(program(words({"true"}), watch));
   const std::ptrdiff_t before = loop_test::open_descriptors();
   for (int i = 0; i < 20; ++i) {
-    Command command = script(i % 2 == 0 ? "cat" : "exec <&- >&- 2>&-; exit 1");
+    SubprocessCommand command = script(i % 2 == 0 ? "cat" : "exec <&- >&- 2>&-; exit 1");
     command.input = "text";
     fixture.run(program(command, watch));
     fixture.run(program(words({"no-such-program-anywhere"}), watch));

@@ -73,7 +73,7 @@ TEST_CASE("what is kept of an output is valid UTF-8", "[tools][G15]") {
 
 TEST_CASE("a large input comes back through cat", "[tools]") {
   ToolFixture fixture(loop_test::with(EACH_BACKEND()));
-  Command command = words({"cat"});
+  SubprocessCommand command = words({"cat"});
   for (int i = 0; command.input.size() < 4'000'000; ++i) command.input += std::to_string(i) + "\n";
   SubprocessOptions options = running(command);
   options.max_output_bytes = std::numeric_limits<std::size_t>::max();
@@ -89,14 +89,14 @@ TEST_CASE("without input a program reads nothing", "[tools]") {
 
 TEST_CASE("a program may open its input anew, as a file", "[tools]") {
   ToolFixture fixture;
-  Command command = words({"cat", "/dev/stdin"});
+  SubprocessCommand command = words({"cat", "/dev/stdin"});
   command.input = "text";
   CHECK(fixture.run(program(command)).message == "text");
 }
 
 TEST_CASE("a program that does not read its input is no harm to the host", "[tools][G16]") {
   ToolFixture fixture;
-  Command command = script("exec <&-; echo fine");
+  SubprocessCommand command = script("exec <&-; echo fine");
   command.input = std::string(10'000'000, 'x');
   CHECK(fixture.run(program(command)).message == "fine\n");  // and SIGPIPE, at its default, killed nobody
   sigset_t pending, mask;
@@ -125,14 +125,14 @@ TEST_CASE("a command that is none is refused", "[tools]") {
   CHECK(fixture.run(program(words({""}))).message == "the command names no program");
   CHECK(fixture.run(program(words({"echo", std::string("a\0b", 3)}))).message ==
         "the command holds a null character");
-  Command command = words({"true"});
+  SubprocessCommand command = words({"true"});
   command.environment = {{"A=B", "c"}};
   CHECK(holds(fixture.run(program(command)).message, "without a proper name"));
 }
 
 TEST_CASE("a program runs in the directory that it is given", "[tools]") {
   ToolFixture fixture;
-  Command command = words({"pwd"});
+  SubprocessCommand command = words({"pwd"});
   command.directory = "/usr";
   CHECK(fixture.run(program(command)).message == "/usr\n");
   command.directory = "/no/such";
@@ -142,7 +142,7 @@ TEST_CASE("a program runs in the directory that it is given", "[tools]") {
 
 TEST_CASE("the environment is the host's and the command's, or the command's alone", "[tools]") {
   ToolFixture fixture;
-  Command command = words({"/usr/bin/env"});
+  SubprocessCommand command = words({"/usr/bin/env"});
   command.environment = {{"AGENTCORE_A", "first"}, {"AGENTCORE_A", "1"}, {"HOME", "/nowhere"}};
   const std::string both = fixture.run(program(command)).message;
   CHECK(holds(both, "AGENTCORE_A=1\n"));
@@ -157,7 +157,9 @@ TEST_CASE("a tool whose command throws has failed, and one without is none", "[t
   ToolFixture fixture;
   SubprocessOptions options;
   CHECK_THROWS_AS(make_subprocess_tool(program_spec(), options), std::invalid_argument);
-  options.command = [](const nlohmann::json&) -> Command { throw std::runtime_error("which file?"); };
+  options.command = [](const nlohmann::json&) -> SubprocessCommand {
+    throw std::runtime_error("which file?");
+  };
   const ToolResult result = fixture.run(make_subprocess_tool(program_spec(), options));
   CHECK_FALSE(result.success);
   CHECK(result.message == "the tool failed: which file?");
@@ -176,7 +178,7 @@ TEST_CASE("programs run in a host that has closed its standard input and output"
   const std::array<int, 2> kept{::fcntl(0, F_DUPFD_CLOEXEC, 100), ::fcntl(1, F_DUPFD_CLOEXEC, 100)};
   ::close(0);
   ::close(1);
-  Command command = script("cat; echo err >&2; exit 1");
+  SubprocessCommand command = script("cat; echo err >&2; exit 1");
   command.input = "in\n";
   const ToolResult result = fixture.run(program(command));
   fixture.runtime.reset();  // it may use these numbers by now

@@ -1,15 +1,33 @@
 // A callback may do anything, at every kind of event (Q3, G16).
 #include "support/tree_fixture.hpp"
 
+#include <memory>
 #include <stdexcept>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
 
 namespace {
 
-// A tree in which every kind of event happens when run() is called: a parent, an agent that calls a model and
-// is stopped in its second call, and a deaf one that is deleted.
+// A tool that asks a person, and one that never ends, whatever it is told.
+std::shared_ptr<ToolRegistry> tools_of_busy() {
+  auto tools = std::make_shared<ToolRegistry>();
+  const auto ask = [](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+    context.progress("half");
+    context.ask({.text = "Why?"}, [done](const Answer&) { done(ToolResult::done("because")); });
+  };
+  tools->add({{.name = "ask"}, ask});
+  const auto never = [kept = std::make_shared<std::vector<ToolDone>>()](
+                         const nlohmann::json&, const ToolContext&, ToolDone done) { kept->push_back(done); };
+  tools->add({{.name = "never", .mode = ToolMode::async}, never});
+  return tools;
+}
+
+// A tree in which every kind of event happens when run() is called: a parent, and an agent that runs tools,
+// asks, has a background task, is stopped in its second model call, and is deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -17,9 +35,12 @@ struct Busy {
     t.llm->on_stop = how;
   }
   void run() {
-    const auto created = parent.create_child({.id = "a"});
+    const auto created = parent.create_child({.id = "a", .tools = tools_of_busy(), .background_tasks = 1});
     if (!created) return;
     static_cast<void>(created->send("one"));
+    poll();
+    if (t.llm) t.llm->call_tools("a", {{.name = "never"}, {.name = "ask"}});
+    if (t.tree) static_cast<void>(t.tree->answer("q_1", "so"));
     poll();
     if (t.llm) t.llm->answer("a", "answer");
     static_cast<void>(created->send("two"));
@@ -28,6 +49,7 @@ struct Busy {
     static_cast<void>(created->stop());
     if (t.llm) t.llm->answer("a", "late");
     poll();
+    if (t.runtime) t.advance(std::chrono::seconds(6));
     static_cast<void>(created->terminate());
     poll();
   }

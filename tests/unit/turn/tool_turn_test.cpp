@@ -1,0 +1,412 @@
+// A turn with tools: model, tools, model again, until it answers in words.
+#include "support/tree_fixture.hpp"
+
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+using nlohmann::json;
+
+// Its calls end when the test says so.
+struct HeldTool {
+  struct Call {
+    json arguments;
+    ToolContext context;
+    ToolDone done;
+  };
+  std::vector<Call> calls;
+
+  ToolStart start() {
+    return [this](const json& arguments, const ToolContext& context, ToolDone done) {
+      calls.push_back({arguments, context, std::move(done)});
+    };
+  }
+};
+
+struct ToolTurn : TreeFixture {
+  std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
+  HeldTool held;
+  std::shared_ptr<const InteractionResult> result;
+  Error error;
+  Subscription ends;
+
+  explicit ToolTurn(TreeOptions options = {}) : TreeFixture(options) {
+    ToolSpec add;
+    add.name = "add";
+    add.description = "Adds two numbers.";
+    add.parameters =
+        R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]})";
+    tools->add(make_tool(add, [](const json& arguments, const ToolContext&) {
+      return ToolResult::done(std::to_string(arguments.at("a").get<int>() + arguments.at("b").get<int>()));
+    }));
+    tools->add({{.name = "held"}, held.start()});
+    tools->add(make_tool({.name = "throws"}, [](const json&, const ToolContext&) -> ToolResult {
+      throw std::runtime_error("boom");
+    }));
+    ends = tree->on_event([this](const Event& event) {
+      const auto* ended = event.get<TurnEnded>();
+      if (!ended) return;
+      result = ended->result;
+      error = ended->error;
+    });
+  }
+
+  Agent agent(AgentSpec spec = {}) {
+    spec.tools = tools;
+    return root("a", std::move(spec));
+  }
+  void call(std::vector<ToolCall> calls, std::string_view text = {}) {
+    llm->call_tools("a", std::move(calls), text);
+    settle();
+  }
+  std::string history() { return written((*this)["a"].conversation()); }
+};
+
+ToolCall add_call(std::string id, int a, int b) {
+  return {std::move(id), "add", json{{"a", a}, {"b", b}}.dump(), {}};
+}
+
+}  // namespace
+
+TEST_CASE("an answer with a tool call is run, its result goes back, and the next answer ends the turn",
+          "[turn][tools][K1][K7][K8][B7][G8]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  REQUIRE(t.llm->call(0).request.tools.size() == 3);
+  CHECK(t.llm->call(0).request.tools[0].name == "add");
+  t.call({add_call("x1", 2, 3)}, "let me see");
+  REQUIRE(t.llm->calls() == 2);
+  CHECK(t.history() == "user:question, assistant:let me see[add x1], tool:x1=5");
+  CHECK(t.llm->call(1).request.messages == t["a"].conversation());
+  t.llm->answer("a", "five");
+  t.settle();
+  CHECK(t.history() == "user:question, assistant:let me see[add x1], tool:x1=5, assistant:five");
+  CHECK(t.seen.lines ==
+        std::vector<std::string>{"created a", "started a 1", "a idle>waiting_llm", "delta a 1 let me see",
+                                 "a waiting_llm>processing", R"(tool a x1 add {"a":2,"b":3})",
+                                 "tool-end a x1 completed ok", "a processing>waiting_llm", "delta a 1 five",
+                                 "a waiting_llm>processing", "ended a 1 completed", "a processing>idle"});
+  REQUIRE(t.result);
+  CHECK(t.result->success);
+  CHECK(t.result->response == "five");
+  CHECK(t.result->usage.total_tokens == 15);
+  REQUIRE(t.result->steps.size() == 1);
+  CHECK(t.result->steps[0].message == "5");
+  CHECK(t.result->steps[0].outcome == ToolOutcome::completed);
+}
+
+TEST_CASE("several calls run in order, one after the other", "[turn][tools][J10][J8]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.name = "held"}, {.name = "held"}, add_call("", 1, 1)});
+  REQUIRE(t.held.calls.size() == 1);
+  CHECK(t.held.calls[0].context.call_id() == "call_1_1");
+  t.held.calls[0].done(ToolResult::done("first"));
+  t.settle();
+  REQUIRE(t.held.calls.size() == 2);
+  t.held.calls[1].done(ToolResult::failed("second"));
+  t.settle();
+  CHECK(t.history() ==
+        "user:question, assistant:[held call_1_1][held call_1_2][add call_1_3], tool:call_1_1=first, "
+        "tool:call_1_2=error: second, tool:call_1_3=2");
+}
+
+TEST_CASE("calls run side by side where the host allows it, their results stay in order",
+          "[turn][tools][J10]") {
+  ToolTurn t;
+  t.ask(t.agent({.parallel_tools = 2}));
+  t.call({{.name = "held"}, {.name = "held"}, {.name = "held"}});
+  REQUIRE(t.held.calls.size() == 2);
+  t.held.calls[1].done(ToolResult::done("second"));
+  t.settle();
+  REQUIRE(t.held.calls.size() == 3);
+  t.held.calls[2].done(ToolResult::done("third"));
+  t.settle();
+  CHECK(t.llm->calls() == 1);
+  t.held.calls[0].done(ToolResult::done("first"));
+  t.settle();
+  CHECK(t.llm->calls() == 2);
+  CHECK(t.history() ==
+        "user:question, assistant:[held call_1_1][held call_1_2][held call_1_3], tool:call_1_1=first, "
+        "tool:call_1_2=second, tool:call_1_3=third");
+}
+
+TEST_CASE("a call that cannot be run tells the model why", "[turn][tools][X31][Y9][K8]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.name = "nothing"},
+          {.name = "add", .arguments = "{broken"},
+          {.name = "add", .arguments = "[1]"},
+          {.name = "add", .arguments = R"({"a":1})"},
+          {.name = "add", .arguments = R"({"a":1,"b":"x"})"},
+          {.name = "throws"}});
+  const auto messages = t["a"].conversation();
+  REQUIRE(messages.size() == 8);
+  CHECK(messages[2].content == "error: Tool 'nothing' does not exist");
+  CHECK(messages[3].content == "error: the arguments are not valid JSON; write them as one JSON object");
+  CHECK(messages[4].content == "error: the arguments are not a JSON object");
+  CHECK(messages[5].content == "error: params.b is required");
+  CHECK(messages[6].content == "error: params.b must be integer");
+  CHECK(messages[7].content == "error: the tool failed: boom");
+  CHECK(messages[1].tool_calls[1].arguments == "{}");  // what goes back to the provider is an object
+  CHECK(t.seen.count("tool a") == 1);                  // only what was begun is told
+}
+
+TEST_CASE("twelve tool turns run, a thirteenth answer in words completes", "[turn][tools][X18][K2]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  for (int i = 0; i < 12; ++i) t.call({add_call("", i, 1)});
+  CHECK(t.llm->calls() == 13);
+  t.llm->answer("a", "done");
+  t.settle();
+  CHECK(t.result->success);
+  CHECK(t.result->steps.size() == 12);
+}
+
+TEST_CASE("a thirteenth tool call fails the turn unrun, its steps and usage are kept",
+          "[turn][tools][X18][K2][K3][G15]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  for (int i = 0; i < 13; ++i) t.call({add_call("", i, 1)});
+  CHECK(t.llm->calls() == 13);
+  CHECK(t.seen.count("ended a 1 failed") == 1);
+  CHECK(t.error.code == Errc::tool_turn_limit);
+  CHECK(t.error.message == "executed 12 consecutive tool_call turns without a non-tool response");
+  CHECK(t.result->steps.size() == 12);
+  CHECK(t.result->usage.total_tokens == 13 * 15);
+  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(t.state("a") == AgentState::idle);
+  t.ask(t["a"], "again");
+  t.llm->answer("a", "ok");
+  CHECK(is_valid_history(t["a"].conversation()));
+}
+
+TEST_CASE("a model call that fails after tools keeps their steps", "[turn][tools][K6]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({add_call("x", 1, 2)});
+  t.llm->fail("a");
+  t.settle();
+  CHECK(t.seen.count("ended a 1 failed") == 1);
+  CHECK(t.result->steps.size() == 1);
+  CHECK(t.result->error == "as the test says");
+  CHECK(t.history() == "user:question!failed, assistant:[add x], tool:x=3");
+}
+
+TEST_CASE("a stop in the middle of tools says what became of each",
+          "[turn][tools][G9][G8][X22][I4][I5][I9]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({add_call("one", 1, 2), {.id = "two", .name = "held"}, {.id = "three", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 1);
+  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(t["a"].stop().stopped);
+  CHECK(t.held.calls[0].context.stop().stop_requested());
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopping);  // until the tool lets go
+  REQUIRE(t.result->steps.size() == 4);
+  CHECK(t.result->steps[0].outcome == ToolOutcome::completed);
+  CHECK(t.result->steps[1].outcome == ToolOutcome::interrupted);
+  CHECK(t.result->steps[2].outcome == ToolOutcome::not_started);
+  CHECK(t.result->steps[3].type == "terminated");
+  CHECK(t.result->steps[3].message == "Task was terminated by user");
+  CHECK(t.result->error == "Task terminated by user");
+  CHECK(t.history() ==
+        "user:question!stopped, assistant:[add one][held two][held three], tool:one=3, "
+        "tool:two=interrupted: it had begun when its turn ended, and its effect is unknown, "
+        "tool:three=cancelled");
+  t.held.calls[0].done(ToolResult::failed("cancelled"));
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.seen.count("discarded") == 0);
+}
+
+TEST_CASE("a result that comes after the stop is counted and dropped", "[turn][tools][G7][X15][F7]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  CHECK(t["a"].stop().stopped);
+  const auto before = t.history();
+  t.held.calls[0].done(ToolResult::done("late"));
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.seen.with("discarded") == std::vector<std::string>{"discarded a 1 tool result"});
+  CHECK(t.history().find("late") == std::string::npos);
+}
+
+TEST_CASE("a tool that ignores its stop is named and given up", "[turn][tools][G9][X15][G7]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  std::vector<std::string> failed;
+  CHECK(
+      t["a"].stop({.on_settled = [&](const StopReport& report) { failed = report.cascade_failed; }}).stopped);
+  t.settle();
+  CHECK(t.seen.count("ended a 1 stopped") == 1);  // at once
+  t.advance(std::chrono::seconds(6));
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.seen.index("abandoned a tool call held") >= 0);
+  CHECK(t.seen.index("abandoned a tool call held") < t.seen.index("settled a stopped abandoned"));
+  CHECK(failed == std::vector<std::string>{"a"});
+  t.held.calls[0].done(ToolResult::done("very late"));
+  t.settle();
+  CHECK(t.seen.count("discarded a 1 tool result") == 1);
+  CHECK(t.tree->tasks().empty());
+}
+
+TEST_CASE("a tool whose time is over counts as interrupted, the turn goes on", "[turn][tools][G9][G15]") {
+  ToolTurn t({.tool_timeout = std::chrono::seconds(30)});
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  CHECK(t.held.calls[0].context.deadline() == t.runtime->now() + std::chrono::seconds(30));
+  t.advance(std::chrono::seconds(31));
+  CHECK(t.held.calls[0].context.stop().stop_requested());
+  CHECK(t.llm->calls() == 2);
+  CHECK(t.history() ==
+        "user:question, assistant:[held x], tool:x=error: timed out after 30 s; its effect is unknown");
+  t.held.calls[0].done(ToolResult::done("late"));
+  t.settle();
+  CHECK(t.seen.count("discarded a 1 tool result") == 1);
+  t.llm->answer("a", "well");
+  t.settle();
+  CHECK(t.seen.count("ended a 1 completed") == 1);
+}
+
+TEST_CASE("a tool that drops its call has failed", "[turn][tools][G9]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  t.held.calls.clear();
+  t.settle();
+  CHECK(t.history() == "user:question, assistant:[held x], tool:x=error: the tool dropped its call");
+}
+
+TEST_CASE("only the first result of a call counts", "[turn][tools][G10]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  const ToolDone done = t.held.calls[0].done;
+  done(ToolResult::done("one"));
+  done(ToolResult::done("two"));
+  t.settle();
+  CHECK(t.history() == "user:question, assistant:[held x], tool:x=one");
+}
+
+TEST_CASE("an abort while tools run changes nothing", "[turn][tools][A13]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  CHECK(t["a"].abort().reason == Errc::not_waiting_llm);
+  t.held.calls[0].done(ToolResult::done("one"));
+  t.settle();
+  CHECK(t.llm->calls() == 2);
+}
+
+TEST_CASE("what runs is listed from before it begins until it has let go", "[turn][tools][I1][I2]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  REQUIRE(t.tree->tasks().size() == 2);
+  CHECK(t.tree->tasks()[1].kind == RunningTask::Kind::model_call);
+  t.call({{.id = "x", .name = "held"}});
+  const auto tasks = t.tree->tasks();
+  REQUIRE(tasks.size() == 2);
+  CHECK(tasks[0].kind == RunningTask::Kind::turn);
+  CHECK(tasks[1].id == "x");
+  CHECK(tasks[1].tool == "held");
+  CHECK_FALSE(tasks[1].stopping);
+  CHECK(t["a"].stop().stopped);
+  t.settle();
+  REQUIRE(t.tree->tasks().size() == 1);
+  CHECK(t.tree->tasks()[0].stopping);
+  t.held.calls.clear();
+  t.settle();
+  CHECK(t.tree->tasks().empty());
+}
+
+TEST_CASE("the text protocol: calls as blocks, results as a message", "[turn][tools][J1][N4][X30]") {
+  ToolTurn t;
+  t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text}));
+  const ChatRequest& first = t.llm->call(0).request;
+  CHECK(first.tools.empty());
+  REQUIRE(first.messages.size() == 2);
+  CHECK(first.messages[0].content.find("Be brief.") == 0);
+  CHECK(first.messages[0].content.find("- add: Adds two numbers.") != std::string::npos);
+  t.llm->answer(
+      "a",
+      "I add.\n<tool_call>{\"window_id\":\"tools\",\"action_id\":\"add\",\"params\":{\"a\":2,\"b\":2}}"
+      "</tool_call>");
+  t.settle();
+  CHECK(t.history() == "system:Be brief., user:question, assistant:I add.[add call_1_1], tool:call_1_1=4");
+  const ChatRequest& second = t.llm->call(1).request;
+  REQUIRE(second.messages.size() == 4);
+  CHECK(second.messages[2].role == Role::assistant);
+  CHECK(second.messages[2].tool_calls.empty());
+  CHECK(second.messages[2].content.find("<tool_call>") != std::string::npos);
+  CHECK(second.messages[3].role == Role::user);
+  CHECK(second.messages[3].content.find(R"({"call_id":"call_1_1","result":"4"})") != std::string::npos);
+  t.llm->answer("a", "broken <tool_call>{</tool_call>");
+  t.settle();
+  CHECK(t.result->success);
+  CHECK(t.result->response == "broken <tool_call>{</tool_call>");
+  CHECK(t.result->parse_error.find("not valid JSON") != std::string::npos);
+}
+
+TEST_CASE("a simulated answer runs its calls once, without a model and without a trace in the history",
+          "[turn][tools][K13][B4]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  CHECK(agent.simulate(
+      R"(<tool_call>{"window_id":"tools","action_id":"add","params":{"a":2,"b":5}}</tool_call>)"));
+  t.settle();
+  CHECK(t.llm->calls() == 0);
+  CHECK(t.seen.index("a idle>processing") > 0);
+  CHECK(t.seen.count("ended a 1 completed") == 1);
+  REQUIRE(t.result->steps.size() == 1);
+  CHECK(t.result->steps[0].message == "7");
+  CHECK(t.result->steps[0].call_id == "call_1_1");
+  CHECK(agent.conversation().empty());
+}
+
+TEST_CASE("ids that a provider repeats are made unique", "[turn][tools][G8]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({add_call("same", 1, 1), add_call("same", 1, 2)});
+  t.call({add_call("same", 1, 3)});
+  CHECK(is_valid_history(t["a"].conversation()));
+}
+
+TEST_CASE("a tool may stop its own agent", "[turn][tools][Q3][G1]") {
+  ToolTurn t;
+  t.tools->add(make_tool({.name = "suicide"}, [](const json&, const ToolContext& context) {
+    static_cast<void>(context.agent().stop());
+    return ToolResult::done("stopped");
+  }));
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "suicide"}, add_call("y", 1, 1)});
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.result->steps[1].outcome == ToolOutcome::not_started);
+  CHECK(is_valid_history(t["a"].conversation()));
+}
+
+TEST_CASE("a tool may delete its own agent, and its tree", "[turn][tools][Q3][G1]") {
+  for (const bool whole_tree : {false, true}) {
+    ToolTurn t;
+    t.check_at_end = false;
+    t.tools->add(make_tool({.name = "delete"}, [&](const json&, const ToolContext& context) {
+      if (whole_tree)
+        t.tree.reset();
+      else
+        static_cast<void>(context.agent().terminate());
+      return ToolResult::done("gone");
+    }));
+    const Agent agent = t.agent();
+    t.ask(agent);
+    t.call({{.id = "x", .name = "delete"}});
+    CHECK_FALSE(agent.exists());
+  }
+}
