@@ -383,6 +383,7 @@ void TreeModel::give_up() {
     if (n->walked && !n->calls.empty()) late.push_back(n);
   for (Node* n : late) {
     n->abandoned = true;
+    events.push_back("abandoned " + n->id + " model call");
     for (Call* call : n->calls) call->node = nullptr;
     n->calls.clear();
     let_go(n);

@@ -164,7 +164,8 @@ std::string Recorder::tool_line(const Event& event, const std::string& id) {
     return "task " + id + " " + task->tool + " " + std::string(to_string(task->state));
   }
   const auto& abandoned = *event.get<Abandoned>();
-  return "abandoned " + id + " " + std::string(abandoned.what) + " " + abandoned.name;
+  return "abandoned " + id + " " + std::string(abandoned.what) + (abandoned.name.empty() ? "" : " ") +
+         abandoned.name;
 }
 
 void Recorder::on_event(const Event& event) {
