@@ -9,7 +9,7 @@ namespace agentcore::tools {
 void Completion::finish(ToolResult result) noexcept {
   if (finished.exchange(true, std::memory_order_acq_rel)) return;
   try {
-    if (starting && scope->engine->on_loop_thread())
+    if (scope->engine->on_loop_thread() && starting)
       return scope->owner->on_result(*scope, std::move(result));
     // The scope holds the agent's handle, and with it the owner, until this has run or was dropped.
     scope->engine->post([scope = scope, held = std::make_shared<ToolResult>(std::move(result))] {

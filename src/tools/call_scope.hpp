@@ -62,7 +62,7 @@ struct Completion {
   void finish(ToolResult result) noexcept;
 
   const std::shared_ptr<const CallScope> scope;
-  bool starting = false;  // the loop thread is inside ToolStart
+  bool starting = false;  // the loop thread, which alone may look, is inside ToolStart
   std::atomic<bool> finished{false};
 };
 

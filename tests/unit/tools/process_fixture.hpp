@@ -47,7 +47,7 @@ class Fifo {
 
   std::string line() const {
     std::string text;
-    for (char byte = 0; ::read(reader_, &byte, 1) == 1 && byte != '\n';) text += byte;
+    for (char byte = 0; readable() && ::read(reader_, &byte, 1) == 1 && byte != '\n';) text += byte;
     return text;
   }
   pid_t pid() const { return std::stoi(line()); }
@@ -62,6 +62,13 @@ class Fifo {
   }
 
  private:
+  // Something to read, or the end. False when there is neither for half a minute.
+  bool readable() const {
+    pollfd entry{reader_, POLLIN, 0};
+    const bool came = ::poll(&entry, 1, 30'000) == 1;
+    CHECK(came);
+    return came;
+  }
   void let_go() {
     if (keeper_ >= 0) ::close(std::exchange(keeper_, -1));
   }
