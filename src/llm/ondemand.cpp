@@ -1,21 +1,8 @@
 #include "llm/ondemand.hpp"
 
-#include "llm/json_text.hpp"
-
 namespace agentcore::llm {
 
 namespace json = simdjson::ondemand;
-
-std::optional<std::string_view> text_of(json::value& value, std::string& repair, bool& broken) {
-  json::json_type type;
-  if (value.type().get(type) || type != json::json_type::string) return std::nullopt;
-  const std::string_view token = value.raw_json_token();
-  std::string_view text;
-  if (value.get_string().get(text) == simdjson::SUCCESS) return text;
-  if (unescape_json(token, repair)) return repair;
-  broken = true;
-  return std::nullopt;
-}
 
 std::uint64_t count_of(json::value& value) noexcept {
   std::uint64_t count = 0;

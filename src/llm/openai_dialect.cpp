@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -41,10 +42,11 @@ bool is_passing_trouble(std::string_view word) noexcept {
 
 struct OpenAiParser::Impl {
   json::parser parser;
-  std::string padded;          // a copy with room behind it, where the original has none
-  std::string repaired;        // the content, when simdjson refuses it
-  std::string repaired_word;   // any other string, the same
-  std::string loose_message;   // of {"message": ...} and {"detail": ...}
+  std::string padded;         // a copy with room behind it, where the original has none
+  std::string repaired;       // the content, when simdjson refuses it
+  std::string repaired_word;  // any other string, the same
+  std::string loose_message;  // of {"message": ...} and {"detail": ...}
+  std::vector<ToolCallPiece> tool_calls;
   bool broken_string = false;  // one that we need
 
   simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
@@ -87,6 +89,7 @@ simdjson::error_code OpenAiParser::Impl::read(std::string_view text, std::size_t
 simdjson::error_code OpenAiParser::Impl::read_root(json::document& document, AnswerObject& object) {
   broken_string = false;
   loose_message.clear();
+  tool_calls.clear();
   json::object root;
   if (auto error = document.get_object().get(root)) return error;
   if (auto error = read_object(root, object)) return error;
@@ -156,9 +159,9 @@ void OpenAiParser::Impl::read_message(json::value value, bool whole, AnswerObjec
     if (key.unsafe_is_equal("content")) {
       if (const auto words = text(field.value(), repaired)) object.content = *words;
     } else if (key.unsafe_is_equal("tool_calls")) {
-      ToolCallReader(repaired_word, broken_string).read_list(field.value(), whole, object);
+      ToolCallReader(tool_calls, repaired_word, broken_string).read_list(field.value(), whole, object);
     } else if (key.unsafe_is_equal("function_call")) {
-      ToolCallReader(repaired_word, broken_string).read_single(field.value(), whole, object);
+      ToolCallReader(tool_calls, repaired_word, broken_string).read_single(field.value(), whole, object);
     }
   }
 }

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace agentcore::llm {
 
@@ -42,7 +42,7 @@ struct AnswerObject {
   std::optional<FinishReason> finish_reason;  // `unknown` for a word that nobody knows
   std::optional<Usage> usage;
   std::optional<ApiError> error;
-  std::vector<ToolCallPiece> tool_calls;                // for a ToolCallAssembler, in the order of arrival
+  std::span<ToolCallPiece> tool_calls;                  // for a ToolCallAssembler; until the next parse
   ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls are not all that there were
 };
 

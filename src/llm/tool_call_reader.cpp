@@ -26,29 +26,34 @@ std::optional<std::uint64_t> index_of(json::value& value) noexcept {
 void ToolCallReader::read_list(json::value value, bool whole, AnswerObject& object) {
   json::array list;
   if (value.get_array().get(list)) return;
-  object.tool_calls.clear();
+  pieces_.clear();
+  object.tool_call_fault = read_entries(list, whole);
+  object.tool_calls = pieces_;
+}
+
+ToolCallFault ToolCallReader::read_entries(json::array list, bool whole) {
   for (auto entry : list) {
-    if (object.tool_calls.size() == max_tool_calls) {
-      object.tool_call_fault = ToolCallFault::too_many;
-      return;
-    }
+    if (pieces_.size() == max_tool_calls) return ToolCallFault::too_many;
     json::object call;
-    if (entry.get_object().get(call)) return;
+    if (entry.get_object().get(call)) break;
     ToolCallPiece piece;
     piece.whole = whole;
     read_call(call, piece);
     // Side by side and without an index: two calls, not two pieces of one.
-    if (!piece.index && !piece.name.empty() && !object.tool_calls.empty()) piece.whole = true;
-    object.tool_calls.push_back(std::move(piece));
+    if (!piece.index && !piece.name.empty() && !pieces_.empty()) piece.whole = true;
+    pieces_.push_back(std::move(piece));
   }
+  return ToolCallFault::none;
 }
 
 void ToolCallReader::read_single(json::value value, bool whole, AnswerObject& object) {
-  if (!object.tool_calls.empty()) return;
+  if (!pieces_.empty()) return;
   ToolCallPiece piece;
   piece.whole = whole;
   read_function(value, piece);
-  if (!piece.name.empty() || !piece.arguments.empty()) object.tool_calls.push_back(std::move(piece));
+  if (piece.name.empty() && piece.arguments.empty()) return;
+  pieces_.push_back(std::move(piece));
+  object.tool_calls = pieces_;
 }
 
 void ToolCallReader::read_call(json::object call, ToolCallPiece& piece) {

@@ -4,6 +4,7 @@
 #include "llm/openai_dialect.hpp"
 
 #include <string>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -11,8 +12,10 @@ namespace agentcore::llm {
 
 class ToolCallReader {
  public:
-  // `repair`: room for a text that simdjson refuses. `broken` becomes true for a string that is none.
-  ToolCallReader(std::string& repair, bool& broken) : repair_(repair), broken_(broken) {}
+  // `pieces`: where what was read is kept. `repair`: room for a text that simdjson refuses. `broken` becomes
+  // true for a string that is none.
+  ToolCallReader(std::vector<ToolCallPiece>& pieces, std::string& repair, bool& broken)
+      : pieces_(pieces), repair_(repair), broken_(broken) {}
 
   // The list under "tool_calls". `whole`: of a message, whose calls are not in pieces.
   void read_list(simdjson::ondemand::value value, bool whole, AnswerObject& object);
@@ -21,9 +24,11 @@ class ToolCallReader {
   void read_single(simdjson::ondemand::value value, bool whole, AnswerObject& object);
 
  private:
+  ToolCallFault read_entries(simdjson::ondemand::array list, bool whole);
   void read_call(simdjson::ondemand::object call, ToolCallPiece& piece);
   void read_function(simdjson::ondemand::value value, ToolCallPiece& piece);
 
+  std::vector<ToolCallPiece>& pieces_;
   std::string& repair_;
   bool& broken_;
 };
