@@ -1,0 +1,218 @@
+// Stops against tools, on real threads: results, new agents, questions, and the end of the tree.
+#include "stop/audit.hpp"
+#include "stop/drive.hpp"
+#include "stop/held_client.hpp"
+#include "stop/strict_history.hpp"
+#include "stop/team.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/interaction.hpp>
+#include <agentcore/runtime.hpp>
+#include <agentcore/tool_registry.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+using stop_test::Audit;
+using stop_test::drive;
+using stop_test::HeldClient;
+using stop_test::Team;
+
+namespace {
+
+constexpr int rounds = 4000;
+
+// The open model calls answer with calls of these tools.
+void ask_for(HeldClient& client, const std::vector<std::string>& tools) {
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
+  for (const std::string& tool : tools) outcome.tool_calls.push_back({{}, tool, "{}", {}});
+  for (const std::size_t call : client.calls()) client.finish(call, outcome);
+}
+
+struct HeldTools {
+  std::shared_ptr<ToolRegistry> registry = std::make_shared<ToolRegistry>();
+  std::vector<ToolDone> done;
+  std::vector<ToolContext> contexts;
+
+  HeldTools() {
+    registry->add({{.name = "held"}, [this](const nlohmann::json&, const ToolContext& context, ToolDone end) {
+                     contexts.push_back(context);
+                     done.push_back(std::move(end));
+                   }});
+  }
+  void clear() {
+    done.clear();
+    contexts.clear();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a stop against the results of tools: each is in the history or interrupted, never both",
+          "[stop][race][tools][G1][G2][G7][G8][G9][G10]") {
+  HeldClient client;
+  HeldTools tools;
+  Runtime runtime;
+  AgentTree tree(runtime, {.llm = &client});
+  Audit audit(tree);
+  std::atomic<bool> quiet{false};
+  int after_quiet = 0, completed = 0, interrupted = 0;
+  bool truthful = true;
+  const auto watch = tree.on_event([&](const Event& event) {
+    const auto* tool = event.get<ToolEnded>();
+    after_quiet += quiet.load() && (event.get<TurnStarted>() || event.get<ToolStarted>() ||
+                                    (tool && tool->outcome == ToolOutcome::completed));
+    const auto* end = event.get<TurnEnded>();
+    if (!end || end->result->steps.size() < 2) return;
+    const auto history = end->agent.conversation();
+    for (std::size_t i = 0; i < 2; ++i) {
+      const InteractionStep& step = end->result->steps[i];
+      const bool whole = step.outcome == ToolOutcome::completed;
+      ++(whole ? completed : interrupted);
+      truthful = truthful && (history[2 + i].content == "result") == whole;
+    }
+  });
+  Team team(3);
+  for (int round = 0; round < rounds; ++round) {
+    quiet = false;
+    const Agent parent = *tree.create();
+    const Agent agent = *parent.create_child({.tools = tools.registry, .parallel_tools = 2});
+    static_cast<void>(agent.send("a"));
+    runtime.poll();
+    ask_for(client, {"held", "held"});
+    runtime.poll();
+    REQUIRE(tools.done.size() == 2);
+    team.run(
+        [&](int member) {
+          if (member < 2) return tools.done[static_cast<std::size_t>(member)](ToolResult::done("result"));
+          if ((round % 2 ? agent : parent).stop().quiet) quiet = true;
+        },
+        [&] { runtime.poll(); });
+    REQUIRE(drive(runtime, tree, client) == "");
+    quiet = false;
+    CHECK(stop_test::refusal(agent.conversation()) == "");
+    tools.clear();
+    static_cast<void>(parent.terminate());
+    REQUIRE(drive(runtime, tree, client) == "");
+    audit.sweep();
+  }
+  INFO(completed << " results were in time, " << interrupted << " were not");
+  CHECK(after_quiet == 0);
+  CHECK(truthful);
+  CHECK(completed + interrupted == 2 * rounds);
+  CHECK(audit.problem == "");
+  CHECK(tree.tasks().empty());
+}
+
+TEST_CASE("a stop against tools that create agents: each is inside the stop or refused",
+          "[stop][race][tools][G1][G2][G3]") {
+  HeldClient client;
+  Runtime runtime;
+  AgentTree tree(runtime, {.llm = &client});
+  Audit audit(tree);
+  auto tools = std::make_shared<ToolRegistry>();
+  tools->add(make_tool({.name = "spawn"}, [](const nlohmann::json&, const ToolContext& context) {
+    const auto child = context.agent().create_child();
+    if (!child) return ToolResult::failed("refused");
+    static_cast<void>(child->send("work"));
+    return ToolResult::done("created");
+  }));
+  Team team(1);
+  std::size_t inside = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const Agent agent = *tree.create({.tools = tools});
+    static_cast<void>(agent.send("a"));
+    runtime.poll();
+    team.run([&](int) { static_cast<void>(agent.stop()); },
+             [&] {
+               ask_for(client, {"spawn", "spawn", "spawn"});
+               runtime.poll();
+             });
+    REQUIRE(drive(runtime, tree, client) == "");
+    for (const Agent& child : agent.children()) {
+      ++inside;
+      REQUIRE(*child.state() == AgentState::stopped);
+    }
+    CHECK(stop_test::refusal(agent.conversation()) == "");
+    static_cast<void>(agent.terminate());
+    REQUIRE(drive(runtime, tree, client) == "");
+    audit.sweep();
+  }
+  INFO(inside << " children were made before the stop");
+  CHECK(audit.problem == "");
+  CHECK(tree.size() == 0);
+}
+
+TEST_CASE("tools that speak from their threads while their tree goes", "[stop][race][tools][G13][Q3]") {
+  for (int round = 0; round < rounds; ++round) {
+    HeldClient client;
+    HeldTools tools;
+    Runtime runtime;
+    auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
+    static_cast<void>(tree->create({.tools = tools.registry, .parallel_tools = 3})->send("a"));
+    runtime.poll();
+    ask_for(client, {"held", "held", "held"});
+    runtime.poll();
+    REQUIRE(tools.done.size() == 3);
+    static Team team(3);
+    team.run(
+        [&](int member) {
+          const auto i = static_cast<std::size_t>(member);
+          tools.contexts[i].progress("half");
+          tools.contexts[i].ask({.text = "Why?"}, [](const Answer&) {});
+          tools.done[i](ToolResult::done("result"));
+        },
+        [&] {
+          if (round % 2) runtime.poll();
+          tree.reset();
+        });
+    runtime.poll();
+    client.cancel_stopped();
+  }
+}
+
+TEST_CASE("a stop against blocking tools and background tasks on a pool",
+          "[stop][race][tools][G1][G4][X16][X17]") {
+  HeldClient client;
+  Runtime runtime;
+  AgentTree tree(runtime, {.llm = &client});
+  Audit audit(tree);
+  const auto pool = std::make_shared<ThreadPool>(3);
+  auto tools = std::make_shared<ToolRegistry>();
+  const auto work = [](const nlohmann::json&, const ToolContext& context) {
+    for (int i = 0; i < 200 && !context.stop().stop_requested(); ++i) {
+      if (i % 50 == 0) context.progress("on");
+      std::this_thread::yield();
+    }
+    return context.stop().stop_requested() ? ToolResult::failed("cancelled") : ToolResult::done("worked");
+  };
+  tools->add(make_blocking_tool({.name = "work"}, pool, work));
+  tools->add(make_blocking_tool({.name = "task", .mode = ToolMode::async}, pool, work));
+  Team team(1);
+  for (int round = 0; round < rounds / 3; ++round) {
+    const Agent agent = *tree.create({.tools = tools, .parallel_tools = 2, .background_tasks = 1});
+    static_cast<void>(agent.send("a"));
+    runtime.poll();
+    ask_for(client, {"task", "work", "work"});
+    team.run([&](int) { static_cast<void>(agent.stop()); }, [&] { runtime.poll(); });
+    REQUIRE(drive(runtime, tree, [&] {
+              client.cancel_stopped();
+              std::this_thread::yield();
+            }) == "");
+    CHECK(stop_test::refusal(agent.conversation()) == "");
+    CHECK(*agent.state() == AgentState::stopped);
+    static_cast<void>(agent.terminate());
+    REQUIRE(drive(runtime, tree, client) == "");
+    audit.sweep();
+  }
+  CHECK(audit.problem == "");
+  CHECK(audit.given_up == 0);
+  CHECK(tree.tasks().empty());
+}
