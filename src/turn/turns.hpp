@@ -38,6 +38,9 @@ class TurnOwner {
   virtual void schedule(core::Node& node) = 0;
   // A budget of `node` is used up: stops it, and all below it.
   virtual void stop_for_budget(core::Node& node, std::string reason) = 0;
+  // Something of a turn is on the stack: nothing of the tree is freed until as many have left.
+  virtual void enter() noexcept = 0;
+  virtual void leave() noexcept = 0;
 
  protected:
   ~TurnOwner() = default;
@@ -108,6 +111,24 @@ class Turns final : public tools::CallOwner {
               std::function<void(const Answer&)> closed) override;
 
  private:
+  // Whatever comes into the turns from outside is an action of an agent, and the tree stays while it runs.
+  class Entered {
+   public:
+    Entered(Turns& turns, const core::Node& node) noexcept
+        : guard_(turns.owner_), stepping_(turns.table_, node) {}
+
+   private:
+    struct Guard {
+      explicit Guard(TurnOwner& of) noexcept : owner(of) { owner.enter(); }
+      ~Guard() { owner.leave(); }
+      Guard(const Guard&) = delete;
+      Guard& operator=(const Guard&) = delete;
+      TurnOwner& owner;
+    };
+    Guard guard_;
+    core::Stepping stepping_;
+  };
+
   // The steps. Each says whether the next one follows at once.
   void advance(core::Node& node);
   bool step(core::Node& node);
