@@ -171,12 +171,27 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   if (!hub_.closed()) owner_.let_go(node);
 }
 
-// Counts a turn; false when there is none left, and the agent is being stopped for it.
+// The budget of `owner` has no room for what `node` wants: stops the owner, and with it the turn, if there is one.
+void Turns::end_for_budget(core::Node& node, core::Node& owner, std::string why) {
+  const bool active = is_active(node);
+  const std::uint32_t epoch = active ? active_turn(node)->epoch : 0;
+  owner_.stop_for_budget(owner, why);
+  if (!active || !may_go_on(node, epoch)) return;
+  // An agent that stands for a person is not stopped: then the turn fails.
+  Error error{Errc::budget_exceeded, std::move(why)};
+  if (node.load().state() == AgentState::waiting_llm)
+    fail(node, ChatOutcome::failed(std::move(error)));
+  else
+    fail_acting(node, std::move(error));
+}
+
+// Counts a turn. False: there is none left, and this one has ended.
 bool Turns::afford_turn(core::Node& node) {
   const bool affordable = each_account(node, [&](core::Node& owner, Account& account) {
     std::string why = account.refuses_turn();
-    if (!why.empty()) owner_.stop_for_budget(owner, std::move(why));
-    return why.empty();
+    const bool refused = !why.empty();
+    if (refused) end_for_budget(node, owner, std::move(why));
+    return !refused;
   });
   if (affordable)
     each_account(node, [](core::Node&, Account& account) { return account.count_turn(), true; });
@@ -200,14 +215,14 @@ bool Turns::reserve(core::Node& node, ChatRequest& request) {
     std::string why = account.exhausted();
     const std::uint64_t left = account.answer_tokens_left(estimate.prompt_tokens, spec.prices);
     if (why.empty() && left == 0) why = "tokens or cost: too little is left for the next model call";
-    if (!why.empty()) owner_.stop_for_budget(owner, why);
+    if (!why.empty()) {
+      end_for_budget(node, owner, std::move(why));
+      return false;
+    }
     estimate.answer_tokens = std::min(estimate.answer_tokens, left);
-    return why.empty();
+    return true;
   });
-  if (!affordable) {
-    may_go_on(node, turn.epoch);
-    return false;
-  }
+  if (!affordable) return false;
   if (estimate.answer_tokens < wanted)
     request.max_tokens = static_cast<std::uint32_t>(estimate.answer_tokens);
   estimate.cost = cost_of({estimate.prompt_tokens, estimate.answer_tokens, 0}, spec.prices);
@@ -234,17 +249,14 @@ void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
   });
 }
 
-// More was used than granted: stops whoever has that budget. True: the turn, if there was one, has ended.
-bool Turns::stop_if_over(core::Node& node) {
-  bool over = false;
-  each_account(node, [&](core::Node& owner, Account& account) {
+// False: more was used than granted, and the turn, if there was one, has ended.
+bool Turns::within_budget(core::Node& node) {
+  return each_account(node, [&](core::Node& owner, Account& account) {
     std::string why = account.exhausted();
-    over = !why.empty();
-    if (over) owner_.stop_for_budget(owner, std::move(why));
+    const bool over = !why.empty();
+    if (over) end_for_budget(node, owner, std::move(why));
     return !over;
   });
-  if (over && !hub_.closed()) interrupt(node);
-  return over;
 }
 
 void Turns::grant(core::Node& node, const Budget& budget, bool subtree) {

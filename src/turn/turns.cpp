@@ -77,11 +77,11 @@ void Turns::begin(core::Node& node, Message message) {
     data.conversation.ask(std::move(message.text));
   }
   const AgentState to = message.simulated ? AgentState::processing : AgentState::waiting_llm;
-  if (!move_from_idle(node, turn.epoch, to) || !afford_turn(node)) {
+  if (!move_from_idle(node, turn.epoch, to)) {
     if (!hub_.closed()) interrupt(node);
     return;
   }
-  advance(node);
+  if (afford_turn(node)) advance(node);
 }
 
 // Goes on from where the turn stands to where it has to wait. A client, or a tool, that is done at once comes
@@ -143,7 +143,7 @@ bool Turns::take_answer(core::Node& node) {
   }
   list_calls(node, std::move(answer.calls), std::move(answer.words));
   turn.phase = Phase::acting;
-  return !stop_if_over(node);
+  return within_budget(node);
 }
 
 // waiting_llm -> processing -> idle.
@@ -156,7 +156,7 @@ void Turns::complete(core::Node& node) {
   result->success = true;
   tell_end(node, TurnOutcome::completed, reason, {}, std::move(result));
   if (hub_.closed() || !step_to(node, epoch, AgentState::processing, AgentState::idle)) return;
-  static_cast<void>(stop_if_over(node));
+  static_cast<void>(within_budget(node));
 }
 
 // waiting_llm -> idle (B12). A call that its client cancelled by itself counts as aborted.

@@ -153,7 +153,8 @@ class Turns final : public tools::CallOwner {
   bool reserve(core::Node& node, ChatRequest& request);
   void settle(core::Node& node, const ChatOutcome& outcome);
   bool afford_turn(core::Node& node);
-  bool stop_if_over(core::Node& node);
+  bool within_budget(core::Node& node);
+  void end_for_budget(core::Node& node, core::Node& owner, std::string why);
   void on_wall_clock(core::NodeId agent, bool subtree);
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
 
