@@ -41,6 +41,7 @@ std::string actions_text(const ToolRegistry::Impl& registry) {
 
 std::string block_of(const std::vector<ToolCall>& calls) {
   std::vector<ActionCall> actions;
+  actions.reserve(calls.size());
   for (const ToolCall& call : calls)
     actions.push_back({call.id, window_of(call), action_of(call), call.arguments});
   return render_tool_text(actions);
