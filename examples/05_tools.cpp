@@ -3,7 +3,6 @@
 #include <agentcore/agentcore.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +15,12 @@ using agentcore::ToolContext;
 using agentcore::ToolResult;
 using nlohmann::json;
 
+bool is_prime(int number) {
+  for (int divisor = 2; divisor <= number / divisor; ++divisor)
+    if (number % divisor == 0) return false;
+  return true;
+}
+
 // Asks for two tools, then says what it read in their results.
 agentcore::ScriptedReply model(const agentcore::ChatRequest& request) {
   agentcore::ScriptedReply reply;
@@ -23,8 +28,8 @@ agentcore::ScriptedReply model(const agentcore::ChatRequest& request) {
   if (last.role == agentcore::Role::tool) {
     reply.deltas = {"There are " + last.content + "."};
   } else {
-    reply.tool_calls = {{.name = "remember", .arguments = R"({"note":"count the accounts"})"},
-                        {.name = "count_lines", .arguments = R"({"path":"/etc/passwd"})"}};
+    reply.tool_calls = {{.name = "remember", .arguments = R"({"note":"primes below 100000"})"},
+                        {.name = "count_primes", .arguments = R"({"below":100000})"}};
   }
   return reply;
 }
@@ -57,19 +62,19 @@ int main() {
         return ToolResult::done("noted");
       }));
   tools->add(agentcore::make_blocking_tool(  // runs on your executor
-      {.name = "count_lines",
-       .description = "Counts the lines of a file.",
-       .parameters = R"({"type":"object","properties":{"path":{"type":"string"}},"required":["path"]})"},
+      {.name = "count_primes",
+       .description = "How many prime numbers are there below a number?",
+       .parameters = R"({"type":"object","properties":{"below":{"type":"integer","maximum":1000000}},
+                         "required":["below"]})"},
       std::make_shared<agentcore::ThreadPool>(2), [](const json& arguments, const ToolContext& context) {
-        std::ifstream file(arguments.at("path").get<std::string>());
-        std::size_t lines = 0;
-        for (std::string line; !context.stop().stop_requested() && std::getline(file, line);) ++lines;
-        return file.eof() ? ToolResult::done(std::to_string(lines) + " lines")
-                          : ToolResult::failed("not read to its end");
+        int count = 0;
+        const int below = arguments.at("below");
+        for (int n = 2; n < below && !context.stop().stop_requested(); ++n) count += is_prime(n);
+        return ToolResult::done(std::to_string(count) + " prime numbers");
       }));
   agentcore::Agent agent = tree.create({.tools = tools}).value();
   // [/snippet]
-  if (!agent.send("How many accounts are there?")) return 1;
+  if (!agent.send("How many prime numbers are there below 100000? Take a note.")) return 1;
   const bool done = runtime.run_until_idle();
   return done && answered && notes.size() == 1 ? 0 : 1;
 }
