@@ -23,10 +23,12 @@ using nlohmann::json;
 agentcore::ScriptedReply model(const agentcore::ChatRequest& request) {
   agentcore::ScriptedReply reply;
   const agentcore::ChatMessage& last = request.messages.back();
-  const agentcore::ChatMessage& before = request.messages[request.messages.size() - 2];
-  if (last.role == agentcore::Role::user)
+  if (last.role == agentcore::Role::user) {
     reply.tool_calls = {{.name = "ask_human", .arguments = json{{"question", last.content}}.dump()}};
-  else if (!before.tool_calls.empty() && before.tool_calls[0].name == "ask_human")
+    return reply;
+  }
+  const agentcore::ChatMessage& call = request.messages[request.messages.size() - 2];
+  if (call.tool_calls[0].name == "ask_human")
     reply.tool_calls = {{.name = "book", .arguments = json{{"beach", last.content}}.dump()}};
   else
     reply.deltas = {"It says: ", last.content};
