@@ -53,6 +53,8 @@ int main() {
 
   // [snippet: tools]
   std::vector<std::string> notes;
+  auto pool =
+      std::make_shared<agentcore::ThreadPool>(2);  // keep it: whoever drops it last waits for its jobs
   auto tools = std::make_shared<agentcore::ToolRegistry>();
   tools->add(agentcore::make_tool(  // runs on the loop thread, beside your own data: for microseconds
       {.name = "remember",
@@ -66,7 +68,7 @@ int main() {
        .description = "How many prime numbers are there below a number?",
        .parameters = R"({"type":"object","properties":{"below":{"type":"integer","maximum":1000000}},
                          "required":["below"]})"},
-      std::make_shared<agentcore::ThreadPool>(2), [](const json& arguments, const ToolContext& context) {
+      pool, [](const json& arguments, const ToolContext& context) {
         int count = 0;
         const int below = arguments.at("below");
         for (int n = 2; n < below && !context.stop().stop_requested(); ++n) count += is_prime(n);
