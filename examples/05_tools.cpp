@@ -53,8 +53,7 @@ int main() {
 
   // [snippet: tools]
   std::vector<std::string> notes;
-  auto pool =
-      std::make_shared<agentcore::ThreadPool>(2);  // keep it: whoever drops it last waits for its jobs
+  auto pool = std::make_shared<agentcore::ThreadPool>(2);  // keep it: its end waits for its jobs
   auto tools = std::make_shared<agentcore::ToolRegistry>();
   tools->add(agentcore::make_tool(  // runs on the loop thread, beside your own data: for microseconds
       {.name = "remember",
