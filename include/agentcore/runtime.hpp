@@ -51,8 +51,8 @@ class Runtime {
   // runs by hand it moves that clock from timer to timer instead of sleeping. @loop_thread
   void run_for(Duration duration);
 
-  // Drives the loop until nothing is ready, no timer runs and no model call is open, or until `limit` has
-  // passed. True when it became idle. @loop_thread
+  // Drives the loop until nothing is ready, no timer runs, and no agent has anything in flight (model calls,
+  // tools, questions, background tasks), or until `limit` has passed. True when it became idle. @loop_thread
   bool run_until_idle(Duration limit = std::chrono::seconds(60));
 
   // For a foreign loop: a descriptor that is readable whenever poll() has something to do (-1: none could be

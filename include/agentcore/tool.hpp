@@ -38,7 +38,8 @@ enum class ToolOutcome : unsigned char {
   not_started,  // its turn ended first, or it was refused: it had no effect
   completed,    // it gave a result, good or bad
   interrupted,  // it had begun when its turn, or its time, ended: its effect is unknown
-  abandoned,    // that, and it did not let go within the grace period; it may be running still
+  abandoned,    // that, and it did not let go within the grace period; it may be running still. Known only
+                // after its turn has ended, so it is the event Abandoned that says it.
 };
 std::string_view to_string(ToolOutcome outcome) noexcept;
 
@@ -74,8 +75,10 @@ class ToolContext {
   const std::string& call_id() const noexcept;  // unique within the agent's history
   std::uint64_t turn() const noexcept;          // of the agent
 
-  // Triggered when the call has to end: its agent is stopped or deleted, its turn aborted, its time over. A
-  // tool that hears it lets go by calling its ToolDone soon, with whatever it has; nobody reads it any more.
+  // Triggered when the call has to end: its agent is stopped or deleted, its task cancelled, its time over
+  // (an abort does not end tools). A tool that hears it lets go by calling its ToolDone soon, with whatever
+  // it has; nobody reads it any more. A callback on the token runs on the stopping thread: cut and wake, no
+  // more.
   StopToken stop() const noexcept;
   TimePoint deadline() const noexcept;  // when its time will be over; TimePoint::max(): never
 
@@ -125,8 +128,9 @@ Tool make_tool(ToolSpec spec, ToolFunction function);
 // std::invalid_argument without an executor.
 Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function);
 
-// The tool `ask_human`: asks the person the question in its argument `question` and gives the answer to the
-// model. Declined and timed out are failed results that say so.
+// The tool `ask_human`: asks the person the question in its argument `question`, with the suggested answers
+// in `choices`, if any, and gives the answer to the model. Declined and timed out are failed results that say
+// so.
 Tool make_ask_human_tool(std::optional<Duration> timeout = {});
 
 }  // namespace agentcore

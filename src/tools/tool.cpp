@@ -103,13 +103,15 @@ Tool make_ask_human_tool(std::optional<Duration> timeout) {
   spec.name = "ask_human";
   spec.description =
       "Asks the person a question and waits for the answer. Use it when you cannot go on without.";
-  spec.parameters =
-      R"({"type":"object","properties":{"question":{"type":"string"}},"required":["question"],"additionalProperties":false})";
+  spec.parameters = R"({"type":"object","properties":{"question":{"type":"string"},)"
+                    R"("choices":{"type":"array","items":{"type":"string"},"maxItems":20}},)"
+                    R"("required":["question"],"additionalProperties":false})";
   spec.timeout = Duration::zero();  // the question has its own
   return {std::move(spec),
           [timeout](const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
             Question question;
             question.text = arguments.at("question").get<std::string>();
+            question.choices = arguments.value("choices", std::vector<std::string>());
             question.timeout = timeout;
             context.ask(std::move(question), [done = std::move(done)](const Answer& answer) {
               switch (answer.outcome) {

@@ -62,10 +62,10 @@ void Turns::trim(core::Node& node) {
   for (const tools::OpenWindow& open : registry.windows)
     sent.windows[open.number].shown = kept.keep_window[at++];
   if (kept.tokens_after < kept.tokens_before)
-    engine_.log(LogLevel::debug, "context trimmed",
-                {{"agent", table_.names().name_of(node, node.id())},
-                 {"tokens_before", std::to_string(kept.tokens_before)},
-                 {"tokens_after", std::to_string(kept.tokens_after)}});
+    log(LogLevel::debug, "context trimmed",
+        {{"agent", table_.names().name_of(node, node.id())},
+         {"tokens_before", std::to_string(kept.tokens_before)},
+         {"tokens_after", std::to_string(kept.tokens_after)}});
 }
 
 void Turns::write_context(core::Node& node, ChatRequest& request) {

@@ -171,7 +171,8 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   if (!hub_.closed()) owner_.let_go(node);
 }
 
-// The budget of `owner` has no room for what `node` wants: stops the owner, and with it the turn, if there is one.
+// The budget of `owner` has no room for what `node` wants: stops the owner, and with it the turn, if there is
+// one.
 void Turns::end_for_budget(core::Node& node, core::Node& owner, std::string why) {
   const bool active = is_active(node);
   const std::uint32_t epoch = active ? active_turn(node)->epoch : 0;

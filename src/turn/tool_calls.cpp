@@ -331,6 +331,10 @@ void Turns::cancel_calls(core::Node& node, std::uint64_t turn, std::vector<Pendi
   for (const PendingCall& call : calls) {
     if (!call.told || call.state == State::done) continue;
     const InteractionStep& step = result.steps[call.step];
+    log(LogLevel::info, "Tool execution was cancelled",
+        {{"agent", table_.names().name_of(node, node.id())},
+         {"tool", step.action_id},
+         {"outcome", to_string(step.outcome)}});
     hub_.tell(node, [&](Agent agent) {
       return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, ToolResult::failed(step.message)};
     });

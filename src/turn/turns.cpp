@@ -202,8 +202,10 @@ void Turns::interrupt(core::Node& node) {
   if (flight) flights_.cut(flight - 1);
   cancel_calls(node, number, std::move(calls), *result);
   if (hub_.closed()) return;
-  // The wording is fixed by requirements I4 and I5.
+  // The wording is fixed by requirements I4, I5 and I10.
   if (!aborted) {
+    log(LogLevel::info, "Agent execution was cancelled",
+        {{"agent", table_.names().name_of(node, node.id())}});
     InteractionStep& last = result->steps.emplace_back();
     last.type = "terminated";
     last.message = "Task was terminated by user";
@@ -267,9 +269,15 @@ void Turns::run_handler(core::Node& node, const AgentSpec& spec, const Message& 
   if (!hub_.closed() && !stopped) step_to(node, epoch, AgentState::processing, AgentState::idle);
 }
 
+// The host's sink may do anything, too.
+void Turns::log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+  engine_.log(level, message, fields);
+  if (engine_.closed()) hub_.close();
+}
+
 void Turns::discard(core::Node& node, std::uint64_t turn, std::size_t deltas, std::string_view what) {
-  engine_.log(LogLevel::debug, "late result discarded",
-              {{"agent", table_.names().name_of(node, node.id())}, {"what", what}});
+  log(LogLevel::debug, "late result discarded",
+      {{"agent", table_.names().name_of(node, node.id())}, {"what", what}});
   hub_.tell(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, what}; });
 }
 
@@ -282,10 +290,10 @@ void Turns::abandon(std::uint32_t slot) {
   const std::unique_ptr<FlightInfo> info = std::move(flights_[slot].info);
   const std::uint64_t turn = flight.turn;
   node.abandoned = true;
-  engine_.log(LogLevel::warning, "something of a stopped agent did not let go in time and was given up",
-              {{"agent", table_.names().name_of(node, node.id())},
-               {"what", what},
-               {"tool", info ? std::string_view(info->tool) : std::string_view()}});
+  log(LogLevel::warning, "something of a stopped agent did not let go in time and was given up",
+      {{"agent", table_.names().name_of(node, node.id())},
+       {"what", what},
+       {"tool", info ? std::string_view(info->tool) : std::string_view()}});
   flights_.close(slot);
   hub_.tell(node, [&](Agent agent) {
     return Abandoned{std::move(agent), turn, what, info ? info->tool : std::string(),

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -186,6 +187,7 @@ class Turns final : public tools::CallOwner {
   void close(AskedQuestion question, const Answer& answer);
   void close_questions(std::uint32_t slot);
 
+  void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields);
   void discard(core::Node& node, std::uint64_t turn, std::size_t deltas, std::string_view what);
   bool may_go_on(core::Node& node, std::uint32_t epoch);
   bool move_from_idle(core::Node& node, std::uint32_t epoch, AgentState to);

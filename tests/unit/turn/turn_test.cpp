@@ -2,7 +2,12 @@
 #include "support/tree_fixture.hpp"
 #include "turn/conversation.hpp"
 
+#include <atomic>
+#include <memory>
 #include <stdexcept>
+#include <thread>
+
+#include <nlohmann/json.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -210,6 +215,29 @@ TEST_CASE("the Runtime is not idle while a model call is open", "[turn][Q2]") {
   t.llm->answer("a", "x");
   CHECK(t.runtime->run_until_idle());
   CHECK_FALSE(t.tree->busy());
+}
+
+TEST_CASE("the Runtime is not idle while a tool runs elsewhere, without any timer", "[turn][tools][Q2]") {
+  Runtime runtime;
+  ScriptedClient llm(runtime);
+  llm.enqueue({.tool_calls = {{.name = "wait"}}});
+  AgentTree tree(runtime, {.llm = &llm, .tool_timeout = Duration(0)});
+  std::atomic<bool> heard{false};
+  const auto events = tree.on_event([&](const Event& event) {
+    if (event.get<ToolProgress>()) heard = true;
+  });
+  const auto pool = std::make_shared<ThreadPool>(1);
+  const auto tools = std::make_shared<ToolRegistry>();
+  tools->add(
+      make_blocking_tool({.name = "wait"}, pool, [&](const nlohmann::json&, const ToolContext& context) {
+        context.progress("here");
+        while (!heard) std::this_thread::yield();
+        return ToolResult::done("over");
+      }));
+  const Agent agent = *tree.create({.tools = tools});
+  CHECK(agent.send("go"));
+  CHECK(runtime.run_until_idle());
+  CHECK(agent.conversation().size() == 4);
 }
 
 TEST_CASE("a conversation keeps the question and drops the partial answer", "[turn][X22][A18][A19]") {
