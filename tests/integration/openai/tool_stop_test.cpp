@@ -198,7 +198,6 @@ TEST_CASE("a turn with a program is stopped at each of its events, and leaves no
   }
   CHECK(f.end.outcome == TurnOutcome::completed);  // there was no event left to stop it at
   CHECK(f.server->stats().tokens_after_client == 0);
-  CHECK(f.server->stats().client_closed > 0);
   for (const standin::Record& record : f.server->records())
     REQUIRE(is_complete(json::parse(record.request)["messages"]));
 }
