@@ -73,19 +73,23 @@ std::optional<ApiError> read_messages(const json& body, ChatCall& call) {
   if (!messages->is_array() || messages->empty()) {
     return bad_request("messages", "Invalid 'messages': expected a non-empty array.");
   }
-  bool asked_last = false;  // else tools have given their results
+  std::string role;
+  std::size_t round = 0;  // answers since the last user message
   for (const json& message : *messages) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
       return bad_request("messages", "Invalid 'messages': each one must be an object with a 'role'.");
     }
     std::string text = text_of(message);
     call.prompt_tokens += count_words(text);
-    asked_last = message["role"] == "user";
-    if (asked_last) call.prompt = std::move(text);
+    role = message["role"].get<std::string>();
+    if (role == "assistant") ++round;
+    if (role != "user") continue;
+    call.prompt = std::move(text);
+    round = 0;
   }
+  if (role == "user" || role == "tool") call.script = script_of(call.prompt, round);
   const auto tools = body.find("tools");
-  if (asked_last && tools != body.end() && tools->is_array() && !tools->empty())
-    call.calls = scripted_calls(call.prompt);
+  if (tools == body.end() || !tools->is_array() || tools->empty()) call.script.calls.clear();
   return std::nullopt;
 }
 

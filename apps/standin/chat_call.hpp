@@ -40,7 +40,7 @@ struct ChatCall {
   Pace pace;
   bool cut_by_limit = false;  // max_tokens is what bounds the answer: its finish_reason is "length"
   Fault fault = Fault::none;
-  std::vector<ScriptedCall> calls;  // of tools; when there are any, they are the answer
+  Script script;  // dictates the answer, if it is not empty
   CallStyle call_style = CallStyle::pieces;
 };
 

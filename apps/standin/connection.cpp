@@ -112,6 +112,7 @@ bool Connection::begin_chat(const HttpRequest& request) {
   record.agent = call.agent;
   record.stream = call.stream;
   record.start_ns = now;
+  if (shared_.options.keep_requests) record.request = request.body;
   if (error) return refuse_chat(*error, std::move(record));
   const std::uint64_t number = shared_.log.begin(std::move(record));
   keep_alive_ = keep_alive_ && !request.http_1_0;

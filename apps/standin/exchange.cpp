@@ -3,6 +3,7 @@
 #include "http.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,16 +40,22 @@ Exchange::Exchange(ChatCall call, std::uint64_t number, std::int64_t start_ns, b
       first_ns_(start_ns + std::int64_t{call_.pace.first_token_ms} * 1'000'000),
       keep_alive_(keep_alive),
       chunked_(chunked) {
-  if (!call_.calls.empty()) {
-    deltas_ = call_deltas(call_.calls, call_.call_style, number_);
-    call_.pace.tokens = deltas_.size();
-  }
+  prepare_script();
   if (call_.fault == Fault::error_500) status_ = 500;
   if (call_.fault == Fault::error_429) status_ = 429;
   if (is_mid_stream(call_.fault)) {
     fault_at_ = call_.pace.tokens == 0 ? endless_fault : (call_.pace.tokens + 1) / 2;
   }
   prepare_events();
+}
+
+// A dictated answer is as long as it is.
+void Exchange::prepare_script() {
+  deltas_ = text_deltas(call_.script.text);
+  std::ranges::move(call_deltas(call_.script.calls, call_.call_style, number_), std::back_inserter(deltas_));
+  if (deltas_.empty()) return;
+  call_.pace.tokens = deltas_.size();
+  call_.cut_by_limit = false;
 }
 
 // The parts of an event that are the same for all tokens are written once.
@@ -118,7 +125,9 @@ std::string Exchange::whole_body() {
     for (std::uint64_t token = 0; token < call_.pace.tokens; ++token) text_.append_next(body);
     body += '"';
   } else {
-    body += R"(null,"tool_calls":)" + call_list(call_.calls, call_.call_style, number_);
+    const auto& [text, calls] = call_.script;
+    body += text.empty() ? "null" : json_string(text);
+    if (!calls.empty()) body += R"(,"tool_calls":)" + call_list(calls, call_.call_style, number_);
   }
   if (call_.fault == Fault::garbage) return body += "\xff\xfe{\n";
   body +=
@@ -138,7 +147,7 @@ Next Exchange::produce_stream(std::int64_t now_ns, std::string& out, std::vector
         before_choice_ +
             fmt::format(
                 R"({{"index":0,"delta":{{"role":"assistant","content":{}}},"logprobs":null,"finish_reason":null}})",
-                deltas_.empty() ? "\"\"" : "null") +
+                call_.script.calls.empty() ? "\"\"" : "null") +
             after_choice_);
     role_sent_ = true;
   }
@@ -147,7 +156,7 @@ Next Exchange::produce_stream(std::int64_t now_ns, std::string& out, std::vector
     if (deltas_.empty()) {
       append_token(out);
     } else {
-      append_call(out);
+      append_delta(out);
     }
     marks.push_back({out.size(), 1});
     ++produced_;
@@ -208,8 +217,8 @@ void Exchange::append_token(std::string& out) {
   out += "\r\n";
 }
 
-// The next piece of the tool calls.
-void Exchange::append_call(std::string& out) {
+// The next piece of a dictated answer.
+void Exchange::append_delta(std::string& out) {
   append_event(out, fmt::format(R"({}{{"index":0,"delta":{},"logprobs":null,"finish_reason":null}}{})",
                                 before_choice_, deltas_[produced_], after_choice_));
 }

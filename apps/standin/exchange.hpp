@@ -53,13 +53,14 @@ class Exchange {
   void append_head(std::string& out) const;
   void append_token(std::string& out);
   void append_event(std::string& out, std::string_view data) const;
-  void append_call(std::string& out);
+  void append_delta(std::string& out);
+  void prepare_script();
   void prepare_events();
 
   std::int64_t due_ns(std::uint64_t token) const noexcept;
   std::uint64_t tokens_due(std::int64_t now_ns) const noexcept;
   const char* finish_reason() const noexcept {
-    return !call_.calls.empty() ? "tool_calls" : call_.cut_by_limit ? "length" : "stop";
+    return !call_.script.calls.empty() ? "tool_calls" : call_.cut_by_limit ? "length" : "stop";
   }
   std::string usage() const;
 
@@ -74,7 +75,7 @@ class Exchange {
   bool role_sent_ = false;
   std::uint64_t produced_ = 0;
   std::uint64_t fault_at_ = 0;       // produced tokens at which a fault in mid-stream happens; 0: none
-  std::vector<std::string> deltas_;  // of tool calls: each counts as a token
+  std::vector<std::string> deltas_;  // of a dictated answer: each counts as a token
   std::string before_choice_;        // JSON of an event up to "delta":
   std::string after_choice_;         // JSON of an event behind "choices":[...]
 };

@@ -42,6 +42,7 @@ struct Record {
       0;  // client_*: the instant at which the loop saw the client gone; else the end of the answer
   std::uint64_t tokens = 0;  // tokens whose last byte the kernel has taken; never grows after end_ns
   Ending ending = Ending::open;
+  std::string request;  // its body, if Options::keep_requests says so; not in the JSON
 };
 
 struct Stats {

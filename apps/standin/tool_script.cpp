@@ -14,8 +14,10 @@
 namespace standin {
 namespace {
 
-constexpr std::size_t piece_bytes = 8;  // of arguments in one event
-constexpr std::string_view command = "/call ";
+constexpr std::size_t piece_bytes = 8;  // of text or arguments in one event
+constexpr std::string_view say_command = "/say ";
+constexpr std::string_view call_command = "/call ";
+constexpr std::string_view then_command = "/then";
 
 constexpr std::array<std::pair<std::string_view, CallStyle>, 5> style_names = {{
     {"pieces", CallStyle::pieces},
@@ -93,6 +95,14 @@ std::string whole_delta(const ScriptedCall& call, CallStyle style, std::size_t i
   return delta_with(fmt::format(R"("index":{},{})", style == CallStyle::object ? 0 : index, text));
 }
 
+// NAME ARGUMENTS
+void add_call(std::vector<ScriptedCall>& calls, std::string_view line) {
+  const std::size_t space = std::min(line.find(' '), line.size());
+  if (space == 0) return;
+  calls.push_back(
+      {std::string(line.substr(0, space)), std::string(line.substr(std::min(space + 1, line.size())))});
+}
+
 }  // namespace
 
 std::optional<CallStyle> call_style_named(std::string_view name) noexcept {
@@ -100,19 +110,25 @@ std::optional<CallStyle> call_style_named(std::string_view name) noexcept {
   return found != style_names.end() ? std::optional(found->second) : std::nullopt;
 }
 
-std::vector<ScriptedCall> scripted_calls(std::string_view message) {
-  std::vector<ScriptedCall> calls;
-  while (!message.empty()) {
+Script script_of(std::string_view message, std::size_t round) {
+  Script script;
+  for (std::size_t at = 0; !message.empty() && at <= round;) {
     std::string_view line = message.substr(0, message.find('\n'));
     message.remove_prefix(std::min(line.size() + 1, message.size()));
-    if (!line.starts_with(command)) continue;
-    line.remove_prefix(command.size());
-    const std::size_t space = std::min(line.find(' '), line.size());
-    if (space == 0) continue;
-    calls.push_back(
-        {std::string(line.substr(0, space)), std::string(line.substr(std::min(space + 1, line.size())))});
+    if (line == then_command) ++at;
+    if (at != round) continue;
+    if (line.starts_with(call_command)) add_call(script.calls, line.substr(call_command.size()));
+    if (!line.starts_with(say_command)) continue;
+    if (!script.text.empty()) script.text += '\n';
+    script.text += line.substr(say_command.size());
   }
-  return calls;
+  return script;
+}
+
+std::vector<std::string> text_deltas(std::string_view text) {
+  std::vector<std::string> deltas;
+  while (!text.empty()) deltas.push_back(fmt::format(R"({{"content":{}}})", json_string(take_piece(text))));
+  return deltas;
 }
 
 std::vector<std::string> call_deltas(const std::vector<ScriptedCall>& calls, CallStyle style,

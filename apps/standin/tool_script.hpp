@@ -1,6 +1,8 @@
-// Tool scripts: which tools an answer calls, and the JSON in which it does.
+// Scripts: what an answer says when the message dictates it, which tools it calls, and the JSON in which it
+// does.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,8 +30,18 @@ enum class CallStyle : std::uint8_t {
 // "pieces" and so on; nullopt when there is no such style.
 std::optional<CallStyle> call_style_named(std::string_view name) noexcept;
 
-// The calls that a message asks for, one on each line that begins with "/call": /call NAME ARGUMENTS.
-std::vector<ScriptedCall> scripted_calls(std::string_view message);
+// What an answer has to be. Nothing: the stand-in's own words.
+struct Script {
+  std::string text;
+  std::vector<ScriptedCall> calls;
+};
+
+// What a message dictates for the answer `round` (0: the first): "/say TEXT" a line of its text, "/call NAME
+// ARGUMENTS" a call; lines that are "/then" separate the answers. Other lines mean nothing.
+Script script_of(std::string_view message, std::size_t round);
+
+// The "delta" objects that stream this text.
+std::vector<std::string> text_deltas(std::string_view text);
 
 // The "delta" objects that stream these calls. Ids are call_<number>_1, call_<number>_2 ...
 std::vector<std::string> call_deltas(const std::vector<ScriptedCall>& calls, CallStyle style,

@@ -5,8 +5,12 @@
 #include <agentcore/agentcore.hpp>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace {
 
@@ -38,8 +42,8 @@ struct Talk {
     return url;
   }
 
-  const TurnEnded& ask(const std::string& question) {
-    agent = tree.create().value();
+  const TurnEnded& ask(const std::string& question, AgentSpec spec = {}) {
+    agent = tree.create(std::move(spec)).value();
     REQUIRE(agent.send(question).accepted);
     REQUIRE(runtime.run_until_idle(std::chrono::seconds(20)));
     return end;
@@ -187,4 +191,72 @@ TEST_CASE("aimock: an answer of calls alone and its results are accepted", "[.ai
   request.messages = {{Role::user, "hello"}, calling, result};
   CHECK(talk.chat(std::move(request)).kind == ChatOutcome::Kind::completed);
   CHECK(talk.text.starts_with("Hello"));
+}
+
+namespace {
+
+// Agents that can add, on threads of a pool, two sums at once.
+AgentSpec adder() {
+  ToolSpec add{.name = "add", .description = "Adds two numbers."};
+  add.parameters =
+      R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]})";
+  AgentSpec spec{.system_prompt = "Be brief.", .parallel_tools = 2};
+  spec.tools = std::make_shared<ToolRegistry>();
+  spec.tools->add(make_blocking_tool(
+      std::move(add), std::make_shared<ThreadPool>(2),
+      [](const nlohmann::json& arguments, const ToolContext&) {
+        return ToolResult::done(std::to_string(arguments["a"].get<int>() + arguments["b"].get<int>()));
+      }));
+  return spec;
+}
+
+std::vector<std::string> results_of(const InteractionResult& result) {
+  std::vector<std::string> results;
+  for (const InteractionStep& step : result.steps) results.push_back(step.call_id + "=" + step.message);
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("aimock: a turn of three answers with parallel calls", "[.aimock][integration][tools][turn]") {
+  Talk talk;
+  const TurnEnded& end = talk.ask("three sums", adder());
+  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(talk.answer == "It is 37.");
+  REQUIRE(end.result);
+  CHECK(results_of(*end.result) == std::vector<std::string>{"sum_1=3", "sum_2=34", "sum_3=37"});
+  CHECK(talk.agent.conversation().size() == 8);
+  CHECK(is_valid_history(talk.agent.conversation()));
+}
+
+TEST_CASE("aimock: a model learns from its bad arguments", "[.aimock][integration][tools][turn]") {
+  Talk talk;
+  const TurnEnded& end = talk.ask("learn from a mistake", adder());
+  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(talk.answer == "It is 3 after all.");
+  REQUIRE(end.result->steps.size() == 2);
+  CHECK_FALSE(end.result->steps[0].success);
+  CHECK(end.result->steps[1].success);
+  CHECK(is_valid_history(talk.agent.conversation()));
+}
+
+TEST_CASE("aimock: tools by the text protocol", "[.aimock][integration][tools][turn]") {
+  Talk talk;
+  AgentSpec spec = adder();
+  spec.tool_protocol = ToolProtocol::text;
+  const TurnEnded& end = talk.ask("sum in words", std::move(spec));
+  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(talk.answer == "It is 4.");
+  CHECK(end.result->steps.size() == 1);
+}
+
+TEST_CASE("aimock: a stop in the answer after the tools", "[.aimock][integration][tools][turn][G7][G8]") {
+  Talk talk;
+  talk.on_delta = [](const Agent& agent) { CHECK(agent.stop().stopped); };
+  const TurnEnded& end = talk.ask("sum and talk", adder());
+  CHECK(end.outcome == TurnOutcome::stopped);
+  CHECK(talk.deltas == 1);
+  CHECK(results_of(*end.result) == std::vector<std::string>{"talk_1=10", "=Task was terminated by user"});
+  CHECK(talk.llm.open_calls() == 0);
+  CHECK(is_valid_history(talk.agent.conversation()));
 }
