@@ -133,6 +133,7 @@ class Turns final : public tools::CallOwner {
   void settle(core::Node& node, const ChatOutcome& outcome);
   bool afford_turn(core::Node& node);
   bool stop_if_over(core::Node& node);
+  void end_for_budget(core::Node& node, std::string why);
   void on_wall_clock(core::NodeId agent, bool subtree);
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
 
@@ -153,6 +154,7 @@ class Turns final : public tools::CallOwner {
   // Background tasks.
   bool start_task(core::Node& node, std::size_t index);
   void end_task(core::Node& node, std::uint32_t slot, ToolResult result);
+  void end_late_task(core::Node& node, std::uint32_t slot, const ToolResult& result);
   void tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result);
   void cancel(std::uint32_t slot);
   void cancel_tasks(core::Node& node);
@@ -177,6 +179,7 @@ class Turns final : public tools::CallOwner {
   Limits limits_;
   Flights flights_;
   Questions questions_;
+  std::uint64_t reservations_ = 0;  // made so far, in budgets
 };
 
 }  // namespace agentcore::turn
