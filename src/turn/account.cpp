@@ -65,9 +65,13 @@ void Account::reserve(const Estimate& estimate) noexcept {
   cost_reserved_ += estimate.cost;
 }
 
-void Account::settle(const Estimate& estimate, const Usage& used, const Prices& prices) noexcept {
+void Account::release(const Estimate& estimate) noexcept {
+  if (estimate.number <= older_) return;
   spent_.tokens_reserved -= std::min(spent_.tokens_reserved, estimate.tokens());
   cost_reserved_ = std::max(0.0, cost_reserved_ - estimate.cost);
+}
+
+void Account::spend(const Usage& used, const Prices& prices) noexcept {
   spent_.tokens += used.total_tokens;
   spent_.cost += cost_of(used, prices);
 }

@@ -28,30 +28,49 @@ class CallReceiver final : public ChatSink::Receiver {
   std::uint64_t serial_;
 };
 
-// Calls visit(node, account) for each budget that a call of `node` draws on. False when `visit` said so.
+// Calls visit(node, account) for each account that a call of `node` draws on, whether it limits anything or
+// not. False when `visit` said so.
 template <typename Visit>
 bool each_account(core::Node& node, Visit&& visit) {
   for (core::Node* at = &node; at; at = at->parent.load(std::memory_order_relaxed)) {
     Accounts* const accounts = at->data ? static_cast<TurnData&>(*at->data).accounts.get() : nullptr;
     if (!accounts) continue;
-    if (at == &node && accounts->own.limits() && !visit(*at, accounts->own)) return false;
-    if (accounts->subtree.limits() && !visit(*at, accounts->subtree)) return false;
+    if (at == &node && !visit(*at, accounts->own)) return false;
+    if (!visit(*at, accounts->subtree)) return false;
   }
   return true;
 }
 
-std::size_t count_tokens(const AgentSpec& spec, std::string_view text) {
-  return spec.context.count_tokens ? spec.context.count_tokens(text) : estimate_tokens(text);
+// The same for those with limits.
+template <typename Visit>
+bool each_limit(core::Node& node, Visit&& visit) {
+  return each_account(node, [&visit](core::Node& owner, Account& account) {
+    return !account.limits() || visit(owner, account);
+  });
 }
 
-std::uint64_t prompt_tokens(const AgentSpec& spec, const ChatRequest& request) {
+// A counter is the host's: where it throws, our own estimate has to do.
+std::size_t count_tokens(loop::Engine& engine, const AgentSpec& spec, std::string_view text) {
+  std::size_t tokens = 0;
+  if (spec.context.count_tokens &&
+      engine.guarded("TokenCounter", [&] { tokens = spec.context.count_tokens(text); }))
+    return tokens;
+  return estimate_tokens(text);
+}
+
+std::uint64_t count_calls(loop::Engine& engine, const AgentSpec& spec, const std::vector<ToolCall>& calls) {
   std::uint64_t tokens = 0;
-  for (const ChatMessage& message : request.messages) {
-    tokens += count_tokens(spec, message.content);
-    for (const ToolCall& call : message.tool_calls) tokens += count_tokens(spec, call.arguments);
-  }
+  for (const ToolCall& call : calls)
+    tokens += count_tokens(engine, spec, call.name) + count_tokens(engine, spec, call.arguments);
+  return tokens;
+}
+
+std::uint64_t prompt_tokens(loop::Engine& engine, const AgentSpec& spec, const ChatRequest& request) {
+  std::uint64_t tokens = 0;
+  for (const ChatMessage& message : request.messages)
+    tokens += count_tokens(engine, spec, message.content) + count_calls(engine, spec, message.tool_calls);
   for (const ToolDescription& tool : request.tools)
-    tokens += count_tokens(spec, tool.description) + count_tokens(spec, tool.parameters);
+    tokens += count_tokens(engine, spec, tool.description) + count_tokens(engine, spec, tool.parameters);
   return tokens;
 }
 
@@ -71,7 +90,7 @@ bool Turns::call_model(core::Node& node) {
       !step_to(node, epoch, AgentState::processing, AgentState::waiting_llm))
     return false;
   ChatRequest request = request_for(node);
-  if (!reserve(node, request)) return false;
+  if (!reserve(node, request) || !may_go_on(node, epoch)) return false;  // a TokenCounter is the host's code
   send(node, *client, std::move(request));
   return !hub_.closed() && is_active(node) && active_turn(node)->phase == Phase::answered;
 }
@@ -171,16 +190,28 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   if (!hub_.closed()) owner_.let_go(node);
 }
 
-// Counts a turn; false when there is none left, and the agent is being stopped for it.
+// Counts a turn; false when there is none left: then the turn has ended.
 bool Turns::afford_turn(core::Node& node) {
-  const bool affordable = each_account(node, [&](core::Node& owner, Account& account) {
-    std::string why = account.refuses_turn();
-    if (!why.empty()) owner_.stop_for_budget(owner, std::move(why));
+  std::string why;
+  const bool affordable = each_limit(node, [&](core::Node& owner, Account& account) {
+    why = account.refuses_turn();
+    if (!why.empty()) owner_.stop_for_budget(owner, why);
     return why.empty();
   });
   if (affordable)
-    each_account(node, [](core::Node&, Account& account) { return account.count_turn(), true; });
+    each_limit(node, [](core::Node&, Account& account) { return account.count_turn(), true; });
+  else
+    end_for_budget(node, std::move(why));
   return affordable;
+}
+
+// Whoever has the budget is being stopped, and this turn with it. A person's agent cannot be stopped: then
+// the turn has failed.
+void Turns::end_for_budget(core::Node& node, std::string why) {
+  if (hub_.closed() || !is_active(node) || !may_go_on(node, active_turn(node)->epoch)) return;
+  Error error{Errc::budget_exceeded, std::move(why)};
+  if (node.load().state() == AgentState::processing) return fail_acting(node, std::move(error));
+  fail(node, ChatOutcome::failed(std::move(error)));
 }
 
 // Reserves what the call will probably use, in all budgets or in none. False: it is too much for one of them,
@@ -189,15 +220,16 @@ bool Turns::reserve(core::Node& node, ChatRequest& request) {
   const AgentSpec& spec = *node.spec;
   ActiveTurn& turn = *active_turn(node);
   bool limited = false;
-  each_account(node, [&](core::Node&, Account&) { return limited = true, false; });
+  each_limit(node, [&](core::Node&, Account&) { return limited = true, false; });
   if (!limited) return true;
   Estimate& estimate = turn.reserved;
   estimate = {};
-  estimate.prompt_tokens = prompt_tokens(spec, request);
+  estimate.prompt_tokens = prompt_tokens(engine_, spec, request);
   estimate.answer_tokens = request.max_tokens.value_or(usual_answer_tokens);
   const std::uint64_t wanted = estimate.answer_tokens;
-  const bool affordable = each_account(node, [&](core::Node& owner, Account& account) {
-    std::string why = account.exhausted();
+  std::string why;
+  const bool affordable = each_limit(node, [&](core::Node& owner, Account& account) {
+    why = account.exhausted();
     const std::uint64_t left = account.answer_tokens_left(estimate.prompt_tokens, spec.prices);
     if (why.empty() && left == 0) why = "tokens or cost: too little is left for the next model call";
     if (!why.empty()) owner_.stop_for_budget(owner, why);
@@ -205,12 +237,13 @@ bool Turns::reserve(core::Node& node, ChatRequest& request) {
     return why.empty();
   });
   if (!affordable) {
-    may_go_on(node, turn.epoch);
+    end_for_budget(node, std::move(why));
     return false;
   }
   if (estimate.answer_tokens < wanted)
     request.max_tokens = static_cast<std::uint32_t>(estimate.answer_tokens);
   estimate.cost = cost_of({estimate.prompt_tokens, estimate.answer_tokens, 0}, spec.prices);
+  estimate.number = ++reservations_;
   estimate.active = true;
   each_account(node, [&](core::Node&, Account& account) { return account.reserve(estimate), true; });
   return true;
@@ -226,30 +259,32 @@ void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
   Usage used = outcome.usage;
   if (used == Usage{} && outcome.kind != ChatOutcome::Kind::failed) {
     used.prompt_tokens = turn.reserved.prompt_tokens;
-    used.completion_tokens = count_tokens(spec, turn.text);
+    used.completion_tokens =
+        count_tokens(engine_, spec, turn.text) + count_calls(engine_, spec, outcome.tool_calls);
   }
   if (used.total_tokens == 0) used.total_tokens = used.prompt_tokens + used.completion_tokens;
   each_account(node, [&](core::Node&, Account& account) {
-    return account.settle(turn.reserved, used, spec.prices), true;
+    account.release(turn.reserved);
+    if (account.limits()) account.spend(used, spec.prices);
+    return true;
   });
 }
 
 // More was used than granted: stops whoever has that budget. True: the turn, if there was one, has ended.
 bool Turns::stop_if_over(core::Node& node) {
-  bool over = false;
-  each_account(node, [&](core::Node& owner, Account& account) {
-    std::string why = account.exhausted();
-    over = !why.empty();
-    if (over) owner_.stop_for_budget(owner, std::move(why));
-    return !over;
+  std::string why;
+  const bool over = !each_limit(node, [&](core::Node& owner, Account& account) {
+    why = account.exhausted();
+    if (!why.empty()) owner_.stop_for_budget(owner, why);
+    return why.empty();
   });
-  if (over && !hub_.closed()) interrupt(node);
+  if (over) end_for_budget(node, std::move(why));
   return over;
 }
 
 void Turns::grant(core::Node& node, const Budget& budget, bool subtree) {
   TurnData& data = data_of(node);
-  if (!data.accounts) data.accounts = std::make_unique<Accounts>();
+  if (!data.accounts) data.accounts = std::make_unique<Accounts>(reservations_);
   Account& account = subtree ? data.accounts->subtree : data.accounts->own;
   Timer deadline;
   if (budget.wall_clock > Duration::zero()) {

@@ -77,11 +77,11 @@ void Turns::begin(core::Node& node, Message message) {
     data.conversation.ask(std::move(message.text));
   }
   const AgentState to = message.simulated ? AgentState::processing : AgentState::waiting_llm;
-  if (!move_from_idle(node, turn.epoch, to) || !afford_turn(node)) {
+  if (!move_from_idle(node, turn.epoch, to)) {
     if (!hub_.closed()) interrupt(node);
     return;
   }
-  advance(node);
+  if (afford_turn(node)) advance(node);
 }
 
 // Goes on from where the turn stands to where it has to wait. A client, or a tool, that is done at once comes
