@@ -11,6 +11,8 @@ namespace agentcore {
 // counted, and its answer. That much is reserved before the call and settled by what the provider reports
 // after it (by a count of our own where it reports nothing). An answer is asked for no longer than what is
 // left. Who needs more than is left is stopped, with cause `budget`; what has come of an answer is kept.
+// Where that is an AgentRole::user, which nothing stops, the turn that needs more fails with
+// `budget_exceeded`.
 struct Budget {
   std::uint64_t turns = 0;
   std::uint64_t tokens = 0;  // prompt and completion

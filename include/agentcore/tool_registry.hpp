@@ -15,12 +15,14 @@ namespace agentcore {
 
 // A piece of the host's screen as a model sees it: a text, and actions, which are tools that belong to it.
 struct Window {
-  std::string id = {};  // 1 to 64 bytes of UTF-8, not blank, without "__"; `launcher` and `tools` are taken
+  // 1 to 64 bytes of UTF-8, without "__", control characters and blanks at its ends; `launcher` and `tools`
+  // are taken.
+  std::string id = {};
   std::string description = {};
   std::string content = {};
   std::vector<Tool> actions = {};     // by their names; `close` is taken
   bool closable = true;               // may the model close it, by the action `close`
-  bool auto_close_on_action = false;  // it closes after an action that succeeded
+  bool auto_close_on_action = false;  // it closes after an action that succeeded, closable or not
   bool pinned = false;                // never trimmed out of what a model sees
   bool important = true;              // trimmed only after the oldest turns
 };
@@ -33,7 +35,7 @@ using LaunchHandler = std::function<void(const Agent& agent, std::string_view ap
 // Shared by the agents that name it in their AgentSpec. Ordinary tools and windows may come and go at any
 // time, also while they are in use: a call that runs keeps its tool. All functions are @loop_thread, and
 // throw std::invalid_argument for what cannot be registered: a name that is taken or not allowed, a schema
-// that is none.
+// that is none. The action `save` of the window `notes` takes the name `notes__save`.
 class ToolRegistry {
  public:
   // With a `launch` handler, or once it had a window, the registry has the window `launcher`, with the action

@@ -48,9 +48,15 @@ const Entry* find_entry(const std::vector<Entry>& entries, std::string_view name
   return found == entries.end() ? nullptr : &*found;
 }
 
+bool is_control(char c) noexcept {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+// It stands in a line of the system message, and in calls, which are read without the blanks around it.
 bool is_window_id(std::string_view id) noexcept {
-  return !id.empty() && id.size() <= max_name_bytes && core::is_utf8(id) &&
-         id.find_first_not_of(" \t\r\n") != std::string_view::npos && id.find("__") == std::string_view::npos;
+  return !id.empty() && id.size() <= max_name_bytes && core::is_utf8(id) && id.front() != ' ' &&
+         id.back() != ' ' && std::none_of(id.begin(), id.end(), is_control) &&
+         id.find("__") == std::string_view::npos;
 }
 
 Tool open_tool() {
@@ -141,6 +147,15 @@ Found ToolRegistry::Impl::find(std::string_view window_id, std::string_view acti
   return {{}, "Action '" + action + "' does not exist on window '" + id + "'"};
 }
 
+bool ToolRegistry::Impl::is_taken(std::string_view native) const {
+  if (native == tools::native_name(tools::launcher_id, "open") || find_entry(plain, native)) return true;
+  return std::any_of(windows.begin(), windows.end(), [&](const OpenWindow& open) {
+    return std::any_of(open.actions.begin(), open.actions.end(), [&](const Entry& entry) {
+      return tools::native_name(open.window.id, entry.tool->spec.name) == native;
+    });
+  });
+}
+
 void ToolRegistry::Impl::ensure_launcher() {
   if (find_window(tools::launcher_id)) return;
   OpenWindow open;
@@ -161,6 +176,9 @@ bool ToolRegistry::Impl::close(std::string_view window_id) {
 void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id,
                                    ToolResult& result) {
   if (!result.success) return;
+  // The window that it is now: the launch may open another one with the same id.
+  const OpenWindow* const source = find_window(window_id);
+  const std::uint64_t number = source ? source->number : 0;
   const json data = json::parse(result.data, nullptr, false);
   bool close_source = false;
   if (data.is_object()) {
@@ -182,10 +200,11 @@ void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std
       }
     }
   }
-  // The model may close only what it could close itself: of the launcher nothing is said (K10).
-  const OpenWindow* const source = find_window(window_id);
-  if (source && source->window.closable && (close_source || source->window.auto_close_on_action))
-    close(window_id);
+  // An action closes only what the model could close, too: of the launcher nothing is said (K10).
+  std::erase_if(windows, [&](const OpenWindow& open) {
+    return open.number == number &&
+           (open.window.auto_close_on_action || (close_source && open.window.closable));
+  });
 }
 
 ToolRegistry::ToolRegistry(LaunchHandler launch) : impl_(std::make_unique<Impl>(std::move(launch))) {
@@ -193,9 +212,11 @@ ToolRegistry::ToolRegistry(LaunchHandler launch) : impl_(std::make_unique<Impl>(
 ToolRegistry::~ToolRegistry() = default;
 
 void ToolRegistry::add(Tool tool) {
-  if (find_entry(impl_->plain, tool.spec.name))
-    throw std::invalid_argument("there is a tool '" + tool.spec.name + "' already");
-  impl_->plain.push_back(checked(std::move(tool)));
+  Entry entry = checked(std::move(tool));
+  const std::string& name = entry.tool->spec.name;
+  if (impl_->is_taken(name))
+    throw std::invalid_argument("there is a tool, or a window's action, '" + name + "' already");
+  impl_->plain.push_back(std::move(entry));
 }
 
 bool ToolRegistry::remove(std::string_view name) {
@@ -212,8 +233,8 @@ void ToolRegistry::open(Window window) {
   const std::string id = window.id;
   if (!is_window_id(id) || id == tools::launcher_id || id == tools::plain_tools_id)
     throw std::invalid_argument(
-        "a window's id is 1 to 64 bytes of UTF-8, not blank, without '__', and not "
-        "'launcher' or 'tools'; this one is '" +
+        "a window's id is 1 to 64 bytes of UTF-8, without '__', control characters and blanks at its ends, "
+        "and not 'launcher' or 'tools'; this one is '" +
         id + "'");
   if (impl_->find_window(id)) throw std::invalid_argument("there is a window '" + id + "' already");
   if (!core::is_utf8(window.description) || !core::is_utf8(window.content))
@@ -226,6 +247,9 @@ void ToolRegistry::open(Window window) {
     open.actions.push_back(checked(std::move(action)));
   }
   if (window.closable) open.actions.push_back(checked(close_tool(*impl_, id)));
+  for (const Entry& entry : open.actions)
+    if (const std::string native = tools::native_name(id, entry.tool->spec.name); impl_->is_taken(native))
+      throw std::invalid_argument("there is a tool, or a window's action, '" + native + "' already");
   window.actions.clear();
   open.window = std::move(window);
   open.number = ++impl_->last_number;

@@ -61,6 +61,9 @@ struct ToolRegistry::Impl {
   // so. A launch that fails makes the result a failed one. Runs the host's launch handler.
   void follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id, ToolResult& result);
 
+  // Whether a model calls something so already, by the native protocol. The launcher's `open` always is.
+  bool is_taken(std::string_view native) const;
+
   void ensure_launcher();
   bool close(std::string_view window_id);
 

@@ -19,12 +19,19 @@ bool is_usual(const ContextOptions& options) {
          options.min_conversation_tokens == usual.min_conversation_tokens;
 }
 
-// True for a spec that says nothing but perhaps an id: all such agents share one.
+// Nothing is said; not even something that has no meaning.
+bool is_none(const Budget& budget) noexcept {
+  return budget.turns == 0 && budget.tokens == 0 && budget.cost == 0 && budget.wall_clock == Duration::zero();
+}
+
+// True for a spec that says nothing but perhaps an id: all such agents share one. How tools are asked for
+// matters only where there are some.
 bool is_plain(const AgentSpec& spec) {
   return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
          spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
          !spec.temperature && !spec.max_tokens && !spec.tools && spec.history.empty() &&
-         !spec.budget.limits() && !spec.subtree_budget.limits() && is_usual(spec.context);
+         is_none(spec.budget) && is_none(spec.subtree_budget) && spec.prices.prompt == 0 &&
+         spec.prices.completion == 0 && is_usual(spec.context);
 }
 
 // Why an agent cannot be made from `spec`; code `none`: it can.

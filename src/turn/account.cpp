@@ -45,14 +45,17 @@ std::string Account::refuses_turn() const {
   return exhausted();
 }
 
-std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Prices& prices) const noexcept {
+std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Prices& prices,
+                                          Count count) const noexcept {
+  const bool reserved = count == Count::reserved;
   std::uint64_t left = no_limit;
   if (budget_.tokens) {
-    const std::uint64_t taken = spent_.tokens + spent_.tokens_reserved + prompt_tokens;
+    const std::uint64_t taken = spent_.tokens + (reserved ? spent_.tokens_reserved : 0) + prompt_tokens;
     left = taken < budget_.tokens ? budget_.tokens - taken : 0;
   }
   if (budget_.cost > 0) {
-    const double money = budget_.cost - spent_.cost - cost_reserved_ - cost_of(prompt_tokens, 0, prices);
+    const double money =
+        budget_.cost - spent_.cost - (reserved ? cost_reserved_ : 0) - cost_of(prompt_tokens, 0, prices);
     if (money < 0) return 0;
     if (prices.completion > 0)
       left = std::min(left, static_cast<std::uint64_t>(std::min(money / prices.completion * 1e6, 1e18)));
@@ -65,9 +68,13 @@ void Account::reserve(const Estimate& estimate) noexcept {
   cost_reserved_ += estimate.cost;
 }
 
-void Account::settle(const Estimate& estimate, const Usage& used, const Prices& prices) noexcept {
+void Account::release(const Estimate& estimate) noexcept {
+  if (estimate.number <= older_) return;
   spent_.tokens_reserved -= std::min(spent_.tokens_reserved, estimate.tokens());
   cost_reserved_ = std::max(0.0, cost_reserved_ - estimate.cost);
+}
+
+void Account::spend(const Usage& used, const Prices& prices) noexcept {
   spent_.tokens += used.total_tokens;
   spent_.cost += cost_of(used, prices);
 }

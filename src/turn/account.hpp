@@ -17,7 +17,8 @@ struct Estimate {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t answer_tokens = 0;
   double cost = 0;
-  bool active = false;  // it is reserved now
+  std::uint64_t number = 0;  // 1, 2, ... in the order of reserving
+  bool active = false;       // it is reserved now
 
   std::uint64_t tokens() const noexcept { return prompt_tokens + answer_tokens; }
 };
@@ -25,6 +26,9 @@ struct Estimate {
 // One budget, and what was used of it.
 class Account {
  public:
+  // `reservations`: how many were made before, by calls that know nothing of it.
+  explicit Account(std::uint64_t reservations) noexcept : older_(reservations) {}
+
   void grant(const Budget& budget, Timer deadline);
   const Spent& spent() const noexcept { return spent_; }
   bool limits() const noexcept { return budget_.limits(); }
@@ -36,12 +40,18 @@ class Account {
   std::string refuses_turn() const;
   void count_turn() noexcept { ++spent_.turns; }
 
-  // How many tokens an answer may have after such a prompt; 0: none.
-  std::uint64_t answer_tokens_left(std::uint64_t prompt_tokens, const Prices& prices) const noexcept;
+  // How many tokens an answer may have after such a prompt; 0: none. What is reserved counts as used, unless
+  // only what is spent shall count.
+  enum class Count : std::uint8_t { reserved, spent };
+  std::uint64_t answer_tokens_left(std::uint64_t prompt_tokens, const Prices& prices,
+                                   Count count = Count::reserved) const noexcept;
+  // Both also while there are no limits: they may be granted, or lifted, while the call is open.
   void reserve(const Estimate& estimate) noexcept;
-  void settle(const Estimate& estimate, const Usage& used, const Prices& prices) noexcept;
+  void release(const Estimate& estimate) noexcept;
+  void spend(const Usage& used, const Prices& prices) noexcept;
 
  private:
+  std::uint64_t older_;
   Budget budget_;
   Spent spent_;
   double cost_reserved_ = 0;
@@ -51,6 +61,8 @@ class Account {
 
 // Those of one agent.
 struct Accounts {
+  explicit Accounts(std::uint64_t reservations) noexcept : own(reservations), subtree(reservations) {}
+
   Account own;      // for what it does itself
   Account subtree;  // for what it and all below it do
 };

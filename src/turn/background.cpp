@@ -1,5 +1,6 @@
 // Background tasks: tool calls that a turn does not wait for. They belong to the agent: an abort leaves them,
 // a stop cancels them (X17).
+#include "tools/arguments.hpp"
 #include "turn/turns.hpp"
 
 #include <algorithm>
@@ -88,17 +89,23 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
     interrupt(node);
     return false;
   }
-  nlohmann::json data{{"task_id", id}, {"status", "running"}};
   ActiveTurn& again = *active_turn(node);
+  if (flights_[slot].over) {  // an observer of its beginning cancelled it
+    flights_.close(slot);
+    set_result(node, again.calls[index], ToolOutcome::not_started,
+               ToolResult::failed(std::string(Conversation::not_started)));
+    return !hub_.closed() && may_go_on(node, epoch);
+  }
+  const nlohmann::json data{{"task_id", id}, {"status", "running"}};
   again.result->steps[call.step].task_id = id;
   set_result(node, again.calls[index], ToolOutcome::completed,
              ToolResult::done("async task started: " + id, data.dump()));
   if (hub_.closed()) return false;
 
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
-  tools::start_call(*tool,
-                    nlohmann::json::parse(call.arguments.empty() ? "{}" : call.arguments, nullptr, false),
-                    scope_of(node, slot, *tool));
+  nlohmann::json arguments;
+  static_cast<void>(tools::parse_arguments(call.arguments, arguments));
+  tools::start_call(*tool, arguments, scope_of(node, slot, *tool));
   if (engine_.closed()) hub_.close();
   return !hub_.closed() && is_active(node) && may_go_on(node, epoch);
 }
@@ -106,11 +113,11 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
 // A background task has let go.
 void Turns::end_task(core::Node& node, std::uint32_t slot, ToolResult result) {
   const std::uint64_t turn = flights_[slot].turn;
-  if (!flights_[slot].over && !core::look(node, node.load().generation()).open()) cancel(slot);
-  if (hub_.closed()) return;
-  const bool over = std::exchange(flights_[slot].over, true);
   close_questions(slot);
   if (hub_.closed()) return;
+  if (!core::look(node, node.load().generation()).open()) cancel(slot);
+  if (hub_.closed()) return;
+  const bool over = std::exchange(flights_[slot].over, true);
   const std::unique_ptr<FlightInfo> info = std::move(flights_[slot].info);
   flights_.close(slot);
   if (over) {
@@ -123,6 +130,17 @@ void Turns::end_task(core::Node& node, std::uint32_t slot, ToolResult result) {
   if (hub_.closed()) return;
   const TaskState state = result.success ? TaskState::completed : TaskState::failed;
   tell_task(node, *info, state, std::move(result));
+}
+
+// Its time is over: it is told to end, and has failed.
+void Turns::end_late_task(core::Node& node, std::uint32_t slot, const ToolResult& result) {
+  if (!core::look(node, node.load().generation()).open()) return cancel(slot);
+  const std::uint64_t serial = flights_[slot].serial;
+  flights_[slot].over = true;
+  flights_.cut(slot);
+  close_questions(slot);
+  if (hub_.closed() || !flights_.find(slot, serial)) return;
+  tell_task(node, *flights_[slot].info, TaskState::failed, result);
 }
 
 // It is told to end, and counts as ended for everybody else.

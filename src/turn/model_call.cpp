@@ -1,4 +1,4 @@
-// A turn's model calls: what is sent, what it may cost, what comes back.
+// A turn's model calls: what is sent, and what comes back.
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
 #include "turn/turns.hpp"
@@ -9,9 +9,6 @@
 
 namespace agentcore::turn {
 namespace {
-
-// Reserved for an answer whose length nobody limits.
-constexpr std::uint64_t usual_answer_tokens = 4096;
 
 // Gets what a client delivers for one call. Its handle keeps the tree's core, and with it `turns`, in memory.
 class CallReceiver final : public ChatSink::Receiver {
@@ -27,33 +24,6 @@ class CallReceiver final : public ChatSink::Receiver {
   std::uint32_t slot_;
   std::uint64_t serial_;
 };
-
-// Calls visit(node, account) for each budget that a call of `node` draws on. False when `visit` said so.
-template <typename Visit>
-bool each_account(core::Node& node, Visit&& visit) {
-  for (core::Node* at = &node; at; at = at->parent.load(std::memory_order_relaxed)) {
-    Accounts* const accounts = at->data ? static_cast<TurnData&>(*at->data).accounts.get() : nullptr;
-    if (!accounts) continue;
-    if (at == &node && accounts->own.limits() && !visit(*at, accounts->own)) return false;
-    if (accounts->subtree.limits() && !visit(*at, accounts->subtree)) return false;
-  }
-  return true;
-}
-
-std::size_t count_tokens(const AgentSpec& spec, std::string_view text) {
-  return spec.context.count_tokens ? spec.context.count_tokens(text) : estimate_tokens(text);
-}
-
-std::uint64_t prompt_tokens(const AgentSpec& spec, const ChatRequest& request) {
-  std::uint64_t tokens = 0;
-  for (const ChatMessage& message : request.messages) {
-    tokens += count_tokens(spec, message.content);
-    for (const ToolCall& call : message.tool_calls) tokens += count_tokens(spec, call.arguments);
-  }
-  for (const ToolDescription& tool : request.tools)
-    tokens += count_tokens(spec, tool.description) + count_tokens(spec, tool.parameters);
-  return tokens;
-}
 
 }  // namespace
 
@@ -71,7 +41,7 @@ bool Turns::call_model(core::Node& node) {
       !step_to(node, epoch, AgentState::processing, AgentState::waiting_llm))
     return false;
   ChatRequest request = request_for(node);
-  if (!reserve(node, request)) return false;
+  if (!reserve(node, request) || !may_go_on(node, epoch)) return false;  // a TokenCounter is the host's code
   send(node, *client, std::move(request));
   return !hub_.closed() && is_active(node) && active_turn(node)->phase == Phase::answered;
 }
@@ -97,6 +67,7 @@ void Turns::send(core::Node& node, LlmClient& client, ChatRequest request) {
   if (!core::admits(node, node.load().generation(), turn.epoch)) {
     turn.flight = 0;
     flights_.close(slot);
+    release(node);  // it was never sent
     return interrupt(node);
   }
   const Flight& flight = flights_[slot];
@@ -169,118 +140,6 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
                                                    : "text");
   }
   if (!hub_.closed()) owner_.let_go(node);
-}
-
-// The budget of `owner` has no room for what `node` wants: stops the owner, and with it the turn, if there is
-// one.
-void Turns::end_for_budget(core::Node& node, core::Node& owner, std::string why) {
-  const bool active = is_active(node);
-  const std::uint32_t epoch = active ? active_turn(node)->epoch : 0;
-  owner_.stop_for_budget(owner, why);
-  if (!active || !may_go_on(node, epoch)) return;
-  // An agent that stands for a person is not stopped: then the turn fails.
-  Error error{Errc::budget_exceeded, std::move(why)};
-  if (node.load().state() == AgentState::waiting_llm)
-    fail(node, ChatOutcome::failed(std::move(error)));
-  else
-    fail_acting(node, std::move(error));
-}
-
-// Counts a turn. False: there is none left, and this one has ended.
-bool Turns::afford_turn(core::Node& node) {
-  const bool affordable = each_account(node, [&](core::Node& owner, Account& account) {
-    std::string why = account.refuses_turn();
-    const bool refused = !why.empty();
-    if (refused) end_for_budget(node, owner, std::move(why));
-    return !refused;
-  });
-  if (affordable)
-    each_account(node, [](core::Node&, Account& account) { return account.count_turn(), true; });
-  return affordable;
-}
-
-// Reserves what the call will probably use, in all budgets or in none. False: it is too much for one of them,
-// and the turn has ended with the stop of whoever has that budget.
-bool Turns::reserve(core::Node& node, ChatRequest& request) {
-  const AgentSpec& spec = *node.spec;
-  ActiveTurn& turn = *active_turn(node);
-  bool limited = false;
-  each_account(node, [&](core::Node&, Account&) { return limited = true, false; });
-  if (!limited) return true;
-  Estimate& estimate = turn.reserved;
-  estimate = {};
-  estimate.prompt_tokens = prompt_tokens(spec, request);
-  estimate.answer_tokens = request.max_tokens.value_or(usual_answer_tokens);
-  const std::uint64_t wanted = estimate.answer_tokens;
-  const bool affordable = each_account(node, [&](core::Node& owner, Account& account) {
-    std::string why = account.exhausted();
-    const std::uint64_t left = account.answer_tokens_left(estimate.prompt_tokens, spec.prices);
-    if (why.empty() && left == 0) why = "tokens or cost: too little is left for the next model call";
-    if (!why.empty()) {
-      end_for_budget(node, owner, std::move(why));
-      return false;
-    }
-    estimate.answer_tokens = std::min(estimate.answer_tokens, left);
-    return true;
-  });
-  if (!affordable) return false;
-  if (estimate.answer_tokens < wanted)
-    request.max_tokens = static_cast<std::uint32_t>(estimate.answer_tokens);
-  estimate.cost = cost_of({estimate.prompt_tokens, estimate.answer_tokens, 0}, spec.prices);
-  estimate.active = true;
-  each_account(node, [&](core::Node&, Account& account) { return account.reserve(estimate), true; });
-  return true;
-}
-
-// Settles what was reserved for the turn's call, if anything, by what the provider says; where it says
-// nothing, by what was sent and received.
-void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
-  ActiveTurn& turn = *active_turn(node);
-  turn.result->usage += outcome.usage;
-  if (!std::exchange(turn.reserved.active, false)) return;
-  const AgentSpec& spec = *node.spec;
-  Usage used = outcome.usage;
-  if (used == Usage{} && outcome.kind != ChatOutcome::Kind::failed) {
-    used.prompt_tokens = turn.reserved.prompt_tokens;
-    used.completion_tokens = count_tokens(spec, turn.text);
-  }
-  if (used.total_tokens == 0) used.total_tokens = used.prompt_tokens + used.completion_tokens;
-  each_account(node, [&](core::Node&, Account& account) {
-    return account.settle(turn.reserved, used, spec.prices), true;
-  });
-}
-
-// False: more was used than granted, and the turn, if there was one, has ended.
-bool Turns::within_budget(core::Node& node) {
-  return each_account(node, [&](core::Node& owner, Account& account) {
-    std::string why = account.exhausted();
-    const bool over = !why.empty();
-    if (over) end_for_budget(node, owner, std::move(why));
-    return !over;
-  });
-}
-
-void Turns::grant(core::Node& node, const Budget& budget, bool subtree) {
-  TurnData& data = data_of(node);
-  if (!data.accounts) data.accounts = std::make_unique<Accounts>();
-  Account& account = subtree ? data.accounts->subtree : data.accounts->own;
-  Timer deadline;
-  if (budget.wall_clock > Duration::zero()) {
-    const std::uint64_t id =
-        engine_.start_timer(loop::later(engine_.now(), budget.wall_clock),
-                            [this, agent = node.id(), subtree] { on_wall_clock(agent, subtree); });
-    deadline = Timer(engine_.weak_from_this(), id);
-  }
-  account.grant(budget, std::move(deadline));
-}
-
-void Turns::on_wall_clock(core::NodeId agent, bool subtree) {
-  core::Node* const node = hub_.closed() ? nullptr : table_.find(agent);
-  if (!node) return;
-  Accounts& accounts = *data_of(*node).accounts;
-  Account& account = subtree ? accounts.subtree : accounts.own;
-  account.expire();
-  owner_.stop_for_budget(*node, account.exhausted());
 }
 
 }  // namespace agentcore::turn

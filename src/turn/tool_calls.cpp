@@ -1,6 +1,6 @@
 // A turn's tool calls: from what the answer asks for to the results in the history.
-#include "core/json_depth.hpp"
 #include "core/utf8.hpp"
+#include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
 #include "turn/turns.hpp"
 
@@ -14,25 +14,6 @@ namespace {
 
 using nlohmann::json;
 using State = PendingCall::State;
-
-constexpr std::size_t max_json_depth = 64;
-
-// The arguments as JSON, or why they are none.
-std::string parse_arguments(const std::string& text, json& arguments) {
-  if (core::json_depth(text) > max_json_depth)
-    return "the arguments are nested deeper than " + std::to_string(max_json_depth) + " levels";
-  arguments = text.find_first_not_of(" \t\r\n") == std::string::npos ? json::object()
-                                                                     : json::parse(text, nullptr, false);
-  if (arguments.is_discarded()) return "the arguments are not valid JSON; write them as one JSON object";
-  if (!arguments.is_object()) return "the arguments are not a JSON object";
-  return {};
-}
-
-// What a provider is sent back later must be an object, whatever the model wrote.
-std::string as_object(const std::string& text) {
-  json arguments;
-  return parse_arguments(text, arguments).empty() ? arguments.dump() : "{}";
-}
 
 std::string limited(std::string text, std::size_t max_bytes) {
   if (!core::is_utf8(text)) text = core::valid_utf8(text);
@@ -59,7 +40,8 @@ void Turns::list_calls(core::Node& node, std::vector<tools::AskedCall> asked, st
   std::vector<ToolCall> calls;
   turn.calls.clear();
   for (tools::AskedCall& one : asked) {
-    turn.calls.emplace_back().arguments = std::exchange(one.call.arguments, as_object(one.call.arguments));
+    turn.calls.emplace_back().arguments =
+        std::exchange(one.call.arguments, tools::as_object(one.call.arguments));
     calls.push_back(one.call);
   }
   turn.result->action = calls.back();
@@ -134,7 +116,7 @@ std::string Turns::look_up(core::Node& node, PendingCall& call) {
   call.found = tools::registry_of(node.spec->tools).find(step.window_id, step.action_id);
   if (!call.found.error.empty()) return call.found.error;
   json arguments;
-  std::string why = parse_arguments(call.arguments, arguments);
+  std::string why = tools::parse_arguments(call.arguments, arguments);
   if (why.empty()) why = call.found.entry.schema->check(arguments);
   const bool in_background =
       call.found.entry.tool->spec.mode == ToolMode::async && node.spec->background_tasks > 0;
@@ -175,7 +157,7 @@ bool Turns::run(core::Node& node, std::size_t index) {
 
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   json arguments;
-  static_cast<void>(parse_arguments(call.arguments, arguments));
+  static_cast<void>(tools::parse_arguments(call.arguments, arguments));
   const std::uint32_t epoch = turn.epoch;
   tools::start_call(*tool, arguments, scope_of(node, slot, *tool));
   if (engine_.closed()) hub_.close();
@@ -247,22 +229,23 @@ void Turns::on_result(const tools::CallScope& call, ToolResult result) {
 
 // A tool has let go.
 void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
-  const Flight& flight = flights_[slot];
-  const std::uint64_t number = flight.turn;
-  PendingCall* call = pending(node, slot);
-  const std::string window_id = flight.info->window_id;
-  const bool admitted = call && core::admits(node, core::generation_of(flight.agent), flight.epoch);
+  const std::uint64_t number = flights_[slot].turn;
+  const std::uint32_t epoch = flights_[slot].epoch;
+  const std::string window_id = flights_[slot].info->window_id;
+  PendingCall* call = nullptr;
+  const auto counts = [&] {
+    call = pending(node, slot);
+    return call && core::admits(node, node.load().generation(), epoch);
+  };
   close_questions(slot);
   if (hub_.closed()) return;
-  if (admitted && is_active(node) && node.spec->tools) {
+  if (counts() && node.spec->tools) {  // else an observer may have stopped it just now
     node.spec->tools->impl().follow_up(engine_, hub_.handle(node), window_id, result);
     if (engine_.closed()) hub_.close();
     if (hub_.closed()) return;
   }
-  const std::uint32_t epoch = flights_[slot].epoch;
   flights_.close(slot);
-  call = pending(node, slot);
-  if (call && core::admits(node, node.load().generation(), epoch)) {
+  if (counts()) {
     call->flight = 0;
     set_result(node, *call, ToolOutcome::completed, result);
     if (!hub_.closed() && may_go_on(node, epoch)) advance(node);
@@ -295,17 +278,14 @@ void Turns::set_result(core::Node& node, PendingCall& call, ToolOutcome outcome,
 // Its time is over: it is told to end, and the turn goes on without it.
 void Turns::on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeout) {
   Flight* const flight = find(slot, serial);
-  if (!flight || std::exchange(flight->over, true)) return;
+  if (!flight || flight->over) return;
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
   const std::uint32_t epoch = flight->epoch;
   const ToolResult result =
       ToolResult::failed("timed out after " + seconds(timeout) + "; its effect is unknown");
-  if (flight->kind == Flight::Kind::background) {
-    tell_task(node, *flight->info, TaskState::failed, result);
-    if (!hub_.closed() && flights_.find(slot, serial)) flights_.cut(slot);
-    return;
-  }
+  if (flight->kind == Flight::Kind::background) return end_late_task(node, slot, result);
+  flight->over = true;
   PendingCall* const call = pending(node, slot);
   flights_.cut(slot);
   close_questions(slot);

@@ -51,7 +51,8 @@ struct ActiveTurn {
   std::uint32_t tool_turns = 0;
   std::vector<PendingCall> calls;  // of the last answer
   std::shared_ptr<InteractionResult> result = std::make_shared<InteractionResult>();
-  Estimate reserved;  // for the model call
+  Estimate reserved;        // for the model call
+  std::string stop_reason;  // why it is being stopped, where the turn itself knows
 };
 
 // A window, as the agent knows it.

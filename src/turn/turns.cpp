@@ -198,6 +198,7 @@ void Turns::interrupt(core::Node& node) {
   settle(node, ChatOutcome::cancelled());
   const std::uint32_t flight = data.turn->flight;
   std::vector<PendingCall> calls = std::move(data.turn->calls);
+  std::string reason = std::move(data.turn->stop_reason);
   auto result = leave(node);  // before the cut: what comes from within it finds the turn ended
   if (flight) flights_.cut(flight - 1);
   cancel_calls(node, number, std::move(calls), *result);
@@ -210,7 +211,8 @@ void Turns::interrupt(core::Node& node) {
     last.type = "terminated";
     last.message = "Task was terminated by user";
   }
-  result->error = aborted ? "the call was aborted" : "Task terminated by user";
+  if (reason.empty()) reason = aborted ? "the call was aborted" : "Task terminated by user";
+  result->error = std::move(reason);
   result->response.clear();
   tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, FinishReason::unknown,
            ChatOutcome::cancelled().error, std::move(result));

@@ -54,7 +54,8 @@ class TurnOwner {
 // ended then, so ending it takes no repair.
 //
 // turns.cpp holds the steps and the ends; model_call.cpp, context_window.cpp and tool_calls.cpp what happens
-// within them; asking.cpp the questions to people; background.cpp the tasks that outlive their turn. All
+// within them; asking.cpp the questions to people; budgets.cpp what may be used; background.cpp the tasks
+// that outlive their turn. All
 // @loop_thread.
 class Turns final : public tools::CallOwner {
  public:
@@ -155,7 +156,8 @@ class Turns final : public tools::CallOwner {
   void settle(core::Node& node, const ChatOutcome& outcome);
   bool afford_turn(core::Node& node);
   bool within_budget(core::Node& node);
-  void end_for_budget(core::Node& node, core::Node& owner, std::string why);
+  void end_for_budget(core::Node& node, std::string why);
+  void release(core::Node& node);
   void on_wall_clock(core::NodeId agent, bool subtree);
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
 
@@ -176,6 +178,7 @@ class Turns final : public tools::CallOwner {
   // Background tasks.
   bool start_task(core::Node& node, std::size_t index);
   void end_task(core::Node& node, std::uint32_t slot, ToolResult result);
+  void end_late_task(core::Node& node, std::uint32_t slot, const ToolResult& result);
   void tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result);
   void cancel(std::uint32_t slot);
   void cancel_tasks(core::Node& node);
@@ -201,6 +204,7 @@ class Turns final : public tools::CallOwner {
   Limits limits_;
   Flights flights_;
   Questions questions_;
+  std::uint64_t reservations_ = 0;  // made so far, in budgets
 };
 
 }  // namespace agentcore::turn

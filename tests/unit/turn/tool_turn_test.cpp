@@ -1,5 +1,5 @@
 // A turn with tools: model, tools, model again, until it answers in words.
-#include "support/tree_fixture.hpp"
+#include "support/tool_turn.hpp"
 
 #include <stdexcept>
 
@@ -7,71 +7,7 @@
 
 using namespace agentcore;
 using namespace agentcore::test;
-
-namespace {
-
 using nlohmann::json;
-
-// Its calls end when the test says so.
-struct HeldTool {
-  struct Call {
-    json arguments;
-    ToolContext context;
-    ToolDone done;
-  };
-  std::vector<Call> calls;
-
-  ToolStart start() {
-    return [this](const json& arguments, const ToolContext& context, ToolDone done) {
-      calls.push_back({arguments, context, std::move(done)});
-    };
-  }
-};
-
-struct ToolTurn : TreeFixture {
-  std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
-  HeldTool held;
-  std::shared_ptr<const InteractionResult> result;
-  Error error;
-  Subscription ends;
-
-  explicit ToolTurn(TreeOptions options = {}) : TreeFixture(options) {
-    ToolSpec add;
-    add.name = "add";
-    add.description = "Adds two numbers.";
-    add.parameters =
-        R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]})";
-    tools->add(make_tool(add, [](const json& arguments, const ToolContext&) {
-      return ToolResult::done(std::to_string(arguments.at("a").get<int>() + arguments.at("b").get<int>()));
-    }));
-    tools->add({{.name = "held"}, held.start()});
-    tools->add(make_tool({.name = "throws"}, [](const json&, const ToolContext&) -> ToolResult {
-      throw std::runtime_error("boom");
-    }));
-    ends = tree->on_event([this](const Event& event) {
-      const auto* ended = event.get<TurnEnded>();
-      if (!ended) return;
-      result = ended->result;
-      error = ended->error;
-    });
-  }
-
-  Agent agent(AgentSpec spec = {}) {
-    spec.tools = tools;
-    return root("a", std::move(spec));
-  }
-  void call(std::vector<ToolCall> calls, std::string_view text = {}) {
-    llm->call_tools("a", std::move(calls), text);
-    settle();
-  }
-  std::string history() { return written((*this)["a"].conversation()); }
-};
-
-ToolCall add_call(std::string id, int a, int b) {
-  return {std::move(id), "add", json{{"a", a}, {"b", b}}.dump(), {}};
-}
-
-}  // namespace
 
 TEST_CASE("an answer with a tool call is run, its result goes back, and the next answer ends the turn",
           "[turn][tools][K1][K7][K8][B7][G8]") {

@@ -1,0 +1,399 @@
+// Tools and windows: what may be registered, what a model is told of them, and what their actions lead to.
+#include "tools/registry.hpp"
+
+#include "support/tool_turn.hpp"
+
+#include <stdexcept>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using nlohmann::json;
+
+namespace {
+
+Tool says(std::string name, ToolResult result) {
+  return make_tool({.name = std::move(name)}, [result](const json&, const ToolContext&) { return result; });
+}
+
+// A window "doc" whose action `go` gives `result`.
+Window doc(ToolResult result = ToolResult::done("gone")) {
+  Window window;
+  window.id = "doc";
+  window.actions.push_back(says("go", std::move(result)));
+  return window;
+}
+
+std::string error_of(const ToolRegistry& registry, std::string_view window, std::string_view action) {
+  return registry.impl().find(window, action).error;
+}
+
+// Its registry has a launch handler, which writes down what it gets.
+struct Launching : ToolTurn {
+  std::vector<std::string> launched;
+  std::function<void()> on_launch;
+
+  Launching() {
+    tools = std::make_shared<ToolRegistry>(
+        [this](const Agent& who, std::string_view app, std::string_view target) {
+          launched.push_back(who.id() + " " + std::string(app) + " " + std::string(target));
+          if (on_launch) on_launch();
+        });
+  }
+  // Runs one action; what the model is told of it.
+  std::string act(std::string name, std::string arguments = {}) {
+    ask((*this)["a"].exists() ? (*this)["a"] : agent());
+    call({{.name = std::move(name), .arguments = std::move(arguments)}});
+    const std::string told = (*this)["a"].conversation().back().content;
+    answer("done");
+    return told;
+  }
+};
+
+const std::string launch_notes = R"({"action":"launch","app":"notes","target":{"page":3}})";
+
+}  // namespace
+
+TEST_CASE("what is not there is named in the words of the contract", "[tools][Y9]") {
+  ToolRegistry registry;
+  Window fixed = doc();
+  fixed.closable = false;
+  registry.open(std::move(fixed));
+  CHECK(error_of(registry, "x", "go") == "Window 'x' does not exist");
+  CHECK(error_of(registry, "x", "close") == "Window 'x' does not exist");
+  CHECK(error_of(registry, "doc", "close") == "Window 'doc' cannot be closed");
+  CHECK(error_of(registry, "launcher", "close") == "Window 'launcher' cannot be closed");
+  CHECK(error_of(registry, "doc", "a") == "Action 'a' does not exist on window 'doc'");
+  CHECK(error_of(registry, "", "a") == "Tool 'a' does not exist");
+  CHECK(error_of(registry, "tools", "a") == "Tool 'a' does not exist");
+  CHECK(error_of(registry, "doc", "go").empty());
+}
+
+TEST_CASE("a model is told the same words by both protocols", "[tools][turn][Y9]") {
+  for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
+    ToolTurn t;
+    Window fixed = doc();
+    fixed.closable = false;
+    t.tools->open(std::move(fixed));
+    t.ask(t.agent({.tool_protocol = protocol}));
+    const std::vector<std::pair<std::string, std::string>> asked{
+        {"gone", "save"}, {"doc", "close"}, {"doc", "save"}};
+    if (protocol == ToolProtocol::native) {
+      std::vector<ToolCall> calls;
+      for (const auto& [window, action] : asked) calls.push_back({.name = window + "__" + action});
+      t.call(calls);
+    } else {
+      json list = json::array();
+      for (const auto& [window, action] : asked)
+        list.push_back({{"window_id", window}, {"action_id", action}});
+      t.answer("<tool_call>" + json{{"calls", list}}.dump() + "</tool_call>");
+    }
+    const auto messages = t["a"].conversation();
+    REQUIRE(messages.size() == 5);
+    CHECK(messages[2].content == "error: Window 'gone' does not exist");
+    CHECK(messages[3].content == "error: Window 'doc' cannot be closed");
+    CHECK(messages[4].content == "error: Action 'save' does not exist on window 'doc'");
+  }
+}
+
+TEST_CASE("names and ids that cannot be called are refused", "[tools][Y9]") {
+  ToolRegistry registry;
+  const ToolResult ok = ToolResult::done("ok");
+  for (const char* name : {"", "a b", "a.b", "\xc3\xa4"})
+    CHECK_THROWS_AS(registry.add(says(name, ok)), std::invalid_argument);
+  CHECK_THROWS_AS(registry.add(says(std::string(65, 'x'), ok)), std::invalid_argument);
+  CHECK_NOTHROW(registry.add(says(std::string(64, 'x'), ok)));
+  CHECK_THROWS_AS(registry.add({{.name = "empty"}, {}}), std::invalid_argument);
+  CHECK_THROWS_AS(registry.add({{.name = "bad", .parameters = "{"}, says("bad", ok).start}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(registry.add({{.name = "bad", .description = "\xff"}, says("bad", ok).start}),
+                  std::invalid_argument);
+
+  for (const char* id : {"", " ", "a__b", "launcher", "tools", "\xff", " a", "a ", "a\nb", "\ta", "a\x7f"}) {
+    CAPTURE(id);
+    CHECK_THROWS_AS(registry.open({.id = id}), std::invalid_argument);
+  }
+  CHECK_THROWS_AS(registry.open({.id = std::string(65, 'x')}), std::invalid_argument);
+  CHECK_NOTHROW(registry.open({.id = "Tab 1 \xc3\xa4"}));
+  CHECK_THROWS_AS(registry.open({.id = "Tab 1 \xc3\xa4"}), std::invalid_argument);
+  CHECK_THROWS_AS(registry.open({.id = "x", .content = "\xff"}), std::invalid_argument);
+  CHECK_THROWS_AS(registry.set_content("Tab 1 \xc3\xa4", "\xff"), std::invalid_argument);
+  CHECK_FALSE(registry.set_content("nobody", "x"));
+}
+
+TEST_CASE("close is reserved, and an action's name is there once", "[tools][Y9]") {
+  ToolRegistry registry;
+  for (const bool closable : {true, false}) {
+    Window window{.id = "w", .closable = closable};
+    window.actions.push_back(says("close", ToolResult::done("x")));
+    CHECK_THROWS_AS(registry.open(std::move(window)), std::invalid_argument);
+  }
+  Window twice = doc();
+  twice.actions.push_back(says("go", ToolResult::done("x")));
+  CHECK_THROWS_AS(registry.open(std::move(twice)), std::invalid_argument);
+  CHECK(registry.windows().empty());
+}
+
+TEST_CASE("two tools are never told under one name", "[tools][Y9]") {
+  const ToolResult ok = ToolResult::done("ok");
+  ToolRegistry registry;
+  registry.open(doc());
+  CHECK_THROWS_AS(registry.add(says("doc__go", ok)), std::invalid_argument);
+  CHECK_THROWS_AS(registry.add(says("launcher__open", ok)), std::invalid_argument);
+  registry.add(says("w__go", ok));
+  CHECK_THROWS_AS(registry.add(says("w__go", ok)), std::invalid_argument);
+  Window w{.id = "w"};
+  w.actions.push_back(says("go", ok));
+  CHECK_THROWS_AS(registry.open(w), std::invalid_argument);
+  Window one{.id = "v"}, two{.id = "v_"};
+  one.actions.push_back(says("_go", ok));
+  two.actions.push_back(says("go", ok));
+  registry.open(one);
+  CHECK_THROWS_AS(registry.open(two), std::invalid_argument);
+}
+
+TEST_CASE("the launcher is there from the first window on, and always first", "[tools][K10]") {
+  ToolRegistry registry;
+  CHECK(registry.windows().empty());
+  registry.open({.id = "b"});
+  registry.open({.id = "a"});
+  CHECK(registry.windows() == std::vector<std::string>{"launcher", "b", "a"});
+  CHECK_FALSE(registry.close("launcher"));
+  CHECK(registry.close("b"));
+  CHECK_FALSE(registry.close("b"));
+  CHECK(registry.windows() == std::vector<std::string>{"launcher", "a"});
+  const ToolRegistry launching([](const Agent&, std::string_view, std::string_view) {});
+  CHECK(launching.windows() == std::vector<std::string>{"launcher"});
+}
+
+TEST_CASE("an action's data launch an application", "[tools][K9]") {
+  Launching t;
+  t.tools->open(doc(ToolResult::done("gone", launch_notes)));
+  CHECK(t.act("doc__go") == "gone\n" + launch_notes);
+  CHECK(t.launched == std::vector<std::string>{R"(a notes {"page":3})"});
+  CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
+}
+
+TEST_CASE("an action that failed, or does something else, launches nothing", "[tools][K9]") {
+  Launching t;
+  ToolResult failed = ToolResult::failed("no");
+  failed.data = launch_notes;
+  t.tools->open(doc(failed));
+  CHECK(t.act("doc__go") == "error: no\n" + launch_notes);
+  t.tools->close("doc");
+  t.tools->open(doc(ToolResult::done("ok", R"({"action":"print","app":"notes","close_source":"yes"})")));
+  t.act("doc__go");
+  t.tools->close("doc");
+  t.tools->open(doc(ToolResult::done("ok", "[1]")));
+  CHECK(t.act("doc__go") == "ok\n[1]");
+  CHECK(t.launched.empty());
+  CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
+}
+
+TEST_CASE("the source of a launch closes, the launcher silently stays", "[tools][K9][K10]") {
+  Launching t;
+  t.tools->open(doc(ToolResult::done("gone", R"({"action":"launch","app":"notes","close_source":true})")));
+  t.on_launch = [&] { CHECK(t.tools->windows().back() == "doc"); };  // only afterwards
+  t.act("doc__go");
+  CHECK(t.launched == std::vector<std::string>{"a notes "});
+  CHECK(t.tools->windows() == std::vector<std::string>{"launcher"});
+  t.on_launch = {};
+  const std::string told = t.act("launcher__open", R"({"app":"mail","target":"inbox"})");
+  CHECK(told.find("launched mail") == 0);
+  CHECK(t.result->success);
+  CHECK(t.result->steps.at(0).success);
+  CHECK(t.launched.back() == R"(a mail "inbox")");
+  CHECK(t.tools->windows() == std::vector<std::string>{"launcher"});
+}
+
+TEST_CASE("close_source closes without a launch, but not what the model could not close", "[tools][K10]") {
+  for (const bool closable : {true, false}) {
+    Launching t;
+    Window window = doc(ToolResult::done("gone", R"({"close_source":true})"));
+    window.closable = closable;
+    t.tools->open(std::move(window));
+    t.act("doc__go");
+    CHECK(t.tools->windows().size() == (closable ? 1 : 2));
+  }
+}
+
+TEST_CASE("a window that a launch opened anew under the same id stays", "[tools][K10]") {
+  Launching t;
+  t.tools->open(doc(ToolResult::done("gone", R"({"action":"launch","app":"doc","close_source":true})")));
+  t.on_launch = [&] {
+    t.tools->close("doc");
+    t.tools->open(doc());
+  };
+  t.act("doc__go");
+  CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
+}
+
+TEST_CASE("a launch that cannot be is the action's failure", "[tools][K12]") {
+  Launching t;
+  t.tools->open(doc(ToolResult::done("gone", R"({"action":"launch","close_source":true})")));
+  CHECK(t.act("doc__go").find("error: launch command missing app name") == 0);
+  CHECK_FALSE(t.result->steps.at(0).success);
+  CHECK(t.tools->windows().back() == "doc");  // its source stays
+  t.tools->close("doc");
+  t.tools->open(doc(ToolResult::done("gone", launch_notes)));
+  t.on_launch = [] { throw std::runtime_error("no such program"); };
+  CHECK(t.act("doc__go").find("error: launch failed: no such program") == 0);
+  CHECK(t.result->success);  // the turn went on
+
+  ToolTurn none;
+  none.tools->open(doc(ToolResult::done("gone", launch_notes)));
+  none.ask(none.agent());
+  none.call({{.name = "doc__go"}});
+  CHECK(none["a"].conversation().back().content.find(
+            "error: launch failed: this host opens no applications") == 0);
+}
+
+TEST_CASE("a launch handler may stop the agent, and destroy the tree", "[tools][K9][G1]") {
+  for (const bool whole_tree : {false, true}) {
+    Launching t;
+    t.check_at_end = !whole_tree;
+    t.tools->open(doc(ToolResult::done("gone", launch_notes)));
+    const Agent agent = t.agent();
+    t.ask(agent);
+    t.on_launch = [&] {
+      if (whole_tree)
+        t.tree.reset();
+      else
+        CHECK(agent.stop().stopped);
+    };
+    t.call({{.name = "doc__go"}, {.name = "doc__go"}});
+    CHECK(t.launched.size() == 1);
+    CHECK(t.llm->calls() == 1);
+    if (!whole_tree) CHECK(t.state("a") == AgentState::stopped);
+  }
+}
+
+TEST_CASE("nothing is launched for an agent that an observer has just stopped", "[tools][K9][G1]") {
+  Launching t;
+  Window window{.id = "doc"};
+  window.actions.push_back({{.name = "held"}, t.held.start()});
+  t.tools->open(std::move(window));
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "doc__held"}});
+  REQUIRE(t.held.calls.size() == 1);
+  t.held.calls[0].context.ask({.text = "Sure?"}, [](const Answer&) {});
+  const Subscription stops = t.tree->on_event([&](const Event& event) {
+    if (event.get<QuestionClosed>()) static_cast<void>(agent.stop());
+  });
+  t.held.calls[0].done(ToolResult::done("gone", launch_notes));
+  t.settle();
+  CHECK(t.seen.count("closed a q_1 cancelled") == 1);
+  CHECK(t.launched.empty());
+  CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("a window closes by itself after an action that succeeded", "[tools][K10]") {
+  for (const bool closable : {true, false}) {
+    for (const bool success : {true, false}) {
+      ToolTurn t;
+      Window window = doc(success ? ToolResult::done("ok") : ToolResult::failed("no"));
+      window.auto_close_on_action = true;
+      window.closable = closable;
+      t.tools->open(std::move(window));
+      t.ask(t.agent());
+      t.call({{.name = "doc__go"}});
+      CHECK(t.tools->windows().size() == (success ? 1 : 2));
+    }
+  }
+}
+
+TEST_CASE("a model closes a window and says what it was good for", "[tools][K10]") {
+  ToolTurn t;
+  t.tools->open(doc());
+  t.ask(t.agent());
+  t.call({{.name = "doc__close", .arguments = R"({"summary":"read it"})"}, {.name = "doc__close"}});
+  CHECK(t.history() ==
+        "user:question, assistant:[doc__close call_1_1][doc__close call_1_2], tool:call_1_1=closed, "
+        "tool:call_1_2=error: Window 'doc' does not exist");
+  t.answer("done");
+  CHECK(t.result->steps.at(0).summary == "read it");
+  CHECK(t.result->steps.at(0).window_id == "doc");
+  CHECK(t.result->steps.at(0).action_id == "close");
+}
+
+TEST_CASE("a tool that is removed while it runs is kept by its call", "[tools][Y9]") {
+  ToolTurn t;
+  Window window{.id = "doc"};
+  window.actions.push_back({{.name = "held"}, t.held.start()});
+  t.tools->open(std::move(window));
+  t.ask(t.agent({.parallel_tools = 2}));
+  t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "doc__held"}});
+  REQUIRE(t.held.calls.size() == 2);
+  CHECK(t.tools->remove("held"));
+  CHECK_FALSE(t.tools->remove("held"));
+  CHECK(t.tools->close("doc"));
+  for (auto& call : t.held.calls) call.done(ToolResult::done("still there"));
+  t.settle();
+  CHECK(t["a"].conversation().back().content == "still there");
+  CHECK(t.llm->call(1).request.tools.size() == 3);  // add, throws, launcher__open
+  CHECK(t.tools->names() == std::vector<std::string>{"add", "throws"});
+}
+
+TEST_CASE("native names are what a provider takes, and differ", "[tools][Y9]") {
+  using tools::native_name;
+  CHECK(native_name("", "add") == "add");
+  CHECK(native_name("doc", "go") == "doc__go");
+  const std::vector<std::string> names{native_name("a b", "go"),
+                                       native_name("a.b", "go"),
+                                       native_name("a_b", "go"),
+                                       native_name("\xc3\xa4", "go"),
+                                       native_name("\xc3\xb6", "go"),
+                                       native_name(std::string(64, 'x'), std::string(64, 'y')),
+                                       native_name(std::string(64, 'x'), std::string(63, 'y') + "z")};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CAPTURE(names[i]);
+    CHECK(names[i].size() <= 64);
+    CHECK(names[i].find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+          std::string::npos);
+    for (std::size_t k = 0; k < i; ++k) CHECK(names[i] != names[k]);
+  }
+}
+
+TEST_CASE("a window of any id is called by its native name", "[tools][Y9]") {
+  ToolTurn t;
+  Window window = doc();
+  window.id = "My \xc3\xa4 window";
+  t.tools->open(std::move(window));
+  t.ask(t.agent());
+  t.call({{.name = tools::native_name("My \xc3\xa4 window", "go")}});
+  CHECK(t["a"].conversation().back().content == "gone");
+}
+
+TEST_CASE("windows stand in the system message, as they are at each call", "[tools][turn][Y8]") {
+  for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
+    ToolTurn t;
+    Window window = doc();
+    window.description = "A letter.";
+    window.content = "Dear Sir";
+    t.tools->open(std::move(window));
+    t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = protocol}));
+    const ChatMessage first = t.llm->call(0).request.messages.at(0);
+    CHECK(first.role == Role::system);
+    CHECK(first.content.find("Be brief.\n\n") == 0);
+    CHECK(first.content.find("## Window launcher\n") <
+          first.content.find("## Window doc\nA letter.\nDear Sir\n"));
+    CHECK(first.content.find("## Window doc") != std::string::npos);
+    const auto& tools = t.llm->call(0).request.tools;
+    CHECK(tools.size() == (protocol == ToolProtocol::native ? 6 : 0));
+    if (protocol == ToolProtocol::native) {
+      CHECK(tools[4].name == "doc__go");
+      CHECK(tools[4].description == "On window doc.");
+      CHECK(tools[5].name == "doc__close");
+    } else {
+      CHECK(first.content.find("Actions with window_id \"doc\":\n- go (no params)\n- close") !=
+            std::string::npos);
+    }
+    t.tools->set_content("doc", "Dear Madam");
+    t.answer("read");
+    t.ask(t["a"], "again");
+    const ChatMessage second = t.llm->call(1).request.messages.at(0);
+    CHECK(second.content.find("Dear Madam") != std::string::npos);
+    CHECK(second.content.find("Dear Sir") == std::string::npos);
+    CHECK(t["a"].conversation().at(0).content == "Be brief.");
+  }
+}

@@ -1,0 +1,458 @@
+// Budgets: what is reserved, settled and refused, and how an agent is stopped by one.
+#include "support/tool_turn.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+std::size_t bytes(std::string_view text) {
+  return text.size();
+}
+
+// One token for each byte, so that "question" has 8.
+AgentSpec limited(Budget own, Budget subtree = {}) {
+  AgentSpec spec;
+  spec.context.count_tokens = bytes;
+  spec.budget = own;
+  spec.subtree_budget = subtree;
+  return spec;
+}
+
+struct Spending : ToolTurn {
+  std::vector<std::string> stops;  // "a stopping budget", "a settled budget"
+  Subscription states, events;
+
+  Spending() {
+    states = tree->on_state_change([this](const StateChange& change) {
+      if (change.to == AgentState::stopping) note(change.agent, "stopping", change.cause);
+    });
+    events = tree->on_event([this](const Event& event) {
+      if (const auto* settled = event.get<Settled>()) note(settled->agent, "settled", settled->cause);
+    });
+  }
+  void note(const Agent& who, const char* what, StopCause cause) {
+    stops.push_back(who.id() + " " + what + " " + std::string(to_string(cause)));
+  }
+  void complete(std::string_view id, Usage usage, std::string_view text = {}) {
+    FakeClient::Call* const call = llm->find(id);
+    REQUIRE(call);
+    call->sink.delta(text);
+    FakeClient::finish(*call, ChatOutcome::completed(FinishReason::complete, usage));
+    settle();
+  }
+  // Sends, and expects that the budget does not allow it.
+  void refuse(std::string_view id) {
+    const std::size_t calls = llm->calls();
+    REQUIRE(tree->send(id, "question").accepted);
+    settle();
+    CHECK(llm->calls() == calls);
+    CHECK(state(id) == AgentState::stopped);
+  }
+  std::optional<std::uint32_t> asked_for() { return llm->call(llm->calls() - 1).request.max_tokens; }
+};
+
+}  // namespace
+
+TEST_CASE("an agent has as many turns as it was granted", "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.turns = 2}));
+  for (int i = 0; i < 2; ++i) {
+    t.ask(agent);
+    CHECK_FALSE(t.asked_for());  // turns do not limit an answer
+    t.complete("a", {});
+  }
+  CHECK(agent.spent().turns == 2);
+  CHECK(t.state("a") == AgentState::idle);
+  t.refuse("a");
+  CHECK(t.stops == std::vector<std::string>{"a stopping budget", "a settled budget"});
+  CHECK(t.seen.count("ended a 3 stopped") == 1);
+  CHECK(t.logged("a budget is used up agent=a reason=turns: 2 of 2 used"));
+  CHECK(written(agent.conversation()).ends_with("user:question!stopped"));
+}
+
+TEST_CASE("a resume without a new grant stops again, after a grant it goes on", "[turn][budget][G15][X4]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.turns = 1}));
+  t.ask(agent);
+  t.complete("a", {});
+  t.refuse("a");
+  CHECK(agent.resume().resumed);
+  t.refuse("a");
+  CHECK(t.stops.size() == 4);
+  CHECK(agent.resume().resumed);
+  CHECK(agent.grant({.turns = 1}));
+  CHECK(agent.spent().turns == 0);
+  t.ask(agent);
+  t.complete("a", {});
+  t.refuse("a");
+  CHECK_FALSE(Agent{}.grant({.turns = 1}));
+}
+
+TEST_CASE("tokens are reserved before a call, settled after it, and limit the answer",
+          "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.tokens = 100}));
+  t.ask(agent);
+  CHECK(t.asked_for() == 92U);
+  CHECK(agent.spent().tokens_reserved == 100);
+  CHECK(agent.spent().tokens == 0);
+  t.complete("a", {8, 52, 60});
+  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().tokens == 60);
+  t.ask(agent);  // 16 by now
+  CHECK(t.asked_for() == 24U);
+  t.complete("a", {16, 24, 40});
+  CHECK(agent.spent().tokens == 100);
+  CHECK(t.state("a") == AgentState::idle);  // not more than granted
+  t.refuse("a");
+  CHECK(t.logged("too little is left for the next model call"));
+  CHECK(agent.spent().tokens_reserved == 0);
+}
+
+TEST_CASE("an answer is limited by its agent, too", "[turn][budget][G15]") {
+  Spending t;
+  AgentSpec spec = limited({.tokens = 100'000});
+  const Agent usual = t.root("u", spec);
+  t.ask(usual);
+  CHECK_FALSE(t.asked_for());
+  CHECK(usual.spent().tokens_reserved == 8 + 4096);
+  spec.max_tokens = 40;
+  const Agent brief = t.root("b", spec);
+  t.ask(brief);
+  CHECK(t.asked_for() == 40U);
+  CHECK(brief.spent().tokens_reserved == 48);
+}
+
+TEST_CASE("who used more than was granted is stopped, what came of the answer is kept",
+          "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.tokens = 100}));
+  t.ask(agent);
+  t.complete("a", {100, 100, 200}, "long");
+  CHECK(t.seen.count("ended a 1 completed") == 1);
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(written(agent.conversation()) == "user:question, assistant:long");
+  CHECK(t.logged("tokens: 200 of 100 used"));
+}
+
+TEST_CASE("an answer with tools that used too much: none of them begins", "[turn][budget][G15][G9]") {
+  Spending t;
+  t.ask(t.agent({.budget = {.tokens = 10'000}}));
+  FakeClient::Call* const call = t.llm->find("a");
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls, {10'000, 1, 10'001});
+  outcome.tool_calls = {{.id = "x", .name = "held"}};
+  FakeClient::finish(*call, std::move(outcome));
+  t.settle();
+  CHECK(t.held.calls.empty());
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+  CHECK(t.history() == "user:question!stopped, assistant:[held x], tool:x=cancelled");
+}
+
+TEST_CASE("every model call of a turn draws on the budget", "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.agent({.budget = {.tokens = 10'000}});
+  t.ask(agent);
+  t.call({add_call("x", 1, 2)});
+  t.call({add_call("y", 1, 2)});
+  CHECK(agent.spent().tokens == 30);
+  CHECK(agent.spent().tokens_reserved > 4096);
+  CHECK(agent.spent().turns == 1);
+}
+
+TEST_CASE("cost is counted by the prices of the agent's model", "[turn][budget][G15]") {
+  Spending t;
+  AgentSpec spec = limited({.cost = 20});
+  spec.prices = {.prompt = 1e6, .completion = 2e6};
+  const Agent agent = t.root("a", spec);
+  t.ask(agent);
+  CHECK(t.asked_for() == 6U);  // 20 - 8, at 2 each
+  t.complete("a", {8, 3, 11});
+  CHECK(std::abs(agent.spent().cost - 14.0) < 1e-6);
+  t.refuse("a");
+  CHECK(agent.resume().resumed);
+  CHECK(agent.grant({.cost = 100}));
+  t.ask(agent);
+  t.complete("a", {24, 40, 64});
+  CHECK(std::abs(agent.spent().cost - 104.0) < 1e-6);
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.logged("cost: more than granted is used"));
+}
+
+TEST_CASE("the time of a budget ends whatever runs", "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.wall_clock = std::chrono::seconds(10)}));
+  t.ask(agent);
+  t.advance(std::chrono::seconds(9));
+  CHECK(t.state("a") == AgentState::waiting_llm);
+  t.advance(std::chrono::seconds(2));
+  CHECK(t.llm->call(0).stop.stop_requested());
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.stops == std::vector<std::string>{"a stopping budget", "a settled budget"});
+  CHECK(t.logged("reason=wall clock: its time is over"));
+  CHECK(agent.resume().resumed);
+  t.refuse("a");
+  CHECK(agent.resume().resumed);
+  CHECK(agent.grant({.wall_clock = std::chrono::seconds(10)}));
+  t.ask(agent);
+  CHECK(agent.grant({.wall_clock = std::chrono::seconds(100)}));  // in the place of the other
+  t.advance(std::chrono::seconds(50));
+  CHECK(t.state("a") == AgentState::waiting_llm);
+  CHECK(agent.terminate().terminated);
+  t.settle();
+  t.advance(std::chrono::seconds(100));
+  CHECK(t.seen.count("deleted a") == 1);
+}
+
+TEST_CASE("the time of a subtree ends all that runs below", "[turn][budget][G15]") {
+  Spending t;
+  const Agent parent = t.root("p", limited({}, {.wall_clock = std::chrono::seconds(10)}));
+  t.ask(t.child(parent, "c"));
+  t.advance(std::chrono::seconds(11));
+  CHECK(t.state("c") == AgentState::stopped);
+  CHECK(t.state("p") == AgentState::stopped);
+}
+
+TEST_CASE("a child draws on the budgets of its ancestors' subtrees, not on their own",
+          "[turn][budget][G15]") {
+  Spending t;
+  const Agent root = t.root("r", limited({}, {.tokens = 1000}));
+  const Agent parent = t.child(root, "p", limited({.tokens = 10}, {.turns = 2}));
+  const Agent child = t.child(parent, "c", limited({.tokens = 500}));
+  t.ask(child);
+  CHECK(t.asked_for() == 492U);
+  CHECK(root.subtree_spent().tokens_reserved == 500);
+  t.complete("c", {8, 12, 20});
+  CHECK(child.spent().tokens == 20);
+  CHECK(root.subtree_spent().tokens == 20);
+  CHECK(parent.spent().tokens == 0);
+  CHECK(parent.subtree_spent().turns == 1);
+  t.ask(child);
+  t.complete("c", {8, 12, 20});
+  CHECK(child.send("question").accepted);
+  t.settle();
+  CHECK(t.state("c") == AgentState::stopped);
+  CHECK(t.state("p") == AgentState::stopped);  // whose budget it is
+  CHECK(t.state("r") == AgentState::idle);
+  CHECK(t.seen.count("started c 3") == 1);
+}
+
+TEST_CASE("two siblings cannot reserve the same tokens", "[turn][budget][G15]") {
+  Spending t;
+  const Agent parent = t.root("p", limited({}, {.tokens = 100}));
+  AgentSpec spec = limited({});
+  spec.max_tokens = 40;
+  const Agent one = t.child(parent, "1", spec);
+  const Agent two = t.child(parent, "2", spec);
+  t.ask(one);
+  t.ask(two);
+  CHECK(parent.subtree_spent().tokens_reserved == 96);
+  t.complete("1", {8, 2, 10});
+  CHECK(parent.subtree_spent().tokens == 10);
+  CHECK(parent.subtree_spent().tokens_reserved == 48);
+  const Agent three = t.child(parent, "3", spec);
+  t.ask(three);  // the rest is free again
+  CHECK(t.asked_for() == 34U);
+  CHECK(parent.subtree_spent().tokens_reserved == 90);
+  const Agent four = t.child(parent, "4", spec);
+  CHECK(four.send("question").accepted);
+  t.settle();
+  // What is left is only reserved: no reason to stop everybody.
+  CHECK(t.seen.count("ended 4 1 failed") == 1);
+  CHECK(t.error.code == Errc::budget_exceeded);
+  CHECK(t.error.retryable);
+  CHECK(t.state("p") == AgentState::idle);
+  CHECK(t.state("2") == AgentState::waiting_llm);
+  CHECK(t.llm->calls() == 3);
+  t.complete("2", {90, 10, 100});  // and now it is spent
+  t.settle();
+  CHECK(t.state("p") == AgentState::stopped);
+  CHECK(parent.subtree_spent().tokens_reserved == 0);
+}
+
+TEST_CASE("where the provider says nothing, the usage is counted here", "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.tokens = 1000}));
+  t.ask(agent);
+  t.complete("a", {}, "four");
+  CHECK(agent.spent().tokens == 12);
+  t.ask(agent);
+  t.complete("a", {3, 4, 0}, "four");  // no sum
+  CHECK(agent.spent().tokens == 19);
+}
+
+TEST_CASE("calls of tools count, too", "[turn][budget][G15]") {
+  Spending t;
+  AgentSpec spec = limited({.tokens = 100'000});
+  const Agent agent = t.agent(spec);
+  t.ask(agent);
+  const std::uint64_t prompt = agent.spent().tokens_reserved - 4096;
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
+  outcome.tool_calls = {{.id = "x", .name = "held", .arguments = R"({"a":1})"}};
+  FakeClient::finish(*t.llm->find("a"), std::move(outcome));
+  t.settle();
+  CHECK(agent.spent().tokens == prompt + 4 + 7);
+}
+
+TEST_CASE("calls that were aborted or stopped are counted as far as they came", "[turn][budget][G15][A19]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.tokens = 1000}));
+  t.ask(agent);
+  t.llm->delta("a", "abc");
+  CHECK(agent.abort().aborted);
+  t.settle();
+  CHECK(agent.spent().tokens == 11);
+  CHECK(agent.spent().tokens_reserved == 0);
+  t.ask(agent);
+  t.llm->delta("a", "abcd");
+  CHECK(agent.stop().stopped);
+  t.settle();
+  CHECK(agent.spent().tokens == 11 + 16 + 4);
+  CHECK(agent.spent().tokens_reserved == 0);
+}
+
+TEST_CASE("a call that failed frees what was reserved", "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.tokens = 1000}));
+  t.ask(agent);
+  FakeClient::finish(*t.llm->find("a"), ChatOutcome::failed({Errc::network_error, "cut"}, {5, 1, 6}));
+  t.settle();
+  CHECK(agent.spent().tokens == 6);
+  CHECK(agent.spent().tokens_reserved == 0);
+  t.ask(agent);
+  t.llm->fail("a");
+  CHECK(agent.spent().tokens == 6);
+  CHECK(agent.spent().tokens_reserved == 0);
+}
+
+TEST_CASE("limits that are lifted while a call is open leave nothing reserved", "[turn][budget][G15]") {
+  Spending t;
+  const Agent agent = t.root("a", limited({.tokens = 100}));
+  t.ask(agent);
+  CHECK(agent.grant({}));
+  t.complete("a", {8, 2, 10});
+  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.grant({.tokens = 100}));
+  t.ask(agent);
+}
+
+TEST_CASE("what was reserved before a grant does not free what is reserved after it", "[turn][budget][G15]") {
+  Spending t;
+  const Agent parent = t.root("p");
+  AgentSpec spec = limited({.tokens = 1000});
+  spec.max_tokens = 40;
+  const Agent one = t.child(parent, "1", spec);
+  const Agent two = t.child(parent, "2", spec);
+  t.ask(one);
+  CHECK(parent.grant_subtree({.tokens = 100}));
+  t.ask(two);
+  CHECK(parent.subtree_spent().tokens_reserved == 48);
+  t.complete("1", {8, 2, 10});
+  CHECK(parent.subtree_spent().tokens_reserved == 48);
+  t.complete("2", {8, 2, 10});
+  CHECK(parent.subtree_spent().tokens_reserved == 0);
+}
+
+TEST_CASE("a counter that throws is not counted on", "[turn][budget][G15][G16]") {
+  Spending t;
+  AgentSpec spec = limited({.tokens = 10'000});
+  spec.context.count_tokens = [](std::string_view) -> std::size_t { throw std::runtime_error("no idea"); };
+  const Agent agent = t.root("a", spec);
+  t.ask(agent);
+  CHECK(agent.spent().tokens_reserved == 4 + 4096);  // by our own estimate
+  t.llm->answer("a", "answer");
+  t.settle();
+  CHECK(t.seen.count("ended a 1 completed") == 1);
+  CHECK(agent.spent().tokens == 4 + 3);
+  CHECK(t.logged("no idea"));
+}
+
+TEST_CASE("a counter may stop its agent, and destroy the tree", "[turn][budget][G1]") {
+  for (const bool whole_tree : {false, true}) {
+    Spending t;
+    t.check_at_end = !whole_tree;
+    bool armed = true;
+    AgentSpec spec = limited({.tokens = 10'000});
+    Agent agent;
+    spec.context.count_tokens = [&](std::string_view text) {
+      if (std::exchange(armed, false)) {
+        if (whole_tree)
+          t.tree.reset();
+        else
+          CHECK(agent.stop().stopped);
+      }
+      return text.size();
+    };
+    agent = t.root("a", spec);
+    CHECK(agent.send("question").accepted);
+    t.settle();
+    CHECK(t.llm->calls() == 0);
+    CHECK((whole_tree || t.state("a") == AgentState::stopped));
+  }
+}
+
+TEST_CASE("nothing stops a person's agent: its turn fails", "[turn][budget][G15]") {
+  Spending t;
+  AgentSpec spec = limited({.turns = 1});
+  spec.role = AgentRole::user;
+  const Agent person = t.root("a", spec);
+  t.ask(person);
+  t.complete("a", {});
+  for (int i = 0; i < 2; ++i) {
+    CHECK(person.send("question").accepted);
+    t.settle();
+    CHECK(t.state("a") == AgentState::idle);
+    CHECK(t.error.code == Errc::budget_exceeded);
+    CHECK(t.error.message == "turns: 1 of 1 used");
+  }
+  CHECK(t.seen.count("ended a 3 failed") == 1);
+  CHECK(person.grant({.tokens = 10}));
+  CHECK(person.send("question").accepted);  // the history is too long for it
+  t.settle();
+  CHECK(t.error.code == Errc::budget_exceeded);
+  CHECK(t.state("a") == AgentState::idle);
+  CHECK(t.llm->calls() == 1);
+  CHECK(person.grant({}));
+  t.ask(person);
+}
+
+TEST_CASE("who draws on the budget of a person's subtree fails, too", "[turn][budget][G15]") {
+  Spending t;
+  const Agent person = t.root("p", {.role = AgentRole::user, .subtree_budget = {.tokens = 10'000}});
+  const Agent child = t.child(person, "a", {.tools = t.tools});
+  t.ask(child);
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls, {10'000, 1, 10'001});
+  outcome.tool_calls = {{.id = "x", .name = "held"}};
+  FakeClient::finish(*t.llm->find("a"), std::move(outcome));
+  t.settle();
+  CHECK(t.held.calls.empty());
+  CHECK(t.error.code == Errc::budget_exceeded);
+  CHECK(t.state("a") == AgentState::idle);
+  CHECK(t.state("p") == AgentState::idle);
+}
+
+TEST_CASE("a budget that means nothing is refused", "[turn][budget][G15]") {
+  Spending t;
+  const double no_number = std::nan("");
+  for (const AgentSpec& spec :
+       {AgentSpec{.budget = {.cost = -1}}, AgentSpec{.budget = {.cost = no_number}},
+        AgentSpec{.subtree_budget = {.wall_clock = Duration(-1)}}, AgentSpec{.prices = {.prompt = -1}},
+        AgentSpec{.prices = {.completion = no_number}}}) {
+    const Result<Agent> made = t.tree->create(spec);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == Errc::invalid_config);
+  }
+}
+
+TEST_CASE("an agent that says nothing but its prices pays them", "[turn][budget][G15]") {
+  Spending t;
+  const Agent parent = t.root("p", limited({}, {.cost = 1000}));
+  const Agent child = t.child(parent, "c", {.prices = {.prompt = 1e6, .completion = 1e6}});
+  t.ask(child);
+  t.complete("c", {8, 2, 10});
+  CHECK(std::abs(parent.subtree_spent().cost - 10) < 1e-6);
+}

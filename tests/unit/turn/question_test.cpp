@@ -1,0 +1,352 @@
+// Questions to people: asked by a tool or before it may run, answered once, closed by every end of their
+// call.
+#include "support/tool_turn.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+struct Asking : ToolTurn {
+  std::vector<Answer> heard;  // by `held` calls that asked
+
+  explicit Asking(TreeOptions options = {}) : ToolTurn(options) {
+    tools->add(make_ask_human_tool(std::chrono::seconds(30)));
+    tools->add(
+        {{.name = "danger", .parameters = R"({"type":"object"})", .needs_approval = true}, held.start()});
+  }
+  void ask_human() {
+    ask(agent());
+    call({{.id = "x", .name = "ask_human", .arguments = R"({"question":"Why?"})"}});
+    REQUIRE(tree->questions().size() == 1);
+  }
+  void ask_approval() {
+    ask(agent());
+    call({{.id = "x", .name = "danger", .arguments = R"({"path":"/"})"}});
+    REQUIRE(tree->questions().size() == 1);
+    CHECK(held.calls.empty());
+  }
+  void hold() {
+    ask(agent());
+    call({{.id = "x", .name = "held"}});
+    REQUIRE(held.calls.size() == 1);
+  }
+  void ask_by_hand(std::string text) {
+    held.calls.at(0).context.ask({.text = std::move(text), .choices = {"yes", "no"}},
+                                 [this](const Answer& answer) { heard.push_back(answer); });
+  }
+  std::string told() { return (*this)["a"].conversation().back().content; }
+};
+
+}  // namespace
+
+TEST_CASE("a person answers, and the model gets the answer", "[turn][questions][I13][I14]") {
+  Asking t;
+  t.ask_human();
+  const OpenQuestion question = t.tree->questions()[0];
+  CHECK(question.id == "q_1");
+  CHECK(question.kind == QuestionKind::question);
+  CHECK(question.agent_id == "a");
+  CHECK(question.call_id == "x");
+  CHECK(question.tool == "ask_human");
+  CHECK(question.text == "Why?");
+  CHECK(t.state("a") == AgentState::processing);
+  CHECK(t.tree->answer("q_1", "because"));
+  t.settle();
+  CHECK(t.history() == "user:question, assistant:[ask_human x], tool:x=because");
+  CHECK(t.seen.index("asked a q_1 question Why?") < t.seen.index("closed a q_1 answered"));
+  CHECK(t.tree->questions().empty());
+  CHECK(t.llm->calls() == 2);
+}
+
+TEST_CASE("a person declines, and the model is told", "[turn][questions][I13][I14]") {
+  for (const bool reason : {false, true}) {
+    Asking t;
+    t.ask_human();
+    CHECK(t.tree->decline("q_1", reason ? "not mine" : ""));
+    t.settle();
+    CHECK(t.told() == (reason ? "error: the person declined to answer: not mine"
+                              : "error: the person declined to answer"));
+    CHECK(t.seen.count("closed a q_1 declined") == 1);
+    CHECK(t.llm->calls() == 2);
+  }
+}
+
+TEST_CASE("nobody answers in time, and the model is told", "[turn][questions][I13][I14][G15]") {
+  Asking t;
+  t.ask_human();
+  t.advance(std::chrono::seconds(29));
+  CHECK(t.tree->questions().size() == 1);
+  t.advance(std::chrono::seconds(2));
+  CHECK(t.told() == "error: the person did not answer in time");
+  CHECK(t.seen.count("closed a q_1 timed_out") == 1);
+  CHECK(t.tree->answer("q_1", "because").reason == Errc::question_closed);
+  CHECK(t.llm->calls() == 2);
+}
+
+TEST_CASE("a stop and a delete cancel a question at once", "[turn][questions][C14][I13][G1]") {
+  for (const bool terminate : {false, true}) {
+    Asking t;
+    t.ask_human();
+    if (terminate)
+      CHECK(t["a"].terminate().terminated);
+    else
+      CHECK(t["a"].stop().stopped);
+    const AnswerResult late = t.tree->answer("q_1", "because");
+    CHECK_FALSE(late.accepted);
+    CHECK(late.reason == (terminate ? Errc::agent_terminating : Errc::agent_stopping));
+    CHECK(t.tree->decline("q_1").reason == late.reason);
+    t.settle();  // no time passes
+    CHECK(t.seen.count("closed a q_1 cancelled") == 1);
+    CHECK(t.seen.count(terminate ? "settled a terminating" : "settled a stopped") == 1);
+    CHECK(t.seen.count("abandoned") == 0);
+    CHECK(t.tree->questions().empty());
+    CHECK(t.tree->answer("q_1", "because").reason == Errc::question_closed);
+  }
+}
+
+TEST_CASE("the stop of a parent cancels the questions below it", "[turn][questions][C14]") {
+  Asking t;
+  const Agent parent = t.root("p");
+  t.ask(t.child(parent, "a", {.tools = t.tools}));
+  t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}});
+  CHECK(parent.stop().stopped);
+  CHECK(t.tree->answer("q_1", "because").reason == Errc::agent_stopping);
+  t.settle();
+  CHECK(t.tree->questions().empty());
+  CHECK(t.state("p") == AgentState::stopped);
+}
+
+TEST_CASE("one answer counts, the others are refused with the reason", "[turn][questions][I13][C14]") {
+  Asking t;
+  t.ask_human();
+  for (const char* id : {"q_2", "q_0", "q_01", "q_-1", "q_1x", "q_", "x", "", "q_99999999999999999999999"}) {
+    CAPTURE(id);
+    CHECK(t.tree->answer(id, "what").reason == Errc::question_not_found);
+    CHECK(t.tree->decline(id).reason == Errc::question_not_found);
+  }
+  CHECK(t.tree->answer("q_1", "first"));
+  CHECK(t.tree->answer("q_1", "second").reason == Errc::question_closed);
+  CHECK(t.tree->decline("q_1").reason == Errc::question_closed);
+  t.settle();
+  CHECK(t.told() == "first");
+  CHECK(t.seen.count("closed a") == 1);
+}
+
+TEST_CASE("a call asks several questions, with choices", "[turn][questions][I13]") {
+  Asking t;
+  t.hold();
+  t.ask_by_hand("One?");
+  t.ask_by_hand("Two?");
+  REQUIRE(t.tree->questions().size() == 2);
+  CHECK(t.tree->questions()[1].choices == std::vector<std::string>{"yes", "no"});
+  CHECK(t.tree->answer("q_2", "no"));
+  CHECK(t["a"].stop().stopped);
+  t.settle();
+  REQUIRE(t.heard.size() == 2);
+  CHECK(t.heard[0].text == "no");
+  CHECK(t.heard[1].outcome == QuestionOutcome::cancelled);
+  CHECK(t.heard[1].text.empty());
+  t.held.calls.clear();
+}
+
+TEST_CASE("a call that is over asks nobody", "[turn][questions][I13][C14]") {
+  Asking t;
+  t.hold();
+  t.ask_by_hand("Still open");
+  t.held.calls[0].done(ToolResult::done("ok"));
+  t.settle();
+  REQUIRE(t.heard.size() == 1);
+  CHECK(t.heard[0].outcome == QuestionOutcome::cancelled);
+  t.ask_by_hand("Afterwards");
+  REQUIRE(t.heard.size() == 2);
+  CHECK(t.heard[1].outcome == QuestionOutcome::cancelled);
+  CHECK(t.seen.count("asked") == 1);
+}
+
+TEST_CASE("a call that ran out of time has its questions closed", "[turn][questions][I13][G15]") {
+  Asking t({.tool_timeout = std::chrono::seconds(10)});
+  t.hold();
+  t.ask_by_hand("Why?");
+  t.advance(std::chrono::seconds(11));
+  REQUIRE(t.heard.size() == 1);
+  CHECK(t.heard[0].outcome == QuestionOutcome::cancelled);
+  CHECK(t.llm->calls() == 2);
+  t.held.calls.clear();
+}
+
+TEST_CASE("after its tree a question is nobody's", "[turn][questions][I13]") {
+  Asking t;
+  t.check_at_end = false;
+  t.hold();
+  t.ask_by_hand("Why?");
+  t.tree.reset();
+  t.ask_by_hand("And now?");
+  t.settle();
+  CHECK(t.heard.empty());
+}
+
+TEST_CASE("an approval is given, and the call begins", "[turn][questions][I13][I14]") {
+  Asking t;
+  t.ask_approval();
+  CHECK(t.tree->questions()[0].kind == QuestionKind::approval);
+  CHECK(t.tree->questions()[0].text == R"({"path":"/"})");
+  CHECK(t.seen.count("tool a") == 0);
+  REQUIRE(t.tree->tasks().size() == 2);
+  CHECK(t.tree->tasks()[1].tool == "danger");
+  CHECK(t.tree->answer("q_1", ""));
+  t.settle();
+  REQUIRE(t.held.calls.size() == 1);
+  CHECK(t.seen.index("closed a q_1 answered") < t.seen.index(R"(tool a x danger {"path":"/"})"));
+  t.held.calls[0].done(ToolResult::done("done"));
+  t.settle();
+  CHECK(t.told() == "done");
+}
+
+TEST_CASE("an approval is refused, and the call has not begun", "[turn][questions][I13][I14][G9]") {
+  for (const bool reason : {false, true}) {
+    Asking t;
+    t.ask_approval();
+    CHECK(t.tree->decline("q_1", reason ? "too risky" : ""));
+    t.settle();
+    CHECK(t.told() ==
+          (reason ? "error: the person refused the call: too risky" : "error: the person refused the call"));
+    CHECK(t.held.calls.empty());
+    CHECK(t.llm->calls() == 2);
+    t.answer("well");
+    CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+    CHECK(t.seen.count("tool") == 0);
+  }
+}
+
+TEST_CASE("nobody approves in time, and the call has not begun", "[turn][questions][I13][G9][G15]") {
+  Asking t({.question_timeout = std::chrono::seconds(30)});
+  t.ask_approval();
+  t.advance(std::chrono::seconds(31));
+  CHECK(t.told() == "error: nobody approved the call in time");
+  CHECK(t.held.calls.empty());
+  CHECK(t.tree->answer("q_1", "").reason == Errc::question_closed);
+  t.answer("well");
+  CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+}
+
+TEST_CASE("a stop while an approval is asked for: nothing has begun", "[turn][questions][C14][G9][I14]") {
+  Asking t;
+  t.ask_approval();
+  CHECK(t["a"].stop().stopped);
+  CHECK(t.tree->answer("q_1", "").reason == Errc::agent_stopping);
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.held.calls.empty());
+  CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+  CHECK(t.seen.count("tool") == 0);
+  CHECK(t.told() == "cancelled");
+  CHECK(t.tree->tasks().empty());
+}
+
+TEST_CASE("approvals of one answer are asked side by side where calls may run so", "[turn][questions][J10]") {
+  Asking t;
+  t.ask(t.agent({.parallel_tools = 2}));
+  t.call({{.id = "x", .name = "danger"}, {.id = "y", .name = "danger"}, {.id = "z", .name = "danger"}});
+  CHECK(t.tree->questions().size() == 2);
+  CHECK(t.tree->answer("q_2", ""));
+  t.settle();
+  REQUIRE(t.held.calls.size() == 1);
+  CHECK(t.held.calls[0].context.call_id() == "y");
+  CHECK(t.tree->decline("q_1"));
+  t.settle();
+  CHECK(t.tree->questions().size() == 1);
+  CHECK(t.tree->questions()[0].call_id == "z");
+}
+
+TEST_CASE("an observer of a question answers it at once", "[turn][questions][I13][I14]") {
+  for (const bool decline : {false, true}) {
+    for (const bool approval : {false, true}) {
+      Asking t;
+      std::optional<AnswerResult> answered, again;
+      const Subscription answers = t.tree->on_event([&](const Event& event) {
+        const auto* asked = event.get<QuestionAsked>();
+        if (!asked) return;
+        answered = decline ? t.tree->decline(asked->question.id) : t.tree->answer(asked->question.id, "42");
+        again = t.tree->answer(asked->question.id, "43");
+      });
+      t.ask(t.agent());
+      t.call({{.id = "x", .name = approval ? "danger" : "ask_human", .arguments = R"({"question":"Why?"})"}});
+      REQUIRE(answered);
+      CHECK(answered->accepted);
+      CHECK(again->reason == Errc::question_closed);
+      CHECK(t.seen.count("closed a q_1") == 1);
+      if (approval && !decline) {
+        REQUIRE(t.held.calls.size() == 1);
+        t.held.calls[0].done(ToolResult::done("42"));
+        t.settle();
+      }
+      CHECK(t.llm->calls() == 2);
+      CHECK((t.told() == "42") == !decline);
+    }
+  }
+}
+
+TEST_CASE("an observer of a question stops its agent", "[turn][questions][C14][G1]") {
+  for (const char* tool : {"danger", "ask_human"}) {
+    Asking t;
+    const Subscription stops = t.tree->on_event([&](const Event& event) {
+      if (event.get<QuestionAsked>()) CHECK(event.agent().stop().stopped);
+    });
+    t.ask(t.agent());
+    t.call({{.id = "x", .name = tool, .arguments = R"({"question":"Why?"})"}});
+    CHECK(t.state("a") == AgentState::stopped);
+    CHECK(t.seen.count("closed a q_1 cancelled") == 1);
+    CHECK(t.held.calls.empty());
+  }
+}
+
+TEST_CASE("an observer of the end of a question stops the agent, and the tool hears that it is cancelled",
+          "[turn][questions][C14][I13][G1]") {
+  Asking t;
+  t.hold();
+  t.ask_by_hand("Why?");
+  const Subscription stops = t.tree->on_event([&](const Event& event) {
+    if (event.get<QuestionClosed>()) CHECK(event.agent().stop().stopped);
+  });
+  CHECK(t.tree->answer("q_1", "because"));
+  REQUIRE(t.heard.size() == 1);
+  CHECK(t.heard[0].outcome == QuestionOutcome::cancelled);
+  CHECK(t.heard[0].text.empty());
+  t.held.calls[0].done(ToolResult::failed("cancelled"));
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("an observer of an approval stops the agent, and the call does not begin",
+          "[turn][questions][C14][I14][G1]") {
+  Asking t;
+  t.ask_approval();
+  const Subscription stops = t.tree->on_event([&](const Event& event) {
+    if (event.get<QuestionClosed>()) CHECK(event.agent().stop().stopped);
+  });
+  CHECK(t.tree->answer("q_1", ""));
+  t.settle();
+  CHECK(t.held.calls.empty());
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+}
+
+TEST_CASE("what hears an answer may throw, and may destroy the tree", "[turn][questions][G16]") {
+  for (const bool whole_tree : {false, true}) {
+    Asking t;
+    t.check_at_end = !whole_tree;
+    t.hold();
+    t.held.calls[0].context.ask({.text = "Why?"}, [&](const Answer&) {
+      if (!whole_tree) throw std::runtime_error("boom");
+      t.tree.reset();
+    });
+    AgentTree& tree = *t.tree;
+    CHECK(tree.answer("q_1", "because"));
+    if (whole_tree) continue;
+    CHECK(t.logged("boom"));
+    t.held.calls[0].done(ToolResult::done("ok"));
+    t.settle();
+    CHECK(t.told() == "ok");
+  }
+}
