@@ -88,14 +88,8 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   // Marks that the loop is inside the tree: a callback that destroys the tree must not pull the ground away.
   class Inside {
    public:
-    explicit Inside(TreeCore& core) noexcept : core_(core) {
-      core_.retain();
-      ++core_.inside_;
-    }
-    ~Inside() {
-      if (--core_.inside_ == 0 && core_.closed()) core_.purge();
-      core_.release();
-    }
+    explicit Inside(TreeCore& core) noexcept : core_(core) { core_.enter(); }
+    ~Inside() { core_.leave(); }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 
@@ -104,6 +98,14 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   };
 
   // turn::TurnOwner
+  void enter() noexcept override {
+    retain();
+    ++inside_;
+  }
+  void leave() noexcept override {
+    if (--inside_ == 0 && closed()) purge();
+    release();
+  }
   void let_go(core::Node& node) override;
   void schedule(core::Node& node) override;
   void stop_for_budget(core::Node& node, std::string reason) override;

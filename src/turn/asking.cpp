@@ -31,7 +31,7 @@ void Turns::on_ask(const tools::CallScope& call, Question question,
     return;
   }
   core::Node& node = *flight->node;
-  const core::Stepping stepping(table_, node);
+  const Entry entry(*this, node);
   AskedQuestion asked;
   asked.question.call_id = flight->info->id;
   asked.question.tool = flight->info->tool;
@@ -73,7 +73,7 @@ AnswerResult Turns::answer(std::string_view question_id, Answer answer) {
 void Turns::close(AskedQuestion question, const Answer& answer) {
   core::Node* const node = hub_.closed() || engine_.closed() ? nullptr : table_.find(question.agent);
   if (!node) return;
-  const core::Stepping stepping(table_, *node);
+  const Entry entry(*this, *node);
   const auto is_open = [&] { return core::look(*node, core::generation_of(question.agent)).open(); };
   const bool real = is_open();
   const QuestionOutcome outcome = real ? answer.outcome : QuestionOutcome::cancelled;

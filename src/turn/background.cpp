@@ -171,7 +171,7 @@ bool Turns::cancel_task(std::string_view task_id) {
     const Flight& flight = flights_[slot];
     if (!flight.node || flight.kind != Flight::Kind::background || flight.over || flight.info->id != task_id)
       continue;
-    const core::Stepping stepping(table_, *flight.node);
+    const Entry entry(*this, *flight.node);
     cancel(slot);
     return true;
   }

@@ -137,7 +137,7 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
   Flight* flight = find(slot, serial);
   if (!flight) return;
   core::Node& node = *flight->node;
-  const core::Stepping stepping(table_, node);
+  const Entry entry(*this, node);
   ActiveTurn* const turn = active_turn(node);
   const bool current = turn && turn->flight == slot + 1;
   if (!current || !core::admits(node, core::generation_of(flight->agent), flight->epoch)) {
@@ -160,7 +160,7 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   Flight* flight = find(slot, serial);
   if (!flight) return;
   core::Node& node = *flight->node;
-  const core::Stepping stepping(table_, node);
+  const Entry entry(*this, node);
   ActiveTurn* const turn = active_turn(node);
   const std::uint64_t number = flight->turn;
   const std::size_t late_deltas = flight->late_deltas;

@@ -197,7 +197,7 @@ void Turns::on_progress(const tools::CallScope& call, std::string text) {
   Flight* const flight = find(call.key.slot, call.key.serial);
   if (!flight || flight->over) return;
   core::Node& node = *flight->node;
-  const core::Stepping stepping(table_, node);
+  const Entry entry(*this, node);
   if (!core::look(node, core::generation_of(flight->agent)).open()) return;
   hub_.tell(node, [&](Agent agent) {
     return ToolProgress{std::move(agent), call.turn, flight->info->id,
@@ -210,7 +210,7 @@ void Turns::on_result(const tools::CallScope& call, ToolResult result) {
   Flight* const flight = flights_.find(call.key.slot, call.key.serial);
   core::Node* const node = flight ? flight->node : table_.find(core::AgentAccess::node(call.agent));
   if (!node) return;
-  const core::Stepping stepping(table_, *node);
+  const Entry entry(*this, *node);
   result.message = limited(std::move(result.message), limits_.max_result_bytes);
   result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
   if (result.data.size() > limits_.max_result_bytes || !core::is_utf8(result.data))
@@ -280,7 +280,7 @@ void Turns::on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeou
   Flight* const flight = find(slot, serial);
   if (!flight || flight->over) return;
   core::Node& node = *flight->node;
-  const core::Stepping stepping(table_, node);
+  const Entry entry(*this, node);
   const std::uint32_t epoch = flight->epoch;
   const ToolResult result =
       ToolResult::failed("timed out after " + seconds(timeout) + "; its effect is unknown");

@@ -32,6 +32,10 @@ namespace agentcore::turn {
 // The part of the tree that a turn drives.
 class TurnOwner {
  public:
+  // Around whatever comes from a client, a tool or a timer: a callback that destroys the tree must not pull
+  // the ground away.
+  virtual void enter() noexcept = 0;
+  virtual void leave() noexcept = 0;
   // Something of `node` has let go, whatever became of its turn.
   virtual void let_go(core::Node& node) = 0;
   // `node` may take its next message.
@@ -108,6 +112,24 @@ class Turns final : public tools::CallOwner {
               std::function<void(const Answer&)> closed) override;
 
  private:
+  // The loop is inside the tree, in an action of `node`.
+  class Entry {
+   public:
+    Entry(Turns& turns, const core::Node& node) noexcept
+        : inside_(turns.owner_), stepping_(turns.table_, node) {}
+
+   private:
+    struct Inside {
+      explicit Inside(TurnOwner& of) noexcept : owner(of) { owner.enter(); }
+      ~Inside() { owner.leave(); }
+      Inside(const Inside&) = delete;
+      Inside& operator=(const Inside&) = delete;
+      TurnOwner& owner;
+    };
+    Inside inside_;
+    core::Stepping stepping_;
+  };
+
   // The steps. Each says whether the next one follows at once.
   void advance(core::Node& node);
   bool step(core::Node& node);
