@@ -74,10 +74,9 @@ int main() {
   });
 
   // [snippet: windows]
-  std::shared_ptr<agentcore::ToolRegistry> tools;
-  tools = std::make_shared<agentcore::ToolRegistry>(  // with a launcher
-      [&tools](const agentcore::Agent&, std::string_view app, std::string_view) {
-        if (app == "notes") open_notes(*tools);
+  const auto tools = std::make_shared<agentcore::ToolRegistry>(  // with a launcher
+      [](agentcore::ToolRegistry& registry, const agentcore::Agent&, std::string_view app, std::string_view) {
+        if (app == "notes") open_notes(registry);
       });
   agentcore::AgentSpec spec;
   spec.tools = tools;

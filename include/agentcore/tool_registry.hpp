@@ -29,8 +29,10 @@ struct Window {
 
 // Opens an application for the model: what the launcher's action `open` leads to, and any other action whose
 // result has the data {"action":"launch","app":...}. `target` is the text of its JSON value `target`, or
-// empty. Called on the loop thread; usually it opens a window. What it throws is the action's failure.
-using LaunchHandler = std::function<void(const Agent& agent, std::string_view app, std::string_view target)>;
+// empty. Called on the loop thread; usually it opens a window in `registry`, which is the agent's. What it
+// throws is the action's failure.
+using LaunchHandler = std::function<void(ToolRegistry& registry, const Agent& agent, std::string_view app,
+                                         std::string_view target)>;
 
 // Shared by the agents that name it in their AgentSpec. Ordinary tools and windows may come and go at any
 // time, also while they are in use: a call that runs keeps its tool. All functions are @loop_thread, and

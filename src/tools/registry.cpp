@@ -119,7 +119,7 @@ std::string native_name(std::string_view window_id, std::string_view action_id) 
 
 }  // namespace tools
 
-ToolRegistry::Impl::Impl(LaunchHandler handler) : launch(std::move(handler)) {
+ToolRegistry::Impl::Impl(ToolRegistry& of, LaunchHandler handler) : registry(of), launch(std::move(handler)) {
   if (launch) ensure_launcher();
 }
 
@@ -190,7 +190,8 @@ void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std
       std::string why = app.empty() ? "launch command missing app name" : "";
       if (why.empty() && !launch) why = "launch failed: this host opens no applications";
       if (why.empty()) {
-        const auto thrown = tools::contain(engine, "a LaunchHandler", [&] { launch(agent, app, target); });
+        const auto thrown =
+            tools::contain(engine, "a LaunchHandler", [&] { launch(registry, agent, app, target); });
         if (thrown) why = "launch failed: " + *thrown;
       }
       if (!why.empty()) {
@@ -207,7 +208,7 @@ void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std
   });
 }
 
-ToolRegistry::ToolRegistry(LaunchHandler launch) : impl_(std::make_unique<Impl>(std::move(launch))) {
+ToolRegistry::ToolRegistry(LaunchHandler launch) : impl_(std::make_unique<Impl>(*this, std::move(launch))) {
 }
 ToolRegistry::~ToolRegistry() = default;
 

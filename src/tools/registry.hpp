@@ -50,7 +50,7 @@ const ToolRegistry::Impl& registry_of(const std::shared_ptr<ToolRegistry>& regis
 }  // namespace tools
 
 struct ToolRegistry::Impl {
-  explicit Impl(LaunchHandler handler);
+  Impl(ToolRegistry& of, LaunchHandler handler);
 
   // In the words that go back to the model (Y9).
   tools::Found find(std::string_view window_id, std::string_view action_id) const;
@@ -67,6 +67,7 @@ struct ToolRegistry::Impl {
   void ensure_launcher();
   bool close(std::string_view window_id);
 
+  ToolRegistry& registry;
   LaunchHandler launch;
   std::vector<tools::Entry> plain;
   std::vector<tools::OpenWindow> windows;  // `launcher` first

@@ -105,7 +105,7 @@ void Turns::ask_approval(core::Node& node, std::size_t index, std::uint32_t slot
   asked.question.kind = QuestionKind::approval;
   asked.question.call_id = step.call_id;
   asked.question.tool = step.action_id;
-  asked.question.text = call.arguments.empty() ? "{}" : call.arguments;
+  asked.question.text = call.arguments;
   asked.closed = [this, slot, serial = flights_[slot].serial](const Answer& answer) {
     on_approval(slot, serial, answer);
   };

@@ -117,7 +117,10 @@ std::string Turns::look_up(core::Node& node, PendingCall& call) {
   if (!call.found.error.empty()) return call.found.error;
   json arguments;
   std::string why = tools::parse_arguments(call.arguments, arguments);
-  if (why.empty()) why = call.found.entry.schema->check(arguments);
+  if (!why.empty()) return why;
+  // From here on everybody sees what the tool will get, not what the model wrote.
+  call.arguments = arguments.dump();
+  why = call.found.entry.schema->check(arguments);
   const bool in_background =
       call.found.entry.tool->spec.mode == ToolMode::async && node.spec->background_tasks > 0;
   step.resolved_mode = in_background ? ToolMode::async : ToolMode::sync;

@@ -73,7 +73,7 @@ TEST_CASE("a stop amid the tool calls of an answer runs none of them", "[openai]
 }
 
 TEST_CASE("a stop while a program runs ends it, and the server is asked no more",
-          "[openai][turn][tools][G5][G6][G9][G13]") {
+          "[openai][turn][tools][G5][G6][G9][G13][I12][I16][I18][I20]") {
   Fifo fifo;
   TurnFixture f;
   f.tools->add(make_subprocess_tool(program_spec(), running(script(sleeper, &fifo))));

@@ -34,7 +34,7 @@ struct Launching : ToolTurn {
 
   Launching() {
     tools = std::make_shared<ToolRegistry>(
-        [this](const Agent& who, std::string_view app, std::string_view target) {
+        [this](ToolRegistry&, const Agent& who, std::string_view app, std::string_view target) {
           launched.push_back(who.id() + " " + std::string(app) + " " + std::string(target));
           if (on_launch) on_launch();
         });
@@ -161,7 +161,7 @@ TEST_CASE("the launcher is there from the first window on, and always first", "[
   CHECK(registry.close("b"));
   CHECK_FALSE(registry.close("b"));
   CHECK(registry.windows() == std::vector<std::string>{"launcher", "a"});
-  const ToolRegistry launching([](const Agent&, std::string_view, std::string_view) {});
+  const ToolRegistry launching([](ToolRegistry&, const Agent&, std::string_view, std::string_view) {});
   CHECK(launching.windows() == std::vector<std::string>{"launcher"});
 }
 

@@ -212,7 +212,7 @@ TEST_CASE("a command may destroy the Runtime", "[tools][G13][G16]") {
   CHECK(no_children());
 }
 
-TEST_CASE("calls that end leave no process and no descriptor", "[tools][G13]") {
+TEST_CASE("calls that end leave no process and no descriptor", "[tools][G13][I17]") {
   const auto watch = EACH_WATCH();
   ToolFixture fixture;
   fixture.run(program(words({"true"}), watch));

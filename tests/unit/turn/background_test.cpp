@@ -48,7 +48,7 @@ TEST_CASE("without background tasks an async tool runs as all others", "[turn][b
 }
 
 TEST_CASE("a turn gets the id of a task as its result and goes on",
-          "[turn][background][L1][L2][L3][L4][L7]") {
+          "[turn][background][L1][L2][L3][L4][L7][K11]") {
   Background t;
   t.begin();
   CHECK(t.seen.count("ended a 1 completed") == 1);

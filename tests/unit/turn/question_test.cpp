@@ -2,6 +2,10 @@
 // call.
 #include "support/tool_turn.hpp"
 
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
 using namespace agentcore;
 using namespace agentcore::test;
 
@@ -349,4 +353,25 @@ TEST_CASE("what hears an answer may throw, and may destroy the tree", "[turn][qu
     t.settle();
     CHECK(t.told() == "ok");
   }
+}
+
+TEST_CASE("what throws while a stop ends a turn changes nothing about its end",
+          "[turn][questions][I19][G16][G4]") {
+  ToolTurn t;
+  t.tools->add({{.name = "asks"}, [](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+                  context.ask({.text = "Why?"},
+                              [done](const Answer&) { throw std::runtime_error("in the end"); });
+                }});
+  const auto events = t.tree->on_event([](const Event& event) {
+    if (event.get<ToolEnded>() || event.get<QuestionClosed>() || event.get<TurnEnded>()) throw 7;
+  });
+  t.ask(t.agent());
+  t.call({{.name = "asks"}});
+  CHECK(t["a"].stop().stopped);
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(t.logged("in the end"));
+  CHECK(t.tree->questions().empty());
+  CHECK(t.tree->tasks().empty());
 }

@@ -93,7 +93,7 @@ TEST_CASE("a call that cannot be run tells the model why", "[turn][tools][X31][Y
   CHECK(t.seen.count("tool a") == 1);                  // only what was begun is told
 }
 
-TEST_CASE("twelve tool turns run, a thirteenth answer in words completes", "[turn][tools][X18][K2]") {
+TEST_CASE("twelve tool turns run, a thirteenth answer in words completes", "[turn][tools][X18][K2][I6]") {
   ToolTurn t;
   t.ask(t.agent());
   for (int i = 0; i < 12; ++i) t.call({add_call("", i, 1)});
@@ -135,7 +135,7 @@ TEST_CASE("a model call that fails after tools keeps their steps", "[turn][tools
 }
 
 TEST_CASE("a stop in the middle of tools says what became of each",
-          "[turn][tools][G9][G8][X22][I4][I5][I9]") {
+          "[turn][tools][G9][G8][X22][I4][I5][I9][I10]") {
   ToolTurn t;
   t.ask(t.agent());
   t.call({add_call("one", 1, 2), {.id = "two", .name = "held"}, {.id = "three", .name = "held"}});
@@ -156,6 +156,8 @@ TEST_CASE("a stop in the middle of tools says what became of each",
         "user:question!stopped, assistant:[add one][held two][held three], tool:one=3, "
         "tool:two=interrupted: it had begun when its turn ended, and its effect is unknown, "
         "tool:three=cancelled");
+  CHECK(t.logged("Tool execution was cancelled agent=a tool=held outcome=interrupted"));
+  CHECK(t.logged("Agent execution was cancelled agent=a"));
   t.held.calls[0].done(ToolResult::failed("cancelled"));
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
