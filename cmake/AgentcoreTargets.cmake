@@ -6,7 +6,8 @@ function(agentcore_set_options target)
   if(PROJECT_IS_TOP_LEVEL)
     # g++ 12 raises these wrongly where it inlines std::string (its bugs 105329, 105651, 105593).
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-      "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>"
+      "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-maybe-uninitialized;-Wno-array-bounds>"
+      "$<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow;-Wno-stringop-overread>"
       $<$<BOOL:${AGENTCORE_WERROR}>:-Werror>)
   endif()
 endfunction()

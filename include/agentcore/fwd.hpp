@@ -27,7 +27,7 @@ enum class StopCause : unsigned char;
 
 struct AgentSpec;
 struct Answer;
-struct Budget;
+struct Budget;  // NOLINT(bugprone-forward-declaration-namespace): loop::Budget is another
 struct ChatMessage;
 struct ChatOutcome;
 struct ChatRequest;
