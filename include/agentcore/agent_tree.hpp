@@ -29,7 +29,8 @@ struct TreeOptions {
   // the model is told so, and the turn goes on.
   Duration tool_timeout = std::chrono::minutes(10);
   Duration question_timeout{0};  // for approvals, and questions that name no time-out; 0: none
-  std::size_t max_tool_result_bytes = std::size_t{256} << 10;  // of message and data; what is over is cut off
+  std::size_t max_tool_result_bytes =
+      std::size_t{256} << 10;  // of a message, which is cut off there, and of data, whose call fails
 };
 
 // Something that runs (I1). It is in the list from before it starts until it has let go, however it ends.

@@ -14,7 +14,7 @@ namespace agentcore {
 // Where that is an AgentRole::user, which nothing stops, the turn that needs more fails with
 // `budget_exceeded`.
 struct Budget {
-  std::uint64_t turns = 0;
+  std::uint64_t turns = 0;   // with a model; those of a MessageHandler do not count
   std::uint64_t tokens = 0;  // prompt and completion
   double cost = 0;           // in the currency of Prices
   Duration wall_clock{0};    // since the agent was made, or the budget granted anew; running or not

@@ -21,10 +21,12 @@ std::string_view to_string(Interruption interruption) noexcept;
 
 // One call of a tool, as a model asked for it in an answer.
 struct ToolCall {
-  std::string id = {};         // the result names it; unique within a history
-  std::string name = {};       // of the tool; of a window's action: "<window>__<action>"
+  std::string id = {};  // the result names it; unique within a history
+  std::string name =
+      {};  // of the tool; of a window's action: "<window>__<action>", as far as providers take it
   std::string arguments = {};  // as the model wrote them: meant to be the text of a JSON object
   std::string window_id = {};  // of an action; empty: an ordinary tool
+  std::string action_id = {};  // of that window; empty: `name` says it
 
   bool operator==(const ToolCall&) const = default;
 };

@@ -25,7 +25,7 @@ std::string_view to_string(QuestionOutcome outcome) noexcept;
 struct Question {
   std::string text = {};
   std::vector<std::string> choices = {};  // suggested answers; empty: any
-  std::optional<Duration> timeout = {};   // none: it waits until it is answered or its call is stopped
+  std::optional<Duration> timeout = {};   // none: TreeOptions::question_timeout; it ends with its call anyway
 };
 
 struct Answer {

@@ -43,7 +43,7 @@ struct alignas(64) Node {
   std::uint32_t first_child = no_node;  // links are the loop thread's
   std::uint32_t next_sibling = no_node;
   std::uint32_t prev_sibling = no_node;
-  std::atomic<std::uint32_t> flight{0};  // slot + 1 of the model call that is open; 0: none
+  std::atomic<std::uint32_t> flight{0};  // slot + 1 of what was begun last and is open; 0: none
   std::atomic<std::uint16_t> mailbox_limit{0};
   std::atomic<bool> scheduled{false};  // lies in the ready list
   std::atomic<AgentRole> role{AgentRole::normal};
@@ -57,7 +57,7 @@ struct alignas(64) Node {
   std::atomic<std::uint32_t> taken{0};            // messages that ever left the mailbox; the loop writes
   std::uint32_t backlog = 0;            // messages taken out of the door, oldest first: cell index + 1
   std::uint32_t unsettled = 0;          // children that a walk has passed and that are not settled yet
-  std::uint32_t flights = 0;            // model calls without an outcome yet
+  std::uint32_t flights = 0;            // model calls, tool calls and tasks that have not let go
   std::uint32_t turns = 0;              // begun so far
   AgentState shown = AgentState::idle;  // the state last told to observers
   StopCause cause = StopCause::user;    // of the stop that is settling it

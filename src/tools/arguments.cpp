@@ -11,13 +11,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_json_depth = 64;
-
 }  // namespace
 
 std::string parse_arguments(const std::string& text, json& arguments) {
-  if (core::json_depth(text) > max_json_depth)
-    return "the arguments are nested deeper than " + std::to_string(max_json_depth) + " levels";
+  if (core::json_depth(text) > core::max_json_depth)
+    return "the arguments are nested deeper than " + std::to_string(core::max_json_depth) + " levels";
   arguments = text.find_first_not_of(" \t\r\n") == std::string::npos ? json::object()
                                                                      : json::parse(text, nullptr, false);
   if (arguments.is_discarded()) return "the arguments are not valid JSON; write them as one JSON object";

@@ -16,6 +16,7 @@ std::string window_of(const ToolCall& call) {
 }
 
 std::string action_of(const ToolCall& call) {
+  if (!call.action_id.empty()) return call.action_id;
   const std::string prefix = call.window_id + "__";
   return !call.window_id.empty() && call.name.starts_with(prefix) ? call.name.substr(prefix.size())
                                                                   : call.name;
@@ -76,7 +77,7 @@ std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages) {
 // The answer without the block that was read.
 std::string words_of(std::string_view text) {
   const auto begin = text.find("<tool_call>");
-  const auto end = text.find("</tool_call>");
+  const auto end = text.find("</tool_call>", begin);
   std::string words(text.substr(0, begin));
   words += text.substr(end + std::string_view("</tool_call>").size());
   const auto last = words.find_last_not_of(" \t\r\n");
@@ -103,8 +104,8 @@ ReadAnswer BlockProtocol::read(const ToolRegistry::Impl&, std::string_view text,
   for (ActionCall& action : parsed.calls) {
     AskedCall& asked = answer.calls.emplace_back();
     if (action.window_id != plain_tools_id) asked.call.window_id = action.window_id;
-    asked.call.name =
-        asked.call.window_id.empty() ? action.action_id : action.window_id + "__" + action.action_id;
+    asked.call.name = native_name(asked.call.window_id, action.action_id);
+    if (!asked.call.window_id.empty()) asked.call.action_id = action.action_id;
     asked.call.arguments = action.params.empty() ? "{}" : std::move(action.params);
     asked.action_id = std::move(action.action_id);
   }

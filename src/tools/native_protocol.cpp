@@ -23,6 +23,7 @@ AskedCall resolved(const ToolRegistry::Impl& registry, const ToolCall& call) {
       if (native_name(open.window.id, entry.tool->spec.name) != call.name) continue;
       AskedCall asked{call, entry.tool->spec.name};
       asked.call.window_id = open.window.id;
+      asked.call.action_id = entry.tool->spec.name;
       return asked;
     }
   }

@@ -192,7 +192,8 @@ void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std
       if (why.empty()) {
         const auto thrown =
             tools::contain(engine, "a LaunchHandler", [&] { launch(registry, agent, app, target); });
-        if (thrown) why = "launch failed: " + *thrown;
+        if (thrown)
+          why = "launch failed: " + std::string(core::first_characters(core::valid_utf8(*thrown), 500));
       }
       if (!why.empty()) {
         result.success = false;

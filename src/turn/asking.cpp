@@ -65,14 +65,16 @@ AnswerResult Turns::answer(std::string_view question_id, Answer answer) {
   if (!node) return {false, Errc::question_closed};
   const core::GateView view = core::look_again(*node, core::generation_of(asked->agent));
   if (!view.open()) return {false, refusal_of(view.seen)};
-  close(*questions_.take(question_id), answer);
-  return {true, Errc::none};
+  const core::NodeId agent = asked->agent;
+  if (close(*questions_.take(question_id), answer)) return {true, Errc::none};
+  if (hub_.closed()) return {false, Errc::question_closed};
+  return {false, refusal_of(core::look_again(*node, core::generation_of(agent)).seen)};
 }
 
-// It was taken out of the list: nobody else closes it.
-void Turns::close(AskedQuestion question, const Answer& answer) {
+// It was taken out of the list: nobody else closes it. True: whoever asked got this answer.
+bool Turns::close(AskedQuestion question, const Answer& answer) {
   core::Node* const node = hub_.closed() || engine_.closed() ? nullptr : table_.find(question.agent);
-  if (!node) return;
+  if (!node) return false;
   const Entered entered(*this, *node);
   const auto is_open = [&] { return core::look(*node, core::generation_of(question.agent)).open(); };
   const bool real = is_open();
@@ -80,11 +82,13 @@ void Turns::close(AskedQuestion question, const Answer& answer) {
   hub_.tell(*node, [&](Agent agent) {
     return QuestionClosed{std::move(agent), question.turn, question.question.id, outcome};
   });
-  if (hub_.closed()) return;
+  if (hub_.closed()) return false;
   // An observer may have stopped it just now: then the answer is for nobody.
-  const Answer told = real && is_open() ? answer : Answer{QuestionOutcome::cancelled, {}};
+  const bool given = real && is_open();
+  const Answer told = given ? answer : Answer{QuestionOutcome::cancelled, {}};
   tools::contain(engine_, "a question's callback", [&] { question.closed(told); });
   if (engine_.closed()) hub_.close();
+  return given;
 }
 
 // What a call still asks is asked for nobody.

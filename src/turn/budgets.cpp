@@ -155,6 +155,7 @@ void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
     if (account.limits()) account.spend(used, spec.prices);
     return true;
   });
+  if (engine_.closed()) hub_.close();  // a TokenCounter is the host's code
 }
 
 // False: more was used than granted; whoever has that budget is being stopped, and the turn, if there was

@@ -5,6 +5,17 @@
 
 namespace agentcore::turn {
 
+void Conversation::restore(std::vector<ChatMessage> history) {
+  messages_ = std::move(history);
+  const bool answered =
+      messages_.empty() || (messages_.back().role == Role::assistant && messages_.back().tool_calls.empty());
+  if (answered) return;
+  const auto question = std::find_if(messages_.rbegin(), messages_.rend(),
+                                     [](const ChatMessage& message) { return message.role == Role::user; });
+  if (question != messages_.rend() && question->interruption == Interruption::none)
+    question->interruption = Interruption::stopped;
+}
+
 void Conversation::ask(std::string question) {
   question_ = messages_.size();
   open_ = true;

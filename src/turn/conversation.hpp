@@ -19,7 +19,8 @@ class Conversation {
       "interrupted: it had begun when its turn ended, and its effect is unknown";
 
   // Begins with the history of an earlier run; it must be valid.
-  void restore(std::vector<ChatMessage> history) { messages_ = std::move(history); }
+  // A last question without an answer counts as stopped.
+  void restore(std::vector<ChatMessage> history);
 
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question);

@@ -41,7 +41,9 @@ bool Turns::call_model(core::Node& node) {
       !step_to(node, epoch, AgentState::processing, AgentState::waiting_llm))
     return false;
   ChatRequest request = request_for(node);
-  if (!reserve(node, request) || !may_go_on(node, epoch)) return false;  // a TokenCounter is the host's code
+  if (!reserve(node, request)) return false;
+  if (engine_.closed()) hub_.close();  // a TokenCounter is the host's code
+  if (hub_.closed()) return false;
   send(node, *client, std::move(request));
   return !hub_.closed() && is_active(node) && active_turn(node)->phase == Phase::answered;
 }

@@ -1,4 +1,5 @@
 // A turn's tool calls: from what the answer asks for to the results in the history.
+#include "core/json_depth.hpp"
 #include "core/utf8.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
@@ -54,8 +55,9 @@ void Turns::list_calls(core::Node& node, std::vector<tools::AskedCall> asked, st
     InteractionStep& step = turn.result->steps.emplace_back();
     step.index = static_cast<std::uint32_t>(i + 1);
     step.turn = turn.tool_turns;
-    step.call_id =
-        turn.simulated ? "call_" + std::to_string(step.turn) + "_" + std::to_string(step.index) : calls[i].id;
+    step.call_id = turn.simulated
+                       ? "call_" + std::to_string(data.tool_turns) + "_" + std::to_string(step.index)
+                       : calls[i].id;
     step.window_id = asked[i].call.window_id;
     step.action_id = asked[i].action_id;
     step.message = Conversation::not_started;
@@ -146,13 +148,14 @@ bool Turns::run(core::Node& node, std::size_t index) {
   InteractionStep& step = turn.result->steps[call.step];
   if (step.resolved_mode == ToolMode::async) return start_task(node, index);
   const std::uint32_t slot = call.flight ? call.flight - 1 : open_call(node, index);
+  const std::uint32_t epoch = turn.epoch;
   call.told = true;
   hub_.tell(node, [&](Agent agent) {
     return ToolStarted{std::move(agent), number,         step.call_id,
                        step.window_id,   step.action_id, call.arguments};
   });
   // Asked again now that the call can be found: a stopper either finds it, or is seen here.
-  if (!may_go_on(node, turn.epoch)) return false;
+  if (!may_go_on(node, epoch)) return false;
   call.state = State::running;
   step.outcome = ToolOutcome::interrupted;
   step.message = Conversation::interrupted;
@@ -161,7 +164,6 @@ bool Turns::run(core::Node& node, std::size_t index) {
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   json arguments;
   static_cast<void>(tools::parse_arguments(call.arguments, arguments));
-  const std::uint32_t epoch = turn.epoch;
   tools::start_call(*tool, arguments, scope_of(node, slot, *tool));
   if (engine_.closed()) hub_.close();
   return !hub_.closed() && is_active(node) && may_go_on(node, epoch);
@@ -216,9 +218,10 @@ void Turns::on_result(const tools::CallScope& call, ToolResult result) {
   const Entered entered(*this, *node);
   result.message = limited(std::move(result.message), limits_.max_result_bytes);
   result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
-  if (result.data.size() > limits_.max_result_bytes || !core::is_utf8(result.data))
-    result =
-        ToolResult::failed("the tool's data is no UTF-8, or longer than TreeOptions::max_tool_result_bytes");
+  if (result.data.size() > limits_.max_result_bytes || !core::is_utf8(result.data) ||
+      core::json_depth(result.data) > core::max_json_depth)
+    result = ToolResult::failed(
+        "the tool's data is no UTF-8, nested too deep, or longer than TreeOptions::max_tool_result_bytes");
   if (!flight) {  // it was given up
     if (result.success) discard(*node, call.turn, 0, "tool result");
     return;
@@ -240,6 +243,7 @@ void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
     call = pending(node, slot);
     return call && core::admits(node, node.load().generation(), epoch);
   };
+  flights_[slot].over = true;  // it asks nothing any more
   close_questions(slot);
   if (hub_.closed()) return;
   if (counts() && node.spec->tools) {  // else an observer may have stopped it just now
@@ -262,9 +266,10 @@ void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
 }
 
 // What became of a call: in the history, in the turn's steps, and told if its beginning was.
-void Turns::set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, const ToolResult& result) {
+void Turns::set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, ToolResult result) {
   TurnData& data = data_of(node);
   InteractionStep& step = data.turn->result->steps[call.step];
+  result.message = limited(std::move(result.message), limits_.max_result_bytes);
   call.state = State::done;
   step.outcome = outcome;
   step.success = result.success;

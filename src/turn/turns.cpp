@@ -2,14 +2,12 @@
 #include "turn/turns.hpp"
 
 #include "tools/protocol.hpp"
+#include "tools/text_protocol.hpp"
 
 #include <utility>
 
 namespace agentcore::turn {
 namespace {
-
-// What an answer may ask for at once.
-constexpr std::size_t max_calls_per_answer = 64;
 
 std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
   std::size_t size = 0;
@@ -87,6 +85,7 @@ void Turns::begin(core::Node& node, Message message) {
 // Goes on from where the turn stands to where it has to wait. A client, or a tool, that is done at once comes
 // here again from within a step; the loop below then goes on when that step returns.
 void Turns::advance(core::Node& node) {
+  if (!is_active(node)) return;  // an observer of the last step's end has made it end
   if (std::exchange(active_turn(node)->advancing, true)) return;
   while (step(node)) {
   }
@@ -134,7 +133,7 @@ bool Turns::take_answer(core::Node& node) {
                                             " consecutive tool_call turns without a non-tool response"});
     return false;
   }
-  if (answer.calls.size() > max_calls_per_answer ||
+  if (answer.calls.size() > tools::max_calls_per_answer ||
       size_of(turn.answer.tool_calls) > limits_.max_answer_bytes) {
     fail_acting(node, {Errc::response_too_large,
                        "the answer has more than 64 tool calls, or is longer than "
@@ -283,6 +282,12 @@ void Turns::discard(core::Node& node, std::uint64_t turn, std::size_t deltas, st
   hub_.tell(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, what}; });
 }
 
+void Turns::clear() {
+  questions_.clear();
+  for (std::uint32_t slot = 0; slot < flights_.slots(); ++slot)
+    if (flights_[slot].info) flights_[slot].info->timer = Timer();
+}
+
 void Turns::abandon(std::uint32_t slot) {
   core::Node& node = *flights_[slot].node;
   const Flight& flight = flights_[slot];
@@ -292,11 +297,11 @@ void Turns::abandon(std::uint32_t slot) {
   const std::unique_ptr<FlightInfo> info = std::move(flights_[slot].info);
   const std::uint64_t turn = flight.turn;
   node.abandoned = true;
+  flights_.close(slot);  // first: whoever hears of it may make it let go
   log(LogLevel::warning, "something of a stopped agent did not let go in time and was given up",
       {{"agent", table_.names().name_of(node, node.id())},
        {"what", what},
        {"tool", info ? std::string_view(info->tool) : std::string_view()}});
-  flights_.close(slot);
   hub_.tell(node, [&](Agent agent) {
     return Abandoned{std::move(agent), turn, what, info ? info->tool : std::string(),
                      info ? info->id : std::string()};

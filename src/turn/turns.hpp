@@ -99,8 +99,8 @@ class Turns final : public tools::CallOwner {
   Flights& flights() noexcept { return flights_; }
   const Flights& flights() const noexcept { return flights_; }
 
-  // The tree is gone: forgets what the host asked for.
-  void clear() { questions_.clear(); }
+  // The tree is gone: forgets what the host asked for, and stops all clocks.
+  void clear();
 
   // From the client, through its sink.
   void on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view text);
@@ -170,7 +170,7 @@ class Turns final : public tools::CallOwner {
   std::shared_ptr<tools::CallScope> scope_of(core::Node& node, std::uint32_t slot, const Tool& tool);
   PendingCall* pending(core::Node& node, std::uint32_t slot) noexcept;
   void end_call(core::Node& node, std::uint32_t slot, ToolResult result);
-  void set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, const ToolResult& result);
+  void set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, ToolResult result);
   void on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeout);
   void cancel_calls(core::Node& node, std::uint64_t turn, std::vector<PendingCall> calls,
                     const InteractionResult& result);
@@ -187,7 +187,7 @@ class Turns final : public tools::CallOwner {
   void ask_approval(core::Node& node, std::size_t index, std::uint32_t slot);
   void on_approval(std::uint32_t slot, std::uint64_t serial, const Answer& answer);
   void ask(core::Node& node, std::uint32_t slot, AskedQuestion question, Duration timeout);
-  void close(AskedQuestion question, const Answer& answer);
+  bool close(AskedQuestion question, const Answer& answer);
   void close_questions(std::uint32_t slot);
 
   void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields);

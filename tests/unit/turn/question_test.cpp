@@ -313,7 +313,7 @@ TEST_CASE("an observer of the end of a question stops the agent, and the tool he
   const Subscription stops = t.tree->on_event([&](const Event& event) {
     if (event.get<QuestionClosed>()) CHECK(event.agent().stop().stopped);
   });
-  CHECK(t.tree->answer("q_1", "because"));
+  CHECK(t.tree->answer("q_1", "because").reason == Errc::agent_stopping);
   REQUIRE(t.heard.size() == 1);
   CHECK(t.heard[0].outcome == QuestionOutcome::cancelled);
   CHECK(t.heard[0].text.empty());
@@ -329,7 +329,7 @@ TEST_CASE("an observer of an approval stops the agent, and the call does not beg
   const Subscription stops = t.tree->on_event([&](const Event& event) {
     if (event.get<QuestionClosed>()) CHECK(event.agent().stop().stopped);
   });
-  CHECK(t.tree->answer("q_1", ""));
+  CHECK(t.tree->answer("q_1", "").reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.held.calls.empty());
   CHECK(t.state("a") == AgentState::stopped);
@@ -374,4 +374,34 @@ TEST_CASE("what throws while a stop ends a turn changes nothing about its end",
   CHECK(t.logged("in the end"));
   CHECK(t.tree->questions().empty());
   CHECK(t.tree->tasks().empty());
+}
+
+TEST_CASE("an observer of a tool's end closes the last question of its turn", "[turn][questions][Q3][G10]") {
+  ToolTurn t;
+  t.tools->add({{.name = "careful", .needs_approval = true}, t.held.start()});
+  const auto events = t.tree->on_event([&](const Event& event) {
+    if (event.get<ToolEnded>()) CHECK(t.tree->decline("q_1", "no").accepted);
+  });
+  const Agent agent = t.agent({.parallel_tools = 2});
+  CHECK(agent.simulate(R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"held"},)"
+                       R"({"window_id":"tools","action_id":"careful"}]}</tool_call>)"));
+  t.settle();
+  REQUIRE(t.held.calls.size() == 1);
+  t.held.calls[0].done(ToolResult::done("over"));
+  t.settle();
+  CHECK(t.seen.count("ended a 1 completed") == 1);
+  CHECK(t.state("a") == AgentState::idle);
+}
+
+TEST_CASE("an answer that an observer makes useless is not accepted", "[turn][questions][C14][G1]") {
+  ToolTurn t;
+  t.tools->add(make_ask_human_tool());
+  const auto events = t.tree->on_event([&](const Event& event) {
+    if (event.get<QuestionClosed>()) static_cast<void>(t["a"].stop());
+  });
+  t.ask(t.agent());
+  t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}});
+  const AnswerResult result = t.tree->answer("q_1", "so");
+  CHECK_FALSE(result.accepted);
+  CHECK(result.reason == Errc::agent_stopping);
 }

@@ -348,3 +348,44 @@ TEST_CASE("a tool may delete its own agent, and its tree", "[turn][tools][Q3][G1
     CHECK_FALSE(agent.exists());
   }
 }
+
+TEST_CASE("data that is nested too deep fails its call", "[turn][tools][G15]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  t.held.calls[0].done(ToolResult::done("deep", std::string(10'000, '[') + std::string(10'000, ']')));
+  t.settle();
+  CHECK(t.history().find("tool:x=error: the tool's data is no UTF-8, nested too deep") != std::string::npos);
+}
+
+TEST_CASE("a closing tag among the words is only words", "[turn][tools][J11]") {
+  ToolTurn t;
+  t.ask(t.agent({.tool_protocol = ToolProtocol::text}));
+  t.llm->answer("a", R"(A </tool_call> B <tool_call>{"window_id":"tools","action_id":"held"}</tool_call> C)");
+  t.settle();
+  REQUIRE(t.held.calls.size() == 1);
+  CHECK(t["a"].conversation()[1].content == "A </tool_call> B  C");
+}
+
+TEST_CASE("a history whose last question has no answer can be gone on with", "[turn][G8]") {
+  ToolTurn t;
+  ChatMessage act{Role::assistant, ""};
+  act.tool_calls = {{"x", "add", "{}"}};
+  ChatMessage result{Role::tool, "1"};
+  result.tool_call_id = "x";
+  const Agent agent = t.agent({.history = {{Role::user, "before"}, act, result}});
+  t.ask(agent, "now");
+  CHECK(is_valid_history(agent.conversation()));
+  CHECK(written(agent.conversation()) == "user:before!stopped, assistant:[add x], tool:x=1, user:now");
+}
+
+TEST_CASE("the clock of a tool does not outlive its tree", "[turn][tools][G13]") {
+  ToolTurn t;
+  t.check_at_end = false;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  CHECK(t.runtime->next_deadline().has_value());
+  t.tree.reset();
+  t.poll();
+  CHECK_FALSE(t.runtime->next_deadline().has_value());
+}
