@@ -17,9 +17,9 @@ class Executor {
 
 // A fixed number of threads and a queue. The destructor drops what has not begun and waits for what has, so
 // stop the agents first: their tools are then told to end. What a job throws ends there; one that wants it
-// known catches it itself, as make_blocking_tool() does. Keep it as long as the tree: a
-// pool that only a tool holds is joined when the last agent with that tool goes, on the loop thread. Never
-// destroyed by one of its own jobs, which cannot wait for itself.
+// known catches it itself, as make_blocking_tool() does. Keep the pool as long as the tree: one that only a
+// tool holds is joined when the last agent with that tool goes, on the loop thread. Never destroyed by one of
+// its own jobs, which cannot wait for itself.
 class ThreadPool final : public Executor {
  public:
   // 1 to 1024 threads, started at once. Throws std::invalid_argument out of that range, std::system_error

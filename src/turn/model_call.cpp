@@ -1,9 +1,6 @@
 // A turn's model calls: what is sent, and what comes back.
-#include "tools/protocol.hpp"
-#include "tools/windows_text.hpp"
 #include "turn/turns.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 

@@ -55,8 +55,7 @@ class TurnOwner {
 //
 // turns.cpp holds the steps and the ends; model_call.cpp, context_window.cpp and tool_calls.cpp what happens
 // within them; asking.cpp the questions to people; budgets.cpp what may be used; background.cpp the tasks
-// that outlive their turn. All
-// @loop_thread.
+// that outlive their turn. All @loop_thread.
 class Turns final : public tools::CallOwner {
  public:
   struct Limits {
