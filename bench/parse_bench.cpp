@@ -6,8 +6,8 @@
 // on-demand on each (no SSE rules, no check of anything); and the usual way, a byte-wise line reader and a
 // DOM by nlohmann/json.
 #include "harness.hpp"
-#include "llm/openai_dialect.hpp"
-#include "llm/sse_reader.hpp"
+#include "llm/dialects/dialect.hpp"
+#include "llm/http/sse_reader.hpp"
 #include "stream_text.hpp"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class Ours final : llm::SseReader::Listener {
     return true;
   }
 
-  llm::OpenAiParser parser_;
+  llm::OpenAiChatReader parser_;
   std::size_t text_bytes_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Streams on the wire: an agent tree with an OpenAiClient against the stream server.
+// Streams on the wire: an agent tree with an HttpLlmClient against the stream server.
 //
 //   wire_bench PORT RECORD STREAMS SECONDS STOPS
 //
@@ -8,7 +8,7 @@
 #include "stream_figures.hpp"
 
 #include <agentcore/agent_tree.hpp>
-#include <agentcore/openai_client.hpp>
+#include <agentcore/http_llm_client.hpp>
 #include <agentcore/runtime.hpp>
 
 #include <atomic>
@@ -143,13 +143,13 @@ class Host {
   const std::vector<std::size_t> order_;
   std::size_t chunks_ = 0;
   Runtime runtime_;
-  OpenAiClient llm_{runtime_,
-                    {.base_url = "http://127.0.0.1:" + plan_.port,
-                     .model = "m",
-                     .connect_timeout = patience,
-                     .first_byte_timeout = patience,
-                     .stall_timeout = patience,
-                     .proxy = "none"}};
+  HttpLlmClient llm_{runtime_,
+                     {.base_url = "http://127.0.0.1:" + plan_.port,
+                      .model = "m",
+                      .connect_timeout = patience,
+                      .first_byte_timeout = patience,
+                      .stall_timeout = patience,
+                      .proxy = "none"}};
   AgentTree tree_{runtime_, {.llm = &llm_}};
   Subscription events_ = tree_.on_event([this](const Event& event) {
     if (event.get<DeltaReceived>())

@@ -18,10 +18,10 @@ std::string from_environment(const char* name) {
 int main() {
   // [snippet: client]
   agentcore::Runtime runtime;
-  agentcore::OpenAiClient llm{runtime,
-                              {.base_url = from_environment("OPENAI_BASE_URL"),
-                               .api_key = from_environment("OPENAI_API_KEY"),
-                               .model = from_environment("OPENAI_MODEL")}};
+  agentcore::HttpLlmClient llm{runtime,
+                               {.base_url = from_environment("OPENAI_BASE_URL"),
+                                .api_key = from_environment("OPENAI_API_KEY"),
+                                .model = from_environment("OPENAI_MODEL")}};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   auto events = tree.on_event([](const agentcore::Event& event) {
     if (auto* delta = event.get<agentcore::DeltaReceived>())

@@ -23,11 +23,12 @@ Company::Company(Runtime& runtime, const Model& model) : runtime_(runtime), mode
 void Company::hire(const std::string& id, const std::string& boss, const std::string& role) {
   auto member = std::make_unique<Member>();
   member->id = id;
-  member->llm = std::make_unique<OpenAiClient>(
-      runtime_, OpenAiOptions{.base_url = model_.base_url,
-                              .api_key = model_.api_key,
-                              .model = model_.name,
-                              .headers = {"x-agent-id: " + id, "x-standin-tokens: 0", "x-standin-rate: 25"}});
+  member->llm = std::make_unique<HttpLlmClient>(
+      runtime_,
+      HttpLlmOptions{.base_url = model_.base_url,
+                     .api_key = model_.api_key,
+                     .model = model_.name,
+                     .headers = {"x-agent-id: " + id, "x-standin-tokens: 0", "x-standin-rate: 25"}});
   AgentSpec spec{.id = id, .system_prompt = role, .llm = member->llm.get()};
   const Member* above = boss.empty() ? nullptr : find(boss);
   member->level = above ? above->level + 1 : 0;

@@ -24,7 +24,7 @@ struct Member {
   std::string id;
   int level = 0;
   agentcore::Agent agent;
-  std::unique_ptr<agentcore::OpenAiClient> llm;  // each its own, to tell the server by a header who calls
+  std::unique_ptr<agentcore::HttpLlmClient> llm;  // each its own, to tell the server by a header who calls
   agentcore::AgentState state = agentcore::AgentState::idle;
   std::string text;
   std::size_t tokens = 0;             // deltas delivered

@@ -13,11 +13,11 @@
 #include <agentcore/event.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/history.hpp>
+#include <agentcore/http_llm_client.hpp>
 #include <agentcore/interaction.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/message.hpp>
-#include <agentcore/openai_client.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/scripted_client.hpp>

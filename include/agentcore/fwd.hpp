@@ -10,7 +10,7 @@ class Clock;
 class Executor;
 class LlmClient;
 class ManualClock;
-class OpenAiClient;
+class HttpLlmClient;
 class Runtime;
 class ScriptedClient;
 class Subscription;

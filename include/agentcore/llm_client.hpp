@@ -58,7 +58,7 @@ class ChatSink {
   std::unique_ptr<Receiver> receiver_;
 };
 
-// A model that can be called. Implementations: OpenAiClient (HTTP), ScriptedClient (no network), yours.
+// A model that can be called. Implementations: HttpLlmClient (HTTP), ScriptedClient (no network), yours.
 //
 // The contract of chat(): it returns at once. Deltas and the one outcome go to `sink`, from within chat() or
 // later. When `stop` is triggered, on whatever thread, the call ends at once: its connection is closed, its

@@ -1,6 +1,6 @@
 // Histories as JSON, in the form in which a chat-completions request holds them.
 #include "core/json_depth.hpp"
-#include "llm/openai_message.hpp"
+#include "llm/dialects/openai_chat_message.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -138,7 +138,7 @@ class Reader {
 
 std::string history_to_json(const std::vector<ChatMessage>& messages) {
   json list = json::array();
-  for (const ChatMessage& message : messages) list.push_back(llm::openai_message(message));
+  for (const ChatMessage& message : messages) list.push_back(llm::openai_chat_message(message));
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -1,5 +1,5 @@
 // Tool calls in pieces: however they are cut and mixed, the same calls come out.
-#include "llm/tool_call_assembler.hpp"
+#include "llm/dialects/tool_call_assembler.hpp"
 
 #include "support/prop.hpp"
 

@@ -50,7 +50,7 @@ struct Talk {
   }
 
   Runtime runtime;
-  OpenAiClient llm;
+  HttpLlmClient llm;
   AgentTree tree;
   Subscription events;
   Agent agent;
@@ -146,7 +146,7 @@ struct ToolTalk {
   }
 
   Runtime runtime;
-  OpenAiClient llm{runtime, {.base_url = Talk::base_url(), .api_key = "test-key", .model = "gpt-4o-mini"}};
+  HttpLlmClient llm{runtime, {.base_url = Talk::base_url(), .api_key = "test-key", .model = "gpt-4o-mini"}};
   std::string text;
 };
 

@@ -1,0 +1,37 @@
+// What the readers of answers ask of a simdjson value: its text, its count, its JSON. Whatever the value is,
+// they end with an answer; what is wrong with the structure of the JSON is kept by simdjson's iterator.
+#pragma once
+
+#include "llm/dialects/json_text.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <simdjson.h>
+
+namespace agentcore::llm {
+
+// The value's text, if it is one. Valid until the next parse, or the next use of `repair`: it holds the text
+// that simdjson refuses. `broken` becomes true for a string that is none.
+// Inline: every piece of an answer goes through it.
+inline std::optional<std::string_view> text_of(simdjson::ondemand::value& value, std::string& repair,
+                                               bool& broken) {
+  simdjson::ondemand::json_type type;
+  if (value.type().get(type) || type != simdjson::ondemand::json_type::string) return std::nullopt;
+  const std::string_view token = value.raw_json_token();
+  std::string_view text;
+  if (value.get_string().get(text) == simdjson::SUCCESS) return text;
+  if (unescape_json(token, repair)) return repair;
+  broken = true;
+  return std::nullopt;
+}
+
+// 0 for what is no count.
+std::uint64_t count_of(simdjson::ondemand::value& value) noexcept;
+
+// The text of an object, an array, a number or a boolean; empty for null. Valid until the next parse.
+std::string_view json_of(simdjson::ondemand::value& value) noexcept;
+
+}  // namespace agentcore::llm

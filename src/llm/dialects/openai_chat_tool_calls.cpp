@@ -1,0 +1,95 @@
+#include "llm/dialects/openai_chat_tool_calls.hpp"
+
+#include "llm/dialects/ondemand.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace agentcore::llm {
+
+namespace json = simdjson::ondemand;
+
+namespace {
+
+// Null and the like are no index; a number that cannot be one is an index out of range.
+std::optional<std::uint64_t> index_of(json::value& value) noexcept {
+  json::json_type type;
+  if (value.type().get(type) || type != json::json_type::number) return std::nullopt;
+  std::uint64_t index = 0;
+  return value.get_uint64().get(index) == simdjson::SUCCESS ? index : UINT64_MAX;
+}
+
+}  // namespace
+
+void ToolCallReader::read_list(json::value value, bool whole, AnswerObject& object) {
+  json::array list;
+  if (value.get_array().get(list)) return;
+  pieces_.clear();
+  object.tool_call_fault = read_entries(list, whole);
+  object.tool_calls = pieces_;
+}
+
+ToolCallFault ToolCallReader::read_entries(json::array list, bool whole) {
+  for (auto entry : list) {
+    if (pieces_.size() == max_tool_calls) return ToolCallFault::too_many;
+    json::object call;
+    if (entry.get_object().get(call)) break;
+    ToolCallPiece piece;
+    piece.whole = whole;
+    read_call(call, piece);
+    // Side by side and without an index: two calls, not two pieces of one.
+    if (!piece.index && !piece.name.empty() && !pieces_.empty()) piece.whole = true;
+    pieces_.push_back(std::move(piece));
+  }
+  return ToolCallFault::none;
+}
+
+void ToolCallReader::read_single(json::value value, bool whole, AnswerObject& object) {
+  if (!pieces_.empty()) return;
+  ToolCallPiece piece;
+  piece.whole = whole;
+  read_function(value, piece);
+  if (piece.name.empty() && piece.arguments.empty()) return;
+  pieces_.push_back(std::move(piece));
+  object.tool_calls = pieces_;
+}
+
+void ToolCallReader::read_call(json::object call, ToolCallPiece& piece) {
+  for (auto entry : call) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    const json::raw_json_string key = field.key();
+    if (key.unsafe_is_equal("index")) {
+      piece.index = index_of(field.value());
+    } else if (key.unsafe_is_equal("id")) {
+      if (const auto text = text_of(field.value(), repair_, broken_)) piece.id = *text;
+    } else if (key.unsafe_is_equal("function")) {
+      read_function(field.value(), piece);
+    }
+  }
+}
+
+void ToolCallReader::read_function(json::value value, ToolCallPiece& piece) {
+  json::object function;
+  if (value.get_object().get(function)) return;
+  for (auto entry : function) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    const json::raw_json_string key = field.key();
+    if (key.unsafe_is_equal("name")) {
+      if (const auto text = text_of(field.value(), repair_, broken_)) piece.name = *text;
+    } else if (key.unsafe_is_equal("arguments")) {
+      if (const auto text = text_of(field.value(), repair_, broken_)) {
+        piece.arguments = *text;
+      } else if (!broken_) {
+        // Arguments that are no text are not in pieces either.
+        piece.arguments = json_of(field.value());
+        piece.whole = piece.whole || !piece.arguments.empty();
+      }
+    }
+  }
+}
+
+}  // namespace agentcore::llm

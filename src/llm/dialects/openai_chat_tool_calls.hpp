@@ -1,0 +1,36 @@
+// ToolCallReader: reads the tool calls in a message, or in a delta of one, of the OpenAI dialect.
+#pragma once
+
+#include "llm/dialects/dialect.hpp"
+
+#include <string>
+#include <vector>
+
+#include <simdjson.h>
+
+namespace agentcore::llm {
+
+class ToolCallReader {
+ public:
+  // `pieces`: where what was read is kept. `repair`: room for a text that simdjson refuses. `broken` becomes
+  // true for a string that is none.
+  ToolCallReader(std::vector<ToolCallPiece>& pieces, std::string& repair, bool& broken)
+      : pieces_(pieces), repair_(repair), broken_(broken) {}
+
+  // The list under "tool_calls". `whole`: of a message, whose calls are not in pieces.
+  void read_list(simdjson::ondemand::value value, bool whole, AnswerObject& object);
+
+  // What is under "function_call", the one call of older servers. A list counts more.
+  void read_single(simdjson::ondemand::value value, bool whole, AnswerObject& object);
+
+ private:
+  ToolCallFault read_entries(simdjson::ondemand::array list, bool whole);
+  void read_call(simdjson::ondemand::object call, ToolCallPiece& piece);
+  void read_function(simdjson::ondemand::value value, ToolCallPiece& piece);
+
+  std::vector<ToolCallPiece>& pieces_;
+  std::string& repair_;
+  bool& broken_;
+};
+
+}  // namespace agentcore::llm

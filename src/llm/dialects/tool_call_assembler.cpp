@@ -1,0 +1,69 @@
+#include "llm/dialects/tool_call_assembler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::llm {
+namespace {
+
+bool says_nothing(const ToolCallPiece& piece) noexcept {
+  return piece.id.empty() && piece.name.empty() && piece.arguments.empty();
+}
+
+// Whether the piece, which could go on with the call, begins another one.
+bool begins_another(const ToolCall& call, const ToolCallPiece& piece) noexcept {
+  if (piece.whole) return true;
+  if (piece.name.empty()) return false;
+  if (!piece.id.empty() && !call.id.empty()) return piece.id != call.id;
+  if (call.arguments.empty()) return false;
+  return piece.name != call.name || (call.arguments.ends_with('}') && piece.arguments.starts_with('{'));
+}
+
+void extend(ToolCall& call, const ToolCallPiece& piece) {
+  if (call.id.empty()) call.id = piece.id;
+  if (piece.name != call.name) call.name += piece.name;
+  call.arguments += piece.arguments;
+}
+
+}  // namespace
+
+ToolCallFault ToolCallAssembler::add(ToolCallPiece piece) {
+  if (piece.index && *piece.index >= max_tool_calls) return ToolCallFault::bad_index;
+  if (says_nothing(piece)) return ToolCallFault::none;
+  bytes_ += piece.id.size() + piece.name.size() + piece.arguments.size();
+  if (bytes_ > max_bytes_) return ToolCallFault::too_large;
+  Slot* const slot = slot_of(piece);
+  if (!slot || begins_another(slot->call, piece)) return begin(std::move(piece));
+  extend(slot->call, piece);
+  return ToolCallFault::none;
+}
+
+ToolCallAssembler::Slot* ToolCallAssembler::slot_of(const ToolCallPiece& piece) noexcept {
+  Slot* newest = nullptr;
+  for (Slot& slot : slots_) {
+    if (piece.index && slot.index != *piece.index) continue;
+    const bool newest_is_it = newest && !piece.id.empty() && newest->call.id == piece.id;
+    if (!newest_is_it || slot.call.id == piece.id) newest = &slot;
+  }
+  return newest;
+}
+
+ToolCallFault ToolCallAssembler::begin(ToolCallPiece&& piece) {
+  if (slots_.size() == max_tool_calls) return ToolCallFault::too_many;
+  const std::uint64_t index = piece.index.value_or(slots_.empty() ? 0 : slots_.back().index);
+  slots_.push_back(
+      {index, {std::move(piece.id), std::move(piece.name), std::move(piece.arguments), std::string()}});
+  return ToolCallFault::none;
+}
+
+ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls) {
+  std::ranges::stable_sort(slots_, {}, &Slot::index);
+  for (Slot& slot : std::exchange(slots_, {})) {
+    if (slot.call.name.empty()) return ToolCallFault::no_name;
+    if (std::ranges::find(calls, slot.call.id, &ToolCall::id) != calls.end()) slot.call.id.clear();
+    calls.push_back(std::move(slot.call));
+  }
+  return ToolCallFault::none;
+}
+
+}  // namespace agentcore::llm

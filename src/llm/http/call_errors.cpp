@@ -1,0 +1,130 @@
+#include "llm/http/call_errors.hpp"
+
+#include "core/utf8.hpp"
+
+#include <fmt/format.h>
+
+namespace agentcore::llm {
+namespace {
+
+constexpr std::size_t message_characters = 1000;
+constexpr std::size_t raw_characters = 500;       // of a raw answer, as O5 has it
+constexpr std::size_t excerpt_characters = 300;   // of any other text from outside
+constexpr std::size_t excerpt_bytes = 64 * 1024;  // looked at for an excerpt
+
+bool is_passing(Errc code) noexcept {
+  switch (code) {
+    case Errc::connect_timeout:
+    case Errc::first_byte_timeout:
+    case Errc::stall_timeout:
+    case Errc::resolve_failed:
+    case Errc::network_error:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  constexpr std::string_view space_mark = " \t\r\n";
+  const auto first = text.find_first_not_of(space_mark);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(space_mark) - first + 1);
+}
+
+std::string_view advice(int status) noexcept {
+  if (status == 404) return " (check HttpLlmOptions::base_url: it is what comes before /chat/completions)";
+  if (status >= 300 && status < 400) return " (redirects are not followed: set base_url to where it points)";
+  return "";
+}
+
+}  // namespace
+
+Error CallErrors::transfer(const net::HttpEnd& end) const {
+  return make(end.code, end.message, end.status, is_passing(end.code));
+}
+
+Error CallErrors::status(int status, std::string_view body, const AnswerObject* object) const {
+  const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
+  if (object && object->error)
+    return make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status,
+                retryable);
+  const std::string text = excerpt(trimmed(body), excerpt_characters);
+  const auto message =
+      fmt::format("HTTP {}{}: {}", status, advice(status), text.empty() ? "no text came with it" : text);
+  return make(Errc::http_error, message, status, retryable);
+}
+
+Error CallErrors::api(int status, const ApiError& error) const {
+  return make(Errc::api_error, error.message, status, error.retryable);
+}
+
+Error CallErrors::not_json(int status, std::string_view body) const {
+  return make(Errc::invalid_response,
+              "Failed to parse API response as JSON. Raw response: " + excerpt(body, raw_characters), status,
+              false);
+}
+
+Error CallErrors::no_answer(int status, std::string_view body) const {
+  return make(
+      Errc::invalid_response,
+      "The API returned an empty response (no choices). Raw response: " + excerpt(body, raw_characters),
+      status, false);
+}
+
+Error CallErrors::bad_chunk(int status, std::string_view chunk) const {
+  return make(Errc::invalid_response,
+              "A chunk of the stream is not a JSON object: " + excerpt(chunk, excerpt_characters), status,
+              false);
+}
+
+Error CallErrors::line_too_long(int status, std::size_t limit) const {
+  return make(
+      Errc::response_too_large,
+      fmt::format("A line of the stream is longer than {} bytes; if the server is to be trusted, raise "
+                  "HttpLlmOptions::max_line_bytes",
+                  limit),
+      status, false);
+}
+
+Error CallErrors::cut_short(int status) const {
+  return make(
+      Errc::network_error,
+      "The stream was cut: it ended before the answer did (neither finish_reason nor [DONE] came). Send the "
+      "message again; if this happens often, look for a time limit of the server or of a proxy before it",
+      status, true);
+}
+
+Error CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const {
+  switch (fault) {
+    case ToolCallFault::too_large:
+      return make(Errc::response_too_large,
+                  fmt::format("The tool calls of the answer are larger than {} bytes; if the server is to be "
+                              "trusted, raise HttpLlmOptions::max_response_bytes",
+                              max_bytes),
+                  status, false);
+    case ToolCallFault::too_many:
+      return make(Errc::invalid_response,
+                  fmt::format("The answer has more than {} tool calls", max_tool_calls), status, false);
+    case ToolCallFault::bad_index:
+      return make(Errc::invalid_response,
+                  fmt::format("A tool call has an index that is none from 0 to {}", max_tool_calls - 1),
+                  status, false);
+    default:
+      return make(Errc::invalid_response, "A tool call names no tool", status, false);
+  }
+}
+
+Error CallErrors::make(Errc code, std::string_view message, int status, bool retryable) const {
+  return {code, std::string(core::first_characters(redact_(core::valid_utf8(message)), message_characters)),
+          status, retryable};
+}
+
+// Without secrets before it is cut: half a key must not show either.
+std::string CallErrors::excerpt(std::string_view raw, std::size_t characters) const {
+  const std::string text = redact_(core::valid_utf8(raw.substr(0, excerpt_bytes)));
+  const std::string_view shown = core::first_characters(text, characters);
+  return std::string(shown) + (shown.size() < text.size() ? "..." : "");
+}
+
+}  // namespace agentcore::llm

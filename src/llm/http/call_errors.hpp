@@ -1,0 +1,45 @@
+// What went wrong with a call to an OpenAI-compatible server, in words that a person can act on.
+#pragma once
+
+#include "llm/dialects/dialect.hpp"
+#include "llm/http/redactor.hpp"
+#include "net/transport.hpp"
+
+#include <agentcore/error.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace agentcore::llm {
+
+// Makes the errors of one client. Their messages are valid UTF-8, at most about a thousand characters long,
+// and without the client's secrets. `retryable` follows X19.
+class CallErrors {
+ public:
+  explicit CallErrors(Redactor redact) : redact_(std::move(redact)) {}
+
+  // The transfer failed.
+  Error transfer(const net::HttpEnd& end) const;
+  // A status outside 2xx; `object` is what its body said, null when that was no JSON.
+  Error status(int status, std::string_view body, const AnswerObject* object) const;
+  // An error object inside an answer with a good status.
+  Error api(int status, const ApiError& error) const;
+  // A whole answer that is not JSON (O5), or without what an answer must have (O6).
+  Error not_json(int status, std::string_view body) const;
+  Error no_answer(int status, std::string_view body) const;
+  // A stream: a chunk that is not JSON, a line without end, no end of the answer.
+  Error bad_chunk(int status, std::string_view chunk) const;
+  Error line_too_long(int status, std::size_t limit) const;
+  Error cut_short(int status) const;
+  // The tool calls of an answer; `max_bytes` is what they may have.
+  Error tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const;
+
+ private:
+  Error make(Errc code, std::string_view message, int status, bool retryable) const;
+  std::string excerpt(std::string_view raw, std::size_t characters) const;
+
+  Redactor redact_;
+};
+
+}  // namespace agentcore::llm

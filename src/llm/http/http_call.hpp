@@ -1,0 +1,94 @@
+// HttpCall: one model call on its way through HTTP.
+#pragma once
+
+#include "llm/active_requests.hpp"
+#include "llm/dialects/dialect.hpp"
+#include "llm/http/call_errors.hpp"
+#include "llm/http/sse_reader.hpp"
+#include "loop/engine.hpp"
+#include "net/transport.hpp"
+
+#include <agentcore/llm_client.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agentcore::llm {
+
+class HttpCall;
+
+// What the calls of one client share. Lives as long as the last of them: a receiver may destroy the client.
+struct HttpShared {
+  HttpShared(std::shared_ptr<loop::Engine> loop, Redactor redact, std::size_t max_line,
+             std::size_t max_response)
+      : engine(std::move(loop)),
+        errors(std::move(redact)),
+        max_line_bytes(max_line),
+        max_response_bytes(max_response) {}
+
+  const std::shared_ptr<loop::Engine> engine;
+  const CallErrors errors;
+  const std::size_t max_line_bytes;
+  const std::size_t max_response_bytes;
+  OpenAiChatReader parser;
+  std::vector<HttpCall*> open;  // without an outcome yet
+};
+
+// Receives one HTTP answer and turns it into deltas and one outcome. Owned by the transport. While it waits
+// inside a stream it holds less than a kilobyte. @loop_thread
+class HttpCall final : public net::HttpHandler, private SseReader::Listener {
+ public:
+  // Opens the call: it is in shared->open, and hears `stop`, until its outcome.
+  HttpCall(std::shared_ptr<HttpShared> shared, std::shared_ptr<OpenCall> open, bool stream, StopToken stop,
+           ChatSink sink);
+  ~HttpCall() override;
+  HttpCall(const HttpCall&) = delete;
+  HttpCall& operator=(const HttpCall&) = delete;
+
+  void on_head(int status, std::string_view content_type) override;
+  bool on_body(std::string_view bytes) override;
+  void on_end(net::HttpEnd end) override;
+
+  // Cuts the call and delivers its `cancelled` outcome now.
+  void cancel();
+
+ private:
+  enum class Form : unsigned char { unknown, stream, body, failure };
+
+  bool on_event(std::string_view data, std::size_t readable_behind) override;
+  bool read_stream(std::string_view bytes);
+  void take_meta(const AnswerObject& object);
+  bool take_tool_calls(AnswerObject& object);
+  bool deliver(std::string_view text);
+  void expect_end();
+  void leave() noexcept;
+  ChatOutcome outcome_of(const net::HttpEnd& end);
+  ChatOutcome outcome_of_body();
+  ChatOutcome completed();
+
+  std::shared_ptr<HttpShared> shared_;
+  std::shared_ptr<OpenCall> open_;
+  std::optional<StopCallback> on_stop_;
+  ChatSink sink_;
+  SseReader reader_;
+  std::string body_;                               // of an answer that is no stream
+  std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first of them
+  Usage usage_;
+  std::optional<Error> error_;  // found in the stream
+  std::uint64_t end_timer_ = 0;
+  std::size_t place_;  // in shared_->open
+  int status_ = 0;
+  bool asked_stream_;
+  Form form_ = Form::unknown;
+  bool listed_ = true;
+  bool done_ = false;  // [DONE] came
+  std::optional<FinishReason> finish_reason_;
+};
+
+}  // namespace agentcore::llm

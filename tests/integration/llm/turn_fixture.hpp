@@ -1,0 +1,99 @@
+// What the tests of whole turns over HTTP share: an agent with tools, and the stand-in server, which keeps
+// what it was asked.
+#pragma once
+
+#include "integration/net/net_fixture.hpp"
+#include "standin/server_thread.hpp"
+#include "support/tree_fixture.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::test {
+
+// The same client, its answers in one piece.
+class WholeAnswers final : public LlmClient {
+ public:
+  explicit WholeAnswers(LlmClient& client) : client_(client) {}
+  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
+    request.stream = false;
+    client_.chat(std::move(request), std::move(stop), std::move(sink));
+  }
+  bool abort(std::string_view agent_id) override { return client_.abort(agent_id); }
+  bool has_active_request(std::string_view agent_id) const override {
+    return client_.has_active_request(agent_id);
+  }
+
+ private:
+  LlmClient& client_;
+};
+
+// Destroyed in the order of a careful host.
+struct TurnFixture {
+  // Answers that nobody dictated have `tokens` words; 0: they are endless.
+  explicit TurnFixture(std::uint64_t tokens = 5, std::vector<std::string> headers = {})
+      : server(options(tokens)),
+        llm(runtime,
+            {.base_url = server->base_url(), .model = "m", .headers = std::move(headers), .proxy = "none"}),
+        tree(runtime, {.llm = &llm}) {
+    seen.watch(tree);
+    ends = tree.on_event([this](const Event& event) {
+      if (const auto* ended = event.get<TurnEnded>()) end = *ended;
+    });
+    ToolSpec add{.name = "add", .description = "Adds two numbers."};
+    add.parameters =
+        R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]})";
+    tools->add(make_tool(std::move(add), [](const nlohmann::json& arguments, const ToolContext&) {
+      return ToolResult::done(std::to_string(arguments["a"].get<int>() + arguments["b"].get<int>()));
+    }));
+  }
+  ~TurnFixture() { CHECK(seen.violations == std::vector<std::string>{}); }
+
+  static standin::Options options(std::uint64_t tokens) {
+    standin::Options options;
+    options.pace = {.tokens = tokens, .rate = tokens == 0 ? 500.0 : 0.0, .first_token_ms = 0};
+    options.keep_requests = true;
+    return options;
+  }
+
+  Agent ask(std::string question, AgentSpec spec = {}) {
+    spec.id = "a";
+    spec.tools = tools;
+    const Agent agent = tree.create(std::move(spec)).value();
+    REQUIRE(agent.send(std::move(question)).accepted);
+    return agent;
+  }
+  bool drive_until(const std::function<bool()>& done) { return drive(runtime, nullptr, done); }
+  bool drive_to_end() {
+    return drive_until([this] { return !tree.busy(); });
+  }
+  // Blocks, the loop stands still meanwhile.
+  bool server_saw(const std::function<bool(const standin::Stats&)>& what) { return server->wait_until(what); }
+
+  std::uint64_t requests() { return server->stats().requests; }
+  // The body of the request with that number, from 1.
+  nlohmann::json request(std::size_t number) {
+    return nlohmann::json::parse(server->records().at(number - 1).request);
+  }
+
+  standin::ServerThread server;
+  std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
+  Runtime runtime;
+  HttpLlmClient llm;
+  AgentTree tree;
+  Recorder seen;
+  TurnEnded end;
+  Subscription ends;
+};
+
+inline bool one_client_gone(const standin::Stats& stats) {
+  return stats.client_closed == 1 && stats.open == 0;
+}
+
+}  // namespace agentcore::test

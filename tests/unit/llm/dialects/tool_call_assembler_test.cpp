@@ -1,0 +1,134 @@
+// Pieces of tool calls, as different servers cut and name them.
+#include "llm/dialects/tool_call_assembler.hpp"
+
+#include "support/catch.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::llm;
+
+namespace {
+
+using Pieces = std::vector<ToolCallPiece>;
+using Calls = std::vector<ToolCall>;
+
+struct Result {
+  ToolCallFault fault = ToolCallFault::none;
+  Calls calls;
+};
+
+Result assembled(Pieces pieces, std::size_t max_bytes = 1000) {
+  ToolCallAssembler assembler(max_bytes);
+  Result result;
+  for (ToolCallPiece& piece : pieces)
+    if (result.fault == ToolCallFault::none) result.fault = assembler.add(std::move(piece));
+  if (result.fault == ToolCallFault::none) result.fault = assembler.finish(result.calls);
+  return result;
+}
+
+Calls calls_of(Pieces pieces) {
+  Result result = assembled(std::move(pieces));
+  CHECK(result.fault == ToolCallFault::none);
+  return std::move(result.calls);
+}
+
+const Calls look_and_wait = {{"a", "look", R"({"at":1})"}, {"b", "wait", R"({"s":2})"}};
+
+}  // namespace
+
+TEST_CASE("pieces are put together by index, whatever their order", "[llm][tools]") {
+  CHECK(calls_of({{1, "b", "wait", ""},
+                  {0, "a", "look", ""},
+                  {0, "", "", R"({"at")"},
+                  {1, "", "", R"({"s":)"},
+                  {0, "", "", ":1}"},
+                  {1, "", "", "2}"}}) == look_and_wait);
+}
+
+TEST_CASE("each call the index 0, but an id of its own", "[llm][tools]") {
+  CHECK(calls_of({{0, "a", "look", R"({"at":1})"}, {0, "b", "wait", R"({"s":2})"}}) == look_and_wait);
+  CHECK(calls_of({{0, "a", "look", R"({"at")"},
+                  {0, "", "", ":1}"},
+                  {0, "b", "wait", ""},
+                  {0, "b", "", R"({"s":2})"}}) == look_and_wait);
+  CHECK(calls_of({{0, "a", "look", ""},
+                  {0, "b", "wait", ""},
+                  {0, "a", "", R"({"at":1})"},
+                  {0, "b", "", R"({"s":2})"}}) == look_and_wait);
+}
+
+TEST_CASE("no index: the id tells, or the order", "[llm][tools]") {
+  const std::optional<std::uint64_t> none;
+  CHECK(calls_of({{none, "a", "look", R"({"at")"},
+                  {none, "b", "wait", ""},
+                  {none, "a", "", ":1}"},
+                  {none, "b", "", R"({"s":2})"}}) == look_and_wait);
+  CHECK(calls_of({{none, "a", "look", ""},
+                  {none, "", "", R"({"at":1})"},
+                  {none, "b", "wait", ""},
+                  {none, "", "", R"({"s":2})"}}) == look_and_wait);
+}
+
+TEST_CASE("no index and no id: a name begins a call once the last one has arguments", "[llm][tools]") {
+  const std::optional<std::uint64_t> none;
+  const Calls two = {{"", "look", R"({"at":1})"}, {"", "look", R"({"at":2})"}};
+  CHECK(calls_of({{none, "", "look", R"({"at":1})"}, {none, "", "look", R"({"at":2})"}}) == two);
+  CHECK(calls_of({{0, "", "look", R"({"at":1})"}, {0, "", "look", R"({"at":2})"}}) == two);
+  CHECK(calls_of({{none, "", "look", "{}"}, {none, "", "wait", ""}}) ==
+        Calls{{"", "look", "{}"}, {"", "wait", ""}});
+}
+
+TEST_CASE("a call in every piece of which id and name are repeated is one call", "[llm][tools]") {
+  CHECK(calls_of({{0, "a", "look", R"({"a)"}, {0, "a", "look", R"(t":)"}, {0, "a", "look", "1}"}}) ==
+        Calls{look_and_wait[0]});
+  CHECK(calls_of({{0, "", "look", R"({"a)"}, {0, "", "look", R"(t":)"}, {0, "", "look", "1}"}}) ==
+        Calls{{"", "look", R"({"at":1})"}});
+}
+
+TEST_CASE("a new id without a name is the same call", "[llm][tools]") {
+  CHECK(calls_of({{0, "a", "look", ""}, {0, "x", "", R"({"at":)"}, {0, "y", "", "1}"}}) ==
+        Calls{look_and_wait[0]});
+}
+
+TEST_CASE("a name in pieces, an id that comes later", "[llm][tools]") {
+  CHECK(calls_of({{0, "", "lo", ""}, {0, "", "ok", ""}, {0, "a", "", R"({"at":1})"}}) ==
+        Calls{look_and_wait[0]});
+}
+
+TEST_CASE("whole calls are calls of their own", "[llm][tools]") {
+  CHECK(calls_of({{0, "a", "look", "", true}, {0, "a", "look", "", true}}) ==
+        Calls{{"a", "look", ""}, {"", "look", ""}});  // ids are unique
+  CHECK(calls_of({{{}, "", "look", "", true}, {{}, "", "look", "", true}}).size() == 2);
+}
+
+TEST_CASE("pieces that say nothing are passed over", "[llm][tools]") {
+  CHECK(calls_of({{}, {3}}).empty());
+  CHECK(calls_of({{0, "a", "look", R"({"at":1})"}, {0}, {}}) == Calls{look_and_wait[0]});
+}
+
+TEST_CASE("arguments are text, whatever they say", "[llm][tools]") {
+  CHECK(calls_of({{0, "a", "look", "{\"at\": sea"}, {0, "", "", "}}\n"}})[0].arguments == "{\"at\": sea}}\n");
+}
+
+TEST_CASE("an answer has at most 64 calls", "[llm][tools][limits]") {
+  Pieces pieces;
+  for (std::uint64_t i = 0; i < max_tool_calls; ++i) pieces.push_back({i, "", "look", "{}"});
+  CHECK(assembled(pieces).calls.size() == 64);
+  pieces.push_back({0, "other", "look", "{}", true});
+  CHECK(assembled(pieces).fault == ToolCallFault::too_many);
+  CHECK(assembled({{64, "a", "look", ""}}).fault == ToolCallFault::bad_index);
+  CHECK(assembled({{UINT64_MAX}}).fault == ToolCallFault::bad_index);
+}
+
+TEST_CASE("what the calls hold together is limited", "[llm][tools][limits]") {
+  const Pieces pieces = {{0, "a", "look", "12345"}, {1, "b", "wait", "12345"}, {0, "", "", "1234567890"}};
+  CHECK(assembled(pieces, 30).fault == ToolCallFault::none);
+  CHECK(assembled(pieces, 29).fault == ToolCallFault::too_large);
+}
+
+TEST_CASE("a call of no tool is a fault", "[llm][tools]") {
+  CHECK(assembled({{0, "a", "look", ""}, {1, "b", "", "{}"}}).fault == ToolCallFault::no_name);
+}
