@@ -6,7 +6,7 @@
 // on-demand on each (no SSE rules, no check of anything); and the usual way, a byte-wise line reader and a
 // DOM by nlohmann/json.
 #include "harness.hpp"
-#include "llm/dialects/dialect.hpp"
+#include "llm/dialects/openai_chat_reader.hpp"
 #include "llm/http/sse_reader.hpp"
 #include "stream_text.hpp"
 

@@ -47,6 +47,9 @@ struct AgentSpec {
   bool auto_resume = false;         // a send to the stopped agent resumes it (X4); off: it is refused
   std::optional<double> temperature = {};
   std::optional<std::uint32_t> max_tokens = {};
+  std::string reasoning_effort = {};    // "low", "medium", "high", or what the model takes; empty: not sent
+  ResponseFormat response_format = {};  // of its answers
+  ToolChoice tool_choice = {};          // of the first model call of a turn; later ones are free to answer
 
   // What it may do besides talking. Shared by all agents that name it.
   std::shared_ptr<ToolRegistry> tools = {};

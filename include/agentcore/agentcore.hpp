@@ -6,6 +6,7 @@
 #include <agentcore/agent_state.hpp>
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/budget.hpp>
+#include <agentcore/call_slots.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/context.hpp>
@@ -14,10 +15,13 @@
 #include <agentcore/executor.hpp>
 #include <agentcore/history.hpp>
 #include <agentcore/http_llm_client.hpp>
+#include <agentcore/http_recording.hpp>
 #include <agentcore/interaction.hpp>
 #include <agentcore/llm_client.hpp>
+#include <agentcore/llm_router.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/provider.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/scripted_client.hpp>

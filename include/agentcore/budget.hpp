@@ -1,9 +1,11 @@
 // Budgets: how much an agent, or a whole subtree, may use before it is stopped.
 #pragma once
 
+#include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace agentcore {
 
@@ -28,7 +30,11 @@ struct Budget {
 struct Prices {
   double prompt = 0;
   double completion = 0;
+  std::optional<double> cached_prompt = {};  // of the prompt's tokens that were cached; empty: as `prompt`
 };
+
+// What that usage costs.
+double cost_of(const Usage& usage, const Prices& prices) noexcept;
 
 // What was used of a budget since it was granted.
 struct Spent {

@@ -1,6 +1,7 @@
 // What is said to a model and what comes back: messages, requests, outcomes.
 #pragma once
 
+#include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 
 #include <cstdint>
@@ -31,28 +32,57 @@ struct ToolCall {
   bool operator==(const ToolCall&) const = default;
 };
 
+// A part of a message that is not its text: a picture.
+struct ContentPart {
+  std::string url = {};         // "https://..."; empty: `data` is the picture itself
+  std::string data = {};        // in base64
+  std::string media_type = {};  // of `data`, e.g. "image/png"
+  std::string detail = {};      // "low", "high" or "auto", for providers that take it; empty: not sent
+
+  bool operator==(const ContentPart&) const = default;
+};
+
+// What a model thought before it answered, as its provider wants to be given it back: signed or encrypted. To
+// everybody else it means nothing, so it is sent to nobody else.
+struct ReasoningBlock {
+  std::string dialect = {};  // whose: to_string(Dialect)
+  std::string data = {};     // the text of a JSON object
+
+  bool operator==(const ReasoningBlock&) const = default;
+};
+
 // One entry of a conversation.
 struct ChatMessage {
   Role role = Role::user;
   std::string content = {};  // UTF-8
   Interruption interruption = Interruption::none;
-  std::vector<ToolCall> tool_calls = {};  // of an answer: what is to be done before the next one
-  std::string tool_call_id = {};          // of a tool's message: the call whose result it is
-  bool pinned = false;                    // never trimmed out of what a model is sent
+  std::vector<ToolCall> tool_calls = {};       // of an answer: what is to be done before the next one
+  std::string tool_call_id = {};               // of a tool's message: the call whose result it is
+  bool pinned = false;                         // never trimmed out of what a model is sent
+  std::vector<ContentPart> parts = {};         // of a user's message: what is sent behind its text
+  std::vector<ReasoningBlock> reasoning = {};  // of an answer
 
   bool operator==(const ChatMessage&) const = default;
 };
 
-// Tokens, as the provider counts them. All 0 when it did not say.
+// Tokens, as the provider counts them.
 struct Usage {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t completion_tokens = 0;
   std::uint64_t total_tokens = 0;
+  std::uint64_t cached_tokens = 0;     // of the prompt: read from the provider's cache
+  std::uint64_t reasoning_tokens = 0;  // of the completion: thought, not said
+  // False: not the provider's last word, because the call was stopped or failed or nothing was said. Counts
+  // that it had not told by then are estimates of ours, or 0.
+  bool complete = true;
 
   Usage& operator+=(const Usage& other) noexcept {
     prompt_tokens += other.prompt_tokens;
     completion_tokens += other.completion_tokens;
     total_tokens += other.total_tokens;
+    cached_tokens += other.cached_tokens;
+    reasoning_tokens += other.reasoning_tokens;
+    complete = complete && other.complete;
     return *this;
   }
   bool operator==(const Usage&) const = default;
@@ -60,7 +90,8 @@ struct Usage {
 
 // Why the model ended its answer. Not to be confused with a stop, which is ours; a vendor's word "stop" is
 // translated to `complete` at the edge.
-enum class FinishReason : unsigned char { unknown, complete, length, content_filter, tool_calls };
+// The words of a refusal are the answer's text.
+enum class FinishReason : unsigned char { unknown, complete, length, content_filter, tool_calls, refusal };
 std::string_view to_string(FinishReason reason) noexcept;
 
 // A tool as a model is told of it.
@@ -72,15 +103,56 @@ struct ToolDescription {
   bool operator==(const ToolDescription&) const = default;
 };
 
+// Whether an answer has to call tools.
+struct ToolChoice {
+  enum class Mode : unsigned char { automatic, none, required, named };
+
+  Mode mode = Mode::automatic;
+  std::string name = {};  // of the tool, for `named`
+
+  bool operator==(const ToolChoice&) const = default;
+};
+
+// What an answer's text has to be.
+struct ResponseFormat {
+  enum class Kind : unsigned char { text, json_object, json_schema };
+
+  Kind kind = Kind::text;
+  std::string name = {};    // of the schema: letters, digits, '_' and '-'; empty: "answer"
+  std::string schema = {};  // the text of a JSON schema, for `json_schema`
+  bool strict = true;       // the provider is to guarantee it, where it can
+
+  bool operator==(const ResponseFormat&) const = default;
+};
+
 // One model call. The client owns it from then on.
 struct ChatRequest {
   std::string agent_id = {};  // empty: anonymous, to be cancelled by its stop token only (A4)
   std::string model = {};     // empty: the client's default
   std::vector<ChatMessage> messages = {};
-  std::vector<ToolDescription> tools = {};       // that the answer may call
+  std::vector<ToolDescription> tools = {};  // that the answer may call
+  ToolChoice tool_choice = {};
+  std::optional<bool> parallel_tool_calls = {};  // whether one answer may call several; empty: not sent
+  ResponseFormat response_format = {};
   std::optional<double> temperature = {};        // 0 to 2
+  std::optional<double> top_p = {};              // 0 to 1
   std::optional<std::uint32_t> max_tokens = {};  // of the answer
+  std::vector<std::string> stop_sequences = {};
+  std::string reasoning_effort = {};       // "low", "medium", "high", or what the model takes
+  std::optional<TimePoint> deadline = {};  // the call fails with `deadline_exceeded` then; by Runtime::now()
   bool stream = true;
+};
+
+// What an endpoint said about its rate limits, in the head of an answer.
+struct RateLimit {
+  std::optional<std::uint64_t> requests = {};  // allowed, per whatever time it counts in
+  std::optional<std::uint64_t> requests_left = {};
+  Duration requests_reset{0};  // until they are all there again; 0: it did not say
+  std::optional<std::uint64_t> tokens = {};
+  std::optional<std::uint64_t> tokens_left = {};
+  Duration tokens_reset{0};
+
+  bool operator==(const RateLimit&) const = default;
 };
 
 // How a model call ended. The text itself came as deltas.
@@ -90,17 +162,20 @@ struct ChatOutcome {
   Kind kind = Kind::completed;
   FinishReason finish_reason = FinishReason::unknown;
   Usage usage = {};
-  Error error = {};                       // for `failed`; for `cancelled` its code is Errc::cancelled
-  std::vector<ToolCall> tool_calls = {};  // of a completed answer, put together and in order
+  Error error = {};                            // for `failed`; for `cancelled` its code is Errc::cancelled
+  std::vector<ToolCall> tool_calls = {};       // of a completed answer, put together and in order
+  std::vector<ReasoningBlock> reasoning = {};  // of a completed answer, for the history
+  std::string model = {};                      // that answered, as the provider names it; empty: unknown
+  std::optional<double> cost = {};  // by the client's price table, or as the provider says; empty: unknown
 
   static ChatOutcome completed(FinishReason reason, Usage usage = {}) {
-    return {Kind::completed, reason, usage, {}, {}};
+    return {.finish_reason = reason, .usage = usage};
   }
   static ChatOutcome cancelled(Usage usage = {}) {
-    return {Kind::cancelled, FinishReason::unknown, usage, {Errc::cancelled, "the call was stopped"}, {}};
+    return {.kind = Kind::cancelled, .usage = usage, .error = {Errc::cancelled, "the call was stopped"}};
   }
   static ChatOutcome failed(Error error, Usage usage = {}) {
-    return {Kind::failed, FinishReason::unknown, usage, std::move(error), {}};
+    return {.kind = Kind::failed, .usage = usage, .error = std::move(error)};
   }
 };
 

@@ -1,6 +1,7 @@
 // Errors and refusals: one vocabulary of codes, and Result<T>, a value or an Error.
 #pragma once
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -50,6 +51,8 @@ enum class Errc : unsigned char {
   connect_timeout,      // no connection (name, TCP, TLS) in time
   first_byte_timeout,   // connected, but no answer began in time
   stall_timeout,        // the answer began, then fell silent
+  total_timeout,        // the whole call took longer than the client allows
+  deadline_exceeded,    // the caller's own ChatRequest::deadline passed
   resolve_failed,       // the host name is unknown
   network_error,        // refused, reset, cut
   tls_error,            // certificate or handshake
@@ -58,6 +61,8 @@ enum class Errc : unsigned char {
   invalid_response,     // the answer is not what the protocol says
   response_too_large,   // more bytes than the client's limit
   request_in_progress,  // this agent id already has a call in this client
+  queue_full,           // too many calls wait for a slot already
+  circuit_open,         // the endpoint failed too often just now; it is left alone for a while
   client_dropped_call,  // the LlmClient lost its ChatSink without an outcome
   callback_failed,      // a function of the host threw
 
@@ -70,8 +75,9 @@ enum class Errc : unsigned char {
   question_closed,     // it was answered before, or its call was stopped, or its time is over
 
   // Data from outside.
-  invalid_history,  // not a JSON array of chat messages, or not a valid history
-  invalid_config,   // an option has no meaning; the message says which
+  invalid_history,    // not a JSON array of chat messages, or not a valid history
+  invalid_recording,  // not a recording of HTTP exchanges, or none of its exchanges fits
+  invalid_config,     // an option has no meaning; the message says which
 };
 
 std::string_view to_string(Errc code) noexcept;
@@ -82,6 +88,10 @@ struct Error {
   std::string message = {};
   int http_status = 0;     // 0: no HTTP answer was involved
   bool retryable = false;  // the same call may succeed later
+  // Of a model call: another model may well take what this one refused, because it is this model that is
+  // unknown, too small for the context, or not to be had.
+  bool model_specific = false;
+  std::chrono::milliseconds retry_after{0};  // how long the server asked to be left alone; 0: it did not say
 };
 
 // What Result<T>::value() throws when there is an error instead.

@@ -4,12 +4,13 @@
 // order of delivery (there may be gaps). All are delivered on the loop thread, outside every lock.
 //
 // Pairs. AgentCreated .. AgentDeleted; between them any number of turns. TurnStarted .. TurnEnded, exactly
-// one end, stopped or not; DeltaReceived only between the two of its own turn, and nothing of a turn after
-// its end (G7). Per agent turns do not overlap. A stop or a delete of an agent brings exactly one Settled for
-// it and for each agent below it, children first, after the TurnEnded of whatever it interrupted (G4);
-// AgentDeleted is the last event of an agent. ToolStarted .. ToolEnded, for each call that was begun, within
-// its turn. QuestionAsked .. QuestionClosed, also within it, or within the background task that asked. A
-// background task is started within a turn and may end at any time before its agent has settled.
+// one end, stopped or not; DeltaReceived and ReasoningReceived only between the two of its own turn, and
+// nothing of a turn after its end (G7). Per agent turns do not overlap. A stop or a delete of an agent brings
+// exactly one Settled for it and for each agent below it, children first, after the TurnEnded of whatever it
+// interrupted (G4); AgentDeleted is the last event of an agent. ToolStarted .. ToolEnded, for each call that
+// was begun, within its turn. QuestionAsked .. QuestionClosed, also within it, or within the background task
+// that asked. A background task is started within a turn and may end at any time before its agent has
+// settled.
 //
 // A callback may do anything: call any verb for any agent, create agents, subscribe, unsubscribe, destroy the
 // tree or the Runtime. What it throws is caught, logged, and harms nobody else (G16).
@@ -24,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -55,6 +57,13 @@ struct DeltaReceived {
   std::string_view text;  // valid during the callback
 };
 
+// What the model thinks, where its provider tells. It is no part of the answer.
+struct ReasoningReceived {
+  Agent agent;
+  std::uint64_t turn = 0;
+  std::string_view text;  // valid during the callback
+};
+
 enum class TurnOutcome : unsigned char { completed, aborted, stopped, failed };
 std::string_view to_string(TurnOutcome outcome) noexcept;
 
@@ -68,6 +77,7 @@ struct TurnEnded {
   Usage usage;                                      // of all its model calls, as far as it was told
   Error error;                                      // when failed
   std::shared_ptr<const InteractionResult> result;  // its steps; null for a turn of a MessageHandler
+  std::optional<double> cost;  // of all its model calls; empty unless that is known of one of them
 };
 
 // A tool call begins. One that is refused before (unknown, bad arguments, not approved) is only a step of the
@@ -155,9 +165,9 @@ struct AgentDeleted {
   Agent agent;
 };
 
-using EventBody =
-    std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
-                 ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned>;
+using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, ReasoningReceived, TurnEnded,
+                               Settled, Discarded, AgentDeleted, ToolStarted, ToolProgress, ToolEnded,
+                               QuestionAsked, QuestionClosed, TaskChanged, Abandoned>;
 
 struct Event {
   std::uint64_t sequence = 0;

@@ -5,12 +5,16 @@ namespace agentcore {
 
 class Agent;
 class AgentTree;
+class CallSlots;
 class ChatSink;
 class Clock;
 class Executor;
-class LlmClient;
-class ManualClock;
 class HttpLlmClient;
+class HttpRecorder;
+class HttpReplay;
+class LlmClient;
+class LlmRouter;
+class ManualClock;
 class Runtime;
 class ScriptedClient;
 class Subscription;
@@ -22,6 +26,7 @@ class ToolDone;
 class ToolRegistry;
 
 enum class AgentState : unsigned char;
+enum class Dialect : unsigned char;
 enum class Errc : unsigned char;
 enum class StopCause : unsigned char;
 
@@ -32,6 +37,7 @@ struct ChatMessage;
 struct ChatOutcome;
 struct ChatRequest;
 struct Error;
+struct HttpExchange;
 struct InteractionResult;
 struct InteractionStep;
 struct LogRecord;

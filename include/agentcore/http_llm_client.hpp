@@ -1,38 +1,79 @@
-// HttpLlmClient: chat completions over HTTP, as OpenAI and everyone compatible with it speak them.
+// HttpLlmClient: a model behind HTTP, in any of the dialects that providers speak.
 #pragma once
 
+#include <agentcore/budget.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore {
 
+// The wire formats.
+enum class Dialect : unsigned char {
+  openai_chat,         // POST {base_url}/chat/completions: OpenAI and everybody who is compatible with it
+  openai_responses,    // POST {base_url}/responses
+  anthropic_messages,  // POST {base_url}/messages
+};
+std::string_view to_string(Dialect dialect) noexcept;
+
+// What a million tokens cost, by model. A model that is not in it has the prices of the longest name that it
+// begins with: "gpt-4o" serves "gpt-4o-2024-08-06".
+using PriceTable = std::map<std::string, Prices, std::less<>>;
+
+// provider_options() fills this in for the providers that it knows.
 struct HttpLlmOptions {
-  std::string base_url = {};  // e.g. "https://api.openai.com/v1"; "/chat/completions" is added. Required.
-  std::string api_key =
-      {};  // sent as "Authorization: Bearer ..."; empty: not sent. In no log and no error text.
+  std::string base_url = {};  // e.g. "https://api.openai.com/v1"; the dialect's path is added. Required.
+
+  // The key, from one of three places; none: no key is sent. It is in no log, event, error or recording, and
+  // the client's own copies are wiped when it goes.
+  std::string api_key = {};
+  std::string api_key_env = {};                      // the environment variable that holds it
+  std::function<std::string()> api_key_source = {};  // asked before every call, on the loop thread
+
   std::string model = {};  // used when a request names none
+  Dialect dialect = Dialect::openai_chat;
 
-  Duration connect_timeout = std::chrono::seconds(10);  // name, TCP and TLS together; > 0
-  Duration first_byte_timeout =
-      std::chrono::seconds(60);  // from the start of the request to the first body byte; > 0
-  Duration stall_timeout = std::chrono::seconds(30);  // longest silence inside an answer; > 0
+  // How the key is sent: this header, with this before the key.
+  std::string auth_header = "Authorization";
+  std::string auth_prefix = "Bearer ";
+  std::vector<std::string> headers = {};        // further request headers, "Name: value"
+  std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
+  std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
+  std::string extra_body = {};  // the text of a JSON object; its members are added to every request's body,
+                                // or replace what is there
 
-  std::size_t max_response_bytes = std::size_t{16} << 20;  // of the whole answer
+  // Time-outs; each ends a call with an error of its own name. All are retryable, and > 0.
+  Duration connect_timeout = std::chrono::seconds(10);     // name, TCP and TLS together
+  Duration first_byte_timeout = std::chrono::seconds(60);  // from the request to the first byte of the answer
+  Duration stall_timeout = std::chrono::seconds(30);       // longest silence inside an answer
+  Duration total_timeout = std::chrono::minutes(10);       // the whole call
+
+  std::size_t max_response_bytes = std::size_t{16} << 20;  // of the whole answer, decompressed
   std::size_t max_line_bytes = std::size_t{1} << 20;       // of one line of a stream
+  std::uint32_t max_redirects = 3;  // followed within one host only; a redirect elsewhere is an error
 
-  std::vector<std::string> headers = {};  // further request headers, "Name: value"
-  std::string ca_file = {};               // PEM bundle to verify servers with; empty: the system's
-  std::string proxy = {};                 // empty: as the environment says; "none": no proxy at all
+  std::string ca_file = {};  // PEM bundle to verify servers with; empty: the system's
+  std::string proxy = {};    // empty: as the environment says; "none": no proxy at all
+
+  PriceTable prices = {};                         // for ChatOutcome::cost
+  std::shared_ptr<HttpRecorder> recorder = {};    // hears every exchange
+  std::shared_ptr<const HttpReplay> replay = {};  // answers instead of the network
 };
 
-// An LlmClient over HTTP/1.1 and TLS (always verified). Connections are kept and reused; a stop closes the
-// connection of its call at once, from the stopping thread, without waiting for the loop (G5, G6).
+// An LlmClient over HTTP and TLS (always verified). Connections are kept and reused; a stop closes the
+// connection of its call at once, from the stopping thread, without waiting for the loop (G5, G6). With a
+// libcurl of 8.15 or later that speaks HTTP/2 a stop resets its stream from the loop, and the connection is
+// kept; with an older one HTTP/1.1 is spoken, because there a reset comes late or never.
+//
+// One call is one attempt: for retries, fallbacks and limits put an LlmRouter before it.
 //
 // All functions are @loop_thread but abort() and has_active_request(). Destroying it cancels what is open:
 // each open call gets its `cancelled` outcome from the destructor. A bad option makes every call fail with

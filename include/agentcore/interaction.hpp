@@ -35,8 +35,9 @@ struct InteractionResult {
   std::optional<ToolCall> action = {};           // the last one that was asked for
   std::optional<ToolResult> action_result = {};  // of the last one that gave a result
   std::vector<InteractionStep> steps = {};
-  Usage usage = {};              // of all its model calls, as far as they told it
-  std::string parse_error = {};  // what looked like a tool call, and counted as words (X30)
+  Usage usage = {};                 // of all its model calls, as far as they told it
+  std::optional<double> cost = {};  // the same; empty unless that is known of one of them
+  std::string parse_error = {};     // what looked like a tool call, and counted as words (X30)
 };
 
 // With camelCase names: {"success":true,"response":"...","steps":[{"callId":...}],"usage":{...}} (M4).

@@ -13,8 +13,8 @@ namespace agentcore {
 using StopToken = std::stop_token;
 using StopSource = std::stop_source;
 
-// Where a client delivers: any number of deltas, then exactly one outcome. It enforces that: what comes after
-// the outcome is ignored, and a sink that is dropped without one delivers `client_dropped_call`.
+// Where a client delivers: any number of deltas and notices, then exactly one outcome. It enforces that: what
+// comes after the outcome is ignored, and a sink that is dropped without one delivers `client_dropped_call`.
 //
 // Receivers may do anything when they are called: stop the call, destroy the sink, its client, the Runtime.
 // What they throw ends there (G16): after a throw from on_delta() the outcome is `callback_failed`, at once,
@@ -29,6 +29,9 @@ class ChatSink {
     virtual ~Receiver() = default;
     virtual void on_delta(std::string_view text) = 0;
     virtual void on_outcome(ChatOutcome outcome) = 0;
+    // Of interest to some only.
+    virtual void on_reasoning(std::string_view /*text*/) {}
+    virtual void on_rate_limit(const RateLimit& /*limit*/) {}
 
    private:
     friend class ChatSink;
@@ -49,12 +52,19 @@ class ChatSink {
 
   // A piece of the answer; valid UTF-8, never empty. `text` is read before the call returns.
   void delta(std::string_view text);
+  // A piece of what the model thinks before or between its words; the same rules.
+  void reasoning(std::string_view text);
+  // What the endpoint said about its limits; before the first delta.
+  void rate_limit(const RateLimit& limit);
   // The end. The sink is spent afterwards.
   void finish(ChatOutcome outcome);
   // False once finished, spent or moved from.
   explicit operator bool() const noexcept { return receiver_ && !receiver_->spent_; }
 
  private:
+  template <typename Call>
+  void tell(const char* what, Call&& call);
+
   std::unique_ptr<Receiver> receiver_;
 };
 

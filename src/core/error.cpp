@@ -62,6 +62,10 @@ std::string_view to_string(Errc code) noexcept {
       return "first_byte_timeout";
     case Errc::stall_timeout:
       return "stall_timeout";
+    case Errc::total_timeout:
+      return "total_timeout";
+    case Errc::deadline_exceeded:
+      return "deadline_exceeded";
     case Errc::resolve_failed:
       return "resolve_failed";
     case Errc::network_error:
@@ -78,6 +82,10 @@ std::string_view to_string(Errc code) noexcept {
       return "response_too_large";
     case Errc::request_in_progress:
       return "request_in_progress";
+    case Errc::queue_full:
+      return "queue_full";
+    case Errc::circuit_open:
+      return "circuit_open";
     case Errc::client_dropped_call:
       return "client_dropped_call";
     case Errc::callback_failed:
@@ -92,6 +100,8 @@ std::string_view to_string(Errc code) noexcept {
       return "question_closed";
     case Errc::invalid_history:
       return "invalid_history";
+    case Errc::invalid_recording:
+      return "invalid_recording";
     case Errc::invalid_config:
       return "invalid_config";
   }

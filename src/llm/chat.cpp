@@ -42,6 +42,8 @@ std::string_view to_string(FinishReason reason) noexcept {
       return "content_filter";
     case FinishReason::tool_calls:
       return "tool_calls";
+    case FinishReason::refusal:
+      return "refusal";
   }
   return "";
 }

@@ -28,9 +28,10 @@ class FunctionReceiver final : public ChatSink::Receiver {
   std::function<void(ChatOutcome)> on_outcome_;
 };
 
-std::optional<std::string> thrown_by(ChatSink::Receiver& receiver, std::string_view text) noexcept {
+template <typename Call>
+std::optional<std::string> thrown_by(Call&& call) noexcept {
   try {
-    receiver.on_delta(text);
+    call();
     return std::nullopt;
   } catch (const std::exception& error) {
     return error.what();
@@ -67,16 +68,31 @@ ChatSink::~ChatSink() {
 }
 
 // From the call on, only `receiver` is touched: this sink may be gone.
-void ChatSink::delta(std::string_view text) {
-  if (!*this || text.empty()) return;
+template <typename Call>
+void ChatSink::tell(const char* what, Call&& call) {
   Receiver* const receiver = receiver_.get();
   Receiver::Frame frame;
   Receiver::Frame* const outer =
       std::exchange(receiver->frame_, receiver->frame_ ? receiver->frame_ : &frame);
-  const auto thrown = thrown_by(*receiver, text);
+  const auto thrown = thrown_by([&] { call(*receiver); });
   if (thrown && !receiver->spent_)
-    receiver->end(ChatOutcome::failed({Errc::callback_failed, "on_delta threw: " + *thrown}));
+    receiver->end(ChatOutcome::failed({Errc::callback_failed, what + (" threw: " + *thrown)}));
   receiver->frame_ = outer;
+}
+
+void ChatSink::delta(std::string_view text) {
+  if (!*this || text.empty()) return;
+  tell("on_delta", [text](Receiver& receiver) { receiver.on_delta(text); });
+}
+
+void ChatSink::reasoning(std::string_view text) {
+  if (!*this || text.empty()) return;
+  tell("on_reasoning", [text](Receiver& receiver) { receiver.on_reasoning(text); });
+}
+
+void ChatSink::rate_limit(const RateLimit& limit) {
+  if (!*this) return;
+  tell("on_rate_limit", [&limit](Receiver& receiver) { receiver.on_rate_limit(limit); });
 }
 
 void ChatSink::finish(ChatOutcome outcome) {

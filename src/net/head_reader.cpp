@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <utility>
 
 namespace agentcore::net {
 
@@ -20,10 +22,17 @@ std::string_view trim(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-bool is_content_type(std::string_view name) noexcept {
-  constexpr std::string_view wanted = "content-type";
-  return std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(),
-                    [](char a, char b) { return to_lower(a) == b; });
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::transform(small.begin(), small.end(), small.begin(), to_lower);
+  return small;
+}
+
+// The fields that somebody asks for.
+bool is_read(std::string_view name) noexcept {
+  return name == "location" || name == "content-encoding" || name == "date" ||
+         name.starts_with("retry-after") || name.find("ratelimit-") != std::string_view::npos ||
+         name.ends_with("request-id");
 }
 
 // "HTTP/1.1 200 OK" -> 200; 0 when it is not a status line.
@@ -40,17 +49,20 @@ int parse_status(std::string_view line) noexcept {
 
 bool HeadReader::read(std::string_view line) {
   line = trim(line);
-  if (line.empty()) return status_ >= 200;
+  if (line.empty()) return head_.status >= 200;
   if (line.starts_with("HTTP/")) {
-    status_ = parse_status(line);
-    content_type_.clear();
+    head_ = HttpHead{.status = parse_status(line)};
     return false;
   }
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !is_content_type(line.substr(0, colon))) return false;
-  const std::string_view value = line.substr(colon + 1);
-  content_type_ = trim(value.substr(0, value.find(';')));
-  std::transform(content_type_.begin(), content_type_.end(), content_type_.begin(), to_lower);
+  if (colon == std::string_view::npos) return false;
+  std::string name = lower(line.substr(0, colon));
+  const std::string_view value = trim(line.substr(colon + 1));
+  if (name == "content-type") {
+    head_.content_type = lower(trim(value.substr(0, value.find(';'))));
+  } else if (is_read(name)) {
+    head_.fields.emplace_back(std::move(name), value);
+  }
   return false;
 }
 

@@ -1,7 +1,8 @@
-// HeadReader: takes status and content type from the header lines of an answer.
+// HeadReader: takes what matters from the header lines of an answer.
 #pragma once
 
-#include <string>
+#include "net/transport.hpp"
+
 #include <string_view>
 
 namespace agentcore::net {
@@ -12,13 +13,11 @@ class HeadReader {
   // One line, with its line end. True with the empty line that ends the head of the final answer.
   bool read(std::string_view line);
 
-  int status() const noexcept { return status_; }
-  // Lower case, without parameters; empty when the answer named none.
-  const std::string& content_type() const noexcept { return content_type_; }
+  int status() const noexcept { return head_.status; }
+  const HttpHead& head() const noexcept { return head_; }
 
  private:
-  int status_ = 0;
-  std::string content_type_;
+  HttpHead head_;
 };
 
 }  // namespace agentcore::net

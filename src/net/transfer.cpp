@@ -51,8 +51,8 @@ bool Transfer::take_head(std::string_view line) {
   if (!admit(line.size())) return false;
   if (opening_ == nullptr || status_ != 0 || !opening_->head.read(line)) return true;
   status_ = opening_->head.status();
-  const bool fine = transport_.engine().guarded(
-      "an HTTP handler", [this] { handler->on_head(status_, opening_->head.content_type()); });
+  const bool fine =
+      transport_.engine().guarded("an HTTP handler", [this] { handler->on_head(opening_->head.head()); });
   return fine || fail(Errc::callback_failed, "the receiver of the answer threw");
 }
 

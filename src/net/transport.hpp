@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore::loop {
@@ -27,9 +28,13 @@ struct HttpRequest {
   Duration connect_timeout;
   Duration first_byte_timeout;
   Duration stall_timeout;
-  std::size_t max_response_bytes;
-  std::string ca_file;  // empty: the system's
-  std::string proxy;    // empty: as the environment says; "none": no proxy
+  Duration total_timeout = Duration::max();  // Duration::max(): none
+  TimePoint deadline = TimePoint::max();     // the caller's own; the same
+  std::size_t max_response_bytes;            // decompressed
+  std::uint32_t max_redirects = 0;           // followed within one origin only
+  bool compressed = false;                   // the answer may come compressed
+  std::string ca_file;                       // empty: the system's
+  std::string proxy;                         // empty: as the environment says; "none": no proxy
 };
 
 // How a transfer ended. `code` is `none` when the whole answer arrived, whatever its status; `cancelled` when
@@ -42,14 +47,29 @@ struct HttpEnd {
   int status = 0;
 };
 
+// The head of an answer.
+struct HttpHead {
+  int status = 0;
+  std::string content_type = {};  // lower case, without parameters; empty when the answer named none
+  std::vector<std::pair<std::string, std::string>> fields =
+      {};  // of those that anybody reads; lower-case names
+
+  // Empty when there is none of that name, which must be in lower case.
+  std::string_view field(std::string_view name) const noexcept {
+    for (const auto& [key, value] : fields)
+      if (key == name) return value;
+    return {};
+  }
+};
+
 // Receives one answer. Called on the loop thread, never after on_end(), never after the transfer was cut but
 // for on_end() itself. Destroyed after on_end(); without any call when the Runtime goes first. May start and
 // cut transfers, its own included, and destroy the Runtime from each of its functions.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // The final answer's status and content type (lower case, without parameters), before any body byte.
-  virtual void on_head(int status, std::string_view content_type) = 0;
+  // The final answer's head, before any body byte.
+  virtual void on_head(const HttpHead& head) = 0;
   // A piece of the body, as it arrives. False ends the transfer with `invalid_response`.
   virtual bool on_body(std::string_view bytes) = 0;
   virtual void on_end(HttpEnd end) = 0;

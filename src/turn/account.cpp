@@ -14,16 +14,7 @@ std::string used_up(const char* what, std::uint64_t used, std::uint64_t limit) {
   return std::string(what) + ": " + std::to_string(used) + " of " + std::to_string(limit) + " used";
 }
 
-double cost_of(std::uint64_t prompt, std::uint64_t completion, const Prices& prices) noexcept {
-  return (static_cast<double>(prompt) * prices.prompt + static_cast<double>(completion) * prices.completion) /
-         1e6;
-}
-
 }  // namespace
-
-double cost_of(const Usage& used, const Prices& prices) noexcept {
-  return cost_of(used.prompt_tokens, used.completion_tokens, prices);
-}
 
 void Account::grant(const Budget& budget, Timer deadline) {
   budget_ = budget;
@@ -54,8 +45,8 @@ std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Pri
     left = taken < budget_.tokens ? budget_.tokens - taken : 0;
   }
   if (budget_.cost > 0) {
-    const double money =
-        budget_.cost - spent_.cost - (reserved ? cost_reserved_ : 0) - cost_of(prompt_tokens, 0, prices);
+    const double money = budget_.cost - spent_.cost - (reserved ? cost_reserved_ : 0) -
+                         cost_of({.prompt_tokens = prompt_tokens}, prices);
     if (money < 0) return 0;
     if (prices.completion > 0)
       left = std::min(left, static_cast<std::uint64_t>(std::min(money / prices.completion * 1e6, 1e18)));
@@ -74,9 +65,9 @@ void Account::release(const Estimate& estimate) noexcept {
   cost_reserved_ = std::max(0.0, cost_reserved_ - estimate.cost);
 }
 
-void Account::spend(const Usage& used, const Prices& prices) noexcept {
-  spent_.tokens += used.total_tokens;
-  spent_.cost += cost_of(used, prices);
+void Account::spend(std::uint64_t tokens, double cost) noexcept {
+  spent_.tokens += tokens;
+  spent_.cost += cost;
 }
 
 }  // namespace agentcore::turn

@@ -48,7 +48,7 @@ class Account {
   // Both also while there are no limits: they may be granted, or lifted, while the call is open.
   void reserve(const Estimate& estimate) noexcept;
   void release(const Estimate& estimate) noexcept;
-  void spend(const Usage& used, const Prices& prices) noexcept;
+  void spend(std::uint64_t tokens, double cost) noexcept;
 
  private:
   std::uint64_t older_;
@@ -66,7 +66,5 @@ struct Accounts {
   Account own;      // for what it does itself
   Account subtree;  // for what it and all below it do
 };
-
-double cost_of(const Usage& used, const Prices& prices) noexcept;
 
 }  // namespace agentcore::turn

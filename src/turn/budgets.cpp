@@ -122,7 +122,8 @@ bool Turns::reserve(core::Node& node, ChatRequest& request) {
   }
   if (estimate.answer_tokens < wanted)
     request.max_tokens = static_cast<std::uint32_t>(estimate.answer_tokens);
-  estimate.cost = cost_of({estimate.prompt_tokens, estimate.answer_tokens, 0}, spec.prices);
+  estimate.cost = cost_of(
+      {.prompt_tokens = estimate.prompt_tokens, .completion_tokens = estimate.answer_tokens}, spec.prices);
   estimate.number = ++reservations_;
   estimate.active = true;
   each_account(node, [&](core::Node&, Account& account) { return account.reserve(estimate), true; });
@@ -144,15 +145,17 @@ void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
   if (!std::exchange(turn.reserved.active, false)) return;
   const AgentSpec& spec = *node.spec;
   Usage used = outcome.usage;
-  if (used == Usage{} && outcome.kind != ChatOutcome::Kind::failed) {
+  if (used.prompt_tokens + used.completion_tokens + used.total_tokens == 0 &&
+      outcome.kind != ChatOutcome::Kind::failed) {
     used.prompt_tokens = turn.reserved.prompt_tokens;
     used.completion_tokens =
         count_tokens(engine_, spec, turn.text) + count_calls(engine_, spec, outcome.tool_calls);
   }
   if (used.total_tokens == 0) used.total_tokens = used.prompt_tokens + used.completion_tokens;
+  const double cost = outcome.cost.value_or(cost_of(used, spec.prices));
   each_account(node, [&](core::Node&, Account& account) {
     account.release(turn.reserved);
-    if (account.limits()) account.spend(used, spec.prices);
+    if (account.limits()) account.spend(used.total_tokens, cost);
     return true;
   });
   if (engine_.closed()) hub_.close();  // a TokenCounter is the host's code

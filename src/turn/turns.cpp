@@ -245,7 +245,8 @@ void Turns::tell_end(core::Node& node, TurnOutcome outcome, FinishReason reason,
   hub_.tell(node, [&](Agent agent) {
     const std::string_view text =
         outcome == TurnOutcome::completed ? std::string_view(result->response) : std::string_view();
-    return TurnEnded{std::move(agent), node.turns, outcome, text, reason, result->usage, error, result};
+    return TurnEnded{std::move(agent), node.turns, outcome, text,        reason,
+                     result->usage,    error,      result,  result->cost};
   });
 }
 
@@ -262,7 +263,7 @@ void Turns::run_handler(core::Node& node, const AgentSpec& spec, const Message& 
   const bool stopped = !started || !core::admits(node, node.load().generation(), epoch);
   if (stopped) outcome = TurnOutcome::stopped;
   hub_.tell(node, [&](Agent told) {
-    TurnEnded body{std::move(told), node.turns, outcome, {}, FinishReason::unknown, {}, {}, nullptr};
+    TurnEnded body{std::move(told), node.turns, outcome, {}, FinishReason::unknown, {}, {}, nullptr, {}};
     if (outcome == TurnOutcome::failed)
       body.error = {Errc::callback_failed, "the message handler threw an exception"};
     return body;

@@ -1,8 +1,9 @@
 // The answer parser and the assembler of tool calls: any bytes, as a whole body and as the chunks of a
 // stream, one on each line, end in objects or refusals, and all text in them is valid UTF-8.
+#include "llm/dialects/openai_chat_reader.hpp"
+
 #include "core/utf8.hpp"
 #include "fuzz.hpp"
-#include "llm/dialects/dialect.hpp"
 #include "llm/dialects/tool_call_assembler.hpp"
 
 #include <algorithm>

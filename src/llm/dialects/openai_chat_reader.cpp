@@ -1,25 +1,15 @@
-// The reading half of the dialect; openai_request.cpp holds the writing half.
-#include "core/utf8.hpp"
-#include "llm/dialects/dialect.hpp"
-#include "llm/dialects/ondemand.hpp"
+// OpenAI chat completions: how an answer is read.
+#include "llm/dialects/openai_chat_reader.hpp"
+
 #include "llm/dialects/openai_chat_tool_calls.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
-#include <cstring>
-#include <vector>
-
-#include <simdjson.h>
+#include <utility>
 
 namespace agentcore::llm {
 namespace {
 
 namespace json = simdjson::ondemand;
-
-constexpr std::size_t first_capacity = 4096;  // bytes of JSON that the parser is made for at first
-constexpr std::size_t kept_capacity = std::size_t{1} << 18;  // a larger parser is not kept for the next chunk
-constexpr std::size_t body_depth = 128;                      // nesting of a whole body
 
 FinishReason finish_reason_of(std::string_view word) noexcept {
   if (word == "stop" || word == "end_turn" || word == "stop_sequence" || word == "eos") {
@@ -28,98 +18,51 @@ FinishReason finish_reason_of(std::string_view word) noexcept {
   if (word == "length" || word == "max_tokens") return FinishReason::length;
   if (word == "content_filter") return FinishReason::content_filter;
   if (word == "tool_calls" || word == "function_call" || word == "tool_use") return FinishReason::tool_calls;
+  if (word == "refusal") return FinishReason::refusal;
   return FinishReason::unknown;
 }
 
-bool is_passing_trouble(std::string_view word) noexcept {
-  return word == "server_error" || word == "internal_error" || word == "overloaded_error" ||
-         word == "overloaded" || word == "rate_limit_exceeded" || word == "rate_limit_error" ||
-         word == "timeout" || word == "service_unavailable";
+// The counts inside {"prompt_tokens_details": {"cached_tokens": ...}} and its like.
+std::uint64_t detail_of(json::value value, std::string_view name) {
+  json::object details;
+  if (value.get_object().get(details)) return 0;
+  for (auto entry : details) {
+    json::field field;
+    if (std::move(entry).get(field)) return 0;
+    if (field.key().unsafe_is_equal(name)) return count_of(field.value());
+  }
+  return 0;
 }
 
 }  // namespace
 
-struct OpenAiChatReader::Impl {
-  json::parser parser;
-  std::string padded;         // a copy with room behind it, where the original has none
-  std::string repaired;       // the content, when simdjson refuses it
-  std::string repaired_word;  // any other string, the same
-  std::string loose_message;  // of {"message": ...} and {"detail": ...}
-  std::vector<ToolCallPiece> tool_calls;
-  bool broken_string = false;  // one that we need
-
-  simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
-  simdjson::error_code read_root(json::document& document, AnswerObject& object);
-  simdjson::error_code read_object(json::object root, AnswerObject& object);
-  void read_choices(json::value value, AnswerObject& object);
-  void read_choice(json::object choice, AnswerObject& object);
-  void read_message(json::value value, bool whole, AnswerObject& object);
-  void read_usage(json::value value, AnswerObject& object);
-  void read_error(json::value value, AnswerObject& object);
-  void read_detail(json::value value);
-  std::optional<std::string_view> text(json::value& value, std::string& repair) {
-    return text_of(value, repair, broken_string);
-  }
-  void reserve(std::size_t size);
-};
-
-// Makes the parser large enough, in powers of two: simdjson itself would grow it to the byte, each time.
-void OpenAiChatReader::Impl::reserve(std::size_t size) {
-  const std::size_t wanted = std::max(first_capacity, std::bit_ceil(size));
-  if (wanted > parser.capacity() || parser.capacity() > std::max(wanted, kept_capacity))
-    if (parser.allocate(wanted)) return;  // the failure shows again, as an error, when it parses
+void OpenAiChatReader::begin() {
+  tool_calls_.clear();
+  refusal_.clear();
 }
 
-simdjson::error_code OpenAiChatReader::Impl::read(std::string_view text, std::size_t readable_behind,
-                                                  AnswerObject& object) {
-  if (readable_behind < simdjson::SIMDJSON_PADDING) {
-    padded.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-    padded.assign(text).append(simdjson::SIMDJSON_PADDING, ' ');
-    text = std::string_view(padded).substr(0, text.size());
+bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObject& object) {
+  if (key.unsafe_is_equal("choices")) {
+    read_choices(value, object);
+  } else if (key.unsafe_is_equal("usage")) {
+    read_usage(value, object);
+  } else if (key.unsafe_is_equal("model")) {
+    if (const auto name = text(value, model_)) object.model = *name;
+  } else {
+    return false;
   }
-  reserve(text.size());
-  json::document document;
-  if (auto error =
-          parser.iterate(text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING).get(document))
-    return error;
-  return read_root(document, object);
+  return true;
 }
 
-simdjson::error_code OpenAiChatReader::Impl::read_root(json::document& document, AnswerObject& object) {
-  broken_string = false;
-  loose_message.clear();
-  tool_calls.clear();
-  json::object root;
-  if (auto error = document.get_object().get(root)) return error;
-  if (auto error = read_object(root, object)) return error;
-  if (broken_string) return simdjson::STRING_ERROR;
-  if (!object.error && !object.has_choice && !object.usage && !loose_message.empty())
-    object.error = ApiError{loose_message, false};
-  const bool at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
-  return at_end ? simdjson::SUCCESS : simdjson::TAPE_ERROR;
-}
-
-// Errors in JSON's structure, at any depth, end the iteration here: simdjson's iterator keeps them.
-simdjson::error_code OpenAiChatReader::Impl::read_object(json::object root, AnswerObject& object) {
-  for (auto entry : root) {
-    json::field field;
-    if (auto error = std::move(entry).get(field)) return error;
-    const json::raw_json_string key = field.key();
-    if (key.unsafe_is_equal("choices")) {
-      read_choices(field.value(), object);
-    } else if (key.unsafe_is_equal("usage")) {
-      read_usage(field.value(), object);
-    } else if (key.unsafe_is_equal("error")) {
-      read_error(field.value(), object);
-    } else if (key.unsafe_is_equal("message") || key.unsafe_is_equal("detail")) {
-      read_detail(field.value());
-    }
-  }
-  return simdjson::SUCCESS;
+void OpenAiChatReader::finish(AnswerObject& object) {
+  if (refusal_.empty()) return;
+  content_.assign(object.content);
+  content_ += refusal_;
+  object.content = content_;
 }
 
 // Only the first choice counts: no more than one was asked for.
-void OpenAiChatReader::Impl::read_choices(json::value value, AnswerObject& object) {
+void OpenAiChatReader::read_choices(json::value value, AnswerObject& object) {
   json::array choices;
   if (value.get_array().get(choices)) return;
   for (auto entry : choices) {
@@ -131,7 +74,7 @@ void OpenAiChatReader::Impl::read_choices(json::value value, AnswerObject& objec
   }
 }
 
-void OpenAiChatReader::Impl::read_choice(json::object choice, AnswerObject& object) {
+void OpenAiChatReader::read_choice(json::object choice, AnswerObject& object) {
   for (auto entry : choice) {
     json::field field;
     if (std::move(entry).get(field)) return;
@@ -141,14 +84,16 @@ void OpenAiChatReader::Impl::read_choice(json::object choice, AnswerObject& obje
     } else if (key.unsafe_is_equal("message")) {
       read_message(field.value(), true, object);
     } else if (key.unsafe_is_equal("finish_reason")) {
-      const auto word = text(field.value(), repaired_word);
-      if (word && !word->empty()) object.finish_reason = finish_reason_of(*word);
+      const auto reason = word(field.value());
+      if (reason && !reason->empty()) object.finish_reason = finish_reason_of(*reason);
+    } else if (key.unsafe_is_equal("error")) {
+      read_error(field.value(), object);  // OpenRouter, in the middle of a stream
     }
   }
 }
 
 // A delta, or a whole message.
-void OpenAiChatReader::Impl::read_message(json::value value, bool whole, AnswerObject& object) {
+void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject& object) {
   json::object message;
   if (value.get_object().get(message)) return;
   for (auto entry : message) {
@@ -156,16 +101,65 @@ void OpenAiChatReader::Impl::read_message(json::value value, bool whole, AnswerO
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
     if (key.unsafe_is_equal("content")) {
-      if (const auto words = text(field.value(), repaired)) object.content = *words;
+      read_content(field.value(), object);
     } else if (key.unsafe_is_equal("tool_calls")) {
-      ToolCallReader(tool_calls, repaired_word, broken_string).read_list(field.value(), whole, object);
+      ToolCallReader(tool_calls_, repaired_word_, broken_string_).read_list(field.value(), whole, object);
     } else if (key.unsafe_is_equal("function_call")) {
-      ToolCallReader(tool_calls, repaired_word, broken_string).read_single(field.value(), whole, object);
+      ToolCallReader(tool_calls_, repaired_word_, broken_string_).read_single(field.value(), whole, object);
+    } else if (key.unsafe_is_equal("reasoning_content") || key.unsafe_is_equal("reasoning")) {
+      // DeepSeek, vLLM, llama.cpp and LM Studio say the one, OpenRouter and Ollama the other, and some both.
+      const auto words = text(field.value(), reasoning_);
+      if (words && object.reasoning.empty()) object.reasoning = *words;
+    } else if (key.unsafe_is_equal("refusal")) {
+      if (const auto words = word(field.value()); words && !words->empty()) {
+        refusal_ = *words;
+        object.refused = true;
+      }
     }
   }
 }
 
-void OpenAiChatReader::Impl::read_usage(json::value value, AnswerObject& object) {
+// A text, or the parts of one (Mistral).
+void OpenAiChatReader::read_content(json::value value, AnswerObject& object) {
+  if (const auto words = text(value, content_)) {
+    object.content = *words;
+    return;
+  }
+  json::array parts;
+  json::json_type type;
+  if (value.type().get(type) || type != json::json_type::array || value.get_array().get(parts)) return;
+  content_.clear();
+  reasoning_.clear();
+  for (auto entry : parts) {
+    json::object part;
+    if (entry.get_object().get(part)) break;
+    read_part(part);
+  }
+  object.content = content_;
+  if (!reasoning_.empty()) object.reasoning = reasoning_;
+}
+
+// {"type": "text", "text": "..."}, or {"type": "thinking", "thinking": [{"type": "text", "text": "..."}]}.
+void OpenAiChatReader::read_part(json::object part) {
+  for (auto entry : part) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    const json::raw_json_string key = field.key();
+    if (key.unsafe_is_equal("text")) {
+      if (const auto words = word(field.value())) content_ += *words;
+    } else if (key.unsafe_is_equal("thinking")) {
+      json::array thoughts;
+      if (field.value().get_array().get(thoughts)) return;
+      for (auto thought : thoughts) {
+        json::value words;
+        if (thought["text"].get(words)) return;
+        if (const auto text = word(words)) reasoning_ += *text;
+      }
+    }
+  }
+}
+
+void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
   json::object counts;
   if (value.get_object().get(counts)) return;
   Usage usage;
@@ -179,86 +173,19 @@ void OpenAiChatReader::Impl::read_usage(json::value value, AnswerObject& object)
       usage.completion_tokens = count_of(field.value());
     } else if (key.unsafe_is_equal("total_tokens")) {
       usage.total_tokens = count_of(field.value());
+    } else if (key.unsafe_is_equal("prompt_tokens_details")) {
+      usage.cached_tokens = std::max(usage.cached_tokens, detail_of(field.value(), "cached_tokens"));
+    } else if (key.unsafe_is_equal("prompt_cache_hit_tokens")) {  // DeepSeek
+      usage.cached_tokens = std::max(usage.cached_tokens, count_of(field.value()));
+    } else if (key.unsafe_is_equal("completion_tokens_details")) {
+      usage.reasoning_tokens = detail_of(field.value(), "reasoning_tokens");
+    } else if (key.unsafe_is_equal("cost")) {  // OpenRouter
+      double cost = 0;
+      if (!field.value().get_double().get(cost) && cost >= 0) object.cost = cost;
     }
   }
   if (usage.total_tokens == 0) usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
   object.usage = usage;
-}
-
-// An object or a text; null and the like are no error.
-void OpenAiChatReader::Impl::read_error(json::value value, AnswerObject& object) {
-  if (const auto text = this->text(value, repaired_word)) {
-    if (!text->empty()) object.error = ApiError{std::string(*text), false};
-    return;
-  }
-  json::object fields;
-  if (value.get_object().get(fields)) return;
-  ApiError error;
-  std::string kind;
-  for (auto entry : fields) {
-    json::field field;
-    if (std::move(entry).get(field)) return;
-    const json::raw_json_string key = field.key();
-    const bool names_kind = key.unsafe_is_equal("type") || key.unsafe_is_equal("code");
-    if (!names_kind && !key.unsafe_is_equal("message")) continue;
-    const auto text = this->text(field.value(), repaired_word);
-    if (!names_kind) {
-      error.message = text.value_or("");
-    } else if (text) {
-      kind = *text;
-      error.retryable = error.retryable || is_passing_trouble(kind);
-    } else {
-      error.retryable = error.retryable || is_retryable_status(count_of(field.value()));
-    }
-  }
-  if (error.message.empty()) error.message = kind.empty() ? "an error without a message" : kind;
-  object.error = std::move(error);
-}
-
-// {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}.
-void OpenAiChatReader::Impl::read_detail(json::value value) {
-  if (const auto text = this->text(value, repaired_word)) {
-    loose_message = *text;
-    return;
-  }
-  json::array list;
-  if (value.get_array().get(list)) return;
-  for (auto entry : list) {
-    json::value message;
-    if (entry["msg"].get(message)) return;
-    if (const auto text = this->text(message, repaired_word)) loose_message = *text;
-    return;
-  }
-}
-
-OpenAiChatReader::OpenAiChatReader() : impl_(std::make_unique<Impl>()) {
-}
-OpenAiChatReader::~OpenAiChatReader() = default;
-
-bool OpenAiChatReader::parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) {
-  object = AnswerObject{};
-  auto error = impl_->read(json, readable_behind, object);
-  if (error == simdjson::UTF8_ERROR) {
-    object = AnswerObject{};
-    error = impl_->read(core::valid_utf8(json), 0, object);
-  }
-  return error == simdjson::SUCCESS;
-}
-
-bool OpenAiChatReader::parse_body(std::string_view json, AnswerObject& object) {
-  object = AnswerObject{};
-  if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
-  std::string text = core::valid_utf8(json);
-  simdjson::dom::parser checker;
-  if (checker.allocate(std::max<std::size_t>(text.size(), 64), body_depth)) return false;
-  simdjson::dom::element root;
-  const auto error = checker.parse(text.data(), text.size()).get(root);
-  if (error && error != simdjson::STRING_ERROR)
-    return false;  // half a surrogate pair is no reason to give up
-  // Google's servers wrap their error objects into an array.
-  simdjson::dom::element first;
-  if (!error && root.is_array() && root.at(0).get(first) == simdjson::SUCCESS) text = simdjson::minify(first);
-  return impl_->read(text, 0, object) == simdjson::SUCCESS;
 }
 
 }  // namespace agentcore::llm

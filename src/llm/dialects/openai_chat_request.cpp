@@ -1,5 +1,8 @@
-#include "llm/dialects/dialect.hpp"
+// OpenAI chat completions: how a request is written.
 #include "llm/dialects/openai_chat_message.hpp"
+#include "llm/dialects/openai_chat_reader.hpp"
+#include "llm/dialects/request_body.hpp"
+#include "llm/dialects/wire_format.hpp"
 
 #include <string>
 #include <string_view>
@@ -10,57 +13,83 @@
 namespace agentcore::llm {
 namespace {
 
-std::string in_quotes(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+// Written by hand, so that the parameters keep their order.
+std::string tool_text(const ToolDescription& tool) {
+  std::string text = R"({"type":"function","function":{"name":)" + json_quoted(tool.name);
+  if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
+  return text + R"(,"parameters":)" + schema_text(tool.parameters) + "}}";
 }
 
-// Whether it is the text of a JSON object that has members: servers refuse the schema {}.
-bool is_schema(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto brace = text.find_first_not_of(blanks);
-  if (brace == std::string_view::npos || text[brace] != '{') return false;
-  const auto first = text.find_first_not_of(blanks, brace + 1);
-  return first != std::string_view::npos && text[first] != '}' && nlohmann::json::accept(text);
-}
-
-// Written by hand, so that the parameters keep their order: models see it.
-void append(std::string& body, const ToolDescription& tool) {
-  body += R"({"type":"function","function":{"name":)" + in_quotes(tool.name);
-  if (!tool.description.empty()) body += R"(,"description":)" + in_quotes(tool.description);
-  body += R"(,"parameters":)";
-  body += is_schema(tool.parameters) ? std::string_view(tool.parameters)
-                                     : std::string_view(R"({"type":"object","properties":{}})");
-  body += "}}";
-}
-
-// Puts the tools behind the last member of the body.
-void append_tools(std::string& body, const std::vector<ToolDescription>& tools) {
-  if (tools.empty()) return;
-  body.back() = ',';
-  body += R"("tools":[)";
-  for (const ToolDescription& tool : tools) {
-    if (&tool != &tools.front()) body += ',';
-    append(body, tool);
+void set_tools(RequestBody& body, const ChatRequest& request) {
+  if (request.tools.empty()) return;
+  body.set("tools", json_list(request.tools, tool_text));
+  const ToolChoice& choice = request.tool_choice;
+  switch (choice.mode) {
+    case ToolChoice::Mode::automatic:
+      break;
+    case ToolChoice::Mode::none:
+      body.set_text("tool_choice", "none");
+      break;
+    case ToolChoice::Mode::required:
+      body.set_text("tool_choice", "required");
+      break;
+    case ToolChoice::Mode::named:
+      body.set("tool_choice", nlohmann::json{{"type", "function"}, {"function", {{"name", choice.name}}}});
+      break;
   }
-  body += "]}";
+  if (request.parallel_tool_calls)
+    body.set("parallel_tool_calls", std::string(*request.parallel_tool_calls ? "true" : "false"));
 }
+
+void set_format(RequestBody& body, const ResponseFormat& format) {
+  if (format.kind == ResponseFormat::Kind::json_object) {
+    body.set("response_format", nlohmann::json{{"type", "json_object"}});
+  } else if (format.kind == ResponseFormat::Kind::json_schema) {
+    const std::string name = json_quoted(format.name.empty() ? "answer" : format.name);
+    body.set("response_format", R"({"type":"json_schema","json_schema":{"name":)" + name + R"(,"strict":)" +
+                                    (format.strict ? "true" : "false") + R"(,"schema":)" +
+                                    schema_text(format.schema) + "}}");
+  }
+}
+
+class OpenAiChat final : public WireFormat {
+ public:
+  Dialect dialect() const noexcept override { return Dialect::openai_chat; }
+  std::string_view path() const noexcept override { return "/chat/completions"; }
+  std::string body(const ChatRequest& request, const BodyDefaults& defaults) const override {
+    return openai_chat_body(request, defaults);
+  }
+  std::unique_ptr<AnswerReader> make_reader() const override { return std::make_unique<OpenAiChatReader>(); }
+  std::string reasoning_block(const ReasoningPiece&) const override { return {}; }
+};
 
 }  // namespace
 
-std::string openai_chat_body(const ChatRequest& request, std::string_view default_model) {
-  nlohmann::json body;
-  body["model"] = request.model.empty() ? default_model : std::string_view(request.model);
-  nlohmann::json& messages = body["messages"] = nlohmann::json::array();
-  for (const ChatMessage& message : request.messages) messages.push_back(openai_chat_message(message));
-  if (request.temperature) body["temperature"] = *request.temperature;
-  if (request.max_tokens) body["max_tokens"] = *request.max_tokens;
+std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& defaults) {
+  RequestBody body;
+  body.set_text("model", request.model.empty() ? defaults.model : request.model);
+  body.set("messages", json_list(request.messages, [](const ChatMessage& message) {
+             return json_text(openai_chat_message(message));
+           }));
+  set_tools(body, request);
+  set_format(body, request.response_format);
+  if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
+  if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
+  const std::uint32_t limit = request.max_tokens.value_or(defaults.max_tokens);
+  if (limit != 0 || request.max_tokens) body.set(defaults.max_tokens_field, std::to_string(limit));
+  if (!request.stop_sequences.empty()) body.set("stop", nlohmann::json(request.stop_sequences));
+  if (!request.reasoning_effort.empty()) body.set_text("reasoning_effort", request.reasoning_effort);
   if (request.stream) {
-    body["stream"] = true;
-    body["stream_options"]["include_usage"] = true;
+    body.set("stream", std::string("true"));
+    body.set("stream_options", nlohmann::json{{"include_usage", true}});
   }
-  std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  append_tools(text, request.tools);
-  return text;
+  body.merge(defaults.extra_body);
+  return body.text();
+}
+
+const WireFormat& openai_chat() noexcept {
+  static const OpenAiChat format;
+  return format;
 }
 
 }  // namespace agentcore::llm

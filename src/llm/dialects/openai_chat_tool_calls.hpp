@@ -1,7 +1,7 @@
 // ToolCallReader: reads the tool calls in a message, or in a delta of one, of the OpenAI dialect.
 #pragma once
 
-#include "llm/dialects/dialect.hpp"
+#include "llm/dialects/wire_format.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // What went wrong with a call to an OpenAI-compatible server, in words that a person can act on.
 #pragma once
 
-#include "llm/dialects/dialect.hpp"
+#include "llm/dialects/wire_format.hpp"
 #include "llm/http/redactor.hpp"
 #include "net/transport.hpp"
 

@@ -12,20 +12,53 @@ namespace {
 constexpr Duration end_patience = std::chrono::milliseconds(250);
 constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
 
+// A count that is 0 keeps what was said before: a stream may tell the prompt's at its start, the answer's at
+// its end.
+void merge(Usage& usage, const Usage& said) noexcept {
+  const auto update = [](std::uint64_t& count, std::uint64_t now) { count = now != 0 ? now : count; };
+  update(usage.prompt_tokens, said.prompt_tokens);
+  update(usage.completion_tokens, said.completion_tokens);
+  update(usage.cached_tokens, said.cached_tokens);
+  update(usage.reasoning_tokens, said.reasoning_tokens);
+  usage.total_tokens = std::max(said.total_tokens, usage.prompt_tokens + usage.completion_tokens);
+}
+
+std::uint64_t characters(std::string_view text) noexcept {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+// By the rule of estimate_tokens(): one for every 2.5 characters.
+std::uint64_t tokens_of(std::uint64_t characters) noexcept {
+  return (2 * characters + 4) / 5;
+}
+
+std::uint64_t prompt_tokens(const ChatRequest& request) noexcept {
+  std::uint64_t all = 0;
+  for (const ChatMessage& message : request.messages) {
+    all += characters(message.content);
+    for (const ToolCall& call : message.tool_calls) all += characters(call.name) + characters(call.arguments);
+  }
+  for (const ToolDescription& tool : request.tools)
+    all += characters(tool.description) + characters(tool.parameters);
+  return tokens_of(all);
+}
+
 bool looks_like_events(std::string_view bytes) noexcept {
   return bytes.starts_with("data:") || bytes.starts_with("event:") || bytes.starts_with(":");
 }
 
 }  // namespace
 
-HttpCall::HttpCall(std::shared_ptr<HttpShared> shared, std::shared_ptr<OpenCall> open, bool stream,
-                   StopToken stop, ChatSink sink)
+HttpCall::HttpCall(std::shared_ptr<HttpShared> shared, std::shared_ptr<OpenCall> open,
+                   const ChatRequest& request, StopToken stop, ChatSink sink)
     : shared_(std::move(shared)),
       open_(std::move(open)),
       sink_(std::move(sink)),
       reader_(shared_->max_line_bytes),
+      prompt_estimate_(prompt_tokens(request)),
       place_(shared_->open.size()),
-      asked_stream_(stream) {
+      asked_stream_(request.stream) {
   shared_->open.push_back(this);
   shared_->engine->add_pending(1);
   if (stop.stop_possible()) on_stop_.emplace(std::move(stop), StopCall{open_.get()});
@@ -35,13 +68,13 @@ HttpCall::~HttpCall() {
   if (listed_) cancel();  // the transport goes before its transfers ended
 }
 
-void HttpCall::on_head(int status, std::string_view content_type) {
-  status_ = status;
-  if (status < 200 || status > 299) {
+void HttpCall::on_head(const net::HttpHead& head) {
+  status_ = head.status;
+  if (status_ < 200 || status_ > 299) {
     form_ = Form::failure;
-  } else if (content_type == "text/event-stream") {
+  } else if (head.content_type == "text/event-stream") {
     form_ = Form::stream;
-  } else if (!asked_stream_ || content_type == "application/json") {
+  } else if (!asked_stream_ || head.content_type == "application/json") {
     form_ = Form::body;
   }
 }
@@ -64,25 +97,38 @@ bool HttpCall::read_stream(std::string_view bytes) {
 }
 
 bool HttpCall::on_event(std::string_view data, std::size_t readable_behind) {
-  if (data == open_ai_done) {
+  if (data == done_mark) {
     expect_end();
     return false;
   }
   if (data.empty()) return true;
   AnswerObject object;
-  if (!shared_->parser.parse_chunk(data, readable_behind, object)) {
+  if (!shared_->reader->parse_chunk(data, readable_behind, object)) {
     error_ = shared_->errors.bad_chunk(status_, data);
     return false;
   }
+  const bool ends = object.ends;  // the object is the reader's, and a receiver may call the client
+  if (!take(object)) return false;
+  if (ends) expect_end();
+  return !ends;
+}
+
+// Everything that it says, its words last. False when the call is over.
+bool HttpCall::take(AnswerObject& object) {
   take_meta(object);
   if (object.error) error_ = shared_->errors.api(status_, *object.error);
-  if (error_ || !take_tool_calls(object)) return false;
-  return object.content.empty() || deliver(object.content);
+  if (error_ || !take_tool_calls(object) || !take_reasoning(object)) return false;
+  if (object.reasoning.empty()) return object.content.empty() || deliver(object.content);
+  const std::string content(object.content);  // a receiver may start a call, and that one reads as well
+  return deliver_reasoning(object.reasoning) && (content.empty() || deliver(content));
 }
 
 void HttpCall::take_meta(const AnswerObject& object) {
-  if (object.usage) usage_ = *object.usage;
+  if (object.usage) merge(usage_, *object.usage);
   if (object.finish_reason) finish_reason_ = object.finish_reason;
+  if (object.cost) cost_ = object.cost;
+  refused_ = refused_ || object.refused;
+  if (model_.empty()) model_ = object.model;
 }
 
 // False when they are of no use: error_ says why.
@@ -97,9 +143,29 @@ bool HttpCall::take_tool_calls(AnswerObject& object) {
   return false;
 }
 
+// The same for what is to be given back of the model's thoughts.
+bool HttpCall::take_reasoning(AnswerObject& object) {
+  if (object.reasoning_pieces.empty()) return true;
+  if (!reasoning_) reasoning_ = std::make_unique<ReasoningAssembler>(shared_->max_response_bytes);
+  for (ReasoningPiece& piece : object.reasoning_pieces)
+    if (!reasoning_->add(std::move(piece))) {
+      error_ = shared_->errors.tool_calls(status_, ToolCallFault::too_large, shared_->max_response_bytes);
+      return false;
+    }
+  return true;
+}
+
 // False when the call is over: stopped, or its receiver is gone.
+bool HttpCall::deliver_reasoning(std::string_view text) {
+  if (open_->stopped()) return false;
+  characters_ += characters(text);
+  sink_.reasoning(text);
+  return sink_ && !open_->stopped();
+}
+
 bool HttpCall::deliver(std::string_view text) {
   if (open_->stopped()) return false;
+  characters_ += characters(text);
   sink_.delta(text);
   return sink_ && !open_->stopped();
 }
@@ -115,14 +181,14 @@ void HttpCall::on_end(net::HttpEnd end) {
   if (!sink_) return;
   ChatOutcome outcome = outcome_of(end);
   // The body's text may have been delivered just now, and anything may have happened in there.
-  if (open_->stopped()) outcome = ChatOutcome::cancelled(usage_);
+  if (open_->stopped()) outcome = cancelled();
   sink_.finish(std::move(outcome));
 }
 
 void HttpCall::cancel() {
   leave();
   open_->stop();
-  sink_.finish(ChatOutcome::cancelled(usage_));
+  sink_.finish(cancelled());
 }
 
 // From here on nothing leads to this call but the transport.
@@ -140,43 +206,70 @@ void HttpCall::leave() noexcept {
 
 ChatOutcome HttpCall::outcome_of(const net::HttpEnd& end) {
   if (status_ == 0) status_ = end.status;
-  if (open_->stopped()) return ChatOutcome::cancelled(usage_);
-  if (error_) return ChatOutcome::failed(std::move(*error_), usage_);
+  if (open_->stopped()) return cancelled();
+  if (error_) return failed(std::move(*error_));
   // A stream that said how it ended is complete, however the transfer ended after that.
   if (done_ || finish_reason_) return completed();
-  if (end.code == Errc::cancelled) return ChatOutcome::cancelled(usage_);
-  if (end.code != Errc::none) return ChatOutcome::failed(shared_->errors.transfer(end), usage_);
-  if (form_ == Form::stream) return ChatOutcome::failed(shared_->errors.cut_short(status_), usage_);
+  if (end.code == Errc::cancelled) return cancelled();
+  if (end.code != Errc::none) return failed(shared_->errors.transfer(end));
+  if (form_ == Form::stream) return failed(shared_->errors.cut_short(status_));
   return outcome_of_body();
 }
 
 ChatOutcome HttpCall::outcome_of_body() {
   const CallErrors& errors = shared_->errors;
   AnswerObject object;
-  const bool parsed = shared_->parser.parse_body(body_, object);
+  const bool parsed = shared_->reader->parse_body(body_, object);
   if (status_ < 200 || status_ > 299)
     return ChatOutcome::failed(errors.status(status_, body_, parsed ? &object : nullptr));
-  if (!parsed) return ChatOutcome::failed(errors.not_json(status_, body_));
-  take_meta(object);
-  if (object.error) return ChatOutcome::failed(errors.api(status_, *object.error), usage_);
-  if (!object.has_choice) return ChatOutcome::failed(errors.no_answer(status_, body_), usage_);
-  if (!take_tool_calls(object)) return ChatOutcome::failed(std::move(*error_), usage_);
-  if (!object.content.empty()) deliver(object.content);
+  if (!parsed) return failed(errors.not_json(status_, body_));
+  if (!object.error && !object.has_choice) {
+    take_meta(object);
+    return failed(errors.no_answer(status_, body_));
+  }
+  take(object);
+  if (error_) return failed(std::move(*error_));
   return completed();
 }
 
 // Many servers say "stop" where tools are to be called.
 ChatOutcome HttpCall::completed() {
-  ChatOutcome outcome = ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown), usage_);
+  ChatOutcome outcome = with_account(ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown)));
+  if (refused_) outcome.finish_reason = FinishReason::refusal;
+  if (reasoning_) outcome.reasoning = reasoning_->finish(shared_->format);
   if (!tool_calls_) return outcome;
   const ToolCallFault fault = tool_calls_->finish(outcome.tool_calls);
   if (fault != ToolCallFault::none)
-    return ChatOutcome::failed(shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes),
-                               usage_);
+    return failed(shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes));
   FinishReason& reason = outcome.finish_reason;
   const bool in_order = reason == FinishReason::complete || reason == FinishReason::unknown;
   if (in_order && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;
   return outcome;
+}
+
+// What the call used, and what that costs, as far as it is known. A provider counts at the end of an answer;
+// of one that was begun and did not come to its end, the rest is estimated.
+ChatOutcome HttpCall::with_account(ChatOutcome outcome) const {
+  Usage& usage = outcome.usage = usage_;
+  const bool answered = status_ >= 200 && status_ <= 299;
+  const bool completed = outcome.kind == ChatOutcome::Kind::completed;
+  usage.complete = completed ? usage.total_tokens != 0 : !answered && status_ != 0;
+  if (answered && !completed) {
+    if (usage.prompt_tokens == 0) usage.prompt_tokens = prompt_estimate_;
+    usage.completion_tokens = std::max(usage.completion_tokens, tokens_of(characters_));
+    usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
+  }
+  outcome.model = model_;
+  outcome.cost = cost_;
+  return outcome;
+}
+
+ChatOutcome HttpCall::failed(Error error) const {
+  return with_account(ChatOutcome::failed(std::move(error)));
+}
+
+ChatOutcome HttpCall::cancelled() const {
+  return with_account(ChatOutcome::cancelled());
 }
 
 }  // namespace agentcore::llm

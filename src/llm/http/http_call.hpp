@@ -2,7 +2,8 @@
 #pragma once
 
 #include "llm/active_requests.hpp"
-#include "llm/dialects/dialect.hpp"
+#include "llm/dialects/reasoning_assembler.hpp"
+#include "llm/dialects/wire_format.hpp"
 #include "llm/http/call_errors.hpp"
 #include "llm/http/sse_reader.hpp"
 #include "loop/engine.hpp"
@@ -25,18 +26,21 @@ class HttpCall;
 
 // What the calls of one client share. Lives as long as the last of them: a receiver may destroy the client.
 struct HttpShared {
-  HttpShared(std::shared_ptr<loop::Engine> loop, Redactor redact, std::size_t max_line,
-             std::size_t max_response)
+  HttpShared(std::shared_ptr<loop::Engine> loop, const WireFormat& wire, Redactor redact,
+             std::size_t max_line, std::size_t max_response)
       : engine(std::move(loop)),
+        format(wire),
+        reader(wire.make_reader()),
         errors(std::move(redact)),
         max_line_bytes(max_line),
         max_response_bytes(max_response) {}
 
   const std::shared_ptr<loop::Engine> engine;
+  const WireFormat& format;
+  const std::unique_ptr<AnswerReader> reader;
   const CallErrors errors;
   const std::size_t max_line_bytes;
   const std::size_t max_response_bytes;
-  OpenAiChatReader parser;
   std::vector<HttpCall*> open;  // without an outcome yet
 };
 
@@ -45,13 +49,13 @@ struct HttpShared {
 class HttpCall final : public net::HttpHandler, private SseReader::Listener {
  public:
   // Opens the call: it is in shared->open, and hears `stop`, until its outcome.
-  HttpCall(std::shared_ptr<HttpShared> shared, std::shared_ptr<OpenCall> open, bool stream, StopToken stop,
-           ChatSink sink);
+  HttpCall(std::shared_ptr<HttpShared> shared, std::shared_ptr<OpenCall> open, const ChatRequest& request,
+           StopToken stop, ChatSink sink);
   ~HttpCall() override;
   HttpCall(const HttpCall&) = delete;
   HttpCall& operator=(const HttpCall&) = delete;
 
-  void on_head(int status, std::string_view content_type) override;
+  void on_head(const net::HttpHead& head) override;
   bool on_body(std::string_view bytes) override;
   void on_end(net::HttpEnd end) override;
 
@@ -63,14 +67,20 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
 
   bool on_event(std::string_view data, std::size_t readable_behind) override;
   bool read_stream(std::string_view bytes);
+  bool take(AnswerObject& object);
   void take_meta(const AnswerObject& object);
   bool take_tool_calls(AnswerObject& object);
+  bool take_reasoning(AnswerObject& object);
   bool deliver(std::string_view text);
+  bool deliver_reasoning(std::string_view text);
   void expect_end();
   void leave() noexcept;
   ChatOutcome outcome_of(const net::HttpEnd& end);
   ChatOutcome outcome_of_body();
   ChatOutcome completed();
+  ChatOutcome failed(Error error) const;
+  ChatOutcome cancelled() const;
+  ChatOutcome with_account(ChatOutcome outcome) const;
 
   std::shared_ptr<HttpShared> shared_;
   std::shared_ptr<OpenCall> open_;
@@ -79,15 +89,21 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   SseReader reader_;
   std::string body_;                               // of an answer that is no stream
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first of them
+  std::unique_ptr<ReasoningAssembler> reasoning_;  // the same
+  std::string model_;                              // as the provider names it
   Usage usage_;
-  std::optional<Error> error_;  // found in the stream
+  std::uint64_t prompt_estimate_;  // tokens
+  std::uint64_t characters_ = 0;   // of the answer, as far as it was delivered
+  std::optional<double> cost_;     // as the provider says
+  std::optional<Error> error_;     // found in the stream
   std::uint64_t end_timer_ = 0;
   std::size_t place_;  // in shared_->open
   int status_ = 0;
   bool asked_stream_;
   Form form_ = Form::unknown;
   bool listed_ = true;
-  bool done_ = false;  // [DONE] came
+  bool done_ = false;  // the stream said that it is complete
+  bool refused_ = false;
   std::optional<FinishReason> finish_reason_;
 };
 

@@ -1,5 +1,5 @@
 #include "llm/active_requests.hpp"
-#include "llm/dialects/dialect.hpp"
+#include "llm/dialects/wire_format.hpp"
 #include "llm/http/config.hpp"
 #include "llm/http/http_call.hpp"
 #include "net/cut.hpp"
@@ -30,15 +30,18 @@ struct HttpLlmClient::Impl {
   Impl(std::shared_ptr<loop::Engine> engine, const HttpLlmOptions& options)
       : error(llm::check_options(options)),
         model(options.model),
+        defaults{options.model, options.max_tokens, options.max_tokens_field, options.extra_body},
         http(error ? net::HttpRequest{} : llm::request_template(options)),
         requests(std::make_shared<llm::ActiveRequests>()),
-        shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::redactor_for(options),
-                                                 options.max_line_bytes, options.max_response_bytes)) {}
+        shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::wire_format(options.dialect),
+                                                 llm::redactor_for(options), options.max_line_bytes,
+                                                 options.max_response_bytes)) {}
 
   void start(const ChatRequest& request, std::shared_ptr<WireCall> open, StopToken stop, ChatSink sink);
 
   const std::optional<Error> error;  // of the options
   const std::string model;
+  const llm::BodyDefaults defaults;
   const net::HttpRequest http;
   const std::shared_ptr<llm::ActiveRequests> requests;
   const std::shared_ptr<llm::HttpShared> shared;
@@ -50,10 +53,10 @@ void HttpLlmClient::Impl::start(const ChatRequest& request, std::shared_ptr<Wire
   net::HttpRequest http_request = http;
   http_request.headers.emplace_back(request.stream ? "Accept: text/event-stream, application/json"
                                                    : "Accept: application/json");
-  http_request.body = llm::openai_chat_body(request, model);
+  http_request.body = shared->format.body(request, defaults);
   const std::shared_ptr<net::Cut> wire = open->wire();
-  auto call = std::make_unique<llm::HttpCall>(shared, std::move(open), request.stream, std::move(stop),
-                                              std::move(sink));
+  auto call =
+      std::make_unique<llm::HttpCall>(shared, std::move(open), request, std::move(stop), std::move(sink));
   net::Transport::of(*shared->engine)->start(std::move(http_request), wire, std::move(call));
 }
 

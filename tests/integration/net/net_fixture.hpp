@@ -43,11 +43,11 @@ class RecordingHandler final : public net::HttpHandler {
   RecordingHandler(const RecordingHandler&) = delete;
   RecordingHandler& operator=(const RecordingHandler&) = delete;
 
-  void on_head(int status, std::string_view content_type) override {
+  void on_head(const net::HttpHead& head) override {
     ++heard_->heads;
     heard_->after_end += heard_->ends;
-    heard_->status = status;
-    heard_->content_type = content_type;
+    heard_->status = head.status;
+    heard_->content_type = head.content_type;
   }
   bool on_body(std::string_view bytes) override {
     heard_->after_end += heard_->ends;

@@ -1,6 +1,7 @@
 // Requests as they are written, answers as they are read.
+#include "llm/dialects/openai_chat_reader.hpp"
+
 #include "core/utf8.hpp"
-#include "llm/dialects/dialect.hpp"
 #include "support/catch.hpp"
 #include "support/prop.hpp"
 
@@ -70,7 +71,7 @@ TEST_CASE("a request names model, messages and options", "[llm][O2]") {
   request.messages = {{Role::system, "Be brief.", {}}, {Role::user, "Why?", Interruption::aborted}};
   request.temperature = 0.5;
   request.max_tokens = 100;
-  const auto json = nlohmann::json::parse(openai_chat_body(request, "m1"));
+  const auto json = nlohmann::json::parse(openai_chat_body(request, {.model = "m1"}));
   CHECK(json["model"] == "m1");
   CHECK(json["messages"].size() == 2);
   CHECK(json["messages"][0] == nlohmann::json{{"role", "system"}, {"content", "Be brief."}});
@@ -86,7 +87,7 @@ TEST_CASE("a request without a stream asks for none", "[llm][O2]") {
   ChatRequest request;
   request.model = "own";
   request.stream = false;
-  const auto json = nlohmann::json::parse(openai_chat_body(request, "m1"));
+  const auto json = nlohmann::json::parse(openai_chat_body(request, {.model = "m1"}));
   CHECK(json["model"] == "own");
   CHECK_FALSE(json.contains("stream"));
   CHECK_FALSE(json.contains("stream_options"));
@@ -97,7 +98,7 @@ TEST_CASE("broken UTF-8 in a request is replaced", "[llm]") {
   prop("a request's body is JSON in UTF-8, whatever the messages hold", [](const std::string& bytes) {
     ChatRequest request;
     request.messages = {{Role::user, bytes, {}}};
-    const std::string text = openai_chat_body(request, bytes);
+    const std::string text = openai_chat_body(request, {.model = bytes});
     RC_ASSERT(core::is_utf8(text));
     RC_ASSERT(nlohmann::json::accept(text));
   });
@@ -273,7 +274,7 @@ TEST_CASE("tool calls and their results go over the wire", "[llm][openai][G8]") 
   agentcore::ChatMessage result{agentcore::Role::tool, "blue"};
   result.tool_call_id = "call_1";
   request.messages = {{agentcore::Role::user, "hi"}, asking, result};
-  const auto body = nlohmann::json::parse(openai_chat_body(request, "m"));
+  const auto body = nlohmann::json::parse(openai_chat_body(request, {.model = "m"}));
   CHECK(body["messages"][0] == nlohmann::json{{"role", "user"}, {"content", "hi"}});
   CHECK(body["messages"][1] == nlohmann::json::parse(R"({"role":"assistant","content":"","tool_calls":[
       {"id":"call_1","type":"function","function":{"name":"look","arguments":"{\"at\":\"sea\"}"}}]})"));

@@ -148,7 +148,7 @@ TEST_CASE("no tool calls come with a failure or a stop", "[llm][openai][tools][G
     CHECK(outcome.tool_calls.empty());
   }
   Fixture fixture;
-  fixture.call->on_head(200, all_events);
+  fixture.call->on_head({.status = 200, .content_type = all_events});
   fixture.call->on_body(parallel_events + tool_finish);
   fixture.open->stop();
   fixture.end(Errc::cancelled);

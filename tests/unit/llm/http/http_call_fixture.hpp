@@ -43,17 +43,20 @@ struct CallFixture {
                        std::size_t max_response = 1 << 20) {
     Redactor redactor;
     redactor.hide(api_key_in_test, "api key");
-    shared = std::make_shared<HttpShared>(runtime->engine(), redactor, max_line, max_response);
+    shared =
+        std::make_shared<HttpShared>(runtime->engine(), llm::openai_chat(), redactor, max_line, max_response);
     open = std::make_shared<FakeOpenCall>("a", requests);
     requests->add(open);
-    call = std::make_unique<HttpCall>(shared, open, stream, stop.get_token(), heard.sink([this] {
+    ChatRequest request;
+    request.stream = stream;
+    call = std::make_unique<HttpCall>(shared, open, request, stop.get_token(), heard.sink([this] {
       if (in_delta) in_delta();
     }));
   }
 
   // A whole answer, in one piece.
   const ChatRecord& answer(int status, std::string_view type, std::string_view body, Errc code = Errc::none) {
-    call->on_head(status, type);
+    call->on_head({.status = status, .content_type = std::string(type)});
     if (!body.empty()) call->on_body(body);
     return end(code);
   }

@@ -1,0 +1,166 @@
+#include "llm/dialects/json_answer_reader.hpp"
+
+#include "core/utf8.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace agentcore::llm {
+
+namespace json = simdjson::ondemand;
+
+namespace {
+
+constexpr std::size_t first_capacity = 4096;  // bytes of JSON that the parser is made for at first
+constexpr std::size_t kept_capacity = std::size_t{1} << 18;  // a larger parser is not kept for the next chunk
+constexpr std::size_t body_depth = 128;                      // nesting of a whole body
+
+template <std::size_t N>
+bool is_one_of(std::string_view word, const std::string_view (&words)[N]) noexcept {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+}  // namespace
+
+bool is_passing_trouble(std::string_view word) noexcept {
+  static constexpr std::string_view words[] = {
+      "server_error",  "internal_error",      "internal_server_error", "api_error",        "overloaded_error",
+      "overloaded",    "engine_overloaded",   "rate_limit_exceeded",   "rate_limit_error", "timeout",
+      "timeout_error", "service_unavailable", "model_overloaded"};
+  return is_one_of(word, words);
+}
+
+bool is_model_trouble(std::string_view word) noexcept {
+  static constexpr std::string_view words[] = {
+      "model_not_found",    "model_not_available",     "model_not_supported",       "unsupported_model",
+      "invalid_model",      "context_length_exceeded", "exceed_context_size_error", "model_overloaded",
+      "DeploymentNotFound", "model_decommissioned"};
+  return is_one_of(word, words);
+}
+
+// Makes the parser large enough, in powers of two: simdjson itself would grow it to the byte, each time.
+void JsonAnswerReader::reserve(std::size_t size) {
+  const std::size_t wanted = std::max(first_capacity, std::bit_ceil(size));
+  if (wanted > parser_.capacity() || parser_.capacity() > std::max(wanted, kept_capacity))
+    if (parser_.allocate(wanted)) return;  // the failure shows again, as an error, when it parses
+}
+
+simdjson::error_code JsonAnswerReader::read(std::string_view text, std::size_t readable_behind,
+                                            AnswerObject& object) {
+  if (readable_behind < simdjson::SIMDJSON_PADDING) {
+    padded_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+    padded_.assign(text).append(simdjson::SIMDJSON_PADDING, ' ');
+    text = std::string_view(padded_).substr(0, text.size());
+  }
+  reserve(text.size());
+  json::document document;
+  if (auto error =
+          parser_.iterate(text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING).get(document))
+    return error;
+  return read_root(document, object);
+}
+
+simdjson::error_code JsonAnswerReader::read_root(json::document& document, AnswerObject& object) {
+  broken_string_ = false;
+  loose_message_.clear();
+  begin();
+  json::object root;
+  if (auto error = document.get_object().get(root)) return error;
+  if (auto error = read_members(root, object)) return error;
+  finish(object);
+  if (broken_string_) return simdjson::STRING_ERROR;
+  if (!object.error && !object.has_choice && !object.usage && !loose_message_.empty())
+    object.error = ApiError{loose_message_};
+  const bool at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
+  return at_end ? simdjson::SUCCESS : simdjson::TAPE_ERROR;
+}
+
+simdjson::error_code JsonAnswerReader::read_members(json::object root, AnswerObject& object) {
+  for (auto entry : root) {
+    json::field field;
+    if (auto error = std::move(entry).get(field)) return error;
+    const json::raw_json_string key = field.key();
+    if (read_member(key, field.value(), object)) continue;
+    if (key.unsafe_is_equal("error")) {
+      read_error(field.value(), object);
+    } else if (key.unsafe_is_equal("message") || key.unsafe_is_equal("detail")) {
+      read_detail(field.value());
+    }
+  }
+  return simdjson::SUCCESS;
+}
+
+void JsonAnswerReader::read_error(json::value value, AnswerObject& object) {
+  if (const auto text = word(value)) {
+    if (!text->empty()) object.error = ApiError{std::string(*text)};
+    return;
+  }
+  json::object fields;
+  if (value.get_object().get(fields)) return;
+  ApiError error;
+  std::string kind;
+  for (auto entry : fields) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    const json::raw_json_string key = field.key();
+    const bool names_kind = key.unsafe_is_equal("type") || key.unsafe_is_equal("code");
+    if (!names_kind && !key.unsafe_is_equal("message")) continue;
+    const auto text = word(field.value());
+    if (!names_kind) {
+      error.message = text.value_or("");
+    } else if (text) {
+      kind = *text;
+      error.retryable = error.retryable || is_passing_trouble(kind);
+      error.model_specific = error.model_specific || is_model_trouble(kind);
+    } else {
+      error.retryable = error.retryable || is_retryable_status(count_of(field.value()));
+    }
+  }
+  if (error.message.empty()) error.message = kind.empty() ? "an error without a message" : kind;
+  object.error = std::move(error);
+}
+
+// {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}.
+void JsonAnswerReader::read_detail(json::value value) {
+  if (const auto text = word(value)) {
+    loose_message_ = *text;
+    return;
+  }
+  json::array list;
+  if (value.get_array().get(list)) return;
+  for (auto entry : list) {
+    json::value message;
+    if (entry["msg"].get(message)) return;
+    if (const auto text = word(message)) loose_message_ = *text;
+    return;
+  }
+}
+
+bool JsonAnswerReader::parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) {
+  object = AnswerObject{};
+  auto error = read(json, readable_behind, object);
+  if (error == simdjson::UTF8_ERROR) {
+    object = AnswerObject{};
+    error = read(core::valid_utf8(json), 0, object);
+  }
+  return error == simdjson::SUCCESS;
+}
+
+bool JsonAnswerReader::parse_body(std::string_view json, AnswerObject& object) {
+  object = AnswerObject{};
+  if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
+  std::string text = core::valid_utf8(json);
+  simdjson::dom::parser checker;
+  if (checker.allocate(std::max<std::size_t>(text.size(), 64), body_depth)) return false;
+  simdjson::dom::element root;
+  const auto error = checker.parse(text.data(), text.size()).get(root);
+  if (error && error != simdjson::STRING_ERROR)
+    return false;  // half a surrogate pair is no reason to give up
+  // Google's servers wrap their error objects into an array.
+  simdjson::dom::element first;
+  if (!error && root.is_array() && root.at(0).get(first) == simdjson::SUCCESS) text = simdjson::minify(first);
+  return read(text, 0, object) == simdjson::SUCCESS;
+}
+
+}  // namespace agentcore::llm

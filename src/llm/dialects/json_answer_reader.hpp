@@ -1,0 +1,65 @@
+// JsonAnswerReader: what all readers of answers have in common: simdjson's parser and the room it needs, the
+// check of a whole body, and error objects, which look alike everywhere.
+#pragma once
+
+#include "llm/dialects/ondemand.hpp"
+#include "llm/dialects/wire_format.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <simdjson.h>
+
+namespace agentcore::llm {
+
+// A dialect reads the members of the root object, one by one as they come; what it does not take is looked
+// at here. Errors in JSON's structure, at any depth, end the iteration by themselves: simdjson's iterator
+// keeps them. So a reader that meets something unexpected simply returns.
+class JsonAnswerReader : public AnswerReader {
+ public:
+  bool parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) final;
+  bool parse_body(std::string_view json, AnswerObject& object) final;
+
+ protected:
+  using Value = simdjson::ondemand::value;
+  using Object = simdjson::ondemand::object;
+  using Key = simdjson::ondemand::raw_json_string;
+
+  // Forgets the object before.
+  virtual void begin() = 0;
+  // One member of the root object. False: not mine.
+  virtual bool read_member(const Key& key, Value value, AnswerObject& object) = 0;
+  // After the last member.
+  virtual void finish(AnswerObject& /*object*/) {}
+
+  // The value's text, if it is one; as text_of(). Valid until the next use of `repair`.
+  std::optional<std::string_view> text(Value& value, std::string& repair) {
+    return text_of(value, repair, broken_string_);
+  }
+  // The same for a word that is used at once.
+  std::optional<std::string_view> word(Value& value) { return text(value, repaired_word_); }
+  // An error object or a text; null and the like are no error.
+  void read_error(Value value, AnswerObject& object);
+
+  std::string repaired_word_;   // a string that simdjson refuses
+  bool broken_string_ = false;  // one that we need
+
+ private:
+  simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
+  simdjson::error_code read_root(simdjson::ondemand::document& document, AnswerObject& object);
+  simdjson::error_code read_members(Object root, AnswerObject& object);
+  void read_detail(Value value);
+  void reserve(std::size_t size);
+
+  simdjson::ondemand::parser parser_;
+  std::string padded_;         // a copy with room behind it, where the original has none
+  std::string loose_message_;  // of {"message": ...} and {"detail": ...}
+};
+
+// What most providers call the same.
+bool is_passing_trouble(
+    std::string_view word) noexcept;                    // an error's type or code: the call may succeed later
+bool is_model_trouble(std::string_view word) noexcept;  // the same: another model may take the call
+
+}  // namespace agentcore::llm

@@ -1,0 +1,36 @@
+// OpenAI chat completions, and what all that are compatible with it really send.
+#pragma once
+
+#include "llm/dialects/json_answer_reader.hpp"
+#include "llm/dialects/wire_format.hpp"
+
+#include <string>
+#include <vector>
+
+namespace agentcore::llm {
+
+// An answer of calls alone is written with the content "", which OpenAI, vLLM, llama.cpp and Ollama accept;
+// the latter two have refused null.
+std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& defaults);
+
+class OpenAiChatReader final : public JsonAnswerReader {
+ private:
+  void begin() override;
+  bool read_member(const Key& key, Value value, AnswerObject& object) override;
+  void finish(AnswerObject& object) override;
+
+  void read_choices(Value value, AnswerObject& object);
+  void read_choice(Object choice, AnswerObject& object);
+  void read_message(Value value, bool whole, AnswerObject& object);
+  void read_content(Value value, AnswerObject& object);
+  void read_part(Object part);
+  void read_usage(Value value, AnswerObject& object);
+
+  std::string content_;    // when it is no plain text, or simdjson refuses it
+  std::string reasoning_;  // the same
+  std::string refusal_;
+  std::string model_;
+  std::vector<ToolCallPiece> tool_calls_;
+};
+
+}  // namespace agentcore::llm

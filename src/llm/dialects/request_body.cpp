@@ -1,0 +1,64 @@
+#include "llm/dialects/request_body.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::llm {
+
+void RequestBody::set(std::string_view name, std::string json) {
+  const auto found = std::ranges::find(members_, name, &std::pair<std::string, std::string>::first);
+  if (found != members_.end()) {
+    found->second = std::move(json);
+  } else {
+    members_.emplace_back(name, std::move(json));
+  }
+}
+
+void RequestBody::set_text(std::string_view name, std::string_view text) {
+  set(name, json_quoted(text));
+}
+
+void RequestBody::set(std::string_view name, const nlohmann::json& value) {
+  set(name, json_text(value));
+}
+
+void RequestBody::merge(std::string_view object) {
+  if (object.empty()) return;
+  const auto extra = nlohmann::ordered_json::parse(object, nullptr, false);
+  if (!extra.is_object()) return;
+  for (const auto& [name, value] : extra.items())
+    set(name, value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+std::string RequestBody::text() const {
+  std::string text = "{";
+  for (const auto& [name, json] : members_) {
+    if (text.size() > 1) text += ',';
+    text += json_quoted(name);
+    text += ':';
+    text += json;
+  }
+  return text + "}";
+}
+
+std::string json_quoted(std::string_view text) {
+  return json_text(nlohmann::json(text));
+}
+
+std::string json_text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string schema_text(std::string_view schema) {
+  constexpr std::string_view blanks = " \t\r\n";
+  constexpr std::string_view none = R"({"type":"object","properties":{}})";
+  const auto brace = schema.find_first_not_of(blanks);
+  if (brace == std::string_view::npos || schema[brace] != '{') return std::string(none);
+  const auto first = schema.find_first_not_of(blanks, brace + 1);
+  const bool has_members =
+      first != std::string_view::npos && schema[first] != '}' && nlohmann::json::accept(schema);
+  return std::string(has_members ? schema : none);
+}
+
+}  // namespace agentcore::llm

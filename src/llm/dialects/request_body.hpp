@@ -1,0 +1,54 @@
+// RequestBody: the JSON object that a request sends, member by member.
+#pragma once
+
+#include <agentcore/chat.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace agentcore::llm {
+
+// Members stand in the order in which they were first set; their JSON is kept as it was written, because
+// models see the order of a schema's members.
+class RequestBody {
+ public:
+  // Sets a member, or replaces it. `json` must be valid.
+  void set(std::string_view name, std::string json);
+  void set_text(std::string_view name, std::string_view text);
+  void set(std::string_view name, const nlohmann::json& value);
+
+  // Sets all members of a JSON object; what is none is ignored.
+  void merge(std::string_view object);
+
+  std::string text() const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> members_;
+};
+
+// The text in quotes; broken UTF-8 becomes U+FFFD.
+std::string json_quoted(std::string_view text);
+// The value's text; the same.
+std::string json_text(const nlohmann::json& value);
+
+// A JSON schema as it was written if it is an object that has members; else that of an object without any:
+// servers refuse the schema {}.
+std::string schema_text(std::string_view schema);
+
+// "[a,b]" of what `write` makes of each entry.
+template <typename Range, typename Write>
+std::string json_list(const Range& entries, Write&& write) {
+  std::string list = "[";
+  for (const auto& entry : entries) {
+    if (list.size() > 1) list += ',';
+    list += write(entry);
+  }
+  return list + "]";
+}
+
+}  // namespace agentcore::llm

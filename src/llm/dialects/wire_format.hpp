@@ -1,0 +1,112 @@
+// WireFormat: what a dialect is to the client: how a request is written, and how an answer is read. No I/O.
+// Each dialect is a pair of files of its own, NAME_request.cpp and NAME_reader.cpp.
+#pragma once
+
+#include "llm/dialects/tool_call_assembler.hpp"
+
+#include <agentcore/chat.hpp>
+#include <agentcore/http_llm_client.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace agentcore::llm {
+
+// What a stream of the OpenAI chat dialect says when it is complete. In the others it is no fault either.
+inline constexpr std::string_view done_mark = "[DONE]";
+
+// True for an HTTP status after which the same request may succeed: 408, 429 and 500 to 599 (X19).
+constexpr bool is_retryable_status(std::uint64_t status) noexcept {
+  return status == 408 || status == 429 || (status >= 500 && status < 600);
+}
+
+// A provider's error object. `message` is valid UTF-8, as the provider wrote it.
+struct ApiError {
+  std::string message;
+  bool retryable = false;       // by the object's own code or type
+  bool model_specific = false;  // see Error
+};
+
+// A piece of what a model thought, for a ReasoningAssembler.
+struct ReasoningPiece {
+  std::uint64_t index = 0;     // of the block in the answer
+  std::string text = {};       // is added to those that came before
+  std::string signature = {};  // the same
+  std::string block = {};      // the whole block, as JSON: nothing else counts then
+};
+
+// What one JSON object of an answer says: a chunk of a stream, or a whole body. The views are valid until the
+// next parse.
+struct AnswerObject {
+  std::string_view content;                   // valid UTF-8
+  std::string_view reasoning;                 // valid UTF-8
+  bool has_choice = false;                    // there was an answer in it, if only an empty one
+  bool refused = false;                       // the model will not answer; `content` says so
+  bool ends = false;                          // nothing of the answer follows
+  std::optional<FinishReason> finish_reason;  // `unknown` for a word that nobody knows
+  std::optional<Usage> usage;                 // a count that is 0 here keeps what was said before
+  std::optional<double> cost;                 // as the provider says
+  std::string_view model;
+  std::optional<ApiError> error;
+  std::span<ToolCallPiece> tool_calls;                  // for a ToolCallAssembler
+  ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls are not all that there were
+  std::span<ReasoningPiece> reasoning_pieces;
+};
+
+// Reads answer objects, each by itself: it remembers nothing from one to the next. Made for one chunk of
+// about 250 bytes at a time; strict about JSON's structure, lenient about everything that it does not need.
+// Whatever the input, it ends with an object or with false. One per client: its buffers are too large to have
+// one per stream. Not re-entrant.
+class AnswerReader {
+ public:
+  virtual ~AnswerReader() = default;
+
+  // Reads one chunk. False: not JSON, or not an object. The JSON is read where it lies when enough bytes
+  // behind it may be read, otherwise from a copy.
+  virtual bool parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) = 0;
+
+  // Reads a whole body: as a chunk, and the JSON is checked to the last byte. An error object is found in any
+  // of its usual shapes: {"error": {"message": ...}}, {"error": "..."}, {"message": ...}, {"detail": ...}.
+  virtual bool parse_body(std::string_view json, AnswerObject& object) = 0;
+};
+
+// What a client's options say about the bodies of its requests.
+struct BodyDefaults {
+  std::string model = {};
+  std::uint32_t max_tokens = 0;  // 0: none
+  std::string max_tokens_field = "max_tokens";
+  std::string extra_body = {};  // the text of a JSON object, or empty
+};
+
+// Stateless; one object per dialect.
+class WireFormat {
+ public:
+  virtual Dialect dialect() const noexcept = 0;
+  // What is added to the base URL.
+  virtual std::string_view path() const noexcept = 0;
+  // The JSON body of a request. Broken UTF-8 in it is replaced by U+FFFD. A tool's parameters, an answer's
+  // schema and the arguments of calls go out as they were written; parameters that are no JSON object with
+  // members mean that the tool takes none.
+  virtual std::string body(const ChatRequest& request, const BodyDefaults& defaults) const = 0;
+  virtual std::unique_ptr<AnswerReader> make_reader() const = 0;
+  // A block of reasoning as the request of a later call has to hold it, from its text and signature; empty
+  // when this dialect wants none back.
+  virtual std::string reasoning_block(const ReasoningPiece& whole) const = 0;
+
+ protected:
+  ~WireFormat() = default;
+};
+
+const WireFormat& wire_format(Dialect dialect) noexcept;
+
+// One per file pair.
+const WireFormat& openai_chat() noexcept;
+const WireFormat& openai_responses() noexcept;
+const WireFormat& anthropic_messages() noexcept;
+
+}  // namespace agentcore::llm
