@@ -165,9 +165,10 @@ struct AgentDeleted {
   Agent agent;
 };
 
-using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, ReasoningReceived, TurnEnded,
+using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded,
                                Settled, Discarded, AgentDeleted, ToolStarted, ToolProgress, ToolEnded,
-                               QuestionAsked, QuestionClosed, TaskChanged, Abandoned>;
+                               QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
+                 ReasoningReceived>;
 
 struct Event {
   std::uint64_t sequence = 0;

@@ -8,7 +8,7 @@ using namespace agentcore::test;
 using Fixture = CallFixture;
 
 TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far is told", "[llm][A7][G7]") {
-  call->on_head(200, all_events);
+  call->on_head({.status = 200, .content_type = all_events});
   CHECK(call->on_body(usage_chunk + piece("x")));
   stop.request_stop();
   CHECK(open->cuts == 1);
@@ -21,7 +21,7 @@ TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far i
 }
 
 TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") {
-  call->on_head(200, all_events);
+  call->on_head({.status = 200, .content_type = all_events});
   call->on_body(piece("x") + finish_chunk + done_chunk);
   CHECK(requests->abort("a"));
   end();
@@ -30,7 +30,7 @@ TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") 
 
 TEST_CASE_METHOD(Fixture, "a stop from within a delta is the last thing heard", "[llm][Q3][G7]") {
   in_delta = [this] { stop.request_stop(); };
-  call->on_head(200, all_events);
+  call->on_head({.status = 200, .content_type = all_events});
   CHECK_FALSE(call->on_body(piece("x") + piece("y")));
   end(Errc::cancelled);
   CHECK(heard.text() == "x");
@@ -43,7 +43,7 @@ TEST_CASE("a stop from within the text of a whole answer wins", "[llm][Q3]") {
     fixture.requests->abort("a");
     fixture.stop.request_stop();
   };
-  fixture.call->on_head(200, json_type);
+  fixture.call->on_head({.status = 200, .content_type = json_type});
   fixture.call->on_body(R"({"choices":[{"message":{"content":"Hi"}}]})");
   fixture.in_delta = [&] { fixture.open->stop(); };
   fixture.end();
@@ -56,7 +56,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may cancel the call and end the runtime fr
     call->cancel();
     runtime.reset();
   };
-  call->on_head(200, all_events);
+  call->on_head({.status = 200, .content_type = all_events});
   CHECK_FALSE(call->on_body(piece("x") + piece("y")));
   CHECK(heard.cancelled());
   end(Errc::cancelled);
@@ -66,7 +66,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may cancel the call and end the runtime fr
 
 TEST_CASE_METHOD(Fixture, "a throwing receiver ends its transfer", "[llm][G16]") {
   in_delta = [] { throw 1; };
-  call->on_head(200, all_events);
+  call->on_head({.status = 200, .content_type = all_events});
   CHECK_FALSE(call->on_body(piece("x") + piece("y")));
   end(Errc::invalid_response);
   CHECK(heard.failed_with(Errc::callback_failed));
@@ -85,8 +85,8 @@ TEST_CASE("the list of open calls survives any order of ends", "[llm]") {
   std::vector<std::unique_ptr<HttpCall>> calls;
   for (auto& each : heard)
     calls.push_back(std::make_unique<HttpCall>(fixture.shared,
-                                               std::make_shared<FakeOpenCall>("", fixture.requests), true,
-                                               StopToken(), each.sink()));
+                                               std::make_shared<FakeOpenCall>("", fixture.requests),
+                                               ChatRequest(), StopToken(), each.sink()));
   for (const std::size_t i : {2U, 0U, 4U, 3U, 1U}) calls[i]->on_end({Errc::network_error, "x", 0});
   CHECK(fixture.shared->open.size() == 1);
   for (const auto& each : heard) CHECK(each.failed_with(Errc::network_error));

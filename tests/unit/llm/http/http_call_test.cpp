@@ -27,7 +27,7 @@ TEST_CASE("a stream cut in two anywhere says the same", "[llm]") {
                              usage_chunk + done_chunk;
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
     Fixture fixture;
-    fixture.call->on_head(200, all_events);
+    fixture.call->on_head({.status = 200, .content_type = all_events});
     for (const auto part : {std::string_view(stream).substr(0, cut), std::string_view(stream).substr(cut)}) {
       const std::vector<char> exact(part.begin(), part.end());
       fixture.call->on_body({exact.data(), exact.size()});
@@ -65,7 +65,7 @@ TEST_CASE_METHOD(Fixture, "[DONE] without a finish reason is an end too", "[llm]
 }
 
 TEST_CASE_METHOD(Fixture, "after [DONE] a connection that stays open is given up", "[llm]") {
-  call->on_head(200, all_events);
+  call->on_head({.status = 200, .content_type = all_events});
   CHECK(call->on_body(piece("x") + finish_chunk + done_chunk));
   CHECK(call->on_body("data: more\n\n"));
   CHECK_FALSE(heard.ended());
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(Fixture, "usage on every chunk: the last one counts", "[llm]") 
 }
 
 TEST_CASE_METHOD(Fixture, "an error object inside a stream ends it", "[llm]") {
-  call->on_head(200, all_events);
+  call->on_head({.status = 200, .content_type = all_events});
   CHECK_FALSE(call->on_body(piece("x") + "data: {\"error\":{\"message\":\"overloaded, " + api_key_in_test +
                             "\",\"code\":503}}\n\n" + piece("y")));
   end(Errc::invalid_response);
@@ -112,7 +112,7 @@ TEST_CASE("a line that is too long ends the stream", "[llm][G15]") {
 TEST_CASE_METHOD(Fixture, "a JSON answer to a stream request is read whole", "[llm]") {
   const std::string body =
       R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"length"}],"usage":{"total_tokens":5}})";
-  call->on_head(200, json_type);
+  call->on_head({.status = 200, .content_type = json_type});
   for (const char byte : body) CHECK(call->on_body({&byte, 1}));
   end();
   CHECK(heard.deltas == Words{"Hi"});
@@ -212,8 +212,8 @@ TEST_CASE("whatever a server sends, there is one outcome and no secret in it", "
                                       R"({"error":")" + api_key_in_test + "\"}",
                                       R"(data: {"error":{"message":")" + api_key_in_test + "\"}}\n\n"),
         rc::gen::arbitrary<std::string>()));
-    fixture.call->on_head(*rc::gen::element(200, 204, 302, 401, 500),
-                          *rc::gen::element(all_events, json_type, std::string()));
+    fixture.call->on_head({.status = *rc::gen::element(200, 204, 302, 401, 500),
+                           .content_type = *rc::gen::element(all_events, json_type, std::string())});
     bool more = true;
     for (auto part = parts.begin(); more && part != parts.end(); ++part) more = fixture.call->on_body(*part);
     fixture.end(more ? *rc::gen::element(Errc::none, Errc::network_error) : Errc::invalid_response);
