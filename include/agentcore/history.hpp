@@ -30,20 +30,21 @@ struct RepairedHistory {
 RepairedHistory repair_history(std::vector<ChatMessage> messages);
 
 // As the JSON array `messages` of a chat-completions request. How a turn was interrupted, and what is pinned,
-// has no place there and is left out; ToolCall::window_id is not written either: the call's name holds it.
+// has no place there and is left out; ToolCall::window_id is not written either: the call's name holds it. A
+// message's ReasoningBlocks stand under "reasoning_blocks", which is ours.
 // Broken UTF-8 is replaced by U+FFFD. Any vector can be written; a provider takes it if it is a valid
 // history.
 std::string history_to_json(const std::vector<ChatMessage>& messages);
 
 // Reads such an array, from us or from elsewhere. Unknown fields are ignored; content in parts
-// ([{"type":"text","text":...}]) is joined; arguments that are an object are written as its text; `developer`
-// counts as `system`; a call named "<window>__<action>" is an action of that window. What is null is empty,
-// and so is what is missing, but for `role`, `function` and the content of anything but an answer. The result
-// is as it was written: repair it, if it may not be valid.
+// ([{"type":"text","text":...}]) is joined, and a user's pictures ("image_url") are its parts; arguments that
+// are an object are written as its text; `developer` counts as `system`; a call named "<window>__<action>" is
+// an action of that window. What is null is empty, and so is what is missing, but for `role`, `function` and
+// the content of anything but an answer. The result is as it was written: repair it, if it may not be valid.
 //
 // Error: invalid_history, with the place ("message 3: role is missing", counted from 1): for what is not
-// JSON, nested deeper than 64 levels, of another type than it should be, or content that is not text (an
-// image). How long `json` may be is the caller's matter.
+// JSON, nested deeper than 64 levels, of another type than it should be, or content that is
+// neither text nor a picture. How long `json` may be is the caller's matter.
 Result<std::vector<ChatMessage>> history_from_json(std::string_view json);
 
 }  // namespace agentcore

@@ -16,9 +16,10 @@ namespace agentcore {
 // What a scripted model does with one call: wait, say its deltas one by one, then end.
 struct ScriptedReply {
   std::vector<std::string> deltas = {};
-  std::vector<ToolCall> tool_calls = {};  // in the outcome
-  Duration first_delay{0};                // before the first delta; 0: in the next poll()
-  Duration interval{0};                   // between deltas, and before the outcome; 0: one delta per poll()
+  std::vector<std::string> reasoning = {};  // said before the first delta, all at once
+  std::vector<ToolCall> tool_calls = {};    // in the outcome
+  Duration first_delay{0};                  // before the first delta; 0: in the next poll()
+  Duration interval{0};                     // between deltas, and before the outcome; 0: one delta per poll()
   FinishReason finish_reason = FinishReason::complete;
   Usage usage = {};
   Error error = {};     // a code other than `none`: the call fails with it after the deltas

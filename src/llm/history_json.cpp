@@ -73,8 +73,12 @@ class Reader {
   ChatMessage read_message(const json& entry) {
     if (!entry.is_object()) return refuse("is not an object", ChatMessage());
     ChatMessage message{read_role(entry)};
-    message.content = read_content(entry, message.role);
+    message.content = read_content(entry, message);
     message.tool_call_id = read_string(entry, "tool_call_id");
+    if (const json* const blocks = member(entry, "reasoning_blocks")) {
+      if (!blocks->is_array()) return refuse("reasoning_blocks is not an array", message);
+      message.reasoning = read_all<ReasoningBlock>(*blocks, "reasoning block", &Reader::read_block);
+    }
     const json* const calls = member(entry, "tool_calls");
     if (!calls || !problem_.empty()) return message;
     if (!calls->is_array()) return refuse("tool_calls is not an array", message);
@@ -91,21 +95,45 @@ class Reader {
     return refuse("role is none of system, developer, user, assistant and tool", Role::user);
   }
 
-  std::string read_content(const json& entry, Role role) {
-    if (role != Role::assistant && !entry.contains("content"))
+  std::string read_content(const json& entry, ChatMessage& message) {
+    if (message.role != Role::assistant && !entry.contains("content"))
       return refuse("content is missing", std::string());
     const json* const content = member(entry, "content");
-    return content && content->is_array() ? read_parts(*content) : read_string(entry, "content");
+    return content && content->is_array() ? read_parts(*content, message) : read_string(entry, "content");
   }
 
-  std::string read_parts(const json& parts) {
+  // Texts become one; pictures, in a user's message, its parts.
+  std::string read_parts(const json& parts, ChatMessage& message) {
     std::string text;
     for (const json& part : parts) {
-      if (!part.is_object() || read_string(part, "type") != "text")
-        return refuse("content has a part that is not text", std::string());
-      text += read_string(part, "text");
+      const std::string type = part.is_object() ? read_string(part, "type") : std::string();
+      if (type == "text") {
+        text += read_string(part, "text");
+      } else if (type == "image_url" && message.role == Role::user) {
+        message.parts.push_back(read_picture(part));
+      } else {
+        return refuse("content has a part that is neither text nor a user's image_url", std::string());
+      }
     }
     return text;
+  }
+
+  ContentPart read_picture(const json& part) {
+    const json* const source = member(part, "image_url");
+    if (!source || !source->is_object()) return refuse("image_url is not an object", ContentPart());
+    ContentPart picture{.url = read_string(*source, "url"), .detail = read_string(*source, "detail")};
+    constexpr std::string_view scheme = "data:", encoding = ";base64,";
+    const auto comma = picture.url.find(encoding);
+    if (!picture.url.starts_with(scheme) || comma == std::string::npos) return picture;
+    picture.media_type = picture.url.substr(scheme.size(), comma - scheme.size());
+    picture.data = picture.url.substr(comma + encoding.size());
+    picture.url.clear();
+    return picture;
+  }
+
+  ReasoningBlock read_block(const json& entry) {
+    if (!entry.is_object()) return refuse("is not an object", ReasoningBlock());
+    return {read_string(entry, "dialect"), read_string(entry, "data")};
   }
 
   ToolCall read_call(const json& entry) {
@@ -138,7 +166,11 @@ class Reader {
 
 std::string history_to_json(const std::vector<ChatMessage>& messages) {
   json list = json::array();
-  for (const ChatMessage& message : messages) list.push_back(llm::openai_chat_message(message));
+  for (const ChatMessage& message : messages) {
+    json& entry = list.emplace_back(llm::openai_chat_message(message));
+    for (const ReasoningBlock& block : message.reasoning)
+      entry["reasoning_blocks"].push_back({{"dialect", block.dialect}, {"data", block.data}});
+  }
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

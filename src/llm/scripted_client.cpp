@@ -121,6 +121,11 @@ void ScriptedClient::Impl::step(std::uint64_t id) {
   if (!call) return;
   const ScriptedReply& reply = call->reply;
   if (call->stopped() && !reply.deaf) return end(call, ChatOutcome::cancelled());
+  for (std::vector<std::string> thoughts = std::exchange(call->reply.reasoning, {});
+       auto& thought : thoughts) {
+    call->sink.reasoning(thought);
+    if (!find(id)) return;
+  }
   if (call->next_delta == reply.deltas.size()) return finish(*call);
   call->sink.delta(reply.deltas[call->next_delta++]);
   if (!find(id)) return;

@@ -40,6 +40,13 @@ Errc found_state(AgentState state) noexcept {
   }
 }
 
+std::size_t size_of(const Message& message) noexcept {
+  std::size_t bytes = message.text.size();
+  for (const ContentPart& part : message.parts)
+    bytes += part.url.size() + part.data.size() + part.media_type.size() + part.detail.size();
+  return bytes;
+}
+
 GateView look(const Node& node, core::NodeId id) noexcept {
   return core::look(node, core::generation_of(id));
 }
@@ -71,7 +78,7 @@ std::size_t TreeCore::queue_length(core::NodeId id) const noexcept {
 SendResult TreeCore::send(core::NodeId id, Message&& message) {
   Node* node = resolve(id);
   if (!node || node->is_trunk()) return {false, Errc::agent_not_found};
-  if (message.text.size() > options_.max_message_bytes) return {false, Errc::message_too_large};
+  if (size_of(message) > options_.max_message_bytes) return {false, Errc::message_too_large};
   if (!core::is_utf8(message.text)) return {false, Errc::invalid_utf8};
   std::uint32_t cell = 0;
   SendResult result;

@@ -137,14 +137,32 @@ void Turns::release(core::Node& node) {
   each_account(node, [&](core::Node&, Account& account) { return account.release(turn.reserved), true; });
 }
 
-// Settles what was reserved for the turn's call, if anything, by what the provider says; where it says
-// nothing, by what was sent and received.
+// Writes down what the turn's call used, by what the provider says; where that is nothing, because the call
+// is being cut, by what was sent and received.
 void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
   ActiveTurn& turn = *active_turn(node);
-  turn.result->usage += outcome.usage;
-  if (!std::exchange(turn.reserved.active, false)) return;
   const AgentSpec& spec = *node.spec;
   Usage used = outcome.usage;
+  if (turn.flight != 0) {
+    const bool reserved = turn.reserved.active;
+    used.prompt_tokens = reserved ? turn.reserved.prompt_tokens : turn.prompt_tokens;
+    used.completion_tokens = reserved ? count_tokens(engine_, spec, turn.text) : estimate_tokens(turn.text);
+    used.total_tokens = used.prompt_tokens + used.completion_tokens;
+    used.complete = false;
+  }
+  InteractionResult& result = *turn.result;
+  result.usage += used;
+  const bool has_prices = spec.prices.prompt > 0 || spec.prices.completion > 0;
+  if (outcome.cost || has_prices)
+    result.cost = result.cost.value_or(0) + outcome.cost.value_or(cost_of(used, spec.prices));
+  settle_budgets(node, outcome, used);
+}
+
+// The same for what was reserved for it in budgets, if anything.
+void Turns::settle_budgets(core::Node& node, const ChatOutcome& outcome, Usage used) {
+  ActiveTurn& turn = *active_turn(node);
+  if (!std::exchange(turn.reserved.active, false)) return;
+  const AgentSpec& spec = *node.spec;
   if (used.prompt_tokens + used.completion_tokens + used.total_tokens == 0 &&
       outcome.kind != ChatOutcome::Kind::failed) {
     used.prompt_tokens = turn.reserved.prompt_tokens;

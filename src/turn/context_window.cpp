@@ -58,6 +58,7 @@ void Turns::trim(core::Node& node) {
   const context::Trimmed kept =
       context::trim(messages, sent.tokens, sent.messages, windows, fixed, spec.context);
   sent.messages = kept.keep_message;
+  data.turn->prompt_tokens = kept.tokens_after;
   std::size_t at = 0;
   for (const tools::OpenWindow& open : registry.windows)
     sent.windows[open.number].shown = kept.keep_window[at++];

@@ -16,18 +16,20 @@ void Conversation::restore(std::vector<ChatMessage> history) {
     question->interruption = Interruption::stopped;
 }
 
-void Conversation::ask(std::string question) {
+void Conversation::ask(std::string question, std::vector<ContentPart> parts) {
   question_ = messages_.size();
   open_ = true;
-  messages_.push_back({Role::user, std::move(question)});
+  messages_.push_back({.role = Role::user, .content = std::move(question), .parts = std::move(parts)});
 }
 
-void Conversation::answer(std::string text) {
-  messages_.push_back({Role::assistant, std::move(text)});
+void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasoning) {
+  messages_.push_back(
+      {.role = Role::assistant, .content = std::move(text), .reasoning = std::move(reasoning)});
   open_ = false;
 }
 
-std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn) {
+std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
+                              std::vector<ReasoningBlock> reasoning) {
   std::vector<std::string> ids;
   for (ToolCall& call : calls) {
     const bool taken = has_call(call.id) || std::find(ids.begin(), ids.end(), call.id) != ids.end();
@@ -38,6 +40,7 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
   }
   ChatMessage message{Role::assistant, std::move(text)};
   message.tool_calls = std::move(calls);
+  message.reasoning = std::move(reasoning);
   messages_.push_back(std::move(message));
   const std::size_t first = messages_.size();
   for (std::string& id : ids) {

@@ -23,13 +23,14 @@ class Conversation {
   void restore(std::vector<ChatMessage> history);
 
   // The question that begins a turn. It stays, however the turn ends (X22).
-  void ask(std::string question);
+  void ask(std::string question, std::vector<ContentPart> parts = {});
   // The answer that ends the turn.
-  void answer(std::string text);
+  void answer(std::string text, std::vector<ReasoningBlock> reasoning = {});
   // An answer that asks for tools, and a result `not_started` for each call, so that none is ever without
   // one. Ids that are missing or taken are replaced by call_<turn>_<index> (J8). Returns where the first
   // result lies; the others follow in order.
-  std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn);
+  std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
+                  std::vector<ReasoningBlock> reasoning = {});
   void set_result(std::size_t place, std::string text) { messages_[place].content = std::move(text); }
   // The turn's question will get no answer. Nothing that the model had begun to say is kept (A19).
   void interrupt(Interruption why);

@@ -58,7 +58,10 @@ std::string to_json(const InteractionResult& result) {
                       {"usage",
                        {{"promptTokens", result.usage.prompt_tokens},
                         {"completionTokens", result.usage.completion_tokens},
-                        {"totalTokens", result.usage.total_tokens}}},
+                        {"totalTokens", result.usage.total_tokens},
+                        {"cachedTokens", result.usage.cached_tokens},
+                        {"reasoningTokens", result.usage.reasoning_tokens},
+                        {"complete", result.usage.complete}}},
                       {"parseError", result.parse_error.empty() ? json() : json(result.parse_error)}};
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -13,6 +13,7 @@ class CallReceiver final : public ChatSink::Receiver {
   CallReceiver(Turns& turns, Agent agent, std::uint32_t slot, std::uint64_t serial)
       : turns_(turns), agent_(std::move(agent)), slot_(slot), serial_(serial) {}
   void on_delta(std::string_view text) override { turns_.on_delta(slot_, serial_, text); }
+  void on_reasoning(std::string_view text) override { turns_.on_reasoning(slot_, serial_, text); }
   void on_outcome(ChatOutcome outcome) override { turns_.on_outcome(slot_, serial_, std::move(outcome)); }
 
  private:
@@ -52,6 +53,10 @@ ChatRequest Turns::request_for(core::Node& node) {
   request.model = spec.model;
   request.temperature = spec.temperature;
   request.max_tokens = spec.max_tokens;
+  request.reasoning_effort = spec.reasoning_effort;
+  request.response_format = spec.response_format;
+  // Only at first: a model that must call a tool each time would never come to an end.
+  if (active_turn(node)->tool_turns == 0) request.tool_choice = spec.tool_choice;
   write_context(node, request);
   return request;
 }
@@ -105,6 +110,20 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
   }
   turn->text.append(text);
   hub_.tell(node, [&](Agent agent) { return DeltaReceived{std::move(agent), node.turns, text}; });
+}
+
+void Turns::on_reasoning(std::uint32_t slot, std::uint64_t serial, std::string_view text) {
+  Flight* flight = find(slot, serial);
+  if (!flight) return;
+  core::Node& node = *flight->node;
+  const Entered entered(*this, node);
+  const ActiveTurn* const turn = active_turn(node);
+  const bool current = turn && turn->flight == slot + 1;
+  if (!current || !core::admits(node, core::generation_of(flight->agent), flight->epoch)) {
+    ++flight->late_deltas;
+    return;
+  }
+  hub_.tell(node, [&](Agent agent) { return ReasoningReceived{std::move(agent), node.turns, text}; });
 }
 
 void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome outcome) {

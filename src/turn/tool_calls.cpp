@@ -48,7 +48,8 @@ void Turns::list_calls(core::Node& node, std::vector<tools::AskedCall> asked, st
   turn.result->action = calls.back();
   std::size_t message = 0;
   if (!turn.simulated) {
-    message = data.conversation.act(std::move(words), std::move(calls), data.tool_turns);
+    message = data.conversation.act(std::move(words), std::move(calls), data.tool_turns,
+                                    std::move(turn.answer.reasoning));
     calls = data.conversation.messages()[message - 1].tool_calls;
   }
   for (std::size_t i = 0; i < asked.size(); ++i) {

@@ -49,7 +49,8 @@ struct ActiveTurn {
   std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
   ChatOutcome answer;        // once it is there
   std::uint32_t tool_turns = 0;
-  std::vector<PendingCall> calls;  // of the last answer
+  std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
+  std::vector<PendingCall> calls;   // of the last answer
   std::shared_ptr<InteractionResult> result = std::make_shared<InteractionResult>();
   Estimate reserved;        // for the model call
   std::string stop_reason;  // why it is being stopped, where the turn itself knows

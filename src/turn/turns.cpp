@@ -72,7 +72,7 @@ void Turns::begin(core::Node& node, Message message) {
     turn.phase = Phase::answered;
     turn.text = std::move(message.text);
   } else {
-    data.conversation.ask(std::move(message.text));
+    data.conversation.ask(std::move(message.text), std::move(message.parts));
   }
   const AgentState to = message.simulated ? AgentState::processing : AgentState::waiting_llm;
   if (!move_from_idle(node, turn.epoch, to)) {
@@ -150,7 +150,8 @@ void Turns::complete(core::Node& node) {
   TurnData& data = data_of(node);
   const std::uint32_t epoch = data.turn->epoch;
   const FinishReason reason = data.turn->answer.finish_reason;
-  if (!data.turn->simulated) data.conversation.answer(data.turn->result->response);
+  if (!data.turn->simulated)
+    data.conversation.answer(data.turn->result->response, std::move(data.turn->answer.reasoning));
   auto result = leave(node);
   result->success = true;
   tell_end(node, TurnOutcome::completed, reason, {}, std::move(result));

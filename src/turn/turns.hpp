@@ -103,6 +103,7 @@ class Turns final : public tools::CallOwner {
 
   // From the client, through its sink.
   void on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view text);
+  void on_reasoning(std::uint32_t slot, std::uint64_t serial, std::string_view text);
   void on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome outcome);
 
   // tools::CallOwner
@@ -153,6 +154,7 @@ class Turns final : public tools::CallOwner {
   void send(core::Node& node, LlmClient& client, ChatRequest request);
   bool reserve(core::Node& node, ChatRequest& request);
   void settle(core::Node& node, const ChatOutcome& outcome);
+  void settle_budgets(core::Node& node, const ChatOutcome& outcome, Usage used);
   bool afford_turn(core::Node& node);
   bool within_budget(core::Node& node);
   void end_for_budget(core::Node& node, std::string why);

@@ -42,11 +42,16 @@ class HistoryWriter {
     const auto mark = *rc::gen::weightedElement<Interruption>(
         {{3, Interruption::none}, {1, Interruption::aborted}, {1, Interruption::failed}});
     add({Role::user, *any_words(), mark});
+    if (*rc::gen::inRange(0, 4) == 0)
+      history_.back().parts = {{.url = "https://a/" + *any_words()},
+                               {.data = "aGk=", .media_type = "image/png", .detail = "low"}};
     for (int steps = *rc::gen::weightedOneOf<int>({{1, rc::gen::just(0)}, {1, rc::gen::inRange(0, 5)}});
          steps > 0; --steps)
       write_step();
     if (mark == Interruption::none && (!last || *rc::gen::arbitrary<bool>()))
       add({Role::assistant, *any_words()});
+    if (history_.back().role == Role::assistant && *rc::gen::inRange(0, 4) == 0)
+      history_.back().reasoning = {{"anthropic_messages", *any_words()}};
   }
 
   void write_step() {

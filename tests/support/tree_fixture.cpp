@@ -55,6 +55,10 @@ std::vector<FakeClient::Call*> FakeClient::open_calls() const {
   return open;
 }
 
+void FakeClient::think(std::string_view agent_id, std::string_view text) {
+  if (Call* const call = find(agent_id)) call->sink.reasoning(text);
+}
+
 void FakeClient::delta(std::string_view agent_id, std::string_view text) {
   if (Call* const call = find(agent_id)) call->sink.delta(text);
 }
@@ -179,6 +183,8 @@ void Recorder::on_event(const Event& event) {
     line = "started " + id + " " + std::to_string(started->turn);
   } else if (const auto* delta = event.get<DeltaReceived>()) {
     line = "delta " + id + " " + std::to_string(delta->turn) + " " + std::string(delta->text);
+  } else if (const auto* thought = event.get<ReasoningReceived>()) {
+    line = "thought " + id + " " + std::to_string(thought->turn) + " " + std::string(thought->text);
   } else if (const auto* ended = event.get<TurnEnded>()) {
     line = "ended " + id + " " + std::to_string(ended->turn) + " " + std::string(to_string(ended->outcome));
   } else if (const auto* settled = event.get<Settled>()) {
@@ -197,6 +203,9 @@ void Recorder::on_event(const Event& event) {
   if (const auto* started = event.get<TurnStarted>()) begin_turn(seen, started->turn);
   if (const auto* delta = event.get<DeltaReceived>(); delta && (!seen.in_turn || delta->turn != seen.turn))
     broken("a delta outside its turn");
+  if (const auto* thought = event.get<ReasoningReceived>();
+      thought && (!seen.in_turn || thought->turn != seen.turn))
+    broken("a thought outside its turn");
   if (const auto* ended = event.get<TurnEnded>()) {
     if (!seen.in_turn || ended->turn != seen.turn) broken("an end without a beginning");
     if (seen.tools != 0) broken("a tool call without an end");

@@ -71,6 +71,7 @@ class FakeClient final : public LlmClient {
   std::size_t calls() const { return calls_.size(); }
 
   void delta(std::string_view agent_id, std::string_view text);
+  void think(std::string_view agent_id, std::string_view text);
   // Says `text`, if any, and completes the newest open call of that agent.
   void answer(std::string_view agent_id, std::string_view text);
   // The same with an answer that asks for tools.

@@ -2,6 +2,8 @@
 
 #include "core/utf8.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace agentcore::llm {
@@ -17,6 +19,7 @@ bool is_passing(Errc code) noexcept {
     case Errc::connect_timeout:
     case Errc::first_byte_timeout:
     case Errc::stall_timeout:
+    case Errc::total_timeout:
     case Errc::resolve_failed:
     case Errc::network_error:
       return true;
@@ -32,8 +35,24 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(space_mark) - first + 1);
 }
 
+bool mentions(std::string_view text, std::string_view phrase) noexcept {
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  return std::search(text.begin(), text.end(), phrase.begin(), phrase.end(), same) != text.end();
+}
+
+// Whether the error is about the model, for the many servers whose errors have no code that says so: one that
+// is not there, or whose context is too small.
+bool blames_model(int status, std::string_view message) noexcept {
+  if (status == 404) return mentions(message, "model") || mentions(message, "no endpoints");
+  if (status != 400 && status != 413 && status != 422) return false;
+  for (const char* phrase : {"context length", "context window", "context size", "maximum context",
+                             "prompt is too long", "too many tokens"})
+    if (mentions(message, phrase)) return true;
+  return false;
+}
+
 std::string_view advice(int status) noexcept {
-  if (status == 404) return " (check HttpLlmOptions::base_url: it is what comes before /chat/completions)";
+  if (status == 404) return " (check HttpLlmOptions::base_url: the path of the dialect is added to it)";
   if (status >= 300 && status < 400) return " (redirects are not followed: set base_url to where it points)";
   return "";
 }
@@ -44,19 +63,28 @@ Error CallErrors::transfer(const net::HttpEnd& end) const {
   return make(end.code, end.message, end.status, is_passing(end.code));
 }
 
-Error CallErrors::status(int status, std::string_view body, const AnswerObject* object) const {
+Error CallErrors::status(int status, std::string_view body, const AnswerObject* object,
+                         std::chrono::milliseconds retry_after) const {
   const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
-  if (object && object->error)
-    return make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status,
-                retryable);
+  if (object && object->error) {
+    Error error =
+        make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status, retryable);
+    error.model_specific = object->error->model_specific || blames_model(status, object->error->message);
+    error.retry_after = retry_after;
+    return error;
+  }
   const std::string text = excerpt(trimmed(body), excerpt_characters);
   const auto message =
       fmt::format("HTTP {}{}: {}", status, advice(status), text.empty() ? "no text came with it" : text);
-  return make(Errc::http_error, message, status, retryable);
+  Error error = make(Errc::http_error, message, status, retryable);
+  error.retry_after = retry_after;
+  return error;
 }
 
 Error CallErrors::api(int status, const ApiError& error) const {
-  return make(Errc::api_error, error.message, status, error.retryable);
+  Error made = make(Errc::api_error, error.message, status, error.retryable);
+  made.model_specific = error.model_specific;
+  return made;
 }
 
 Error CallErrors::not_json(int status, std::string_view body) const {
@@ -95,6 +123,14 @@ Error CallErrors::cut_short(int status) const {
       status, true);
 }
 
+Error CallErrors::reasoning_too_large(int status, std::size_t max_bytes) const {
+  return make(Errc::response_too_large,
+              fmt::format("The reasoning of the answer is larger than {} bytes; if the server is to be "
+                          "trusted, raise HttpLlmOptions::max_response_bytes",
+                          max_bytes),
+              status, false);
+}
+
 Error CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const {
   switch (fault) {
     case ToolCallFault::too_large:
@@ -116,8 +152,11 @@ Error CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_by
 }
 
 Error CallErrors::make(Errc code, std::string_view message, int status, bool retryable) const {
-  return {code, std::string(core::first_characters(redact_(core::valid_utf8(message)), message_characters)),
-          status, retryable};
+  return {
+      .code = code,
+      .message = std::string(core::first_characters(redact_(core::valid_utf8(message)), message_characters)),
+      .http_status = status,
+      .retryable = retryable};
 }
 
 // Without secrets before it is cut: half a key must not show either.

@@ -7,6 +7,7 @@
 
 #include <agentcore/error.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -22,7 +23,8 @@ class CallErrors {
   // The transfer failed.
   Error transfer(const net::HttpEnd& end) const;
   // A status outside 2xx; `object` is what its body said, null when that was no JSON.
-  Error status(int status, std::string_view body, const AnswerObject* object) const;
+  Error status(int status, std::string_view body, const AnswerObject* object,
+               std::chrono::milliseconds retry_after) const;
   // An error object inside an answer with a good status.
   Error api(int status, const ApiError& error) const;
   // A whole answer that is not JSON (O5), or without what an answer must have (O6).
@@ -32,7 +34,8 @@ class CallErrors {
   Error bad_chunk(int status, std::string_view chunk) const;
   Error line_too_long(int status, std::size_t limit) const;
   Error cut_short(int status) const;
-  // The tool calls of an answer; `max_bytes` is what they may have.
+  // The thoughts of an answer, and its tool calls; `max_bytes` is what they may have.
+  Error reasoning_too_large(int status, std::size_t max_bytes) const;
   Error tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const;
 
  private:

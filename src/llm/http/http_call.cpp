@@ -1,5 +1,7 @@
 #include "llm/http/http_call.hpp"
 
+#include "llm/http/rate_headers.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -70,13 +72,16 @@ HttpCall::~HttpCall() {
 
 void HttpCall::on_head(const net::HttpHead& head) {
   status_ = head.status;
+  const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
   if (status_ < 200 || status_ > 299) {
     form_ = Form::failure;
+    retry_after_ = retry_after(head, now).value_or(retry_after_);
   } else if (head.content_type == "text/event-stream") {
     form_ = Form::stream;
   } else if (!asked_stream_ || head.content_type == "application/json") {
     form_ = Form::body;
   }
+  if (const auto limit = rate_limit(head, now); limit && !open_->stopped()) sink_.rate_limit(*limit);
 }
 
 bool HttpCall::on_body(std::string_view bytes) {
@@ -149,7 +154,7 @@ bool HttpCall::take_reasoning(AnswerObject& object) {
   if (!reasoning_) reasoning_ = std::make_unique<ReasoningAssembler>(shared_->max_response_bytes);
   for (ReasoningPiece& piece : object.reasoning_pieces)
     if (!reasoning_->add(std::move(piece))) {
-      error_ = shared_->errors.tool_calls(status_, ToolCallFault::too_large, shared_->max_response_bytes);
+      error_ = shared_->errors.reasoning_too_large(status_, shared_->max_response_bytes);
       return false;
     }
   return true;
@@ -221,7 +226,7 @@ ChatOutcome HttpCall::outcome_of_body() {
   AnswerObject object;
   const bool parsed = shared_->reader->parse_body(body_, object);
   if (status_ < 200 || status_ > 299)
-    return ChatOutcome::failed(errors.status(status_, body_, parsed ? &object : nullptr));
+    return failed(errors.status(status_, body_, parsed ? &object : nullptr, retry_after_));
   if (!parsed) return failed(errors.not_json(status_, body_));
   if (!object.error && !object.has_choice) {
     take_meta(object);

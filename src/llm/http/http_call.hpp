@@ -11,6 +11,7 @@
 
 #include <agentcore/llm_client.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -98,6 +99,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   std::optional<Error> error_;     // found in the stream
   std::uint64_t end_timer_ = 0;
   std::size_t place_;  // in shared_->open
+  std::chrono::milliseconds retry_after_{0};
   int status_ = 0;
   bool asked_stream_;
   Form form_ = Form::unknown;

@@ -117,7 +117,11 @@ TEST_CASE("what is no history is refused with its place", "[llm][G8]") {
   CHECK(refusal(R"([{"role":"user"}])") == "message 1: content is missing");
   CHECK(refusal(R"([{"role":"user","content":{}}])") == "message 1: content is not a string");
   CHECK(refusal(R"([{"role":"user","content":[{"type":"image_url"}]}])") ==
-        "message 1: content has a part that is not text");
+        "message 1: image_url is not an object");
+  CHECK(refusal(R"([{"role":"user","content":[{"type":"audio"}]}])") ==
+        "message 1: content has a part that is neither text nor a user's image_url");
+  CHECK(refusal(R"([{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"image_url"}]}])") ==
+        "message 2: content has a part that is neither text nor a user's image_url");
   CHECK(refusal(R"([{"role":"tool","content":"","tool_call_id":1}])") ==
         "message 1: tool_call_id is not a string");
 }

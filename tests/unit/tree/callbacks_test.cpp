@@ -45,6 +45,7 @@ struct Busy {
     if (t.llm) t.llm->answer("a", "answer");
     static_cast<void>(created->send("two"));
     poll();
+    if (t.llm) t.llm->think("a", "thought");
     if (t.llm) t.llm->delta("a", "partial");
     static_cast<void>(created->stop());
     if (t.llm) t.llm->answer("a", "late");

@@ -1,0 +1,164 @@
+// What a call says about its usage, its limits and whether it is worth another try, on every ending.
+#include "support/catch.hpp"
+#include "unit/llm/http/http_call_fixture.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Account : CallFixture {
+  // Hears limits, too.
+  class Receiver final : public ChatSink::Receiver {
+   public:
+    explicit Receiver(Account& test) : test_(test) {}
+    void on_delta(std::string_view text) override { test_.heard.deltas.emplace_back(text); }
+    void on_reasoning(std::string_view text) override { test_.thoughts += text; }
+    void on_rate_limit(const RateLimit& limit) override { test_.limit = limit; }
+    void on_outcome(ChatOutcome outcome) override { test_.heard.outcomes.push_back(std::move(outcome)); }
+
+   private:
+    Account& test_;
+  };
+
+  Account() {
+    ChatRequest request;
+    request.messages = {{Role::user, "0123456789"}};
+    end();
+    heard = {};
+    open = std::make_shared<FakeOpenCall>("b", requests);
+    call = std::make_unique<HttpCall>(shared, open, request, stop.get_token(),
+                                      ChatSink(std::make_unique<Receiver>(*this)));
+  }
+  const ChatOutcome& outcome() const { return heard.outcomes.at(0); }
+  const Error& failure(int status, std::string_view body,
+                       std::vector<std::pair<std::string, std::string>> fields = {}) {
+    call->on_head({.status = status, .content_type = json_type, .fields = std::move(fields)});
+    call->on_body(body);
+    end();
+    return outcome().error;
+  }
+
+  std::string thoughts;
+  std::optional<RateLimit> limit;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Account, "a call that was answered has the provider's usage", "[llm][O2]") {
+  call->on_head({.status = 200, .content_type = all_events});
+  call->on_body(piece("x") +
+                R"(data: {"model":"m-2026","choices":[],"usage":{"prompt_tokens":7,)"
+                R"("completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4},)"
+                R"("completion_tokens_details":{"reasoning_tokens":3},"cost":0.5}})"
+                "\n\n" +
+                finish_chunk + done_chunk);
+  end();
+  CHECK(outcome().usage == Usage{7, 5, 12, 4, 3, true});
+  CHECK(outcome().model == "m-2026");
+  CHECK(outcome().cost == 0.5);
+}
+
+TEST_CASE_METHOD(Account, "a call that is stopped in its answer estimates what was not told",
+                 "[llm][A7][A19]") {
+  call->on_head({.status = 200, .content_type = all_events});
+  call->on_body(piece("caf\u00e9!"));
+  stop.request_stop();
+  end(Errc::cancelled);
+  CHECK(outcome().usage == Usage{4, 2, 6, 0, 0, false});
+}
+
+TEST_CASE_METHOD(Account, "so does one that is cut", "[llm][O5]") {
+  call->on_head({.status = 200, .content_type = all_events});
+  call->on_body(piece("01234"));
+  end(Errc::network_error);
+  CHECK(outcome().usage == Usage{4, 2, 6, 0, 0, false});
+}
+
+TEST_CASE_METHOD(Account, "what was told before the stop counts", "[llm][A19]") {
+  call->on_head({.status = 200, .content_type = all_events});
+  call->on_body(usage_chunk + piece("x"));
+  stop.request_stop();
+  end(Errc::cancelled);
+  CHECK(outcome().usage == Usage{1, 2, 3, 0, 0, false});
+}
+
+TEST_CASE_METHOD(Account, "an answer without usage is not complete in that", "[llm]") {
+  answer(200, all_events, piece("x") + finish_chunk + done_chunk);
+  CHECK(outcome().usage == Usage{0, 0, 0, 0, 0, false});
+}
+
+TEST_CASE_METHOD(Account, "a refused call has used nothing", "[llm]") {
+  failure(401, R"({"error":{"message":"bad key"}})");
+  CHECK(outcome().usage == Usage{});
+}
+
+TEST_CASE_METHOD(Account, "an error says how long the server wants to be left alone", "[llm][X19]") {
+  const Error& error = failure(429, R"({"error":{"message":"slow down"}})", {{"retry-after", "7"}});
+  CHECK(error.retryable);
+  CHECK(error.retry_after == 7s);
+}
+
+TEST_CASE_METHOD(Account, "a page instead of an error object keeps Retry-After, too", "[llm][X19][O5]") {
+  const Error& error = failure(503, "<html>busy</html>", {{"retry-after", "1"}});
+  CHECK(error.code == Errc::http_error);
+  CHECK(error.retry_after == 1s);
+}
+
+TEST_CASE("errors that are the model's say so", "[llm][X19]") {
+  const std::pair<int, const char*> mine[] = {
+      {404, R"({"error":{"message":"The model `x` does not exist","code":"model_not_found"}})"},
+      {404, R"({"error":{"message":"model \"x\" not found, try pulling it first"}})"},
+      {404, R"({"error":{"message":"No endpoints found for x/y.","code":404}})"},
+      {404, R"({"type":"error","error":{"type":"not_found_error","message":"model: x"}})"},
+      {400, R"({"error":{"message":"This model's maximum context length is 8 tokens"}})"},
+      {400, R"({"error":{"message":"too long","code":"context_length_exceeded"}})"},
+      {400, R"({"error":{"code":400,"message":"exceeds the available Context Size"}})"},
+      {400,
+       R"({"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9"}})"}};
+  for (const auto& [status, body] : mine) {
+    INFO(body);
+    CHECK(Account().failure(status, body).model_specific);
+  }
+  const std::pair<int, const char*> others[] = {
+      {401, R"({"error":{"message":"this model needs a key"}})"},
+      {404, R"({"detail":"Not Found"})"},
+      {404, "<html>the model of a page</html>"},
+      {400, R"({"error":{"message":"tools must be an array"}})"},
+      {429, R"({"error":{"message":"too many tokens per minute for this model"}})"}};
+  for (const auto& [status, body] : others) {
+    INFO(body);
+    CHECK_FALSE(Account().failure(status, body).model_specific);
+  }
+}
+
+TEST_CASE_METHOD(Account, "limits in the head are told before the first delta", "[llm][Y5]") {
+  call->on_head(
+      {.status = 200, .content_type = all_events, .fields = {{"x-ratelimit-remaining-requests", "3"}}});
+  REQUIRE(limit);
+  CHECK(limit->requests_left == 3U);
+  CHECK(heard.deltas.empty());
+}
+
+TEST_CASE_METHOD(Account, "a refusal is an answer whose reason says so", "[llm][O2]") {
+  call->on_head({.status = 200, .content_type = all_events});
+  call->on_body("data: {\"choices\":[{\"delta\":{\"refusal\":\"I will not.\"}}]}\n\n" + finish_chunk +
+                done_chunk);
+  end();
+  CHECK(heard.text() == "I will not.");
+  CHECK(heard.completed());
+  CHECK(outcome().finish_reason == FinishReason::refusal);
+}
+
+TEST_CASE_METHOD(Account, "thoughts come apart from words, and before those of the same chunk", "[llm]") {
+  call->on_head({.status = 200, .content_type = all_events});
+  call->on_body("data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\",\"content\":\"\"}}]}\n\n");
+  CHECK(thoughts == "hm");
+  CHECK(heard.text().empty());
+  call->on_body("data: {\"choices\":[{\"delta\":{\"content\":\"yes\",\"reasoning\":\"!\"}}]}\n\n" +
+                finish_chunk);
+  end();
+  CHECK(thoughts == "hm!");
+  CHECK(heard.text() == "yes");
+}

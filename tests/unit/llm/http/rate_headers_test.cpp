@@ -1,0 +1,127 @@
+// What providers say about their limits.
+#include "llm/http/rate_headers.hpp"
+
+#include "support/catch.hpp"
+#include "support/prop.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::llm;
+using namespace std::chrono_literals;
+
+namespace {
+
+// 2026-11-22 09:15:00 UTC.
+constexpr UtcTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22) + 9h + 15min;
+
+net::HttpHead head(std::vector<std::pair<std::string, std::string>> fields) {
+  return {.status = 429, .fields = std::move(fields)};
+}
+
+std::optional<std::chrono::milliseconds> wait_for(std::string text) {
+  return retry_after(head({{"retry-after", std::move(text)}}), now);
+}
+
+}  // namespace
+
+TEST_CASE("Retry-After is seconds, a date, or milliseconds in a field of their own", "[llm][X19]") {
+  CHECK(wait_for("120") == 120s);
+  CHECK(wait_for("0") == 0s);
+  CHECK(wait_for("1.5") == 1500ms);
+  CHECK(wait_for("Sun, 22 Nov 2026 09:15:30 GMT") == 30s);
+  CHECK(wait_for("Sun, 22 Nov 2026 09:00:00 GMT") == 0s);  // past
+  CHECK(retry_after(head({{"retry-after", "2"}, {"retry-after-ms", "350"}}), now) == 350ms);
+  CHECK_FALSE(retry_after(head({}), now));
+}
+
+TEST_CASE("a date is taken against the server's own clock", "[llm][X19]") {
+  CHECK(retry_after(head({{"retry-after", "Thu, 01 Jan 2026 00:01:00 GMT"},
+                          {"date", "Thu, 01 Jan 2026 00:00:00 GMT"}}),
+                    now) == 60s);
+}
+
+TEST_CASE("a Retry-After that makes no sense is none", "[llm][X19]") {
+  for (const char* text : {"", "soon", "-5", "nan", "inf", "1 s x", "Sun, 31 Feb 2026 09:15:30 GMT",
+                           "Sun, 22 Nov 2026 25:15:30 GMT", "Sun, 22 Nov 2026 09:15:30 PST", "22 Nov 2026"}) {
+    INFO(text);
+    CHECK_FALSE(wait_for(text));
+  }
+}
+
+TEST_CASE("three days of Retry-After are three days, and eternity is a year", "[llm][X19]") {
+  CHECK(wait_for("259200") == 72h);
+  CHECK(wait_for("1e300") == 24h * 365);
+  CHECK(wait_for("Fri, 01 Jan 9999 00:00:00 GMT") == 24h * 365);
+}
+
+TEST_CASE("durations as OpenAI writes them", "[llm]") {
+  CHECK(parse_duration("6m0s") == 6min);
+  CHECK(parse_duration("1h2m3s") == 1h + 2min + 3s);
+  CHECK(parse_duration("20ms") == 20ms);
+  CHECK(parse_duration("7.5s") == 7500ms);
+  CHECK(parse_duration("17") == 17s);
+  for (const char* text : {"", "s", "1x", "1s2", "m1", "--"}) {
+    INFO(text);
+    CHECK_FALSE(parse_duration(text));
+  }
+}
+
+TEST_CASE("instants as Anthropic writes them", "[llm]") {
+  CHECK(parse_rfc3339("2026-11-22T09:15:00Z") == now);
+  CHECK(parse_rfc3339("2026-11-22T09:15:00.250Z") == now);
+  CHECK(parse_rfc3339("2026-11-22T11:15:00+02:00") == now);
+  CHECK(parse_rfc3339("2026-11-22T05:45:00-03:30") == now);
+  for (const char* text : {"", "2026-11-22", "2026-11-22T09:15:00", "2026-13-22T09:15:00Z",
+                           "x026-11-22T09:15:00Z", "2026-11-22T09:15:00+0200", "2026-11-22T09:15:00Zx"}) {
+    INFO(text);
+    CHECK_FALSE(parse_rfc3339(text));
+  }
+}
+
+TEST_CASE("limits in OpenAI's spelling", "[llm][Y5]") {
+  const auto limit = rate_limit(head({{"x-ratelimit-limit-requests", "60"},
+                                      {"x-ratelimit-remaining-requests", "59"},
+                                      {"x-ratelimit-reset-requests", "1s"},
+                                      {"x-ratelimit-limit-tokens", "150000"},
+                                      {"x-ratelimit-remaining-tokens", "0"},
+                                      {"x-ratelimit-reset-tokens", "6m0s"}}),
+                                now);
+  CHECK(limit == RateLimit{60, 59, 1s, 150000, 0, 6min});
+}
+
+TEST_CASE("limits in Anthropic's spelling", "[llm][Y5]") {
+  const auto limit = rate_limit(head({{"anthropic-ratelimit-requests-limit", "50"},
+                                      {"anthropic-ratelimit-requests-remaining", "49"},
+                                      {"anthropic-ratelimit-requests-reset", "2026-11-22T09:15:02Z"},
+                                      {"anthropic-ratelimit-tokens-remaining", "1000"}}),
+                                now);
+  CHECK(limit == RateLimit{50, 49, 2s, {}, 1000, 0s});
+}
+
+TEST_CASE("limits in OpenRouter's spelling, and in the plain one", "[llm][Y5]") {
+  const auto at = std::to_string((now + 3s).time_since_epoch() / 1ms);
+  CHECK(rate_limit(
+            head({{"x-ratelimit-limit", "20"}, {"x-ratelimit-remaining", "0"}, {"x-ratelimit-reset", at}}),
+            now) == RateLimit{20, 0, 3s, {}, {}, 0s});
+  CHECK(rate_limit(head({{"ratelimit-remaining", "1"}, {"ratelimit-reset", "30"}}), now) ==
+        RateLimit{{}, 1, 30s, {}, {}, 0s});
+  CHECK_FALSE(rate_limit(head({{"x-request-id", "7"}}), now));
+}
+
+TEST_CASE("whatever the fields say, reading them ends, and no wait is negative or longer than a year",
+          "[llm][O5]") {
+  prop("any text in any field", [](const std::string& text, std::uint64_t number) {
+    for (const std::string& value : {text, std::to_string(number), std::to_string(number) + text}) {
+      const auto wait = wait_for(value);
+      RC_ASSERT(!wait || (*wait >= 0ms && *wait <= 24h * 365));
+      const auto limit = rate_limit(
+          head({{"x-ratelimit-reset-requests", value}, {"anthropic-ratelimit-tokens-reset", value}}), now);
+      if (!limit) continue;
+      RC_ASSERT((limit->requests_reset >= 0s && limit->requests_reset <= 24h * 365));
+      RC_ASSERT((limit->tokens_reset >= 0s && limit->tokens_reset <= 24h * 365));
+    }
+  });
+}

@@ -1,0 +1,186 @@
+// What a turn asks its model for, and what it makes of all that an answer says besides its words.
+#include "support/tool_turn.hpp"
+
+#include <stdexcept>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+struct Accounted : TreeFixture {
+  std::optional<TurnEnded> end;
+  Subscription ends;
+
+  Accounted() {
+    ends = tree->on_event([this](const Event& event) {
+      if (const auto* ended = event.get<TurnEnded>()) end = *ended;
+    });
+  }
+  const ChatRequest& request() { return llm->call(llm->calls() - 1).request; }
+};
+
+ChatOutcome answered(Usage usage, std::optional<double> cost = {}) {
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::complete, usage);
+  outcome.cost = cost;
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Accounted, "what the spec says about answers is asked of the model", "[turn][O2]") {
+  AgentSpec spec;
+  spec.id = "a";
+  spec.reasoning_effort = "low";
+  spec.response_format = {ResponseFormat::Kind::json_schema, "city", R"({"type":"object"})"};
+  REQUIRE(tree->create(spec));
+  REQUIRE(tree->send("a", "question").accepted);
+  settle();
+  CHECK(request().reasoning_effort == "low");
+  CHECK(request().response_format == spec.response_format);
+}
+
+TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of a turn", "[turn][K1]") {
+  AgentSpec spec;
+  spec.tool_choice.mode = ToolChoice::Mode::required;
+  agent(spec);
+  for (int turn = 0; turn < 2; ++turn) {
+    REQUIRE(tree->send("a", "question").accepted);
+    settle();
+    CHECK(llm->call(llm->calls() - 1).request.tool_choice == spec.tool_choice);
+    call({add_call("c" + std::to_string(turn), 1, 2)});
+    CHECK(llm->call(llm->calls() - 1).request.tool_choice == ToolChoice{});
+    answer("3");
+  }
+}
+
+TEST_CASE_METHOD(Accounted, "pictures go with their message, and count against its size", "[turn][G12]") {
+  root("a");
+  const std::vector<ContentPart> parts = {{.url = "https://pictures/1.png"},
+                                          {.data = "aGk=", .media_type = "image/png"}};
+  REQUIRE((*this)["a"].send({.text = "what is it?", .parts = parts}).accepted);
+  settle();
+  REQUIRE(request().messages.size() == 1);
+  CHECK(request().messages[0].parts == parts);
+  CHECK((*this)["a"].conversation()[0].parts == parts);
+  const std::string large(TreeOptions().max_message_bytes, 'x');
+  CHECK((*this)["a"].send({.text = "and this?", .parts = {{.data = large}}}).reason ==
+        Errc::message_too_large);
+}
+
+TEST_CASE_METHOD(Accounted, "what a model thinks is heard, and is no part of its answer", "[turn][G7]") {
+  std::string thoughts;
+  const auto events = tree->on_event([&](const Event& event) {
+    if (const auto* reasoning = event.get<ReasoningReceived>())
+      thoughts += std::to_string(reasoning->turn) + std::string(reasoning->text);
+  });
+  root("a");
+  REQUIRE(tree->send("a", "question").accepted);
+  settle();
+  llm->think("a", "hm, ");
+  llm->think("a", "yes");
+  llm->delta("a", "Yes.");
+  ChatOutcome outcome = answered({1, 2, 3});
+  outcome.reasoning = {{"anthropic_messages", R"({"type":"thinking"})"}};
+  FakeClient::finish(*llm->find("a"), outcome);
+  settle();
+  CHECK(thoughts == "1hm, 1yes");
+  REQUIRE(end);
+  CHECK(end->text == "Yes.");
+  CHECK((*this)["a"].conversation().back().content == "Yes.");
+  CHECK((*this)["a"].conversation().back().reasoning == outcome.reasoning);
+}
+
+TEST_CASE_METHOD(Accounted, "late thoughts are dropped like late words", "[turn][G7]") {
+  llm->on_stop = OnStop::deaf;
+  bool heard = false;
+  const auto events =
+      tree->on_event([&](const Event& event) { heard |= event.get<ReasoningReceived>() != nullptr; });
+  const Agent agent = root("a");
+  REQUIRE(tree->send("a", "question").accepted);
+  settle();
+  REQUIRE(agent.stop().stopped);
+  llm->think("a", "late");
+  settle();
+  CHECK_FALSE(heard);
+}
+
+TEST_CASE_METHOD(Accounted, "usage and cost of a turn are told, summed over its calls", "[turn][G15]") {
+  AgentSpec spec;
+  spec.id = "a";
+  spec.prices = {.prompt = 2, .completion = 10, .cached_prompt = 1};
+  REQUIRE(tree->create(spec));
+  REQUIRE(tree->send("a", "question").accepted);
+  settle();
+  FakeClient::finish(*llm->find("a"), answered({.prompt_tokens = 1'000'000,
+                                                .completion_tokens = 100'000,
+                                                .total_tokens = 1'100'000,
+                                                .cached_tokens = 500'000}));
+  settle();
+  REQUIRE(end);
+  CHECK(end->usage.cached_tokens == 500'000);
+  CHECK(end->usage.complete);
+  CHECK(end->cost == 2.5);  // 1 + 0.5 + 1
+
+  REQUIRE(tree->send("a", "again").accepted);
+  settle();
+  FakeClient::finish(*llm->find("a"), answered({1, 2, 3}, 0.25));
+  settle();
+  CHECK(end->cost == 0.25);  // the provider knows better
+}
+
+TEST_CASE_METHOD(Accounted, "without prices a turn has no cost", "[turn]") {
+  root("a");
+  REQUIRE(tree->send("a", "question").accepted);
+  settle();
+  FakeClient::finish(*llm->find("a"), answered({1, 2, 3}));
+  settle();
+  REQUIRE(end);
+  CHECK_FALSE(end->cost);
+}
+
+TEST_CASE_METHOD(Accounted, "a turn that is stopped says what it used so far, by our own count",
+                 "[turn][A19][G7]") {
+  AgentSpec spec;
+  spec.id = "a";
+  spec.prices = {.prompt = 1e6, .completion = 1e6};
+  const Agent agent = *tree->create(spec);
+  SECTION("by an abort") {
+    REQUIRE(tree->send("a", "question").accepted);
+    settle();
+    llm->delta("a", "0123456789");
+    REQUIRE(agent.abort().aborted);
+  }
+  SECTION("by a stop") {
+    REQUIRE(tree->send("a", "question").accepted);
+    settle();
+    llm->delta("a", "0123456789");
+    REQUIRE(agent.stop().stopped);
+  }
+  settle();
+  REQUIRE(end);
+  CHECK_FALSE(end->usage.complete);
+  CHECK(end->usage.completion_tokens == 4);
+  CHECK(end->usage.prompt_tokens > 0);
+  CHECK(end->usage.total_tokens == end->usage.prompt_tokens + 4);
+  REQUIRE(end->cost);
+  CHECK(*end->cost == static_cast<double>(end->usage.total_tokens));
+  CHECK(end->result->usage == end->usage);
+}
+
+TEST_CASE_METHOD(ToolTurn, "a turn that is stopped between its calls has used what they told", "[turn][G7]") {
+  Usage usage;
+  const auto events = tree->on_event([&](const Event& event) {
+    if (const auto* ended = event.get<TurnEnded>()) usage = ended->usage;
+  });
+  const Agent stopped = agent();
+  REQUIRE(tree->send("a", "question").accepted);
+  settle();
+  ChatOutcome outcome = answered({1, 2, 3});
+  outcome.tool_calls = {{.id = "c1", .name = "held", .arguments = "{}"}};
+  FakeClient::finish(*llm->find("a"), outcome);
+  settle();
+  REQUIRE(stopped.stop().stopped);
+  settle();
+  CHECK(usage == Usage{1, 2, 3});
+}
