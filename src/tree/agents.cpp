@@ -25,11 +25,12 @@ bool is_none(const Budget& budget) noexcept {
 }
 
 // True for a spec that says nothing but perhaps an id: all such agents share one. How tools are asked for
-// matters only where there are some.
+// and chosen matters only where there are some.
 bool is_plain(const AgentSpec& spec) {
   return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
          spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
-         !spec.temperature && !spec.max_tokens && !spec.tools && spec.history.empty() &&
+         !spec.temperature && !spec.max_tokens && spec.reasoning_effort.empty() &&
+         spec.response_format == ResponseFormat{} && !spec.tools && spec.history.empty() &&
          is_none(spec.budget) && is_none(spec.subtree_budget) && spec.prices.prompt == 0 &&
          spec.prices.completion == 0 && is_usual(spec.context);
 }

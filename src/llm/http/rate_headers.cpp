@@ -148,11 +148,11 @@ std::optional<UtcTime> parse_rfc3339(std::string_view text) noexcept {
 std::optional<Duration> parse_duration(std::string_view text) noexcept {
   Scanner in(text);
   double total = 0;
-  bool bare = false;
+  bool first = true;
   if (in.at_end()) return std::nullopt;
   while (!in.at_end()) {
     const auto count = in.number();
-    if (!count || bare) return std::nullopt;
+    if (!count) return std::nullopt;
     // The longer names first: "ms" begins as "m".
     if (in.literal("ms")) {
       total += *count / 1e3;
@@ -169,9 +169,10 @@ std::optional<Duration> parse_duration(std::string_view text) noexcept {
     } else if (in.literal("d")) {
       total += *count * 86400;
     } else {
-      bare = true;
-      total += *count;
+      // Only all alone.
+      return first && in.at_end() ? std::optional(seconds(*count)) : std::nullopt;
     }
+    first = false;
   }
   return seconds(total);
 }

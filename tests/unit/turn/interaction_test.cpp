@@ -14,7 +14,9 @@ const std::string add_step =
 const std::string add_action =
     R"("action":{"callId":"x1","name":"add","params":{"a":2,"b":3},"windowId":""},)"
     R"("actionResult":{"data":null,"message":"5","success":true,"summary":""},)";
-const std::string one_call = R"("usage":{"completionTokens":5,"promptTokens":10,"totalTokens":15}})";
+const std::string one_call =
+    R"("usage":{"cachedTokens":0,"complete":true,"completionTokens":5,"promptTokens":10,"reasoningTokens":0,)"
+    R"("totalTokens":15}})";
 
 struct Interaction : ToolTurn {
   explicit Interaction(TreeOptions options = {}) : ToolTurn(options) {}
@@ -54,9 +56,12 @@ TEST_CASE("a turn that was aborted keeps its steps, and has no response", "[turn
   t.llm->delta("a", "fi");
   CHECK(t["a"].abort().aborted);
   t.settle();
+  // What the second call used is our own count: 83 tokens sent, 1 heard.
   CHECK(to_json(*t.result) ==
         "{" + add_action + R"("error":"the call was aborted","parseError":null,"response":"","steps":[)" +
-            add_step + R"(],"success":false,)" + one_call);
+            add_step +
+            R"(],"success":false,"usage":{"cachedTokens":0,"complete":false,"completionTokens":6,)" +
+            R"("promptTokens":93,"reasoningTokens":0,"totalTokens":99}})");
 }
 
 TEST_CASE("a turn that was stopped keeps its steps and says so in a last one",
@@ -152,7 +157,8 @@ TEST_CASE("data, windows and tasks in JSON", "[turn][interaction][M2][M4][I11][I
       "\"error\":\"\xef\xbf\xbd\",\"parseError\":\"odd\",\"response\":\"\","
       R"("steps":[{"actionId":"go","callId":"c","index":0,"message":"","outcome":"abandoned",)"
       R"("resolvedMode":"async","success":false,"summary":"","taskId":"task_1","turn":0,"type":"action",)"
-      R"("windowId":"doc"}],"success":false,"usage":{"completionTokens":0,"promptTokens":0,"totalTokens":0}})");
+      R"("windowId":"doc"}],"success":false,"usage":{"cachedTokens":0,"complete":true,"completionTokens":0,"promptTokens":0,)"
+      R"("reasoningTokens":0,"totalTokens":0}})");
   result.action_result->data = "no JSON";
   CHECK(json::parse(to_json(result))["actionResult"]["data"] == "no JSON");
   CHECK(json::parse(to_json({}))["action"].is_null());
