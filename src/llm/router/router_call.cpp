@@ -218,8 +218,8 @@ void RouterCall::wait_for_slot() {
                                      .tokens = tokens_,
                                      .patience = shared_->retry.max_retry_after},
                                     slot);
-  if (answer == Slots::Answer::now) attempt(std::move(slot));
-  if (answer == Slots::Answer::full) fail(queue_full_error(slots.waiting()));
+  if (answer == Slots::Admission::now) attempt(std::move(slot));
+  if (answer == Slots::Admission::full) fail(queue_full_error(slots.waiting()));
 }
 
 void RouterCall::on_slot(Slot slot) {

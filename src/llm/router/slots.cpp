@@ -50,7 +50,7 @@ void Slots::configure(Endpoint& endpoint, const CallLimits& limits) const {
   endpoint.rate.set_limits(limits.requests_per_minute, limits.tokens_per_minute);
 }
 
-Slots::Answer Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
+Slots::Admission Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
   assert(waiter.lane_ == nullptr);
   waiter.endpoint_ = std::move(wish.endpoint);
   waiter.agent_id_ = wish.agent_id;
@@ -63,12 +63,12 @@ Slots::Answer Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
   TimePoint later = TimePoint::max();
   if (next(now, later) == &waiter) {
     slot = grant(waiter, now);
-    return Answer::now;
+    return Admission::now;
   }
   wake_at(later);
-  if (!is_new || limits_.max_waiting == 0 || waiting_ <= limits_.max_waiting) return Answer::later;
+  if (!is_new || limits_.max_waiting == 0 || waiting_ <= limits_.max_waiting) return Admission::later;
   take_out(waiter);
-  return Answer::full;
+  return Admission::full;
 }
 
 void Slots::leave(Waiter& waiter) {

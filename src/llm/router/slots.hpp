@@ -117,11 +117,11 @@ class Slots : public std::enable_shared_from_this<Slots> {
     std::uint64_t tokens = 0;   // estimate of what it will use
     Duration patience{0};       // with an endpoint that wants to be left alone
   };
-  enum class Answer : unsigned char { now, later, full };
+  enum class Admission : unsigned char { now, later, full };
 
   // `now`: `slot` is taken. `later`: the waiter will be called, unless it leaves or goes before. `full`: too
   // many wait; never the answer to one that has waited before.
-  Answer acquire(Waiter& waiter, Wish wish, Slot& slot);
+  Admission acquire(Waiter& waiter, Wish wish, Slot& slot);
   // It waits no more, if it did.
   void leave(Waiter& waiter);
 

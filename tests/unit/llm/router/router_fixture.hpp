@@ -57,15 +57,16 @@ struct RouterFixture {
   // A model that is told what to do, and notes what it was asked and when. Without a script it says its name.
   struct Model {
     Model(Runtime& runtime, std::string name)
-        : client(std::make_unique<ScriptedClient>(runtime, [this, name, &runtime](const ChatRequest& request) {
-            asked.push_back(request);
-            at.push_back(runtime.now());
-            if (on_asked) on_asked();
-            if (script.empty()) return words({name});
-            ScriptedReply reply = script.front();
-            script.pop_front();
-            return reply;
-          })) {}
+        : client(
+              std::make_unique<ScriptedClient>(runtime, [this, name, &runtime](const ChatRequest& request) {
+                asked.push_back(request);
+                at.push_back(runtime.now());
+                if (on_asked) on_asked();
+                if (script.empty()) return words({name});
+                ScriptedReply reply = script.front();
+                script.pop_front();
+                return reply;
+              })) {}
     std::deque<ScriptedReply> script;
     std::vector<ChatRequest> asked;
     std::vector<TimePoint> at;
@@ -86,8 +87,7 @@ struct RouterFixture {
                       {.client = second.client.get(), .model = "m2", .endpoint = "two"}};
     options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(1s); };
     options.on_retry = [this](const RetryNotice& n) {
-      notices.push_back(
-          {std::string(n.agent_id), n.attempt, n.route, n.next_route, n.delay, n.error.code});
+      notices.push_back({std::string(n.agent_id), n.attempt, n.route, n.next_route, n.delay, n.error.code});
       if (on_notice) on_notice();
     };
   }
@@ -121,8 +121,7 @@ struct RouterFixture {
   }
   void note(const LogRecord& record) {
     std::string line = std::string(to_string(record.level)) + " " + std::string(record.message);
-    for (const auto& [key, value] : record.fields)
-      line += " " + std::string(key) + "=" + std::string(value);
+    for (const auto& [key, value] : record.fields) line += " " + std::string(key) + "=" + std::string(value);
     log.push_back(line);
     if (on_log) on_log();
   }
@@ -130,8 +129,8 @@ struct RouterFixture {
   ManualClock clock;
   std::vector<std::string> log;
   std::function<void()> on_log, on_notice, in_delta;
-  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{
-      .clock = &clock, .seed = 1, .log = [this](const LogRecord& record) { note(record); }});
+  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(
+      RuntimeOptions{.clock = &clock, .seed = 1, .log = [this](const LogRecord& record) { note(record); }});
   Model first{*runtime, "first"}, second{*runtime, "second"};
   RouterOptions options;
   std::unique_ptr<LlmRouter> router;

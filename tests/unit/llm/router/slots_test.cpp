@@ -15,7 +15,7 @@ using namespace agentcore;
 using namespace agentcore::llm;
 using namespace std::chrono_literals;
 using Names = std::vector<std::string>;
-using Answer = Slots::Answer;
+using Admission = Slots::Admission;
 
 namespace {
 
@@ -38,16 +38,16 @@ struct Fixture {
 
   void use(CallLimits limits) { slots = std::make_shared<Slots>(runtime->engine(), limits); }
   std::shared_ptr<Call> call(const std::string& agent) { return std::make_shared<Call>(*this, agent); }
-  Answer acquire(Call& call, const std::string& endpoint = "e", std::uint64_t tokens = 0,
-                 Duration patience = 1min) {
+  Admission acquire(Call& call, const std::string& endpoint = "e", std::uint64_t tokens = 0,
+                    Duration patience = 1min) {
     Slot slot;
-    const Answer answer = slots->acquire(call,
-                                         {.endpoint = slots->endpoint(endpoint),
-                                          .agent_id = call.agent,
-                                          .tokens = tokens,
-                                          .patience = patience},
-                                         slot);
-    if (answer == Answer::now) call.take(std::move(slot));
+    const Admission answer = slots->acquire(call,
+                                            {.endpoint = slots->endpoint(endpoint),
+                                             .agent_id = call.agent,
+                                             .tokens = tokens,
+                                             .patience = patience},
+                                            slot);
+    if (answer == Admission::now) call.take(std::move(slot));
     return answer;
   }
   std::shared_ptr<Call> start(const std::string& agent, const std::string& endpoint = "e",
@@ -160,14 +160,14 @@ TEST_CASE_METHOD(Fixture, "a call that comes back is where it was, and is not re
                  "[llm][router][slots]") {
   use({.total = 1, .max_waiting = 2});
   const auto a = start("a"), b = start("b"), c = start("c"), d = call("d");
-  CHECK(acquire(*d) == Answer::full);
+  CHECK(acquire(*d) == Admission::full);
   CHECK(slots->waiting() == 2);
   a->slot.end(ChatOutcome::cancelled());
-  CHECK(acquire(*a) == Answer::now);
+  CHECK(acquire(*a) == Admission::now);
   a->slot.undo();
   poll();
   CHECK(order == Names{"a", "a", "b"});
-  CHECK(acquire(*a) == Answer::later);
+  CHECK(acquire(*a) == Admission::later);
   end(*b);
   CHECK(order == Names{"a", "a", "b", "a"});
 }
@@ -176,8 +176,8 @@ TEST_CASE_METHOD(Fixture, "a full queue refuses only those who would have to wai
                  "[llm][router][slots][G15]") {
   use({.total = 0, .per_endpoint = 1, .max_waiting = 1});
   const auto a = start("a", "x"), b = start("b", "x"), c = call("c"), d = call("d");
-  CHECK(acquire(*c, "x") == Answer::full);
-  CHECK(acquire(*d, "y") == Answer::now);
+  CHECK(acquire(*c, "x") == Admission::full);
+  CHECK(acquire(*d, "y") == Admission::now);
 }
 
 TEST_CASE_METHOD(Fixture, "requests per minute: the queue goes on when the next may go",
