@@ -45,6 +45,31 @@ ChatRequest ask(int agent) {
   return request;
 }
 
+// Fails every attempt. Counts those that were begun after their call was stopped, with a token that does not
+// know it. (A stop may well come while an attempt is being begun; then it has cut it.)
+class Failing final : public LlmClient {
+ public:
+  explicit Failing(Runtime& runtime)
+      : client_(runtime, [](const ChatRequest&) {
+          ScriptedReply reply;
+          reply.error = cut;
+          return reply;
+        }) {}
+  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
+    const bool over = stopped[static_cast<std::size_t>(request.agent_id.back() - '0')];
+    after_stop += over && !stop.stop_requested();
+    client_.chat(std::move(request), std::move(stop), std::move(sink));
+  }
+  bool abort(std::string_view) override { return false; }
+  bool has_active_request(std::string_view) const override { return false; }
+
+  std::array<std::atomic<bool>, 4> stopped{};
+  int after_stop = 0;
+
+ private:
+  ScriptedClient client_;
+};
+
 RouterOptions options_for(LlmClient& client) {
   RouterOptions options;
   options.routes = {{.client = &client}, {.client = &client}};
@@ -60,14 +85,7 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
           "[stop][race][router][A9][G5][G7][G10][Y5]") {
   constexpr int calls = 4;
   Runtime runtime;
-  std::array<std::atomic<bool>, calls> stopped{};
-  int after_stop = 0;
-  ScriptedClient model(runtime, [&](const ChatRequest& request) {
-    after_stop += stopped[static_cast<std::size_t>(request.agent_id.back() - '0')].load();
-    ScriptedReply reply;
-    reply.error = cut;
-    return reply;
-  });
+  Failing model(runtime);
   LlmRouter router(runtime, options_for(model));
   Team team(calls);
   std::atomic<int> still_there{0};
@@ -75,7 +93,7 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
   for (int round = 0; round < rounds; ++round) {
     std::array<Ear, calls> ears;
     std::array<StopSource, calls> stops;
-    for (auto& each : stopped) each = false;
+    for (auto& each : model.stopped) each = false;
     for (int i = 0; i < calls; ++i) {
       const auto n = static_cast<std::size_t>(i);
       router.chat(ask(i), stops[n].get_token(), ears[n].sink());
@@ -86,7 +104,7 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
           const auto n = static_cast<std::size_t>(member);
           const std::string agent = "agent " + std::to_string(member);
           const bool mine = (round + member) % 2 ? stops[n].request_stop() : router.abort(agent);
-          if (mine) stopped[n] = true;
+          if (mine) model.stopped[n] = true;
           still_there += router.has_active_request(agent);
         },
         [&] {
@@ -104,7 +122,7 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
     REQUIRE(router.slots().waiting() == 0);
   }
   INFO(cancelled << " were cancelled, " << failed << " had failed before");
-  CHECK(after_stop == 0);
+  CHECK(model.after_stop == 0);
   CHECK(still_there == 0);
   CHECK(cancelled + failed == rounds * calls);
 }

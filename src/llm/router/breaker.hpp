@@ -34,6 +34,8 @@ class Breaker {
   // Whether admit() would let someone through then, as things are.
   bool admits(TimePoint now) const noexcept { return !open_ || (!probing_ && now >= until_); }
   std::optional<Permit> admit(TimePoint now) noexcept;
+  // For an attempt that goes on after its permit was settled: its end has a say like any other's.
+  Permit current() const noexcept { return {epoch_, false}; }
   Change settle(const Permit& permit, Health health, TimePoint now) noexcept;
 
   // How long it stays open from `now` on; 0 when it is closed or half open.

@@ -29,8 +29,14 @@ class Attempt final : public ChatSink::Receiver {
         permit_(permit),
         engine_(std::move(engine)) {}
 
-  void on_delta(std::string_view text) override { call_->on_delta(text); }
-  void on_reasoning(std::string_view text) override { call_->on_reasoning(text); }
+  void on_delta(std::string_view text) override {
+    begin_answer();
+    call_->on_delta(text);
+  }
+  void on_reasoning(std::string_view text) override {
+    begin_answer();
+    call_->on_reasoning(text);
+  }
   void on_rate_limit(const RateLimit& limit) override {
     slot_.learn(limit);
     call_->on_rate_limit(limit);
@@ -42,10 +48,19 @@ class Attempt final : public ChatSink::Receiver {
   }
 
  private:
+  // An endpoint that begins to answer is well: who tries whether it is does not keep others waiting for the
+  // end of a long answer. That end counts like any other's.
+  void begin_answer() {
+    if (!permit_.probe) return;
+    const auto change = breaker_->settle(permit_, Health::well, engine_->now());
+    permit_ = breaker_->current();
+    call_->on_circuit(change);
+  }
+
   const std::shared_ptr<RouterCall> call_;
   Slot slot_;
   const std::shared_ptr<Breaker> breaker_;
-  const Breaker::Permit permit_;
+  Breaker::Permit permit_;
   const std::shared_ptr<loop::Engine> engine_;
 };
 
@@ -323,7 +338,7 @@ void RouterCall::on_attempt_ended(ChatOutcome outcome, Breaker::Change change) {
   phase_ = Phase::deciding;
   drop_attempt_stop();
   account(outcome);
-  log_change(change);
+  on_circuit(change);
   if (!goes_on()) return;
   if (late_) return fail(deadline_error(last_error_));
   if (outcome.kind != ChatOutcome::Kind::failed) return end(std::move(outcome));
@@ -339,8 +354,8 @@ void RouterCall::account(const ChatOutcome& outcome) noexcept {
   }
 }
 
-void RouterCall::log_change(Breaker::Change change) const {
-  if (change == Breaker::Change::none) return;
+void RouterCall::on_circuit(Breaker::Change change) const {
+  if (change == Breaker::Change::none || ended()) return;
   const bool opened = change == Breaker::Change::opened;
   engine_->log(opened ? LogLevel::warning : LogLevel::info,
                opened ? "an endpoint's circuit opened" : "an endpoint's circuit closed",
@@ -379,8 +394,8 @@ void RouterCall::end(ChatOutcome outcome) {
   const auto self = shared_from_this();
   const auto shared = std::exchange(shared_, nullptr);
   shared->slots->leave(*this);
+  close();  // before the callback goes: whoever stops now must not find the agent busy afterwards
   on_stop_.reset();
-  close();
   drop_attempt_stop();
   engine_->cancel_timer(timer_);
   engine_->cancel_timer(deadline_timer_);

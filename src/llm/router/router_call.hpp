@@ -79,6 +79,7 @@ class RouterCall final : public OpenCall, public Waiter, public std::enable_shar
   void on_reasoning(std::string_view text);
   void on_rate_limit(const RateLimit& limit);
   void on_attempt_ended(ChatOutcome outcome, Breaker::Change change);
+  void on_circuit(Breaker::Change change) const;
 
  private:
   enum class Phase : unsigned char { deciding, waiting, attempting, backing_off };
@@ -108,7 +109,6 @@ class RouterCall final : public OpenCall, public Waiter, public std::enable_shar
   void drop_attempt_stop() noexcept;
   void begin_delivery();
   void account(const ChatOutcome& outcome) noexcept;
-  void log_change(Breaker::Change change) const;
 
   // What ends a wait.
   void on_stopped();

@@ -180,6 +180,31 @@ TEST_CASE_METHOD(Fixture, "an endpoint that fails again and again is left alone 
   CHECK(logged("info an endpoint's circuit closed agent=e"));
 }
 
+TEST_CASE_METHOD(Fixture, "the beginning of an answer closes a circuit, and its end counts",
+                 "[llm][router][breaker]") {
+  options.breaker = {.failures = 1, .open_for = 30s};
+  make_one();
+  first.script = {fails(cut)};
+  ask(heard, "a");
+  CHECK(idle());
+  runtime->run_for(30s);
+  ScriptedReply half = fails(cut, {"half"});
+  half.interval = 10s;
+  first.script = {half};
+  ChatRecord probe;
+  ask(probe, "b");
+  CHECK(router->is_open(0));
+  polls();
+  CHECK(probe.text() == "half");
+  CHECK_FALSE(router->is_open(0));
+  ask(other, "c");
+  polls();
+  CHECK(other.completed());
+  CHECK(idle());
+  CHECK(probe.failed_with(Errc::network_error));
+  CHECK(router->is_open(0));
+}
+
 TEST_CASE_METHOD(Fixture, "when all circuits are open, calls fail at once", "[llm][router][breaker]") {
   options.breaker.failures = 1;
   make_one();
