@@ -31,27 +31,32 @@ struct RetryPolicy {
   // jitter), but at least as long as the server asked for.
   Duration first_delay = std::chrono::seconds(1);
   Duration max_delay = std::chrono::seconds(30);
-  // A server that wants to be left alone for longer than this is not waited for: the next route is tried, or
-  // the call fails.
+  // An endpoint that wants to be left alone for longer than this is not waited for: the next route is tried,
+  // or the call fails. Calls that wait for one of its slots by then do the same.
   Duration max_retry_after = std::chrono::minutes(1);
   // Of the whole call: waiting for slots, attempts and back-offs together; 0: none. What would begin after
-  // it is not begun, and what runs then ends: with `deadline_exceeded`. ChatRequest::deadline wins where it
-  // is earlier.
+  // it is not begun, and what runs then ends: with `deadline_exceeded`, which names the last error. A
+  // back-off that would end after it is not begun either: the next route is tried, or that is the end.
+  // ChatRequest::deadline wins where it is earlier.
   Duration deadline{0};
-  // Set: the wait after the n-th failed attempt (1, 2, ...), instead of the rule above. @loop_thread
+  // Set: the wait after the n-th failed attempt of a route (1, 2, ...), instead of the rule above,
+  // Retry-After included. If it throws, the rule above holds. @loop_thread
   std::function<Duration(std::uint32_t attempt, const Error& error)> backoff = {};
 };
 
 // An endpoint that fails again and again is left alone for a while.
 struct BreakerPolicy {
-  std::uint32_t failures = 5;  // in a row, of kinds that say that the endpoint is ill; 0: never opens
-  Duration open_for = std::chrono::seconds(30);  // then one call may try; its success closes the circuit
+  // In a row, of kinds that say that the endpoint is ill: no connection, time-outs, cuts, 5xx. Any answer of
+  // it, 4xx included, begins the row anew. 0: never opens.
+  std::uint32_t failures = 5;
+  // Then one call at a time may try; the beginning of an answer closes the circuit.
+  Duration open_for = std::chrono::seconds(30);
 };
 
 // Told before a call goes on elsewhere or later.
 struct RetryNotice {
   std::string_view agent_id;
-  std::uint32_t attempt = 0;   // of its route: the one that failed
+  std::uint32_t attempt = 0;   // of its route: the one that failed; 0: none was made, it is passed over
   std::size_t route = 0;       // index of the route that failed
   std::size_t next_route = 0;  // the same: it is tried again
   Duration delay{0};           // until then
@@ -73,13 +78,16 @@ struct RouterOptions {
 //     max_attempts, and then on the next one.
 //   - What is the model's (unknown, too small for the context) goes on with the next route at once.
 //   - Everything else, a bad key for example, is the end: the next route would only hide it.
-//   - A call of which a delta was delivered is never tried again: half an answer and a whole one are not to
-//     be mixed. Its error is the outcome.
+//   - A call of which anything was delivered, words or thoughts, is never tried again: half an answer and a
+//     whole one are not to be mixed. Its error is the outcome.
 //   - A route whose circuit is open, or who asks for more patience than allowed, is passed over. When none is
 //     left, the last error is the outcome.
 //
 // A stop ends whatever the call is at, on the spot: an attempt, a back-off, the wait for a slot. Its outcome
-// is `cancelled`, and nothing of it is tried again (A9, G5). The outcome's usage is that of all attempts.
+// is `cancelled`, and nothing of it is tried again (A9, G5). An attempt keeps its slot until its client has
+// let go. The outcome's usage is that of all attempts; so is its cost, which is unknown when that of an
+// attempt that used tokens is. An error's message says how many attempts there were and on which route the
+// last.
 //
 // All functions are @loop_thread but abort() and has_active_request(). Destroying it cancels what is open.
 class LlmRouter final : public LlmClient {
@@ -95,7 +103,8 @@ class LlmRouter final : public LlmClient {
 
   std::size_t open_calls() const noexcept;  // in whatever phase
   const CallSlots& slots() const noexcept;
-  // Whether the circuit of that route is open now.
+  // Whether a call would pass that route over now because its circuit is open, or half open with a call that
+  // tries it already.
   bool is_open(std::size_t route) const noexcept;
 
  private:

@@ -1,0 +1,27 @@
+#include "llm/router/slots.hpp"
+
+#include <agentcore/runtime.hpp>
+
+namespace agentcore {
+
+CallSlots::CallSlots(Runtime& runtime, CallLimits limits)
+    : impl_(std::make_shared<Impl>(runtime.engine(), limits)) {
+}
+
+CallSlots::~CallSlots() = default;
+
+void CallSlots::set_endpoint(std::string endpoint, const CallLimits& limits) {
+  impl_->set_endpoint(endpoint, limits);
+}
+
+std::size_t CallSlots::running() const noexcept {
+  return impl_->running();
+}
+std::size_t CallSlots::running(std::string_view endpoint) const noexcept {
+  return impl_->running(endpoint);
+}
+std::size_t CallSlots::waiting() const noexcept {
+  return impl_->waiting();
+}
+
+}  // namespace agentcore

@@ -1,0 +1,91 @@
+#include "llm/router/rate_limiter.hpp"
+
+#include "loop/time.hpp"
+
+#include <agentcore/context.hpp>
+
+#include <algorithm>
+
+namespace agentcore::llm {
+namespace {
+
+constexpr Duration longest_pause = std::chrono::hours(1);
+
+TimePoint after(Duration time, TimePoint now) noexcept {
+  return loop::later(now, std::min(time, longest_pause));
+}
+
+std::uint64_t what_is_left(std::uint64_t said, std::uint64_t gone) noexcept {
+  return said - std::min(said, gone);
+}
+
+}  // namespace
+
+std::uint64_t estimated_tokens(const ChatRequest& request) noexcept {
+  std::uint64_t tokens = request.max_tokens.value_or(0);
+  for (const ChatMessage& message : request.messages) {
+    tokens += estimate_tokens(message.content);
+    for (const ToolCall& call : message.tool_calls) tokens += estimate_tokens(call.arguments);
+  }
+  for (const ToolDescription& tool : request.tools)
+    tokens += estimate_tokens(tool.description) + estimate_tokens(tool.parameters);
+  return tokens;
+}
+
+void RateLimiter::set_limits(std::uint64_t requests_per_minute, std::uint64_t tokens_per_minute) noexcept {
+  requests_.set_limit(requests_per_minute);
+  tokens_.set_limit(tokens_per_minute);
+}
+
+TimePoint RateLimiter::ready_at(std::uint64_t tokens, TimePoint now) const noexcept {
+  return std::max({now, paused_until_, requests_.ready_at(1, now), tokens_.ready_at(tokens, now),
+                   requests_left_.ready_at(1, now), tokens_left_.ready_at(tokens, now)});
+}
+
+RateLimiter::Mark RateLimiter::take(std::uint64_t tokens, TimePoint now) noexcept {
+  requests_.take(1, now);
+  tokens_.take(tokens, now);
+  requests_left_.take(1);
+  tokens_left_.take(tokens);
+  spent_.requests += 1;
+  spent_.tokens += tokens;
+  return spent_;
+}
+
+void RateLimiter::undo(std::uint64_t tokens) noexcept {
+  requests_.give_back(1);
+  tokens_.give_back(tokens);
+  requests_left_.give_back(1);
+  tokens_left_.give_back(tokens);
+}
+
+void RateLimiter::correct(std::uint64_t estimated, std::uint64_t used, TimePoint now) noexcept {
+  if (used > estimated) {
+    tokens_.take(used - estimated, now);
+    tokens_left_.take(used - estimated);
+  } else {
+    tokens_.give_back(estimated - used);
+    tokens_left_.give_back(estimated - used);
+  }
+}
+
+void RateLimiter::learn(const RateLimit& limit, const Mark& mark, TimePoint now) noexcept {
+  if (mark.requests < learned_from_) return;  // a younger call's answer came first, and knows better
+  learned_from_ = mark.requests;
+  if (limit.requests_left && limit.requests_reset > Duration(0))
+    requests_left_.learn(what_is_left(*limit.requests_left, spent_.requests - mark.requests),
+                         after(limit.requests_reset, now));
+  if (limit.tokens_left && limit.tokens_reset > Duration(0))
+    tokens_left_.learn(what_is_left(*limit.tokens_left, spent_.tokens - mark.tokens),
+                       after(limit.tokens_reset, now));
+}
+
+void RateLimiter::pause(Duration time, TimePoint now) noexcept {
+  paused_until_ = std::max(paused_until_, after(time, now));
+}
+
+Duration RateLimiter::pause_left(TimePoint now) const noexcept {
+  return std::max({now, paused_until_, requests_left_.ready_at(1, now), tokens_left_.ready_at(1, now)}) - now;
+}
+
+}  // namespace agentcore::llm

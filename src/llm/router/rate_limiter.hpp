@@ -1,0 +1,53 @@
+// RateLimiter: when the next call may go to an endpoint.
+#pragma once
+
+#include "llm/router/token_bucket.hpp"
+
+#include <agentcore/chat.hpp>
+#include <agentcore/clock.hpp>
+
+#include <cstdint>
+
+namespace agentcore::llm {
+
+// A guess of what a call will use: the tokens of what is said, and of the answer if max_tokens limits it.
+std::uint64_t estimated_tokens(const ChatRequest& request) noexcept;
+
+// Keeps the limits of one endpoint: those that were set, in requests and tokens per minute, and those that
+// the endpoint speaks of. @loop_thread
+class RateLimiter {
+ public:
+  // What had been spent, in all, when a call went.
+  struct Mark {
+    std::uint64_t requests = 0;
+    std::uint64_t tokens = 0;
+  };
+
+  void set_limits(std::uint64_t requests_per_minute, std::uint64_t tokens_per_minute) noexcept;
+
+  // When a call of so many tokens may go: `now`, or later.
+  TimePoint ready_at(std::uint64_t tokens, TimePoint now) const noexcept;
+  // It goes.
+  Mark take(std::uint64_t tokens, TimePoint now) noexcept;
+  // It did not go after all.
+  void undo(std::uint64_t tokens) noexcept;
+  // It used something else than was estimated.
+  void correct(std::uint64_t estimated, std::uint64_t used, TimePoint now) noexcept;
+
+  // What the endpoint said when it answered the call that got `mark`. Of what was left then, that is gone
+  // which was sent after that call. A limit without a time when it is reset teaches nothing.
+  void learn(const RateLimit& limit, const Mark& mark, TimePoint now) noexcept;
+  // Nothing goes before `until`, or an hour from now if that is earlier: then it may be asked again.
+  void pause(Duration time, TimePoint now) noexcept;
+  // How long the endpoint wants to be left alone altogether, from `now` on.
+  Duration pause_left(TimePoint now) const noexcept;
+
+ private:
+  TokenBucket requests_, tokens_;
+  Allowance requests_left_, tokens_left_;
+  Mark spent_;
+  std::uint64_t learned_from_ = 0;  // number of the youngest call whose answer was learned from
+  TimePoint paused_until_{};
+};
+
+}  // namespace agentcore::llm

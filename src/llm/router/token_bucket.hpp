@@ -1,0 +1,50 @@
+// TokenBucket: so many of something per minute.
+#pragma once
+
+#include <agentcore/clock.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace agentcore::llm {
+
+// Holds what a minute allows and fills evenly, as the limits of providers do: a burst of a whole minute's
+// worth may go at once, and then as much as flows in. More than it holds may go when it is full, and what
+// follows waits until that is paid off. Limit 0: everything may always go. @loop_thread
+class TokenBucket {
+ public:
+  // A change keeps how long it takes until the bucket is full.
+  void set_limit(std::uint64_t per_minute) noexcept { per_minute_ = per_minute; }
+
+  // When `amount` may go: `now`, or later.
+  TimePoint ready_at(std::uint64_t amount, TimePoint now) const noexcept;
+  // It goes, whether it may or not.
+  void take(std::uint64_t amount, TimePoint now) noexcept;
+  void give_back(std::uint64_t amount) noexcept { full_at_ -= cost(amount); }
+
+ private:
+  Duration cost(std::uint64_t amount) const noexcept;
+
+  std::uint64_t per_minute_ = 0;
+  TimePoint full_at_{};  // all that it has to know: how much is in it follows
+};
+
+// What an endpoint says is left until some time. @loop_thread
+class Allowance {
+ public:
+  void learn(std::uint64_t left, TimePoint until) noexcept {
+    left_ = left;
+    until_ = until;
+  }
+  TimePoint ready_at(std::uint64_t amount, TimePoint now) const noexcept {
+    return amount <= left_ || now >= until_ ? now : until_;
+  }
+  void take(std::uint64_t amount) noexcept { left_ -= std::min(left_, amount); }
+  void give_back(std::uint64_t amount) noexcept { left_ += amount; }
+
+ private:
+  std::uint64_t left_ = 0;
+  TimePoint until_{};  // nothing is known after it
+};
+
+}  // namespace agentcore::llm

@@ -1,0 +1,225 @@
+// Stops against a router, on real threads: attempts, back-offs, the queue for a slot, and the router's end.
+#include "stop/held_client.hpp"
+#include "stop/team.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/llm_router.hpp>
+#include <agentcore/runtime.hpp>
+#include <agentcore/scripted_client.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace std::chrono_literals;
+using stop_test::HeldClient;
+using stop_test::Team;
+
+namespace {
+
+constexpr int rounds = 3000;
+const Error cut{.code = Errc::network_error, .message = "cut", .retryable = true};
+
+// What one call heard, and whether anything came that must not.
+struct Ear {
+  ChatSink sink() {
+    return ChatSink([this](std::string_view) { late += outcomes > 0; },
+                    [this](const ChatOutcome& outcome) {
+                      ++outcomes;
+                      kind = outcome.kind;
+                    });
+  }
+  int outcomes = 0;
+  int late = 0;
+  ChatOutcome::Kind kind = ChatOutcome::Kind::completed;
+};
+
+ChatRequest ask(int agent) {
+  ChatRequest request;
+  request.agent_id = "agent " + std::to_string(agent);
+  request.messages.push_back({.role = Role::user, .content = "x"});
+  return request;
+}
+
+// Fails every attempt. Counts those that were begun after their call was stopped, with a token that does not
+// know it. (A stop may well come while an attempt is being begun; then it has cut it.)
+class Failing final : public LlmClient {
+ public:
+  explicit Failing(Runtime& runtime)
+      : client_(runtime, [](const ChatRequest&) {
+          ScriptedReply reply;
+          reply.error = cut;
+          return reply;
+        }) {}
+  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
+    const bool over = stopped[static_cast<std::size_t>(request.agent_id.back() - '0')];
+    after_stop += over && !stop.stop_requested();
+    client_.chat(std::move(request), std::move(stop), std::move(sink));
+  }
+  bool abort(std::string_view) override { return false; }
+  bool has_active_request(std::string_view) const override { return false; }
+
+  std::array<std::atomic<bool>, 4> stopped{};
+  int after_stop = 0;
+
+ private:
+  ScriptedClient client_;
+};
+
+RouterOptions options_for(LlmClient& client) {
+  RouterOptions options;
+  options.routes = {{.client = &client}, {.client = &client}};
+  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(0); };
+  options.breaker.failures = 0;
+  options.limits.total = 2;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("stops from other threads against attempts, back-offs and the queue: no attempt follows a stop",
+          "[stop][race][router][A9][G5][G7][G10][Y5]") {
+  constexpr int calls = 4;
+  Runtime runtime;
+  Failing model(runtime);
+  LlmRouter router(runtime, options_for(model));
+  Team team(calls);
+  std::atomic<int> still_there{0};
+  int cancelled = 0, failed = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::array<Ear, calls> ears;
+    std::array<StopSource, calls> stops;
+    for (auto& each : model.stopped) each = false;
+    for (int i = 0; i < calls; ++i) {
+      const auto n = static_cast<std::size_t>(i);
+      router.chat(ask(i), stops[n].get_token(), ears[n].sink());
+    }
+    for (int i = 0; i < round % 5; ++i) runtime.poll();
+    team.run(
+        [&](int member) {
+          const auto n = static_cast<std::size_t>(member);
+          const std::string agent = "agent " + std::to_string(member);
+          const bool mine = (round + member) % 2 ? stops[n].request_stop() : router.abort(agent);
+          if (mine) model.stopped[n] = true;
+          still_there += router.has_active_request(agent);
+        },
+        [&] {
+          for (int i = 0; i < 3; ++i) runtime.poll();
+        });
+    REQUIRE(runtime.run_until_idle());
+    for (std::size_t n = 0; n < calls; ++n) {
+      REQUIRE(ears[n].outcomes == 1);
+      REQUIRE(ears[n].late == 0);
+      ++(ears[n].kind == ChatOutcome::Kind::cancelled ? cancelled : failed);
+      REQUIRE_FALSE(router.has_active_request("agent " + std::to_string(n)));
+    }
+    REQUIRE(router.open_calls() == 0);
+    REQUIRE(router.slots().running() == 0);
+    REQUIRE(router.slots().waiting() == 0);
+  }
+  INFO(cancelled << " were cancelled, " << failed << " had failed before");
+  CHECK(model.after_stop == 0);
+  CHECK(still_there == 0);
+  CHECK(cancelled + failed == rounds * calls);
+}
+
+TEST_CASE("an agent stopped on one thread calls again at once, and the old call takes nothing of the new one",
+          "[stop][race][router][X11][A3][A6]") {
+  HeldClient model;
+  Runtime runtime;
+  LlmRouter router(runtime, options_for(model));
+  Team team(2);
+  for (int round = 0; round < rounds; ++round) {
+    Ear old, fresh;
+    router.chat(ask(0), {}, old.sink());
+    REQUIRE(model.open() == 1);
+    std::atomic<int> aborted{0};
+    team.run([&](int) { aborted += router.abort("agent 0"); },
+             [&] {
+               runtime.poll();
+               model.cancel_stopped();
+             });
+    REQUIRE(aborted == 1);
+    REQUIRE_FALSE(router.has_active_request("agent 0"));
+    router.chat(ask(0), {}, fresh.sink());
+    runtime.poll();
+    model.cancel_stopped();
+    runtime.poll();
+    REQUIRE(old.outcomes == 1);
+    REQUIRE(old.kind == ChatOutcome::Kind::cancelled);
+    REQUIRE(fresh.outcomes == 0);
+    REQUIRE(router.has_active_request("agent 0"));
+    REQUIRE(model.open() == 1);
+    model.answer_all();
+    REQUIRE(fresh.outcomes == 1);
+    REQUIRE(fresh.kind == ChatOutcome::Kind::completed);
+    REQUIRE(router.slots().running() == 0);
+  }
+}
+
+TEST_CASE("a stop against the outcome of an attempt: cut or answered, never both, and the slot is free",
+          "[stop][race][router][G7][G10][C13]") {
+  HeldClient model;
+  Runtime runtime;
+  LlmRouter router(runtime, options_for(model));
+  Team team(2);
+  int cancelled = 0;
+  for (int round = 0; round < rounds; ++round) {
+    Ear ear;
+    StopSource stop;
+    router.chat(ask(0), stop.get_token(), ear.sink());
+    team.run(
+        [&](int member) {
+          if (member == 0) stop.request_stop();
+          if (member == 1) router.abort("agent 0");
+        },
+        [&] {
+          for (const std::size_t call : model.calls()) {
+            model.delta(call, "word");
+            round % 2 ? model.answer(call) : model.finish(call, ChatOutcome::failed(cut));
+          }
+          runtime.poll();
+        });
+    for (int i = 0; i < 5; ++i) {
+      runtime.poll();
+      model.cancel_stopped();
+    }
+    REQUIRE(ear.outcomes == 1);
+    REQUIRE(ear.late == 0);
+    cancelled += ear.kind == ChatOutcome::Kind::cancelled;
+    REQUIRE(model.open() == 0);
+    REQUIRE(router.open_calls() == 0);
+    REQUIRE(router.slots().running() == 0);
+  }
+  INFO(cancelled << " of " << rounds << " were cancelled");
+  CHECK(cancelled <= rounds);
+}
+
+TEST_CASE("stop tokens are triggered while their router goes", "[stop][race][router][G4][Q3]") {
+  HeldClient model;
+  Runtime runtime;
+  Team team(3);
+  for (int round = 0; round < rounds; ++round) {
+    auto router = std::make_unique<LlmRouter>(runtime, options_for(model));
+    std::array<Ear, 3> ears;
+    std::array<StopSource, 3> stops;
+    for (std::size_t n = 0; n < 3; ++n)  // two attempts, and one in the queue
+      router->chat(ask(static_cast<int>(n)), stops[n].get_token(), ears[n].sink());
+    team.run([&](int member) { stops[static_cast<std::size_t>(member)].request_stop(); },
+             [&] {
+               if (round % 2) runtime.poll();
+               router.reset();
+             });
+    for (const Ear& ear : ears) {
+      REQUIRE(ear.outcomes == 1);
+      REQUIRE(ear.kind == ChatOutcome::Kind::cancelled);
+    }
+    model.cancel_stopped();
+    runtime.poll();
+    REQUIRE(model.open() == 0);
+  }
+}

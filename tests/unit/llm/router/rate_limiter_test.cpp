@@ -1,0 +1,161 @@
+// Requests and tokens per minute, and what endpoints say about their limits.
+#include "llm/router/rate_limiter.hpp"
+
+#include "support/catch.hpp"
+
+#include <limits>
+
+using namespace agentcore;
+using namespace agentcore::llm;
+using namespace std::chrono_literals;
+
+namespace {
+
+const TimePoint start{100s};
+
+RateLimit requests_left(std::uint64_t left, Duration reset) {
+  return {.requests_left = left, .requests_reset = reset};
+}
+RateLimit tokens_left(std::uint64_t left, Duration reset) {
+  return {.tokens_left = left, .tokens_reset = reset};
+}
+
+}  // namespace
+
+TEST_CASE("a bucket lets a minute's worth go at once, then as much as flows in", "[llm][router][limits]") {
+  for (const std::uint64_t limit : {1U, 3U, 7U, 60U, 1000U}) {
+    TokenBucket bucket;
+    bucket.set_limit(limit);
+    for (std::uint64_t i = 0; i < limit; ++i) {
+      REQUIRE(bucket.ready_at(1, start) == start);
+      bucket.take(1, start);
+    }
+    const Duration each = Duration(60s) / static_cast<int>(limit);
+    const Duration wait = bucket.ready_at(1, start) - start;
+    CHECK(wait > each - 1us);
+    CHECK(wait <= each);
+    CHECK(bucket.ready_at(1, start + each) == start + each);
+  }
+}
+
+TEST_CASE("what is unused does not add up to more than a minute's worth", "[llm][router][limits]") {
+  TokenBucket bucket;
+  bucket.set_limit(2);
+  const TimePoint later = start + 1h;
+  bucket.take(1, later);
+  bucket.take(1, later);
+  CHECK(bucket.ready_at(1, later) == later + 30s);
+}
+
+TEST_CASE("more than a bucket holds goes when it is full, and is paid off", "[llm][router][limits]") {
+  TokenBucket bucket;
+  bucket.set_limit(100);
+  CHECK(bucket.ready_at(250, start) == start);
+  bucket.take(250, start);
+  CHECK(bucket.ready_at(1, start) - start > 90s);
+  CHECK(bucket.ready_at(100, start) == start + 150s);
+  bucket.take(std::numeric_limits<std::uint64_t>::max(), start);  // no overflow
+  CHECK(bucket.ready_at(1, start) > start + 1h);
+}
+
+TEST_CASE("no limit: everything may go", "[llm][router][limits]") {
+  RateLimiter limiter;
+  for (int i = 0; i < 1000; ++i) limiter.take(1'000'000, start);
+  CHECK(limiter.ready_at(1'000'000, start) == start);
+}
+
+TEST_CASE("both limits count, and a call that did not go gives back what it took", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.set_limits(2, 100);
+  limiter.take(60, start);
+  CHECK(limiter.ready_at(40, start) == start);
+  CHECK(limiter.ready_at(41, start) > start);
+  limiter.undo(60);
+  CHECK(limiter.ready_at(100, start) == start);
+  limiter.take(0, start);
+  limiter.take(0, start);
+  CHECK(limiter.ready_at(0, start) == start + 30s);
+}
+
+TEST_CASE("what a call used replaces what was estimated", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.set_limits(0, 100);
+  limiter.take(80, start);
+  CHECK(limiter.ready_at(50, start) == start + 18s);
+  limiter.correct(80, 30, start);
+  CHECK(limiter.ready_at(70, start) == start);
+  limiter.correct(30, 90, start);
+  CHECK(limiter.ready_at(10, start) == start);
+  CHECK(limiter.ready_at(11, start) > start);
+}
+
+TEST_CASE("an endpoint that has nothing left is left alone until it has", "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto mark = limiter.take(1, start);
+  limiter.learn(requests_left(0, 5s), mark, start);
+  CHECK(limiter.ready_at(1, start) == start + 5s);
+  CHECK(limiter.pause_left(start) == 5s);
+  CHECK(limiter.ready_at(1, start + 5s) == start + 5s);
+  CHECK(limiter.pause_left(start + 5s) == 0s);
+}
+
+TEST_CASE("what an endpoint has left is used up, not more", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.set_limits(1000, 0);
+  const auto mark = limiter.take(1, start);
+  limiter.learn(requests_left(2, 10s), mark, start);
+  limiter.take(1, start);
+  CHECK(limiter.ready_at(1, start) == start);
+  limiter.take(1, start);
+  CHECK(limiter.ready_at(1, start) == start + 10s);
+  CHECK(limiter.ready_at(1, start + 10s) == start + 10s);
+}
+
+TEST_CASE("too few tokens left for this call: it waits, a smaller one would not", "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto mark = limiter.take(10, start);
+  limiter.learn(tokens_left(100, 20s), mark, start);
+  CHECK(limiter.ready_at(100, start) == start);
+  CHECK(limiter.ready_at(101, start) == start + 20s);
+  CHECK(limiter.pause_left(start) == 0s);
+}
+
+TEST_CASE("calls that were sent after the one that is answered are counted off", "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto first = limiter.take(10, start);
+  const auto second = limiter.take(10, start);
+  limiter.take(10, start);
+  limiter.learn(requests_left(3, 10s), first, start);  // two of the three are on their way
+  limiter.take(10, start);
+  CHECK(limiter.ready_at(10, start) == start + 10s);
+  limiter.learn(requests_left(9, 10s), second, start);
+  CHECK(limiter.ready_at(10, start) == start);
+  limiter.learn(requests_left(0, 10s), first, start);  // comes late, and is older
+  CHECK(limiter.ready_at(10, start) == start);
+}
+
+TEST_CASE("a limit without a reset teaches nothing", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.learn(requests_left(0, 0s), limiter.take(1, start), start);
+  CHECK(limiter.ready_at(1, start) == start);
+}
+
+TEST_CASE("a pause holds everything, the longest counts, and none is for ever", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.pause(20s, start);
+  limiter.pause(10s, start);
+  CHECK(limiter.ready_at(0, start) == start + 20s);
+  limiter.pause(Duration::max(), start);
+  CHECK(limiter.pause_left(start) == 1h);
+}
+
+TEST_CASE("the estimate of a request counts its texts and the answer's limit", "[llm][router][limits]") {
+  ChatRequest request;
+  CHECK(estimated_tokens(request) == 0);
+  request.messages.push_back({.role = Role::user, .content = "12345"});
+  CHECK(estimated_tokens(request) == 2);
+  request.max_tokens = 100;
+  CHECK(estimated_tokens(request) == 102);
+  request.tools.push_back({.name = "t", .description = "12345", .parameters = "12345"});
+  CHECK(estimated_tokens(request) == 106);
+}

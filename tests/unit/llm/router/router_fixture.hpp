@@ -1,0 +1,142 @@
+// What the router's tests share: two scripted models behind one router, and what was heard and asked.
+#pragma once
+
+#include "support/catch.hpp"
+#include "unit/llm/chat_record.hpp"
+
+#include <agentcore/llm_router.hpp>
+#include <agentcore/runtime.hpp>
+#include <agentcore/scripted_client.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agentcore::test {
+
+using namespace std::chrono_literals;
+
+inline ScriptedReply words(std::vector<std::string> deltas, Usage usage = {}) {
+  ScriptedReply reply;
+  reply.deltas = std::move(deltas);
+  reply.usage = usage;
+  return reply;
+}
+inline ScriptedReply fails(Error error, std::vector<std::string> deltas = {}) {
+  ScriptedReply reply;
+  reply.deltas = std::move(deltas);
+  reply.error = std::move(error);
+  return reply;
+}
+inline ScriptedReply silence(std::vector<std::string> deltas = {}, bool deaf = false) {
+  ScriptedReply reply;
+  reply.deltas = std::move(deltas);
+  reply.silent = true;
+  reply.deaf = deaf;
+  return reply;
+}
+
+inline const Error cut{.code = Errc::network_error, .message = "cut", .retryable = true};
+inline const Error bad_key{.code = Errc::api_error, .message = "bad key", .http_status = 401};
+inline const Error unknown_model{
+    .code = Errc::api_error, .message = "no such model", .http_status = 404, .model_specific = true};
+inline Error busy(std::chrono::milliseconds retry_after, int status = 429) {
+  return {.code = Errc::api_error,
+          .message = "busy",
+          .http_status = status,
+          .retryable = true,
+          .retry_after = retry_after};
+}
+
+struct RouterFixture {
+  // A model that is told what to do, and notes what it was asked and when. Without a script it says its name.
+  struct Model {
+    Model(Runtime& runtime, std::string name)
+        : client(
+              std::make_unique<ScriptedClient>(runtime, [this, name, &runtime](const ChatRequest& request) {
+                asked.push_back(request);
+                at.push_back(runtime.now());
+                if (on_asked) on_asked();
+                if (script.empty()) return words({name});
+                ScriptedReply reply = script.front();
+                script.pop_front();
+                return reply;
+              })) {}
+    std::deque<ScriptedReply> script;
+    std::vector<ChatRequest> asked;
+    std::vector<TimePoint> at;
+    std::function<void()> on_asked;
+    std::unique_ptr<ScriptedClient> client;
+  };
+  struct Notice {
+    std::string agent;
+    std::uint32_t attempt;
+    std::size_t route, next_route;
+    Duration delay;
+    Errc error;
+    bool operator==(const Notice&) const = default;
+  };
+
+  RouterFixture() {
+    options.routes = {{.client = first.client.get(), .model = "m1", .endpoint = "one"},
+                      {.client = second.client.get(), .model = "m2", .endpoint = "two"}};
+    options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(1s); };
+    options.on_retry = [this](const RetryNotice& n) {
+      notices.push_back({std::string(n.agent_id), n.attempt, n.route, n.next_route, n.delay, n.error.code});
+      if (on_notice) on_notice();
+    };
+  }
+  ~RouterFixture() { router.reset(); }
+  RouterFixture(const RouterFixture&) = delete;
+  RouterFixture& operator=(const RouterFixture&) = delete;
+
+  LlmRouter& make() {
+    router = std::make_unique<LlmRouter>(*runtime, options);
+    return *router;
+  }
+  // One route only.
+  LlmRouter& make_one() {
+    options.routes.resize(1);
+    return make();
+  }
+  void ask(ChatRecord& record, const std::string& agent = "a", StopToken token = {}) {
+    router->chat(test::ask(agent), std::move(token), record.sink(in_delta));
+  }
+  void polls(int count = 4) {
+    while (count-- > 0 && runtime) runtime->poll();
+  }
+  bool idle() { return runtime->run_until_idle(std::chrono::hours(24)); }
+  bool all_free() const {
+    return router->open_calls() == 0 && router->slots().running() == 0 && router->slots().waiting() == 0;
+  }
+  bool logged(std::string_view text) const {
+    for (const auto& line : log)
+      if (line.find(text) != line.npos) return true;
+    return false;
+  }
+  void note(const LogRecord& record) {
+    std::string line = std::string(to_string(record.level)) + " " + std::string(record.message);
+    for (const auto& [key, value] : record.fields) line += " " + std::string(key) + "=" + std::string(value);
+    log.push_back(line);
+    if (on_log) on_log();
+  }
+
+  ManualClock clock;
+  std::vector<std::string> log;
+  std::function<void()> on_log, on_notice, in_delta;
+  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(
+      RuntimeOptions{.clock = &clock, .seed = 1, .log = [this](const LogRecord& record) { note(record); }});
+  Model first{*runtime, "first"}, second{*runtime, "second"};
+  RouterOptions options;
+  std::unique_ptr<LlmRouter> router;
+  std::vector<Notice> notices;
+  ChatRecord heard, other;
+  StopSource stop;
+};
+
+}  // namespace agentcore::test

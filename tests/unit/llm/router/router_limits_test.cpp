@@ -1,0 +1,352 @@
+// Slots, circuits and deadlines of routed calls.
+#include "unit/llm/router/router_fixture.hpp"
+
+#include <algorithm>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using Fixture = RouterFixture;
+using Notice = Fixture::Notice;
+
+namespace {
+
+// So many calls at once, each with its own agent.
+struct Crowd {
+  Crowd(Fixture& fixture, std::size_t count, const std::string& prefix = "agent ") : records(count) {
+    for (std::size_t i = 0; i < count; ++i) fixture.ask(records[i], prefix + std::to_string(i));
+  }
+  std::size_t ended() const {
+    return static_cast<std::size_t>(std::ranges::count_if(records, [](auto& r) { return r.ended(); }));
+  }
+  std::vector<ChatRecord> records;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "by default three calls run at once, and one of an agent", "[llm][router][Y5]") {
+  make();
+  std::size_t most = 0;
+  first.on_asked = [&] { most = std::max(most, first.client->open_calls()); };
+  Crowd crowd(*this, 20);
+  CHECK(router->slots().running() == 3);
+  CHECK(router->slots().waiting() == 17);
+  CHECK(router->open_calls() == 20);
+  CHECK(idle());
+  CHECK(crowd.ended() == 20);
+  CHECK(most <= 3);
+  CHECK(first.asked.size() == 20);
+  for (std::size_t i = 0; i < 20; ++i) CHECK(first.asked[i].agent_id == "agent " + std::to_string(i));
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "who fails gives its slot to others while it backs off, and keeps its place",
+                 "[llm][router][Y5]") {
+  options.limits.total = 1;
+  make_one();
+  first.script = {fails(cut), words({"b"}), silence(), words({"a"}), words({"d"})};
+  ChatRecord c, d;
+  ask(heard, "a");
+  ask(other, "b");
+  ask(c, "c");
+  ask(d, "d");
+  runtime->run_for(2s);  // the back-off of a is over, and c is silent
+  CHECK(other.completed());
+  CHECK_FALSE(heard.ended());
+  router->abort("c");
+  CHECK(idle());
+  std::vector<std::string> order;
+  for (const ChatRequest& request : first.asked) order.push_back(request.agent_id);
+  CHECK(order == std::vector<std::string>{"a", "b", "c", "a", "d"});
+}
+
+TEST_CASE_METHOD(Fixture, "routers that share slots keep to limits together", "[llm][router][Y5]") {
+  options.slots = std::make_shared<CallSlots>(*runtime, CallLimits{.total = 2});
+  make();
+  LlmRouter another(*runtime, options);
+  first.script = {silence(), silence(), words({"x"})};
+  ask(heard, "a");
+  another.chat(test::ask("b"), {}, other.sink());
+  ChatRecord third;
+  another.chat(test::ask("c"), {}, third.sink());
+  CHECK(&router->slots() == options.slots.get());
+  CHECK(options.slots->running() == 2);
+  CHECK(options.slots->running("one") == 2);
+  CHECK(options.slots->waiting() == 1);
+  router->abort("a");
+  polls();
+  CHECK(first.asked.size() == 3);
+  another.abort("b");
+  CHECK(idle());
+  CHECK(third.completed());
+}
+
+TEST_CASE_METHOD(Fixture, "one call too many is refused, and says what to raise", "[llm][router][Y5][G15]") {
+  options.limits.total = 1;
+  options.limits.max_waiting = 2;
+  make();
+  first.script = {silence()};
+  Crowd crowd(*this, 3);
+  ask(heard, "one too many");
+  REQUIRE(heard.failed_with(Errc::queue_full));
+  CHECK(heard.error().message.find("CallLimits::max_waiting") != std::string::npos);
+  CHECK(heard.error().retryable);
+  CHECK_FALSE(router->has_active_request("one too many"));
+  CHECK(crowd.ended() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "10,000 calls wait, are stopped or served, and leave nothing",
+                 "[llm][router][Y5][G5]") {
+  make();
+  first.script = {silence(), silence(), silence()};
+  Crowd crowd(*this, 10'000);
+  CHECK(router->slots().waiting() == 9997);
+  for (std::size_t i = 3; i < 10'000; i += 2) CHECK(router->abort("agent " + std::to_string(i)));
+  polls(100);
+  CHECK(crowd.ended() == 4999);
+  for (std::size_t i = 0; i < 3; ++i) router->abort("agent " + std::to_string(i));
+  CHECK(idle());
+  CHECK(crowd.ended() == 10'000);
+  CHECK(first.asked.size() == 3 + 4998);
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "requests per minute are kept, retries included", "[llm][router]") {
+  options.limits = {.total = 0, .requests_per_minute = 6};
+  make_one();
+  first.script = {fails(cut)};
+  Crowd crowd(*this, 9);
+  CHECK(idle());
+  REQUIRE(first.at.size() == 10);
+  CHECK(first.at[5] == first.at[0]);
+  for (std::size_t i = 6; i < 10; ++i) {
+    const Duration late = first.at[i] - first.at[0] - Duration(10s) * static_cast<int>(i - 5);
+    CHECK((late > -1us && late < 1us));
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "tokens per minute are estimated, then counted", "[llm][router]") {
+  options.limits = {.total = 0, .tokens_per_minute = 100};
+  make_one();
+  first.script = {words({"x"}, {.total_tokens = 10})};
+  ChatRequest request = test::ask("a", "");
+  request.max_tokens = 80;
+  router->chat(request, {}, heard.sink());
+  request.agent_id = "b";
+  router->chat(request, {}, other.sink());
+  CHECK(first.asked.size() == 1);
+  polls();
+  CHECK(first.asked.size() == 2);  // the first had used less than feared
+  CHECK(first.at[1] == first.at[0]);
+}
+
+TEST_CASE_METHOD(Fixture, "an endpoint that fails again and again is left alone for a while",
+                 "[llm][router][breaker]") {
+  options.breaker = {.failures = 3, .open_for = 30s};
+  options.retry.max_attempts = 1;
+  make();
+  for (int i = 0; i < 3; ++i) first.script.push_back(fails(cut));
+  for (int i = 0; i < 3; ++i) {
+    CHECK_FALSE(router->is_open(0));
+    ask(heard, "a");
+    CHECK(idle());
+  }
+  CHECK(router->is_open(0));
+  CHECK_FALSE(router->is_open(1));
+  CHECK_FALSE(router->is_open(2));
+  CHECK(logged("warning an endpoint's circuit opened agent=a route=0 endpoint=one"));
+  notices.clear();
+  ask(other, "b");
+  CHECK(idle());
+  CHECK(other.text() == "second");
+  CHECK(first.asked.size() == 3);
+  CHECK(notices == std::vector<Notice>{{"b", 0, 0, 1, 0s, Errc::circuit_open}});
+
+  runtime->run_for(30s);
+  CHECK_FALSE(router->is_open(0));
+  first.script = {silence()};
+  ChatRecord probe, meanwhile;
+  ask(probe, "c");
+  CHECK(router->is_open(0));
+  ask(meanwhile, "d");
+  polls();
+  CHECK(meanwhile.text() == "second");
+  CHECK(router->abort("c"));  // gives its leave back
+  polls();
+  CHECK_FALSE(router->is_open(0));
+  other = {};
+  ask(other, "e");
+  CHECK(idle());
+  CHECK(other.text() == "first");
+  CHECK(logged("info an endpoint's circuit closed agent=e"));
+}
+
+TEST_CASE_METHOD(Fixture, "the beginning of an answer closes a circuit, and its end counts",
+                 "[llm][router][breaker]") {
+  options.breaker = {.failures = 1, .open_for = 30s};
+  make_one();
+  first.script = {fails(cut)};
+  ask(heard, "a");
+  CHECK(idle());
+  runtime->run_for(30s);
+  ScriptedReply half = fails(cut, {"half"});
+  half.interval = 10s;
+  first.script = {half};
+  ChatRecord probe;
+  ask(probe, "b");
+  CHECK(router->is_open(0));
+  polls();
+  CHECK(probe.text() == "half");
+  CHECK_FALSE(router->is_open(0));
+  ask(other, "c");
+  polls();
+  CHECK(other.completed());
+  CHECK(idle());
+  CHECK(probe.failed_with(Errc::network_error));
+  CHECK(router->is_open(0));
+}
+
+TEST_CASE_METHOD(Fixture, "when all circuits are open, calls fail at once", "[llm][router][breaker]") {
+  options.breaker.failures = 1;
+  make_one();
+  first.script = {fails(cut)};
+  ask(heard, "a");
+  CHECK(idle());
+  CHECK(heard.failed_with(Errc::network_error));  // open: it is not tried again either
+  CHECK(heard.error().message == "cut");
+  ask(other, "b");
+  REQUIRE(other.failed_with(Errc::circuit_open));
+  CHECK(other.error().retryable);
+  CHECK(other.error().retry_after == 30s);
+}
+
+TEST_CASE_METHOD(Fixture, "a circuit that opens in the queue sends those who wait on",
+                 "[llm][router][breaker]") {
+  options.breaker.failures = 2;
+  options.limits.total = 1;
+  make();
+  first.script = {fails(cut), fails(cut)};
+  Crowd crowd(*this, 5);
+  CHECK(idle());
+  CHECK(first.asked.size() == 2);
+  for (const ChatRecord& record : crowd.records) CHECK(record.text() == "second");
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "routes with one endpoint share a circuit, 429 and 4xx do not open it",
+                 "[llm][router][breaker]") {
+  options.routes[1].endpoint = "one";
+  options.breaker.failures = 2;
+  options.retry.max_attempts = 1;
+  make();
+  for (int i = 0; i < 5; ++i) {
+    first.script = {fails(busy(0ms))};
+    second.script = {fails(bad_key)};
+    heard = {};
+    ask(heard);
+    CHECK(idle());
+  }
+  CHECK_FALSE(router->is_open(0));
+  first.script = {fails(cut)};
+  second.script = {fails(cut)};
+  heard = {};
+  ask(heard);
+  CHECK(idle());
+  CHECK(router->is_open(0));
+  CHECK(router->is_open(1));
+}
+
+TEST_CASE_METHOD(Fixture, "the deadline is the earlier one, and is passed on", "[llm][router][X21]") {
+  options.retry.deadline = 10s;
+  make();
+  ChatRequest request = test::ask("a");
+  router->chat(request, {}, heard.sink());
+  CHECK(first.asked.at(0).deadline == clock.now() + 10s);
+  request.agent_id = "b";
+  request.deadline = clock.now() + 5s;
+  router->chat(request, {}, other.sink());
+  CHECK(first.asked.at(1).deadline == clock.now() + 5s);
+  CHECK(idle());
+  CHECK_FALSE(runtime->next_deadline());
+}
+
+TEST_CASE_METHOD(Fixture, "the deadline cuts an attempt whose client does not heed it",
+                 "[llm][router][X21][G15]") {
+  options.retry.deadline = 10s;
+  make();
+  first.script = {silence({"half"})};
+  ask(heard);
+  runtime->run_for(9999ms);
+  CHECK_FALSE(heard.ended());
+  runtime->run_for(2ms);
+  CHECK(heard.failed_with(Errc::deadline_exceeded));
+  CHECK(heard.text() == "half");
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "the deadline ends a wait for a slot", "[llm][router][X21][Y5]") {
+  options.limits.total = 1;
+  make();
+  first.script = {silence()};
+  ask(other, "b");
+  ChatRequest request = test::ask("a");
+  request.deadline = clock.now() + 3s;
+  router->chat(request, {}, heard.sink());
+  runtime->run_for(3s);
+  CHECK(heard.failed_with(Errc::deadline_exceeded));
+  CHECK(router->slots().waiting() == 0);
+  CHECK_FALSE(other.ended());
+}
+
+TEST_CASE_METHOD(Fixture, "a back-off that would end after the deadline is not begun", "[llm][router][X21]") {
+  options.retry.deadline = 2500ms;
+  make_one();
+  for (int i = 0; i < 3; ++i) first.script.push_back(fails(cut));
+  options.retry.backoff = {};
+  ask(heard);
+  options.retry.max_attempts = 9;
+  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(1s); };
+  make_one();
+  heard = {};
+  first.at.clear();
+  first.script.assign(9, fails(cut));
+  const TimePoint begin = clock.now();
+  ask(heard);
+  runtime->run_for(2001ms);
+  CHECK(first.at.size() == 3);
+  REQUIRE(heard.failed_with(Errc::deadline_exceeded));
+  CHECK(heard.error().message == "The call's deadline passed; its last attempt had failed: cut (3 attempts)");
+  CHECK(clock.now() - begin < 2500ms);
+}
+
+TEST_CASE_METHOD(Fixture, "where the time does not suffice for a back-off, the next route is tried",
+                 "[llm][router][X21]") {
+  options.retry.deadline = 500ms;
+  make();
+  first.script = {fails(cut)};
+  ask(heard);
+  CHECK(idle());
+  CHECK(heard.text() == "second");
+}
+
+TEST_CASE_METHOD(Fixture, "a deadline that passed begins nothing", "[llm][router][X21]") {
+  make();
+  ChatRequest request = test::ask("a");
+  request.deadline = clock.now();
+  router->chat(request, {}, heard.sink());
+  CHECK(heard.failed_with(Errc::deadline_exceeded));
+  CHECK(first.asked.empty());
+  CHECK_FALSE(router->has_active_request("a"));
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "a stop and the deadline at once: the stop wins", "[llm][router][X21][A8]") {
+  options.retry.deadline = 1s;
+  make();
+  first.script = {silence()};
+  ask(heard, "a", stop.get_token());
+  polls();
+  clock.advance(1s);
+  stop.request_stop();
+  CHECK(idle());
+  CHECK(heard.cancelled());
+}

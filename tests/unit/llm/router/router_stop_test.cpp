@@ -1,0 +1,454 @@
+// A stop, whatever the call is at.
+#include "unit/llm/router/router_fixture.hpp"
+
+#include <thread>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using Fixture = RouterFixture;
+
+namespace {
+
+// Ends its call from within the stop callback, on the thread that stops, as a hasty client would.
+class HastyClient final : public LlmClient {
+ public:
+  void chat(ChatRequest, StopToken stop, ChatSink sink) override {
+    sink_ = std::move(sink);
+    on_stop_.emplace(std::move(stop), [this] { sink_.finish(ChatOutcome::cancelled()); });
+  }
+  bool abort(std::string_view) override { return false; }
+  bool has_active_request(std::string_view) const override { return false; }
+
+ private:
+  ChatSink sink_;
+  std::optional<std::stop_callback<std::function<void()>>> on_stop_;
+};
+
+// Both ways to stop a call: its token, and abort().
+enum class How { token, abort };
+void stop_it(Fixture& f, How how) {
+  if (how == How::token) {
+    CHECK(f.stop.request_stop());
+  } else {
+    CHECK(f.router->abort("a"));
+  }
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "a stop in a silent attempt cuts it on the stopping thread",
+                 "[llm][router][A5][A7][A8][A9][G5]") {
+  const How how = GENERATE(How::token, How::abort);
+  const bool foreign = GENERATE(false, true);
+  first.script = {silence()};
+  make();
+  ask(heard, "a", stop.get_token());
+  polls();
+  const auto act = [&] {
+    stop_it(*this, how);
+    CHECK_FALSE(router->has_active_request("a"));
+    CHECK_FALSE(first.client->has_active_request("a"));  // before the loop does anything
+  };
+  if (foreign) {
+    std::thread(act).join();
+  } else {
+    act();
+  }
+  CHECK_FALSE(heard.ended());
+  CHECK(router->slots().running() == 1);  // until the attempt has ended
+  polls();
+  CHECK(heard.cancelled());
+  CHECK(heard.error().code == Errc::cancelled);
+  CHECK(all_free());
+  CHECK_FALSE(router->abort("a"));
+  runtime->run_for(1h);
+  CHECK(first.asked.size() == 1);
+  CHECK(second.asked.empty());
+  CHECK(notices.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "a stop in a stream: no delta follows, nothing is tried again",
+                 "[llm][router][A9][G5][G7]") {
+  const How how = GENERATE(How::token, How::abort);
+  first.script = {words({"one", "two", "three"})};
+  make();
+  ask(heard, "a", stop.get_token());
+  runtime->poll();
+  CHECK(heard.text() == "one");
+  stop_it(*this, how);
+  CHECK(idle());
+  CHECK(heard.text() == "one");
+  CHECK(heard.cancelled());
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "a stop in a back-off ends it in the next poll", "[llm][router][A9][G5]") {
+  const How how = GENERATE(How::token, How::abort);
+  const bool foreign = GENERATE(false, true);
+  first.script = {fails(cut)};
+  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(1h); };
+  make();
+  ask(heard, "a", stop.get_token());
+  polls();
+  REQUIRE(notices.size() == 1);
+  CHECK(router->slots().running() == 0);  // a back-off holds no slot
+  if (foreign) {
+    std::thread([&] { stop_it(*this, how); }).join();
+  } else {
+    stop_it(*this, how);
+  }
+  CHECK_FALSE(router->has_active_request("a"));
+  runtime->poll();
+  CHECK(heard.cancelled());
+  CHECK_FALSE(runtime->next_deadline());  // its timer is gone
+  runtime->run_for(2h);
+  CHECK(first.asked.size() == 1);
+  CHECK(second.asked.empty());
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "a stop in the queue for a slot ends the wait in the next poll",
+                 "[llm][router][Y5][A9][G5]") {
+  const How how = GENERATE(How::token, How::abort);
+  const bool foreign = GENERATE(false, true);
+  options.limits.total = 1;
+  first.script = {silence()};
+  make();
+  ask(other, "b");
+  ask(heard, "a", stop.get_token());
+  polls();
+  CHECK(router->slots().waiting() == 1);
+  if (foreign) {
+    std::thread([&] { stop_it(*this, how); }).join();
+  } else {
+    stop_it(*this, how);
+  }
+  CHECK_FALSE(router->has_active_request("a"));
+  runtime->poll();
+  CHECK(heard.cancelled());
+  CHECK(router->slots().waiting() == 0);
+  CHECK(router->slots().running() == 1);
+  router->abort("b");
+  CHECK(idle());
+  CHECK(first.asked.size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a stop and a free slot in the same poll: no attempt", "[llm][router][A9]") {
+  options.limits.total = 1;
+  first.script = {words({})};
+  make();
+  ask(other, "b");
+  ask(heard, "a", stop.get_token());
+  first.on_asked = [&] { FAIL_CHECK("an attempt after the stop"); };
+  router->abort("b");
+  stop.request_stop();
+  CHECK(idle());
+  CHECK(heard.cancelled());
+  CHECK(other.cancelled());
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "a stop at the very time of the next attempt: no attempt", "[llm][router][A9]") {
+  first.script = {fails(cut)};
+  make_one();
+  ask(heard, "a", stop.get_token());
+  polls();
+  clock.advance(1s);  // the timer is due; timers run before what is posted
+  stop.request_stop();
+  CHECK(idle());
+  CHECK(heard.cancelled());
+  CHECK(first.asked.size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a stop beats an outcome that is ready, answer or failure",
+                 "[llm][router][C13][A9]") {
+  const bool fail = GENERATE(false, true);
+  ScriptedReply reply = silence({}, true);
+  reply.silent = false;
+  if (fail) reply.error = cut;
+  reply.usage = {.prompt_tokens = 1, .total_tokens = 1};
+  first.script = {reply};
+  make();
+  ask(heard, "a", stop.get_token());
+  stop.request_stop();
+  CHECK(idle());
+  CHECK(heard.cancelled());
+  CHECK(heard.outcomes[0].usage.total_tokens == 1);
+  CHECK(first.asked.size() == 1);
+  CHECK(second.asked.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "a stopped token starts nothing", "[llm][router][A9]") {
+  make();
+  stop.request_stop();
+  ask(heard, "a", stop.get_token());
+  CHECK(heard.cancelled());
+  CHECK(first.asked.empty());
+  CHECK_FALSE(router->has_active_request("a"));
+}
+
+TEST_CASE_METHOD(Fixture, "what somebody cancels in a route's client is cancelled, and not tried again",
+                 "[llm][router][A9][X19]") {
+  first.script = {silence()};
+  make();
+  ask(heard);
+  polls();
+  CHECK(first.client->abort("a"));
+  CHECK(idle());
+  CHECK(heard.cancelled());
+  CHECK(second.asked.empty());
+  CHECK_FALSE(router->has_active_request("a"));
+}
+
+TEST_CASE_METHOD(Fixture, "a second call of an agent is refused while the first is open, in every phase",
+                 "[llm][router][A1][A2][Y5]") {
+  first.script = {fails(cut), silence()};
+  make_one();
+  first.on_asked = [&] { CHECK(router->has_active_request("a")); };
+  ask(heard);
+  for (int i = 0; i < 2; ++i) {
+    ChatRecord refused;
+    ask(refused);
+    CHECK(refused.failed_with(Errc::request_in_progress));
+    polls();  // into the back-off
+  }
+  CHECK_FALSE(heard.ended());
+}
+
+TEST_CASE_METHOD(Fixture, "abort, ask again in the same tick, abort again", "[llm][router][X11][A3][A6]") {
+  first.script = {silence(), silence()};
+  make();
+  ask(heard);
+  CHECK(router->abort("a"));
+  ask(other);
+  CHECK(router->has_active_request("a"));
+  polls();
+  CHECK(heard.cancelled());
+  CHECK_FALSE(other.ended());
+  CHECK(router->has_active_request("a"));
+  CHECK(first.asked.size() == 2);
+  CHECK(router->abort("a"));
+  CHECK_FALSE(router->abort("a"));
+  polls();
+  CHECK(other.cancelled());
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "a model that does not let go keeps its slot, and talks to nobody",
+                 "[llm][router][G7][Y5]") {
+  ScriptedReply deaf = words({"la", "la"});
+  deaf.deaf = true;
+  deaf.first_delay = 10s;
+  first.script = {deaf};
+  options.limits.total = 1;
+  make();
+  ask(heard);
+  CHECK(router->abort("a"));
+  ask(other);
+  runtime->run_for(9s);
+  CHECK_FALSE(heard.ended());
+  CHECK(router->slots().running() == 1);
+  CHECK(router->slots().waiting() == 1);
+  CHECK(idle());
+  CHECK(heard.text().empty());
+  CHECK(heard.cancelled());
+  CHECK(other.completed());
+}
+
+TEST_CASE_METHOD(Fixture, "anonymous calls are stopped by their token alone", "[llm][router][A4]") {
+  first.script = {silence(), silence()};
+  make();
+  ask(heard, "", stop.get_token());
+  ask(other, "");
+  polls();
+  CHECK_FALSE(router->has_active_request(""));
+  CHECK_FALSE(router->abort(""));
+  stop.request_stop();
+  polls();
+  CHECK(heard.cancelled());
+  CHECK_FALSE(other.ended());
+}
+
+TEST_CASE_METHOD(Fixture, "a client may end its call from within its stop callback", "[llm][router][Q3]") {
+  const How how = GENERATE(How::token, How::abort);
+  HastyClient hasty;
+  options.routes = {{.client = &hasty}};
+  make();
+  ask(heard, "a", stop.get_token());
+  stop_it(*this, how);
+  CHECK(heard.cancelled());
+  CHECK(all_free());
+  polls();
+  ask(other, "a");
+  router.reset();
+  CHECK(other.cancelled());
+}
+
+TEST_CASE_METHOD(Fixture, "a receiver may stop its own call, from within a delta", "[llm][router][Q3][G7]") {
+  const How how = GENERATE(How::token, How::abort);
+  first.script = {words({"one", "two"})};
+  in_delta = [&] { stop_it(*this, how); };
+  make();
+  ask(heard, "a", stop.get_token());
+  CHECK(idle());
+  CHECK(heard.text() == "one");
+  CHECK(heard.cancelled());
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "a receiver may destroy the router, or the runtime as well, from within a delta",
+                 "[llm][router][Q3]") {
+  const bool all = GENERATE(false, true);
+  first.script = {words({"one", "two"}), silence(), silence(), silence()};
+  options.limits.total = 2;
+  in_delta = [&] {
+    router.reset();
+    if (all) runtime.reset();
+  };
+  make();
+  ask(heard, "a");
+  ask(other, "b");
+  ChatRecord waits;
+  ask(waits, "c");
+  const auto engine = runtime->engine();
+  polls();
+  CHECK(heard.text() == "one");
+  CHECK(heard.cancelled());
+  CHECK(other.cancelled());
+  CHECK(waits.cancelled());
+  CHECK(first.asked.size() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "an outcome may start the agent's next call, or destroy everything",
+                 "[llm][router][Q3][A3]") {
+  const bool destroy = GENERATE(false, true);
+  first.script = {words({}), words({"next"})};
+  make();
+  router->chat(test::ask("a"), {}, ChatSink({}, [&](const ChatOutcome&) {
+                 CHECK_FALSE(router->has_active_request("a"));
+                 CHECK(router->slots().running() == 0);
+                 if (!destroy) return ask(other);
+                 router.reset();
+                 runtime.reset();
+               }));
+  const auto engine = runtime->engine();
+  polls();
+  if (destroy) {
+    CHECK_FALSE(router);
+  } else {
+    CHECK(idle());
+    CHECK(other.text() == "next");
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "whoever is asked or told on the way may stop the call: nothing more is tried",
+                 "[llm][router][A9][Q3]") {
+  enum class Where { backoff, notice, logged, asked };
+  const Where where = GENERATE(Where::backoff, Where::notice, Where::logged, Where::asked);
+  const bool to_next = GENERATE(false, true);
+  int calls = 0;
+  const auto act = [&] {
+    if (calls++ == 0) CHECK(router->abort("a"));
+  };
+  first.script = {fails(to_next ? unknown_model : cut)};
+  if (where == Where::backoff) {
+    options.retry.backoff = [&](std::uint32_t, const Error&) {
+      act();
+      return Duration(1s);
+    };
+    first.script = {fails(cut)};
+  }
+  if (where == Where::notice) on_notice = act;
+  if (where == Where::logged) on_log = act;
+  if (where == Where::asked) first.on_asked = act;
+  make();
+  ask(heard);
+  CHECK(idle());
+  CHECK(heard.cancelled());
+  CHECK(first.asked.size() == 1);
+  CHECK(second.asked.empty());
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "whoever is asked or told on the way may destroy the router, or the runtime as well",
+                 "[llm][router][Q3]") {
+  enum class Where { backoff, notice, logged, asked };
+  const Where where = GENERATE(Where::backoff, Where::notice, Where::logged, Where::asked);
+  const bool all = GENERATE(false, true);
+  const auto act = [&] {
+    router.reset();
+    if (all) runtime.reset();
+  };
+  first.script = {fails(cut)};
+  if (where == Where::backoff)
+    options.retry.backoff = [&](std::uint32_t, const Error&) {
+      act();
+      return Duration(1s);
+    };
+  if (where == Where::notice) on_notice = act;
+  if (where == Where::logged) on_log = act;
+  if (where == Where::asked) first.on_asked = act;
+  make();
+  const auto engine = runtime->engine();
+  ask(heard);
+  if (router) ask(other, "b");
+  polls();
+  CHECK(heard.cancelled());
+  CHECK_FALSE(router);
+  CHECK(second.asked.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "a throwing receiver ends its call, and cuts the attempt",
+                 "[llm][router][G16][Q6]") {
+  first.script = {silence({"one", "two"})};
+  in_delta = [] { throw 1; };
+  make();
+  ask(heard);
+  CHECK(idle());
+  CHECK(heard.text() == "one");
+  CHECK(heard.failed_with(Errc::callback_failed));
+  CHECK(all_free());
+  CHECK_FALSE(router->has_active_request("a"));
+}
+
+TEST_CASE_METHOD(Fixture, "destroying the router cancels what is open, in every phase", "[llm][router]") {
+  options.limits.total = 2;
+  options.slots = std::make_shared<CallSlots>(*runtime, options.limits);
+  first.script = {fails(cut), silence({}, true), silence()};
+  make();
+  ChatRecord backs_off, deaf, silent, waits;
+  ask(backs_off, "a");
+  polls();
+  ask(deaf, "b");
+  ask(silent, "c");
+  ask(waits, "d");
+  polls();
+  CHECK(router->open_calls() == 4);
+  router.reset();
+  for (const ChatRecord* each : {&backs_off, &deaf, &silent, &waits}) CHECK(each->cancelled());
+  CHECK(options.slots->waiting() == 0);
+  CHECK(options.slots->running() == 2);
+  polls();
+  CHECK(options.slots->running() == 1);  // of the model that does not let go
+  CHECK(first.asked.size() == 3);
+  first.client.reset();
+  CHECK(options.slots->running() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "a runtime that goes first leaves the router inert", "[llm][router]") {
+  first.script = {fails(cut), silence()};
+  make();
+  ask(heard, "a");
+  polls();
+  ask(other, "b");
+  runtime.reset();
+  CHECK_FALSE(heard.ended());
+  ChatRecord late;
+  ask(late, "c");
+  CHECK(late.cancelled());
+  CHECK(router->abort("a"));
+  router.reset();
+  CHECK(heard.cancelled());
+  CHECK(other.cancelled());
+}

@@ -1,0 +1,339 @@
+// Who gets the next slot.
+#include "llm/router/slots.hpp"
+
+#include "support/catch.hpp"
+
+#include <agentcore/runtime.hpp>
+#include <agentcore/scripted_client.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::llm;
+using namespace std::chrono_literals;
+using Names = std::vector<std::string>;
+using Admission = Slots::Admission;
+
+namespace {
+
+struct Fixture {
+  // A call that notes when it gets its slot, and keeps it.
+  struct Call final : Waiter {
+    Call(Fixture& owner, std::string id) : fixture(owner), agent(std::move(id)) {}
+    void on_slot(Slot given) override { take(std::move(given)); }
+    void on_left_alone() override { fixture.left_alone.push_back(agent); }
+    void take(Slot given) {
+      slot = std::move(given);
+      fixture.order.push_back(agent);
+      if (then) then();
+    }
+    Fixture& fixture;
+    const std::string agent;
+    Slot slot;
+    std::function<void()> then;
+  };
+
+  void use(CallLimits limits) { slots = std::make_shared<Slots>(runtime->engine(), limits); }
+  std::shared_ptr<Call> call(const std::string& agent) { return std::make_shared<Call>(*this, agent); }
+  Admission acquire(Call& call, const std::string& endpoint = "e", std::uint64_t tokens = 0,
+                    Duration patience = 1min) {
+    Slot slot;
+    const Admission answer = slots->acquire(call,
+                                            {.endpoint = slots->endpoint(endpoint),
+                                             .agent_id = call.agent,
+                                             .tokens = tokens,
+                                             .patience = patience},
+                                            slot);
+    if (answer == Admission::now) call.take(std::move(slot));
+    return answer;
+  }
+  std::shared_ptr<Call> start(const std::string& agent, const std::string& endpoint = "e",
+                              std::uint64_t tokens = 0) {
+    auto made = call(agent);
+    acquire(*made, endpoint, tokens);
+    return made;
+  }
+  void end(Call& call, const ChatOutcome& outcome = ChatOutcome::completed(FinishReason::complete)) {
+    call.slot.end(outcome);
+    poll();
+  }
+  void poll() {
+    runtime->poll();
+    runtime->poll();
+  }
+
+  ManualClock clock;
+  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
+  std::shared_ptr<Slots> slots;
+  Names order, left_alone;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "so many run at once, the others wait in the order in which they came",
+                 "[llm][router][slots][Y5]") {
+  use({.total = 3});
+  std::vector<std::shared_ptr<Call>> calls;
+  for (const char* agent : {"a", "b", "c", "d", "e", "f"}) calls.push_back(start(agent));
+  CHECK(order == Names{"a", "b", "c"});
+  CHECK(slots->running() == 3);
+  CHECK(slots->running("e") == 3);
+  CHECK(slots->waiting() == 3);
+  end(*calls[1]);
+  CHECK(order.back() == "d");
+  end(*calls[0]);
+  end(*calls[2]);
+  CHECK(order == Names{"a", "b", "c", "d", "e", "f"});
+  for (const auto& call : calls) end(*call);
+  CHECK(slots->running() == 0);
+  CHECK(slots->waiting() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "nobody waits behind a call whose endpoint is at its limit",
+                 "[llm][router][slots][Y5]") {
+  use({.total = 3, .per_endpoint = 1});
+  const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "y"), d = start("d", "y");
+  CHECK(order == Names{"a", "c"});
+  end(*c);
+  CHECK(order == Names{"a", "c", "d"});
+  end(*a);
+  CHECK(order == Names{"a", "c", "d", "b"});
+}
+
+TEST_CASE_METHOD(Fixture, "nobody waits behind a call whose agent is at its limit",
+                 "[llm][router][slots][Y5]") {
+  use({.total = 2, .per_agent = 1});
+  const auto a1 = start("a"), a2 = start("a"), a3 = start("a"), b = start("b"), c = start("c");
+  CHECK(order == Names{"a", "b"});
+  end(*b);
+  CHECK(order == Names{"a", "b", "c"});
+  end(*a1);
+  CHECK(order == Names{"a", "b", "c", "a"});
+  CHECK(slots->waiting() == 1);
+  end(*a2);
+  CHECK(order.size() == 5);
+}
+
+TEST_CASE_METHOD(Fixture, "an agent that waits for a busy endpoint goes to a free one",
+                 "[llm][router][slots]") {
+  use({.per_endpoint = 1});
+  const auto other = start("o", "x"), first = start("a", "x"), second = start("a", "y");
+  CHECK(order == Names{"o", "a"});
+  CHECK(slots->running("y") == 1);
+  end(*other);  // x is free, but the agent has its one call
+  CHECK(order.size() == 2);
+  end(*second);
+  CHECK(order.size() == 3);
+  CHECK(slots->running("x") == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "anonymous calls are not counted as one agent", "[llm][router][slots][A4]") {
+  use({.total = 0, .per_agent = 1});
+  const auto a = start(""), b = start(""), c = start("");
+  CHECK(order.size() == 3);
+}
+
+TEST_CASE_METHOD(Fixture, "0: no limit", "[llm][router][slots]") {
+  use({.total = 0, .per_agent = 0, .max_waiting = 0});
+  std::vector<std::shared_ptr<Call>> calls;
+  for (int i = 0; i < 100; ++i) calls.push_back(start("a"));
+  CHECK(order.size() == 100);
+}
+
+TEST_CASE_METHOD(Fixture, "who leaves is out at once, and the next one moves up",
+                 "[llm][router][slots][G5]") {
+  use({.total = 1});
+  const auto a = start("a"), b = start("b"), c = start("c");
+  slots->leave(*b);
+  CHECK(slots->waiting() == 1);
+  slots->leave(*b);
+  slots->leave(*a);
+  CHECK(slots->waiting() == 1);
+  end(*a);
+  CHECK(order == Names{"a", "c"});
+}
+
+TEST_CASE_METHOD(Fixture, "a call that comes back is where it was, and is not refused",
+                 "[llm][router][slots]") {
+  use({.total = 1, .max_waiting = 2});
+  const auto a = start("a"), b = start("b"), c = start("c"), d = call("d");
+  CHECK(acquire(*d) == Admission::full);
+  CHECK(slots->waiting() == 2);
+  a->slot.end(ChatOutcome::cancelled());
+  CHECK(acquire(*a) == Admission::now);
+  a->slot.undo();
+  poll();
+  CHECK(order == Names{"a", "a", "b"});
+  CHECK(acquire(*a) == Admission::later);
+  end(*b);
+  CHECK(order == Names{"a", "a", "b", "a"});
+}
+
+TEST_CASE_METHOD(Fixture, "a full queue refuses only those who would have to wait",
+                 "[llm][router][slots][G15]") {
+  use({.total = 0, .per_endpoint = 1, .max_waiting = 1});
+  const auto a = start("a", "x"), b = start("b", "x"), c = call("c"), d = call("d");
+  CHECK(acquire(*c, "x") == Admission::full);
+  CHECK(acquire(*d, "y") == Admission::now);
+}
+
+TEST_CASE_METHOD(Fixture, "requests per minute: the queue goes on when the next may go",
+                 "[llm][router][slots]") {
+  use({.total = 0, .requests_per_minute = 2});
+  const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "x"), d = start("d", "y");
+  CHECK(order == Names{"a", "b", "d"});
+  runtime->run_for(30s - 1ms);
+  CHECK(order.size() == 3);
+  runtime->run_for(2ms);
+  CHECK(order == Names{"a", "b", "d", "c"});
+}
+
+TEST_CASE_METHOD(Fixture, "tokens per minute: an estimate is corrected by what was used",
+                 "[llm][router][slots]") {
+  use({.total = 0, .tokens_per_minute = 100});
+  const auto a = start("a", "e", 90), b = start("b", "e", 60);
+  CHECK(order == Names{"a"});
+  end(*a, ChatOutcome::completed(FinishReason::complete, {.total_tokens = 40}));
+  CHECK(order == Names{"a", "b"});
+}
+
+TEST_CASE_METHOD(Fixture, "a large call is not overtaken by small ones for ever", "[llm][router][slots]") {
+  use({.total = 0, .tokens_per_minute = 60});
+  const auto a = start("a", "e", 60), large = start("large", "e", 60), small = start("small", "e", 1);
+  runtime->run_for(30s);
+  CHECK(order == Names{"a"});
+  runtime->run_for(30s);
+  CHECK(order == Names{"a", "large"});
+  runtime->run_for(1s);
+  CHECK(order == Names{"a", "large", "small"});
+}
+
+TEST_CASE_METHOD(Fixture, "an endpoint may have limits of its own, and they may change",
+                 "[llm][router][slots]") {
+  use({.total = 0});
+  slots->set_endpoint("x", {.per_endpoint = 1});
+  const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "y"), d = start("d", "y");
+  CHECK(order == Names{"a", "c", "d"});
+  slots->set_endpoint("x", {.per_endpoint = 2});
+  poll();
+  CHECK(order.back() == "b");
+}
+
+TEST_CASE_METHOD(Fixture, "Retry-After holds an endpoint's whole queue", "[llm][router][slots][X19]") {
+  use({.total = 0, .per_agent = 0});
+  const auto a = start("a");
+  const Error busy{
+      .code = Errc::api_error, .message = "x", .http_status = 429, .retryable = true, .retry_after = 10s};
+  end(*a, ChatOutcome::failed(busy));
+  const auto b = start("b"), c = start("c", "other");
+  CHECK(order == Names{"a", "c"});
+  CHECK(slots->pause_left(*slots->endpoint("e")) == 10s);
+  runtime->run_for(10s);
+  CHECK(order == Names{"a", "c", "b"});
+}
+
+TEST_CASE_METHOD(Fixture, "a queue learns what an endpoint has left, unless it is told not to",
+                 "[llm][router][slots]") {
+  const bool learn = GENERATE(true, false);
+  use({.total = 0, .learn = learn});
+  const auto a = start("a");
+  a->slot.learn({.requests_left = 0, .requests_reset = 5s});
+  const auto b = start("b");
+  CHECK(order.size() == (learn ? 1U : 2U));
+  runtime->run_for(5s);
+  CHECK(order == Names{"a", "b"});
+}
+
+TEST_CASE_METHOD(Fixture, "who has less patience than an endpoint asks for is told", "[llm][router][slots]") {
+  use({.total = 1});
+  const auto a = start("a"), b = call("b"), c = call("c");
+  acquire(*b, "e", 0, 5s);
+  acquire(*c, "e", 0, 20s);
+  a->slot.learn({.requests_left = 0, .requests_reset = 10s});
+  poll();
+  CHECK(left_alone == Names{"b"});
+  CHECK(slots->waiting() == 1);
+  end(*a);
+  runtime->run_for(10s);
+  CHECK(order == Names{"a", "c"});
+}
+
+TEST_CASE_METHOD(Fixture, "a queue that nobody waits in keeps no timer", "[llm][router][slots][G13]") {
+  use({.total = 0, .requests_per_minute = 1});
+  const auto a = start("a"), b = start("b");
+  CHECK(runtime->next_deadline());
+  slots->leave(*b);
+  poll();
+  CHECK_FALSE(runtime->next_deadline());
+}
+
+TEST_CASE_METHOD(Fixture, "nameless endpoints are each client's own, and are forgotten",
+                 "[llm][router][slots][G13]") {
+  use({});
+  const ScriptedClient one(*runtime), two(*runtime);
+  auto x = slots->endpoint_of(&one), y = slots->endpoint_of(&two);
+  CHECK(x != y);
+  CHECK(slots->endpoint_of(&one) == x);
+  const std::weak_ptr<Endpoint> gone = x;
+  x.reset();
+  CHECK(gone.expired());
+}
+
+TEST_CASE_METHOD(Fixture, "who gets a slot may give it back, leave with others, or end the runtime",
+                 "[llm][router][slots][Q3]") {
+  use({.total = 1});
+  const auto a = start("a"), b = start("b"), c = start("c"), d = start("d"), e = start("e");
+  b->then = [&] {
+    b->slot.undo();
+    slots->leave(*c);
+  };
+  d->then = [&] {
+    d->slot.undo();
+    runtime.reset();
+  };
+  a->slot.end(ChatOutcome::cancelled());
+  const auto engine = runtime->engine();
+  for (int i = 0; i < 4 && runtime; ++i) runtime->poll();
+  CHECK(order == Names{"a", "b", "d"});
+  CHECK(slots->running() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "10,000 that wait are served one by one without a second thought",
+                 "[llm][router][slots][Y5]") {
+  constexpr int count = 10'000;
+  const bool one_agent = GENERATE(false, true);
+  use({.total = 2, .per_agent = 1, .max_waiting = count});
+  std::vector<std::shared_ptr<Call>> calls;
+  for (int i = 0; i < count; ++i) {
+    const bool same = one_agent && i % 2 == 0;
+    calls.push_back(start(same ? "busy" : "agent " + std::to_string(i), i % 3 ? "x" : "y"));
+  }
+  std::size_t next = 0;
+  std::vector<Call*> running;
+  for (const auto& call : calls) call->then = [&running, each = call.get()] { running.push_back(each); };
+  running = {calls[0].get(), calls[1].get()};
+  while (next < running.size()) {
+    running[next++]->slot.end(ChatOutcome::cancelled());
+    runtime->poll();
+  }
+  CHECK(running.size() == count);
+  CHECK(order.size() == count);
+  CHECK(slots->waiting() == 0);
+  if (!one_agent) CHECK(order.back() == "agent " + std::to_string(count - 1));
+}
+
+TEST_CASE_METHOD(Fixture, "10,000 that leave, in any order, are gone", "[llm][router][slots][G5]") {
+  constexpr int count = 10'000;
+  use({.total = 1, .max_waiting = count});
+  const auto first = start("first");
+  std::vector<std::shared_ptr<Call>> calls;
+  for (int i = 0; i < count; ++i) calls.push_back(start("agent " + std::to_string(i % 100)));
+  CHECK(slots->waiting() == count);
+  for (std::size_t i = 0; i < count; ++i) slots->leave(*calls[i * 7919 % count]);
+  CHECK(slots->waiting() == 0);
+  end(*first);
+  CHECK(order == Names{"first"});
+}
