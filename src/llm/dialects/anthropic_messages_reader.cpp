@@ -2,6 +2,8 @@
 #include "llm/dialects/anthropic_messages_reader.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -10,14 +12,14 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
-enum class Delta : unsigned char { other, text, thinking, signature, arguments };
+enum class DeltaKind : unsigned char { other, text, thinking, signature, arguments };
 
-Delta delta_of(std::string_view type) noexcept {
-  if (type == "text_delta") return Delta::text;
-  if (type == "thinking_delta") return Delta::thinking;
-  if (type == "signature_delta") return Delta::signature;
-  if (type == "input_json_delta") return Delta::arguments;
-  return Delta::other;
+DeltaKind delta_kind(std::string_view type) noexcept {
+  if (type == "text_delta") return DeltaKind::text;
+  if (type == "thinking_delta") return DeltaKind::thinking;
+  if (type == "signature_delta") return DeltaKind::signature;
+  if (type == "input_json_delta") return DeltaKind::arguments;
+  return DeltaKind::other;
 }
 
 FinishReason finish_reason_of(std::string_view word) noexcept {
@@ -62,6 +64,15 @@ struct AnthropicMessagesReader::Block {
   std::string name = {};
   std::string input = {};     // its JSON
   std::string redacted = {};  // the whole block, if it is a redacted thought
+};
+
+// What is added to a block.
+struct AnthropicMessagesReader::Delta {
+  DeltaKind kind = DeltaKind::other;
+  std::string_view words = {};
+  std::string_view thoughts = {};
+  std::string signature = {};
+  std::string arguments = {};
 };
 
 void AnthropicMessagesReader::begin() {
@@ -140,7 +151,7 @@ void AnthropicMessagesReader::read_blocks(json::value value, AnswerObject& objec
   std::uint64_t place = 0;
   for (auto entry : blocks) {
     json::value block;
-    if (std::move(entry).get(block)) return;
+    if (entry.get(block)) return;
     read_block(block, place++, object);
   }
 }
@@ -205,33 +216,51 @@ void AnthropicMessagesReader::read_delta(json::value value, AnswerObject& object
   if (!is_object(value) || value.get_object().get(members)) return;
   object.has_choice = true;
   object.content = object.reasoning = {};  // of a second delta in one object, whose room is used again
-  Delta type = Delta::other;
-  std::string_view words, thoughts;
-  std::string signature, arguments;
+  Delta delta;
   for (auto entry : members) {
     json::field field;
     if (std::move(entry).get(field)) return;
-    const json::raw_json_string key = field.key();
-    if (key.unsafe_is_equal("type")) {
-      type = delta_of(word(field.value()).value_or(""));
-    } else if (key.unsafe_is_equal("text")) {
-      words = text(field.value(), words_).value_or("");
-    } else if (key.unsafe_is_equal("thinking")) {
-      thoughts = text(field.value(), thoughts_).value_or("");
-    } else if (key.unsafe_is_equal("signature")) {
-      signature = word(field.value()).value_or("");
-    } else if (key.unsafe_is_equal("partial_json")) {
-      arguments = word(field.value()).value_or("");
-    } else if (key.unsafe_is_equal("stop_reason")) {
+    if (field.key().unsafe_is_equal("stop_reason")) {
       read_stop_reason(field.value(), object);
+    } else {
+      read_delta_member(field.key(), field.value(), delta);
     }
   }
-  if (type == Delta::text) object.content = words;
-  if (type == Delta::thinking) object.reasoning = thoughts;
-  if (type == Delta::thinking && !thoughts.empty())
-    reasoning_pieces_.push_back({.text = std::string(thoughts)});
-  if (type == Delta::signature) reasoning_pieces_.push_back({.signature = std::move(signature)});
-  if (type == Delta::arguments) add_call({.arguments = std::move(arguments)}, object);
+  take_delta(delta, object);
+}
+
+void AnthropicMessagesReader::read_delta_member(const Key& key, json::value value, Delta& delta) {
+  if (key.unsafe_is_equal("type")) {
+    delta.kind = delta_kind(word(value).value_or(""));
+  } else if (key.unsafe_is_equal("text")) {
+    delta.words = text(value, words_).value_or("");
+  } else if (key.unsafe_is_equal("thinking")) {
+    delta.thoughts = text(value, thoughts_).value_or("");
+  } else if (key.unsafe_is_equal("signature")) {
+    delta.signature = word(value).value_or("");
+  } else if (key.unsafe_is_equal("partial_json")) {
+    delta.arguments = word(value).value_or("");
+  }
+}
+
+void AnthropicMessagesReader::take_delta(Delta& delta, AnswerObject& object) {
+  switch (delta.kind) {
+    case DeltaKind::other:
+      break;
+    case DeltaKind::text:
+      object.content = delta.words;
+      break;
+    case DeltaKind::thinking:
+      object.reasoning = delta.thoughts;
+      if (!delta.thoughts.empty()) reasoning_pieces_.push_back({.text = std::string(delta.thoughts)});
+      break;
+    case DeltaKind::signature:
+      reasoning_pieces_.push_back({.signature = std::move(delta.signature)});
+      break;
+    case DeltaKind::arguments:
+      add_call({.arguments = std::move(delta.arguments)}, object);
+      break;
+  }
 }
 
 void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& object) {

@@ -26,6 +26,7 @@ std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaul
 class AnthropicMessagesReader final : public JsonAnswerReader {
  private:
   struct Block;
+  struct Delta;
 
   void begin() override;
   bool read_member(const Key& key, Value value, AnswerObject& object) override;
@@ -38,6 +39,8 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void read_block_member(const Key& key, Value value, Block& block);
   void take_block(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
   void read_delta(Value value, AnswerObject& object);
+  void read_delta_member(const Key& key, Value value, Delta& delta);
+  void take_delta(Delta& delta, AnswerObject& object);
   void read_stop_reason(Value value, AnswerObject& object);
   void read_usage(Value value, AnswerObject& object);
   void add_call(ToolCallPiece piece, AnswerObject& object);

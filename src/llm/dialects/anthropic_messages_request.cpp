@@ -5,8 +5,11 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
