@@ -1,10 +1,105 @@
 // Anthropic Messages: how a request is written.
+#include "llm/dialects/anthropic_messages_content.hpp"
+#include "llm/dialects/anthropic_messages_reader.hpp"
+#include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
 namespace agentcore::llm {
+namespace {
+
+constexpr std::uint32_t usual_max_tokens =
+    4096;  // the API has no limit of its own, and refuses to go without
+
+// Written by hand, so that the parameters keep their order.
+std::string tool_text(const ToolDescription& tool) {
+  std::string text = R"({"name":)" + json_quoted(tool.name);
+  if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
+  return text + R"(,"input_schema":)" + schema_text(tool.parameters) + "}";
+}
+
+// Empty: as the API does it by itself.
+std::string tool_choice_text(const ToolChoice& choice, bool one_call_only) {
+  const std::string limit = one_call_only ? R"(,"disable_parallel_tool_use":true})" : "}";
+  switch (choice.mode) {
+    case ToolChoice::Mode::automatic:
+      break;
+    case ToolChoice::Mode::none:
+      return R"({"type":"none"})";
+    case ToolChoice::Mode::required:
+      return R"({"type":"any")" + limit;
+    case ToolChoice::Mode::named:
+      return R"({"type":"tool","name":)" + json_quoted(choice.name) + limit;
+  }
+  return one_call_only ? R"({"type":"auto")" + limit : "";
+}
+
+void set_tools(RequestBody& body, const ChatRequest& request) {
+  if (request.tools.empty()) return;
+  body.set("tools", json_list(request.tools, tool_text));
+  std::string choice = tool_choice_text(request.tool_choice, request.parallel_tool_calls == false);
+  if (!choice.empty()) body.set("tool_choice", std::move(choice));
+}
+
+void set_output(RequestBody& body, const ChatRequest& request) {
+  RequestBody output;
+  if (!request.reasoning_effort.empty()) output.set_text("effort", request.reasoning_effort);
+  const ResponseFormat& format = request.response_format;
+  if (format.kind == ResponseFormat::Kind::json_schema)
+    output.set("format", R"({"type":"json_schema","schema":)" + schema_text(format.schema) + "}");
+  if (std::string text = output.text(); text != "{}") body.set("output_config", std::move(text));
+}
+
+class AnthropicMessages final : public WireFormat {
+ public:
+  Dialect dialect() const noexcept override { return Dialect::anthropic_messages; }
+  std::string_view path() const noexcept override { return "/messages"; }
+  std::string body(const ChatRequest& request, const BodyDefaults& defaults) const override {
+    return anthropic_messages_body(request, defaults);
+  }
+  std::unique_ptr<AnswerReader> make_reader() const override {
+    return std::make_unique<AnthropicMessagesReader>();
+  }
+  // The API refuses thoughts that it has not signed.
+  std::string reasoning_block(const ReasoningPiece& whole) const override {
+    if (whole.signature.empty()) return {};
+    return R"({"type":"thinking","thinking":)" + json_quoted(whole.text) + R"(,"signature":)" +
+           json_quoted(whole.signature) + "}";
+  }
+};
+
+}  // namespace
+
+std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaults& defaults) {
+  RequestBody body;
+  body.set_text("model", request.model.empty() ? defaults.model : request.model);
+  const std::uint32_t usual = defaults.max_tokens != 0 ? defaults.max_tokens : usual_max_tokens;
+  body.set("max_tokens", std::to_string(request.max_tokens.value_or(usual)));
+  if (const std::string system = anthropic_system(request.messages); !system.empty())
+    body.set_text("system", system);
+  body.set("messages", anthropic_messages_list(request.messages));
+  set_tools(body, request);
+  if (request.temperature)
+    body.set("temperature", nlohmann::json(std::clamp(*request.temperature, 0.0, 1.0)));
+  if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
+  if (!request.stop_sequences.empty()) body.set("stop_sequences", nlohmann::json(request.stop_sequences));
+  set_output(body, request);
+  if (request.stream) body.set("stream", std::string("true"));
+  body.merge(defaults.extra_body);
+  return body.text();
+}
 
 const WireFormat& anthropic_messages() noexcept {
-  return openai_chat();
+  static const AnthropicMessages format;
+  return format;
 }
 
 }  // namespace agentcore::llm

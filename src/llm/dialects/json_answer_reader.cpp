@@ -33,9 +33,10 @@ bool is_passing_trouble(std::string_view word) noexcept {
 
 bool is_model_trouble(std::string_view word) noexcept {
   static constexpr std::string_view words[] = {
-      "model_not_found",    "model_not_available",     "model_not_supported",       "unsupported_model",
-      "invalid_model",      "context_length_exceeded", "exceed_context_size_error", "model_overloaded",
-      "DeploymentNotFound", "model_decommissioned"};
+      "model_not_found",           "model_not_available", "model_not_supported",
+      "unsupported_model",         "invalid_model",       "context_length_exceeded",
+      "exceed_context_size_error", "model_overloaded",    "DeploymentNotFound",
+      "model_decommissioned",      "not_found_error"};
   return is_one_of(word, words);
 }
 

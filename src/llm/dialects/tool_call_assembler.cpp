@@ -29,13 +29,19 @@ void extend(ToolCall& call, const ToolCallPiece& piece) {
 
 ToolCallFault ToolCallAssembler::add(ToolCallPiece piece) {
   if (piece.index && *piece.index >= max_tool_calls) return ToolCallFault::bad_index;
-  if (says_nothing(piece)) return ToolCallFault::none;
+  if (is_foreign(piece) || says_nothing(piece)) return ToolCallFault::none;
   bytes_ += piece.id.size() + piece.name.size() + piece.arguments.size();
   if (bytes_ > max_bytes_) return ToolCallFault::too_large;
   Slot* const slot = slot_of(piece);
   if (!slot || begins_another(slot->call, piece)) return begin(std::move(piece));
   extend(slot->call, piece);
   return ToolCallFault::none;
+}
+
+bool ToolCallAssembler::is_foreign(const ToolCallPiece& piece) noexcept {
+  if (!piece.index) return piece.foreign;
+  if (piece.foreign || !piece.name.empty()) foreign_[*piece.index] = piece.foreign;
+  return foreign_[*piece.index];
 }
 
 ToolCallAssembler::Slot* ToolCallAssembler::slot_of(const ToolCallPiece& piece) noexcept {

@@ -4,6 +4,7 @@
 
 #include <agentcore/chat.hpp>
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,9 @@ struct ToolCallPiece {
   std::string name = {};
   std::string arguments = {};  // what is added to those that came before
   bool whole = false;          // a call of its own, whatever came before
+  // Begins what the provider does by itself, at its index. It is no call, nor is what follows at that index,
+  // up to the next piece with a name.
+  bool foreign = false;
 };
 
 // Why an answer's tool calls are of no use.
@@ -55,12 +59,14 @@ class ToolCallAssembler {
     ToolCall call;
   };
 
+  bool is_foreign(const ToolCallPiece& piece) noexcept;
   Slot* slot_of(const ToolCallPiece& piece) noexcept;
   ToolCallFault begin(ToolCallPiece&& piece);
 
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;
-  std::vector<Slot> slots_;  // as they began
+  std::vector<Slot> slots_;              // as they began
+  std::bitset<max_tool_calls> foreign_;  // by index
 };
 
 }  // namespace agentcore::llm

@@ -132,3 +132,13 @@ TEST_CASE("what the calls hold together is limited", "[llm][tools][limits]") {
 TEST_CASE("a call of no tool is a fault", "[llm][tools]") {
   CHECK(assembled({{0, "a", "look", ""}, {1, "b", "", "{}"}}).fault == ToolCallFault::no_name);
 }
+
+TEST_CASE("what the provider does by itself is no call", "[llm][tools]") {
+  const ToolCallPiece own{.index = 1, .foreign = true};
+  CHECK(calls_of({own, {1, "", "", "{}"}, {0, "a", "look", R"({"at":1})"}, {1, "", "", "{}"}}) ==
+        Calls{look_and_wait[0]});
+  CHECK(calls_of({own, {1, "b", "wait", ""}, {1, "", "", R"({"s":2})"}, own, {1, "", "", "{}"}}) ==
+        Calls{look_and_wait[1]});
+  CHECK(calls_of({{.foreign = true}}).empty());
+  CHECK(assembled({{64, "", "", "", false, true}}).fault == ToolCallFault::bad_index);
+}

@@ -1,0 +1,154 @@
+#include "llm/dialects/anthropic_messages_content.hpp"
+
+#include "core/utf8.hpp"
+#include "llm/dialects/request_body.hpp"
+
+#include <agentcore/http_llm_client.hpp>
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::llm {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n\f\v";
+
+bool is_blank(std::string_view text) noexcept {
+  return text.find_first_not_of(blanks) == std::string_view::npos;
+}
+
+// The text if it is that of a JSON object, in UTF-8; else empty.
+std::string object_text(std::string_view text) {
+  std::string object = core::valid_utf8(text);
+  const auto brace = object.find_first_not_of(" \t\r\n");
+  if (brace == std::string::npos || object[brace] != '{' || !nlohmann::json::accept(object)) return {};
+  return object;
+}
+
+// The API takes letters, digits, '_' and '-'; other providers' ids have dots and colons. Any other byte
+// becomes '_' and two hexadecimal digits, so that ids that differ stay different.
+std::string id_text(std::string_view id) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  std::string text = "\"";
+  for (const char letter : id) {
+    if (letters.find(letter) != std::string_view::npos) {
+      text += letter;
+    } else {
+      const auto byte = static_cast<unsigned char>(letter);
+      ((text += '_') += digits[byte >> 4U]) += digits[byte & 15U];
+    }
+  }
+  return text + '"';
+}
+
+// Blocks are written by hand, so that their members stand in the order of the API's documentation, and what
+// the model wrote in its own.
+std::string text_block(std::string_view text) {
+  return R"({"type":"text","text":)" + json_quoted(text) + "}";
+}
+
+std::string image_block(const ContentPart& part) {
+  std::string source = R"({"type":"base64","media_type":)" + json_quoted(part.media_type) + R"(,"data":)" +
+                       json_quoted(part.data) + "}";
+  if (!part.url.empty()) source = R"({"type":"url","url":)" + json_quoted(part.url) + "}";
+  return R"({"type":"image","source":)" + source + "}";
+}
+
+std::string tool_use_block(const ToolCall& call) {
+  const std::string input = object_text(call.arguments);
+  return R"({"type":"tool_use","id":)" + id_text(call.id) + R"(,"name":)" + json_quoted(call.name) +
+         R"(,"input":)" + (input.empty() ? "{}" : input) + "}";
+}
+
+std::string tool_result_block(const ChatMessage& result) {
+  std::string block = R"({"type":"tool_result","tool_use_id":)" + id_text(result.tool_call_id);
+  if (!is_blank(result.content)) block += R"(,"content":)" + json_quoted(result.content);
+  return block + "}";
+}
+
+// A message as it goes out.
+struct Turn {
+  bool assistant;
+  std::vector<std::string> results = {};  // of tools, which the API wants first
+  std::vector<std::string> blocks = {};
+
+  bool empty() const noexcept { return results.empty() && blocks.empty(); }
+};
+
+void add_user(Turn& turn, const ChatMessage& message) {
+  if (!is_blank(message.content)) turn.blocks.push_back(text_block(message.content));
+  for (const ContentPart& part : message.parts) turn.blocks.push_back(image_block(part));
+}
+
+// Thoughts stand before what came of them.
+void add_answer(Turn& turn, const ChatMessage& message) {
+  if (is_blank(message.content) && message.tool_calls.empty()) return;
+  for (const ReasoningBlock& thought : message.reasoning) {
+    if (thought.dialect != to_string(Dialect::anthropic_messages)) continue;
+    if (std::string block = object_text(thought.data); !block.empty())
+      turn.blocks.push_back(std::move(block));
+  }
+  if (!is_blank(message.content)) turn.blocks.push_back(text_block(message.content));
+  for (const ToolCall& call : message.tool_calls) turn.blocks.push_back(tool_use_block(call));
+}
+
+Turn turn_of(const ChatMessage& message) {
+  Turn turn{.assistant = message.role == Role::assistant};
+  switch (message.role) {
+    case Role::system:
+      break;
+    case Role::user:
+      add_user(turn, message);
+      break;
+    case Role::assistant:
+      add_answer(turn, message);
+      break;
+    case Role::tool:
+      turn.results.push_back(tool_result_block(message));
+      break;
+  }
+  return turn;
+}
+
+void append(std::vector<std::string>& list, std::vector<std::string>&& more) {
+  for (std::string& entry : more) list.push_back(std::move(entry));
+}
+
+std::string turn_text(const Turn& turn) {
+  std::string blocks;
+  for (const auto* list : {&turn.results, &turn.blocks})
+    for (const std::string& block : *list) blocks += (blocks.empty() ? "" : ",") + block;
+  const std::string_view role = to_string(turn.assistant ? Role::assistant : Role::user);
+  return R"({"role":)" + json_quoted(role) + R"(,"content":[)" + blocks + "]}";
+}
+
+}  // namespace
+
+std::string anthropic_system(const std::vector<ChatMessage>& messages) {
+  std::string system;
+  for (const ChatMessage& message : messages) {
+    if (message.role != Role::system || is_blank(message.content)) continue;
+    if (!system.empty()) system += "\n\n";
+    system += message.content;
+  }
+  return system;
+}
+
+std::string anthropic_messages_list(const std::vector<ChatMessage>& messages) {
+  std::vector<Turn> turns;
+  for (const ChatMessage& message : messages) {
+    Turn turn = turn_of(message);
+    if (turn.empty()) continue;
+    if (turns.empty() || turns.back().assistant != turn.assistant) {
+      turns.push_back(std::move(turn));
+    } else {
+      append(turns.back().results, std::move(turn.results));
+      append(turns.back().blocks, std::move(turn.blocks));
+    }
+  }
+  return json_list(turns, turn_text);
+}
+
+}  // namespace agentcore::llm

@@ -1,0 +1,25 @@
+// A conversation, as the Anthropic Messages dialect writes it.
+#pragma once
+
+#include <agentcore/chat.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::llm {
+
+// The words of all system messages, with an empty line between them: they stand beside the conversation, not
+// in it.
+std::string anthropic_system(const std::vector<ChatMessage>& messages);
+
+// The array `messages`, of user's and assistant's in turn: neighbours of one role become one message, and
+// what tools gave is the user's. The API refuses what says nothing, so none of these is written:
+// - a text of nothing but white space;
+// - a message of nothing else, and an answer of nothing but thoughts;
+// - thoughts of other dialects, and those that are no JSON object.
+// Arguments that are no JSON object are written as {}. Ids of calls, which may come from any provider, are
+// made of the letters that the API takes.
+std::string anthropic_messages_list(const std::vector<ChatMessage>& messages);
+
+}  // namespace agentcore::llm

@@ -1,0 +1,309 @@
+// Anthropic Messages: how an answer is read.
+#include "llm/dialects/anthropic_messages_reader.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agentcore::llm {
+namespace {
+
+namespace json = simdjson::ondemand;
+
+enum class DeltaKind : unsigned char { other, text, thinking, signature, arguments };
+
+DeltaKind delta_kind(std::string_view type) noexcept {
+  if (type == "text_delta") return DeltaKind::text;
+  if (type == "thinking_delta") return DeltaKind::thinking;
+  if (type == "signature_delta") return DeltaKind::signature;
+  if (type == "input_json_delta") return DeltaKind::arguments;
+  return DeltaKind::other;
+}
+
+FinishReason finish_reason_of(std::string_view word) noexcept {
+  if (word == "end_turn" || word == "stop_sequence" || word == "pause_turn") return FinishReason::complete;
+  if (word == "max_tokens" || word == "model_context_window_exceeded") return FinishReason::length;
+  if (word == "tool_use") return FinishReason::tool_calls;
+  if (word == "refusal") return FinishReason::refusal;
+  return FinishReason::unknown;
+}
+
+bool is_object(json::value& value) noexcept {
+  json::json_type type;
+  return !value.type().get(type) && type == json::json_type::object;
+}
+
+bool is_empty_object(std::string_view text) noexcept {
+  if (!text.starts_with('{')) return false;
+  const auto first = text.find_first_not_of(" \t\r\n", 1);
+  return first != std::string_view::npos && text[first] == '}';
+}
+
+std::uint64_t call_index(std::uint64_t place) noexcept {
+  return std::min<std::uint64_t>(place, max_tool_calls - 1);
+}
+
+// The text of an object that was read to its end.
+std::string_view text_of_read(json::object& object) {
+  std::string_view text;
+  if (object.reset().error() || object.raw_json().get(text)) return {};
+  return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+}
+
+}  // namespace
+
+// A block of an answer.
+struct AnthropicMessagesReader::Block {
+  std::string type = {};
+  std::string text = {};
+  std::string thinking = {};
+  std::string signature = {};
+  std::string id = {};
+  std::string name = {};
+  std::string input = {};     // its JSON
+  std::string redacted = {};  // the whole block, if it is a redacted thought
+};
+
+// What is added to a block.
+struct AnthropicMessagesReader::Delta {
+  DeltaKind kind = DeltaKind::other;
+  std::string_view words = {};
+  std::string_view thoughts = {};
+  std::string signature = {};
+  std::string arguments = {};
+};
+
+void AnthropicMessagesReader::begin() {
+  content_.clear();
+  reasoning_.clear();
+  index_.reset();
+  tool_calls_.clear();
+  reasoning_pieces_.clear();
+}
+
+bool AnthropicMessagesReader::read_member(const Key& key, json::value value, AnswerObject& object) {
+  if (key.unsafe_is_equal("type")) {
+    if (const auto type = word(value); type && *type == "message_stop") object.ends = true;
+  } else if (key.unsafe_is_equal("index")) {
+    std::uint64_t index = 0;
+    if (!value.get_uint64().get(index)) index_ = index;
+  } else if (key.unsafe_is_equal("delta")) {
+    read_delta(value, object);
+  } else if (key.unsafe_is_equal("content_block")) {
+    read_block(value, std::nullopt, object);
+  } else if (key.unsafe_is_equal("message")) {
+    return read_message(value, object);
+  } else {
+    return read_answer(key, value, object);
+  }
+  return true;
+}
+
+// Whatever an event says is about the block with its index, which may stand behind it.
+void AnthropicMessagesReader::finish(AnswerObject& object) {
+  if (index_) {
+    for (ToolCallPiece& piece : tool_calls_) piece.index = call_index(*index_);
+    for (ReasoningPiece& piece : reasoning_pieces_) piece.index = *index_;
+  }
+  object.tool_calls = tool_calls_;
+  object.reasoning_pieces = reasoning_pieces_;
+  if (!content_.empty()) object.content = content_;
+  if (!reasoning_.empty()) object.reasoning = reasoning_;
+  // It has no type of its own.
+  if (object.error && object.error->message.starts_with("prompt is too long"))
+    object.error->model_specific = true;
+}
+
+// What a stream begins with: an answer without its blocks. False: it is none; errors have a text there.
+bool AnthropicMessagesReader::read_message(json::value value, AnswerObject& object) {
+  json::object message;
+  if (!is_object(value) || value.get_object().get(message)) return false;
+  for (auto entry : message) {
+    json::field field;
+    if (std::move(entry).get(field)) break;
+    read_answer(field.key(), field.value(), object);
+  }
+  return true;
+}
+
+// A member of an answer. False: of no interest.
+bool AnthropicMessagesReader::read_answer(const Key& key, json::value value, AnswerObject& object) {
+  if (key.unsafe_is_equal("content")) {
+    read_blocks(value, object);
+  } else if (key.unsafe_is_equal("stop_reason")) {
+    read_stop_reason(value, object);
+  } else if (key.unsafe_is_equal("usage")) {
+    read_usage(value, object);
+  } else if (key.unsafe_is_equal("model")) {
+    if (const auto name = text(value, model_)) object.model = *name;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void AnthropicMessagesReader::read_blocks(json::value value, AnswerObject& object) {
+  json::array blocks;
+  if (value.get_array().get(blocks)) return;
+  object.has_choice = true;
+  std::uint64_t place = 0;
+  for (auto entry : blocks) {
+    json::value block;
+    if (entry.get(block)) return;
+    read_block(block, place++, object);
+  }
+}
+
+// `place`: of a block that is whole; of the others only the beginning is there.
+void AnthropicMessagesReader::read_block(json::value value, std::optional<std::uint64_t> place,
+                                         AnswerObject& object) {
+  json::object members;
+  if (!is_object(value) || value.get_object().get(members)) return;
+  object.has_choice = true;
+  Block block;
+  for (auto entry : members) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    read_block_member(field.key(), field.value(), block);
+  }
+  if (block.type == "redacted_thinking") block.redacted = text_of_read(members);
+  take_block(block, place, object);
+}
+
+void AnthropicMessagesReader::read_block_member(const Key& key, json::value value, Block& block) {
+  static constexpr std::pair<const char*, std::string Block::*> texts[] = {
+      {"type", &Block::type},           {"text", &Block::text}, {"thinking", &Block::thinking},
+      {"signature", &Block::signature}, {"id", &Block::id},     {"name", &Block::name}};
+  for (const auto& [name, member] : texts)
+    if (key.unsafe_is_equal(name)) {
+      block.*member = word(value).value_or("");
+      return;
+    }
+  if (!key.unsafe_is_equal("input")) return;
+  if (const auto input = word(value)) {
+    block.input = *input;
+  } else if (!broken_string_) {
+    block.input = json_of(value);
+  }
+}
+
+// Blocks of other types are what the provider does by itself. What follows of them in a stream looks like
+// what follows of our calls, so the assembler must know.
+void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64_t> place,
+                                         AnswerObject& object) {
+  if (block.type == "text") {
+    content_ += block.text;
+  } else if (block.type == "thinking") {
+    reasoning_ += block.thinking;
+    if (!block.thinking.empty() || !block.signature.empty())
+      reasoning_pieces_.push_back({place.value_or(0), std::move(block.thinking), std::move(block.signature)});
+  } else if (block.type == "redacted_thinking") {
+    reasoning_pieces_.push_back({.index = place.value_or(0), .block = std::move(block.redacted)});
+  } else if (block.type == "tool_use") {
+    ToolCallPiece piece{.id = std::move(block.id), .name = std::move(block.name), .whole = true};
+    if (place) piece.index = call_index(*place);
+    if (!is_empty_object(block.input)) piece.arguments = std::move(block.input);
+    add_call(std::move(piece), object);
+  } else if (!place) {
+    add_call({.foreign = true}, object);
+  }
+}
+
+void AnthropicMessagesReader::read_delta(json::value value, AnswerObject& object) {
+  json::object members;
+  if (!is_object(value) || value.get_object().get(members)) return;
+  object.has_choice = true;
+  object.content = object.reasoning = {};  // of a second delta in one object, whose room is used again
+  Delta delta;
+  for (auto entry : members) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    if (field.key().unsafe_is_equal("stop_reason")) {
+      read_stop_reason(field.value(), object);
+    } else {
+      read_delta_member(field.key(), field.value(), delta);
+    }
+  }
+  take_delta(delta, object);
+}
+
+void AnthropicMessagesReader::read_delta_member(const Key& key, json::value value, Delta& delta) {
+  if (key.unsafe_is_equal("type")) {
+    delta.kind = delta_kind(word(value).value_or(""));
+  } else if (key.unsafe_is_equal("text")) {
+    delta.words = text(value, words_).value_or("");
+  } else if (key.unsafe_is_equal("thinking")) {
+    delta.thoughts = text(value, thoughts_).value_or("");
+  } else if (key.unsafe_is_equal("signature")) {
+    delta.signature = word(value).value_or("");
+  } else if (key.unsafe_is_equal("partial_json")) {
+    delta.arguments = word(value).value_or("");
+  }
+}
+
+void AnthropicMessagesReader::take_delta(Delta& delta, AnswerObject& object) {
+  switch (delta.kind) {
+    case DeltaKind::other:
+      break;
+    case DeltaKind::text:
+      object.content = delta.words;
+      break;
+    case DeltaKind::thinking:
+      object.reasoning = delta.thoughts;
+      if (!delta.thoughts.empty()) reasoning_pieces_.push_back({.text = std::string(delta.thoughts)});
+      break;
+    case DeltaKind::signature:
+      reasoning_pieces_.push_back({.signature = std::move(delta.signature)});
+      break;
+    case DeltaKind::arguments:
+      add_call({.arguments = std::move(delta.arguments)}, object);
+      break;
+  }
+}
+
+void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& object) {
+  const auto reason = word(value);
+  if (!reason || reason->empty()) return;
+  object.finish_reason = finish_reason_of(*reason);
+  object.refused = object.finish_reason == FinishReason::refusal;
+}
+
+// The three counts of the prompt do not contain each other. A stream's last ones are those of all of it.
+void AnthropicMessagesReader::read_usage(json::value value, AnswerObject& object) {
+  json::object counts;
+  if (!is_object(value) || value.get_object().get(counts)) return;
+  Usage usage;
+  std::uint64_t input = 0, written = 0;
+  for (auto entry : counts) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    const json::raw_json_string key = field.key();
+    if (key.unsafe_is_equal("input_tokens")) {
+      input = count_of(field.value());
+    } else if (key.unsafe_is_equal("cache_creation_input_tokens")) {
+      written = count_of(field.value());
+    } else if (key.unsafe_is_equal("cache_read_input_tokens")) {
+      usage.cached_tokens = count_of(field.value());
+    } else if (key.unsafe_is_equal("output_tokens")) {
+      usage.completion_tokens = count_of(field.value());
+    } else if (key.unsafe_is_equal("output_tokens_details")) {
+      json::value thought;
+      if (!field.value()["thinking_tokens"].get(thought)) usage.reasoning_tokens = count_of(thought);
+    }
+  }
+  usage.prompt_tokens = input + written + usage.cached_tokens;
+  usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
+  object.usage = usage;
+}
+
+void AnthropicMessagesReader::add_call(ToolCallPiece piece, AnswerObject& object) {
+  if (tool_calls_.size() == max_tool_calls) {
+    object.tool_call_fault = ToolCallFault::too_many;
+  } else {
+    tool_calls_.push_back(std::move(piece));
+  }
+}
+
+}  // namespace agentcore::llm

@@ -1,0 +1,187 @@
+// Requests of the Anthropic Messages dialect.
+#include "core/utf8.hpp"
+#include "llm/dialects/anthropic_messages_reader.hpp"
+#include "support/catch.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+using nlohmann::json;
+
+namespace {
+
+json body_of(const ChatRequest& request, const llm::BodyDefaults& defaults = {.model = "m"}) {
+  return json::parse(llm::anthropic_messages_body(request, defaults));
+}
+
+json messages_of(std::vector<ChatMessage> messages) {
+  ChatRequest request;
+  request.messages = std::move(messages);
+  return body_of(request)["messages"];
+}
+
+ChatMessage answer(std::string words, std::vector<ToolCall> calls = {},
+                   std::vector<ReasoningBlock> thoughts = {}) {
+  ChatMessage message{Role::assistant, std::move(words)};
+  message.tool_calls = std::move(calls);
+  message.reasoning = std::move(thoughts);
+  return message;
+}
+
+ChatMessage result(std::string id, std::string words) {
+  ChatMessage message{Role::tool, std::move(words)};
+  message.tool_call_id = std::move(id);
+  return message;
+}
+
+std::string input_of(const std::string& arguments) {
+  ChatRequest request;
+  request.messages = {answer("", {{"a", "look", arguments}})};
+  const std::string body = llm::anthropic_messages_body(request, {.model = "m"});
+  REQUIRE(core::is_utf8(body));
+  REQUIRE(json::accept(body));
+  const std::string before = R"("name":"look","input":)";
+  const auto begin = body.find(before) + before.size();
+  return body.substr(begin, body.find("}]}],\"stream\"") - begin);
+}
+
+const ReasoningBlock signed_thought{"anthropic_messages",
+                                    R"({"type":"thinking","thinking":"Hm.","signature":"s"})"};
+
+}  // namespace
+
+TEST_CASE("an Anthropic request always limits its tokens", "[llm][anthropic][O2]") {
+  ChatRequest request;
+  CHECK(body_of(request)["max_tokens"] == 4096);
+  CHECK(body_of(request, {.model = "m", .max_tokens = 70})["max_tokens"] == 70);
+  request.max_tokens = 5;
+  CHECK(body_of(request, {.model = "m", .max_tokens = 70})["max_tokens"] == 5);
+  CHECK(body_of(request, {.model = "m", .extra_body = R"({"max_tokens":9,"top_k":3})"})["max_tokens"] == 9);
+}
+
+TEST_CASE("system messages stand beside the conversation", "[llm][anthropic][O2]") {
+  ChatRequest request;
+  request.messages = {
+      {Role::system, "One."}, {Role::user, "Why?"}, {Role::system, " "}, {Role::system, "Two."}};
+  CHECK(body_of(request)["system"] == "One.\n\nTwo.");
+  CHECK(body_of(request)["messages"] ==
+        json::parse(R"([{"role":"user","content":[{"type":"text","text":"Why?"}]}])"));
+  CHECK_FALSE(body_of({}).contains("system"));
+}
+
+TEST_CASE("neighbours of one role become one message", "[llm][anthropic][G8]") {
+  CHECK(
+      messages_of({{Role::user, "a", Interruption::aborted}, {Role::user, "b"}, answer("c"), answer("d")}) ==
+      json::parse(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+                        {"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}])"));
+}
+
+TEST_CASE("results of tools come first in the user's message", "[llm][anthropic][G8]") {
+  CHECK(messages_of({answer("", {{"a", "look", "{}"}, {"b", "look", ""}}),
+                     {Role::user, "hurry", Interruption::failed},
+                     result("a", "blue"),
+                     result("b", " \n"),
+                     {Role::user, "well?"}})[1] == json::parse(R"({"role":"user","content":[
+      {"type":"tool_result","tool_use_id":"a","content":"blue"},{"type":"tool_result","tool_use_id":"b"},
+      {"type":"text","text":"hurry"},{"type":"text","text":"well?"}]})"));
+}
+
+TEST_CASE("what says nothing is not sent to Anthropic", "[llm][anthropic]") {
+  CHECK(messages_of(
+            {{Role::user, ""}, answer(""), answer(" \t\n", {}, {signed_thought}), {Role::user, "\f"}}) ==
+        json::array());
+  CHECK(messages_of({{Role::user, "a"}, answer(""), {Role::user, "b"}}).size() == 1);
+  CHECK(messages_of({answer("", {{"a", "look", ""}})})[0]["content"] ==
+        json::parse(R"([{"type":"tool_use","id":"a","name":"look","input":{}}])"));
+}
+
+TEST_CASE("arguments go back to Anthropic as they were written, if they are an object",
+          "[llm][anthropic][tools]") {
+  for (const std::string text : {R"({"z":1,"a":{"y":2,"b":3}})", R"( {"z" : 1e3, "a":[{}] } )", "{}"}) {
+    INFO(text);
+    CHECK(input_of(text) == text);
+  }
+  for (const std::string text :
+       {"", " ", "[1]", "7", "null", "\"{}\"", "{", "{} {}", R"({"a":1}})", "look"}) {
+    INFO(text);
+    CHECK(input_of(text) == "{}");
+  }
+  CHECK(input_of("{\"a\":\"\xFF\"}") == "{\"a\":\"\xEF\xBF\xBD\"}");
+  CHECK(input_of("{\"a\":" + std::string(100000, '[') + "}") == "{}");
+}
+
+TEST_CASE("ids of other providers are written so that Anthropic takes them", "[llm][anthropic][tools]") {
+  const json sent =
+      messages_of({answer("", {{"functions.look:0", "look", ""}, {"functions_look-0", "look", ""}}),
+                   result("functions.look:0", "x"), result("functions_look-0", "y")});
+  CHECK(sent[0]["content"][0]["id"] == "functions_2elook_3a0");
+  CHECK(sent[1]["content"][0]["tool_use_id"] == "functions_2elook_3a0");
+  CHECK(sent[0]["content"][1]["id"] == "functions_look-0");
+  CHECK(sent[1]["content"][1]["tool_use_id"] == "functions_look-0");
+}
+
+TEST_CASE("only Anthropic's own thoughts go back, before the words", "[llm][anthropic]") {
+  const json sent = messages_of({answer("So.", {},
+                                        {{"openai_responses", R"({"type":"reasoning"})"},
+                                         signed_thought,
+                                         {"anthropic_messages", ""},
+                                         {"anthropic_messages", "\"x\""},
+                                         {"anthropic_messages", "{\"type\":"}})});
+  CHECK(sent[0]["content"] == json::parse("[" + signed_thought.data + R"(,{"type":"text","text":"So."}])"));
+}
+
+TEST_CASE("a thought without a signature is not given back", "[llm][anthropic]") {
+  const llm::WireFormat& format = llm::anthropic_messages();
+  CHECK(format.reasoning_block({.text = "Hm."}).empty());
+  CHECK(json::parse(format.reasoning_block({.text = "\"Hm.\xFF", .signature = "s"})) ==
+        json::parse("{\"type\":\"thinking\",\"thinking\":\"\\\"Hm.\xEF\xBF\xBD\",\"signature\":\"s\"}"));
+  CHECK_FALSE(format.reasoning_block({.signature = "s"}).empty());  // the words may be kept back
+}
+
+TEST_CASE("how Anthropic's models choose tools", "[llm][anthropic][tools]") {
+  const auto choice = [](ToolChoice::Mode mode, std::optional<bool> parallel) {
+    ChatRequest request;
+    request.tools = {{"look", "", ""}};
+    request.tool_choice = {mode, "look"};
+    request.parallel_tool_calls = parallel;
+    const json body = body_of(request);
+    return body.contains("tool_choice") ? body["tool_choice"].dump() : "";
+  };
+  using Mode = ToolChoice::Mode;
+  CHECK(choice(Mode::automatic, {}).empty());
+  CHECK(choice(Mode::automatic, true).empty());
+  CHECK(choice(Mode::automatic, false) == R"({"disable_parallel_tool_use":true,"type":"auto"})");
+  CHECK(choice(Mode::none, false) == R"({"type":"none"})");
+  CHECK(choice(Mode::required, {}) == R"({"type":"any"})");
+  CHECK(choice(Mode::required, false) == R"({"disable_parallel_tool_use":true,"type":"any"})");
+  CHECK(choice(Mode::named, true) == R"({"name":"look","type":"tool"})");
+  ChatRequest bare;
+  bare.tool_choice.mode = Mode::required;
+  CHECK_FALSE(body_of(bare).contains("tool_choice"));
+  CHECK_FALSE(body_of(bare).contains("tools"));
+}
+
+TEST_CASE("what Anthropic's answers are to be like", "[llm][anthropic]") {
+  ChatRequest request;
+  CHECK_FALSE(body_of(request).contains("output_config"));
+  request.response_format.kind = ResponseFormat::Kind::json_object;  // it has none
+  CHECK_FALSE(body_of(request).contains("output_config"));
+  request.reasoning_effort = "max";
+  CHECK(body_of(request)["output_config"] == json{{"effort", "max"}});
+  request.response_format = {ResponseFormat::Kind::json_schema, "", R"({"type":"object","x":1})", false};
+  CHECK(body_of(request)["output_config"]["format"] ==
+        json::parse(R"({"type":"json_schema","schema":{"type":"object","x":1}})"));
+}
+
+TEST_CASE("Anthropic's temperatures end at 1", "[llm][anthropic]") {
+  ChatRequest request;
+  CHECK_FALSE(body_of(request).contains("temperature"));
+  for (const auto& [asked, sent] : {std::pair{0.0, 0.0}, {0.5, 0.5}, {1.0, 1.0}, {1.5, 1.0}, {-1.0, 0.0}}) {
+    request.temperature = asked;
+    CHECK(body_of(request)["temperature"] == sent);
+  }
+}
