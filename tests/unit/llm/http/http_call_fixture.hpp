@@ -39,12 +39,11 @@ inline const std::string usage_chunk =
 inline const std::string done_chunk = "data: [DONE]\n\n";
 
 struct CallFixture {
-  explicit CallFixture(bool stream = true, std::size_t max_line = 1 << 20,
-                       std::size_t max_response = 1 << 20) {
+  explicit CallFixture(bool stream = true, std::size_t max_line = 1 << 20, std::size_t max_response = 1 << 20,
+                       const llm::WireFormat& format = llm::openai_chat()) {
     Redactor redactor;
     redactor.hide(api_key_in_test, "api key");
-    shared =
-        std::make_shared<HttpShared>(runtime->engine(), llm::openai_chat(), redactor, max_line, max_response);
+    shared = std::make_shared<HttpShared>(runtime->engine(), format, redactor, max_line, max_response);
     open = std::make_shared<FakeOpenCall>("a", requests);
     requests->add(open);
     ChatRequest request;
