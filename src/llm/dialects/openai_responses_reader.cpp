@@ -185,38 +185,43 @@ void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& ob
   tool_calls_.push_back(std::move(item_.call));
 }
 
-// `whole`: of a whole response, whose words did not come before.
+// `whole`: of a whole response, whose words did not come before. Its text is taken first: an iterator that
+// met a mistake must not be rewound.
 void OpenAiResponsesReader::read_item(json::value value, bool whole, AnswerObject& object) {
   json::object members;
-  if (value.get_object().get(members)) return;
+  std::string_view all;
+  if (value.get_object().get(members) || members.raw_json().get(all) || members.reset().error()) return;
   bool encrypted = false;
   for (auto entry : members) {
     json::field field;
     if (std::move(entry).get(field)) return;
     const Key key = field.key();
-    if (key.unsafe_is_equal("type")) {
-      item_.type = word(field.value()).value_or("");
-    } else if (key.unsafe_is_equal("id")) {
-      item_.id = word(field.value()).value_or("");
-    } else if (key.unsafe_is_equal("call_id")) {
-      item_.call.id = word(field.value()).value_or("");
-    } else if (key.unsafe_is_equal("name")) {
-      item_.call.name = word(field.value()).value_or("");
-    } else if (key.unsafe_is_equal("arguments")) {
-      const auto words = word(field.value());
-      item_.call.arguments = words || broken_string_ ? words.value_or("") : json_of(field.value());
-    } else if (key.unsafe_is_equal("encrypted_content")) {
+    if (key.unsafe_is_equal("encrypted_content")) {
       const auto words = word(field.value());
       encrypted = words && !words->empty();
     } else if (whole && (key.unsafe_is_equal("content") || key.unsafe_is_equal("summary"))) {
       read_parts(field.value(), object);
+    } else {
+      read_item_member(key, field.value());
     }
   }
-  if (!encrypted || item_.type != "reasoning" || members.reset().error()) return;
-  std::string_view text;
-  if (members.raw_json().get(text)) return;
-  text = text.substr(0, text.find_last_of('}') + 1);
-  if (is_json_object(text)) item_.block = text;
+  all = all.substr(0, all.find_last_of('}') + 1);
+  if (encrypted && item_.type == "reasoning" && is_json_object(all)) item_.block = all;
+}
+
+void OpenAiResponsesReader::read_item_member(const Key& key, json::value& value) {
+  if (key.unsafe_is_equal("type")) {
+    item_.type = word(value).value_or("");
+  } else if (key.unsafe_is_equal("id")) {
+    item_.id = word(value).value_or("");
+  } else if (key.unsafe_is_equal("call_id")) {
+    item_.call.id = word(value).value_or("");
+  } else if (key.unsafe_is_equal("name")) {
+    item_.call.name = word(value).value_or("");
+  } else if (key.unsafe_is_equal("arguments")) {
+    const auto words = word(value);
+    item_.call.arguments = words || broken_string_ ? words.value_or("") : json_of(value);
+  }
 }
 
 // The words of a message, or of a thought.

@@ -43,6 +43,7 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   void read_usage(Value value, AnswerObject& object);
   void read_output(Value value, AnswerObject& object);
   void read_item(Value value, bool whole, AnswerObject& object);
+  void read_item_member(const Key& key, Value& value);
   void read_parts(Value value, AnswerObject& object);
   void read_part(Object part, bool first, AnswerObject& object);
   void add_whole_item(std::uint64_t index, AnswerObject& object);

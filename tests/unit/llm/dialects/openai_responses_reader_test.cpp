@@ -314,6 +314,16 @@ TEST_CASE("odd members do no harm", "[llm][responses][G15]") {
             .failed_with(Errc::invalid_response));
 }
 
+TEST_CASE("a mistake inside of an encrypted thought is a refusal", "[llm][responses][G15]") {
+  const std::string item =
+      R"({"type":"reasoning","encrypted_content":"x","summary":[{"type":"summary_text","text :"a"}]})";
+  CHECK(streamed(R"(data: {"output":[)" + item + "]}\n\n").failed_with(Errc::invalid_response));
+  CHECK(whole(R"({"output":[)" + item + "]}").failed_with(Errc::invalid_response));
+  CHECK(streamed(R"(data: {"type":"response.output_item.done","item":)" + item + "}\n\n" + completed)
+            .outcomes.at(0)
+            .reasoning.empty());
+}
+
 TEST_CASE("an answer of this dialect that is cut is no answer", "[llm][responses][G10]") {
   const ChatRecord cut = streamed(text_delta("x"));
   CHECK(cut.failed_with(Errc::network_error));
