@@ -44,6 +44,7 @@ class JsonAnswerReader : public AnswerReader {
 
   std::string repaired_word_;   // a string that simdjson refuses
   bool broken_string_ = false;  // one that we need
+  std::string loose_message_;   // of {"message": ...} and {"detail": ...}; an error if nothing else was said
 
  private:
   simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
@@ -53,8 +54,7 @@ class JsonAnswerReader : public AnswerReader {
   void reserve(std::size_t size);
 
   simdjson::ondemand::parser parser_;
-  std::string padded_;         // a copy with room behind it, where the original has none
-  std::string loose_message_;  // of {"message": ...} and {"detail": ...}
+  std::string padded_;  // a copy with room behind it, where the original has none
 };
 
 // What most providers call the same.

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include <nlohmann/json.hpp>
+
 namespace agentcore::llm {
 namespace {
 
@@ -59,6 +61,11 @@ bool unescape_json(std::string_view token, std::string& text) {
     if (token.front() == '"') return true;
     if (!take_escape(token, text)) return false;
   }
+}
+
+bool is_json_object(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' && nlohmann::json::accept(text);
 }
 
 }  // namespace agentcore::llm

@@ -1,4 +1,4 @@
-// The text of a JSON string, also of one that a strict parser refuses.
+// JSON as text: the text of a string, also of one that a strict parser refuses; what an object is.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ namespace agentcore::llm {
 // surrogate escape without its other half (servers cut answers between the two) becomes U+FFFD. False: not a
 // JSON string.
 bool unescape_json(std::string_view token, std::string& text);
+
+// Whether the text is a JSON object, to the last byte and in valid UTF-8.
+bool is_json_object(std::string_view text);
 
 }  // namespace agentcore::llm

@@ -1,10 +1,192 @@
 // OpenAI Responses: how a request is written.
+//
+// Nothing is kept at the provider ("store": false): the history is ours, so each request holds all of it, and
+// what a model thought comes and goes encrypted. This API knows no stop sequences: they are not sent. A
+// summary of thoughts is not asked for, because OpenAI refuses that to organizations that are not verified;
+// HttpLlmOptions::extra_body can ask: {"reasoning":{"summary":"auto"}}.
+#include "llm/dialects/json_text.hpp"
+#include "llm/dialects/openai_responses_reader.hpp"
+#include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
 namespace agentcore::llm {
+namespace {
+
+// OpenAI's older models do not reason and refuse every request that asks for what they thought. A name of
+// one's own (an Azure deployment) says nothing: there extra_body can take it back with {"include":[]}.
+bool may_reason(std::string_view model) noexcept {
+  static constexpr std::string_view older[] = {"gpt-3", "gpt-4", "gpt-5-chat", "chatgpt-"};
+  model.remove_prefix(model.rfind('/') + 1);  // "openai/gpt-4o"
+  return std::ranges::none_of(older, [model](std::string_view name) { return model.starts_with(name); });
+}
+
+std::string instructions_of(const std::vector<ChatMessage>& messages) {
+  std::string all;
+  for (const ChatMessage& message : messages) {
+    if (message.role != Role::system || message.content.empty()) continue;
+    if (!all.empty()) all += "\n\n";
+    all += message.content;
+  }
+  return all;
+}
+
+std::string text_part(std::string_view type, std::string_view text) {
+  return R"({"type":")" + std::string(type) + R"(","text":)" + json_quoted(text) + "}";
+}
+
+std::string picture_part(const ContentPart& part) {
+  const std::string url = part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
+  std::string text = R"({"type":"input_image","image_url":)" + json_quoted(url);
+  if (!part.detail.empty()) text += R"(,"detail":)" + json_quoted(part.detail);
+  return text + "}";
+}
+
+// With its type, which OpenAI does not need and llama.cpp does.
+std::string message_item(Role role, const std::vector<std::string>& parts) {
+  return R"({"type":"message","role":")" + std::string(to_string(role)) + R"(","content":)" +
+         json_list(parts, [](const std::string& part) { return part; }) + "}";
+}
+
+std::string call_item(const ToolCall& call) {
+  return R"({"type":"function_call","call_id":)" + json_quoted(call.id) + R"(,"name":)" +
+         json_quoted(call.name) + R"(,"arguments":)" + json_quoted(call.arguments) + "}";
+}
+
+std::string output_item(const ChatMessage& message) {
+  return R"({"type":"function_call_output","call_id":)" + json_quoted(message.tool_call_id) +
+         R"(,"output":)" + json_quoted(message.content) + "}";
+}
+
+void add_user(std::vector<std::string>& items, const ChatMessage& message) {
+  std::vector<std::string> parts;
+  if (!message.content.empty() || message.parts.empty())
+    parts.push_back(text_part("input_text", message.content));
+  for (const ContentPart& part : message.parts) parts.push_back(picture_part(part));
+  items.push_back(message_item(message.role, parts));
+}
+
+// Thoughts go right before what they led to. Those that led to nothing are refused, so they are left out.
+void add_answer(std::vector<std::string>& items, const ChatMessage& message, bool reasons) {
+  if (message.content.empty() && message.tool_calls.empty()) return;
+  if (reasons)
+    for (const ReasoningBlock& block : message.reasoning)
+      if (block.dialect == to_string(Dialect::openai_responses) && is_json_object(block.data))
+        items.push_back(block.data);
+  if (!message.content.empty())
+    items.push_back(message_item(message.role, {text_part("output_text", message.content)}));
+  for (const ToolCall& call : message.tool_calls) items.push_back(call_item(call));
+}
+
+std::vector<std::string> input_items(const std::vector<ChatMessage>& messages, bool reasons) {
+  std::vector<std::string> items;
+  for (const ChatMessage& message : messages) switch (message.role) {
+      case Role::system:
+        break;
+      case Role::user:
+        add_user(items, message);
+        break;
+      case Role::assistant:
+        add_answer(items, message, reasons);
+        break;
+      case Role::tool:
+        items.push_back(output_item(message));
+        break;
+    }
+  return items;
+}
+
+// By hand, so that the parameters keep their order. Not strict, which is what the API would take it for: few
+// schemas are written for that.
+std::string tool_text(const ToolDescription& tool) {
+  std::string text = R"({"type":"function","name":)" + json_quoted(tool.name);
+  if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
+  return text + R"(,"parameters":)" + schema_text(tool.parameters) + R"(,"strict":false})";
+}
+
+void set_tools(RequestBody& body, const ChatRequest& request) {
+  if (request.tools.empty()) return;
+  body.set("tools", json_list(request.tools, tool_text));
+  const ToolChoice& choice = request.tool_choice;
+  switch (choice.mode) {
+    case ToolChoice::Mode::automatic:
+      break;
+    case ToolChoice::Mode::none:
+      body.set_text("tool_choice", "none");
+      break;
+    case ToolChoice::Mode::required:
+      body.set_text("tool_choice", "required");
+      break;
+    case ToolChoice::Mode::named:
+      body.set("tool_choice", R"({"type":"function","name":)" + json_quoted(choice.name) + "}");
+      break;
+  }
+  if (request.parallel_tool_calls)
+    body.set("parallel_tool_calls", std::string(*request.parallel_tool_calls ? "true" : "false"));
+}
+
+void set_format(RequestBody& body, const ResponseFormat& format) {
+  if (format.kind == ResponseFormat::Kind::json_object) {
+    body.set("text", std::string(R"({"format":{"type":"json_object"}})"));
+  } else if (format.kind == ResponseFormat::Kind::json_schema) {
+    const std::string name = json_quoted(format.name.empty() ? "answer" : format.name);
+    body.set("text", R"({"format":{"type":"json_schema","name":)" + name + R"(,"strict":)" +
+                         (format.strict ? "true" : "false") + R"(,"schema":)" + schema_text(format.schema) +
+                         "}}");
+  }
+}
+
+void set_limits(RequestBody& body, const ChatRequest& request, const BodyDefaults& defaults) {
+  if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
+  if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
+  const std::uint32_t limit = request.max_tokens.value_or(defaults.max_tokens);
+  if (limit != 0 || request.max_tokens) body.set("max_output_tokens", std::to_string(limit));
+  if (!request.reasoning_effort.empty())
+    body.set("reasoning", R"({"effort":)" + json_quoted(request.reasoning_effort) + "}");
+}
+
+class OpenAiResponses final : public WireFormat {
+ public:
+  Dialect dialect() const noexcept override { return Dialect::openai_responses; }
+  std::string_view path() const noexcept override { return "/responses"; }
+  std::string body(const ChatRequest& request, const BodyDefaults& defaults) const override;
+  std::unique_ptr<AnswerReader> make_reader() const override {
+    return std::make_unique<OpenAiResponsesReader>();
+  }
+  // Blocks come whole.
+  std::string reasoning_block(const ReasoningPiece&) const override { return {}; }
+};
+
+std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults& defaults) const {
+  const std::string& model = request.model.empty() ? defaults.model : request.model;
+  const bool reasons = may_reason(model);
+  RequestBody body;
+  body.set_text("model", model);
+  if (const std::string all = instructions_of(request.messages); !all.empty())
+    body.set_text("instructions", all);
+  body.set("input",
+           json_list(input_items(request.messages, reasons), [](const std::string& item) { return item; }));
+  set_tools(body, request);
+  set_format(body, request.response_format);
+  set_limits(body, request, defaults);
+  body.set("store", std::string("false"));
+  if (reasons) body.set("include", std::string(R"(["reasoning.encrypted_content"])"));
+  if (request.stream) body.set("stream", std::string("true"));
+  body.merge(defaults.extra_body);
+  return body.text();
+}
+
+}  // namespace
 
 const WireFormat& openai_responses() noexcept {
-  return openai_chat();
+  static const OpenAiResponses format;
+  return format;
 }
 
 }  // namespace agentcore::llm

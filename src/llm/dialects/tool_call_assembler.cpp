@@ -14,7 +14,12 @@ bool says_nothing(const ToolCallPiece& piece) noexcept {
 bool begins_another(const ToolCall& call, const ToolCallPiece& piece) noexcept {
   if (piece.whole) return true;
   if (piece.name.empty()) return false;
-  if (!piece.id.empty() && !call.id.empty()) return piece.id != call.id;
+  const bool both_ids = !piece.id.empty() && !call.id.empty();
+  if (piece.replaces) {
+    const bool other_name = !call.name.empty() && piece.name != call.name;
+    return other_name || (!piece.index && both_ids && piece.id != call.id);
+  }
+  if (both_ids) return piece.id != call.id;
   if (call.arguments.empty()) return false;
   return piece.name != call.name || (call.arguments.ends_with('}') && piece.arguments.starts_with('{'));
 }
@@ -30,10 +35,15 @@ void extend(ToolCall& call, const ToolCallPiece& piece) {
 ToolCallFault ToolCallAssembler::add(ToolCallPiece piece) {
   if (piece.index && *piece.index >= max_tool_calls) return ToolCallFault::bad_index;
   if (is_foreign(piece) || says_nothing(piece)) return ToolCallFault::none;
+  Slot* const slot = slot_of(piece);
+  const bool begins = !slot || begins_another(slot->call, piece);
+  if (!begins && piece.replaces && !piece.arguments.empty()) {
+    bytes_ -= slot->call.arguments.size();
+    slot->call.arguments.clear();
+  }
   bytes_ += piece.id.size() + piece.name.size() + piece.arguments.size();
   if (bytes_ > max_bytes_) return ToolCallFault::too_large;
-  Slot* const slot = slot_of(piece);
-  if (!slot || begins_another(slot->call, piece)) return begin(std::move(piece));
+  if (begins) return begin(std::move(piece));
   extend(slot->call, piece);
   return ToolCallFault::none;
 }

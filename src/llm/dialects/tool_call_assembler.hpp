@@ -25,6 +25,7 @@ struct ToolCallPiece {
   // Begins what the provider does by itself, at its index. It is no call, nor is what follows at that index,
   // up to the next piece with a name.
   bool foreign = false;
+  bool replaces = false;       // `arguments`, unless empty, are all that there are: forget those before
 };
 
 // Why an answer's tool calls are of no use.
@@ -40,7 +41,8 @@ enum class ToolCallFault : unsigned char {
 // with neither, to the newest. But a piece with a name begins a new call when its id is another one, or when
 // the arguments of the call were begun and the name is another one or a second JSON object begins: there are
 // servers that give each call the index 0, and servers that give each piece an id of its own. A name that is
-// repeated counts once. One assembler reads one answer.
+// repeated counts once. A piece that replaces ends a call: with an index it belongs to that call, whatever
+// its id (vLLM makes up a new one), unless the name is another one. One assembler reads one answer.
 class ToolCallAssembler {
  public:
   // `max_bytes`: of ids, names and arguments together.

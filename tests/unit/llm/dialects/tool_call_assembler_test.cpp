@@ -142,3 +142,36 @@ TEST_CASE("what the provider does by itself is no call", "[llm][tools]") {
   CHECK(calls_of({{.foreign = true}}).empty());
   CHECK(assembled({{64, "", "", "", false, true}}).fault == ToolCallFault::bad_index);
 }
+
+TEST_CASE("what replaces arguments is all of them", "[llm][tools]") {
+  const auto done = [](std::optional<std::uint64_t> index, std::string id, std::string name,
+                       std::string all) {
+    ToolCallPiece piece{index, std::move(id), std::move(name), std::move(all)};
+    piece.replaces = true;
+    return piece;
+  };
+  const Pieces begun = {{0, "a", "look", R"({"at")"}, {0, "", "", ":1}"}};
+  const auto and_then = [&](ToolCallPiece piece) {
+    Pieces pieces = begun;
+    pieces.push_back(std::move(piece));
+    return calls_of(std::move(pieces));
+  };
+  const std::optional<std::uint64_t> none;
+  CHECK(and_then(done(0, "", "", R"({"at":2})")) == Calls{{"a", "look", R"({"at":2})"}});
+  CHECK(and_then(done(0, "a", "look", "")) == Calls{look_and_wait[0]});
+  CHECK(and_then(done(0, "another", "look", R"({"at":1})")) == Calls{look_and_wait[0]});
+  CHECK(and_then(done(none, "a", "look", "{}")) == Calls{{"a", "look", "{}"}});
+  CHECK(and_then(done(none, "b", "look", "{}")).size() == 2);
+  CHECK(and_then(done(0, "b", "wait", "{}")).size() == 2);
+  CHECK(and_then(done(1, "b", "look", "{}")).size() == 2);
+  CHECK(calls_of({done(3, "a", "look", R"({"at":1})")}) == Calls{look_and_wait[0]});
+}
+
+TEST_CASE("arguments that were replaced count no more", "[llm][tools][limits]") {
+  Pieces pieces = {{0, "a", "look", "1234567890"}};
+  ToolCallPiece all{0, "", "", "1234567890"};
+  all.replaces = true;
+  for (int i = 0; i < 3; ++i) pieces.push_back(all);
+  CHECK(assembled(pieces, 15).fault == ToolCallFault::none);
+  CHECK(assembled(pieces, 14).fault == ToolCallFault::too_large);
+}

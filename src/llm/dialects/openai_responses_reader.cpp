@@ -1,0 +1,369 @@
+#include "llm/dialects/openai_responses_reader.hpp"
+
+#include "llm/dialects/json_text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::llm {
+namespace {
+
+namespace json = simdjson::ondemand;
+
+constexpr std::string_view event_prefix = "response.";
+constexpr std::string_view between_summaries = "\n\n";
+
+bool names_error(std::string_view type) noexcept {
+  return type.ends_with("error") || type.ends_with("Error");
+}
+
+bool is_final(std::string_view status) noexcept {
+  return status == "completed" || status == "incomplete" || status == "failed" || status == "cancelled";
+}
+
+// Null and the like are no index.
+std::optional<std::uint64_t> index_of(json::value& value) noexcept {
+  std::uint64_t index = 0;
+  if (value.get_uint64().get(index)) return std::nullopt;
+  return index;
+}
+
+// Calls `take` with each member of an object. False: it is none.
+template <typename Take>
+bool each_member(json::value value, Take&& take) {
+  json::object members;
+  if (value.get_object().get(members)) return false;
+  for (auto entry : members) {
+    json::field field;
+    if (std::move(entry).get(field)) break;
+    const json::raw_json_string key = field.key();
+    take(key, field.value());
+  }
+  return true;
+}
+
+// The count of that name inside {"cached_tokens": ...} and its like.
+std::uint64_t detail_of(json::value value, std::string_view name) {
+  std::uint64_t count = 0;
+  each_member(value, [&](const json::raw_json_string& key, json::value member) {
+    if (key.unsafe_is_equal(name)) count = count_of(member);
+  });
+  return count;
+}
+
+}  // namespace
+
+void OpenAiResponsesReader::begin() {
+  for (std::string* text :
+       {&type_, &item_id_, &arguments_, &code_, &status_, &reason_, &content_, &reasoning_})
+    text->clear();
+  delta_ = {};
+  passing_ = false;
+  output_index_.reset();
+  summary_index_ = 0;
+  item_ = Item{};
+  has_output_ = false;
+  tool_calls_.clear();
+  blocks_.clear();
+}
+
+bool OpenAiResponsesReader::read_member(const Key& key, json::value value, AnswerObject& object) {
+  if (read_event_member(key, value)) return true;
+  if (key.unsafe_is_equal("response")) {
+    read_response(value, object);
+  } else if (key.unsafe_is_equal("item")) {
+    read_item(value, false, object);
+  } else if (key.unsafe_is_equal("output")) {
+    read_output(value, object);
+  } else {
+    return read_response_member(key, value, object);
+  }
+  return true;
+}
+
+bool OpenAiResponsesReader::read_event_member(const Key& key, json::value& value) {
+  if (key.unsafe_is_equal("type")) {
+    type_ = word(value).value_or("");
+  } else if (key.unsafe_is_equal("delta")) {
+    delta_ = text(value, delta_repair_).value_or("");
+  } else if (key.unsafe_is_equal("output_index")) {
+    output_index_ = index_of(value);
+  } else if (key.unsafe_is_equal("summary_index")) {
+    summary_index_ = count_of(value);
+  } else if (key.unsafe_is_equal("item_id")) {
+    item_id_ = word(value).value_or("");
+  } else if (key.unsafe_is_equal("arguments")) {
+    arguments_ = word(value).value_or("");
+  } else if (key.unsafe_is_equal("code")) {
+    read_code(value);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void OpenAiResponsesReader::read_code(json::value value) {
+  if (const auto name = word(value)) {
+    code_ = *name;
+    passing_ = is_passing_trouble(code_);
+  } else {
+    passing_ = is_retryable_status(count_of(value));
+  }
+}
+
+// What an event says about the whole response. Its output came in events before.
+void OpenAiResponsesReader::read_response(json::value value, AnswerObject& object) {
+  each_member(value, [&](const Key& key, json::value member) { read_response_member(key, member, object); });
+}
+
+bool OpenAiResponsesReader::read_response_member(const Key& key, json::value& value, AnswerObject& object) {
+  if (key.unsafe_is_equal("status")) {
+    status_ = word(value).value_or("");
+  } else if (key.unsafe_is_equal("model")) {
+    if (const auto name = text(value, model_)) object.model = *name;
+  } else if (key.unsafe_is_equal("usage")) {
+    read_usage(value, object);
+  } else if (key.unsafe_is_equal("error")) {
+    read_error(value, object);
+  } else if (key.unsafe_is_equal("incomplete_details")) {
+    each_member(value, [this](const Key& detail, json::value member) {
+      if (detail.unsafe_is_equal("reason")) reason_ = word(member).value_or("");
+    });
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void OpenAiResponsesReader::read_usage(json::value value, AnswerObject& object) {
+  Usage usage;
+  const bool counted = each_member(value, [&](const Key& key, json::value member) {
+    if (key.unsafe_is_equal("input_tokens")) {
+      usage.prompt_tokens = count_of(member);
+    } else if (key.unsafe_is_equal("output_tokens")) {
+      usage.completion_tokens = count_of(member);
+    } else if (key.unsafe_is_equal("total_tokens")) {
+      usage.total_tokens = count_of(member);
+    } else if (key.unsafe_is_equal("input_tokens_details")) {
+      usage.cached_tokens = detail_of(member, "cached_tokens");
+    } else if (key.unsafe_is_equal("output_tokens_details")) {
+      usage.reasoning_tokens = detail_of(member, "reasoning_tokens");
+    } else if (key.unsafe_is_equal("cost")) {  // OpenRouter
+      double cost = 0;
+      if (!member.get_double().get(cost) && cost >= 0) object.cost = cost;
+    }
+  });
+  if (!counted) return;
+  if (usage.total_tokens == 0) usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
+  object.usage = usage;
+}
+
+// Of a whole response.
+void OpenAiResponsesReader::read_output(json::value value, AnswerObject& object) {
+  json::array items;
+  if (value.get_array().get(items)) return;
+  has_output_ = true;
+  std::uint64_t index = 0;
+  for (auto entry : items) {
+    json::value item;
+    if (entry.get(item)) return;
+    item_ = Item{};
+    read_item(item, true, object);
+    add_whole_item(index++, object);
+  }
+}
+
+void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& object) {
+  if (!item_.block.empty()) blocks_.push_back({.index = index, .block = std::move(item_.block)});
+  if (item_.type != "function_call") return;
+  if (tool_calls_.size() == max_tool_calls) {
+    object.tool_call_fault = ToolCallFault::too_many;
+    return;
+  }
+  item_.call.whole = true;
+  if (item_.call.id.empty()) item_.call.id = std::move(item_.id);
+  tool_calls_.push_back(std::move(item_.call));
+}
+
+// `whole`: of a whole response, whose words did not come before. Its text is taken first: an iterator that
+// met a mistake must not be rewound.
+void OpenAiResponsesReader::read_item(json::value value, bool whole, AnswerObject& object) {
+  json::object members;
+  std::string_view all;
+  if (value.get_object().get(members) || members.raw_json().get(all) || members.reset().error()) return;
+  bool encrypted = false;
+  for (auto entry : members) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    const Key key = field.key();
+    if (key.unsafe_is_equal("encrypted_content")) {
+      const auto words = word(field.value());
+      encrypted = words && !words->empty();
+    } else if (whole && (key.unsafe_is_equal("content") || key.unsafe_is_equal("summary"))) {
+      read_parts(field.value(), object);
+    } else {
+      read_item_member(key, field.value());
+    }
+  }
+  all = all.substr(0, all.find_last_of('}') + 1);
+  if (encrypted && item_.type == "reasoning" && is_json_object(all)) item_.block = all;
+}
+
+void OpenAiResponsesReader::read_item_member(const Key& key, json::value& value) {
+  if (key.unsafe_is_equal("type")) {
+    item_.type = word(value).value_or("");
+  } else if (key.unsafe_is_equal("id")) {
+    item_.id = word(value).value_or("");
+  } else if (key.unsafe_is_equal("call_id")) {
+    item_.call.id = word(value).value_or("");
+  } else if (key.unsafe_is_equal("name")) {
+    item_.call.name = word(value).value_or("");
+  } else if (key.unsafe_is_equal("arguments")) {
+    const auto words = word(value);
+    item_.call.arguments = words || broken_string_ ? words.value_or("") : json_of(value);
+  }
+}
+
+// The words of a message, or of a thought.
+void OpenAiResponsesReader::read_parts(json::value value, AnswerObject& object) {
+  json::array parts;
+  if (value.get_array().get(parts)) return;
+  bool first = true;
+  for (auto entry : parts) {
+    json::object part;
+    if (entry.get_object().get(part)) return;
+    read_part(part, std::exchange(first, false), object);
+  }
+}
+
+// {"type": "output_text", "text": ...}, {"type": "refusal", "refusal": ...}, or a thought's.
+void OpenAiResponsesReader::read_part(json::object part, bool first, AnswerObject& object) {
+  std::string type, words;
+  for (auto entry : part) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    const Key key = field.key();
+    if (key.unsafe_is_equal("type")) {
+      type = word(field.value()).value_or("");
+    } else if (key.unsafe_is_equal("text") || key.unsafe_is_equal("refusal")) {
+      words = word(field.value()).value_or("");
+    }
+  }
+  object.refused = object.refused || type == "refusal";
+  if (type == "output_text" || type == "refusal") {
+    content_ += words;
+  } else if (type == "summary_text" || type == "reasoning_text") {
+    if (type == "summary_text" && !first) reasoning_ += between_summaries;
+    reasoning_ += words;
+  }
+}
+
+void OpenAiResponsesReader::finish(AnswerObject& object) {
+  if (names_error(type_) || (type_.empty() && !has_output_ && !loose_message_.empty())) {
+    finish_error(object);
+  } else if (!type_.empty()) {
+    finish_event(object);
+  } else if (has_output_) {
+    object.has_choice = status_ != "in_progress" && status_ != "queued";
+    object.content = content_;
+    object.reasoning = reasoning_;
+    object.tool_calls = tool_calls_;
+    object.reasoning_pieces = blocks_;
+    finish_response(status_, object);
+  }
+}
+
+void OpenAiResponsesReader::finish_event(AnswerObject& object) {
+  const std::string_view type = type_;
+  forget_output(object);
+  loose_message_.clear();
+  const std::string_view status = type.starts_with(event_prefix) ? type.substr(event_prefix.size()) : "";
+  if (is_final(status) || status == "done") {
+    object.ends = true;
+    return finish_response(is_final(status_) ? status_ : status, object);
+  }
+  object.error.reset();
+  if (type == "response.output_text.delta") {
+    object.content = delta_;
+  } else if (type == "response.refusal.delta") {
+    object.content = delta_;
+    object.refused = !delta_.empty();
+  } else if (type == "response.function_call_arguments.delta") {
+    finish_arguments(delta_, false, object);
+  } else if (type == "response.function_call_arguments.done") {
+    finish_arguments(arguments_, true, object);
+  } else if (type == "response.output_item.added") {
+    finish_item(false, object);
+  } else if (type == "response.output_item.done") {
+    finish_item(true, object);
+  } else if (type.starts_with("response.reasoning") && type.ends_with(".delta")) {
+    object.reasoning = delta_;
+  } else if (type == "response.reasoning_summary_part.added" && summary_index_ != 0) {
+    object.reasoning = between_summaries;
+  }
+}
+
+// Of a call, or of a thought that is to be given back.
+void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
+  if (done && !item_.block.empty()) {
+    blocks_.push_back({.index = output_index_.value_or(0), .block = std::move(item_.block)});
+    object.reasoning_pieces = blocks_;
+  }
+  if (item_.type != "function_call") return;
+  ToolCallPiece piece = std::move(item_.call);
+  if (piece.id.empty()) piece.id = std::move(item_.id);
+  piece.replaces = done;
+  finish_piece(std::move(piece), object);
+}
+
+// Whose they are, without an index, the item's id may tell: in llama.cpp it is the call's.
+void OpenAiResponsesReader::finish_arguments(std::string_view arguments, bool done, AnswerObject& object) {
+  ToolCallPiece piece;
+  if (!output_index_) piece.id = item_id_;
+  piece.arguments = arguments;
+  piece.replaces = done;
+  finish_piece(std::move(piece), object);
+}
+
+void OpenAiResponsesReader::finish_piece(ToolCallPiece&& piece, AnswerObject& object) {
+  if (output_index_) piece.index = std::min<std::uint64_t>(*output_index_, max_tool_calls - 1);
+  tool_calls_.push_back(std::move(piece));
+  object.tool_calls = tool_calls_;
+}
+
+void OpenAiResponsesReader::finish_response(std::string_view status, AnswerObject& object) {
+  if (status == "completed") {
+    object.finish_reason = FinishReason::complete;
+    object.error.reset();
+  } else if (status == "incomplete") {
+    const bool filtered = reason_ == "content_filter";
+    object.finish_reason = filtered ? FinishReason::content_filter : FinishReason::length;
+    object.error.reset();
+  } else if (status == "failed" && !object.error) {
+    object.error = ApiError{"the response failed, and nothing says why"};
+  } else if (status == "cancelled") {
+    object.error = ApiError{"the provider cancelled the response"};
+  }
+}
+
+// {"type": "error", "code": ..., "message": ...}, or the same inside of an error object.
+void OpenAiResponsesReader::finish_error(AnswerObject& object) {
+  forget_output(object);
+  if (!object.error) {
+    const std::string_view message = loose_message_.empty() ? std::string_view(code_) : loose_message_;
+    object.error = ApiError{message.empty() ? "an error without a message" : std::string(message)};
+  }
+  ApiError& error = *object.error;
+  error.retryable = error.retryable || passing_ || is_passing_trouble(type_);
+  error.model_specific = error.model_specific || is_model_trouble(code_);
+}
+
+// An output is a whole response's; what else has a member of that name does not mean this.
+void OpenAiResponsesReader::forget_output(AnswerObject& object) {
+  tool_calls_.clear();
+  blocks_.clear();
+  object.tool_call_fault = ToolCallFault::none;
+  object.refused = false;
+}
+
+}  // namespace agentcore::llm

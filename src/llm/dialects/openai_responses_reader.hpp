@@ -1,0 +1,84 @@
+// OpenAI Responses: how an answer is read, and what all that are compatible with it really send.
+#pragma once
+
+#include "llm/dialects/json_answer_reader.hpp"
+#include "llm/dialects/wire_format.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::llm {
+
+// An object with a `type` is an event of a stream, and one without is a whole response, or an error. The type
+// may be the last member (vLLM), so members are noted first and understood at the end. An event of a kind
+// that is not known says nothing; a type that ends in "error" is one.
+//
+// Where the arguments of a call come more than once, in pieces and then whole, the whole ones count; servers
+// that send them in only one of the two ways are read as well. The words of an answer count as they come in
+// deltas only. Output indexes count all items of an answer, so they may be greater than a ToolCallAssembler
+// takes: the items from there on share its last index, which does, because they come one after the other.
+class OpenAiResponsesReader final : public JsonAnswerReader {
+ private:
+  // One entry of an output.
+  struct Item {
+    std::string type;
+    std::string id;
+    ToolCallPiece call;
+    std::string block;  // all of it, if it is encrypted
+  };
+
+  void begin() override;
+  bool read_member(const Key& key, Value value, AnswerObject& object) override;
+  void finish(AnswerObject& object) override;
+
+  // Members.
+  bool read_event_member(const Key& key, Value& value);
+  bool read_response_member(const Key& key, Value& value, AnswerObject& object);
+  void read_response(Value value, AnswerObject& object);
+  void read_code(Value value);
+  void read_usage(Value value, AnswerObject& object);
+  void read_output(Value value, AnswerObject& object);
+  void read_item(Value value, bool whole, AnswerObject& object);
+  void read_item_member(const Key& key, Value& value);
+  void read_parts(Value value, AnswerObject& object);
+  void read_part(Object part, bool first, AnswerObject& object);
+  void add_whole_item(std::uint64_t index, AnswerObject& object);
+
+  // What they mean together.
+  void finish_event(AnswerObject& object);
+  void finish_item(bool done, AnswerObject& object);
+  void finish_arguments(std::string_view arguments, bool done, AnswerObject& object);
+  void finish_piece(ToolCallPiece&& piece, AnswerObject& object);
+  void finish_response(std::string_view status, AnswerObject& object);
+  void finish_error(AnswerObject& object);
+  void forget_output(AnswerObject& object);
+
+  // Of an event.
+  std::string type_;
+  std::string_view delta_;
+  std::string delta_repair_;
+  std::string item_id_;
+  std::string arguments_;
+  std::string code_;
+  bool passing_ = false;  // by the code
+  std::optional<std::uint64_t> output_index_;
+  std::uint64_t summary_index_ = 0;
+  Item item_;
+
+  // Of a response, which may be the event's.
+  std::string status_;
+  std::string reason_;  // why it is incomplete
+  std::string model_;
+  bool has_output_ = false;
+  std::string content_;    // of all its messages
+  std::string reasoning_;  // of all its thoughts
+
+  std::vector<ToolCallPiece> tool_calls_;
+  std::vector<ReasoningPiece> blocks_;
+};
+
+}  // namespace agentcore::llm

@@ -1,0 +1,6 @@
+// OpenAI Responses: the reader of answers, and the assemblers behind it.
+#include "reader.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return agentcore::fuzz::read_answers(agentcore::llm::openai_responses(), data, size);
+}

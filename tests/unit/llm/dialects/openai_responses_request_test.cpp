@@ -1,0 +1,176 @@
+// Requests of the OpenAI Responses dialect, as they go over the wire.
+#include "llm/dialects/wire_format.hpp"
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using nlohmann::json;
+
+namespace {
+
+std::string written(const ChatRequest& request, const llm::BodyDefaults& defaults = {.model = "m"}) {
+  return llm::openai_responses().body(request, defaults);
+}
+json body_of(const ChatRequest& request, const llm::BodyDefaults& defaults = {.model = "m"}) {
+  return json::parse(written(request, defaults));
+}
+json input_of(std::vector<ChatMessage> messages, const std::string& model = "m") {
+  ChatRequest request;
+  request.messages = std::move(messages);
+  return body_of(request, {.model = model}).at("input");
+}
+
+const std::string ours = std::string(to_string(Dialect::openai_responses));
+const std::string thought = R"({"id":"rs_1","type":"reasoning","encrypted_content":"gAA=","summary":[]})";
+
+ChatMessage answer(std::string content, std::vector<ToolCall> calls, std::vector<ReasoningBlock> reasoning) {
+  ChatMessage message{Role::assistant, std::move(content)};
+  message.tool_calls = std::move(calls);
+  message.reasoning = std::move(reasoning);
+  return message;
+}
+ChatMessage result(std::string id, std::string content) {
+  ChatMessage message{Role::tool, std::move(content)};
+  message.tool_call_id = std::move(id);
+  return message;
+}
+
+// One of everything.
+ChatRequest maximal() {
+  ChatMessage question{Role::user, "What is \"there\"?", Interruption::aborted};
+  question.parts = {{.url = "https://example.org/sea.png", .detail = "low"},
+                    {.data = "iVBORw0=", .media_type = "image/png"}};
+  ChatRequest request;
+  request.agent_id = "agent-1";
+  request.model = "gpt-5";
+  request.messages = {
+      {Role::system, "Be brief."},
+      question,
+      answer("Let me see.", {{"call_aa", "look", R"({"at":"sea","n":1})"}, {"call_bb", "notes__add", "{}"}},
+             {{ours, thought}, {"anthropic_messages", R"({"type":"thinking"})"}}),
+      {Role::system, "Be kind."},
+      result("call_aa", "blue"),
+      result("call_bb", ""),
+      answer("It is blue.", {}, {})};
+  request.tools = {
+      {"look", "Looks \"there\".", R"({"type":"object","properties":{"z":{},"a":{"type":"string"}}})"},
+      {"wait", "", ""}};
+  request.tool_choice = {ToolChoice::Mode::named, "look"};
+  request.parallel_tool_calls = false;
+  request.response_format = {ResponseFormat::Kind::json_schema, "colour",
+                             R"({"type":"object","properties":{"z":{},"a":{}}})", true};
+  request.temperature = 0.5;
+  request.top_p = 0.25;
+  request.max_tokens = 1000;
+  request.stop_sequences = {"END"};
+  request.reasoning_effort = "high";
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a request with one of everything is written as the API documents it", "[llm][responses][O2][G8]") {
+  const std::string text = written(
+      maximal(), {.model = "unused", .max_tokens = 7, .extra_body = R"({"z":1,"truncation":"auto"})"});
+  CHECK(text + "\n" == read_golden("openai_responses/request.json"));
+  CHECK(json::parse(text) == json::parse(read_golden("openai_responses/request_pretty.json")));
+}
+
+TEST_CASE("a request without anything asks for a stream that is not stored", "[llm][responses][O2]") {
+  ChatRequest request;
+  request.messages = {{Role::user, "hi"}};
+  CHECK(written(request) == R"({"model":"m","input":[{"type":"message","role":"user","content":)"
+                            R"([{"type":"input_text","text":"hi"}]}],"store":false,)"
+                            R"("include":["reasoning.encrypted_content"],"stream":true})");
+  request.stream = false;
+  CHECK_FALSE(body_of(request).contains("stream"));
+}
+
+TEST_CASE("every tool choice and format has its form", "[llm][responses][tools]") {
+  ChatRequest request;
+  request.tool_choice.mode = ToolChoice::Mode::required;
+  CHECK_FALSE(body_of(request).contains("tool_choice"));  // without tools
+  request.tools = {{"look", "", ""}};
+  CHECK(body_of(request).at("tool_choice") == "required");
+  request.tool_choice.mode = ToolChoice::Mode::none;
+  CHECK(body_of(request).at("tool_choice") == "none");
+  request.tool_choice.mode = ToolChoice::Mode::automatic;
+  CHECK_FALSE(body_of(request).contains("tool_choice"));
+  CHECK_FALSE(body_of(request).contains("text"));
+  request.response_format.kind = ResponseFormat::Kind::json_object;
+  CHECK(body_of(request).at("text") == json::parse(R"({"format":{"type":"json_object"}})"));
+  request.response_format = {ResponseFormat::Kind::json_schema, "", R"({"a":1})", false};
+  CHECK(body_of(request).at("text").at("format") ==
+        json::parse(R"({"type":"json_schema","name":"answer","strict":false,"schema":{"a":1}})"));
+}
+
+TEST_CASE("limits come from the request, then from the options", "[llm][responses]") {
+  ChatRequest request;
+  CHECK_FALSE(body_of(request).contains("max_output_tokens"));
+  const llm::BodyDefaults defaults{.model = "m", .max_tokens = 9, .max_tokens_field = "max_tokens"};
+  CHECK(body_of(request, defaults).at("max_output_tokens") == 9);
+  CHECK_FALSE(body_of(request, defaults).contains("max_tokens"));
+  request.max_tokens = 3;
+  CHECK(body_of(request, defaults).at("max_output_tokens") == 3);
+}
+
+TEST_CASE("extra members are added, or replace what is there", "[llm][responses]") {
+  const json body = body_of({}, {.model = "m", .extra_body = R"({"include":[],"service_tier":"flex"})"});
+  CHECK(body.at("include").empty());
+  CHECK(body.at("service_tier") == "flex");
+}
+
+TEST_CASE("an answer is the thoughts before it, its words and its calls", "[llm][responses][G8]") {
+  CHECK(input_of({answer("", {}, {})}).empty());
+  CHECK(input_of({answer("", {{"c", "look", ""}}, {})}) ==
+        json::parse(R"([{"type":"function_call","call_id":"c","name":"look","arguments":""}])"));
+  const json both = input_of({answer("x", {}, {{ours, thought}, {ours, thought}})});
+  REQUIRE(both.size() == 3);
+  CHECK(both[0] == json::parse(thought));
+  CHECK(both[2].at("content") == json::parse(R"([{"type":"output_text","text":"x"}])"));
+}
+
+TEST_CASE("only thoughts that the provider can take are given back", "[llm][responses][G8]") {
+  const auto items = [](ReasoningBlock block, const std::string& content = "x", const char* model = "m") {
+    return input_of({answer(content, {}, {std::move(block)})}, model).size();
+  };
+  CHECK(items({ours, thought}) == 2);
+  CHECK(items({ours, " " + thought + "\n"}) == 2);
+  CHECK(items({"openai_chat", thought}) == 1);
+  CHECK(items({ours, thought}, "") == 0);  // without what they led to
+  for (const char* data : {"", "x", "[]", "null", "{", "{} {}", R"({"a":"\ud800"})", "{\"a\":\"\xFF\"}"})
+    CHECK(items({ours, data}) == 1);
+}
+
+TEST_CASE("models that do not reason are not asked for thoughts, nor given any", "[llm][responses]") {
+  for (const char* model : {"gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "chatgpt-4o-latest",
+                            "gpt-5-chat-latest", "openai/gpt-4o"}) {
+    INFO(model);
+    CHECK_FALSE(body_of({}, {.model = model}).contains("include"));
+    CHECK(input_of({answer("x", {}, {{ours, thought}})}, model).size() == 1);
+  }
+  for (const char* model : {"gpt-5", "o3", "gpt-6", "openai/gpt-oss-20b", "gpt-4-proxy/o4-mini"})
+    CHECK(body_of({}, {.model = model}).contains("include"));
+}
+
+TEST_CASE("system messages are instructions, wherever they stand", "[llm][responses]") {
+  ChatRequest request;
+  request.messages = {{Role::system, "a"}, {Role::user, "q"}, {Role::system, ""}, {Role::system, "b"}};
+  CHECK(body_of(request).at("instructions") == "a\n\nb");
+  CHECK(body_of(request).at("input").size() == 1);
+  CHECK_FALSE(body_of({}).contains("instructions"));
+}
+
+TEST_CASE("a user's message has at least one part", "[llm][responses]") {
+  CHECK(input_of({{Role::user, ""}})[0].at("content") == json::parse(R"([{"type":"input_text","text":""}])"));
+  ChatMessage picture{Role::user, ""};
+  picture.parts = {{.url = "https://a/b.png"}};
+  CHECK(input_of({picture})[0].at("content") ==
+        json::parse(R"([{"type":"input_image","image_url":"https://a/b.png"}])"));
+}
