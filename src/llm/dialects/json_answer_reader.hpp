@@ -6,6 +6,7 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,11 +51,12 @@ class JsonAnswerReader : public AnswerReader {
   simdjson::error_code read_root(simdjson::ondemand::document& document, AnswerObject& object);
   simdjson::error_code read_members(Object root, AnswerObject& object);
   void read_detail(Value value);
+  std::optional<std::string_view> read_kind(Value value, ApiError& error);
   void reserve(std::size_t size);
 
   simdjson::ondemand::parser parser_;
-  std::string padded_;         // a copy with room behind it, where the original has none
-  std::string loose_message_;  // of {"message": ...} and {"detail": ...}
+  std::string padded_;  // a copy with room behind it, where the original has none
+  ApiError loose_;      // of {"message": ..., "type": ..., "code": ...} and {"detail": ...}
 };
 
 // What most providers call the same.
