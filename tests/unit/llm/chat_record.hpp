@@ -3,9 +3,11 @@
 
 #include <agentcore/llm_client.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace agentcore::test {
 
 struct ChatRecord {
   std::vector<std::string> deltas;
+  std::string reasoning;
   std::vector<ChatOutcome> outcomes;  // more than one would be a fault
 
   std::string text() const {
@@ -31,13 +34,24 @@ struct ChatRecord {
 
   // A sink that fills this, which must outlive the call. `then` runs after each delta is noted.
   ChatSink sink(std::function<void()> then = {}) {
-    return ChatSink(
-        [this, then](std::string_view text) {
-          deltas.emplace_back(text);
-          if (then) then();
-        },
-        [this](ChatOutcome outcome) { outcomes.push_back(std::move(outcome)); });
+    return ChatSink(std::make_unique<Writer>(*this, std::move(then)));
   }
+
+ private:
+  class Writer final : public ChatSink::Receiver {
+   public:
+    Writer(ChatRecord& record, std::function<void()> then) : record_(record), then_(std::move(then)) {}
+    void on_delta(std::string_view text) override {
+      record_.deltas.emplace_back(text);
+      if (then_) then_();
+    }
+    void on_reasoning(std::string_view text) override { record_.reasoning += text; }
+    void on_outcome(ChatOutcome outcome) override { record_.outcomes.push_back(std::move(outcome)); }
+
+   private:
+    ChatRecord& record_;
+    const std::function<void()> then_;
+  };
 };
 
 inline ChatRequest ask(std::string agent_id, std::string question = "hello") {
