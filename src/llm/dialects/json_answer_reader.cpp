@@ -129,12 +129,15 @@ std::optional<std::string_view> JsonAnswerReader::read_kind(json::value value, A
   return kind;
 }
 
-// {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}.
+// {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}; with Mistral that is
+// inside of {"message": {...}}.
 void JsonAnswerReader::read_detail(json::value value) {
   if (const auto text = word(value)) {
     loose_.message = *text;
     return;
   }
+  json::object inner;
+  if (!value.get_object().get(inner) && inner["detail"].get(value)) return;
   json::array list;
   if (value.get_array().get(list)) return;
   for (auto entry : list) {

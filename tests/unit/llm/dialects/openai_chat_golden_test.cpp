@@ -1,5 +1,5 @@
-// The OpenAI chat dialect, byte for byte: requests as they are sent, answers as they come, and the request that
-// gives an answer back.
+// The OpenAI chat dialect, byte for byte: requests as they are sent, answers as they come, and the request
+// that gives an answer back.
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
@@ -17,10 +17,11 @@ using test::read_golden;
 
 namespace {
 
-const llm::BodyDefaults defaults{.model = "gpt-5-mini",
-                                 .max_tokens = 100,
-                                 .max_tokens_field = "max_completion_tokens",
-                                 .extra_body = R"({"seed":7,"top_p":0.25,"provider":{"z":[1],"a":"\u00fc"}})"};
+const llm::BodyDefaults defaults{
+    .model = "gpt-5-mini",
+    .max_tokens = 100,
+    .max_tokens_field = "max_completion_tokens",
+    .extra_body = R"({"seed":7,"top_p":0.25,"provider":{"z":[1],"a":"\u00fc"}})"};
 
 // Everything that a request can say.
 ChatRequest maximal_request() {
@@ -31,9 +32,10 @@ ChatRequest maximal_request() {
       {.url = "https://example.com/beach.png", .detail = "low"},
       {.data = "iVBORw0KGgo=", .media_type = "image/png"},
   };
-  request.tools = {{"weather", "The weather in a city.",
-                    R"({"type":"object","properties":{"city":{"type":"string"},"at":{}},"required":["city"]})"},
-                   {"clock", "", ""}};
+  request.tools = {
+      {"weather", "The weather in a city.",
+       R"({"type":"object","properties":{"city":{"type":"string"},"at":{}},"required":["city"]})"},
+      {"clock", "", ""}};
   request.tool_choice = {ToolChoice::Mode::named, "weather"};
   request.parallel_tool_calls = true;
   request.response_format = {ResponseFormat::Kind::json_schema, "place",
@@ -55,7 +57,10 @@ void check_answer(const test::ChatRecord& heard) {
   CHECK(heard.text() == said);
   CHECK(heard.reasoning == thought);
   CHECK(outcome.finish_reason == FinishReason::tool_calls);
-  CHECK(outcome.tool_calls == std::vector<ToolCall>{{"call_a1", "weather", R"({"city":"Troms)" "\xC3\xB8" R"("})"},
+  CHECK(outcome.tool_calls == std::vector<ToolCall>{{"call_a1", "weather",
+                                                     R"({"city":"Troms)"
+                                                     "\xC3\xB8"
+                                                     R"("})"},
                                                     {"call_b2", "weather", R"({"city":"Rome"})"}});
   CHECK(outcome.usage == Usage{120, 45, 165, 64, 20});
   CHECK(outcome.model == "gpt-5-mini-2025-08-07");
@@ -76,7 +81,9 @@ std::vector<ChatMessage> history_after(const ChatOutcome& outcome, const std::st
   answer.reasoning = outcome.reasoning;
   history.push_back(std::move(answer));
   for (const ToolCall& call : outcome.tool_calls) {
-    ChatMessage result{Role::tool, "12 \xC2\xB0""C"};
+    ChatMessage result{Role::tool,
+                       "12 \xC2\xB0"
+                       "C"};
     result.tool_call_id = call.id;
     history.push_back(std::move(result));
   }
@@ -119,9 +126,10 @@ TEST_CASE("golden: an error", "[llm][openai][golden][X19]") {
   test::CallFixture fixture;
   fixture.answer(429, test::json_type, read_golden("openai_chat/error.json"));
   REQUIRE(fixture.heard.failed_with(Errc::api_error));
-  CHECK(fixture.heard.error().message ==
-        "HTTP 429: Rate limit reached for gpt-5-mini in organization org-x on requests per min (RPM): Limit 3, "
-        "Used 3, Requested 1. Please try again in 20s.");
+  CHECK(
+      fixture.heard.error().message ==
+      "HTTP 429: Rate limit reached for gpt-5-mini in organization org-x on requests per min (RPM): Limit 3, "
+      "Used 3, Requested 1. Please try again in 20s.");
   CHECK(fixture.heard.error().retryable);
 }
 
