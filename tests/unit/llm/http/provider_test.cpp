@@ -30,6 +30,9 @@ TEST_CASE("every provider makes options that can be called", "[llm][provider]") 
     INFO(provider.name);
     HttpLlmOptions options = provider_options(provider.name, {"https://app.example", "App"}).value();
     CHECK(options.base_url == provider.base_url);
+    CHECK(options.api_key.empty());
+    CHECK(options.api_key_env == provider.api_key_env);
+    options.api_key_env.clear();  // it need not be set here
     if (options.base_url.empty()) {
       const auto error = llm::check_options(options);
       REQUIRE(error);
@@ -38,8 +41,6 @@ TEST_CASE("every provider makes options that can be called", "[llm][provider]") 
     }
     const auto error = llm::check_options(options);
     CHECK((error ? error->message : "") == "");
-    CHECK(options.api_key.empty());
-    CHECK(options.api_key_env == provider.api_key_env);
     CHECK(options.model.empty());
   }
 }
@@ -104,7 +105,8 @@ TEST_CASE("the application is named where a provider wants to know", "[llm][prov
 
 TEST_CASE("no name of an application splits a header", "[llm][provider]") {
   prop("whatever bytes name it, the options are good and no header is added", [](const std::string& bytes) {
-    const HttpLlmOptions options = provider_options("openrouter", {bytes, bytes}).value();
+    HttpLlmOptions options = provider_options("openrouter", {bytes, bytes}).value();
+    options.api_key_env.clear();  // it need not be set here
     RC_ASSERT(!llm::check_options(options));
     RC_ASSERT(options.headers.size() <= 2U);
   });
