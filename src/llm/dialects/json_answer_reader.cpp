@@ -64,15 +64,15 @@ simdjson::error_code JsonAnswerReader::read(std::string_view text, std::size_t r
 
 simdjson::error_code JsonAnswerReader::read_root(json::document& document, AnswerObject& object) {
   broken_string_ = false;
-  loose_message_.clear();
+  loose_ = {};
   begin();
   json::object root;
   if (auto error = document.get_object().get(root)) return error;
   if (auto error = read_members(root, object)) return error;
   finish(object);
   if (broken_string_) return simdjson::STRING_ERROR;
-  if (!object.error && !object.has_choice && !object.usage && !loose_message_.empty())
-    object.error = ApiError{loose_message_};
+  if (!object.error && !object.has_choice && !object.usage && !loose_.message.empty())
+    object.error = std::move(loose_);
   const bool at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
   return at_end ? simdjson::SUCCESS : simdjson::TAPE_ERROR;
 }
@@ -87,6 +87,8 @@ simdjson::error_code JsonAnswerReader::read_members(json::object root, AnswerObj
       read_error(field.value(), object);
     } else if (key.unsafe_is_equal("message") || key.unsafe_is_equal("detail")) {
       read_detail(field.value());
+    } else if (key.unsafe_is_equal("type") || key.unsafe_is_equal("code")) {
+      read_kind(field.value(), loose_);
     }
   }
   return simdjson::SUCCESS;
@@ -105,35 +107,44 @@ void JsonAnswerReader::read_error(json::value value, AnswerObject& object) {
     json::field field;
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
-    const bool names_kind = key.unsafe_is_equal("type") || key.unsafe_is_equal("code");
-    if (!names_kind && !key.unsafe_is_equal("message")) continue;
-    const auto text = word(field.value());
-    if (!names_kind) {
-      error.message = text.value_or("");
-    } else if (text) {
-      kind = *text;
-      error.retryable = error.retryable || is_passing_trouble(kind);
-      error.model_specific = error.model_specific || is_model_trouble(kind);
-    } else {
-      error.retryable = error.retryable || is_retryable_status(count_of(field.value()));
+    if (key.unsafe_is_equal("type") || key.unsafe_is_equal("code")) {
+      const auto name = read_kind(field.value(), error);
+      if (name) kind = *name;
+    } else if (key.unsafe_is_equal("message")) {
+      error.message = word(field.value()).value_or("");
     }
   }
   if (error.message.empty()) error.message = kind.empty() ? "an error without a message" : kind;
   object.error = std::move(error);
 }
 
-// {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}.
+// A type or a code, and what it says about trying again. Its word, if it is one.
+std::optional<std::string_view> JsonAnswerReader::read_kind(json::value value, ApiError& error) {
+  const auto kind = word(value);
+  if (kind) {
+    error.retryable = error.retryable || is_passing_trouble(*kind);
+    error.model_specific = error.model_specific || is_model_trouble(*kind);
+  } else {
+    error.retryable = error.retryable || is_retryable_status(count_of(value));
+  }
+  return kind;
+}
+
+// {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}; with Mistral that is
+// inside of {"message": {...}}.
 void JsonAnswerReader::read_detail(json::value value) {
   if (const auto text = word(value)) {
-    loose_message_ = *text;
+    loose_.message = *text;
     return;
   }
+  json::object inner;
+  if (!value.get_object().get(inner) && inner["detail"].get(value)) return;
   json::array list;
   if (value.get_array().get(list)) return;
   for (auto entry : list) {
     json::value message;
     if (entry["msg"].get(message)) return;
-    if (const auto text = word(message)) loose_message_ = *text;
+    if (const auto text = word(message)) loose_.message = *text;
     return;
   }
 }

@@ -6,6 +6,7 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -44,13 +45,15 @@ class JsonAnswerReader : public AnswerReader {
 
   std::string repaired_word_;   // a string that simdjson refuses
   bool broken_string_ = false;  // one that we need
-  std::string loose_message_;   // of {"message": ...} and {"detail": ...}; an error if nothing else was said
+  // Of {"message": ..., "type": ..., "code": ...} and {"detail": ...}; an error if nothing else was said.
+  ApiError loose_;
 
  private:
   simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
   simdjson::error_code read_root(simdjson::ondemand::document& document, AnswerObject& object);
   simdjson::error_code read_members(Object root, AnswerObject& object);
   void read_detail(Value value);
+  std::optional<std::string_view> read_kind(Value value, ApiError& error);
   void reserve(std::size_t size);
 
   simdjson::ondemand::parser parser_;

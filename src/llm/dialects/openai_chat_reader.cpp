@@ -11,15 +11,42 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
+struct FinishWord {
+  std::string_view word;
+  FinishReason reason;
+};
+
+// What servers say, in small letters: proxies before Google's models pass on capitals.
+constexpr FinishWord finish_words[] = {{"stop", FinishReason::complete},
+                                       {"end_turn", FinishReason::complete},
+                                       {"stop_sequence", FinishReason::complete},
+                                       {"eos", FinishReason::complete},
+                                       {"length", FinishReason::length},
+                                       {"max_tokens", FinishReason::length},
+                                       {"model_length", FinishReason::length},
+                                       {"content_filter", FinishReason::content_filter},
+                                       {"safety", FinishReason::content_filter},
+                                       {"recitation", FinishReason::content_filter},
+                                       {"prohibited_content", FinishReason::content_filter},
+                                       {"tool_calls", FinishReason::tool_calls},
+                                       {"function_call", FinishReason::tool_calls},
+                                       {"tool_use", FinishReason::tool_calls},
+                                       {"refusal", FinishReason::refusal}};
+
+bool same_letters(std::string_view word, std::string_view small) noexcept {
+  return std::ranges::equal(word, small,
+                            [](char c, char s) { return c == s || (c >= 'A' && c <= 'Z' && c + 32 == s); });
+}
+
 FinishReason finish_reason_of(std::string_view word) noexcept {
-  if (word == "stop" || word == "end_turn" || word == "stop_sequence" || word == "eos") {
-    return FinishReason::complete;
-  }
-  if (word == "length" || word == "max_tokens") return FinishReason::length;
-  if (word == "content_filter") return FinishReason::content_filter;
-  if (word == "tool_calls" || word == "function_call" || word == "tool_use") return FinishReason::tool_calls;
-  if (word == "refusal") return FinishReason::refusal;
+  for (const FinishWord& known : finish_words)
+    if (same_letters(word, known.word)) return known.reason;
   return FinishReason::unknown;
+}
+
+// OpenRouter and Mistral say the one, DeepSeek the other: the answer was given up.
+bool is_failure(std::string_view word) noexcept {
+  return word == "error" || word == "insufficient_system_resource";
 }
 
 // The counts inside {"prompt_tokens_details": {"cached_tokens": ...}} and its like.
@@ -39,6 +66,7 @@ std::uint64_t detail_of(json::value value, std::string_view name) {
 void OpenAiChatReader::begin() {
   tool_calls_.clear();
   refusal_.clear();
+  failure_.clear();
 }
 
 bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObject& object) {
@@ -48,6 +76,8 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
     read_usage(value, object);
   } else if (key.unsafe_is_equal("model")) {
     if (const auto name = text(value, model_)) object.model = *name;
+  } else if (key.unsafe_is_equal("x_groq")) {
+    read_groq(value, object);
   } else {
     return false;
   }
@@ -55,6 +85,8 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
 }
 
 void OpenAiChatReader::finish(AnswerObject& object) {
+  if (!failure_.empty() && !object.error)
+    object.error = ApiError{"The provider gave the answer up (finish_reason \"" + failure_ + "\")", true};
   if (refusal_.empty()) return;
   content_.assign(object.content);
   content_ += refusal_;
@@ -85,7 +117,9 @@ void OpenAiChatReader::read_choice(json::object choice, AnswerObject& object) {
       read_message(field.value(), true, object);
     } else if (key.unsafe_is_equal("finish_reason")) {
       const auto reason = word(field.value());
-      if (reason && !reason->empty()) object.finish_reason = finish_reason_of(*reason);
+      if (!reason || reason->empty()) continue;
+      object.finish_reason = finish_reason_of(*reason);
+      if (is_failure(*reason)) failure_ = *reason;
     } else if (key.unsafe_is_equal("error")) {
       read_error(field.value(), object);  // OpenRouter, in the middle of a stream
     }
@@ -152,9 +186,24 @@ void OpenAiChatReader::read_part(json::object part) {
       if (field.value().get_array().get(thoughts)) return;
       for (auto thought : thoughts) {
         json::value words;
-        if (thought["text"].get(words)) return;
+        if (thought["text"].get(words)) continue;  // a reference
         if (const auto text = word(words)) reasoning_ += *text;
       }
+    }
+  }
+}
+
+// {"id": ..., "usage": {...}} in the last chunk, or {"id": ..., "error": "..."}.
+void OpenAiChatReader::read_groq(json::value value, AnswerObject& object) {
+  json::object fields;
+  if (value.get_object().get(fields)) return;
+  for (auto entry : fields) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    if (field.key().unsafe_is_equal("usage")) {
+      read_usage(field.value(), object);
+    } else if (field.key().unsafe_is_equal("error")) {
+      read_error(field.value(), object);
     }
   }
 }

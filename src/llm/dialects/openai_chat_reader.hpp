@@ -20,6 +20,7 @@ class OpenAiChatReader final : public JsonAnswerReader {
   void finish(AnswerObject& object) override;
 
   void read_choices(Value value, AnswerObject& object);
+  void read_groq(Value value, AnswerObject& object);
   void read_choice(Object choice, AnswerObject& object);
   void read_message(Value value, bool whole, AnswerObject& object);
   void read_content(Value value, AnswerObject& object);
@@ -29,6 +30,7 @@ class OpenAiChatReader final : public JsonAnswerReader {
   std::string content_;    // when it is no plain text, or simdjson refuses it
   std::string reasoning_;  // the same
   std::string refusal_;
+  std::string failure_;  // the finish reason of an answer that came to no good end
   std::string model_;
   std::vector<ToolCallPiece> tool_calls_;
 };

@@ -259,7 +259,7 @@ void OpenAiResponsesReader::read_part(json::object part, bool first, AnswerObjec
 }
 
 void OpenAiResponsesReader::finish(AnswerObject& object) {
-  if (names_error(type_) || (type_.empty() && !has_output_ && !loose_message_.empty())) {
+  if (names_error(type_) || (type_.empty() && !has_output_ && !loose_.message.empty())) {
     finish_error(object);
   } else if (!type_.empty()) {
     finish_event(object);
@@ -276,7 +276,7 @@ void OpenAiResponsesReader::finish(AnswerObject& object) {
 void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   const std::string_view type = type_;
   forget_output(object);
-  loose_message_.clear();
+  loose_.message.clear();
   const std::string_view status = type.starts_with(event_prefix) ? type.substr(event_prefix.size()) : "";
   if (is_final(status) || status == "done") {
     object.ends = true;
@@ -350,7 +350,7 @@ void OpenAiResponsesReader::finish_response(std::string_view status, AnswerObjec
 void OpenAiResponsesReader::finish_error(AnswerObject& object) {
   forget_output(object);
   if (!object.error) {
-    const std::string_view message = loose_message_.empty() ? std::string_view(code_) : loose_message_;
+    const std::string_view message = loose_.message.empty() ? std::string_view(code_) : loose_.message;
     object.error = ApiError{message.empty() ? "an error without a message" : std::string(message)};
   }
   ApiError& error = *object.error;

@@ -78,8 +78,9 @@ const char* SseReader::skip_mark(const char* at, const char* end) {
 // False: too long.
 bool SseReader::take_line(std::string_view line, bool in_piece) {
   if (line.size() > max_line_bytes_) return false;
-  if (!line.starts_with("data")) return true;
-  line.remove_prefix(4);
+  const std::size_t name = line.starts_with("data") ? 4 : line.starts_with("error:") ? 5 : 0;
+  if (name == 0) return true;
+  line.remove_prefix(name);
   if (line.empty()) return take_data(line, in_piece);
   if (line.front() != ':') return true;
   line.remove_prefix(line.starts_with(": ") ? 2 : 1);

@@ -9,9 +9,10 @@ namespace agentcore::llm {
 
 // Takes a stream in pieces, cut anywhere, and gives out each event's data. Lines end in LF, CR or CRLF;
 // several data lines of one event are joined by LF; a byte order mark, comments and all other fields are
-// skipped; an event without its blank line at the end of the stream is dropped. Lines are looked at where
-// they lie: only what a piece cuts in two is copied. One reader reads one stream; while it waits between
-// events it holds no more than a few hundred bytes.
+// skipped; an event without its blank line at the end of the stream is dropped. One thing is not in the
+// standard: a field "error" is read as data, because llama.cpp tells its errors so ("error: {...}"). Lines
+// are looked at where they lie: only what a piece cuts in two is copied. One reader reads one stream; while
+// it waits between events it holds no more than a few hundred bytes.
 class SseReader {
  public:
   class Listener {

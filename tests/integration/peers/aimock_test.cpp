@@ -1,10 +1,10 @@
 // Against aimock, a chat completions server that nobody here wrote. scripts/check-peers starts it and runs
 // these.
+#include "integration/peers/peer_talk.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,59 +12,12 @@
 
 #include <nlohmann/json.hpp>
 
-namespace {
-
 using namespace agentcore;
-
-struct Talk {
-  explicit Talk(std::vector<std::string> headers = {})
-      : llm(runtime, {.base_url = base_url(),
-                      .api_key = "test-key",
-                      .model = "gpt-4o-mini",
-                      .headers = std::move(headers)}),
-        tree(runtime, {.llm = &llm}) {
-    events = tree.on_event([this](const Event& event) {
-      if (const auto* delta = event.get<DeltaReceived>()) {
-        text += delta->text;
-        ++deltas;
-        if (on_delta) on_delta(delta->agent);
-      } else if (const auto* ended = event.get<TurnEnded>()) {
-        end = *ended;
-        answer = ended->text;
-      }
-    });
-  }
-
-  static std::string base_url() {
-    const char* url = std::getenv("AGENTCORE_AIMOCK_URL");
-    INFO("AGENTCORE_AIMOCK_URL must name a running aimock; scripts/check-peers does that");
-    REQUIRE(url != nullptr);
-    return url;
-  }
-
-  const TurnEnded& ask(const std::string& question, AgentSpec spec = {}) {
-    agent = tree.create(std::move(spec)).value();
-    REQUIRE(agent.send(question).accepted);
-    REQUIRE(runtime.run_until_idle(std::chrono::seconds(20)));
-    return end;
-  }
-
-  Runtime runtime;
-  HttpLlmClient llm;
-  AgentTree tree;
-  Subscription events;
-  Agent agent;
-  std::function<void(const Agent&)> on_delta;
-  std::string text;
-  std::string answer;
-  std::size_t deltas = 0;
-  TurnEnded end;
-};
-
-}  // namespace
+using test::aimock;
+using test::Talk;
 
 TEST_CASE("aimock: an answer is streamed and put together", "[.aimock][integration]") {
-  Talk talk;
+  Talk talk(aimock());
   const TurnEnded& end = talk.ask("hello");
   CHECK(end.outcome == TurnOutcome::completed);
   CHECK(end.finish_reason == FinishReason::complete);
@@ -75,12 +28,12 @@ TEST_CASE("aimock: an answer is streamed and put together", "[.aimock][integrati
 }
 
 TEST_CASE("aimock: a finish reason is translated", "[.aimock][integration]") {
-  Talk talk;
+  Talk talk(aimock());
   CHECK(talk.ask("length").finish_reason == FinishReason::length);
 }
 
 TEST_CASE("aimock: errors of the API keep status, text and whether to try again", "[.aimock][integration]") {
-  Talk talk;
+  Talk talk(aimock());
   const TurnEnded limited = talk.ask("limit");
   CHECK(limited.outcome == TurnOutcome::failed);
   CHECK(limited.error.code == Errc::api_error);
@@ -93,7 +46,7 @@ TEST_CASE("aimock: errors of the API keep status, text and whether to try again"
 }
 
 TEST_CASE("aimock: an answer that is cut fails and leaves a valid history", "[.aimock][integration][G8]") {
-  Talk talk;
+  Talk talk(aimock());
   const TurnEnded& end = talk.ask("cut");
   CHECK(end.outcome == TurnOutcome::failed);
   const auto history = talk.agent.conversation();
@@ -102,7 +55,7 @@ TEST_CASE("aimock: an answer that is cut fails and leaves a valid history", "[.a
 }
 
 TEST_CASE("aimock: a malformed answer is an error that says so", "[.aimock][integration]") {
-  Talk talk({"x-aimock-chaos-malformed: 1"});
+  Talk talk(aimock({"x-aimock-chaos-malformed: 1"}));
   const TurnEnded& end = talk.ask("hello");
   CHECK(end.outcome == TurnOutcome::failed);
   CHECK_FALSE(end.error.message.empty());
@@ -110,7 +63,7 @@ TEST_CASE("aimock: a malformed answer is an error that says so", "[.aimock][inte
 
 TEST_CASE("aimock: a stop in mid-stream ends the call and nothing follows",
           "[.aimock][integration][G5][G7]") {
-  Talk talk;
+  Talk talk(aimock());
   talk.on_delta = [&talk](const Agent& agent) {
     if (talk.deltas == 2) CHECK(agent.stop().stopped);
   };
@@ -146,7 +99,7 @@ struct ToolTalk {
   }
 
   Runtime runtime;
-  HttpLlmClient llm{runtime, {.base_url = Talk::base_url(), .api_key = "test-key", .model = "gpt-4o-mini"}};
+  HttpLlmClient llm{runtime, aimock()};
   std::string text;
 };
 
@@ -219,7 +172,7 @@ std::vector<std::string> results_of(const InteractionResult& result) {
 }  // namespace
 
 TEST_CASE("aimock: a turn of three answers with parallel calls", "[.aimock][integration][tools][turn]") {
-  Talk talk;
+  Talk talk(aimock());
   const TurnEnded& end = talk.ask("three sums", adder());
   CHECK(end.outcome == TurnOutcome::completed);
   CHECK(talk.answer == "It is 37.");
@@ -230,7 +183,7 @@ TEST_CASE("aimock: a turn of three answers with parallel calls", "[.aimock][inte
 }
 
 TEST_CASE("aimock: a model learns from its bad arguments", "[.aimock][integration][tools][turn]") {
-  Talk talk;
+  Talk talk(aimock());
   const TurnEnded& end = talk.ask("learn from a mistake", adder());
   CHECK(end.outcome == TurnOutcome::completed);
   CHECK(talk.answer == "It is 3 after all.");
@@ -241,7 +194,7 @@ TEST_CASE("aimock: a model learns from its bad arguments", "[.aimock][integratio
 }
 
 TEST_CASE("aimock: tools by the text protocol", "[.aimock][integration][tools][turn]") {
-  Talk talk;
+  Talk talk(aimock());
   AgentSpec spec = adder();
   spec.tool_protocol = ToolProtocol::text;
   const TurnEnded& end = talk.ask("sum in words", std::move(spec));
@@ -251,7 +204,7 @@ TEST_CASE("aimock: tools by the text protocol", "[.aimock][integration][tools][t
 }
 
 TEST_CASE("aimock: a stop in the answer after the tools", "[.aimock][integration][tools][turn][G7][G8]") {
-  Talk talk;
+  Talk talk(aimock());
   talk.on_delta = [](const Agent& agent) { CHECK(agent.stop().stopped); };
   const TurnEnded& end = talk.ask("sum and talk", adder());
   CHECK(end.outcome == TurnOutcome::stopped);

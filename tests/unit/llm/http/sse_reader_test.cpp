@@ -63,6 +63,37 @@ TEST_CASE("comments, other fields and blank lines make no event", "[llm]") {
   CHECK(read(": hello\n\n\n\nevent: x\n\nid: 1\n\ndatas: 1\n\n data: 1\n\nDATA: 1\n\n").empty());
 }
 
+TEST_CASE("a field without a colon has no value, and names are taken to the letter", "[llm]") {
+  CHECK(read("data\n\n") == Events{""});
+  CHECK(read("data\ndata\n\n") == Events{"\n"});
+  CHECK(read("data :a\n\ndata\t:a\n\n\tdata:a\n\ndataset: a\n\ndat\n\n").empty());
+  CHECK(read("data::a\n\ndata: :a\n\ndata:\ta\n\n") == Events{":a", ":a", "\ta"});
+}
+
+TEST_CASE("a value is taken as it is, but for one space before it", "[llm]") {
+  CHECK(read("data: a \n\ndata: \n\ndata:\n\n") == Events{"a ", "", ""});
+  CHECK(read(std::string("data: a\0b\n\n", 11)) == Events{std::string("a\0b", 3)});
+  CHECK(read("data: \xC3\xA4\xC2\x85\xE2\x80\xA8z\n\n") == Events{"\xC3\xA4\xC2\x85\xE2\x80\xA8z"});
+}
+
+TEST_CASE("an id, a type or a time to retry alone make no event, and change none", "[llm]") {
+  CHECK(read("id: 1\nevent: add\nretry: 5\n\ndata: a\n\nid\nevent\nretry: x\ndata: b\n\n") ==
+        Events{"a", "b"});
+}
+
+TEST_CASE("a comment may stand anywhere, and an empty one too", "[llm]") {
+  CHECK(read(":\n\n:\r\r: keep-alive\ndata: a\n:\ndata: b\n: data: c\n\n:\n") == Events{"a\nb"});
+}
+
+TEST_CASE("only one blank line ends an event, whatever comes after it", "[llm]") {
+  CHECK(read("data: a\n\n\n\ndata: b\r\n\r\n\r\n\rdata: c\r\r\r") == Events{"a", "b", "c"});
+}
+
+TEST_CASE("a field \"error\" is data, as llama.cpp means it", "[llm]") {
+  CHECK(read("error: {\"code\":500}\n\nerror:x\n\n") == Events{"{\"code\":500}", "x"});
+  CHECK(read("error\n\nerrors: x\n\nerror : x\n\n").empty());
+}
+
 TEST_CASE("an event without its blank line is dropped", "[llm]") {
   CHECK(read("data: a\n\ndata: b").size() == 1);
   CHECK(read("data: a\n\ndata: b\n").size() == 1);

@@ -1,0 +1,307 @@
+// A chat in the terminal, with any provider that agentcore knows:
+//
+//   export OPENAI_API_KEY=...
+//   example_09_terminal_chat --model gpt-5-mini
+//   example_09_terminal_chat --provider ollama --model qwen3 --history talk.json
+//   echo "Why is the sky blue?" | example_09_terminal_chat --base-url http://127.0.0.1:8080/v1 --model any
+//
+// Ctrl-C stops an answer, and leaves when there is none; so does Ctrl-D. There is no thread: one poll(2)
+// waits for the keyboard, for Ctrl-C, and for everything that agentcore waits for.
+#include <agentcore/agentcore.hpp>
+#include <agentcore/http_recording.hpp>
+#include <agentcore/provider.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr int interrupted_exit = 130;  // what shells expect after Ctrl-C
+
+// ---- The command line.
+
+constexpr const char* usage =
+    "usage: example_09_terminal_chat [--provider NAME] [--base-url URL] [--model M] [--system TEXT]\n"
+    "                                [--history FILE] [--record FILE] [MESSAGE]\n";
+
+struct Arguments {
+  std::string provider, base_url, model, system, history, record, message;
+};
+
+// False: they make no sense.
+bool read_arguments(int argc, char** argv, Arguments& arguments) {
+  const std::pair<std::string_view, std::string*> options[] = {
+      {"--provider", &arguments.provider}, {"--base-url", &arguments.base_url},
+      {"--model", &arguments.model},       {"--system", &arguments.system},
+      {"--history", &arguments.history},   {"--record", &arguments.record}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const auto* option =
+        std::find_if(std::begin(options), std::end(options), [&](auto& o) { return o.first == word; });
+    if (option != std::end(options)) {
+      if (++i == argc) return false;
+      *option->second = argv[i];
+    } else if (word.starts_with("-") || !arguments.message.empty()) {
+      return false;
+    } else {
+      arguments.message = word;
+    }
+  }
+  return true;
+}
+
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// Where the model is and how it is talked to: a known provider, or whatever speaks like OpenAI at that URL.
+agentcore::Result<agentcore::HttpLlmOptions> client_options(const Arguments& arguments) {
+  std::string url = arguments.base_url;
+  if (url.empty() && arguments.provider.empty()) url = from_environment("OPENAI_BASE_URL");
+  agentcore::HttpLlmOptions options;
+  if (url.empty() || !arguments.provider.empty()) {
+    auto known = agentcore::provider_options(arguments.provider.empty() ? "openai" : arguments.provider,
+                                             {.name = "agentcore terminal chat"});
+    if (!known) return known.error();
+    options = std::move(*known);
+  }
+  if (!url.empty()) options.base_url = url;
+  if (options.api_key_env.empty() && std::getenv("OPENAI_API_KEY")) options.api_key_env = "OPENAI_API_KEY";
+  options.model = arguments.model.empty() ? from_environment("OPENAI_MODEL") : arguments.model;
+  if (!arguments.record.empty()) {
+    auto file = std::make_shared<std::ofstream>(arguments.record, std::ios::app);
+    if (!*file) return agentcore::Error{agentcore::Errc::invalid_config, "cannot write " + arguments.record};
+    options.recorder = std::make_shared<agentcore::HttpRecorder>(
+        [file](std::string_view line) { *file << line << std::flush; });
+  }
+  return options;
+}
+
+// ---- The history: the conversation as JSON, as it is sent to models.
+
+agentcore::Result<std::vector<agentcore::ChatMessage>> load_history(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file && errno == ENOENT) return std::vector<agentcore::ChatMessage>{};  // the first time
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto messages = agentcore::history_from_json(text);
+  if (!messages) return messages.error();
+  // A question that was stopped has no answer. Repairing marks it so; anything that comes from a file needs
+  // that.
+  auto repaired = agentcore::repair_history(std::move(*messages)).messages;
+  if (!repaired.empty() && repaired.front().role == agentcore::Role::system) repaired.erase(repaired.begin());
+  return repaired;
+}
+
+// Written beside it and renamed: whenever we are killed, the file is the old one or the new one.
+bool save_history(const std::string& path, const std::vector<agentcore::ChatMessage>& messages) {
+  const std::string draft = path + ".part";
+  std::ofstream file(draft, std::ios::binary);
+  file << agentcore::history_to_json(messages) << '\n';
+  file.close();
+  return file && std::rename(draft.c_str(), path.c_str()) == 0;
+}
+
+// ---- Ctrl-C: a handler may do next to nothing, so it writes a byte into a pipe that poll(2) watches.
+
+int interrupt_pipe[2] = {-1, -1};
+
+bool watch_interrupts() {
+  if (::pipe(interrupt_pipe) != 0) return false;
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    const int saved = errno;
+    [[maybe_unused]] const auto written = ::write(interrupt_pipe[1], "", 1);
+    errno = saved;
+  };
+  return ::sigaction(SIGINT, &action, nullptr) == 0;
+}
+
+// ---- The chat.
+
+class Chat {
+ public:
+  Chat(agentcore::Runtime& runtime, agentcore::LlmClient& llm, const Arguments& arguments,
+       std::vector<agentcore::ChatMessage> history)
+      : runtime_(runtime), tree_(runtime, {.llm = &llm}), arguments_(arguments) {
+    events_ = tree_.on_event([this](const agentcore::Event& event) { hear(event); });
+    agent_ = tree_.create({.system_prompt = arguments.system, .history = std::move(history)}).value();
+  }
+
+  // The exit status.
+  int run() {
+    if (!arguments_.message.empty()) {
+      send(arguments_.message);
+      input_ended_ = true;
+    }
+    for (;;) {
+      if (!busy_) take_line();
+      if (!busy_ && input_ended_) break;
+      wait();
+      if (interrupted_ && !stop_answer()) return interrupted_exit;
+    }
+    if (interactive_) show("\n");
+    return failed_ && !interactive_ ? 1 : 0;
+  }
+
+ private:
+  void hear(const agentcore::Event& event) {
+    if (const auto* thought = event.get<agentcore::ReasoningReceived>()) {
+      if (!to_terminal_) return;
+      show("\033[2m" + std::string(thought->text) + "\033[0m");  // dimmed
+      thinking_ = true;
+    } else if (const auto* delta = event.get<agentcore::DeltaReceived>()) {
+      if (std::exchange(thinking_, false)) show("\n");
+      show(delta->text);
+    } else if (const auto* end = event.get<agentcore::TurnEnded>()) {
+      ended(*end);
+    }
+  }
+
+  void ended(const agentcore::TurnEnded& end) {
+    busy_ = false;
+    if (shown_) show("\n");
+    if (end.outcome == agentcore::TurnOutcome::aborted) {
+      std::fputs("[stopped]\n", stderr);
+    } else if (end.outcome == agentcore::TurnOutcome::failed) {
+      std::fprintf(stderr, "%s\n%s", end.error.message.c_str(), advice(end.error));
+    } else if (end.finish_reason == agentcore::FinishReason::length) {
+      std::fputs("[cut off: the answer reached its greatest length]\n", stderr);
+    }
+    failed_ = failed_ || end.outcome != agentcore::TurnOutcome::completed;
+    if (!arguments_.history.empty() && !save_history(arguments_.history, agent_.conversation()))
+      std::fprintf(stderr, "cannot write %s: %s\n", arguments_.history.c_str(), std::strerror(errno));
+  }
+
+  static const char* advice(const agentcore::Error& error) {
+    if (error.http_status == 401 || error.http_status == 403)
+      return "-> Is the key right, and in the environment? Local servers need none.\n";
+    if (error.code == agentcore::Errc::resolve_failed || error.code == agentcore::Errc::network_error ||
+        error.code == agentcore::Errc::connect_timeout)
+      return "-> Is the server running, and is --base-url right?\n";
+    if (error.code == agentcore::Errc::invalid_config || error.http_status == 404)
+      return "-> See --provider, --base-url and --model.\n";
+    return error.retryable ? "-> This may pass: say it again.\n" : "";
+  }
+
+  void show(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    shown_ = true;
+  }
+
+  void send(std::string text) {
+    shown_ = thinking_ = false;
+    busy_ = true;
+    if (const auto sent = agent_.send(std::move(text)); !sent) {
+      std::fprintf(stderr, "%s\n", to_string(sent.reason).data());
+      busy_ = false;
+      failed_ = true;
+    }
+  }
+
+  std::optional<std::string> next_line() {
+    const auto end = input_.find('\n');
+    if (end == std::string::npos && !(input_ended_ && !input_.empty())) return std::nullopt;
+    std::string line = input_.substr(0, end);
+    input_.erase(0, line.size() + 1);
+    return line;
+  }
+
+  // Sends the next line that says something. If there is none yet, a prompt asks for it.
+  void take_line() {
+    while (!busy_) {
+      auto line = next_line();
+      if (!line) break;
+      prompted_ = false;
+      if (!line->empty()) send(std::move(*line));
+    }
+    if (busy_ || input_ended_ || !interactive_ || std::exchange(prompted_, true)) return;
+    show("> ");
+  }
+
+  // [snippet: wait]
+  // Sleeps until there is something to do: for us, or for agentcore, which then does it.
+  void wait() {
+    pollfd watched[] = {{.fd = runtime_.poll_descriptor(), .events = POLLIN, .revents = 0},
+                        {.fd = interrupt_pipe[0], .events = POLLIN, .revents = 0},
+                        {.fd = busy_ ? -1 : STDIN_FILENO, .events = POLLIN, .revents = 0}};
+    ::poll(watched, std::size(watched), milliseconds_to_deadline());
+    runtime_.poll();
+    char bytes[4096];
+    if (watched[1].revents != 0) interrupted_ = ::read(interrupt_pipe[0], bytes, sizeof bytes) > 0;
+    if (watched[2].revents == 0) return;
+    const ssize_t size = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (size > 0) input_.append(bytes, static_cast<std::size_t>(size));
+    if (size == 0 || (size < 0 && errno != EINTR)) input_ended_ = true;
+  }
+
+  int milliseconds_to_deadline() const {
+    const auto deadline = runtime_.next_deadline();
+    if (!deadline) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - runtime_.now()).count();
+    return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
+  }
+  // [/snippet]
+
+  // Ctrl-C. False: there was nothing to stop, or it is not to go on afterwards.
+  bool stop_answer() {
+    interrupted_ = false;
+    const bool stopped = busy_ && agent_.abort().aborted;
+    while (stopped && busy_) runtime_.poll();  // the end of the turn is told at once
+    if (!stopped) std::fputs("\n", stderr);
+    return stopped && interactive_;
+  }
+
+  agentcore::Runtime& runtime_;
+  agentcore::AgentTree tree_;
+  const Arguments& arguments_;
+  agentcore::Subscription events_;
+  agentcore::Agent agent_;
+  const bool interactive_ = arguments_.message.empty() && ::isatty(STDIN_FILENO) != 0;
+  const bool to_terminal_ = ::isatty(STDOUT_FILENO) != 0;
+  std::string input_;         // read, but not sent yet
+  bool input_ended_ = false;  // Ctrl-D, or the end of a file
+  bool interrupted_ = false;
+  bool busy_ = false;      // a turn runs
+  bool shown_ = false;     // something of the answer
+  bool thinking_ = false;  // what was shown last is a thought
+  bool prompted_ = false;  // for the line that is waited for
+  bool failed_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  if (!read_arguments(argc, argv, arguments)) {
+    std::fputs(usage, stderr);
+    return 2;
+  }
+  auto options = client_options(arguments);
+  auto history = load_history(arguments.history);
+  if (!options || !history) {
+    std::fprintf(stderr, "%s\n", (options ? history.error() : options.error()).message.c_str());
+    return 2;
+  }
+  if (!watch_interrupts()) return 1;
+  agentcore::Runtime runtime;
+  agentcore::HttpLlmClient llm{runtime, std::move(*options)};
+  return Chat(runtime, llm, arguments, std::move(*history)).run();
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""The terminal chat (examples/09_terminal_chat.cpp) in a real terminal, before the stand-in server.
+
+usage: run.py STANDIN CHAT
+Waits for output, never for time; what does not come within PATIENCE seconds is a failure.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+PATIENCE = 20
+CTRL_C = b"\x03"
+CTRL_D = b"\x04"
+
+# Neither a proxy nor a key of the person who runs the tests.
+ENVIRONMENT = {"PATH": os.environ["PATH"], "TERM": "dumb", "no_proxy": "*"}
+for name in ("LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"):
+    if name in os.environ:
+        ENVIRONMENT[name] = os.environ[name]
+
+
+class Output:
+    """What comes out of a descriptor, waited for."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self.text = ""  # not waited for yet
+
+    def expect(self, pattern):
+        """Waits until the pattern comes, and passes over all up to its end. Returns the match."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := re.search(pattern, self.text)):
+            ready, _, _ = select.select([self.descriptor], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"no {pattern!r} within {PATIENCE} s, but {self.text!r}"
+            assert self._read(), f"no {pattern!r} before the end, but {self.text!r}"
+        self.text = self.text[found.end():]
+        return found
+
+    def _read(self):
+        try:
+            data = os.read(self.descriptor, 4096)
+        except OSError:  # a terminal that its last user has left
+            data = b""
+        self.text += data.decode(errors="replace")
+        return data
+
+
+class Terminal(Output):
+    """The chat in a terminal of its own, so that a Ctrl-C that is typed is a signal."""
+
+    def __init__(self, chat, *arguments):
+        self.pid, descriptor = pty.fork()
+        if self.pid == 0:
+            os.execve(chat, [chat, *arguments], ENVIRONMENT)
+        super().__init__(descriptor)
+
+    def type(self, keys):
+        os.write(self.descriptor, keys if isinstance(keys, bytes) else keys.encode())
+
+    def exit_status(self):
+        with contextlib.suppress(AssertionError):
+            self.expect("(?!)")  # until its end
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+class Server:
+    """A stand-in whose answers have no end, but where the message dictates them."""
+
+    def __init__(self, standin, *arguments):
+        self.process = subprocess.Popen([standin, "--tokens", "0", "--log", *arguments], stdout=subprocess.PIPE)
+        self.log = Output(self.process.stdout.fileno())
+        self.url = self.log.expect(r"listening on (\S+)\n")[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def run(chat, *arguments, typed=""):
+    """The chat without a terminal: exit status, output, complaints."""
+    done = subprocess.run([chat, *arguments], input=typed, env=ENVIRONMENT, timeout=PATIENCE, text=True,
+                          capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def roles_and_texts(path):
+    return [(message["role"], message["content"]) for message in json.loads(path.read_text())]
+
+
+def test_a_talk_in_a_terminal(standin, chat, folder):
+    history = folder / "talk.json"
+    with Server(standin) as server:
+        options = ("--base-url", server.url, "--model", "m", "--history", str(history))
+        terminal = Terminal(chat, *options, "--system", "Be brief.")
+        terminal.expect("> ")
+        terminal.type("/say Hello, sea\n")
+        terminal.expect(r"\nHello, sea\r\n> ")
+        server.log.expect(r"completed after")
+
+        # An answer without end: what is seen of it came before its end, so it was streamed.
+        terminal.type("Talk, please\n")
+        terminal.expect(r"said: \"Talk, please\"")
+        terminal.type(CTRL_C)
+        terminal.expect(r"\[stopped\]\r\n> ")
+        server.log.expect(r"client_(closed|reset) after")
+
+        terminal.type("/say Still here\n")
+        terminal.expect(r"\nStill here\r\n> ")
+        terminal.type(CTRL_C)  # nothing runs
+        assert terminal.exit_status() == 130
+
+        talk = [("system", "Be brief."), ("user", "/say Hello, sea"), ("assistant", "Hello, sea"),
+                ("user", "Talk, please"), ("user", "/say Still here"), ("assistant", "Still here")]
+        assert roles_and_texts(history) == talk
+        assert os.listdir(folder) == [history.name]
+
+        # Another run goes on with it.
+        status, out, err = run(chat, *options, "/say And again")
+        assert (status, out, err) == (0, "And again\n", ""), (status, out, err)
+        assert roles_and_texts(history) == talk[1:] + [("user", "/say And again"), ("assistant", "And again")]
+
+
+def test_two_ways_to_leave(standin, chat, _folder):
+    with Server(standin) as server:
+        for first, then, expected in ((CTRL_C, CTRL_C, 130), (CTRL_C, CTRL_D, 0)):
+            terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
+            terminal.expect("> ")
+            terminal.type("Talk\n")
+            terminal.expect("said:")
+            terminal.type(first)
+            terminal.expect(r"\[stopped\]\r\n> ")
+            terminal.type(then)
+            status = terminal.exit_status()
+            assert status == expected, status
+            server.log.expect(r"client_(closed|reset) after")
+
+
+def test_as_a_filter(standin, chat, _folder):
+    with Server(standin) as server:
+        status, out, err = run(chat, "--base-url", server.url, "--model", "m", typed="/say one\n\n/say two")
+        assert (status, out, err) == (0, "one\ntwo\n", ""), (status, out, err)
+        status, out, err = run(chat, "--base-url", server.url, "--model", "m")
+        assert (status, out, err) == (0, "", ""), (status, out, err)
+
+
+def test_errors_in_words(standin, chat, folder):
+    def complaint(expected_status, *arguments):
+        status, out, err = run(chat, *arguments)
+        assert (status, out) == (expected_status, ""), (arguments, status, out, err)
+        return err
+
+    said = complaint(1, "--base-url", "http://127.0.0.1:1/v1", "--model", "m", "hi")
+    assert "Is the server running" in said, said
+    with Server(standin, "--api-key", "right") as server:
+        said = complaint(1, "--base-url", server.url, "--model", "m", "hi")
+        assert "HTTP 401" in said and "Is the key right" in said, said
+        said = complaint(1, "--base-url", server.url, "hi")
+        assert "No model is named" in said and "--model" in said, said
+    assert "ollama" in complaint(2, "--provider", "nobody", "hi")
+    assert "usage:" in complaint(2, "--modle", "m", "hi")
+    broken = folder / "broken.json"
+    broken.write_text("[{]")
+    assert complaint(2, "--base-url", "http://127.0.0.1:1/v1", "--history", str(broken), "hi")
+    assert broken.read_text() == "[{]"
+
+
+def main(standin, chat):
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            test(standin, chat, pathlib.Path(folder))
+        print(name.removeprefix("test_").replace("_", " "))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,115 @@
+// Against aimock: what it can break, and how that is told.
+#include "integration/peers/peer_talk.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <chrono>
+#include <string>
+
+using namespace agentcore;
+using namespace std::chrono_literals;
+using test::aimock;
+using test::Talk;
+
+namespace {
+
+// A turn that failed so; its history says that it did.
+void check_failed(const Talk& talk, Errc code, bool retryable) {
+  CHECK(talk.end.outcome == TurnOutcome::failed);
+  CHECK(talk.end.error.code == code);
+  CHECK(talk.end.error.retryable == retryable);
+  CHECK_FALSE(talk.end.error.message.empty());
+  CHECK(talk.llm.open_calls() == 0);
+  const auto history = talk.agent.conversation();
+  REQUIRE(history.size() == 1);
+  CHECK(history.front().interruption == Interruption::failed);
+  CHECK(is_valid_history(history));
+}
+
+}  // namespace
+
+TEST_CASE("aimock: a limit with a time to wait", "[.aimock][integration][X19]") {
+  Talk talk(aimock());
+  talk.ask("wait");
+  check_failed(talk, Errc::api_error, true);
+  CHECK(talk.end.error.http_status == 429);
+  CHECK(talk.end.error.message == "HTTP 429: not so fast");
+}
+
+TEST_CASE("aimock: a server that fails once is there again", "[.aimock][integration][X19]") {
+  Talk talk(aimock());
+  talk.ask("once more");
+  check_failed(talk, Errc::api_error, true);
+  CHECK(talk.end.error.http_status == 500);
+  CHECK(talk.ask("once more").outcome == TurnOutcome::completed);
+  CHECK(talk.answer == "Here I am again.");
+}
+
+TEST_CASE("aimock: chaos has an error for each of its kinds", "[.aimock][integration][X19]") {
+  struct Chaos {
+    const char* header;
+    Errc code;
+    bool retryable;
+    int status;
+  };
+  for (const Chaos& chaos : {Chaos{"x-aimock-chaos-drop: 1", Errc::api_error, true, 500},
+                             Chaos{"x-aimock-chaos-ratelimit: 1", Errc::api_error, true, 429},
+                             Chaos{"x-aimock-chaos-malformed: 1", Errc::invalid_response, false, 200},
+                             Chaos{"x-aimock-chaos-disconnect: 1", Errc::network_error, true, 0}}) {
+    INFO(chaos.header);
+    Talk talk(aimock({chaos.header}));
+    talk.ask("hello");
+    check_failed(talk, chaos.code, chaos.retryable);
+    CHECK(talk.end.error.http_status == chaos.status);
+    CHECK(talk.text.empty());
+  }
+}
+
+TEST_CASE("aimock: a server that goes away in mid-stream", "[.aimock][integration][G8]") {
+  Talk talk(aimock());
+  talk.ask("vanish");
+  check_failed(talk, Errc::network_error, true);
+  CHECK_FALSE(talk.text.empty());
+  CHECK(
+      std::string("This answer ends when the server goes away, in the middle of it.").starts_with(talk.text));
+}
+
+TEST_CASE("aimock: a late answer is an answer, but for one who does not wait", "[.aimock][integration]") {
+  Talk patient(aimock({"x-aimock-chaos-latency: 300"}));
+  CHECK(patient.ask("hello").outcome == TurnOutcome::completed);
+  HttpLlmOptions options = aimock({"x-aimock-chaos-latency: 10000"});
+  options.first_byte_timeout = 100ms;
+  Talk impatient(std::move(options));
+  impatient.ask("hello");
+  check_failed(impatient, Errc::first_byte_timeout, true);
+}
+
+TEST_CASE("aimock: a slow drip is an answer, but for one who does not wait", "[.aimock][integration]") {
+  Talk patient(aimock());
+  CHECK(patient.ask("slowly").outcome == TurnOutcome::completed);
+  CHECK(patient.answer == "One thing after the other, and all of it.");
+  CHECK(patient.deltas > 4);
+  HttpLlmOptions options = aimock();
+  options.first_byte_timeout = 10s;
+  options.stall_timeout = 200ms;
+  Talk impatient(std::move(options));
+  impatient.ask("think long");
+  check_failed(impatient, Errc::stall_timeout, true);
+}
+
+TEST_CASE("aimock: an answer that a filter cut says so", "[.aimock][integration]") {
+  Talk talk(aimock());
+  const TurnEnded& end = talk.ask("filtered");
+  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(end.finish_reason == FinishReason::content_filter);
+  CHECK(talk.answer == "I may not");
+}
+
+TEST_CASE("aimock: usage comes at the end of a stream", "[.aimock][integration]") {
+  Talk talk(aimock());
+  const TurnEnded& end = talk.ask("counted");
+  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(talk.answer == "Counted.");
+  CHECK(end.usage == Usage{11, 5, 16});
+}

@@ -1,0 +1,79 @@
+// Replaces operator new of the whole test executable by one that counts.
+#include "property/live_heap.hpp"
+
+#include "support/sanitized.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <malloc.h>
+
+namespace {
+
+std::atomic<std::size_t> live{0};
+
+}  // namespace
+
+std::size_t agentcore::test::live_heap() noexcept {
+  return live.load();
+}
+
+#ifndef SANITIZED
+
+namespace {
+
+void* counted(std::size_t size, std::size_t alignment) {
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
+                                                              : std::aligned_alloc(alignment, rounded);
+  if (!memory) throw std::bad_alloc();
+  live.fetch_add(malloc_usable_size(memory), std::memory_order_relaxed);
+  return memory;
+}
+
+void gone(void* memory) noexcept {
+  live.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);  // 0 for null
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return counted(size, 1);
+}
+void* operator new[](std::size_t size) {
+  return counted(size, 1);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  gone(memory);
+}
+
+#endif

@@ -1,0 +1,147 @@
+// The OpenAI chat dialect, byte for byte: requests as they are sent, answers as they come, and the request
+// that gives an answer back.
+#include "llm/dialects/openai_chat_reader.hpp"
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+#include "unit/llm/http/http_call_fixture.hpp"
+
+#include <agentcore/history.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using test::read_golden;
+
+namespace {
+
+const llm::BodyDefaults defaults{
+    .model = "gpt-5-mini",
+    .max_tokens = 100,
+    .max_tokens_field = "max_completion_tokens",
+    .extra_body = R"({"seed":7,"top_p":0.25,"provider":{"z":[1],"a":"\u00fc"}})"};
+
+// Everything that a request can say.
+ChatRequest maximal_request() {
+  ChatRequest request;
+  request.agent_id = "scout";
+  request.messages = {{Role::system, "Be \"brief\".\n"}, {Role::user, "What is on these?"}};
+  request.messages[1].parts = {
+      {.url = "https://example.com/beach.png", .detail = "low"},
+      {.data = "iVBORw0KGgo=", .media_type = "image/png"},
+  };
+  request.tools = {
+      {"weather", "The weather in a city.",
+       R"({"type":"object","properties":{"city":{"type":"string"},"at":{}},"required":["city"]})"},
+      {"clock", "", ""}};
+  request.tool_choice = {ToolChoice::Mode::named, "weather"};
+  request.parallel_tool_calls = true;
+  request.response_format = {ResponseFormat::Kind::json_schema, "place",
+                             R"({"type":"object","properties":{"z":{},"a":{}}})", true};
+  request.temperature = 0.5;
+  request.top_p = 0.75;
+  request.max_tokens = 300;
+  request.stop_sequences = {"END", "\n\n"};
+  request.reasoning_effort = "low";
+  return request;
+}
+
+const std::string said = "Caf\xC3\xA9 \xF0\x9F\x98\x80, one moment.";
+const std::string thought = "Two cities: ask for both.";
+
+void check_answer(const test::ChatRecord& heard) {
+  REQUIRE(heard.completed());
+  const ChatOutcome& outcome = heard.outcomes[0];
+  CHECK(heard.text() == said);
+  CHECK(heard.reasoning == thought);
+  CHECK(outcome.finish_reason == FinishReason::tool_calls);
+  CHECK(outcome.tool_calls == std::vector<ToolCall>{{"call_a1", "weather",
+                                                     R"({"city":"Troms)"
+                                                     "\xC3\xB8"
+                                                     R"("})"},
+                                                    {"call_b2", "weather", R"({"city":"Rome"})"}});
+  CHECK(outcome.usage == Usage{120, 45, 165, 64, 20});
+  CHECK(outcome.model == "gpt-5-mini-2025-08-07");
+}
+
+ChatOutcome heard_outcome(const std::string& type, const std::string& bytes, test::ChatRecord& record) {
+  test::CallFixture fixture(type == test::all_events);
+  fixture.answer(200, type, bytes);
+  record = fixture.heard;
+  return record.outcomes.at(0);
+}
+
+// The conversation that goes on after an answer: what was asked, what it said, what came of its calls.
+std::vector<ChatMessage> history_after(const ChatOutcome& outcome, const std::string& text) {
+  std::vector<ChatMessage> history = {{Role::system, "Be brief."}, {Role::user, "Where is it warm?"}};
+  ChatMessage answer{Role::assistant, text};
+  answer.tool_calls = outcome.tool_calls;
+  answer.reasoning = outcome.reasoning;
+  history.push_back(std::move(answer));
+  for (const ToolCall& call : outcome.tool_calls) {
+    ChatMessage result{Role::tool,
+                       "12 \xC2\xB0"
+                       "C"};
+    result.tool_call_id = call.id;
+    history.push_back(std::move(result));
+  }
+  return history;
+}
+
+std::string request_with(std::vector<ChatMessage> history) {
+  ChatRequest request;
+  request.messages = std::move(history);
+  return llm::openai_chat_body(request, {.model = "gpt-5-mini"});
+}
+
+}  // namespace
+
+TEST_CASE("golden: a request that says everything", "[llm][openai][golden][O2]") {
+  CHECK(llm::openai_chat_body(maximal_request(), defaults) + "\n" == read_golden("openai_chat/request.json"));
+}
+
+TEST_CASE("golden: a request that says the least", "[llm][openai][golden][O2]") {
+  ChatRequest request;
+  request.model = "m";
+  request.messages = {{Role::user, "Why?", Interruption::aborted}};
+  request.stream = false;
+  CHECK(llm::openai_chat_body(request, {}) + "\n" == read_golden("openai_chat/small_request.json"));
+}
+
+TEST_CASE("golden: a streamed answer", "[llm][openai][golden]") {
+  test::ChatRecord heard;
+  heard_outcome(test::all_events, read_golden("openai_chat/answer.sse"), heard);
+  check_answer(heard);
+}
+
+TEST_CASE("golden: the same answer as a whole", "[llm][openai][golden]") {
+  test::ChatRecord heard;
+  heard_outcome(test::json_type, read_golden("openai_chat/answer.json"), heard);
+  check_answer(heard);
+}
+
+TEST_CASE("golden: an error", "[llm][openai][golden][X19]") {
+  test::CallFixture fixture;
+  fixture.answer(429, test::json_type, read_golden("openai_chat/error.json"));
+  REQUIRE(fixture.heard.failed_with(Errc::api_error));
+  CHECK(
+      fixture.heard.error().message ==
+      "HTTP 429: Rate limit reached for gpt-5-mini in organization org-x on requests per min (RPM): Limit 3, "
+      "Used 3, Requested 1. Please try again in 20s.");
+  CHECK(fixture.heard.error().retryable);
+}
+
+TEST_CASE("golden: an answer and its results go back as the next request", "[llm][openai][golden][G8]") {
+  for (const auto& [type, name] : {std::pair{test::all_events, "openai_chat/answer.sse"},
+                                   std::pair{test::json_type, "openai_chat/answer.json"}}) {
+    test::ChatRecord heard;
+    const ChatOutcome outcome = heard_outcome(type, read_golden(name), heard);
+    const std::vector<ChatMessage> history = history_after(outcome, heard.text());
+    CHECK(is_valid_history(history));
+    const std::string request = request_with(history);
+    CHECK(request + "\n" == read_golden("openai_chat/next_request.json"));
+    CHECK(request_with(history_from_json(history_to_json(history)).value()) == request);
+  }
+}

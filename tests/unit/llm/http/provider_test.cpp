@@ -1,0 +1,113 @@
+// The table of providers, and the options that it makes.
+#include "llm/http/config.hpp"
+#include "support/catch.hpp"
+#include "support/prop.hpp"
+
+#include <agentcore/provider.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace agentcore;
+using Headers = std::vector<std::string>;
+
+namespace {
+
+std::string refusal(std::string_view name) {
+  const auto options = provider_options(name);
+  REQUIRE_FALSE(options);
+  CHECK(options.error().code == Errc::invalid_config);
+  CHECK_FALSE(options.error().retryable);
+  return options.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("every provider makes options that can be called", "[llm][provider]") {
+  for (const Provider& provider : providers()) {
+    INFO(provider.name);
+    HttpLlmOptions options = provider_options(provider.name, {"https://app.example", "App"}).value();
+    CHECK(options.base_url == provider.base_url);
+    CHECK(options.api_key.empty());
+    CHECK(options.api_key_env == provider.api_key_env);
+    options.api_key_env.clear();  // it need not be set here
+    if (options.base_url.empty()) {
+      const auto error = llm::check_options(options);
+      REQUIRE(error);
+      CHECK(error->message.find("base_url") != std::string::npos);
+      options.base_url = "https://resource.example/openai/v1";
+    }
+    const auto error = llm::check_options(options);
+    CHECK((error ? error->message : "") == "");
+    CHECK(options.model.empty());
+  }
+}
+
+TEST_CASE("providers are sorted by name, and no two have the same", "[llm][provider]") {
+  std::vector<std::string_view> names;
+  for (const Provider& provider : providers()) names.push_back(provider.name);
+  CHECK(names.size() > 15);
+  CHECK(std::ranges::adjacent_find(names, std::ranges::greater_equal{}) == names.end());
+  for (const Provider& provider : providers()) {
+    CHECK_FALSE(provider.name.empty());
+    CHECK(provider.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
+  }
+}
+
+TEST_CASE("a key is sent over TLS, or to nobody else's machine", "[llm][provider]") {
+  for (const Provider& provider : providers()) {
+    INFO(provider.name);
+    const bool local = provider.base_url.starts_with("http://127.0.0.1:");
+    CHECK((local || provider.base_url.empty() || provider.base_url.starts_with("https://")));
+    CHECK(provider.api_key_env.empty() == local);
+    CHECK_FALSE(provider.base_url.ends_with('/'));
+  }
+}
+
+TEST_CASE("an unknown provider is told with those that are known", "[llm][provider]") {
+  const std::string message = refusal("openia");
+  CHECK(message.find("\"openia\"") != std::string::npos);
+  for (const Provider& provider : providers()) CHECK(message.find(provider.name) != std::string::npos);
+  for (const char* name : {"", "a", "OpenAI", "openai ", "zzz"}) CHECK_FALSE(refusal(name).empty());
+  CHECK(refusal("\xFF").find("\"\xEF\xBF\xBD\"") != std::string::npos);
+  CHECK(refusal(std::string(100000, 'x')).size() < 1000);
+}
+
+TEST_CASE("providers that want to be talked to differently are", "[llm][provider]") {
+  const HttpLlmOptions anthropic = provider_options("anthropic").value();
+  CHECK(anthropic.dialect == Dialect::anthropic_messages);
+  CHECK(anthropic.auth_header == "x-api-key");
+  CHECK(anthropic.auth_prefix.empty());
+  CHECK(anthropic.headers == Headers{"anthropic-version: 2023-06-01"});
+  CHECK(anthropic.max_tokens == 4096);
+  const HttpLlmOptions azure = provider_options("azure").value();
+  CHECK(azure.auth_header == "api-key");
+  CHECK(azure.auth_prefix.empty());
+  CHECK(provider_options("openai").value().max_tokens_field == "max_completion_tokens");
+  CHECK(provider_options("openai-responses").value().dialect == Dialect::openai_responses);
+  CHECK(provider_options("ollama").value().base_url == "http://127.0.0.1:11434/v1");
+}
+
+TEST_CASE("the application is named where a provider wants to know", "[llm][provider]") {
+  const auto headers = [](const AppIdentity& app) {
+    return provider_options("openrouter", app).value().headers;
+  };
+  CHECK(headers({"https://app.example", "My App"}) ==
+        Headers{"HTTP-Referer: https://app.example", "X-Title: My App"});
+  CHECK(headers({.name = "My App"}) == Headers{"X-Title: My App"});
+  CHECK(headers({}).empty());
+  CHECK(headers({"\r\n", " \t"}).empty());
+  CHECK(headers({.name = "\nMy\r\nCookie: x\n"}) == Headers{"X-Title: My  Cookie: x"});
+  CHECK(provider_options("groq", {"https://app.example", "My App"}).value().headers.empty());
+}
+
+TEST_CASE("no name of an application splits a header", "[llm][provider]") {
+  prop("whatever bytes name it, the options are good and no header is added", [](const std::string& bytes) {
+    HttpLlmOptions options = provider_options("openrouter", {bytes, bytes}).value();
+    options.api_key_env.clear();  // it need not be set here
+    RC_ASSERT(!llm::check_options(options));
+    RC_ASSERT(options.headers.size() <= 2U);
+  });
+}
