@@ -165,10 +165,9 @@ struct AgentDeleted {
   Agent agent;
 };
 
-using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded,
-                               Settled, Discarded, AgentDeleted, ToolStarted, ToolProgress, ToolEnded,
-                               QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
-                 ReasoningReceived>;
+using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded,
+                               AgentDeleted, ToolStarted, ToolProgress, ToolEnded, QuestionAsked,
+                               QuestionClosed, TaskChanged, Abandoned, ReasoningReceived>;
 
 struct Event {
   std::uint64_t sequence = 0;

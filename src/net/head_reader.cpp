@@ -12,8 +12,8 @@ namespace {
 
 // The fields that somebody asks for.
 bool is_read(std::string_view name) noexcept {
-  return name == "location" || name == "content-encoding" || name == "transfer-encoding" ||
-         name == "date" || name.starts_with("retry-after") || name.find("ratelimit-") != std::string_view::npos ||
+  return name == "location" || name == "content-encoding" || name == "transfer-encoding" || name == "date" ||
+         name.starts_with("retry-after") || name.find("ratelimit-") != std::string_view::npos ||
          name.ends_with("request-id");
 }
 

@@ -139,8 +139,9 @@ HttpEnd Transfer::describe(CURLcode result) const {
     message += std::string(": ") + opening_->error.data();
   Errc code = to_errc(result);
   // What libcurl calls an unsupported protocol is the address before, and the answer after the request was
-  // sent.
+  // sent. And a header line beyond its limit is a lack of memory to it, before 8.6.
   if (code == Errc::invalid_config && !deadlines.is_connecting()) code = Errc::invalid_response;
+  if (result == CURLE_OUT_OF_MEMORY && !deadlines.is_connecting()) code = Errc::response_too_large;
   return {code, std::move(message), status_};
 }
 

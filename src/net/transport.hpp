@@ -38,10 +38,11 @@ struct HttpRequest {
 };
 
 // How a transfer ended. `code` is `none` when the whole answer arrived, whatever its status; `cancelled` when
-// it was cut; else a timeout, deadline_exceeded, resolve_failed, network_error, tls_error, response_too_large, invalid_response
-// (no HTTP, a coding that was not offered, or the handler asked to end), invalid_config (an address or a proxy that makes no sense) or
-// callback_failed (the handler threw). `message` says what happened and names host and port, but no secret;
-// of an answer that is a redirect, why it was not followed.
+// it was cut; else a timeout, deadline_exceeded, resolve_failed, network_error, tls_error,
+// response_too_large, invalid_response (no HTTP, a coding that was not offered, or the handler asked to end),
+// invalid_config (an address or a proxy that makes no sense) or callback_failed (the handler threw).
+// `message` says what happened and names host and port, but no secret; of an answer that is a redirect, why
+// it was not followed.
 struct HttpEnd {
   Errc code = Errc::none;
   std::string message;
