@@ -51,9 +51,9 @@ Errc to_errc(CURLcode result) noexcept {
   }
 }
 
-bool detail_is_safe(CURLcode result) noexcept {
-  const Errc code = to_errc(result);
-  return code == Errc::resolve_failed || code == Errc::tls_error || result == CURLE_COULDNT_CONNECT;
+bool detail_is_safe(CURLcode result, std::string_view detail) noexcept {
+  if (result == CURLE_COULDNT_CONNECT) return detail.starts_with("Failed to connect to ");
+  return result == CURLE_COULDNT_RESOLVE_HOST || to_errc(result) == Errc::tls_error;
 }
 
 std::string host_and_port(const char* url) {

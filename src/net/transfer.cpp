@@ -134,8 +134,11 @@ HttpEnd Transfer::describe(CURLcode result) const {
     if (status_ != 0) return {Errc::none, std::string(redirect_refusal_), status_};
     return {Errc::invalid_response, "the answer had no HTTP head, from " + peer(), 0};
   }
+  long tunnel = 0;
+  if (easy != nullptr) curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+  if (tunnel >= 300 && deadlines.is_connecting()) return describe_refused_tunnel(tunnel);
   std::string message = std::string(curl_easy_strerror(result)) + ", talking to " + peer();
-  if (opening_ != nullptr && detail_is_safe(result) && opening_->error[0] != '\0')
+  if (opening_ != nullptr && opening_->error[0] != '\0' && detail_is_safe(result, opening_->error.data()))
     message += std::string(": ") + opening_->error.data();
   Errc code = to_errc(result);
   // What libcurl calls an unsupported protocol is the address before, and the answer after the request was
@@ -143,6 +146,12 @@ HttpEnd Transfer::describe(CURLcode result) const {
   if (code == Errc::invalid_config && !deadlines.is_connecting()) code = Errc::invalid_response;
   if (result == CURLE_OUT_OF_MEMORY && !deadlines.is_connecting()) code = Errc::response_too_large;
   return {code, std::move(message), status_};
+}
+
+// 407: the proxy wants credentials, or others. What else a proxy says may pass.
+HttpEnd Transfer::describe_refused_tunnel(long status) const {
+  return {status == 407 ? Errc::invalid_config : Errc::network_error,
+          "the proxy refused the way to " + peer() + " with HTTP " + std::to_string(status), 0};
 }
 
 HttpEnd Transfer::describe_timeout() const {

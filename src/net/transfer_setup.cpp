@@ -2,6 +2,7 @@
 #include "net/coding.hpp"
 #include "net/curl_transport.hpp"
 #include "net/cut.hpp"
+#include "net/proxy.hpp"
 #include "net/transfer.hpp"
 
 #include <cerrno>
@@ -54,6 +55,11 @@ CURLcode Transfer::prepare(bool fresh) {
   CURLcode result = set_callbacks(*opening_);
   if (result == CURLE_OK) result = set_request(*opening_);
   if (result == CURLE_OK) result = set_peer(*opening_);
+  const std::string& proxy = opening_->request.proxy;
+  if (result == CURLE_OK && !proxy.empty() && proxy != "none" && !is_proxy_address(proxy)) {
+    fail(Errc::invalid_config, "the proxy's address is none");
+    result = CURLE_BAD_FUNCTION_ARGUMENT;
+  }
   return result;
 }
 
