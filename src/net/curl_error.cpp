@@ -4,7 +4,14 @@
 
 namespace agentcore::net {
 
+namespace {
+
+constexpr int too_large = 100;  // CURLE_TOO_LARGE, which the headers know from 8.6 on
+
+}  // namespace
+
 Errc to_errc(CURLcode result) noexcept {
+  if (static_cast<int>(result) == too_large) return Errc::response_too_large;
   switch (result) {
     case CURLE_OK:
       return Errc::none;
@@ -37,15 +44,16 @@ Errc to_errc(CURLcode result) noexcept {
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
     case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_WRITE_ERROR:  // by a decoder that was given more than belongs to it: our own are known as such
       return Errc::invalid_response;
     default:
       return Errc::network_error;
   }
 }
 
-bool detail_is_safe(CURLcode result) noexcept {
-  const Errc code = to_errc(result);
-  return code == Errc::resolve_failed || code == Errc::tls_error || result == CURLE_COULDNT_CONNECT;
+bool detail_is_safe(CURLcode result, std::string_view detail) noexcept {
+  if (result == CURLE_COULDNT_CONNECT) return detail.starts_with("Failed to connect to ");
+  return result == CURLE_COULDNT_RESOLVE_HOST || to_errc(result) == Errc::tls_error;
 }
 
 std::string host_and_port(const char* url) {

@@ -14,8 +14,9 @@ namespace agentcore::net {
 Errc to_errc(CURLcode result) noexcept;
 
 // True for failures before there was any talk of HTTP: only then is libcurl's own detail (a certificate
-// problem, a refused connection) sure to quote nothing of the exchange.
-bool detail_is_safe(CURLcode result) noexcept;
+// problem, a refused connection) sure to quote nothing of the exchange. Nor may it quote a proxy's address,
+// which the environment may have given a password.
+bool detail_is_safe(CURLcode result, std::string_view detail) noexcept;
 
 // "host:port" of a URL; empty when it is none. User, password, path and query are left out.
 std::string host_and_port(const char* url);

@@ -90,12 +90,13 @@ void CurlTransport::run_round(loop::Budget& budget) {
 
 void CurlTransport::launch(Transfer& transfer) {
   if (transfer.cut->is_cut()) return end(transfer, transfer.describe(CURLE_OK));
+  transfer.deadlines.connecting(engine_.now());
+  if (transfer.deadlines.due() <= engine_.now()) return end(transfer, transfer.describe_timeout());
   // libcurl looks for a kept connection in time linear in their number: only when there may be one.
   transfer.hopes_for_reuse = sockets_.idle() > reuse_hopes_;
   if (transfer.hopes_for_reuse) ++reuse_hopes_;
   const CURLcode prepared = transfer.prepare(!transfer.hopes_for_reuse);
   if (prepared != CURLE_OK) return end(transfer, transfer.describe(prepared));
-  transfer.deadlines.connecting(engine_.now());
   arm(transfer);
   if (curl_multi_add_handle(multi_, transfer.easy) != CURLM_OK)
     end(transfer, transfer.describe(CURLE_OUT_OF_MEMORY));
@@ -134,8 +135,20 @@ void CurlTransport::read_messages() {
     if (message == nullptr) return;
     Transfer* const transfer = Transfer::of(message->easy_handle);
     const CURLcode result = message->data.result;  // the message goes with the next call
-    if (transfer != nullptr && transfer->handler != nullptr) end(*transfer, transfer->describe(result));
+    if (transfer == nullptr || transfer->handler == nullptr) continue;
+    if (result == CURLE_OK && transfer->is_redirected() && !transfer->is_over())
+      restart(*transfer);
+    else
+      end(*transfer, transfer->describe(result));
   }
+}
+
+// The redirect's own body was read: its connection is kept, and most likely serves what comes next. Cut and
+// timer are the transfer's, and stay.
+void CurlTransport::restart(Transfer& transfer) {
+  curl_multi_remove_handle(multi_, transfer.easy);
+  transfer.follow();
+  starting_.push_back(transfer.id);
 }
 
 void CurlTransport::end(Transfer& transfer, HttpEnd end) {

@@ -64,6 +64,7 @@ class CurlTransport final : public Transport,
   void run_due();
   void act(curl_socket_t descriptor, int events);
   void read_messages();
+  void restart(Transfer& transfer);
   void end(Transfer& transfer, HttpEnd end);
   void reap_one();
 

@@ -1,40 +1,63 @@
-// Deadlines: until when a transfer may stay silent, phase by phase.
+// Deadlines: until when a transfer may stay silent, phase by phase, and until when it may go on at all.
 #pragma once
+
+#include "loop/time.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 
+#include <algorithm>
+
 namespace agentcore::net {
 
-// Connecting (name, TCP and TLS together), then waiting for the first body byte, then for each further one.
-// Kept apart from timers: data only stores a time, and the one timer of a transfer asks due() again when it
-// fires.
+// Connecting (name, TCP and TLS together), then waiting for the first body byte, then for each further one;
+// and over all of them the whole transfer's time and its caller's own deadline. Kept apart from timers: data
+// only stores a time, and the one timer of a transfer asks due() again when it fires.
 class Deadlines {
  public:
-  Deadlines(Duration connect, Duration first_byte, Duration stall) noexcept
-      : timeouts_{connect, first_byte, stall} {}
+  // Duration::max() and TimePoint::max(): none.
+  struct Limits {
+    Duration connect;
+    Duration first_byte;
+    Duration stall;
+    Duration total = Duration::max();
+    TimePoint deadline = TimePoint::max();
+  };
 
-  // Each returns true when a new phase began, so that the end may now be nearer than it was.
+  // `start` is where `total` begins.
+  Deadlines(const Limits& limits, TimePoint start) noexcept
+      : timeouts_{limits.connect, limits.first_byte, limits.stall},
+        end_(end_of(start, limits.total)),
+        deadline_(limits.deadline),
+        since_(start) {}
+
+  // Each returns true when a new phase began, so that the end may now be nearer than it was. A redirect
+  // connects again: its phases begin anew, the whole does not.
   bool connecting(TimePoint now) noexcept { return enter(Phase::connect, now); }
   bool request_sent(TimePoint now) noexcept { return enter(Phase::first_byte, now); }
   bool data_received(TimePoint now) noexcept { return enter(Phase::stall, now); }
 
-  // When the present silence becomes a timeout; TimePoint::max(): never.
-  TimePoint due() const noexcept {
-    const Duration timeout = timeouts_[static_cast<unsigned>(phase_)];
-    return timeout >= TimePoint::max() - since_ ? TimePoint::max() : since_ + timeout;
-  }
+  // When time is up; TimePoint::max(): never.
+  TimePoint due() const noexcept { return std::min({silence_end(), end_, deadline_}); }
 
   bool is_connecting() const noexcept { return phase_ == Phase::connect; }
 
-  // Which timeout that is.
+  // Which time that is: the earliest. Of equal ones the caller's own comes first, then the whole transfer's.
   Errc code() const noexcept {
     constexpr Errc codes[] = {Errc::connect_timeout, Errc::first_byte_timeout, Errc::stall_timeout};
-    return codes[static_cast<unsigned>(phase_)];
+    const TimePoint silence = silence_end();
+    if (deadline_ <= end_ && deadline_ <= silence) return Errc::deadline_exceeded;
+    return end_ <= silence ? Errc::total_timeout : codes[static_cast<unsigned>(phase_)];
   }
 
  private:
   enum class Phase : unsigned char { connect, first_byte, stall };
+
+  // A clock may stand so late that the sum would not fit.
+  static TimePoint end_of(TimePoint start, Duration timeout) noexcept {
+    return timeout == Duration::max() ? TimePoint::max() : loop::later(start, timeout);
+  }
+  TimePoint silence_end() const noexcept { return end_of(since_, timeouts_[static_cast<unsigned>(phase_)]); }
 
   bool enter(Phase phase, TimePoint now) noexcept {
     const bool is_new = phase != phase_;
@@ -44,7 +67,9 @@ class Deadlines {
   }
 
   Duration timeouts_[3];
-  TimePoint since_{};
+  TimePoint end_;
+  TimePoint deadline_;
+  TimePoint since_;
   Phase phase_ = Phase::connect;
 };
 

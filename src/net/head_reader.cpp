@@ -1,6 +1,7 @@
 #include "net/head_reader.hpp"
 
-#include <algorithm>
+#include "net/ascii.hpp"
+
 #include <charconv>
 #include <string>
 #include <utility>
@@ -9,28 +10,9 @@ namespace agentcore::net {
 
 namespace {
 
-constexpr std::string_view blank = " \t\r\n";
-
-// The locale must not matter, and std::tolower asks it.
-char to_lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-std::string_view trim(std::string_view text) noexcept {
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string small(text);
-  std::transform(small.begin(), small.end(), small.begin(), to_lower);
-  return small;
-}
-
 // The fields that somebody asks for.
 bool is_read(std::string_view name) noexcept {
-  return name == "location" || name == "content-encoding" || name == "date" ||
+  return name == "location" || name == "content-encoding" || name == "transfer-encoding" || name == "date" ||
          name.starts_with("retry-after") || name.find("ratelimit-") != std::string_view::npos ||
          name.ends_with("request-id");
 }

@@ -3,6 +3,7 @@
 
 #include "net/deadlines.hpp"
 #include "net/head_reader.hpp"
+#include "net/redirect.hpp"
 #include "net/transport.hpp"
 
 #include <agentcore/error.hpp>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <curl/curl.h>
 
@@ -33,6 +35,11 @@ class Transfer {
 
   // Makes the easy handle. `fresh`: there is no use in looking for a kept connection. An error is final.
   CURLcode prepare(bool fresh);
+
+  // The answer was a redirect to follow: sends its request there once prepared again. Its handle must be out
+  // of its multi by now.
+  bool is_redirected() const noexcept { return opening_ != nullptr && !opening_->redirect.url.empty(); }
+  void follow();
 
   // How it ended, given libcurl's word for it. Names host and port, no header, no body, no secret.
   HttpEnd describe(CURLcode result) const;
@@ -57,6 +64,8 @@ class Transfer {
   struct Opening {
     HttpRequest request;
     HeadReader head;
+    std::size_t head_bytes = 0;  // of interim answers as well
+    Redirect redirect;
     curl_slist* headers = nullptr;
     std::array<char, CURL_ERROR_SIZE> error{};
 
@@ -73,8 +82,10 @@ class Transfer {
   bool fail(Errc code, const char* why) noexcept;
   bool admit(std::size_t bytes) noexcept;
   bool take_head(std::string_view line);
+  bool begin_answer(Opening& opening);
   bool take_body(std::string_view bytes);
   std::string peer() const;
+  HttpEnd describe_refused_tunnel(long status) const;
 
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) noexcept;
   static std::size_t on_write(char* data, std::size_t size, std::size_t count, void* self) noexcept;
@@ -89,6 +100,7 @@ class Transfer {
   int status_ = 0;
   Errc failure_ = Errc::none;  // our own reason to end it, which libcurl does not know
   const char* failure_text_ = "";
+  std::string_view redirect_refusal_;  // the answer is a redirect, and this is why it is delivered
 };
 
 }  // namespace agentcore::net

@@ -1,6 +1,8 @@
 // How a Transfer sets its easy handle up, and what libcurl calls on it.
+#include "net/coding.hpp"
 #include "net/curl_transport.hpp"
 #include "net/cut.hpp"
+#include "net/proxy.hpp"
 #include "net/transfer.hpp"
 
 #include <cerrno>
@@ -53,6 +55,11 @@ CURLcode Transfer::prepare(bool fresh) {
   CURLcode result = set_callbacks(*opening_);
   if (result == CURLE_OK) result = set_request(*opening_);
   if (result == CURLE_OK) result = set_peer(*opening_);
+  const std::string& proxy = opening_->request.proxy;
+  if (result == CURLE_OK && !proxy.empty() && proxy != "none" && !is_proxy_address(proxy)) {
+    fail(Errc::invalid_config, "the proxy's address is none");
+    result = CURLE_BAD_FUNCTION_ARGUMENT;
+  }
   return result;
 }
 
@@ -63,8 +70,9 @@ CURLcode Transfer::set_request(Opening& opening) {
       .set(CURLOPT_URL, opening.request.url.c_str())
       .set(CURLOPT_PROTOCOLS_STR, "http,https")
       .set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1))
-      .set(CURLOPT_FOLLOWLOCATION, 0L)
+      .set(CURLOPT_FOLLOWLOCATION, 0L)  // it would take headers along; see Redirect
       .set(CURLOPT_HTTPHEADER, opening.headers)
+      .set(CURLOPT_ACCEPT_ENCODING, opening.request.compressed ? compressed_codings : plain_coding)
       .set(CURLOPT_POST, 1L)
       .set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()))
       .set(CURLOPT_POSTFIELDS, body.c_str())

@@ -28,19 +28,21 @@ struct HttpRequest {
   Duration connect_timeout;
   Duration first_byte_timeout;
   Duration stall_timeout;
-  Duration total_timeout = Duration::max();  // Duration::max(): none
-  TimePoint deadline = TimePoint::max();     // the caller's own; the same
+  Duration total_timeout = Duration::max();  // from start() on; Duration::max(): none
+  TimePoint deadline = TimePoint::max();     // the caller's own; TimePoint::max(): none
   std::size_t max_response_bytes;            // decompressed
-  std::uint32_t max_redirects = 0;           // followed within one origin only
-  bool compressed = false;                   // the answer may come compressed
+  std::uint32_t max_redirects = 0;           // 307 and 308, followed within one origin only
+  bool compressed = false;                   // the answer may come compressed: gzip or deflate is offered
   std::string ca_file;                       // empty: the system's
   std::string proxy;                         // empty: as the environment says; "none": no proxy
 };
 
 // How a transfer ended. `code` is `none` when the whole answer arrived, whatever its status; `cancelled` when
-// it was cut; else a timeout, resolve_failed, network_error, tls_error, response_too_large, invalid_response
-// (no HTTP, or the handler asked to end), invalid_config (an address or a proxy that makes no sense) or
-// callback_failed (the handler threw). `message` says what happened and names host and port, but no secret.
+// it was cut; else a timeout, deadline_exceeded, resolve_failed, network_error, tls_error,
+// response_too_large, invalid_response (no HTTP, a coding that was not offered, or the handler asked to end),
+// invalid_config (an address or a proxy that makes no sense) or callback_failed (the handler threw).
+// `message` says what happened and names host and port, but no secret; of an answer that is a redirect, why
+// it was not followed.
 struct HttpEnd {
   Errc code = Errc::none;
   std::string message;
@@ -64,7 +66,8 @@ struct HttpHead {
 
 // Receives one answer. Called on the loop thread, never after on_end(), never after the transfer was cut but
 // for on_end() itself. Destroyed after on_end(); without any call when the Runtime goes first. May start and
-// cut transfers, its own included, and destroy the Runtime from each of its functions.
+// cut transfers, its own included, and destroy the Runtime from each of its functions. Of a redirect that is
+// followed it hears nothing.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;

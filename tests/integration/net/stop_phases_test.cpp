@@ -1,4 +1,5 @@
 // A cut in every phase that a transfer can be in (G5, G6): one end, a closed connection, nothing left.
+#include "gzip.hpp"
 #include "hanging_resolver.hpp"
 #include "net_fixture.hpp"
 #include "support/catch.hpp"
@@ -244,6 +245,67 @@ TEST_CASE("a cut drops what has arrived but was not read yet", "[net][G5][G7]") 
   Runtime runtime;
   cut_when(runtime, &server, request_to(server.url()),
            [&](const Call& call) { return call.heard->body.size() > 100; });
+}
+
+TEST_CASE("a cut in the middle of a redirect closes the connection", "[net][G5][G6][A9]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 307 Go\r\nLocation: /next\r\nContent-Length: 9\r\n\r\nhalf");
+    peer.wait_close();
+  });
+  Runtime runtime;
+  auto request = request_to(server.url());
+  request.max_redirects = 3;
+  int polls = 0;
+  cut_when(runtime, &server, std::move(request),
+           [&](const Call&) { return server.requests() == 1 && ++polls > 3; });
+  CHECK(server.accepted() == 1);
+  CHECK(server.requests() == 1);
+}
+
+TEST_CASE("a cut behind a redirect closes the connection", "[net][G5][G6]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 307 Go\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n");
+    peer.read_request();
+    peer.wait_close();
+  });
+  Runtime runtime;
+  auto request = request_to(server.url());
+  request.max_redirects = 3;
+  cut_when(runtime, &server, std::move(request), [&](const Call&) { return server.requests() == 2; });
+}
+
+TEST_CASE("a cut in the middle of a compressed body closes the connection", "[net][G5][G6][G7]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    const Bomb bomb = gzip_bomb();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + bomb.head);
+    for (int i = 0; i < 100; ++i) peer.write(bomb.repeat);
+    peer.wait_close();
+  });
+  Runtime runtime;
+  auto request = request_to(server.url());
+  request.compressed = true;
+  cut_when(runtime, &server, std::move(request), [&](const Call& call) { return !call.heard->body.empty(); });
+}
+
+TEST_CASE("a cut in a callback ends a compressed body at once", "[net][G7]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    const Bomb bomb = gzip_bomb();
+    std::string body = bomb.head;
+    for (int i = 0; i < 100; ++i) body += bomb.repeat;
+    peer.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + body);
+    peer.wait_close();
+  });
+  Runtime runtime;
+  const Call call = start(runtime, request_to(server.url()));
+  int calls = 0;
+  call.heard->on_body = [&](std::string_view) { return ++calls, call.cut->cut(); };
+  REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+  CHECK(calls == 1);
+  CHECK(call.heard->end.code == Errc::cancelled);
 }
 
 TEST_CASE("a cut after the end does nothing", "[net]") {

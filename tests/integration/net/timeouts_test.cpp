@@ -1,4 +1,4 @@
-// The three timeouts, on a clock that only the test moves.
+// The timeouts: on a clock that only the test moves, and short ones on the system's.
 #include "net_fixture.hpp"
 #include "support/catch.hpp"
 
@@ -25,6 +25,21 @@ struct Timed {
     }
   }
 };
+
+// Answers with a stream of which each piece, one byte long, waits for SocketServer::step().
+void drip(Peer& peer) {
+  peer.read_request();
+  peer.write(stream_head);
+  while (peer.write("x") && peer.wait_step()) {
+  }
+  peer.wait_close();
+}
+
+// A drip finds out by its second piece after the end.
+bool sees_close(SocketServer& server) {
+  for (int i = 0; i < 3; ++i) server.step();
+  return server.wait([&] { return server.closed() == 1; });
+}
 
 }  // namespace
 
@@ -91,4 +106,100 @@ TEST_CASE("a finished transfer leaves no timer behind", "[net][G13]") {
   REQUIRE(drive(timed.runtime, &server, [&] { return call.heard->ends == 1; }));
   timed.pass(0s);
   CHECK(timed.runtime.next_deadline() == std::nullopt);
+}
+
+TEST_CASE("a drip without an end is ended by the timeout of the whole", "[net][G5][G15][X21]") {
+  SocketServer server(drip);
+  Timed timed;
+  auto request = timed.request(server.url());
+  request.total_timeout = 100s;
+  const Call call = start(timed.runtime, std::move(request));
+  std::size_t told = 0;
+  while (call.heard->ends == 0) {
+    REQUIRE(drive(timed.runtime, &server, [&] { return call.heard->body.size() > told; }));
+    told = call.heard->body.size();
+    timed.pass(20s);
+    server.step();
+  }
+  CHECK(call.heard->end.code == Errc::total_timeout);
+  CHECK(call.heard->body.size() == 5);
+  CHECK(sees_close(server));
+  CHECK(open_transfers(timed.runtime) == 0);
+  timed.pass(0s);
+  CHECK(timed.runtime.next_deadline() == std::nullopt);
+}
+
+TEST_CASE("the caller's deadline ends a transfer with an error of its own", "[net][G5][G15][X21]") {
+  SocketServer server(drip);
+  Timed timed;
+  auto request = timed.request(server.url());
+  timed.pass(5s);
+  request.deadline = timed.clock.now() + 25s;
+  request.total_timeout = 25s;
+  const Call call = start(timed.runtime, std::move(request));
+  REQUIRE(drive(timed.runtime, &server, [&] { return call.heard->body.size() == 1; }));
+  timed.pass(25s - 1ns);
+  CHECK(call.heard->ends == 0);
+  timed.pass(1ns);
+  CHECK(call.heard->end.code == Errc::deadline_exceeded);
+  CHECK(sees_close(server));
+}
+
+TEST_CASE("a deadline that has passed makes no connection", "[net][G15]") {
+  SocketServer server(drip);
+  Timed timed;
+  auto request = timed.request(server.url());
+  request.deadline = timed.clock.now();
+  const Call call = start(timed.runtime, std::move(request));
+  CHECK(call.heard->ends == 0);
+  timed.pass(0s);
+  CHECK(call.heard->end.code == Errc::deadline_exceeded);
+  CHECK(server.accepted() == 0);
+}
+
+TEST_CASE("in real time, too, each phase ends with an error of its own", "[net][G5][X21]") {
+  const auto expect = [](SocketServer& server, net::HttpRequest request, Errc code) {
+    Runtime runtime;
+    const Call call = start(runtime, std::move(request));
+    call.heard->on_body = [&](std::string_view) { return server.step(), true; };
+    REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+    CHECK(to_string(call.heard->end.code) == to_string(code));
+    CHECK(call.heard->end.message.find("127.0.0.1:" + std::to_string(server.port())) != std::string::npos);
+    CHECK(sees_close(server));
+  };
+  SocketServer silent([](Peer& peer) {
+    peer.read_request();
+    peer.wait_close();
+  });
+  SocketServer stalling([](Peer& peer) {
+    peer.read_request();
+    peer.write(std::string(stream_head) + "x");
+    peer.wait_close();
+  });
+  SocketServer dripping(drip);
+  SECTION("connecting") {
+    auto request = request_to(silent.url("https"));
+    request.connect_timeout = 20ms;
+    expect(silent, std::move(request), Errc::connect_timeout);
+  }
+  SECTION("the first byte") {
+    auto request = request_to(silent.url());
+    request.first_byte_timeout = 20ms;
+    expect(silent, std::move(request), Errc::first_byte_timeout);
+  }
+  SECTION("a silence") {
+    auto request = request_to(stalling.url());
+    request.stall_timeout = 20ms;
+    expect(stalling, std::move(request), Errc::stall_timeout);
+  }
+  SECTION("the whole") {
+    auto request = request_to(dripping.url());
+    request.total_timeout = 50ms;
+    expect(dripping, std::move(request), Errc::total_timeout);
+  }
+  SECTION("the caller's deadline") {
+    auto request = request_to(dripping.url());
+    request.deadline = std::chrono::steady_clock::now() + 50ms;
+    expect(dripping, std::move(request), Errc::deadline_exceeded);
+  }
 }
