@@ -1,9 +1,11 @@
 // How a Transfer sets its easy handle up, and what libcurl calls on it.
+#include "core/wipe.hpp"
 #include "net/curl_transport.hpp"
 #include "net/cut.hpp"
 #include "net/transfer.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace agentcore::net {
@@ -54,6 +56,13 @@ CURLcode Transfer::prepare(bool fresh) {
   if (result == CURLE_OK) result = set_request(*opening_);
   if (result == CURLE_OK) result = set_peer(*opening_);
   return result;
+}
+
+void Transfer::Opening::wipe_headers() noexcept {
+  for (const curl_slist* line = headers; line != nullptr; line = line->next)
+    core::wipe(line->data, std::strlen(line->data));
+  curl_slist_free_all(headers);
+  for (std::string& line : request.headers) core::wipe(line);
 }
 
 CURLcode Transfer::set_request(Opening& opening) {
