@@ -61,7 +61,7 @@ Told tell(const std::vector<std::string>& pieces, bool from_source) {
       ended = true;
     }
   });
-  REQUIRE(tree.create({}).value().send("hello"));
+  REQUIRE(tree.create(AgentSpec{}).value().send("hello"));
   for (std::size_t i = 0; i < pieces.size(); ++i) server.step();
   REQUIRE(drive(runtime, &server, [&ended] { return ended; }));
   told.recording = lines.text;
