@@ -33,10 +33,12 @@ struct HttpLlmOptions {
   std::string base_url = {};  // e.g. "https://api.openai.com/v1"; the dialect's path is added. Required.
 
   // The key, from one of three places; none: no key is sent. It is in no log, event, error or recording, and
-  // the client's own copies are wiped when it goes.
+  // the client's own copies are overwritten when it goes, those in the options handed in included. What
+  // libcurl, its TLS library and the system copy while a request is sent is freed as they do it.
   std::string api_key = {};
-  std::string api_key_env = {};                      // the environment variable that holds it
-  std::function<std::string()> api_key_source = {};  // asked before every call, on the loop thread
+  std::string api_key_env = {};  // the environment variable that holds it; read once, by the constructor
+  // Asked before every call, on the loop thread; may do anything. A key of its is kept until that call ends.
+  std::function<std::string()> api_key_source = {};
 
   std::string model = {};  // used when a request names none
   Dialect dialect = Dialect::openai_chat;
@@ -94,7 +96,7 @@ class HttpLlmClient final : public LlmClient {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // a call that is being started holds it too
 };
 
 }  // namespace agentcore

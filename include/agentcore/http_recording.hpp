@@ -4,7 +4,6 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,7 +13,7 @@
 
 namespace agentcore {
 
-// One request and what came back. As text it is one line of JSON.
+// One request and what came back. As text it is one line of JSON (docs/design/recording.md).
 struct HttpExchange {
   struct Piece {
     Duration at{0};  // since the request began
@@ -33,6 +32,7 @@ struct HttpExchange {
   std::vector<Piece> body = {};           // decompressed, as it arrived
   Errc end = Errc::none;                  // none: the answer was complete; `cancelled`: stopped by us
   std::string end_message = {};
+  Duration ended_at{0};  // since the request began
 
   bool operator==(const HttpExchange&) const = default;
 };
@@ -44,13 +44,17 @@ Result<HttpExchange> exchange_from_json_line(std::string_view line);
 
 // Writes down every exchange of the clients that have it in their options, without their secrets: the key
 // and the values of headers that look like credentials are removed wherever they stand, and a URL keeps
-// neither user nor password. What people and models said is not removed.
+// neither user nor password. What people and models said is not removed. Secrets are found as they are and
+// escaped for JSON, HTML, URLs or in base64, also where they lie across two pieces of a body; not where a
+// server cut them up itself, such as into the deltas of a stream.
 class HttpRecorder {
  public:
-  // `write` is given one line, with its line break, when an exchange has ended. @loop_thread
+  // `write` is given one line, with its line break, when an exchange has ended and before its call's outcome
+  // is told. What it throws is logged, and does no harm to the call. @loop_thread
   explicit HttpRecorder(std::function<void(std::string_view line)> write) : write_(std::move(write)) {}
 
-  // Appends to a file; `invalid_recording` when it cannot be opened.
+  // Appends to a file, which is written through after each line; `invalid_recording` when it cannot be
+  // opened.
   static Result<std::shared_ptr<HttpRecorder>> to_file(const std::string& path);
 
   void add(const HttpExchange& exchange) const { write_(to_json_line(exchange) + "\n"); }
@@ -59,15 +63,18 @@ class HttpRecorder {
   std::function<void(std::string_view)> write_;
 };
 
-// Answers as they were recorded. A request is answered by the first exchange, of those not used yet, with the
-// same method, path and body; if there is none, by the first with the same method and path. If there is none
-// either, the call fails with `invalid_recording`. Pieces come as they were cut, at their times (or at once).
+// Answers as they were recorded. A request is answered by the first exchange, of those that this client has
+// not used yet, with the same method, path and body; if there is none, by the first of them with the same
+// method and path. If there is none either, the call fails with `invalid_recording`. Host and query do not
+// count. Pieces come as they were cut, at their times by the Runtime's clock, or at once: one in each poll().
+// Time-outs and deadlines do not apply; a stop does, and ends the call as it would end a real one.
 class HttpReplay {
  public:
   enum class Pace : unsigned char { as_recorded, at_once };
 
   explicit HttpReplay(std::vector<HttpExchange> exchanges, Pace pace = Pace::at_once);
-  // The text of a recording: exchanges, one per line.
+  // The text of a recording: exchanges, one per line. Empty lines do not count. `invalid_recording` names the
+  // line that is wrong.
   static Result<std::shared_ptr<const HttpReplay>> from_text(std::string_view lines,
                                                              Pace pace = Pace::at_once);
   static Result<std::shared_ptr<const HttpReplay>> from_file(const std::string& path,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "loop/engine.hpp"
+#include "net/cut.hpp"
 #include "net/cut_queue.hpp"
 #include "net/socket_table.hpp"
 #include "net/transfer.hpp"
@@ -32,6 +33,7 @@ class CurlTransport final : public Transport,
   CurlTransport(const CurlTransport&) = delete;
   CurlTransport& operator=(const CurlTransport&) = delete;
 
+  std::shared_ptr<Cut> make_cut() override { return Cut::make(cuts_); }
   void start(HttpRequest request, std::shared_ptr<Cut> cut, std::unique_ptr<HttpHandler> handler) override;
   std::size_t open() const noexcept override { return open_.size(); }
 

@@ -18,7 +18,11 @@ Cut* const closed_mark = std::bit_cast<Cut*>(std::uintptr_t{1});
 }  // namespace
 
 std::shared_ptr<Cut> Cut::make(loop::Engine& engine) {
-  return std::make_shared<Cut>(Key{}, CurlTransport::of(engine)->cuts());
+  return make(CurlTransport::of(engine)->cuts());
+}
+
+std::shared_ptr<Cut> Cut::make(std::shared_ptr<CutQueue> queue) {
+  return std::make_shared<Cut>(Key{}, std::move(queue));
 }
 
 bool Cut::cut() noexcept {

@@ -18,7 +18,9 @@ class Cut final : public std::enable_shared_from_this<Cut> {
   struct Key {};  // only make() can make one
 
  public:
+  // Of the engine's transport; of the transport that takes its cuts out of `queue`.
   static std::shared_ptr<Cut> make(loop::Engine& engine);
+  static std::shared_ptr<Cut> make(std::shared_ptr<CutQueue> queue);
 
   Cut(Key, std::shared_ptr<CutQueue> queue) noexcept : queue_(std::move(queue)) {}
   Cut(const Cut&) = delete;

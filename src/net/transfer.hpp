@@ -70,9 +70,12 @@ class Transfer {
     std::array<char, CURL_ERROR_SIZE> error{};
 
     explicit Opening(HttpRequest wanted) : request(std::move(wanted)) {}
-    ~Opening() { curl_slist_free_all(headers); }
+    ~Opening() { wipe_headers(); }
     Opening(const Opening&) = delete;
     Opening& operator=(const Opening&) = delete;
+
+   private:
+    void wipe_headers() noexcept;  // one of them holds the key
   };
 
   CURLcode set_request(Opening& opening);

@@ -1,4 +1,5 @@
 // How a Transfer sets its easy handle up, and what libcurl calls on it.
+#include "core/wipe.hpp"
 #include "net/coding.hpp"
 #include "net/curl_transport.hpp"
 #include "net/cut.hpp"
@@ -6,6 +7,7 @@
 #include "net/transfer.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace agentcore::net {
@@ -61,6 +63,13 @@ CURLcode Transfer::prepare(bool fresh) {
     result = CURLE_BAD_FUNCTION_ARGUMENT;
   }
   return result;
+}
+
+void Transfer::Opening::wipe_headers() noexcept {
+  for (const curl_slist* line = headers; line != nullptr; line = line->next)
+    core::wipe(line->data, std::strlen(line->data));
+  curl_slist_free_all(headers);
+  for (std::string& line : request.headers) core::wipe(line);
 }
 
 CURLcode Transfer::set_request(Opening& opening) {

@@ -85,6 +85,9 @@ class Transport {
   // The engine's transport, made on first need. @loop_thread
   static std::shared_ptr<Transport> of(loop::Engine& engine);
 
+  // What can end a transfer of this transport. @loop_thread
+  virtual std::shared_ptr<Cut> make_cut() = 0;
+
   // Starts a transfer; never calls the handler before it returns. `cut` ends it from any thread; a cut that
   // came before the start ends it too, in the next poll, without a connection. @loop_thread
   virtual void start(HttpRequest request, std::shared_ptr<Cut> cut, std::unique_ptr<HttpHandler> handler) = 0;

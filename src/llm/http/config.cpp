@@ -1,10 +1,16 @@
 #include "llm/http/config.hpp"
 
+#include "core/json_depth.hpp"
+#include "llm/dialects/wire_format.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace agentcore::llm {
 namespace {
@@ -51,40 +57,55 @@ std::optional<Error> check_base_url(std::string_view url) {
   return std::nullopt;
 }
 
+// The letters of a header's name, by RFC 9110.
+bool is_token(std::string_view text) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  const auto fits = [&](char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (c >= '0' && c <= '9') || marks.find(c) != marks.npos;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits);
+}
+
 std::optional<Error> check_headers(const HttpLlmOptions& options) {
-  if (has_control_characters(options.api_key))
-    return wrong("HttpLlmOptions::api_key holds a line break or another control character; trim it");
   for (const std::string& header : options.headers) {
     const auto colon = header.find(':');
-    if (colon == 0 || colon == header.npos || header.find(' ') < colon || has_control_characters(header))
+    if (colon == header.npos || !is_token(header.substr(0, colon)) || has_control_characters(header))
       return wrong(R"(Each of HttpLlmOptions::headers must be "Name: value" on one line)");
   }
+  if (!is_token(options.auth_header))
+    return wrong("HttpLlmOptions::auth_header must be the name of a header, e.g. Authorization");
+  if (has_control_characters(options.auth_prefix))
+    return wrong("HttpLlmOptions::auth_prefix holds a line break or another control character");
   return std::nullopt;
 }
 
-std::string chat_url(const std::string& base_url) {
-  const auto query = base_url.find('?');
-  std::string url = base_url.substr(0, query);
-  while (url.ends_with('/')) url.pop_back();
-  url += "/chat/completions";
-  return query == base_url.npos ? url : url + base_url.substr(query);
+std::optional<Error> check_key(const HttpLlmOptions& options) {
+  if (!options.api_key.empty() + !options.api_key_env.empty() + (options.api_key_source != nullptr) > 1)
+    return wrong("Set only one of HttpLlmOptions::api_key, api_key_env and api_key_source");
+  if (!is_sendable(options.api_key))
+    return wrong("HttpLlmOptions::api_key holds a line break or another control character; trim it");
+  if (options.api_key_env.empty()) return std::nullopt;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): once, when the client is made
+  const char* const key = std::getenv(options.api_key_env.c_str());
+  if (key == nullptr || *key == '\0')
+    return wrong(
+        fmt::format("The environment variable {} is not set; HttpLlmOptions::api_key_env says that "
+                    "it holds the key",
+                    options.api_key_env));
+  if (!is_sendable(key))
+    return wrong(
+        fmt::format("The environment variable {} holds a line break or another control character; "
+                    "trim it",
+                    options.api_key_env));
+  return std::nullopt;
 }
 
-bool names_credentials(std::string_view header) {
-  const std::string name = lower(header);
-  for (const char* word : {"auth", "key", "token", "secret", "cookie"})
-    if (name.find(word) != name.npos) return true;
-  return false;
-}
-
-}  // namespace
-
-std::optional<Error> check_options(const HttpLlmOptions& options) {
-  if (auto error = check_base_url(options.base_url)) return error;
-  if (auto error = check_headers(options)) return error;
+std::optional<Error> check_limits(const HttpLlmOptions& options) {
   const std::pair<Duration, const char*> timeouts[] = {{options.connect_timeout, "connect_timeout"},
                                                        {options.first_byte_timeout, "first_byte_timeout"},
-                                                       {options.stall_timeout, "stall_timeout"}};
+                                                       {options.stall_timeout, "stall_timeout"},
+                                                       {options.total_timeout, "total_timeout"}};
   for (const auto& [timeout, name] : timeouts)
     if (timeout <= Duration::zero())
       return wrong(fmt::format("HttpLlmOptions::{} must be greater than 0", name));
@@ -94,24 +115,103 @@ std::optional<Error> check_options(const HttpLlmOptions& options) {
   return std::nullopt;
 }
 
+std::optional<Error> check_body(const HttpLlmOptions& options) {
+  if (options.max_tokens_field.empty())
+    return wrong("HttpLlmOptions::max_tokens_field is empty; it is max_tokens or as the provider calls it");
+  const std::string& extra = options.extra_body;
+  if (extra.empty()) return std::nullopt;
+  if (core::json_depth(extra) > core::max_json_depth ||
+      !nlohmann::json::parse(extra, nullptr, false).is_object())
+    return wrong(R"(HttpLlmOptions::extra_body must be the text of a JSON object, e.g. {"top_k": 40})");
+  return std::nullopt;
+}
+
+std::optional<Error> check_prices(const PriceTable& table) {
+  const auto possible = [](double price) { return std::isfinite(price) && price >= 0; };
+  for (const auto& [model, prices] : table)
+    if (!possible(prices.prompt) || !possible(prices.completion) ||
+        !possible(prices.cached_prompt.value_or(0)))
+      return wrong(fmt::format("HttpLlmOptions::prices of \"{}\" must not be below 0", model));
+  return std::nullopt;
+}
+
+std::string url_of(const HttpLlmOptions& options) {
+  const std::string& base_url = options.base_url;
+  const auto query = base_url.find('?');
+  std::string url = base_url.substr(0, query);
+  while (url.ends_with('/')) url.pop_back();
+  url += wire_format(options.dialect).path();
+  return query == base_url.npos ? url : url + base_url.substr(query);
+}
+
+// The values of a URL's query that look like credentials. What is shorter than a credential ever is stays:
+// hiding "1" would make any text unreadable.
+void hide_query(std::string_view url, Redactor& redactor) {
+  constexpr std::size_t shortest = 4;
+  for (auto mark = url.find('?'); mark != url.npos; mark = url.find('&', mark + 1)) {
+    const std::string_view rest = url.substr(mark + 1);
+    const std::string_view pair = rest.substr(0, rest.find('&'));
+    const auto equals = pair.find('=');
+    if (equals == pair.npos || !names_credentials(pair.substr(0, equals))) continue;
+    if (const auto value = pair.substr(equals + 1); value.size() >= shortest) redactor.hide(value, "secret");
+  }
+}
+
+// The password of "http://user:password@proxy".
+void hide_password(std::string_view url, Redactor& redactor) {
+  const auto scheme = url.find("://");
+  if (scheme != url.npos) url.remove_prefix(scheme + 3);
+  const auto end = url.rfind('@');
+  if (end == url.npos) return;
+  const auto colon = url.find(':');
+  if (colon < end) redactor.hide(url.substr(colon + 1, end - colon - 1), "secret");
+}
+
+}  // namespace
+
+bool is_sendable(std::string_view key) noexcept {
+  return !has_control_characters(key);
+}
+
+// "token", but not "tokens": of those there are limits and counts.
+bool names_credentials(std::string_view name) {
+  const std::string small = lower(name);
+  for (const char* word : {"auth", "key", "secret", "cookie", "password", "signature"})
+    if (small.find(word) != name.npos) return true;
+  const auto token = small.find("token");
+  return token != name.npos && !std::string_view(small).substr(token).starts_with("tokens");
+}
+
+std::optional<Error> check_options(const HttpLlmOptions& options) {
+  if (auto error = check_base_url(options.base_url)) return error;
+  if (auto error = check_headers(options)) return error;
+  if (auto error = check_key(options)) return error;
+  if (auto error = check_limits(options)) return error;
+  if (auto error = check_body(options)) return error;
+  return check_prices(options.prices);
+}
+
 std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model) {
   if (request.model.empty() && default_model.empty())
     return wrong("No model is named; set HttpLlmOptions::model or ChatRequest::model");
   if (request.temperature && !(*request.temperature >= 0 && *request.temperature <= 2))
     return wrong("ChatRequest::temperature must be between 0 and 2");
+  if (request.top_p && !(*request.top_p >= 0 && *request.top_p <= 1))
+    return wrong("ChatRequest::top_p must be between 0 and 1");
   return std::nullopt;
 }
 
 net::HttpRequest request_template(const HttpLlmOptions& options) {
   net::HttpRequest request;
-  request.url = chat_url(options.base_url);
+  request.url = url_of(options);
   request.headers = {"Content-Type: application/json"};
-  if (!options.api_key.empty()) request.headers.push_back("Authorization: Bearer " + options.api_key);
   request.headers.insert(request.headers.end(), options.headers.begin(), options.headers.end());
   request.connect_timeout = options.connect_timeout;
   request.first_byte_timeout = options.first_byte_timeout;
   request.stall_timeout = options.stall_timeout;
+  request.total_timeout = options.total_timeout;
   request.max_response_bytes = options.max_response_bytes;
+  request.max_redirects = options.max_redirects;
   request.ca_file = options.ca_file;
   request.proxy = options.proxy;
   return request;
@@ -119,13 +219,14 @@ net::HttpRequest request_template(const HttpLlmOptions& options) {
 
 Redactor redactor_for(const HttpLlmOptions& options) {
   Redactor redactor;
-  redactor.hide(options.api_key, "api key");
   for (const std::string& header : options.headers) {
     const auto colon = header.find(':');
     if (colon == header.npos || !names_credentials(std::string_view(header).substr(0, colon))) continue;
     const auto value = header.find_first_not_of(' ', colon + 1);
-    if (value != header.npos) redactor.hide(header.substr(value), "secret");
+    if (value != header.npos) redactor.hide(std::string_view(header).substr(value), "secret");
   }
+  hide_query(options.base_url, redactor);
+  hide_password(options.proxy, redactor);
   return redactor;
 }
 

@@ -8,20 +8,27 @@
 
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace agentcore::llm {
 
-// The first option that makes no sense, as an `invalid_config` that says what to change.
+// The first option that makes no sense, as an `invalid_config` that says what to change and shows no value.
 std::optional<Error> check_options(const HttpLlmOptions& options);
 
 // The same for one request. `default_model` may be empty.
 std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model);
 
-// Everything of a request to the server but its body and its Accept header. The options were checked.
+// False for a key that cannot be sent in a header.
+bool is_sendable(std::string_view key) noexcept;
+
+// Everything of a request to the server but what differs from call to call: its body, its Accept header, its
+// deadline and its key. The options were checked.
 net::HttpRequest request_template(const HttpLlmOptions& options);
 
-// Knows the key, and the values of further headers that look like credentials.
+// Knows the values of further headers and of parts of the addresses that look like credentials.
 Redactor redactor_for(const HttpLlmOptions& options);
+
+// Whether a header, or a parameter of a URL, is called as those are that hold credentials.
+bool names_credentials(std::string_view name);
 
 }  // namespace agentcore::llm

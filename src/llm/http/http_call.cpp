@@ -59,6 +59,7 @@ HttpCall::HttpCall(std::shared_ptr<HttpShared> shared, std::shared_ptr<OpenCall>
       sink_(std::move(sink)),
       reader_(shared_->max_line_bytes),
       prompt_estimate_(prompt_tokens(request)),
+      prices_(find_prices(shared_->prices, request.model)),
       place_(shared_->open.size()),
       asked_stream_(request.stream) {
   shared_->open.push_back(this);
@@ -265,8 +266,16 @@ ChatOutcome HttpCall::with_account(ChatOutcome outcome) const {
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
   }
   outcome.model = model_;
-  outcome.cost = cost_;
+  outcome.cost = cost(usage);
   return outcome;
+}
+
+// By the table, unless the provider said it.
+std::optional<double> HttpCall::cost(const Usage& usage) const {
+  if (cost_ || usage.total_tokens == 0) return cost_;
+  const Prices* const own = find_prices(shared_->prices, model_);
+  const Prices* const prices = own != nullptr ? own : prices_;
+  return prices != nullptr ? std::optional(cost_of(usage, *prices)) : std::nullopt;
 }
 
 ChatOutcome HttpCall::failed(Error error) const {

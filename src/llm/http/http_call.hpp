@@ -5,6 +5,7 @@
 #include "llm/dialects/reasoning_assembler.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/call_errors.hpp"
+#include "llm/http/prices.hpp"
 #include "llm/http/sse_reader.hpp"
 #include "loop/engine.hpp"
 #include "net/transport.hpp"
@@ -42,6 +43,7 @@ struct HttpShared {
   const CallErrors errors;
   const std::size_t max_line_bytes;
   const std::size_t max_response_bytes;
+  PriceTable prices;
   std::vector<HttpCall*> open;  // without an outcome yet
 };
 
@@ -82,6 +84,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   ChatOutcome failed(Error error) const;
   ChatOutcome cancelled() const;
   ChatOutcome with_account(ChatOutcome outcome) const;
+  std::optional<double> cost(const Usage& usage) const;
 
   std::shared_ptr<HttpShared> shared_;
   std::shared_ptr<OpenCall> open_;
@@ -96,6 +99,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   std::uint64_t prompt_estimate_;  // tokens
   std::uint64_t characters_ = 0;   // of the answer, as far as it was delivered
   std::optional<double> cost_;     // as the provider says
+  const Prices* prices_;           // of the model that was asked for, in shared_->prices
   std::optional<Error> error_;     // found in the stream
   std::uint64_t end_timer_ = 0;
   std::size_t place_;  // in shared_->open

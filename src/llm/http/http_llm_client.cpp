@@ -1,7 +1,11 @@
+#include "core/wipe.hpp"
 #include "llm/active_requests.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/config.hpp"
 #include "llm/http/http_call.hpp"
+#include "llm/http/key_source.hpp"
+#include "llm/http/recording_handler.hpp"
+#include "llm/http/replay_transport.hpp"
 #include "net/cut.hpp"
 #include "net/transport.hpp"
 
@@ -15,53 +19,121 @@ namespace {
 
 class WireCall final : public llm::OpenCall {
  public:
-  WireCall(std::string agent_id, std::weak_ptr<llm::ActiveRequests> requests, std::shared_ptr<net::Cut> cut)
-      : OpenCall(std::move(agent_id), std::move(requests)), cut_(std::move(cut)) {}
+  WireCall(std::string agent_id, std::weak_ptr<llm::ActiveRequests> requests, std::shared_ptr<net::Cut> cut,
+           std::shared_ptr<const void> hidden)
+      : OpenCall(std::move(agent_id), std::move(requests)),
+        cut_(std::move(cut)),
+        hidden_(std::move(hidden)) {}
   void cut() noexcept override { cut_->cut(); }
   const std::shared_ptr<net::Cut>& wire() const noexcept { return cut_; }
 
  private:
   const std::shared_ptr<net::Cut> cut_;
+  const std::shared_ptr<const void> hidden_;  // the key of this call, while anything may be said about it
 };
 
 }  // namespace
 
 struct HttpLlmClient::Impl {
-  Impl(std::shared_ptr<loop::Engine> engine, const HttpLlmOptions& options)
-      : error(llm::check_options(options)),
-        model(options.model),
-        defaults{options.model, options.max_tokens, options.max_tokens_field, options.extra_body},
-        http(error ? net::HttpRequest{} : llm::request_template(options)),
-        requests(std::make_shared<llm::ActiveRequests>()),
-        shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::wire_format(options.dialect),
-                                                 llm::redactor_for(options), options.max_line_bytes,
-                                                 options.max_response_bytes)) {}
+  Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
-  void start(const ChatRequest& request, std::shared_ptr<WireCall> open, StopToken stop, ChatSink sink);
+  // No call is to begin any more.
+  bool is_over(const StopToken& stop) const noexcept {
+    return stop.stop_requested() || shared->engine->closed() || closing;
+  }
+  std::optional<Error> refusal(const ChatRequest& request) const;
+  std::shared_ptr<net::Transport> transport() const;
+  net::HttpRequest http_request(const ChatRequest& request, const llm::CallKey& key) const;
+  std::unique_ptr<net::HttpHandler> recorded(std::unique_ptr<net::HttpHandler> call,
+                                             const net::HttpRequest& request) const;
+  void start(const ChatRequest& request, const llm::CallKey& key, std::shared_ptr<WireCall> open,
+             StopToken stop, ChatSink sink);
 
   const std::optional<Error> error;  // of the options
   const std::string model;
   const llm::BodyDefaults defaults;
-  const net::HttpRequest http;
+  const llm::Redactor redact;
+  llm::KeySource keys;
+  net::HttpRequest http;
   const std::shared_ptr<llm::ActiveRequests> requests;
   const std::shared_ptr<llm::HttpShared> shared;
+  const std::shared_ptr<const HttpRecorder> recorder;
+  const bool replays;
+  const std::weak_ptr<llm::ReplayTransport> replay;  // the engine owns it
   bool closing = false;
 };
 
-void HttpLlmClient::Impl::start(const ChatRequest& request, std::shared_ptr<WireCall> open, StopToken stop,
-                                ChatSink sink) {
-  net::HttpRequest http_request = http;
-  http_request.headers.emplace_back(request.stream ? "Accept: text/event-stream, application/json"
-                                                   : "Accept: application/json");
-  http_request.body = shared->format.body(request, defaults);
+HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options)
+    : error(llm::check_options(options)),
+      model(options.model),
+      defaults{options.model, options.max_tokens, options.max_tokens_field, options.extra_body},
+      redact(llm::redactor_for(options)),
+      keys(options, redact),
+      http(error ? net::HttpRequest{} : llm::request_template(options)),
+      requests(std::make_shared<llm::ActiveRequests>()),
+      shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::wire_format(options.dialect), redact,
+                                               options.max_line_bytes, options.max_response_bytes)),
+      recorder(std::move(options.recorder)),
+      replays(options.replay != nullptr),
+      replay(replays ? llm::ReplayTransport::make(*shared->engine, std::move(options.replay))
+                     : std::weak_ptr<llm::ReplayTransport>()) {
+  shared->prices = std::move(options.prices);
+  for (std::string& header : options.headers) core::wipe(header);  // some hold credentials
+}
+
+HttpLlmClient::Impl::~Impl() {
+  for (std::string& header : http.headers) core::wipe(header);
+  if (const auto transport = replay.lock()) shared->engine->remove_source(transport.get());
+}
+
+std::optional<Error> HttpLlmClient::Impl::refusal(const ChatRequest& request) const {
+  if (error) return error;
+  if (auto problem = llm::check_request(request, model)) return problem;
+  if (request.deadline && *request.deadline <= shared->engine->now())
+    return Error{Errc::deadline_exceeded, "ChatRequest::deadline was over before the call began"};
+  return std::nullopt;
+}
+
+std::shared_ptr<net::Transport> HttpLlmClient::Impl::transport() const {
+  if (replays) return replay.lock();
+  return net::Transport::of(*shared->engine);
+}
+
+net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& request,
+                                                   const llm::CallKey& key) const {
+  net::HttpRequest wanted = http;
+  wanted.headers.reserve(wanted.headers.size() + 2);
+  wanted.headers.emplace_back(request.stream ? "Accept: text/event-stream, application/json"
+                                             : "Accept: application/json");
+  if (!key.header.empty()) wanted.headers.emplace_back(key.header.view());
+  wanted.compressed = !request.stream;
+  wanted.deadline = request.deadline.value_or(TimePoint::max());
+  wanted.body = shared->format.body(request, defaults);
+  return wanted;
+}
+
+std::unique_ptr<net::HttpHandler> HttpLlmClient::Impl::recorded(std::unique_ptr<net::HttpHandler> call,
+                                                                const net::HttpRequest& request) const {
+  if (!recorder) return call;
+  return std::make_unique<llm::RecordingHandler>(shared->engine, recorder, redact,
+                                                 llm::begin_exchange(request, redact), std::move(call));
+}
+
+void HttpLlmClient::Impl::start(const ChatRequest& request, const llm::CallKey& key,
+                                std::shared_ptr<WireCall> open, StopToken stop, ChatSink sink) {
+  net::HttpRequest wanted = http_request(request, key);
   const std::shared_ptr<net::Cut> wire = open->wire();
   auto call =
       std::make_unique<llm::HttpCall>(shared, std::move(open), request, std::move(stop), std::move(sink));
-  net::Transport::of(*shared->engine)->start(std::move(http_request), wire, std::move(call));
+  auto handler = recorded(std::move(call), wanted);
+  transport()->start(std::move(wanted), wire, std::move(handler));
 }
 
 HttpLlmClient::HttpLlmClient(Runtime& runtime, HttpLlmOptions options)
-    : impl_(std::make_unique<Impl>(runtime.engine(), options)) {
+    : impl_(std::make_shared<Impl>(runtime.engine(), options)) {
 }
 
 HttpLlmClient::~HttpLlmClient() {
@@ -70,18 +142,20 @@ HttpLlmClient::~HttpLlmClient() {
 }
 
 void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
-  Impl& impl = *impl_;
-  if (impl.error) return sink.finish(ChatOutcome::failed(*impl.error));
-  if (auto error = llm::check_request(request, impl.model))
-    return sink.finish(ChatOutcome::failed(std::move(*error)));
-  auto& engine = *impl.shared->engine;
-  if (stop.stop_requested() || engine.closed() || impl.closing) return sink.finish(ChatOutcome::cancelled());
-  auto open = std::make_shared<WireCall>(request.agent_id, impl.requests, net::Cut::make(engine));
-  if (!impl.requests->add(open))
+  const std::shared_ptr<Impl> impl = impl_;  // asking for the key may destroy this client
+  if (auto error = impl->refusal(request)) return sink.finish(ChatOutcome::failed(std::move(*error)));
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled());
+  const Result<llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled());
+  if (!key) return sink.finish(ChatOutcome::failed(key.error()));
+  if (request.model.empty()) request.model = impl->model;
+  auto open = std::make_shared<WireCall>(request.agent_id, impl->requests, impl->transport()->make_cut(),
+                                         key->hidden);
+  if (!impl->requests->add(open))
     return sink.finish(ChatOutcome::failed(
         {Errc::request_in_progress,
          "this agent has a model call open in this client; abort it or wait for its end"}));
-  impl.start(request, std::move(open), std::move(stop), std::move(sink));
+  impl->start(request, *key, std::move(open), std::move(stop), std::move(sink));
 }
 
 bool HttpLlmClient::abort(std::string_view agent_id) {

@@ -2,22 +2,42 @@
 // sent.
 #pragma once
 
+#include "llm/http/secret.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace agentcore::llm {
 
+// Finds a secret as it is, and as a server may have written it down: escaped for JSON, HTML or a URL, or
+// within something in base64. Copies know the same secrets, those told later included. @loop_thread
 class Redactor {
  public:
+  Redactor();
+
   // Every `secret` becomes `name` in brackets. Empty secrets are ignored.
-  void hide(std::string secret, std::string_view name);
+  void hide(std::string_view secret, std::string_view name);
+
+  // The same for as long as anybody keeps what it returns, which may go on any thread. What is hidden so
+  // already is shared.
+  [[nodiscard]] std::shared_ptr<const void> hide_while(std::string_view secret, std::string_view name);
 
   std::string operator()(std::string_view text) const;
 
+  // The same for a text that is to be cut at `cuts`, in ascending order: each is moved to where it belongs in
+  // the result. One within a secret moves behind it.
+  std::string operator()(std::string_view text, std::span<std::size_t> cuts) const;
+
  private:
-  std::vector<std::pair<std::string, std::string>> hidden_;  // longest first
+  struct Hidden;
+  struct Known;
+  class Finder;
+
+  std::shared_ptr<Known> known_;
 };
 
 }  // namespace agentcore::llm

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+#include <chrono>
+#include <cstdlib>
 #include <limits>
 
 using namespace agentcore;
@@ -25,6 +27,15 @@ std::string refusal(const HttpLlmOptions& options) {
   CHECK_FALSE(error->retryable);
   return error->message;
 }
+
+// A variable of the environment, for as long as this lives.
+struct Environment {
+  Environment(const char* variable, const char* value) : name(variable) { ::setenv(name, value, 1); }
+  ~Environment() { ::unsetenv(name); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  const char* name;
+};
 
 bool mentions(const std::string& text, const char* word) {
   return text.find(word) != std::string::npos;
@@ -82,6 +93,9 @@ TEST_CASE("a request needs a model and a possible temperature", "[llm]") {
     request.temperature = bad;
     CHECK(mentions(check_request(request, "m")->message, "temperature"));
   }
+  request.temperature.reset();
+  request.top_p = 1.5;
+  CHECK(mentions(check_request(request, "m")->message, "top_p"));
 }
 
 TEST_CASE("a request goes to chat/completions below base_url", "[llm][O1]") {
@@ -93,21 +107,84 @@ TEST_CASE("a request goes to chat/completions below base_url", "[llm][O1]") {
   CHECK(request_template(options).url == "http://h/d/chat/completions?api-version=7");
 }
 
-TEST_CASE("the key is sent, if there is one", "[llm][O7]") {
+TEST_CASE("a key comes from one place", "[llm]") {
   HttpLlmOptions options = good();
-  options.headers = {"X-Title: demo"};
-  CHECK(request_template(options).headers == std::vector<std::string>{"Content-Type: application/json",
-                                                                      "Authorization: Bearer sk-secret-123",
-                                                                      "X-Title: demo"});
+  options.api_key_source = [] { return std::string(); };
+  CHECK(mentions(refusal(options), "api_key_source"));
   options.api_key.clear();
-  CHECK(request_template(options).headers.size() == 2);
+  CHECK(refusal(options).empty());
+  options.api_key_env = "HOME";
+  CHECK(mentions(refusal(options), "api_key_env"));
 }
 
-TEST_CASE("secrets do not show", "[llm]") {
+TEST_CASE("a key's environment variable is named when it is not set, its value never shown", "[llm]") {
   HttpLlmOptions options = good();
-  options.headers = {"X-Api-Key:  abc", "Cookie: yum", "X-Title: demo"};
+  options.api_key.clear();
+  options.api_key_env = "AGENTCORE_TEST_NO_SUCH_KEY";
+  CHECK(mentions(refusal(options), "AGENTCORE_TEST_NO_SUCH_KEY"));
+  const Environment set("AGENTCORE_TEST_KEY", "sk-from-environment\n");
+  options.api_key_env = "AGENTCORE_TEST_KEY";
+  CHECK(mentions(refusal(options), "AGENTCORE_TEST_KEY"));
+  CHECK_FALSE(mentions(refusal(options), "sk-from"));
+}
+
+TEST_CASE("how the key is sent must make a header", "[llm]") {
+  HttpLlmOptions options = good();
+  for (const char* name : {"", "X Key", "X:", "X-Key\n", "\xC3\xBC"}) {
+    options.auth_header = name;
+    CHECK(mentions(refusal(options), "auth_header"));
+  }
+  options = good();
+  options.auth_prefix = "Key\r\n";
+  CHECK(mentions(refusal(options), "auth_prefix"));
+  options.auth_prefix = "";
+  CHECK(refusal(options).empty());
+}
+
+TEST_CASE("what is added to a body must be a JSON object", "[llm][G15]") {
+  HttpLlmOptions options = good();
+  const std::string deep = "{\"a\":" + std::string(100, '[') + std::string(100, ']') + "}";
+  for (const std::string& bad : {std::string("[]"), std::string("{"), std::string("top_k"), deep}) {
+    options.extra_body = bad;
+    CHECK(mentions(refusal(options), "extra_body"));
+  }
+  options.extra_body = R"({"top_k": 40})";
+  CHECK(refusal(options).empty());
+  options.max_tokens_field = "";
+  CHECK(mentions(refusal(options), "max_tokens_field"));
+}
+
+TEST_CASE("prices and the time of a call make sense", "[llm]") {
+  HttpLlmOptions options = good();
+  options.total_timeout = Duration(0);
+  CHECK(mentions(refusal(options), "total_timeout"));
+  options = good();
+  for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    options.prices = {{"gpt", {.prompt = 1, .completion = 1, .cached_prompt = bad}}};
+    CHECK(mentions(refusal(options), "gpt"));
+  }
+  options.prices = {{"gpt", {0, 0}}};
+  CHECK(refusal(options).empty());
+}
+
+TEST_CASE("limits of a call are handed on", "[llm]") {
+  HttpLlmOptions options = good();
+  options.total_timeout = std::chrono::seconds(7);
+  options.max_redirects = 2;
+  CHECK(request_template(options).total_timeout == std::chrono::seconds(7));
+  CHECK(request_template(options).max_redirects == 2);
+  options.headers = {"X-Title: demo"};
+  CHECK(request_template(options).headers ==
+        std::vector<std::string>{"Content-Type: application/json", "X-Title: demo"});
+}
+
+TEST_CASE("what else looks like a secret does not show", "[llm]") {
+  HttpLlmOptions options = good();
+  options.headers = {"X-Api-Key:  abc", "Cookie: yum", "X-Title: demo", "X-Max-Tokens: 77"};
+  options.base_url = "http://h/v1?api-version=2024&key=qwertz&sig-key=1&access_token=asdf";
+  options.proxy = "http://me:hunter2@proxy:80";
   const Redactor redact = redactor_for(options);
-  CHECK(redact("bad key sk-secret-123, sk-secret-123!") == "bad key [api key], [api key]!");
-  CHECK(redact("abc yum demo") == "[secret] [secret] demo");
-  CHECK(Redactor()("abc") == "abc");
+  CHECK(redact("abc yum demo 77") == "[secret] [secret] demo 77");
+  CHECK(redact("2024 qwertz 1 asdf") == "2024 [secret] 1 [secret]");
+  CHECK(redact("me hunter2") == "me [secret]");
 }

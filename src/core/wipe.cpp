@@ -1,0 +1,16 @@
+#include "core/wipe.hpp"
+
+namespace agentcore::core {
+
+void wipe(char* bytes, std::size_t size) noexcept {
+  volatile char* at = bytes;
+  for (; size > 0; --size) *at++ = 0;
+}
+
+void wipe(std::string& text) noexcept {
+  text.resize(text.capacity());  // there is room, so nothing moves
+  wipe(text.data(), text.size());
+  text.clear();
+}
+
+}  // namespace agentcore::core

@@ -1,0 +1,72 @@
+// Secrets are found in every form in which a server may write them down.
+#include "llm/http/redactor.hpp"
+
+#include "llm/http/base64.hpp"
+#include "support/catch.hpp"
+
+#include <array>
+
+using namespace agentcore::llm;
+
+TEST_CASE("a secret becomes its name", "[llm][secrets]") {
+  Redactor redact;
+  CHECK(redact("abc") == "abc");
+  redact.hide("", "nothing");
+  redact.hide("sk-1", "api key");
+  redact.hide("sk-123", "secret");
+  CHECK(redact("bad key sk-1, sk-123!") == "bad key [api key], [secret]!");
+  const Redactor copy = redact;
+  redact.hide("later", "secret");
+  CHECK(copy("sk-1 later") == "[api key] [secret]");
+}
+
+TEST_CASE("an escaped secret is found", "[llm][secrets]") {
+  Redactor redact;
+  redact.hide("a\"b\\c/d&e<f>'\xC3\xBC", "k");
+  CHECK(redact(R"([a\"b\\c/d&e<f>'ü])") == "[[k]]");                    // JSON
+  CHECK(redact(R"(a\"b\\c\/d&e<f>'ü)") == "[k]");                       // of PHP
+  CHECK(redact(R"(a\"b\\c/d\u0026e\u003cf\u003e'ü)") == "[k]");         // of Go
+  CHECK(redact(R"(a\"b\\c/d\u0026e\u003cf\u003e\u0027ü)") == "[k]");    // and with apostrophes
+  CHECK(redact("a&quot;b\\c/d&amp;e&lt;f&gt;&#39;\xC3\xBC") == "[k]");  // HTML
+  CHECK(redact("?x=a%22b%5Cc%2Fd%26e%3Cf%3E%27%C3%BC&") == "?x=[k]&");  // a URL
+  CHECK(redact("?x=a%22b%5cc%2fd%26e%3cf%3e%27%c3%bc&") == "?x=[k]&");
+}
+
+TEST_CASE("a secret within base64 is found wherever it begins", "[llm][secrets]") {
+  const std::string secret = "sk-\xFF\xFE-secret?>";
+  Redactor redact;
+  redact.hide(secret, "k");
+  for (std::size_t before = 0; before < 6; ++before) {
+    const std::string clear = std::string(before, 'u') + secret + ":x";
+    std::string digits = to_base64(clear);
+    const std::string clean = redact(digits);
+    INFO(digits << " " << clean);
+    CHECK(clean.find("[k]") != std::string::npos);
+    CHECK(clean.size() < before + 16);
+    for (char& c : digits) c = c == '+' ? '-' : c == '/' ? '_' : c;
+    CHECK(redact(digits).find("[k]") != std::string::npos);
+  }
+  redact.hide("abc", "short");
+  CHECK(redact("YWJj") == "YWJj");  // four letters may be anything
+}
+
+TEST_CASE("a secret is hidden for as long as it is kept", "[llm][secrets]") {
+  Redactor redact;
+  auto kept = redact.hide_while("sk-1", "k");
+  auto again = redact.hide_while("sk-1", "k");
+  CHECK(kept == again);
+  kept.reset();
+  CHECK(redact("sk-1") == "[k]");
+  again.reset();
+  CHECK(redact("sk-1") == "sk-1");
+  const auto other = redact.hide_while("sk-2", "k");
+  CHECK(redact("sk-1 sk-2") == "sk-1 [k]");
+}
+
+TEST_CASE("cuts follow a text, and none stays within a secret", "[llm][secrets]") {
+  Redactor redact;
+  redact.hide("secret", "k");
+  std::array<std::size_t, 6> cuts{0, 2, 5, 8, 9, 12};
+  CHECK(redact("a secret bcd", cuts) == "a [k] bcd");
+  CHECK(cuts == std::array<std::size_t, 6>{0, 2, 5, 5, 6, 9});
+}

@@ -1,0 +1,230 @@
+// A client that is answered out of a recording.
+#include "support/catch.hpp"
+#include "support/recorder_lines.hpp"
+#include "unit/llm/chat_record.hpp"
+
+#include <agentcore/http_llm_client.hpp>
+#include <agentcore/runtime.hpp>
+
+#include <cmath>
+#include <thread>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+using Pace = HttpReplay::Pace;
+using std::chrono::seconds;
+
+std::string words(std::string_view text) {
+  return R"(data: {"choices":[{"delta":{"content":")" + std::string(text) + "\"}}]}\n\n";
+}
+const std::string finish =
+    "data: {\"model\":\"m-2026\",\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],"
+    "\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":500,\"total_tokens\":1500}}\n\n";
+
+HttpExchange exchange_of(std::vector<HttpExchange::Piece> body, Errc end = Errc::none) {
+  HttpExchange exchange;
+  exchange.url = "https://elsewhere.example/v1/chat/completions?api-version=3";
+  exchange.status = 200;
+  exchange.content_type = "text/event-stream";
+  exchange.body = std::move(body);
+  exchange.end = end;
+  exchange.ended_at = seconds(9);
+  return exchange;
+}
+HttpExchange saying(std::string_view text) {
+  return exchange_of({{Duration(0), words(text) + finish}});
+}
+
+struct ReplayFixture {
+  explicit ReplayFixture(std::vector<HttpExchange> exchanges, Pace pace = Pace::at_once) {
+    options.base_url = "http://localhost:1/v1";
+    options.model = "m";
+    options.replay = std::make_shared<HttpReplay>(std::move(exchanges), pace);
+  }
+  void chat(std::string agent_id, ChatRecord& record, std::function<void()> then = {}) {
+    if (!llm) llm = std::make_unique<HttpLlmClient>(*runtime, options);
+    llm->chat(ask(std::move(agent_id)), stop.get_token(), record.sink(std::move(then)));
+  }
+
+  ManualClock clock;
+  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
+  HttpLlmOptions options;
+  StopSource stop;
+  ChatRecord heard, other;
+  std::unique_ptr<HttpLlmClient> llm;
+};
+
+}  // namespace
+
+TEST_CASE("a replay at once gives a piece in each poll", "[llm][recording]") {
+  ReplayFixture f({exchange_of({{seconds(1), words("a")}, {seconds(2), words("b")}, {seconds(3), finish}})});
+  f.chat("a", f.heard);
+  CHECK(f.heard.deltas.empty());
+  f.runtime->poll();
+  CHECK(f.heard.text() == "a");
+  f.runtime->poll();
+  CHECK(f.heard.text() == "ab");
+  CHECK_FALSE(f.heard.ended());
+  CHECK(f.runtime->run_until_idle());
+  CHECK(f.heard.completed());
+  CHECK(f.clock.now() == TimePoint());
+}
+
+TEST_CASE("a replay as recorded keeps the times", "[llm][recording]") {
+  ReplayFixture f({exchange_of({{seconds(1), words("a")}, {seconds(5), words("b") + finish}})},
+                  Pace::as_recorded);
+  f.chat("a", f.heard);
+  f.runtime->run_for(seconds(1) - Duration(1));
+  CHECK(f.heard.deltas.empty());
+  f.runtime->run_for(Duration(1));
+  CHECK(f.heard.text() == "a");
+  f.runtime->run_for(seconds(4));
+  CHECK(f.heard.text() == "ab");
+  CHECK_FALSE(f.heard.ended());  // its connection ended later
+  CHECK(f.runtime->run_until_idle());
+  CHECK(f.heard.completed());
+}
+
+TEST_CASE("a request is answered by what fits it best, and each exchange is used once", "[llm][recording]") {
+  HttpExchange elsewhere = saying("elsewhere");
+  elsewhere.url = "https://h/v1/other";
+  HttpExchange exact = saying("exact");
+  {
+    RecorderLines lines;
+    ReplayFixture recorded({saying("x")});
+    recorded.options.recorder = lines.recorder();
+    recorded.chat("a", recorded.heard);
+    REQUIRE(recorded.runtime->run_until_idle());
+    exact.request_body = lines.exchanges().at(0).request_body;
+  }
+  ReplayFixture f({elsewhere, saying("first"), exact, saying("second")});
+  std::vector<std::string> answers;
+  for (int i = 0; i < 4; ++i) {
+    ChatRecord record;
+    f.chat("a", record);
+    REQUIRE(f.runtime->run_until_idle());
+    answers.push_back(record.completed() ? record.text() : std::string(to_string(record.error().code)));
+  }
+  CHECK(answers == std::vector<std::string>{"exact", "first", "second", "invalid_recording"});
+}
+
+TEST_CASE("what fits nothing says which path", "[llm][recording]") {
+  ReplayFixture f({});
+  f.chat("a", f.heard);
+  CHECK_FALSE(f.heard.ended());
+  f.runtime->poll();
+  CHECK(f.heard.failed_with(Errc::invalid_recording));
+  CHECK(f.heard.error().message.find("POST /v1/chat/completions") != std::string::npos);
+}
+
+TEST_CASE("a stop ends a replayed call", "[llm][recording][A9][G5]") {
+  ReplayFixture f({exchange_of({{seconds(1), words("a")}, {seconds(5), words("b")}})}, Pace::as_recorded);
+  f.chat("a", f.heard);
+  SECTION("between two pieces, from another thread") {
+    f.runtime->run_for(seconds(2));
+    std::thread([&f] { f.stop.request_stop(); }).join();
+  }
+  SECTION("before the first") {
+    CHECK(f.llm->abort("a"));
+  }
+  f.runtime->poll();
+  CHECK(f.heard.cancelled());
+  const auto now = f.clock.now();
+  CHECK(f.runtime->run_until_idle());  // nothing waits any more
+  CHECK(f.clock.now() == now);
+}
+
+TEST_CASE("nothing of a replay follows a stop within a delta", "[llm][recording][G7]") {
+  ReplayFixture f({exchange_of({{Duration(0), words("a") + words("b")}, {Duration(0), words("c")}})});
+  f.chat("a", f.heard, [&f] { f.stop.request_stop(); });
+  CHECK(f.runtime->run_until_idle());
+  CHECK(f.heard.cancelled());
+  CHECK(f.heard.text() == "a");
+}
+
+TEST_CASE("a call that was recorded as stopped is stopped again", "[llm][recording]") {
+  ReplayFixture f({exchange_of({{Duration(0), words("a")}}, Errc::cancelled)});
+  f.chat("a", f.heard);
+  CHECK(f.runtime->run_until_idle());
+  CHECK(f.heard.text() == "a");
+  CHECK(f.heard.cancelled());
+}
+
+TEST_CASE("a replay ends with its client, and with its runtime", "[llm][recording][G7]") {
+  ReplayFixture f({exchange_of({{seconds(1), words("a") + words("b")}})}, Pace::as_recorded);
+  RecorderLines lines;
+  f.options.recorder = lines.recorder();
+  SECTION("its client goes") {
+    f.chat("a", f.heard);
+    f.llm.reset();
+    CHECK(f.heard.cancelled());
+    f.runtime->run_for(seconds(2));
+  }
+  SECTION("its client goes within a delta") {
+    f.chat("a", f.heard, [&f] { f.llm.reset(); });
+    f.runtime->run_for(seconds(2));
+    CHECK(f.heard.text() == "a");
+  }
+  SECTION("its runtime goes") {
+    f.chat("a", f.heard);
+    f.runtime.reset();
+  }
+  SECTION("its runtime goes within a delta") {
+    f.chat("a", f.heard, [&f] { f.runtime.reset(); });
+    auto* const runtime = f.runtime.get();
+    runtime->run_for(seconds(2));
+  }
+  CHECK(f.heard.cancelled());
+  CHECK(lines.exchanges().size() == 1);
+}
+
+TEST_CASE("limits hold for a replay, too", "[llm][recording][G15]") {
+  ReplayFixture f({exchange_of({{Duration(0), words("a")}, {Duration(0), words(std::string(500, 'x'))}})});
+  f.options.max_response_bytes = 400;
+  f.chat("a", f.heard);
+  CHECK(f.runtime->run_until_idle());
+  CHECK(f.heard.failed_with(Errc::response_too_large));
+}
+
+TEST_CASE("a call costs what the table says", "[llm]") {
+  ReplayFixture f({saying("a")});
+  SECTION("of the model that answered") {
+    f.options.prices = {{"m-2026", {2, 4}}, {"m", {9, 9}}};
+  }
+  SECTION("of the model that was asked for") {
+    f.options.model = "alias-1";
+    f.options.prices = {{"alias", {2, 4}}};
+  }
+  f.chat("a", f.heard);
+  CHECK(f.runtime->run_until_idle());
+  REQUIRE(f.heard.completed());
+  REQUIRE(f.heard.outcomes[0].cost);
+  CHECK(std::abs(*f.heard.outcomes[0].cost - 0.004) < 1e-12);
+}
+
+TEST_CASE("a deadline that is over fails a call at once", "[llm]") {
+  ReplayFixture f({saying("a")});
+  f.llm = std::make_unique<HttpLlmClient>(*f.runtime, f.options);
+  f.clock.advance(seconds(5));
+  ChatRequest request = ask("a");
+  request.deadline = f.runtime->now();
+  f.llm->chat(request, {}, f.heard.sink());
+  CHECK(f.heard.failed_with(Errc::deadline_exceeded));
+  f.chat("a", f.other);  // nothing was used up
+  CHECK(f.runtime->run_until_idle());
+  CHECK(f.other.completed());
+}
+
+TEST_CASE("who is asked for the key may destroy the client", "[llm][secrets][G16]") {
+  ReplayFixture f({saying("a")});
+  f.options.api_key_source = [&f] {
+    f.llm.reset();
+    return std::string("sk-key");
+  };
+  f.llm = std::make_unique<HttpLlmClient>(*f.runtime, f.options);
+  f.llm->chat(ask("a"), {}, f.heard.sink());
+  CHECK(f.heard.cancelled());
+}
