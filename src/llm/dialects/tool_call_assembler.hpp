@@ -25,7 +25,7 @@ struct ToolCallPiece {
   // Begins what the provider does by itself, at its index. It is no call, nor is what follows at that index,
   // up to the next piece with a name.
   bool foreign = false;
-  bool replaces = false;       // `arguments`, unless empty, are all that there are: forget those before
+  bool replaces = false;  // `arguments`, unless empty, are all that there are: forget those before
 };
 
 // Why an answer's tool calls are of no use.
