@@ -232,6 +232,22 @@ TEST_CASE_METHOD(Fixture, "a circuit that opens in the queue sends those who wai
   CHECK(all_free());
 }
 
+TEST_CASE_METHOD(Fixture, "a slot that an open circuit left unused is not counted as a request",
+                 "[llm][router][breaker]") {
+  options.breaker = {.failures = 1, .open_for = 2s};
+  options.limits = {.total = 1, .requests_per_minute = 2};
+  make();
+  first.script = {fails(cut)};
+  ask(heard, "a");
+  ask(other, "b");  // gets its slot when the circuit is open
+  CHECK(idle());
+  CHECK(other.text() == "second");
+  runtime->run_for(2s);
+  ask(other, "c");
+  REQUIRE(first.at.size() == 2);
+  CHECK(first.at[1] == clock.now());
+}
+
 TEST_CASE_METHOD(Fixture, "routes with one endpoint share a circuit, 429 and 4xx do not open it",
                  "[llm][router][breaker]") {
   options.routes[1].endpoint = "one";

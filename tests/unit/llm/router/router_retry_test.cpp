@@ -2,6 +2,7 @@
 #include "unit/llm/router/router_fixture.hpp"
 
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 using namespace agentcore;
@@ -276,7 +277,7 @@ TEST_CASE_METHOD(Fixture, "the host's own back-off is asked, and may fail", "[ll
   CHECK(logged("error a callback threw callback=RetryPolicy::backoff"));
 }
 
-TEST_CASE_METHOD(Fixture, "usage and cost are those of all attempts", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "usage is that of all attempts", "[llm][router]") {
   make_one();
   ScriptedReply half = fails(cut);
   half.usage = {.prompt_tokens = 10, .completion_tokens = 1, .total_tokens = 11, .complete = false};
@@ -286,6 +287,31 @@ TEST_CASE_METHOD(Fixture, "usage and cost are those of all attempts", "[llm][rou
   REQUIRE(heard.completed());
   CHECK(heard.outcomes[0].usage ==
         Usage{.prompt_tokens = 20, .completion_tokens = 6, .total_tokens = 26, .complete = false});
+}
+
+TEST_CASE_METHOD(Fixture, "cost is that of all attempts, and unknown when that of one that used tokens is",
+                 "[llm][router]") {
+  struct Seller final : LlmClient {
+    void chat(ChatRequest, StopToken, ChatSink sink) override {
+      ChatOutcome outcome =
+          left-- > 0 ? ChatOutcome::failed(cut) : ChatOutcome::completed(FinishReason::complete);
+      outcome.usage.total_tokens = 10;
+      if (left < 0 || tells) outcome.cost = 0.25;
+      sink.finish(std::move(outcome));
+    }
+    bool abort(std::string_view) override { return false; }
+    bool has_active_request(std::string_view) const override { return false; }
+    int left = 2;
+    bool tells = true;
+  } seller;
+  seller.tells = GENERATE(true, false);
+  options.routes = {{.client = &seller}};
+  make();
+  ask(heard);
+  CHECK(idle());
+  REQUIRE(heard.completed());
+  CHECK(heard.outcomes[0].usage.total_tokens == 30);
+  CHECK(heard.outcomes[0].cost == (seller.tells ? std::optional(0.75) : std::nullopt));
 }
 
 TEST_CASE_METHOD(Fixture, "clients that answer from within chat() are taken along the routes as well",

@@ -1,0 +1,64 @@
+// Attempt: what a route's client tells of one attempt.
+#pragma once
+
+#include "llm/router/breaker.hpp"
+#include "llm/router/router_call.hpp"
+#include "llm/router/slots.hpp"
+#include "loop/engine.hpp"
+
+#include <agentcore/llm_client.hpp>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace agentcore::llm {
+
+// Receives one attempt. It holds the slot: a client that does not let go of a call keeps it, even when that
+// call has its outcome and the router is gone.
+class Attempt final : public ChatSink::Receiver {
+ public:
+  Attempt(std::shared_ptr<RouterCall> call, Slot slot, std::shared_ptr<Breaker> breaker,
+          const Breaker::Permit& permit, std::shared_ptr<loop::Engine> engine)
+      : call_(std::move(call)),
+        slot_(std::move(slot)),
+        breaker_(std::move(breaker)),
+        permit_(permit),
+        engine_(std::move(engine)) {}
+
+  void on_delta(std::string_view text) override {
+    begin_answer();
+    call_->on_delta(text);
+  }
+  void on_reasoning(std::string_view text) override {
+    begin_answer();
+    call_->on_reasoning(text);
+  }
+  void on_rate_limit(const RateLimit& limit) override {
+    slot_.learn(limit);
+    call_->on_rate_limit(limit);
+  }
+  void on_outcome(ChatOutcome outcome) override {
+    slot_.end(outcome);
+    const auto change = breaker_->settle(permit_, health_of(outcome), engine_->now());
+    call_->on_attempt_ended(std::move(outcome), change);
+  }
+
+ private:
+  // An endpoint that begins to answer is well: who tries whether it is does not keep others waiting for the
+  // end of a long answer. That end counts like any other's.
+  void begin_answer() {
+    if (!permit_.probe) return;
+    const auto change = breaker_->settle(permit_, Health::well, engine_->now());
+    permit_ = breaker_->current();
+    call_->on_circuit(change);
+  }
+
+  const std::shared_ptr<RouterCall> call_;
+  Slot slot_;
+  const std::shared_ptr<Breaker> breaker_;
+  Breaker::Permit permit_;
+  const std::shared_ptr<loop::Engine> engine_;
+};
+
+}  // namespace agentcore::llm
