@@ -59,7 +59,9 @@ simdjson::error_code JsonAnswerReader::read(std::string_view text, std::size_t r
   if (auto error =
           parser_.iterate(text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING).get(document))
     return error;
-  return read_root(document, object);
+  const auto error = read_root(document, object);
+  if (error) object = AnswerObject{};  // a string that was refused may lie where its views point to
+  return error;
 }
 
 simdjson::error_code JsonAnswerReader::read_root(json::document& document, AnswerObject& object) {

@@ -142,8 +142,8 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
       ToolCallReader(tool_calls_, repaired_word_, broken_string_).read_single(field.value(), whole, object);
     } else if (key.unsafe_is_equal("reasoning_content") || key.unsafe_is_equal("reasoning")) {
       // DeepSeek, vLLM, llama.cpp and LM Studio say the one, OpenRouter and Ollama the other, and some both.
-      const auto words = text(field.value(), reasoning_);
-      if (words && object.reasoning.empty()) object.reasoning = *words;
+      if (!object.reasoning.empty()) continue;  // it may lie in reasoning_
+      if (const auto words = text(field.value(), reasoning_)) object.reasoning = *words;
     } else if (key.unsafe_is_equal("refusal")) {
       if (const auto words = word(field.value()); words && !words->empty()) {
         refusal_ = *words;
@@ -163,14 +163,14 @@ void OpenAiChatReader::read_content(json::value value, AnswerObject& object) {
   json::json_type type;
   if (value.type().get(type) || type != json::json_type::array || value.get_array().get(parts)) return;
   content_.clear();
-  reasoning_.clear();
+  thoughts_.clear();
   for (auto entry : parts) {
     json::object part;
     if (entry.get_object().get(part)) break;
     read_part(part);
   }
   object.content = content_;
-  if (!reasoning_.empty()) object.reasoning = reasoning_;
+  if (!thoughts_.empty()) object.reasoning = thoughts_;
 }
 
 // {"type": "text", "text": "..."}, or {"type": "thinking", "thinking": [{"type": "text", "text": "..."}]}.
@@ -187,7 +187,7 @@ void OpenAiChatReader::read_part(json::object part) {
       for (auto thought : thoughts) {
         json::value words;
         if (thought["text"].get(words)) continue;  // a reference
-        if (const auto text = word(words)) reasoning_ += *text;
+        if (const auto text = word(words)) thoughts_ += *text;
       }
     }
   }

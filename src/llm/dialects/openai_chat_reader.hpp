@@ -28,7 +28,8 @@ class OpenAiChatReader final : public JsonAnswerReader {
   void read_usage(Value value, AnswerObject& object);
 
   std::string content_;    // when it is no plain text, or simdjson refuses it
-  std::string reasoning_;  // the same
+  std::string reasoning_;  // if simdjson refuses it
+  std::string thoughts_;   // in the parts of a content
   std::string refusal_;
   std::string failure_;  // the finish reason of an answer that came to no good end
   std::string model_;

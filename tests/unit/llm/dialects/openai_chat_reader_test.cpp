@@ -209,6 +209,21 @@ TEST_CASE("deltas are valid UTF-8, whatever came", "[llm]") {
   CHECK_FALSE(chunk(delta(R"("\u12")")).ok);
 }
 
+TEST_CASE("texts that come twice do not lie in each other's place", "[llm][G15]") {
+  const auto message = [](std::string members) {
+    return chunk(R"({"choices":[{"delta":{)" + members + "}}]}");
+  };
+  const std::string lone = R"("\ud800")", longer = R"("\ud800)" + std::string(100, 'x') + "\"";
+  CHECK(message(R"("reasoning_content":)" + lone + R"(,"reasoning":)" + longer).object.reasoning ==
+        "\xEF\xBF\xBD");
+  CHECK(message(R"("reasoning":)" + lone + R"(,"content":[{"type":"text","text":"a"}])").object.reasoning ==
+        "\xEF\xBF\xBD");
+  const Parsed refused =
+      message(R"("content":)" + lone + R"(,"content":"\ud800)" + std::string(100, 'x') + R"(\x")");
+  CHECK_FALSE(refused.ok);
+  CHECK(refused.content.empty());
+}
+
 TEST_CASE("no beginning of a chunk passes for one", "[llm]") {
   for (std::size_t size = 0; size < one_chunk.size(); ++size) {
     const auto begin = std::string_view(one_chunk).substr(0, size);
