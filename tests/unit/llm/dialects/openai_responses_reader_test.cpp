@@ -316,7 +316,7 @@ TEST_CASE("odd members do no harm", "[llm][responses][G15]") {
 
 TEST_CASE("a mistake inside of an encrypted thought is a refusal", "[llm][responses][G15]") {
   const std::string item =
-      R"({"type":"reasoning","encrypted_content":"x","summary":[{"type":"summary_text","text :"a"}]})";
+      R"({"type":"reasoning","encrypted_content":"x","summary":[{"type" "summary_text"}]})";
   CHECK(streamed(R"(data: {"output":[)" + item + "]}\n\n").failed_with(Errc::invalid_response));
   CHECK(whole(R"({"output":[)" + item + "]}").failed_with(Errc::invalid_response));
   CHECK(streamed(R"(data: {"type":"response.output_item.done","item":)" + item + "}\n\n" + completed)
