@@ -65,7 +65,8 @@ RecordingHandler::~RecordingHandler() {
 void RecordingHandler::on_head(const net::HttpHead& head) {
   exchange_.status = head.status;
   exchange_.content_type = head.content_type;
-  for (const auto& [name, value] : head.fields) exchange_.headers.push_back(name + ": " + value);
+  for (const auto& [name, value] : head.fields)
+    exchange_.headers.emplace_back(name).append(": ").append(value);
   inner_->on_head(head);
 }
 
