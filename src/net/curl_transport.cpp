@@ -1,6 +1,7 @@
 #include "net/curl_transport.hpp"
 
 #include "net/cut.hpp"
+#include "net/http2.hpp"
 
 #include <chrono>
 #include <utility>
@@ -12,6 +13,8 @@ namespace {
 // A round's worth: enough to be quick, few enough that stops and other sources come in between.
 constexpr int starts_per_round = 8;
 constexpr int removals_per_round = 16;
+
+constexpr int multi_quick_exit = 21;  // CURLMOPT_QUICK_EXIT
 
 // What the engine owns: its end is the transport's, whoever else may still hold that one.
 struct Slot {
@@ -42,6 +45,11 @@ CurlTransport::CurlTransport(loop::Engine& engine)
     : engine_(engine), sockets_(engine, *this), cuts_(std::make_shared<CutQueue>(engine.waker())) {
   curl_global_init(CURL_GLOBAL_DEFAULT);  // counts: each has its cleanup, whoever else uses libcurl
   multi_ = curl_multi_init();
+  // As CURLOPT_QUICK_EXIT: later versions keep the resolver's threads here, and their end would be waited for.
+  // Others do not know the option.
+  curl_multi_setopt(multi_, static_cast<CURLMoption>(multi_quick_exit), 1L);
+  const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
+  http2_ = speaks_http2(built->version_num, built->features);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &CurlTransport::on_socket);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &CurlTransport::on_timer);
@@ -214,7 +222,7 @@ int CurlTransport::on_socket(CURL* easy, curl_socket_t descriptor, int what, voi
   if ((what & CURL_POLL_IN) != 0) events = events | loop::IoEvents::readable;
   if ((what & CURL_POLL_OUT) != 0) events = events | loop::IoEvents::writable;
   const Transfer* const transfer = Transfer::of(easy);
-  if (transfer != nullptr)
+  if (transfer != nullptr && transfer->is_alone())
     transport.sockets_.want(descriptor, events, transfer->cut, {transfer, transfer->handler.get()});
   else
     transport.sockets_.want(descriptor, events, nullptr);

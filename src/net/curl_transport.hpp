@@ -50,6 +50,7 @@ class CurlTransport final : public Transport,
   const std::shared_ptr<CutQueue>& cuts() const noexcept { return cuts_; }
   loop::Engine& engine() noexcept { return engine_; }
   SocketTable& sockets() noexcept { return sockets_; }
+  bool http2() const noexcept { return http2_; }
   bool closed() const noexcept { return closed_ || engine_.closed(); }
   // Makes sure that a timer runs no later than the transfer's deadline.
   void arm(Transfer& transfer);
@@ -91,6 +92,7 @@ class CurlTransport final : public Transport,
   std::uint64_t curl_timer_ = 0;
   bool due_ = false;  // libcurl asked to be run now
   bool closed_ = false;
+  bool http2_ = false;  // spoken where TLS and the server allow it
 };
 
 }  // namespace agentcore::net

@@ -41,15 +41,8 @@ void SocketTable::close(int descriptor) {
 void SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
                        Warmth warmth) {
   Socket& socket = at(descriptor);
-  socket.warmth = warmth;
-  if (socket.owner != owner) {
-    release(descriptor, socket);
-    socket.owner = owner;
-  }
   set_idle(socket, false);
-  if (socket.ours && owner != nullptr && !owner->guard().claim(descriptor))
-    return unwatch(descriptor, socket);
-  watch(descriptor, socket, events);
+  if (own(descriptor, socket, owner, warmth)) watch(descriptor, socket, events);
 }
 
 void SocketTable::unwant(int descriptor) {
@@ -57,6 +50,26 @@ void SocketTable::unwant(int descriptor) {
   unwatch(descriptor, socket);
   release(descriptor, socket);
   set_idle(socket, socket.ours);
+}
+
+void SocketTable::share(int descriptor) {
+  release(descriptor, at(descriptor));
+}
+
+void SocketTable::claim(int descriptor, const std::shared_ptr<Cut>& owner, Warmth warmth) {
+  own(descriptor, at(descriptor), owner, warmth);
+}
+
+// False when its transfer was cut: nothing of it is to be heard any more.
+bool SocketTable::own(int descriptor, Socket& socket, const std::shared_ptr<Cut>& owner, Warmth warmth) {
+  socket.warmth = warmth;
+  if (socket.owner != owner) {
+    release(descriptor, socket);
+    socket.owner = owner;
+  }
+  if (!socket.ours || owner == nullptr || owner->guard().claim(descriptor)) return true;
+  unwatch(descriptor, socket);
+  return false;
 }
 
 void SocketTable::hang_up(SocketGuard& guard) {

@@ -47,6 +47,11 @@ class SocketTable {
   // libcurl waits no longer: the connection is kept for others, or about to be closed.
   void unwant(int descriptor);
 
+  // From now on it serves nobody in particular: several transfers at a time, or nobody knows yet.
+  void share(int descriptor);
+  // It turned out to serve `owner`'s transfer alone.
+  void claim(int descriptor, const std::shared_ptr<Cut>& owner, Warmth warmth);
+
   // Ends the connections of a transfer that ended early: shuts down what its guard holds and watches it no
   // more.
   void hang_up(SocketGuard& guard);
@@ -75,6 +80,7 @@ class SocketTable {
   Socket& at(int descriptor);
   void watch(int descriptor, Socket& socket, loop::IoEvents events);
   void unwatch(int descriptor, Socket& socket);
+  bool own(int descriptor, Socket& socket, const std::shared_ptr<Cut>& owner, Warmth warmth);
   void release(int descriptor, Socket& socket);
   void set_idle(Socket& socket, bool idle) noexcept;
 

@@ -76,6 +76,7 @@ bool Transfer::admit(std::size_t bytes) noexcept {
 bool Transfer::take_head(std::string_view line) {
   if (!admit(line.size())) return false;
   if (opening_ == nullptr || status_ != 0) return true;
+  if (may_share_ && line.starts_with("HTTP/1.")) claim_socket();
   opening_->head_bytes += line.size();
   if (opening_->head_bytes > max_head_bytes)
     return fail(Errc::response_too_large, "the head of the answer is larger than 128 KiB");
@@ -116,6 +117,20 @@ void Transfer::forget_opening() {
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, nullptr);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
   opening_.reset();
+}
+
+// Its connection may speak HTTP/2: whoever comes next may join it.
+void Transfer::leave_socket() {
+  for (const int descriptor : cut->guard().claimed())
+    if (descriptor >= 0) transport_.sockets().share(descriptor);
+}
+
+// It does not.
+void Transfer::claim_socket() {
+  may_share_ = false;
+  curl_socket_t descriptor = CURL_SOCKET_BAD;
+  curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &descriptor);
+  if (descriptor != CURL_SOCKET_BAD) transport_.sockets().claim(descriptor, cut, {this, handler.get()});
 }
 
 void Transfer::follow() {

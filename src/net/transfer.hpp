@@ -36,6 +36,12 @@ class Transfer {
   // Makes the easy handle. `fresh`: there is no use in looking for a kept connection. An error is final.
   CURLcode prepare(bool fresh);
 
+  // False when other transfers may use its connection at the same time, or might: a stop then leaves the
+  // connection alone, and the removal of the handle resets the stream. Before the request is sent nobody else
+  // is on a connection that is being made (CURLOPT_PIPEWAIT is off), and an answer of HTTP/1 tells that
+  // nobody will be.
+  bool is_alone() const noexcept { return !may_share_ || deadlines.is_connecting(); }
+
   // The answer was a redirect to follow: sends its request there once prepared again. Its handle must be out
   // of its multi by now.
   bool is_redirected() const noexcept { return opening_ != nullptr && !opening_->redirect.url.empty(); }
@@ -82,6 +88,8 @@ class Transfer {
   CURLcode set_peer(const Opening& opening);
   CURLcode set_callbacks(Opening& opening);
   void forget_opening();
+  void leave_socket();
+  void claim_socket();
   bool fail(Errc code, const char* why) noexcept;
   bool admit(std::size_t bytes) noexcept;
   bool take_head(std::string_view line);
@@ -101,6 +109,7 @@ class Transfer {
   std::size_t received_ = 0;
   std::size_t limit_;
   int status_ = 0;
+  bool may_share_ = false;
   Errc failure_ = Errc::none;  // our own reason to end it, which libcurl does not know
   const char* failure_text_ = "";
   std::string_view redirect_refusal_;  // the answer is a redirect, and this is why it is delivered

@@ -1,5 +1,6 @@
 // How a Transfer sets its easy handle up, and what libcurl calls on it.
 #include "core/wipe.hpp"
+#include "net/ascii.hpp"
 #include "net/coding.hpp"
 #include "net/curl_transport.hpp"
 #include "net/cut.hpp"
@@ -47,13 +48,20 @@ curl_slist* make_list(const std::vector<std::string>& lines) {
   return list;
 }
 
+bool is_https(std::string_view url) {
+  constexpr std::string_view scheme = "https:";
+  return lower(url.substr(0, scheme.size())) == scheme;
+}
+
 }  // namespace
 
 CURLcode Transfer::prepare(bool fresh) {
   easy = curl_easy_init();
   if (easy == nullptr) return CURLE_OUT_OF_MEMORY;
   curl_easy_setopt(easy, CURLOPT_PRIVATE, static_cast<void*>(this));
-  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+  may_share_ = transport_.http2() && is_https(opening_->request.url);
+  // One that serves others just now can be joined.
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh && !may_share_ ? 1L : 0L);
   CURLcode result = set_callbacks(*opening_);
   if (result == CURLE_OK) result = set_request(*opening_);
   if (result == CURLE_OK) result = set_peer(*opening_);
@@ -78,7 +86,7 @@ CURLcode Transfer::set_request(Opening& opening) {
   return Options(easy)
       .set(CURLOPT_URL, opening.request.url.c_str())
       .set(CURLOPT_PROTOCOLS_STR, "http,https")
-      .set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1))
+      .set(CURLOPT_HTTP_VERSION, may_share_ ? long{CURL_HTTP_VERSION_2TLS} : long{CURL_HTTP_VERSION_1_1})
       .set(CURLOPT_FOLLOWLOCATION, 0L)  // it would take headers along; see Redirect
       .set(CURLOPT_HTTPHEADER, opening.headers)
       .set(CURLOPT_ACCEPT_ENCODING, opening.request.compressed ? compressed_codings : plain_coding)
@@ -147,6 +155,7 @@ std::size_t Transfer::on_write(char* data, std::size_t size, std::size_t count, 
 int Transfer::on_request(void* self, char*, char*, int, int) noexcept {
   auto& transfer = *static_cast<Transfer*>(self);
   if (transfer.is_over()) return CURL_PREREQFUNC_ABORT;
+  if (transfer.may_share_) transfer.leave_socket();
   if (transfer.deadlines.request_sent(transfer.transport_.engine().now())) transfer.transport_.arm(transfer);
   transfer.transport_.settle_reuse(transfer);
   return CURL_PREREQFUNC_OK;

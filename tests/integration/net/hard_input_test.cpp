@@ -89,7 +89,7 @@ TEST_CASE("what follows an answer reaches nobody, the next request least of all"
     CHECK(call.heard->heads == 1);
     CHECK(call.heard->body == "hello");
   }
-  CHECK(server.accepted() == 3);  // such a connection is not used again
+  CHECK(server.wait([&] { return server.accepted() == 3; }));  // such a connection is not used again
 }
 
 // To libcurl they are all failures to receive.

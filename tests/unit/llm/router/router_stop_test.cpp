@@ -176,7 +176,7 @@ TEST_CASE_METHOD(Fixture, "a stop beats an outcome that is ready, answer or fail
   CHECK(second.asked.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "a stopped token starts nothing", "[llm][router][A9]") {
+TEST_CASE_METHOD(Fixture, "a call whose token is stopped already is not routed", "[llm][router][A9]") {
   make();
   stop.request_stop();
   ask(heard, "a", stop.get_token());
