@@ -45,8 +45,8 @@ CurlTransport::CurlTransport(loop::Engine& engine)
     : engine_(engine), sockets_(engine, *this), cuts_(std::make_shared<CutQueue>(engine.waker())) {
   curl_global_init(CURL_GLOBAL_DEFAULT);  // counts: each has its cleanup, whoever else uses libcurl
   multi_ = curl_multi_init();
-  // As CURLOPT_QUICK_EXIT: later versions keep the resolver's threads here, and their end would be waited for.
-  // Others do not know the option.
+  // As CURLOPT_QUICK_EXIT: later versions keep the resolver's threads here, and their end would be waited
+  // for. Others do not know the option.
   curl_multi_setopt(multi_, static_cast<CURLMoption>(multi_quick_exit), 1L);
   const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
   http2_ = speaks_http2(built->version_num, built->features);

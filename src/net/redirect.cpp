@@ -18,16 +18,16 @@ using Url = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 // URL names none.
 using Origin = std::array<std::string, 5>;
 
-std::string part(CURLU* url, CURLUPart what) {
+std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
   char* text = nullptr;
-  if (curl_url_get(url, what, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return {};
+  if (curl_url_get(url, what, &text, flags) != CURLUE_OK) return {};
   const std::unique_ptr<char, decltype(&curl_free)> owned(text, curl_free);
   return text;
 }
 
 Origin origin_of(CURLU* url) {
   return {part(url, CURLUPART_USER), part(url, CURLUPART_PASSWORD), lower(part(url, CURLUPART_SCHEME)),
-          lower(part(url, CURLUPART_HOST)), part(url, CURLUPART_PORT)};
+          lower(part(url, CURLUPART_HOST)), part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT)};
 }
 
 // `location` may be relative to `url`.

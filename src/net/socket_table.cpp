@@ -57,7 +57,8 @@ void SocketTable::share(int descriptor) {
 }
 
 void SocketTable::claim(int descriptor, const std::shared_ptr<Cut>& owner, Warmth warmth) {
-  own(descriptor, at(descriptor), owner, warmth);
+  Socket& socket = at(descriptor);
+  if (socket.watched) own(descriptor, socket, owner, warmth);
 }
 
 // False when its transfer was cut: nothing of it is to be heard any more.

@@ -49,7 +49,8 @@ class SocketTable {
 
   // From now on it serves nobody in particular: several transfers at a time, or nobody knows yet.
   void share(int descriptor);
-  // It turned out to serve `owner`'s transfer alone.
+  // It turned out to serve `owner`'s transfer alone. Nothing when libcurl does not wait for it just now: only
+  // after a want() it will say when the transfer is done with it.
   void claim(int descriptor, const std::shared_ptr<Cut>& owner, Warmth warmth);
 
   // Ends the connections of a transfer that ended early: shuts down what its guard holds and watches it no

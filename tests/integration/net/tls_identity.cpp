@@ -39,10 +39,11 @@ Certificate make_certificate(EVP_PKEY* key) {
   return certificate;
 }
 
-std::string write_file(X509* certificate) {
+template <typename Write>
+std::string write_file(Write write) {
   std::string name = "/tmp/agentcore-test-XXXXXX";
   FILE* const file = ::fdopen(::mkstemp(name.data()), "w");
-  PEM_write_X509(file, certificate);
+  write(file);
   std::fclose(file);
   return name;
 }
@@ -54,12 +55,15 @@ TlsIdentity::TlsIdentity() : context_(SSL_CTX_new(TLS_server_method())) {
   const Certificate certificate = make_certificate(key.get());
   SSL_CTX_use_certificate(context_, certificate.get());
   SSL_CTX_use_PrivateKey(context_, key.get());
-  file_ = write_file(certificate.get());
+  file_ = write_file([&](FILE* file) { PEM_write_X509(file, certificate.get()); });
+  key_file_ = write_file(
+      [&](FILE* file) { PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
 }
 
 TlsIdentity::~TlsIdentity() {
   SSL_CTX_free(context_);
   ::unlink(file_.c_str());
+  ::unlink(key_file_.c_str());
 }
 
 }  // namespace agentcore::test

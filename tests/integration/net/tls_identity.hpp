@@ -15,11 +15,13 @@ class TlsIdentity {
   TlsIdentity& operator=(const TlsIdentity&) = delete;
 
   ssl_ctx_st* context() const noexcept { return context_; }
-  const std::string& certificate_file() const noexcept { return file_; }  // PEM, gone with this object
+  // PEM, gone with this object.
+  const std::string& certificate_file() const noexcept { return file_; }
+  const std::string& key_file() const noexcept { return key_file_; }
 
  private:
   ssl_ctx_st* context_;
-  std::string file_;
+  std::string file_, key_file_;
 };
 
 }  // namespace agentcore::test
