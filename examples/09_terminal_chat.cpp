@@ -86,10 +86,9 @@ agentcore::Result<agentcore::HttpLlmOptions> client_options(const Arguments& arg
   if (options.api_key_env.empty() && std::getenv("OPENAI_API_KEY")) options.api_key_env = "OPENAI_API_KEY";
   options.model = arguments.model.empty() ? from_environment("OPENAI_MODEL") : arguments.model;
   if (!arguments.record.empty()) {
-    auto file = std::make_shared<std::ofstream>(arguments.record, std::ios::app);
-    if (!*file) return agentcore::Error{agentcore::Errc::invalid_config, "cannot write " + arguments.record};
-    options.recorder = std::make_shared<agentcore::HttpRecorder>(
-        [file](std::string_view line) { *file << line << std::flush; });
+    auto recorder = agentcore::HttpRecorder::to_file(arguments.record);
+    if (!recorder) return recorder.error();
+    options.recorder = std::move(*recorder);
   }
   return options;
 }

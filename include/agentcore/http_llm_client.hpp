@@ -49,8 +49,8 @@ struct HttpLlmOptions {
   std::vector<std::string> headers = {};        // further request headers, "Name: value"
   std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
   std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
-  std::string extra_body = {};  // the text of a JSON object; its members are added to every request's body,
-                                // or replace what is there
+  std::string extra_body = {};  // the text of a JSON object, for what the rest has no name for: a merge
+                                // patch (RFC 7396) of every request's body, so null removes a member
 
   // Time-outs; each ends a call with an error of its own name. All are retryable, and > 0.
   Duration connect_timeout = std::chrono::seconds(10);     // name, TCP and TLS together

@@ -148,8 +148,8 @@ void ScriptedClient::Impl::on_stopped(std::uint64_t id) {
 }
 
 void ScriptedClient::Impl::end(std::shared_ptr<Call> call, ChatOutcome outcome) {
+  call->close();  // first: whoever stops meanwhile finds the agent free when the callback returns
   call->on_stop.reset();
-  call->close();
   engine->cancel_timer(call->timer);
   open.erase(call->id);
   engine->add_pending(-1);

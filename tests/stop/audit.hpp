@@ -97,6 +97,10 @@ class Audit {
     require(seen.turn == body.turn, "a delta outside of its turn", body.agent);
     require(can_process(seen.state), "a delta behind a closed gate", body.agent);
   }
+  void see(Seen& seen, const agentcore::ReasoningReceived& body) {
+    require(seen.turn == body.turn, "a thought outside of its turn", body.agent);
+    require(can_process(seen.state), "a thought behind a closed gate", body.agent);
+  }
   void see(Seen& seen, const agentcore::TurnEnded& body) {
     require(seen.turn == body.turn, "the end of a turn that is not open", body.agent);
     require(seen.calls.empty(), "the end of a turn with a tool call open", body.agent);

@@ -7,10 +7,14 @@
 namespace agentcore::llm {
 
 bool ReasoningAssembler::add(ReasoningPiece piece) {
+  constexpr std::size_t max_blocks = 1000;  // each piece may look at all of them
   bytes_ += piece.text.size() + piece.signature.size() + piece.block.size();
   if (bytes_ > max_bytes_) return false;
-  const auto found = std::ranges::find(blocks_, piece.index, &ReasoningPiece::index);
-  if (found == blocks_.end()) {
+  // Most belong to the newest block.
+  const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(),
+                                  [&](const ReasoningPiece& block) { return block.index == piece.index; });
+  if (found == blocks_.rend()) {
+    if (blocks_.size() == max_blocks) return false;
     blocks_.push_back(std::move(piece));
     return true;
   }

@@ -14,7 +14,7 @@ class ReasoningAssembler {
   // `max_bytes`: of all pieces together.
   explicit ReasoningAssembler(std::size_t max_bytes) noexcept : max_bytes_(max_bytes) {}
 
-  // False: more bytes than allowed. The assembler is spent then.
+  // False: more bytes than allowed, or more than 1,000 blocks. The assembler is spent then.
   bool add(ReasoningPiece piece);
 
   // The blocks, in the form that the dialect gives them. The assembler is empty afterwards.

@@ -23,12 +23,21 @@ void RequestBody::set(std::string_view name, const nlohmann::json& value) {
   set(name, json_text(value));
 }
 
-void RequestBody::merge(std::string_view object) {
-  if (object.empty()) return;
-  const auto extra = nlohmann::ordered_json::parse(object, nullptr, false);
-  if (!extra.is_object()) return;
-  for (const auto& [name, value] : extra.items())
-    set(name, value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+void RequestBody::merge(std::string_view patch) {
+  using Json = nlohmann::ordered_json;
+  if (patch.empty()) return;
+  const Json changes = Json::parse(patch, nullptr, false);
+  if (!changes.is_object()) return;
+  for (const auto& [name, change] : changes.items()) {
+    const auto found = std::ranges::find(members_, name, &std::pair<std::string, std::string>::first);
+    if (change.is_null()) {
+      if (found != members_.end()) members_.erase(found);
+      continue;
+    }
+    Json value = found == members_.end() ? Json() : Json::parse(found->second, nullptr, false);
+    value.merge_patch(change);
+    set(name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
 }
 
 std::string RequestBody::text() const {

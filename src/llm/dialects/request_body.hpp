@@ -22,8 +22,9 @@ class RequestBody {
   void set_text(std::string_view name, std::string_view text);
   void set(std::string_view name, const nlohmann::json& value);
 
-  // Sets all members of a JSON object; what is none is ignored.
-  void merge(std::string_view object);
+  // Changes the body by a JSON merge patch (RFC 7396): its members are added or replace what is there,
+  // objects are merged with objects, null removes. What is no object is ignored.
+  void merge(std::string_view patch);
 
   std::string text() const;
 

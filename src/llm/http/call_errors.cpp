@@ -96,7 +96,7 @@ Error CallErrors::not_json(int status, std::string_view body) const {
 Error CallErrors::no_answer(int status, std::string_view body) const {
   return make(
       Errc::invalid_response,
-      "The API returned an empty response (no choices). Raw response: " + excerpt(body, raw_characters),
+      "The API returned an empty response (no answer in it). Raw response: " + excerpt(body, raw_characters),
       status, false);
 }
 
@@ -118,7 +118,7 @@ Error CallErrors::line_too_long(int status, std::size_t limit) const {
 Error CallErrors::cut_short(int status) const {
   return make(
       Errc::network_error,
-      "The stream was cut: it ended before the answer did (neither finish_reason nor [DONE] came). Send the "
+      "The stream was cut: it ended before the answer did (it did not say how it ended). Send the "
       "message again; if this happens often, look for a time limit of the server or of a proxy before it",
       status, true);
 }

@@ -20,6 +20,9 @@ class CallErrors {
  public:
   explicit CallErrors(Redactor redact) : redact_(std::move(redact)) {}
 
+  // A text from outside as it may be shown.
+  std::string without_secrets(std::string_view text) const { return redact_(text); }
+
   // The transfer failed.
   Error transfer(const net::HttpEnd& end) const;
   // A status outside 2xx; `object` is what its body said, null when that was no JSON.

@@ -161,19 +161,23 @@ bool HttpCall::take_reasoning(AnswerObject& object) {
   return true;
 }
 
-// False when the call is over: stopped, or its receiver is gone.
+// False when the call is over: stopped, its receiver or the Runtime gone.
+bool HttpCall::goes_on() const noexcept {
+  return sink_ && !open_->stopped() && !shared_->engine->closed();
+}
+
 bool HttpCall::deliver_reasoning(std::string_view text) {
-  if (open_->stopped()) return false;
+  if (!goes_on()) return false;
   characters_ += characters(text);
   sink_.reasoning(text);
-  return sink_ && !open_->stopped();
+  return goes_on();
 }
 
 bool HttpCall::deliver(std::string_view text) {
-  if (open_->stopped()) return false;
+  if (!goes_on()) return false;
   characters_ += characters(text);
   sink_.delta(text);
-  return sink_ && !open_->stopped();
+  return goes_on();
 }
 
 void HttpCall::expect_end() {
@@ -200,9 +204,9 @@ void HttpCall::cancel() {
 // From here on nothing leads to this call but the transport.
 void HttpCall::leave() noexcept {
   if (!std::exchange(listed_, false)) return;
+  open_->close();  // first: whoever stops meanwhile finds the agent free when the callback returns
   on_stop_.reset();
   shared_->engine->cancel_timer(end_timer_);
-  open_->close();
   auto& list = shared_->open;
   list[place_] = list.back();
   list[place_]->place_ = place_;
@@ -265,7 +269,7 @@ ChatOutcome HttpCall::with_account(ChatOutcome outcome) const {
     usage.completion_tokens = std::max(usage.completion_tokens, tokens_of(characters_));
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
   }
-  outcome.model = model_;
+  outcome.model = shared_->errors.without_secrets(model_);
   outcome.cost = cost(usage);
   return outcome;
 }

@@ -74,6 +74,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   void take_meta(const AnswerObject& object);
   bool take_tool_calls(AnswerObject& object);
   bool take_reasoning(AnswerObject& object);
+  bool goes_on() const noexcept;
   bool deliver(std::string_view text);
   bool deliver_reasoning(std::string_view text);
   void expect_end();

@@ -70,7 +70,7 @@ TEST_CASE("a stop in mid-stream closes the connection, and nothing follows", "[o
   REQUIRE(f.drive_to_end(f.heard));
   CHECK(f.heard.cancelled());
   CHECK(f.heard.text() == "x");
-  CHECK(f.heard.outcomes[0].usage == Usage{1, 2, 3});
+  CHECK(f.heard.outcomes[0].usage == Usage{1, 2, 3, 0, 0, false});
   CHECK_FALSE(f.llm->abort("a"));
 }
 

@@ -1,0 +1,152 @@
+// A router over real connections: what it tries again, and what a stop ends in each phase.
+#include "integration/llm/llm_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/llm_router.hpp>
+
+#include <thread>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string busy =
+    http_answer("503 Service Unavailable", "application/json", R"({"error":{"message":"busy"}})");
+const std::string limited =
+    "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3600\r\nContent-Type: application/json\r\n"
+    "Content-Length: 36\r\n\r\n{\"error\":{\"message\":\"slow down !!\"}}";
+const std::string good = http_answer("200 OK", "text/event-stream",
+                                     delta_event("hello") + finish_event + usage_event + done_event);
+
+// A router whose first route is the server.
+struct Routed : LlmFixture {
+  explicit Routed(SocketServer::Script script, RouterOptions options = {}) : LlmFixture(std::move(script)) {
+    options.routes.insert(options.routes.begin(), Route{.client = llm.get(), .endpoint = "first"});
+    if (!options.retry.backoff) options.retry.first_delay = 1ms;
+    options.on_retry = [this](const RetryNotice& notice) { delays.push_back(notice.delay); };
+    router = std::make_unique<LlmRouter>(*runtime, std::move(options));
+  }
+  void route(std::string agent_id, ChatRecord& record) {
+    router->chat(ask(std::move(agent_id)), stop.get_token(), record.sink());
+  }
+  void check_stopped() {
+    CHECK(heard.cancelled());
+    CHECK(router->open_calls() == 0);
+    CHECK(router->slots().running() == 0);
+    CHECK(router->slots().waiting() == 0);
+    CHECK(llm->open_calls() == 0);
+  }
+
+  std::vector<Duration> delays;
+  std::unique_ptr<LlmRouter> router;
+};
+
+}  // namespace
+
+TEST_CASE("a busy server is asked again, and its answer counts", "[llm][router][X19][X20]") {
+  int asked = 0;
+  Routed f([&](Peer& peer) {
+    while (!peer.read_request().empty()) peer.write(++asked < 3 ? busy : good);
+  });
+  f.route("a", f.heard);
+  REQUIRE(f.drive_to_end(f.heard));
+  CHECK(f.heard.completed());
+  CHECK(f.heard.text() == "hello");
+  CHECK(f.delays.size() == 2);
+  CHECK(f.server.requests() == 3);
+  CHECK(f.router->slots().running() == 0);
+}
+
+TEST_CASE("a server that asks for an hour is left alone, and the next route answers", "[llm][router][X19]") {
+  SocketServer second([](Peer& peer) {
+    while (!peer.read_request().empty()) peer.write(good);
+  });
+  Routed f([](Peer& peer) {
+    while (!peer.read_request().empty()) peer.write(limited);
+  });
+  HttpLlmOptions options = f.client_options();
+  options.base_url = second.url();
+  HttpLlmClient other(*f.runtime, options);
+  LlmRouter router(*f.runtime, {.routes = {{.client = f.llm.get()}, {.client = &other}}});
+  router.chat(ask("a"), f.stop.get_token(), f.heard.sink());
+  REQUIRE(f.drive_to_end(f.heard));
+  CHECK(f.heard.completed());
+  CHECK(f.server.requests() == 1);
+  CHECK(second.requests() == 1);
+}
+
+TEST_CASE("an answer that was cut after its first words is not asked for again", "[llm][router][X19]") {
+  Routed f([](Peer& peer) {
+    peer.read_request();
+    peer.write(std::string(stream_head) + delta_event("hel"));
+  });
+  f.route("a", f.heard);
+  REQUIRE(f.drive_to_end(f.heard));
+  CHECK(f.heard.failed_with(Errc::network_error));
+  CHECK(f.heard.text() == "hel");
+  CHECK(f.server.requests() == 1);
+}
+
+TEST_CASE("a stop in an attempt closes its connection and frees its slot", "[llm][router][A9][G5][G6]") {
+  Routed f([](Peer& peer) {
+    peer.read_request();
+    peer.write(std::string(stream_head) + delta_event("x"));
+    peer.wait_close();
+  });
+  f.route("a", f.heard);
+  REQUIRE(f.drive_until([&] { return f.heard.text() == "x"; }));
+  CHECK(f.router->slots().running() == 1);
+  // From another thread, while the loop is not polled: the stopping thread itself cuts the wire.
+  std::jthread([&] {
+    CHECK(f.router->abort("a"));
+    CHECK_FALSE(f.router->has_active_request("a"));
+  }).join();
+  CHECK(f.server.wait([&] { return f.server.closed() == 1; }));
+  REQUIRE(f.drive_to_end(f.heard));
+  f.check_stopped();
+  CHECK(f.server.requests() == 1);
+}
+
+TEST_CASE("a stop in a back-off ends it at once, and nothing is tried again", "[llm][router][A9][G5]") {
+  RouterOptions options;
+  options.retry.backoff = [](std::uint32_t, const Error&) { return std::chrono::hours(1); };
+  Routed f(
+      [](Peer& peer) {
+        while (!peer.read_request().empty()) peer.write(busy);
+      },
+      options);
+  f.route("a", f.heard);
+  REQUIRE(f.drive_until([&] { return f.delays.size() == 1; }));
+  CHECK(f.router->slots().running() == 0);  // a back-off holds no slot
+  std::jthread([&] { f.stop.request_stop(); }).join();
+  REQUIRE(f.drive_to_end(f.heard));
+  f.check_stopped();
+  CHECK(f.server.requests() == 1);
+}
+
+TEST_CASE("a stop in the queue for a slot connects to nobody", "[llm][router][Y5][G5]") {
+  RouterOptions options;
+  options.limits.total = 1;
+  Routed f(
+      [](Peer& peer) {
+        peer.read_request();
+        peer.write(std::string(stream_head) + delta_event("x"));
+        peer.wait_close();
+      },
+      options);
+  f.router->chat(ask("first"), StopToken(), f.other.sink());
+  f.route("a", f.heard);
+  REQUIRE(f.drive_until([&] { return f.other.text() == "x"; }));
+  CHECK(f.router->slots().waiting() == 1);
+  std::jthread([&] { f.stop.request_stop(); }).join();
+  REQUIRE(f.drive_to_end(f.heard));
+  CHECK(f.heard.cancelled());
+  CHECK(f.router->slots().waiting() == 0);
+  CHECK(f.router->slots().running() == 1);
+  CHECK(f.server.accepted() == 1);
+  CHECK(f.router->abort("first"));
+  REQUIRE(f.drive_to_end(f.other));
+  f.check_stopped();
+}
