@@ -168,16 +168,26 @@ TEST_CASE("what is no HTTP of our time is an invalid response", "[net]") {
   }
 }
 
-TEST_CASE("a server that refuses a large request early, and closes, does not hang it", "[net][O5]") {
-  const bool reads = GENERATE(false, true);
-  SocketServer server([reads](Peer& peer) {
+TEST_CASE("a server that refuses a large request early does not hang it", "[net][O5]") {
+  SocketServer server([](Peer& peer) {
     peer.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
-    if (reads) peer.wait_close();
+    peer.wait_close();
   });
   const auto heard = ask(server, 1 << 20, 8 << 20);
   CHECK(heard->status == 413);
   CHECK(heard->body == "no");
   CHECK(heard->end.code == Errc::none);
+}
+
+// What it never read makes its system reset the connection, and the reset may overtake the answer.
+TEST_CASE("a server that refuses a large request early, and closes, does not hang it", "[net]") {
+  SocketServer server(
+      [](Peer& peer) { peer.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"); });
+  const auto heard = ask(server, 1 << 20, 8 << 20);
+  if (heard->end.code == Errc::none)
+    CHECK(heard->status == 413);
+  else
+    check(*heard, Errc::network_error);
 }
 
 TEST_CASE("a server that resets a large request is a network error", "[net]") {
