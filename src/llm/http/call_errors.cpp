@@ -53,7 +53,7 @@ bool blames_model(int status, std::string_view message) noexcept {
 
 std::string_view advice(int status) noexcept {
   if (status == 404) return " (check HttpLlmOptions::base_url: the path of the dialect is added to it)";
-  if (status >= 300 && status < 400) return " (redirects are not followed: set base_url to where it points)";
+  if (status >= 300 && status < 400) return " (set HttpLlmOptions::base_url to where it points)";
   return "";
 }
 
@@ -63,7 +63,7 @@ Error CallErrors::transfer(const net::HttpEnd& end) const {
   return make(end.code, end.message, end.status, is_passing(end.code));
 }
 
-Error CallErrors::status(int status, std::string_view body, const AnswerObject* object,
+Error CallErrors::status(int status, std::string_view body, const AnswerObject* object, std::string_view note,
                          std::chrono::milliseconds retry_after) const {
   const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
   if (object && object->error) {
@@ -74,8 +74,8 @@ Error CallErrors::status(int status, std::string_view body, const AnswerObject* 
     return error;
   }
   const std::string text = excerpt(trimmed(body), excerpt_characters);
-  const auto message =
-      fmt::format("HTTP {}{}: {}", status, advice(status), text.empty() ? "no text came with it" : text);
+  const auto message = fmt::format("HTTP {}{}{}{}: {}", status, advice(status), note.empty() ? "" : ", ",
+                                   note, text.empty() ? "no text came with it" : text);
   Error error = make(Errc::http_error, message, status, retryable);
   error.retry_after = retry_after;
   return error;

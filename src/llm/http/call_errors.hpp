@@ -25,8 +25,9 @@ class CallErrors {
 
   // The transfer failed.
   Error transfer(const net::HttpEnd& end) const;
-  // A status outside 2xx; `object` is what its body said, null when that was no JSON.
-  Error status(int status, std::string_view body, const AnswerObject* object,
+  // A status outside 2xx; `object` is what its body said, null when that was no JSON. `note`: what the
+  // transport says to it, e.g. why a redirect was not followed.
+  Error status(int status, std::string_view body, const AnswerObject* object, std::string_view note,
                std::chrono::milliseconds retry_after) const;
   // An error object inside an answer with a good status.
   Error api(int status, const ApiError& error) const;

@@ -223,15 +223,15 @@ ChatOutcome HttpCall::outcome_of(const net::HttpEnd& end) {
   if (end.code == Errc::cancelled) return cancelled();
   if (end.code != Errc::none) return failed(shared_->errors.transfer(end));
   if (form_ == Form::stream) return failed(shared_->errors.cut_short(status_));
-  return outcome_of_body();
+  return outcome_of_body(end.message);
 }
 
-ChatOutcome HttpCall::outcome_of_body() {
+ChatOutcome HttpCall::outcome_of_body(std::string_view note) {
   const CallErrors& errors = shared_->errors;
   AnswerObject object;
   const bool parsed = shared_->reader->parse_body(body_, object);
   if (status_ < 200 || status_ > 299)
-    return failed(errors.status(status_, body_, parsed ? &object : nullptr, retry_after_));
+    return failed(errors.status(status_, body_, parsed ? &object : nullptr, note, retry_after_));
   if (!parsed) return failed(errors.not_json(status_, body_));
   if (!object.error && !object.has_choice) {
     take_meta(object);

@@ -80,7 +80,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   void expect_end();
   void leave() noexcept;
   ChatOutcome outcome_of(const net::HttpEnd& end);
-  ChatOutcome outcome_of_body();
+  ChatOutcome outcome_of_body(std::string_view note);
   ChatOutcome completed();
   ChatOutcome failed(Error error) const;
   ChatOutcome cancelled() const;
