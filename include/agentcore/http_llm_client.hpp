@@ -60,7 +60,7 @@ struct HttpLlmOptions {
 
   std::size_t max_response_bytes = std::size_t{16} << 20;  // of the whole answer, decompressed
   std::size_t max_line_bytes = std::size_t{1} << 20;       // of one line of a stream
-  std::uint32_t max_redirects = 3;  // followed within one host only; a redirect elsewhere is an error
+  std::uint32_t max_redirects = 3;  // 307 and 308, followed within one origin only; any other is an error
 
   std::string ca_file = {};  // PEM bundle to verify servers with; empty: the system's
   std::string proxy = {};    // empty: as the environment says; "none": no proxy at all

@@ -89,7 +89,7 @@ TEST_CASE("an answer that was cut after its first words is not asked for again",
   CHECK(f.server.requests() == 1);
 }
 
-TEST_CASE("a stop in an attempt closes its connection and frees its slot", "[llm][router][A9][G5][G6]") {
+TEST_CASE("a stop in an attempt closes its connection and frees its slot", "[llm][router][A9][G5][G6][O8]") {
   Routed f([](Peer& peer) {
     peer.read_request();
     peer.write(std::string(stream_head) + delta_event("x"));

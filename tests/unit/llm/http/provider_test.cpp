@@ -90,7 +90,7 @@ TEST_CASE("providers that want to be talked to differently are", "[llm][provider
   CHECK(provider_options("ollama").value().base_url == "http://127.0.0.1:11434/v1");
 }
 
-TEST_CASE("the application is named where a provider wants to know", "[llm][provider]") {
+TEST_CASE("the application is named where a provider wants to know", "[llm][provider][O7]") {
   const auto headers = [](const AppIdentity& app) {
     return provider_options("openrouter", app).value().headers;
   };

@@ -117,7 +117,7 @@ TEST_CASE_METHOD(Fixture, "when no route is left, the last error is the outcome,
   CHECK_FALSE(router->has_active_request("a"));
 }
 
-TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][router][X20]") {
+TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][router][X20][O3]") {
   options.retry.max_attempts = 1;
   make_one();
   first.script = {fails(cut)};
@@ -128,7 +128,8 @@ TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][ro
   CHECK(first.asked.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "what is the model's goes on with the next route at once", "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "what is the model's goes on with the next route at once",
+                 "[llm][router][X19][O4]") {
   make();
   first.script = {fails(unknown_model)};
   ask(heard);

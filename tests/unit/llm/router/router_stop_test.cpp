@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Fixture, "a stop in a stream: no delta follows, nothing is trie
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "a stop in a back-off ends it in the next poll", "[llm][router][A9][G5]") {
+TEST_CASE_METHOD(Fixture, "a stop in a back-off ends it in the next poll", "[llm][router][A9][G5][O8]") {
   const How how = GENERATE(How::token, How::abort);
   const bool foreign = GENERATE(false, true);
   first.script = {fails(cut)};
