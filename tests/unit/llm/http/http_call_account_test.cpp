@@ -15,7 +15,7 @@ struct Account : CallFixture {
     explicit Receiver(Account& test) : test_(test) {}
     void on_delta(std::string_view text) override { test_.heard.deltas.emplace_back(text); }
     void on_reasoning(std::string_view text) override { test_.thoughts += text; }
-    void on_rate_limit(const RateLimit& limit) override { test_.limit = limit; }
+    void on_rate_limit(const RateLimit& told) override { test_.limit = told; }
     void on_outcome(ChatOutcome outcome) override { test_.heard.outcomes.push_back(std::move(outcome)); }
 
    private:
