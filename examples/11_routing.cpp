@@ -43,7 +43,7 @@ int main() {
   auto events = tree.on_event([&](const agentcore::Event& event) {
     if (auto* end = event.get<agentcore::TurnEnded>()) answer = end->text;
   });
-  const agentcore::Agent agent = tree.create({}).value();
+  const agentcore::Agent agent = tree.create(agentcore::AgentSpec{}).value();
   if (!agent.send("Say this back.")) return 1;
   runtime.run_until_idle();
   std::printf("%s\n", answer.c_str());
