@@ -15,6 +15,9 @@ using TokenCounter = std::function<std::size_t(std::string_view text)>;
 // counts the bytes that do not continue a code point.
 std::size_t estimate_tokens(std::string_view text) noexcept;
 
+// What estimates count for a picture. What providers count depends on its size.
+inline constexpr std::size_t estimated_picture_tokens = 1000;
+
 // Before every model call the conversation is trimmed, if it has grown over `max_tokens`, until no more than
 // `target_tokens` are left: first the oldest turns, as long as the conversation keeps
 // `min_conversation_tokens`, and windows that are not important; then, if that was not enough, the oldest

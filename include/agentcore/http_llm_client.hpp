@@ -54,7 +54,7 @@ struct HttpLlmOptions {
 
   // Time-outs; each ends a call with an error of its own name. All are retryable, and > 0.
   Duration connect_timeout = std::chrono::seconds(10);     // name, TCP and TLS together
-  Duration first_byte_timeout = std::chrono::seconds(60);  // from the request to the first byte of the answer
+  Duration first_byte_timeout = std::chrono::seconds(60);  // from the request to the first byte of the body
   Duration stall_timeout = std::chrono::seconds(30);       // longest silence inside an answer
   Duration total_timeout = std::chrono::minutes(10);       // the whole call
 

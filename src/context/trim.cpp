@@ -171,10 +171,9 @@ class Trimmer {
 std::size_t message_tokens(const ChatMessage& message, const TokenCounter& count) {
   const auto tokens = [&count](std::string_view text) { return count ? count(text) : estimate_tokens(text); };
   std::size_t sum = tokens_around_message + tokens(message.content);
-  constexpr std::size_t tokens_of_picture = 1000;  // of one; what providers count depends on its size
   for (const ToolCall& call : message.tool_calls) sum += tokens(call.name) + tokens(call.arguments);
   for (const ReasoningBlock& block : message.reasoning) sum += tokens(block.data);
-  return sum + message.parts.size() * tokens_of_picture;
+  return sum + message.parts.size() * estimated_picture_tokens;
 }
 
 Trimmed trim(const std::vector<ChatMessage>& messages, const std::vector<std::size_t>& tokens,

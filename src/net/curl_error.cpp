@@ -41,8 +41,6 @@ Errc to_errc(CURLcode result) noexcept {
     case CURLE_NOT_BUILT_IN:
       return Errc::invalid_config;
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
     case CURLE_BAD_CONTENT_ENCODING:
     case CURLE_WRITE_ERROR:  // by a decoder that was given more than belongs to it: our own are known as such
       return Errc::invalid_response;

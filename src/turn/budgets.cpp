@@ -50,8 +50,11 @@ std::uint64_t count_calls(loop::Engine& engine, const AgentSpec& spec, const std
 
 std::uint64_t prompt_tokens(loop::Engine& engine, const AgentSpec& spec, const ChatRequest& request) {
   std::uint64_t tokens = 0;
-  for (const ChatMessage& message : request.messages)
+  for (const ChatMessage& message : request.messages) {
     tokens += count_tokens(engine, spec, message.content) + count_calls(engine, spec, message.tool_calls);
+    for (const ReasoningBlock& block : message.reasoning) tokens += count_tokens(engine, spec, block.data);
+    tokens += message.parts.size() * estimated_picture_tokens;
+  }
   for (const ToolDescription& tool : request.tools)
     tokens += count_tokens(engine, spec, tool.description) + count_tokens(engine, spec, tool.parameters);
   return tokens;

@@ -9,6 +9,12 @@
 namespace agentcore::turn {
 namespace {
 
+std::size_t size_of(const std::vector<ReasoningBlock>& blocks) noexcept {
+  std::size_t bytes = 0;
+  for (const ReasoningBlock& block : blocks) bytes += block.data.size();
+  return bytes;
+}
+
 std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
   std::size_t size = 0;
   for (const ToolCall& call : calls) size += call.id.size() + call.name.size() + call.arguments.size();
@@ -121,6 +127,11 @@ bool Turns::take_answer(core::Node& node) {
                  .read(tools::registry_of(spec.tools), text, turn.answer.tool_calls);
   else
     answer.words = text;
+  if (size_of(turn.answer.reasoning) > limits_.max_answer_bytes) {
+    fail_acting(node, {Errc::response_too_large,
+                       "what the model thought is longer than TreeOptions::max_answer_bytes"});
+    return false;
+  }
   turn.result->response = answer.words;
   turn.result->parse_error = std::move(answer.parse_error);
   if (answer.calls.empty()) {

@@ -80,6 +80,15 @@ std::optional<Error> check_headers(const HttpLlmOptions& options) {
   return std::nullopt;
 }
 
+// Someone may have put the key itself where its variable belongs.
+std::string variable_named(std::string_view name) {
+  const bool is_name = name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+                         return c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+                       });
+  return is_name ? fmt::format("The environment variable {}", name)
+                 : "What HttpLlmOptions::api_key_env names (in capitals, usually: it is a name, not the key)";
+}
+
 std::optional<Error> check_key(const HttpLlmOptions& options) {
   if (!options.api_key.empty() + !options.api_key_env.empty() + (options.api_key_source != nullptr) > 1)
     return wrong("Set only one of HttpLlmOptions::api_key, api_key_env and api_key_source");
@@ -89,15 +98,11 @@ std::optional<Error> check_key(const HttpLlmOptions& options) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): once, when the client is made
   const char* const key = std::getenv(options.api_key_env.c_str());
   if (key == nullptr || *key == '\0')
-    return wrong(
-        fmt::format("The environment variable {} is not set; HttpLlmOptions::api_key_env says that "
-                    "it holds the key",
-                    options.api_key_env));
+    return wrong(fmt::format("{} is not set; HttpLlmOptions::api_key_env says that it holds the key",
+                             variable_named(options.api_key_env)));
   if (!is_sendable(key))
-    return wrong(
-        fmt::format("The environment variable {} holds a line break or another control character; "
-                    "trim it",
-                    options.api_key_env));
+    return wrong(fmt::format("{} holds a line break or another control character; trim it",
+                             variable_named(options.api_key_env)));
   return std::nullopt;
 }
 
@@ -217,13 +222,26 @@ net::HttpRequest request_template(const HttpLlmOptions& options) {
   return request;
 }
 
+// A server quotes a key without the "Bearer" before it, and a cookie without its name.
+void hide_parts(std::string_view value, Redactor& redactor) {
+  constexpr std::string_view between = " \t;,=";
+  constexpr std::size_t too_short = 8;  // the name of a scheme, or of a cookie
+  const auto first = value.find_first_not_of(between);
+  if (first == value.npos) return;
+  redactor.hide(value.substr(first, value.find_last_not_of(between) - first + 1), "secret");
+  while (!value.empty()) {
+    const std::string_view part = value.substr(0, value.find_first_of(between));
+    if (part.size() >= too_short) redactor.hide(part, "secret");
+    value.remove_prefix(std::min(part.size() + 1, value.size()));
+  }
+}
+
 Redactor redactor_for(const HttpLlmOptions& options) {
   Redactor redactor;
   for (const std::string& header : options.headers) {
     const auto colon = header.find(':');
     if (colon == header.npos || !names_credentials(std::string_view(header).substr(0, colon))) continue;
-    const auto value = header.find_first_not_of(' ', colon + 1);
-    if (value != header.npos) redactor.hide(std::string_view(header).substr(value), "secret");
+    hide_parts(std::string_view(header).substr(colon + 1), redactor);
   }
   hide_query(options.base_url, redactor);
   hide_password(options.proxy, redactor);

@@ -2,6 +2,8 @@
 
 #include "llm/http/rate_headers.hpp"
 
+#include <agentcore/context.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -36,14 +38,16 @@ std::uint64_t tokens_of(std::uint64_t characters) noexcept {
 }
 
 std::uint64_t prompt_tokens(const ChatRequest& request) noexcept {
-  std::uint64_t all = 0;
+  std::uint64_t all = 0, pictures = 0;
   for (const ChatMessage& message : request.messages) {
     all += characters(message.content);
     for (const ToolCall& call : message.tool_calls) all += characters(call.name) + characters(call.arguments);
+    for (const ReasoningBlock& block : message.reasoning) all += characters(block.data);
+    pictures += message.parts.size();
   }
   for (const ToolDescription& tool : request.tools)
     all += characters(tool.description) + characters(tool.parameters);
-  return tokens_of(all);
+  return tokens_of(all) + pictures * estimated_picture_tokens;
 }
 
 bool looks_like_events(std::string_view bytes) noexcept {
@@ -187,10 +191,11 @@ void HttpCall::expect_end() {
 }
 
 void HttpCall::on_end(net::HttpEnd end) {
+  // The text of a whole answer is delivered in there: the call is open until that is over, and may be stopped
+  // and cancelled by whoever hears it.
+  ChatOutcome outcome = sink_ ? outcome_of(end) : cancelled();
   leave();
   if (!sink_) return;
-  ChatOutcome outcome = outcome_of(end);
-  // The body's text may have been delivered just now, and anything may have happened in there.
   if (open_->stopped()) outcome = cancelled();
   sink_.finish(std::move(outcome));
 }

@@ -87,11 +87,15 @@ std::optional<std::uint64_t> count_in(std::string_view text) noexcept {
   return count;
 }
 
-// A duration, a date, or an instant in milliseconds since 1970 (OpenRouter).
+// A duration, a date, or an instant since 1970, in milliseconds (OpenRouter) or in seconds.
 Duration reset_in(std::string_view text, UtcTime now) noexcept {
   constexpr std::uint64_t year_2001 = 1'000'000'000'000, year_5138 = 100'000'000'000'000;  // in ms
+  constexpr std::uint64_t year_2001_in_seconds = year_2001 / 1000, year_5138_in_seconds = year_5138 / 1000;
   if (const auto instant = count_in(text); instant && *instant > year_2001)
     return until(UtcTime(milliseconds(std::min(*instant, year_5138))), now);
+  if (const auto instant = count_in(text);
+      instant && *instant > year_2001_in_seconds && *instant < year_5138_in_seconds)
+    return until(UtcTime(std::chrono::seconds(*instant)), now);
   if (const auto duration = parse_duration(text)) return *duration;
   if (const auto date = parse_rfc3339(text)) return until(*date, now);
   return Duration::zero();

@@ -9,6 +9,8 @@
 namespace agentcore::llm {
 namespace {
 
+constexpr std::size_t max_pieces = 10'000;  // of one answer; what comes later is added to the last one
+
 std::string without_credentials(const std::string& header, const Redactor& redact) {
   const auto colon = header.find(':');
   const bool hide = colon != header.npos && names_credentials(std::string_view(header).substr(0, colon));
@@ -71,7 +73,12 @@ void RecordingHandler::on_head(const net::HttpHead& head) {
 }
 
 bool RecordingHandler::on_body(std::string_view bytes) {
-  exchange_.body.push_back({engine_->now() - begin_, std::string(bytes)});
+  const Duration at = engine_->now() - begin_;
+  if (exchange_.body.size() == max_pieces) {
+    exchange_.body.back().bytes.append(bytes);
+  } else {
+    exchange_.body.push_back({at, std::string(bytes)});
+  }
   return inner_->on_body(bytes);
 }
 

@@ -26,6 +26,8 @@ std::uint64_t estimated_tokens(const ChatRequest& request) noexcept {
   for (const ChatMessage& message : request.messages) {
     tokens += estimate_tokens(message.content);
     for (const ToolCall& call : message.tool_calls) tokens += estimate_tokens(call.arguments);
+    for (const ReasoningBlock& block : message.reasoning) tokens += estimate_tokens(block.data);
+    tokens += message.parts.size() * estimated_picture_tokens;
   }
   for (const ToolDescription& tool : request.tools)
     tokens += estimate_tokens(tool.description) + estimate_tokens(tool.parameters);

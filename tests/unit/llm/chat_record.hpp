@@ -32,7 +32,7 @@ struct ChatRecord {
   }
   const Error& error() const { return outcomes.at(0).error; }
 
-  // A sink that fills this, which must outlive the call. `then` runs after each delta is noted.
+  // A sink that fills this, which must outlive the call. `then` runs after each delta or thought is noted.
   ChatSink sink(std::function<void()> then = {}) {
     return ChatSink(std::make_unique<Writer>(*this, std::move(then)));
   }
@@ -45,7 +45,10 @@ struct ChatRecord {
       record_.deltas.emplace_back(text);
       if (then_) then_();
     }
-    void on_reasoning(std::string_view text) override { record_.reasoning += text; }
+    void on_reasoning(std::string_view text) override {
+      record_.reasoning += text;
+      if (then_) then_();
+    }
     void on_outcome(ChatOutcome outcome) override { record_.outcomes.push_back(std::move(outcome)); }
 
    private:

@@ -39,15 +39,30 @@ TEST_CASE_METHOD(Fixture, "a stop from within a delta is the last thing heard", 
 
 TEST_CASE("a stop from within the text of a whole answer wins", "[llm][Q3]") {
   Fixture fixture(false);
-  fixture.in_delta = [&] {
-    fixture.requests->abort("a");
-    fixture.stop.request_stop();
-  };
+  SECTION("by its token") {
+    fixture.in_delta = [&] { fixture.stop.request_stop(); };
+  }
+  SECTION("by an abort") {
+    fixture.in_delta = [&] { CHECK(fixture.requests->abort("a")); };
+  }
+  SECTION("by the end of the client") {
+    fixture.in_delta = [&] { fixture.shared->open.back()->cancel(); };
+  }
   fixture.call->on_head({.status = 200, .content_type = json_type});
   fixture.call->on_body(R"({"choices":[{"message":{"content":"Hi"}}]})");
-  fixture.in_delta = [&] { fixture.open->stop(); };
   fixture.end();
   CHECK(fixture.heard.cancelled());
+  CHECK_FALSE(fixture.requests->contains("a"));
+}
+
+TEST_CASE("a stop from within the thoughts of a whole answer lets no word follow", "[llm][Q3][G7]") {
+  Fixture fixture(false);
+  fixture.in_delta = [&] { fixture.stop.request_stop(); };
+  fixture.call->on_head({.status = 200, .content_type = json_type});
+  fixture.call->on_body(R"({"choices":[{"message":{"reasoning":"hm","content":"Hi"}}]})");
+  fixture.end();
+  CHECK(fixture.heard.cancelled());
+  CHECK(fixture.heard.text().empty());
 }
 
 TEST_CASE_METHOD(Fixture, "a receiver may cancel the call and end the runtime from within a delta",

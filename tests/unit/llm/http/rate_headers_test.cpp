@@ -109,6 +109,8 @@ TEST_CASE("limits in OpenRouter's spelling, and in the plain one", "[llm][Y5]") 
   CHECK(rate_limit(head({{"ratelimit-remaining", "1"}, {"ratelimit-reset", "30"}}), now) ==
         RateLimit{{}, 1, 30s, {}, {}, 0s});
   CHECK_FALSE(rate_limit(head({{"x-request-id", "7"}}), now));
+  const auto in_seconds = std::to_string((now + 3s).time_since_epoch() / 1s);
+  CHECK(rate_limit(head({{"x-ratelimit-reset", in_seconds}}), now)->requests_reset == 3s);
 }
 
 TEST_CASE("whatever the fields say, reading them ends, and no wait is negative or longer than a year",
