@@ -42,8 +42,8 @@ struct ContentPart {
   bool operator==(const ContentPart&) const = default;
 };
 
-// What a model thought before it answered, as its provider wants to be given it back: signed or encrypted. To
-// everybody else it means nothing, so it is sent to nobody else.
+// What a model thought before it answered, as its provider wants to be given it back: signed, encrypted or as
+// it was said. It is sent to no other dialect.
 struct ReasoningBlock {
   std::string dialect = {};  // whose: to_string(Dialect)
   std::string data = {};     // the text of a JSON object

@@ -1,5 +1,15 @@
 #include "llm/dialects/openai_chat_message.hpp"
 
+#include "core/json_depth.hpp"
+
+#include <agentcore/http_llm_client.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 namespace agentcore::llm {
@@ -20,6 +30,33 @@ nlohmann::json content_of(const ChatMessage& message) {
   return content;
 }
 
+// The block as JSON, if it is an object of this dialect. They come from servers and from stored histories.
+std::optional<nlohmann::json> read_block(const ReasoningBlock& block) {
+  if (block.dialect != to_string(Dialect::openai_chat)) return std::nullopt;
+  if (core::json_depth(block.data) > core::max_json_depth) return std::nullopt;
+  nlohmann::json data = nlohmann::json::parse(block.data, nullptr, false);
+  return data.is_object() ? std::optional(std::move(data)) : std::nullopt;
+}
+
+// The entry of the call with that id, else of the one at that place: an id that was missing or taken is not
+// the one that the provider gave.
+nlohmann::json* call_of(const nlohmann::json& data, nlohmann::json& calls) {
+  const auto same_id = [id = data.find("id"), &data](const nlohmann::json& call) {
+    return id != data.end() && call["id"] == *id;
+  };
+  if (const auto found = std::ranges::find_if(calls, same_id); found != calls.end()) return &*found;
+  const auto place = data.find("tool_call");
+  if (place == data.end() || !place->is_number_unsigned()) return nullptr;
+  const auto number = place->get<std::size_t>();
+  return number < calls.size() && !calls[number].contains("extra_content") ? &calls[number] : nullptr;
+}
+
+void give_extra_back(const nlohmann::json& data, nlohmann::json& calls) {
+  const auto extra = data.find("extra_content");
+  if (extra == data.end() || !extra->is_object()) return;
+  if (nlohmann::json* const call = call_of(data, calls)) (*call)["extra_content"] = *extra;
+}
+
 }  // namespace
 
 nlohmann::json openai_chat_message(const ChatMessage& message) {
@@ -30,6 +67,17 @@ nlohmann::json openai_chat_message(const ChatMessage& message) {
                                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
   if (message.role == Role::tool) entry["tool_call_id"] = message.tool_call_id;
   return entry;
+}
+
+void give_thoughts_back(const ChatMessage& message, nlohmann::json& entry) {
+  if (message.role != Role::assistant || message.tool_calls.empty()) return;
+  for (const ReasoningBlock& block : message.reasoning) {
+    const auto data = read_block(block);
+    if (!data) continue;
+    if (const auto text = data->find("reasoning_content"); text != data->end() && text->is_string())
+      entry["reasoning_content"] = *text;
+    give_extra_back(*data, entry["tool_calls"]);
+  }
 }
 
 }  // namespace agentcore::llm

@@ -10,4 +10,9 @@ namespace agentcore::llm {
 // An entry of `messages`. Strings are taken over as they are: dump it with error_handler_t::replace.
 nlohmann::json openai_chat_message(const ChatMessage& message);
 
+// Adds to that entry what the model's provider wants back of its thoughts: the reasoning_content of an answer
+// that calls tools (DeepSeek), the extra_content of each call (Gemini). Answers without calls get nothing:
+// older models of DeepSeek refuse it there. A block that is not as the reader makes them is ignored.
+void give_thoughts_back(const ChatMessage& message, nlohmann::json& entry);
+
 }  // namespace agentcore::llm

@@ -1,8 +1,6 @@
 // OpenAI chat completions: how an answer is read.
 #include "llm/dialects/openai_chat_reader.hpp"
 
-#include "llm/dialects/openai_chat_tool_calls.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -65,6 +63,7 @@ std::uint64_t detail_of(json::value value, std::string_view name) {
 
 void OpenAiChatReader::begin() {
   tool_calls_.clear();
+  thoughts_to_keep_.clear();
   refusal_.clear();
   failure_.clear();
 }
@@ -85,6 +84,7 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
 }
 
 void OpenAiChatReader::finish(AnswerObject& object) {
+  object.reasoning_pieces = thoughts_to_keep_;
   if (!failure_.empty() && !object.error)
     object.error = ApiError{"The provider gave the answer up (finish_reason \"" + failure_ + "\")", true};
   if (refusal_.empty()) return;
@@ -137,13 +137,13 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
     if (key.unsafe_is_equal("content")) {
       read_content(field.value(), object);
     } else if (key.unsafe_is_equal("tool_calls")) {
-      ToolCallReader(tool_calls_, repaired_word_, broken_string_).read_list(field.value(), whole, object);
+      tool_call_reader().read_list(field.value(), whole, object);
     } else if (key.unsafe_is_equal("function_call")) {
-      ToolCallReader(tool_calls_, repaired_word_, broken_string_).read_single(field.value(), whole, object);
-    } else if (key.unsafe_is_equal("reasoning_content") || key.unsafe_is_equal("reasoning")) {
-      // DeepSeek, vLLM, llama.cpp and LM Studio say the one, OpenRouter and Ollama the other, and some both.
-      if (!object.reasoning.empty()) continue;  // it may lie in reasoning_
-      if (const auto words = text(field.value(), reasoning_)) object.reasoning = *words;
+      tool_call_reader().read_single(field.value(), whole, object);
+    } else if (key.unsafe_is_equal("reasoning_content")) {
+      read_reasoning(field.value(), true, object);
+    } else if (key.unsafe_is_equal("reasoning")) {
+      read_reasoning(field.value(), false, object);
     } else if (key.unsafe_is_equal("refusal")) {
       if (const auto words = word(field.value()); words && !words->empty()) {
         refusal_ = *words;
@@ -151,6 +151,21 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
       }
     }
   }
+}
+
+ToolCallReader OpenAiChatReader::tool_call_reader() {
+  return {tool_calls_, thoughts_to_keep_, repaired_word_, broken_string_};
+}
+
+// DeepSeek, vLLM, llama.cpp and LM Studio say "reasoning_content", OpenRouter and Ollama "reasoning", and
+// some both. The first, also when it is empty, is `wanted_back`: DeepSeek refuses calls of tools without it.
+void OpenAiChatReader::read_reasoning(json::value value, bool wanted_back, AnswerObject& object) {
+  const bool said = !object.reasoning.empty();  // it may lie in reasoning_
+  if (said && !wanted_back) return;
+  const auto words = text(value, said ? repaired_word_ : reasoning_);
+  if (!words) return;
+  if (!said) object.reasoning = *words;
+  if (wanted_back) thoughts_to_keep_.push_back({.index = 0, .text = std::string(*words)});
 }
 
 // A text, or the parts of one (Mistral).

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llm/dialects/json_answer_reader.hpp"
+#include "llm/dialects/openai_chat_tool_calls.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <string>
@@ -25,6 +26,8 @@ class OpenAiChatReader final : public JsonAnswerReader {
   void read_message(Value value, bool whole, AnswerObject& object);
   void read_content(Value value, AnswerObject& object);
   void read_part(Object part);
+  void read_reasoning(Value value, bool wanted_back, AnswerObject& object);
+  ToolCallReader tool_call_reader();
   void read_usage(Value value, AnswerObject& object);
 
   std::string content_;    // when it is no plain text, or simdjson refuses it
@@ -34,6 +37,7 @@ class OpenAiChatReader final : public JsonAnswerReader {
   std::string failure_;  // the finish reason of an answer that came to no good end
   std::string model_;
   std::vector<ToolCallPiece> tool_calls_;
+  std::vector<ReasoningPiece> thoughts_to_keep_;  // for their provider, which wants them back
 };
 
 }  // namespace agentcore::llm

@@ -52,6 +52,12 @@ void set_format(RequestBody& body, const ResponseFormat& format) {
   }
 }
 
+std::string message_text(const ChatMessage& message) {
+  nlohmann::json entry = openai_chat_message(message);
+  give_thoughts_back(message, entry);
+  return json_text(entry);
+}
+
 class OpenAiChat final : public WireFormat {
  public:
   Dialect dialect() const noexcept override { return Dialect::openai_chat; }
@@ -60,7 +66,9 @@ class OpenAiChat final : public WireFormat {
     return openai_chat_body(request, defaults);
   }
   std::unique_ptr<AnswerReader> make_reader() const override { return std::make_unique<OpenAiChatReader>(); }
-  std::string reasoning_block(const ReasoningPiece&) const override { return {}; }
+  std::string reasoning_block(const ReasoningPiece& whole) const override {
+    return R"({"reasoning_content":)" + json_quoted(whole.text) + "}";
+  }
 };
 
 }  // namespace
@@ -68,9 +76,7 @@ class OpenAiChat final : public WireFormat {
 std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& defaults) {
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
-  body.set("messages", json_list(request.messages, [](const ChatMessage& message) {
-             return json_text(openai_chat_message(message));
-           }));
+  body.set("messages", json_list(request.messages, message_text));
   set_tools(body, request);
   set_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));

@@ -1,8 +1,10 @@
 #include "llm/dialects/openai_chat_tool_calls.hpp"
 
 #include "llm/dialects/ondemand.hpp"
+#include "llm/dialects/request_body.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -19,6 +21,13 @@ std::optional<std::uint64_t> index_of(json::value& value) noexcept {
   if (value.type().get(type) || type != json::json_type::number) return std::nullopt;
   std::uint64_t index = 0;
   return value.get_uint64().get(index) == simdjson::SUCCESS ? index : UINT64_MAX;
+}
+
+// Of the block that belongs to a call; 0 is the reasoning's. By the id if there is one: Gemini sends calls
+// side by side in a chunk each and without an index, others give each the index 0.
+std::uint64_t block_index(std::string_view id, std::uint64_t place) noexcept {
+  if (id.empty()) return 1 + place;
+  return 1 + max_tool_calls + std::hash<std::string_view>{}(id) % (1ULL << 32U);
 }
 
 }  // namespace
@@ -57,6 +66,7 @@ void ToolCallReader::read_single(json::value value, bool whole, AnswerObject& ob
 }
 
 void ToolCallReader::read_call(json::object call, ToolCallPiece& piece) {
+  std::string_view extra;
   for (auto entry : call) {
     json::field field;
     if (std::move(entry).get(field)) return;
@@ -67,8 +77,21 @@ void ToolCallReader::read_call(json::object call, ToolCallPiece& piece) {
       if (const auto text = text_of(field.value(), repair_, broken_)) piece.id = *text;
     } else if (key.unsafe_is_equal("function")) {
       read_function(field.value(), piece);
+    } else if (key.unsafe_is_equal("extra_content")) {
+      extra = json_of(field.value());
     }
   }
+  if (extra.starts_with('{')) keep_extra(piece, extra);
+}
+
+// Unread: whether it is JSON to the last byte shows when it is given back.
+void ToolCallReader::keep_extra(const ToolCallPiece& piece, std::string_view extra) {
+  const std::uint64_t place = piece.index.value_or(pieces_.size());
+  if (place >= max_tool_calls) return;
+  std::string block = R"({"tool_call":)" + std::to_string(place);
+  if (!piece.id.empty()) block += R"(,"id":)" + json_quoted(piece.id);
+  ((block += R"(,"extra_content":)") += extra) += '}';
+  thoughts_.push_back({.index = block_index(piece.id, place), .block = std::move(block)});
 }
 
 void ToolCallReader::read_function(json::value value, ToolCallPiece& piece) {

@@ -1,9 +1,11 @@
-// ToolCallReader: reads the tool calls in a message, or in a delta of one, of the OpenAI dialect.
+// ToolCallReader: reads the tool calls in a message, or in a delta of one, of the OpenAI dialect, and what is
+// to be given back with them: Gemini signs its thoughts there.
 #pragma once
 
 #include "llm/dialects/wire_format.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <simdjson.h>
@@ -12,10 +14,11 @@ namespace agentcore::llm {
 
 class ToolCallReader {
  public:
-  // `pieces`: where what was read is kept. `repair`: room for a text that simdjson refuses. `broken` becomes
-  // true for a string that is none.
-  ToolCallReader(std::vector<ToolCallPiece>& pieces, std::string& repair, bool& broken)
-      : pieces_(pieces), repair_(repair), broken_(broken) {}
+  // `pieces`: where what was read is kept. `thoughts`: where what is to be given back is added. `repair`:
+  // room for a text that simdjson refuses. `broken` becomes true for a string that is none.
+  ToolCallReader(std::vector<ToolCallPiece>& pieces, std::vector<ReasoningPiece>& thoughts,
+                 std::string& repair, bool& broken)
+      : pieces_(pieces), thoughts_(thoughts), repair_(repair), broken_(broken) {}
 
   // The list under "tool_calls". `whole`: of a message, whose calls are not in pieces.
   void read_list(simdjson::ondemand::value value, bool whole, AnswerObject& object);
@@ -27,8 +30,10 @@ class ToolCallReader {
   ToolCallFault read_entries(simdjson::ondemand::array list, bool whole);
   void read_call(simdjson::ondemand::object call, ToolCallPiece& piece);
   void read_function(simdjson::ondemand::value value, ToolCallPiece& piece);
+  void keep_extra(const ToolCallPiece& piece, std::string_view extra);
 
   std::vector<ToolCallPiece>& pieces_;
+  std::vector<ReasoningPiece>& thoughts_;
   std::string& repair_;
   bool& broken_;
 };

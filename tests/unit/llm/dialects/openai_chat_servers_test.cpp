@@ -26,6 +26,12 @@ std::string delta(const std::string& members, const std::string& finish = "null"
          members + R"(},"finish_reason":)" + finish + "}]}";
 }
 
+std::vector<std::string> kept(const ChatOutcome& outcome) {
+  std::vector<std::string> all;
+  for (const ReasoningBlock& block : outcome.reasoning) all.push_back(block.data);
+  return all;
+}
+
 struct Said {
   const char* server;
   std::string body;
@@ -36,6 +42,7 @@ struct Said {
   Usage usage = {};
   std::optional<double> cost = {};
   std::string type = all_events;
+  std::vector<std::string> kept = {};  // of its thoughts, to be given back
 };
 
 void check(const Said& expected) {
@@ -49,6 +56,7 @@ void check(const Said& expected) {
   CHECK(outcome.finish_reason == expected.finish_reason);
   CHECK(outcome.tool_calls == expected.tool_calls);
   CHECK(outcome.cost == expected.cost);
+  if (!expected.kept.empty()) CHECK(kept(outcome) == expected.kept);
   Usage usage = expected.usage;
   usage.complete = usage.total_tokens != 0;
   CHECK(outcome.usage == usage);
@@ -313,6 +321,20 @@ TEST_CASE("servers: DeepSeek", "[llm][openai][servers]") {
       .text = "Hi",
       .reasoning = "Hm",
       .usage = {9, 5, 14, 8, 4}});
+  check(Said{
+      .server = "thoughts before a call, which it wants back",
+      .body = events(
+          {delta(R"("role":"assistant","content":null,"reasoning_content":"")"),
+           delta(R"("content":null,"reasoning_content":"I have")"),
+           delta(R"("content":null,"reasoning_content":" to look.")"),
+           delta(
+               R"("content":"","reasoning_content":null,"tool_calls":[{"index":0,"id":"call_00_a","type":"function","function":{"name":"look","arguments":""}}])"),
+           delta(R"("tool_calls":[{"index":0,"function":{"arguments":"{}"}}])"),
+           delta(R"("content":"","reasoning_content":null)", "\"tool_calls\""), "data: [DONE]"}),
+      .reasoning = "I have to look.",
+      .finish_reason = FinishReason::tool_calls,
+      .tool_calls = {{"call_00_a", "look", "{}"}},
+      .kept = {R"({"reasoning_content":"I have to look."})"}});
   check(Said{.server = "blank lines before an answer that is no stream",
              .body = "\n\n\n"
                      R"({"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]})",
@@ -359,6 +381,17 @@ TEST_CASE("servers: Gemini", "[llm][openai][servers]") {
            "data: [DONE]"}),
       .text = "Hi",
       .usage = {1, 2, 3}});
+  const auto call = [](const std::string& extra, const std::string& id) {
+    return delta(R"("role":"assistant","tool_calls":[{)" + extra +
+                 R"("function":{"arguments":"{}","name":"look"},"id":")" + id + R"(","type":"function"}])");
+  };
+  check(Said{
+      .server = "a chunk for each call, no index, the first signed",
+      .body = events({call(R"("extra_content":{"google":{"thought_signature":"EjQKMg=="}},)", "f1"),
+                      call("", "f2"), delta(R"("role":"assistant")", "\"stop\""), "data: [DONE]"}),
+      .finish_reason = FinishReason::tool_calls,
+      .tool_calls = {{"f1", "look", "{}"}, {"f2", "look", "{}"}},
+      .kept = {R"({"tool_call":0,"id":"f1","extra_content":{"google":{"thought_signature":"EjQKMg=="}}})"}});
   for (const auto& [word, reason] :
        {std::pair{"MAX_TOKENS", FinishReason::length}, std::pair{"SAFETY", FinishReason::content_filter}})
     check(Said{.server = word,
