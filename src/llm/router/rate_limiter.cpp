@@ -84,8 +84,9 @@ void RateLimiter::pause(Duration time, TimePoint now) noexcept {
   paused_until_ = std::max(paused_until_, after(time, now));
 }
 
-Duration RateLimiter::pause_left(TimePoint now) const noexcept {
-  return std::max({now, paused_until_, requests_left_.ready_at(1, now), tokens_left_.ready_at(1, now)}) - now;
+Duration RateLimiter::pause_left(TimePoint now, std::uint64_t tokens) const noexcept {
+  return std::max({now, paused_until_, requests_left_.ready_at(1, now), tokens_left_.ready_at(tokens, now)}) -
+         now;
 }
 
 }  // namespace agentcore::llm

@@ -39,8 +39,9 @@ class RateLimiter {
   void learn(const RateLimit& limit, const Mark& mark, TimePoint now) noexcept;
   // Nothing goes before `until`, or an hour from now if that is earlier: then it may be asked again.
   void pause(Duration time, TimePoint now) noexcept;
-  // How long the endpoint wants to be left alone altogether, from `now` on.
-  Duration pause_left(TimePoint now) const noexcept;
+  // How long the endpoint wants to be left alone by a call of so many tokens, from `now` on. By default: by
+  // any call. Waits for the limits that were set do not count: they are short.
+  Duration pause_left(TimePoint now, std::uint64_t tokens = 1) const noexcept;
 
  private:
   TokenBucket requests_, tokens_;

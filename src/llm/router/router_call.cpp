@@ -82,7 +82,7 @@ void RouterCall::wait_for_slot() {
                                     {.endpoint = shared_->ways[route_].endpoint,
                                      .agent_id = agent_id(),
                                      .tokens = tokens_,
-                                     .patience = shared_->retry.max_retry_after},
+                                     .patience = patience()},
                                     slot);
   if (answer == Slots::Admission::now) attempt(std::move(slot));
   if (answer == Slots::Admission::full) fail(queue_full_error(slots.waiting()));
@@ -96,8 +96,7 @@ void RouterCall::on_slot(Slot slot) {
 void RouterCall::on_left_alone() {
   const auto self = shared_from_this();
   phase_ = Phase::deciding;
-  const Duration pause = shared_->slots->pause_left(*shared_->ways[route_].endpoint);
-  if (goes_on()) pass_over(left_alone_error(pause));
+  if (goes_on()) pass_over(pause_error(pause_of(route_)));
 }
 
 void RouterCall::attempt(Slot slot) {
