@@ -275,7 +275,7 @@ void Slot::end(const ChatOutcome& outcome) {
   RateLimiter& rate = endpoint_->rate;
   const bool refused = outcome.kind == ChatOutcome::Kind::failed && outcome.error.http_status >= 400;
   const std::uint64_t used = outcome.usage.total_tokens;
-  if (used != 0 || refused) rate.correct(tokens_, used, now);
+  if (used != 0 || refused) rate.correct(tokens_, used, mark_, now);
   const Duration asked = as_duration(outcome.error.retry_after);
   if (asked > Duration(0) && outcome.error.http_status >= 400 && slots_->limits_.learn)
     rate.pause(asked, now);
@@ -284,7 +284,7 @@ void Slot::end(const ChatOutcome& outcome) {
 
 void Slot::undo() {
   if (!slots_) return;
-  endpoint_->rate.undo(tokens_);
+  endpoint_->rate.undo(tokens_, mark_, slots_->engine_->now());
   release();
 }
 
