@@ -31,6 +31,9 @@ struct CallLimits {
 // back-off holds none. A call that comes back from one has kept its place, and is not refused for a full
 // queue.
 //
+// A router that is a route of another router needs slots of its own: sharing them, the outer calls hold the
+// slots that the inner ones wait for.
+//
 // All functions are @loop_thread. May outlive its Runtime.
 class CallSlots {
  public:

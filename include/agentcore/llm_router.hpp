@@ -32,7 +32,8 @@ struct RetryPolicy {
   Duration first_delay = std::chrono::seconds(1);
   Duration max_delay = std::chrono::seconds(30);
   // An endpoint that wants to be left alone for longer than this is not waited for: the next route is tried,
-  // or the call fails. Calls that wait for one of its slots by then do the same.
+  // or the call fails. Calls that wait for one of its slots by then do the same. So does a call that begins
+  // to wait for an endpoint which is to be left alone until after the call's deadline.
   Duration max_retry_after = std::chrono::minutes(1);
   // Of the whole call: waiting for slots, attempts and back-offs together; 0: none. What would begin after
   // it is not begun, and what runs then ends: with `deadline_exceeded`, which names the last error. A
@@ -40,7 +41,9 @@ struct RetryPolicy {
   // ChatRequest::deadline wins where it is earlier.
   Duration deadline{0};
   // Set: the wait after the n-th failed attempt of a route (1, 2, ...), instead of the rule above,
-  // Retry-After included. If it throws, the rule above holds. @loop_thread
+  // Retry-After included. It does not shorten what the queue keeps to: where CallLimits::learn is set, a
+  // Retry-After holds the endpoint's slots until it is over, whatever this says. If it throws, the rule above
+  // holds. @loop_thread
   std::function<Duration(std::uint32_t attempt, const Error& error)> backoff = {};
 };
 

@@ -44,9 +44,9 @@ TimePoint RateLimiter::ready_at(std::uint64_t tokens, TimePoint now) const noexc
                    requests_left_.ready_at(1, now), tokens_left_.ready_at(tokens, now)});
 }
 
-RateLimiter::Mark RateLimiter::take(std::uint64_t tokens, TimePoint now) noexcept {
-  requests_.take(1, now);
-  tokens_.take(tokens, now);
+RateLimiter::Mark RateLimiter::take(std::uint64_t tokens, TimePoint now) {
+  spent_.request_taking = requests_.take(1, now);
+  spent_.token_taking = tokens_.take(tokens, now);
   requests_left_.take(1);
   tokens_left_.take(tokens);
   spent_.requests += 1;
@@ -54,20 +54,24 @@ RateLimiter::Mark RateLimiter::take(std::uint64_t tokens, TimePoint now) noexcep
   return spent_;
 }
 
-void RateLimiter::undo(std::uint64_t tokens) noexcept {
-  requests_.give_back(1);
-  tokens_.give_back(tokens);
+void RateLimiter::undo(std::uint64_t tokens, const Mark& mark, TimePoint now) noexcept {
+  requests_.give_back(1, mark.request_taking, now);
+  tokens_.give_back(tokens, mark.token_taking, now);
   requests_left_.give_back(1);
   tokens_left_.give_back(tokens);
+  if (mark.requests != spent_.requests) return;  // it is in the marks of younger calls, and cancels out there
+  spent_.requests -= 1;
+  spent_.tokens -= tokens;
 }
 
-void RateLimiter::correct(std::uint64_t estimated, std::uint64_t used, TimePoint now) noexcept {
+void RateLimiter::correct(std::uint64_t estimated, std::uint64_t used, const Mark& mark, TimePoint now) {
+  const bool is_counted = mark.requests <= tokens_from_;
   if (used > estimated) {
     tokens_.take(used - estimated, now);
-    tokens_left_.take(used - estimated);
+    if (!is_counted) tokens_left_.take(used - estimated);
   } else {
-    tokens_.give_back(estimated - used);
-    tokens_left_.give_back(estimated - used);
+    tokens_.give_back(estimated - used, mark.token_taking, now);
+    if (!is_counted) tokens_left_.give_back(estimated - used);
   }
 }
 
@@ -77,17 +81,19 @@ void RateLimiter::learn(const RateLimit& limit, const Mark& mark, TimePoint now)
   if (limit.requests_left && limit.requests_reset > Duration(0))
     requests_left_.learn(what_is_left(*limit.requests_left, spent_.requests - mark.requests),
                          after(limit.requests_reset, now));
-  if (limit.tokens_left && limit.tokens_reset > Duration(0))
-    tokens_left_.learn(what_is_left(*limit.tokens_left, spent_.tokens - mark.tokens),
-                       after(limit.tokens_reset, now));
+  if (!limit.tokens_left || limit.tokens_reset <= Duration(0)) return;
+  tokens_from_ = mark.requests;
+  tokens_left_.learn(what_is_left(*limit.tokens_left, spent_.tokens - mark.tokens),
+                     after(limit.tokens_reset, now));
 }
 
 void RateLimiter::pause(Duration time, TimePoint now) noexcept {
   paused_until_ = std::max(paused_until_, after(time, now));
 }
 
-Duration RateLimiter::pause_left(TimePoint now) const noexcept {
-  return std::max({now, paused_until_, requests_left_.ready_at(1, now), tokens_left_.ready_at(1, now)}) - now;
+Duration RateLimiter::pause_left(TimePoint now, std::uint64_t tokens) const noexcept {
+  return std::max({now, paused_until_, requests_left_.ready_at(1, now), tokens_left_.ready_at(tokens, now)}) -
+         now;
 }
 
 }  // namespace agentcore::llm

@@ -17,10 +17,12 @@ std::uint64_t estimated_tokens(const ChatRequest& request) noexcept;
 // the endpoint speaks of. @loop_thread
 class RateLimiter {
  public:
-  // What had been spent, in all, when a call went.
+  // What had been spent, in all, when a call went; and the numbers of its takings from the buckets.
   struct Mark {
     std::uint64_t requests = 0;
     std::uint64_t tokens = 0;
+    std::uint64_t request_taking = 0;
+    std::uint64_t token_taking = 0;
   };
 
   void set_limits(std::uint64_t requests_per_minute, std::uint64_t tokens_per_minute) noexcept;
@@ -28,25 +30,28 @@ class RateLimiter {
   // When a call of so many tokens may go: `now`, or later.
   TimePoint ready_at(std::uint64_t tokens, TimePoint now) const noexcept;
   // It goes.
-  Mark take(std::uint64_t tokens, TimePoint now) noexcept;
+  Mark take(std::uint64_t tokens, TimePoint now);
   // It did not go after all.
-  void undo(std::uint64_t tokens) noexcept;
-  // It used something else than was estimated.
-  void correct(std::uint64_t estimated, std::uint64_t used, TimePoint now) noexcept;
+  void undo(std::uint64_t tokens, const Mark& mark, TimePoint now) noexcept;
+  // It used something else than was estimated. What the endpoint has said is left since it got that call
+  // stands: the call is counted in it.
+  void correct(std::uint64_t estimated, std::uint64_t used, const Mark& mark, TimePoint now);
 
   // What the endpoint said when it answered the call that got `mark`. Of what was left then, that is gone
   // which was sent after that call. A limit without a time when it is reset teaches nothing.
   void learn(const RateLimit& limit, const Mark& mark, TimePoint now) noexcept;
   // Nothing goes before `until`, or an hour from now if that is earlier: then it may be asked again.
   void pause(Duration time, TimePoint now) noexcept;
-  // How long the endpoint wants to be left alone altogether, from `now` on.
-  Duration pause_left(TimePoint now) const noexcept;
+  // How long the endpoint wants to be left alone by a call of so many tokens, from `now` on. By default: by
+  // any call. Waits for the limits that were set do not count: they are short.
+  Duration pause_left(TimePoint now, std::uint64_t tokens = 1) const noexcept;
 
  private:
   TokenBucket requests_, tokens_;
   Allowance requests_left_, tokens_left_;
   Mark spent_;
   std::uint64_t learned_from_ = 0;  // number of the youngest call whose answer was learned from
+  std::uint64_t tokens_from_ = 0;   // the same, of what it says of tokens
   TimePoint paused_until_{};
 };
 

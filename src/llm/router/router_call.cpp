@@ -39,6 +39,7 @@ void RouterCall::start(StopToken stop, ChatSink sink) {
   engine_->add_pending(1);
   if (is_late_at(engine_->now())) return fail(deadline_error({}));
   if (stop.stop_possible()) on_stop_.emplace(std::move(stop), StopRouted{weak_from_this()});
+  if (!goes_on()) return;
   if (deadline_)
     deadline_timer_ = engine_->start_timer(*deadline_, [call = weak_from_this()] {
       if (const auto alive = call.lock()) alive->on_deadline();
@@ -82,7 +83,7 @@ void RouterCall::wait_for_slot() {
                                     {.endpoint = shared_->ways[route_].endpoint,
                                      .agent_id = agent_id(),
                                      .tokens = tokens_,
-                                     .patience = shared_->retry.max_retry_after},
+                                     .patience = patience()},
                                     slot);
   if (answer == Slots::Admission::now) attempt(std::move(slot));
   if (answer == Slots::Admission::full) fail(queue_full_error(slots.waiting()));
@@ -96,8 +97,7 @@ void RouterCall::on_slot(Slot slot) {
 void RouterCall::on_left_alone() {
   const auto self = shared_from_this();
   phase_ = Phase::deciding;
-  const Duration pause = shared_->slots->pause_left(*shared_->ways[route_].endpoint);
-  if (goes_on()) pass_over(left_alone_error(pause));
+  if (goes_on()) pass_over(pause_error(pause_of(route_)));
 }
 
 void RouterCall::attempt(Slot slot) {
@@ -208,11 +208,12 @@ void RouterCall::account(const ChatOutcome& outcome) noexcept {
 void RouterCall::on_circuit(Breaker::Change change) const {
   if (change == Breaker::Change::none || ended()) return;
   const bool opened = change == Breaker::Change::opened;
+  const auto shared = shared_;  // the sink may destroy the router while it reads
   engine_->log(opened ? LogLevel::warning : LogLevel::info,
                opened ? "an endpoint's circuit opened" : "an endpoint's circuit closed",
                {{"agent", agent_id()},
                 {"route", std::to_string(route_)},
-                {"endpoint", shared_->ways[route_].route.endpoint}});
+                {"endpoint", shared->ways[route_].route.endpoint}});
 }
 
 // Of an attempt the outcome will come, and until then its slot is not free.
@@ -235,7 +236,9 @@ void RouterCall::on_backed_off() {
   if (goes_on()) wait_for_slot();
 }
 
+// A stop that came first wins.
 void RouterCall::fail(const Error& error) {
+  if (stopped()) return end(ChatOutcome::cancelled());
   const Progress progress{.attempts = attempts_, .route = route_, .routes = shared_->ways.size()};
   end(ChatOutcome::failed(with_progress(error, progress)));
 }

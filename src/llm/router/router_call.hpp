@@ -90,6 +90,9 @@ class RouterCall final : public OpenCall, public Waiter, public std::enable_shar
 
   // On which route, and when.
   std::size_t usable(std::size_t from, Error& why) const;
+  Duration patience() const noexcept;
+  Duration pause_of(std::size_t route) const noexcept;
+  Error pause_error(Duration pause) const;
   void enter(std::size_t route);
   void pass_over(const Error& why);
   void try_elsewhere(std::size_t next, const Error& error);

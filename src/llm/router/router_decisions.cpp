@@ -15,13 +15,31 @@ std::size_t RouterCall::usable(std::size_t from, Error& why) const {
   const TimePoint now = engine_->now();
   for (std::size_t i = from; i < shared_->ways.size(); ++i) {
     const RouterShared::Way& way = shared_->ways[i];
-    const Duration pause = shared_->slots->pause_left(*way.endpoint);
+    const Duration pause = pause_of(i);
     const bool admits = way.breaker->admits(now);
-    if (admits && pause <= shared_->retry.max_retry_after) return i;
+    if (admits && pause <= patience()) return i;
     if (why.code == Errc::none)
-      why = admits ? left_alone_error(pause) : circuit_open_error(way.breaker->open_for(now));
+      why = admits ? pause_error(pause) : circuit_open_error(way.breaker->open_for(now));
   }
   return shared_->ways.size();
+}
+
+// For how long it lets an endpoint ask to be left alone: what would begin at its deadline would be too late.
+Duration RouterCall::patience() const noexcept {
+  const Duration most = shared_->retry.max_retry_after;
+  const TimePoint now = engine_->now();
+  if (!deadline_) return most;
+  return is_late_at(now) ? Duration(0) : std::min(most, *deadline_ - now - Duration(1));
+}
+
+// How long that route's endpoint asks this call to leave it alone.
+Duration RouterCall::pause_of(std::size_t route) const noexcept {
+  return shared_->slots->pause_left(*shared_->ways[route].endpoint, tokens_);
+}
+
+// Why such a pause is not waited for.
+Error RouterCall::pause_error(Duration pause) const {
+  return pause > shared_->retry.max_retry_after ? left_alone_error(pause) : left_too_late_error(pause);
 }
 
 void RouterCall::enter(std::size_t route) {
@@ -35,7 +53,8 @@ void RouterCall::pass_over(const Error& why) {
   Error ignored;
   const std::size_t next = usable(route_ + 1, ignored);
   if (next < shared_->ways.size()) return try_elsewhere(next, why);
-  fail(last_error_.code == Errc::none ? why : Error(last_error_));
+  if (last_error_.code == Errc::none) return fail(why);
+  fail(why.code == Errc::deadline_exceeded ? deadline_error(last_error_) : Error(last_error_));
 }
 
 void RouterCall::try_elsewhere(std::size_t next, const Error& error) {
@@ -62,7 +81,7 @@ void RouterCall::decide(const Error& error) {
   if (may_try_again(error) && !(has_next && verdict == Verdict::next_route)) {
     const Duration delay = next_delay(error);
     if (!goes_on()) return;
-    const TimePoint then = loop::later(engine_->now(), delay);
+    const TimePoint then = loop::later(engine_->now(), std::max(delay, pause_of(route_)));
     too_late = is_late_at(then);
     if (!too_late && shared_->ways[route_].breaker->admits(then)) return try_later(delay, error);
   }
@@ -73,7 +92,7 @@ void RouterCall::decide(const Error& error) {
 bool RouterCall::may_try_again(const Error& error) const noexcept {
   const RetryPolicy& retry = shared_->retry;
   return error.retryable && attempt_ < retry.max_attempts &&
-         as_duration(error.retry_after) <= retry.max_retry_after;
+         std::max(as_duration(error.retry_after), pause_of(route_)) <= retry.max_retry_after;
 }
 
 Duration RouterCall::next_delay(const Error& error) {

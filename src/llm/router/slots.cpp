@@ -66,6 +66,9 @@ Slots::Admission Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
     return Admission::now;
   }
   wake_at(later);
+  // A pause may have begun while it backed off: whoever has not the patience for it is told, and not left to
+  // wait until it is over.
+  if (waiter.patience_ < pause_left(*waiter.endpoint_, waiter.tokens_)) wake();
   if (!is_new || limits_.max_waiting == 0 || waiting_ <= limits_.max_waiting) return Admission::later;
   take_out(waiter);
   return Admission::full;
@@ -89,8 +92,8 @@ void Slots::take_out(Waiter& waiter) {
   if (--waiting_ == 0) engine_->cancel_timer(std::exchange(timer_, 0));
 }
 
-Duration Slots::pause_left(const Endpoint& endpoint) const noexcept {
-  return endpoint.rate.pause_left(engine_->now());
+Duration Slots::pause_left(const Endpoint& endpoint, std::uint64_t tokens) const noexcept {
+  return endpoint.rate.pause_left(engine_->now(), tokens);
 }
 
 std::size_t Slots::running(std::string_view endpoint) const noexcept {
@@ -161,11 +164,15 @@ Waiter* Slots::next(TimePoint now, TimePoint& later) const {
   return first;
 }
 
-// Who has less patience than its endpoint asks for.
+// Who has less patience than its endpoint asks for. What it asks of a call for its size is heeded by who
+// stands first: nobody goes past that one, whatever its size, so the others' turn to be asked comes.
 Waiter* Slots::impatient(TimePoint now) const {
   for (const Endpoint* endpoint : wanted_) {
     const auto& [key, waiter] = *endpoint->by_patience.begin();
     if (key.first < endpoint->rate.pause_left(now)) return waiter;
+    if (endpoint->ready.empty()) continue;
+    Waiter* const head = endpoint->ready.begin()->second->waiters.begin()->second;
+    if (head->patience_ < endpoint->rate.pause_left(now, head->tokens_)) return head;
   }
   return nullptr;
 }
@@ -268,7 +275,7 @@ void Slot::end(const ChatOutcome& outcome) {
   RateLimiter& rate = endpoint_->rate;
   const bool refused = outcome.kind == ChatOutcome::Kind::failed && outcome.error.http_status >= 400;
   const std::uint64_t used = outcome.usage.total_tokens;
-  if (used != 0 || refused) rate.correct(tokens_, used, now);
+  if (used != 0 || refused) rate.correct(tokens_, used, mark_, now);
   const Duration asked = as_duration(outcome.error.retry_after);
   if (asked > Duration(0) && outcome.error.http_status >= 400 && slots_->limits_.learn)
     rate.pause(asked, now);
@@ -277,7 +284,7 @@ void Slot::end(const ChatOutcome& outcome) {
 
 void Slot::undo() {
   if (!slots_) return;
-  endpoint_->rate.undo(tokens_);
+  endpoint_->rate.undo(tokens_, mark_, slots_->engine_->now());
   release();
 }
 

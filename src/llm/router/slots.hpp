@@ -80,7 +80,8 @@ class Slot {
 class Waiter {
  public:
   virtual void on_slot(Slot slot) = 0;
-  // Its endpoint wants to be left alone for longer than its patience. It waits no more.
+  // Its endpoint wants to be left alone for longer than its patience. It waits no more. Never called from
+  // within acquire().
   virtual void on_left_alone() = 0;
 
  protected:
@@ -125,8 +126,8 @@ class Slots : public std::enable_shared_from_this<Slots> {
   // It waits no more, if it did.
   void leave(Waiter& waiter);
 
-  // How long that endpoint wants to be left alone, from now on.
-  Duration pause_left(const Endpoint& endpoint) const noexcept;
+  // How long that endpoint wants to be left alone by a call of so many tokens, from now on.
+  Duration pause_left(const Endpoint& endpoint, std::uint64_t tokens = 1) const noexcept;
 
   const std::shared_ptr<loop::Engine>& engine() const noexcept { return engine_; }
   std::size_t running() const noexcept { return running_; }

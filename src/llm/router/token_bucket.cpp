@@ -2,10 +2,13 @@
 
 #include "loop/time.hpp"
 
+#include <iterator>
+
 namespace agentcore::llm {
 namespace {
 
 constexpr Duration minute = std::chrono::minutes(1);
+constexpr Duration grain = minute / 64;  // lows that differ by less are one, so that there are few
 constexpr Duration most = std::chrono::hours(24);  // that one call can cost; far from any overflow
 
 }  // namespace
@@ -15,8 +18,34 @@ TimePoint TokenBucket::ready_at(std::uint64_t amount, TimePoint now) const noexc
   return std::max(now, full_at_ - room);
 }
 
-void TokenBucket::take(std::uint64_t amount, TimePoint now) noexcept {
+std::uint64_t TokenBucket::take(std::uint64_t amount, TimePoint now) {
+  ++taken_;
+  note_owed(std::max(full_at_ - now, Duration(0)));
   full_at_ = loop::later(std::max(full_at_, now), cost(amount));
+  return taken_;
+}
+
+void TokenBucket::give_back(std::uint64_t amount, std::uint64_t number, TimePoint now) noexcept {
+  Duration back = std::min(cost(amount), std::max(full_at_ - now, Duration(0)));
+  const auto later = std::ranges::find_if(lows_, [number](const Low& low) { return low.number > number; });
+  if (later != lows_.end()) back = std::min(back, later->owed);
+  full_at_ -= back;
+  if (later == lows_.end()) return;
+  // As if it had not been owed then either, or the next who gives back would be credited the same time.
+  std::for_each(later, lows_.end(), [back](Low& low) { low.owed -= back; });
+  auto first = later;
+  while (first != lows_.begin() && std::prev(first)->owed >= later->owed) --first;
+  lows_.erase(first, later);
+}
+
+// Before taking number `taken_`. A higher low says nothing any more once a lower one follows.
+void TokenBucket::note_owed(Duration owed) {
+  while (!lows_.empty() && lows_.back().owed >= owed) lows_.pop_back();
+  if (!lows_.empty() && owed - lows_.back().owed < grain) {
+    lows_.back().number = taken_;
+  } else {
+    lows_.push_back({taken_, owed});
+  }
 }
 
 // The time in which so much flows in, rounded down: a minute's worth must fit into the bucket.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace agentcore::llm {
 
@@ -18,15 +19,26 @@ class TokenBucket {
 
   // When `amount` may go: `now`, or later.
   TimePoint ready_at(std::uint64_t amount, TimePoint now) const noexcept;
-  // It goes, whether it may or not.
-  void take(std::uint64_t amount, TimePoint now) noexcept;
-  void give_back(std::uint64_t amount) noexcept { full_at_ -= cost(amount); }
+  // It goes, whether it may or not. Returns the number of this taking.
+  std::uint64_t take(std::uint64_t amount, TimePoint now);
+  // So much of taking number `number` was too much. What time has paid off since does not come back: the
+  // bucket would have been full meanwhile, and no fuller for it.
+  void give_back(std::uint64_t amount, std::uint64_t number, TimePoint now) noexcept;
 
  private:
+  // The least that was owed just before any of the takings up to `number` and after the one before it here.
+  struct Low {
+    std::uint64_t number = 0;
+    Duration owed{0};
+  };
+
   Duration cost(std::uint64_t amount) const noexcept;
+  void note_owed(Duration owed);
 
   std::uint64_t per_minute_ = 0;
-  TimePoint full_at_{};  // all that it has to know: how much is in it follows
+  TimePoint full_at_{};  // how much is in it follows
+  std::uint64_t taken_ = 0;
+  std::vector<Low> lows_;  // rising from one to the next
 };
 
 // What an endpoint says is left until some time. @loop_thread

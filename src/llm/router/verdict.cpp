@@ -64,6 +64,14 @@ Error left_alone_error(Duration left) {
           .retry_after = rounded_up(left)};
 }
 
+Error left_too_late_error(Duration left) {
+  return {.code = Errc::deadline_exceeded,
+          .message = fmt::format("The endpoint asked to be left alone for another {}, which the call's "
+                                 "deadline does not allow",
+                                 seconds(left)),
+          .http_status = 429};
+}
+
 Error queue_full_error(std::size_t waiting) {
   return {.code = Errc::queue_full,
           .message = fmt::format("{} model calls wait for a slot already; send less at a time, or raise "

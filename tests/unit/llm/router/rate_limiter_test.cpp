@@ -58,6 +58,39 @@ TEST_CASE("more than a bucket holds goes when it is full, and is paid off", "[ll
   CHECK(bucket.ready_at(1, start) > start + 1h);
 }
 
+TEST_CASE("what is given back late does not come on top of what has flowed in", "[llm][router][limits]") {
+  TokenBucket bucket;
+  bucket.set_limit(60);
+  SECTION("all of it is paid off") {
+    const auto number = bucket.take(60, start);
+    bucket.take(60, start + 60s);
+    bucket.give_back(60, number, start + 60s);
+    CHECK(bucket.ready_at(60, start + 60s) == start + 120s);
+  }
+  SECTION("nobody has taken anything since") {
+    const auto number = bucket.take(60, start);
+    bucket.give_back(60, number, start + 1h);
+    CHECK(bucket.ready_at(60, start + 1h) == start + 1h);
+    bucket.take(60, start + 1h);
+    CHECK(bucket.ready_at(1, start + 1h) == start + 1h + 1s);
+  }
+  SECTION("a second of it is still owed, and two have a share in it") {
+    const auto one = bucket.take(30, start), two = bucket.take(30, start);
+    bucket.take(59, start + 59s);
+    bucket.give_back(30, one, start + 59s);
+    bucket.give_back(30, two, start + 59s);
+    CHECK(bucket.ready_at(1, start + 59s) == start + 59s);
+    CHECK(bucket.ready_at(2, start + 59s) == start + 60s);
+  }
+  SECTION("as long as the bucket was never full it all comes back, however late") {
+    const auto number = bucket.take(50, start);
+    for (int i = 1; i <= 50; ++i) bucket.take(1, start + Duration(1s) * i);
+    CHECK(bucket.ready_at(20, start + 50s) == start + 60s);
+    bucket.give_back(40, number, start + 50s);
+    CHECK(bucket.ready_at(50, start + 50s) == start + 50s);
+  }
+}
+
 TEST_CASE("no limit: everything may go", "[llm][router][limits]") {
   RateLimiter limiter;
   for (int i = 0; i < 1000; ++i) limiter.take(1'000'000, start);
@@ -67,10 +100,10 @@ TEST_CASE("no limit: everything may go", "[llm][router][limits]") {
 TEST_CASE("both limits count, and a call that did not go gives back what it took", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.set_limits(2, 100);
-  limiter.take(60, start);
+  const auto mark = limiter.take(60, start);
   CHECK(limiter.ready_at(40, start) == start);
   CHECK(limiter.ready_at(41, start) > start);
-  limiter.undo(60);
+  limiter.undo(60, mark, start);
   CHECK(limiter.ready_at(100, start) == start);
   limiter.take(0, start);
   limiter.take(0, start);
@@ -80,11 +113,11 @@ TEST_CASE("both limits count, and a call that did not go gives back what it took
 TEST_CASE("what a call used replaces what was estimated", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.set_limits(0, 100);
-  limiter.take(80, start);
+  const auto mark = limiter.take(80, start);
   CHECK(limiter.ready_at(50, start) == start + 18s);
-  limiter.correct(80, 30, start);
+  limiter.correct(80, 30, mark, start);
   CHECK(limiter.ready_at(70, start) == start);
-  limiter.correct(30, 90, start);
+  limiter.correct(30, 90, mark, start);
   CHECK(limiter.ready_at(10, start) == start);
   CHECK(limiter.ready_at(11, start) > start);
 }
@@ -118,6 +151,31 @@ TEST_CASE("too few tokens left for this call: it waits, a smaller one would not"
   CHECK(limiter.ready_at(100, start) == start);
   CHECK(limiter.ready_at(101, start) == start + 20s);
   CHECK(limiter.pause_left(start) == 0s);
+  CHECK(limiter.pause_left(start, 100) == 0s);
+  CHECK(limiter.pause_left(start, 101) == 20s);
+}
+
+TEST_CASE("what an endpoint says is left stands: the call that it answered is counted in it",
+          "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto first = limiter.take(10, start), second = limiter.take(80, start), third = limiter.take(15, start);
+  limiter.learn(tokens_left(35, 20s), second, start);  // less the third's: 20
+  limiter.correct(80, 10, second, start);
+  limiter.correct(10, 1, first, start);
+  CHECK(limiter.ready_at(20, start) == start);
+  CHECK(limiter.ready_at(21, start) == start + 20s);
+  limiter.correct(15, 5, third, start);  // that one is not
+  CHECK(limiter.ready_at(30, start) == start);
+  CHECK(limiter.ready_at(31, start) == start + 20s);
+}
+
+TEST_CASE("a call that did not go is not counted off from what an endpoint has left", "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto first = limiter.take(10, start), second = limiter.take(10, start);
+  limiter.undo(10, second, start);
+  limiter.learn({.requests_left = 1, .requests_reset = 10s, .tokens_left = 5, .tokens_reset = 10s}, first,
+                start);
+  CHECK(limiter.ready_at(5, start) == start);
 }
 
 TEST_CASE("calls that were sent after the one that is answered are counted off", "[llm][router][limits]") {

@@ -120,6 +120,7 @@ struct RouterFixture {
     return false;
   }
   void note(const LogRecord& record) {
+    if (before_log) before_log();
     std::string line = std::string(to_string(record.level)) + " " + std::string(record.message);
     for (const auto& [key, value] : record.fields) line += " " + std::string(key) + "=" + std::string(value);
     log.push_back(line);
@@ -128,7 +129,7 @@ struct RouterFixture {
 
   ManualClock clock;
   std::vector<std::string> log;
-  std::function<void()> on_log, on_notice, in_delta;
+  std::function<void()> before_log, on_log, on_notice, in_delta;
   std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(
       RuntimeOptions{.clock = &clock, .seed = 1, .log = [this](const LogRecord& record) { note(record); }});
   Model first{*runtime, "first"}, second{*runtime, "second"};

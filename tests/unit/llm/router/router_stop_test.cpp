@@ -24,6 +24,17 @@ class HastyClient final : public LlmClient {
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };
 
+// A clock that the host looks at, too: `look` is what it does then.
+class WatchedClock final : public Clock {
+ public:
+  TimePoint now() const noexcept override {
+    if (look) look();
+    return TimePoint(1s);
+  }
+  bool runs_by_itself() const noexcept override { return false; }
+  std::function<void()> look;
+};
+
 // Both ways to stop a call: its token, and abort().
 enum class How { token, abort };
 void stop_it(Fixture& f, How how) {
@@ -183,6 +194,49 @@ TEST_CASE_METHOD(Fixture, "a call whose token is stopped already is not routed",
   CHECK(heard.cancelled());
   CHECK(first.asked.empty());
   CHECK_FALSE(router->has_active_request("a"));
+}
+
+TEST_CASE("a call that is stopped while it starts is cancelled, and was not one too many",
+          "[llm][router][A8][A9]") {
+  WatchedClock watched;
+  Runtime runtime({.clock = &watched, .seed = 1});
+  ScriptedClient model(runtime, [](const ChatRequest&) { return silence(); });
+  RouterOptions options;
+  options.routes = {{.client = &model}};
+  options.limits = {.total = 1, .max_waiting = 1};
+  LlmRouter router(runtime, options);
+  ChatRecord running, waiting, heard;
+  router.chat(ask("running"), {}, running.sink());
+  router.chat(ask("waiting"), {}, waiting.sink());
+  StopSource stop;
+  SECTION("before it listens to its token") {
+    watched.look = [&] { stop.request_stop(); };
+  }
+  SECTION("while it is refused") {
+    watched.look = [&] {
+      if (router.slots().waiting() == 2) router.abort("a");
+    };
+  }
+  router.chat(ask("a"), stop.get_token(), heard.sink());
+  watched.look = {};
+  CHECK(heard.cancelled());
+  CHECK_FALSE(router.has_active_request("a"));
+  runtime.poll();
+  CHECK_FALSE(waiting.ended());
+}
+
+TEST_CASE_METHOD(Fixture, "a log sink may destroy the router before it reads what its circuit did",
+                 "[llm][router][breaker][Q3]") {
+  const std::string endpoint = "an endpoint whose name is too long to be kept in place";
+  options.routes[0].endpoint = endpoint;
+  options.breaker.failures = 1;
+  make_one();
+  first.script = {fails(cut)};
+  before_log = [&] { router.reset(); };
+  ask(heard);
+  polls();
+  CHECK(heard.cancelled());
+  CHECK(logged("warning an endpoint's circuit opened agent=a route=0 endpoint=" + endpoint));
 }
 
 TEST_CASE_METHOD(Fixture, "what somebody cancels in a route's client is cancelled, and not tried again",

@@ -261,6 +261,33 @@ TEST_CASE_METHOD(Fixture, "who has less patience than an endpoint asks for is to
   CHECK(order == Names{"a", "c"});
 }
 
+TEST_CASE_METHOD(Fixture, "who comes to a pause without the patience for it is told, too",
+                 "[llm][router][slots][X19]") {
+  use({.total = 0});
+  const auto a = start("a"), b = call("b");
+  const Error busy{
+      .code = Errc::api_error, .message = "x", .http_status = 429, .retryable = true, .retry_after = 10min};
+  end(*a, ChatOutcome::failed(busy));
+  CHECK(acquire(*b, "e", 0, 1min) == Admission::later);
+  CHECK(left_alone.empty());  // not from within acquire()
+  poll();
+  CHECK(left_alone == Names{"b"});
+  CHECK(slots->waiting() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "who is too large for what an endpoint has left is told, a smaller one goes",
+                 "[llm][router][slots]") {
+  use({.total = 1});
+  const auto a = start("a"), large = call("large"), small = call("small");
+  acquire(*large, "e", 500, 5s);
+  acquire(*small, "e", 10, 5s);
+  a->slot.learn({.tokens_left = 100, .tokens_reset = 10s});
+  poll();
+  CHECK(left_alone == Names{"large"});
+  end(*a);
+  CHECK(order == Names{"a", "small"});
+}
+
 TEST_CASE_METHOD(Fixture, "a queue that nobody waits in keeps no timer", "[llm][router][slots][G13]") {
   use({.total = 0, .requests_per_minute = 1});
   const auto a = start("a"), b = start("b");
