@@ -8,7 +8,7 @@ namespace agentcore::llm {
 namespace {
 
 constexpr Duration minute = std::chrono::minutes(1);
-constexpr Duration grain = minute / 64;  // lows that differ by less are one, so that there are few
+constexpr Duration grain = minute / 64;            // lows that differ by less are one, so that there are few
 constexpr Duration most = std::chrono::hours(24);  // that one call can cost; far from any overflow
 
 }  // namespace

@@ -31,7 +31,7 @@ Error with_progress(Error error, const Progress& progress);
 
 // Errors of the router's own. Durations are what is left of the wait that the call does not make.
 Error circuit_open_error(Duration left);
-Error left_alone_error(Duration left);  // the endpoint said so
+Error left_alone_error(Duration left);     // the endpoint said so
 Error left_too_late_error(Duration left);  // the same, where that is longer than the call's deadline allows
 Error queue_full_error(std::size_t waiting);
 Error deadline_error(const Error& last);  // `last`: of the last attempt, code `none` if there was none

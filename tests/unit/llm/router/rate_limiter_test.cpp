@@ -158,7 +158,8 @@ TEST_CASE("too few tokens left for this call: it waits, a smaller one would not"
 TEST_CASE("what an endpoint says is left stands: the call that it answered is counted in it",
           "[llm][router][limits]") {
   RateLimiter limiter;
-  const auto first = limiter.take(10, start), second = limiter.take(80, start), third = limiter.take(15, start);
+  const auto first = limiter.take(10, start), second = limiter.take(80, start),
+             third = limiter.take(15, start);
   limiter.learn(tokens_left(35, 20s), second, start);  // less the third's: 20
   limiter.correct(80, 10, second, start);
   limiter.correct(10, 1, first, start);
@@ -169,7 +170,8 @@ TEST_CASE("what an endpoint says is left stands: the call that it answered is co
   CHECK(limiter.ready_at(31, start) == start + 20s);
 }
 
-TEST_CASE("a call that did not go is not counted off from what an endpoint has left", "[llm][router][limits]") {
+TEST_CASE("a call that did not go is not counted off from what an endpoint has left",
+          "[llm][router][limits]") {
   RateLimiter limiter;
   const auto first = limiter.take(10, start), second = limiter.take(10, start);
   limiter.undo(10, second, start);

@@ -62,7 +62,8 @@ TEST_CASE_METHOD(Fixture, "a pause that begins while a call backs off is not wai
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "a pause beyond a call's deadline sends it to the next route", "[llm][router][X21]") {
+TEST_CASE_METHOD(Fixture, "a pause beyond a call's deadline sends it to the next route",
+                 "[llm][router][X21]") {
   make();
   first.script = {fails(busy(20s))};
   options.retry.backoff = {};
@@ -93,7 +94,8 @@ TEST_CASE_METHOD(Fixture, "a pause beyond the deadline on the only route is the 
   CHECK(other.completed());
 }
 
-TEST_CASE_METHOD(Fixture, "a call too large for what an endpoint has left goes elsewhere, a small one does not",
+TEST_CASE_METHOD(Fixture,
+                 "a call too large for what an endpoint has left goes elsewhere, a small one does not",
                  "[llm][router][X19]") {
   Gauge gauge;
   gauge.limit = {.tokens_left = 100, .tokens_reset = 10min};
