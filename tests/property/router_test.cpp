@@ -112,7 +112,10 @@ class Junction {
                              .learn = case_.learn});
     router_ = std::make_unique<LlmRouter>(runtime_, std::move(options));
   }
-  ~Junction() { router_.reset(); }
+  ~Junction() {
+    destroying_ = true;
+    router_.reset();
+  }
 
   void run(const RouterStep& s) {
     if (s.what <= 2) chat(s);
@@ -135,6 +138,7 @@ class Junction {
   // Every call ends, and then everything is free.
   void close() {
     if (case_.destroy) {
+      destroying_ = true;
       router_.reset();
       for (const auto& call : calls_) RC_ASSERT(call->outcomes == 1);
     } else {
@@ -247,10 +251,10 @@ class Junction {
     ++call.outcomes;
     const bool cancelled = outcome.kind == ChatOutcome::Kind::cancelled;
     expect(!call.stopped || cancelled, "a stopped call ended otherwise");
-    expect(!cancelled || call.stopped || !router_ || case_.destroy, "cancelled, and nobody had stopped it");
+    expect(!cancelled || call.stopped || destroying_, "cancelled, and nobody had stopped it");
     expect(cancelled == (outcome.error.code == Errc::cancelled), "cancelled is not a failure");
     expect(!call.deadline || runtime_.now() <= *call.deadline || call.stopped ||
-               outcome.error.code == Errc::deadline_exceeded || (case_.destroy && cancelled),
+               outcome.error.code == Errc::deadline_exceeded || (destroying_ && cancelled),
            "an answer after the deadline");
   }
   void abort(int agent) {
@@ -269,6 +273,7 @@ class Junction {
   std::vector<std::shared_ptr<Call>> calls_;
   std::size_t running_ = 0, next_fate_ = 0;
   std::string wrong_;
+  bool destroying_ = false;  // from here on calls are cancelled that nobody has stopped
   std::vector<std::unique_ptr<Model>> models_;
   std::shared_ptr<CallSlots> slots_;
   std::unique_ptr<LlmRouter> router_;

@@ -22,6 +22,15 @@ using stop_test::Team;
 namespace {
 
 constexpr int rounds = 3000;
+
+// What the stops of a round meet. Most are races, and no scheduler promises how those end; so that both ends
+// are seen for certain, in some rounds the loop does nothing before all are stopped, and in some the calls
+// have their ends before anybody stops them.
+enum class Order { race, stops_first, ends_first };
+constexpr Order order_in(int round) {
+  if (round % 10 == 8) return Order::stops_first;
+  return round % 10 == 9 ? Order::ends_first : Order::race;
+}
 const Error cut{.code = Errc::network_error, .message = "cut", .retryable = true};
 
 // What one call heard, and whether anything came that must not.
@@ -98,7 +107,9 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
       const auto n = static_cast<std::size_t>(i);
       router.chat(ask(i), stops[n].get_token(), ears[n].sink());
     }
-    for (int i = 0; i < round % 5; ++i) runtime.poll();
+    const Order order = order_in(round / 2);  // with each way to stop
+    for (int i = 0; i < round % 5 && order == Order::race; ++i) runtime.poll();
+    if (order == Order::ends_first) REQUIRE(runtime.run_until_idle());
     team.run(
         [&](int member) {
           const auto n = static_cast<std::size_t>(member);
@@ -108,13 +119,15 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
           still_there += router.has_active_request(agent);
         },
         [&] {
-          for (int i = 0; i < 3; ++i) runtime.poll();
+          for (int i = 0; i < 3 && order != Order::stops_first; ++i) runtime.poll();
         });
     REQUIRE(runtime.run_until_idle());
     for (std::size_t n = 0; n < calls; ++n) {
       REQUIRE(ears[n].outcomes == 1);
       REQUIRE(ears[n].late == 0);
-      ++(ears[n].kind == ChatOutcome::Kind::cancelled ? cancelled : failed);
+      const bool was_cancelled = ears[n].kind == ChatOutcome::Kind::cancelled;
+      if (order != Order::race) REQUIRE(was_cancelled == (order == Order::stops_first));
+      ++(was_cancelled ? cancelled : failed);
       REQUIRE_FALSE(router.has_active_request("agent " + std::to_string(n)));
     }
     REQUIRE(router.open_calls() == 0);
@@ -124,7 +137,8 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
   INFO(cancelled << " were cancelled, " << failed << " had failed before");
   CHECK(model.after_stop == 0);
   CHECK(still_there == 0);
-  CHECK(cancelled + failed == rounds * calls);
+  CHECK(cancelled >= rounds * calls / 10);
+  CHECK(failed >= rounds * calls / 10);
 }
 
 TEST_CASE("an agent stopped on one thread calls again at once, and the old call takes nothing of the new one",
@@ -171,18 +185,23 @@ TEST_CASE("a stop against the outcome of an attempt: cut or answered, never both
   for (int round = 0; round < rounds; ++round) {
     Ear ear;
     StopSource stop;
+    const Order order = order_in(round / 2);  // with each kind of end
+    const auto answer = [&] {
+      for (const std::size_t call : model.calls()) {
+        model.delta(call, "word");
+        round % 2 ? model.answer(call) : model.finish(call, ChatOutcome::failed(cut));
+      }
+      runtime.poll();
+    };
     router.chat(ask(0), stop.get_token(), ear.sink());
+    if (order == Order::ends_first) answer();
     team.run(
         [&](int member) {
           if (member == 0) stop.request_stop();
           if (member == 1) router.abort("agent 0");
         },
         [&] {
-          for (const std::size_t call : model.calls()) {
-            model.delta(call, "word");
-            round % 2 ? model.answer(call) : model.finish(call, ChatOutcome::failed(cut));
-          }
-          runtime.poll();
+          if (order == Order::race) answer();
         });
     for (int i = 0; i < 5; ++i) {
       runtime.poll();
@@ -190,13 +209,16 @@ TEST_CASE("a stop against the outcome of an attempt: cut or answered, never both
     }
     REQUIRE(ear.outcomes == 1);
     REQUIRE(ear.late == 0);
-    cancelled += ear.kind == ChatOutcome::Kind::cancelled;
+    const bool was_cancelled = ear.kind == ChatOutcome::Kind::cancelled;
+    if (order != Order::race) REQUIRE(was_cancelled == (order == Order::stops_first));
+    cancelled += was_cancelled;
     REQUIRE(model.open() == 0);
     REQUIRE(router.open_calls() == 0);
     REQUIRE(router.slots().running() == 0);
   }
   INFO(cancelled << " of " << rounds << " were cancelled");
-  CHECK(cancelled <= rounds);
+  CHECK(cancelled >= rounds / 10);
+  CHECK(cancelled <= rounds - rounds / 10);
 }
 
 TEST_CASE("stop tokens are triggered while their router goes", "[stop][race][router][G4][Q3]") {
