@@ -92,6 +92,8 @@ TEST_CASE_METHOD(Fixture, "one call too many is refused, and says what to raise"
   CHECK(heard.error().retryable);
   CHECK_FALSE(router->has_active_request("one too many"));
   CHECK(crowd.ended() == 0);
+  router.reset();
+  CHECK(crowd.ended() == 3);
 }
 
 TEST_CASE_METHOD(Fixture, "10,000 calls wait, are stopped or served, and leave nothing",

@@ -340,7 +340,7 @@ TEST_CASE_METHOD(Fixture, "a client that throws has dropped its call", "[llm][ro
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "thoughts and limits are passed on; a thought is part of an answer",
+TEST_CASE_METHOD(Fixture, "thoughts and limits are passed on, and a thought is part of an answer",
                  "[llm][router]") {
   struct Heard final : ChatSink::Receiver {
     explicit Heard(std::vector<std::string>& to) : lines(to) {}

@@ -198,6 +198,7 @@ TEST_CASE_METHOD(Fixture, "a call whose token is stopped already is not routed",
 
 TEST_CASE("a call that is stopped while it starts is cancelled, and was not one too many",
           "[llm][router][A8][A9]") {
+  ChatRecord running, waiting, heard;  // before the router, which ends what is open when it goes
   WatchedClock watched;
   Runtime runtime({.clock = &watched, .seed = 1});
   ScriptedClient model(runtime, [](const ChatRequest&) { return silence(); });
@@ -206,7 +207,6 @@ TEST_CASE("a call that is stopped while it starts is cancelled, and was not one 
   const bool has_room = GENERATE(true, false);
   options.limits = {.total = 1, .max_waiting = has_room ? 2U : 1U};
   LlmRouter router(runtime, options);
-  ChatRecord running, waiting, heard;
   router.chat(ask("running"), {}, running.sink());
   router.chat(ask("waiting"), {}, waiting.sink());
   StopSource stop;
