@@ -32,7 +32,8 @@ struct HttpExchange {
   std::vector<Piece> body = {};           // decompressed, as it arrived
   Errc end = Errc::none;                  // none: the answer was complete; `cancelled`: stopped by us
   std::string end_message = {};
-  Duration ended_at{0};  // since the request began
+  Duration ended_at{0};      // since the request began
+  bool request_sent = true;  // false: it ended before anything of the request was sent
 
   bool operator==(const HttpExchange&) const = default;
 };

@@ -143,6 +143,12 @@ void Transfer::follow() {
 }
 
 HttpEnd Transfer::describe(CURLcode result) const {
+  HttpEnd end = reason_of(result);
+  end.request_sent = !deadlines.is_connecting();
+  return end;
+}
+
+HttpEnd Transfer::reason_of(CURLcode result) const {
   if (cut->is_cut()) return {Errc::cancelled, "the transfer was stopped", status_};
   if (failure_ != Errc::none) return {failure_, failure_text_, status_};
   if (result == CURLE_OK) {
@@ -172,7 +178,7 @@ HttpEnd Transfer::describe_refused_tunnel(long status) const {
 HttpEnd Transfer::describe_timeout() const {
   if (cut->is_cut()) return describe(CURLE_OK);
   const Errc code = deadlines.code();
-  return {code, timeout_text(code) + peer(), status_};
+  return {code, timeout_text(code) + peer(), status_, !deadlines.is_connecting()};
 }
 
 std::string Transfer::peer() const {

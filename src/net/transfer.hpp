@@ -96,6 +96,7 @@ class Transfer {
   bool begin_answer(Opening& opening);
   bool take_body(std::string_view bytes);
   std::string peer() const;
+  HttpEnd reason_of(CURLcode result) const;
   HttpEnd describe_refused_tunnel(long status) const;
 
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) noexcept;

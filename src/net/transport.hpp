@@ -47,6 +47,7 @@ struct HttpEnd {
   Errc code = Errc::none;
   std::string message;
   int status = 0;
+  bool request_sent = true;  // false: it ended before anything of the request was sent
 };
 
 // The head of an answer.

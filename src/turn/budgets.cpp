@@ -140,10 +140,9 @@ void Turns::release(core::Node& node) {
   each_account(node, [&](core::Node&, Account& account) { return account.release(turn.reserved), true; });
 }
 
-// Writes down what the turn's call used, by what the provider says; where that is nothing, because the call
-// is being cut, by what was sent and received.
-void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
-  ActiveTurn& turn = *active_turn(node);
+// Writes down what a call of that turn used, by what the provider says; where that is nothing, because the
+// call is cut, by what was sent and received.
+void Turns::settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome) {
   const AgentSpec& spec = *node.spec;
   Usage used = outcome.usage;
   if (turn.flight != 0) {
@@ -158,12 +157,11 @@ void Turns::settle(core::Node& node, const ChatOutcome& outcome) {
   const bool has_prices = spec.prices.prompt > 0 || spec.prices.completion > 0;
   if (outcome.cost || has_prices)
     result.cost = result.cost.value_or(0) + outcome.cost.value_or(cost_of(used, spec.prices));
-  settle_budgets(node, outcome, used);
+  settle_budgets(node, turn, outcome, used);
 }
 
 // The same for what was reserved for it in budgets, if anything.
-void Turns::settle_budgets(core::Node& node, const ChatOutcome& outcome, Usage used) {
-  ActiveTurn& turn = *active_turn(node);
+void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome, Usage used) {
   if (!std::exchange(turn.reserved.active, false)) return;
   const AgentSpec& spec = *node.spec;
   if (used.prompt_tokens + used.completion_tokens + used.total_tokens == 0 &&

@@ -1,7 +1,5 @@
 #include "turn/conversation.hpp"
 
-#include <agentcore/http_llm_client.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -24,11 +22,7 @@ void Conversation::ask(std::string question, std::vector<ContentPart> parts) {
   messages_.push_back({.role = Role::user, .content = std::move(question), .parts = std::move(parts)});
 }
 
-// The OpenAI dialect gives thoughts back with the calls of tools that they led to, and nowhere else
-// (give_thoughts_back()): those of a last answer would only fill the model's context.
 void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasoning) {
-  constexpr auto dialect = Dialect::openai_chat;
-  std::erase_if(reasoning, [](const ReasoningBlock& block) { return block.dialect == to_string(dialect); });
   messages_.push_back(
       {.role = Role::assistant, .content = std::move(text), .reasoning = std::move(reasoning)});
   open_ = false;

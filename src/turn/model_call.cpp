@@ -89,19 +89,24 @@ Flight* Turns::find(std::uint32_t slot, std::uint64_t serial) noexcept {
   return hub_.closed() || engine_.closed() ? nullptr : flights_.find(slot, serial);
 }
 
+// Whether the turn still listens to that call. What comes too late is counted.
+bool Turns::hears(Flight& flight, std::uint32_t slot) noexcept {
+  const ActiveTurn* const turn = active_turn(*flight.node);
+  const bool current = turn && turn->flight == slot + 1;
+  if (current && core::admits(*flight.node, core::generation_of(flight.agent), flight.epoch)) return true;
+  ++flight.late_deltas;
+  return false;
+}
+
 void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view text) {
   Flight* flight = find(slot, serial);
   if (!flight) return;
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
+  if (!hears(*flight, slot)) return;
   ActiveTurn* const turn = active_turn(node);
-  const bool current = turn && turn->flight == slot + 1;
-  if (!current || !core::admits(node, core::generation_of(flight->agent), flight->epoch)) {
-    ++flight->late_deltas;
-    return;
-  }
   if (turn->text.size() + text.size() > limits_.max_answer_bytes) {
-    settle(node, ChatOutcome::cancelled());
+    settle(node, *turn, ChatOutcome::cancelled());
     fail(node, ChatOutcome::failed(
                    {Errc::response_too_large, "the answer is longer than TreeOptions::max_answer_bytes"}));
     if (!hub_.closed() && flights_.find(slot, serial)) flights_.cut(slot);
@@ -117,12 +122,7 @@ void Turns::on_reasoning(std::uint32_t slot, std::uint64_t serial, std::string_v
   if (!flight) return;
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
-  const ActiveTurn* const turn = active_turn(node);
-  const bool current = turn && turn->flight == slot + 1;
-  if (!current || !core::admits(node, core::generation_of(flight->agent), flight->epoch)) {
-    ++flight->late_deltas;
-    return;
-  }
+  if (!hears(*flight, slot)) return;
   hub_.tell(node, [&](Agent agent) { return ReasoningReceived{std::move(agent), node.turns, text}; });
 }
 
@@ -141,7 +141,7 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   flights_.close(slot);
 
   if (admitted) {
-    settle(node, outcome);
+    settle(node, *turn, outcome);
     if (kind == ChatOutcome::Kind::completed) {
       turn->answer = std::move(outcome);
       turn->phase = Phase::answered;

@@ -206,13 +206,14 @@ void Turns::interrupt(core::Node& node) {
   const std::uint64_t number = node.turns;
   if (!data.turn->simulated)
     data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::stopped);
-  settle(node, ChatOutcome::cancelled());
-  const std::uint32_t flight = data.turn->flight;
-  std::vector<PendingCall> calls = std::move(data.turn->calls);
-  std::string reason = std::move(data.turn->stop_reason);
-  auto result = leave(node);  // before the cut: what comes from within it finds the turn ended
-  if (flight) flights_.cut(flight - 1);
-  cancel_calls(node, number, std::move(calls), *result);
+  // Before the cut: what comes from within it finds the turn ended.
+  const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
+  const auto result = turn->result;
+  if (turn->flight) flights_.cut(turn->flight - 1);
+  cancel_calls(node, number, std::move(turn->calls), *result);
+  if (hub_.closed()) return;
+  // After the cut: what was used has to be counted, and among thousands who stop the wire would wait for it.
+  if (turn->flight) settle(node, *turn, ChatOutcome::cancelled());
   if (hub_.closed()) return;
   // The wording is fixed by requirements I4, I5 and I10.
   if (!aborted) {
@@ -222,11 +223,11 @@ void Turns::interrupt(core::Node& node) {
     last.type = "terminated";
     last.message = "Task was terminated by user";
   }
-  if (reason.empty()) reason = aborted ? "the call was aborted" : "Task terminated by user";
-  result->error = std::move(reason);
+  result->error = std::move(turn->stop_reason);
+  if (result->error.empty()) result->error = aborted ? "the call was aborted" : "Task terminated by user";
   result->response.clear();
   tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, FinishReason::unknown,
-           ChatOutcome::cancelled().error, std::move(result));
+           ChatOutcome::cancelled().error, result);
   // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
   if (aborted && !hub_.closed() && node.load().state() == AgentState::idle &&
       core::look(node, node.load().generation()).open())

@@ -153,14 +153,15 @@ class Turns final : public tools::CallOwner {
   void trim(core::Node& node);
   void send(core::Node& node, LlmClient& client, ChatRequest request);
   bool reserve(core::Node& node, ChatRequest& request);
-  void settle(core::Node& node, const ChatOutcome& outcome);
-  void settle_budgets(core::Node& node, const ChatOutcome& outcome, Usage used);
+  void settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome);
+  void settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome, Usage used);
   bool afford_turn(core::Node& node);
   bool within_budget(core::Node& node);
   void end_for_budget(core::Node& node, std::string why);
   void release(core::Node& node);
   void on_wall_clock(core::NodeId agent, bool subtree);
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
+  bool hears(Flight& flight, std::uint32_t slot) noexcept;
 
   // Tool calls.
   void list_calls(core::Node& node, std::vector<tools::AskedCall> calls, std::string words);

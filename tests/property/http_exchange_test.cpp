@@ -33,6 +33,7 @@ HttpExchange any_exchange() {
   exchange.end = *rc::gen::element(Errc::none, Errc::cancelled, Errc::network_error, Errc::invalid_config);
   exchange.end_message = any_bytes();
   exchange.ended_at = any_time();
+  exchange.request_sent = *rc::gen::arbitrary<bool>();
   return exchange;
 }
 

@@ -1,7 +1,7 @@
 // Streams of the OpenAI chat dialect: however they are framed and cut into packets, the same answer comes
 // out; broken off anywhere, they end in order; and no server makes a call hold more than its limits.
 #include "property/any_history.hpp"
-#include "property/live_heap.hpp"
+#include "support/counted_heap.hpp"
 #include "support/prop.hpp"
 #include "unit/llm/http/http_call_fixture.hpp"
 

@@ -1,7 +1,7 @@
 // A million agents in every shape: closed at once, settled in bounded polls, without an allocation for each.
-#include "stop/allocation_count.hpp"
 #include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/counted_heap.hpp"
 #include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -89,22 +89,22 @@ TEST_CASE("a million agents stop, resume and go, in every shape", "[stop][large]
       settled += event.get<Settled>() != nullptr;
       deleted += event.get<AgentDeleted>() != nullptr;
     });
-    std::size_t before = stop_test::allocations();
+    std::size_t before = agentcore::test::allocations();
     const StopResult stop = root.stop();
     CHECK((stop.stopped && stop.quiet));
     CHECK(most_in_a_poll(runtime, tree, settled) <= most_settled_in_a_poll);
     CHECK(settled == many);
-    CHECK(stop_test::allocations() - before < 100);
+    CHECK(agentcore::test::allocations() - before < 100);
 
     CHECK(root.resume().resumed);
-    before = stop_test::allocations();
+    before = agentcore::test::allocations();
     CHECK(most_in_a_poll(runtime, tree, settled) == 0);
-    CHECK(stop_test::allocations() - before < 100);
+    CHECK(agentcore::test::allocations() - before < 100);
 
     // With an observer of states: told from the top, too.
     auto states = tree.on_state_change([&](const StateChange&) { ++changes; });
     settled = 0;
-    before = stop_test::allocations();
+    before = agentcore::test::allocations();
     static_cast<void>(root.stop());
     CHECK(most_in_a_poll(runtime, tree, changes) <= 2 * most_settled_in_a_poll);
     CHECK(settled == many);
@@ -114,7 +114,7 @@ TEST_CASE("a million agents stop, resume and go, in every shape", "[stop][large]
     settled = 0;
     CHECK(root.terminate().terminated);
     CHECK(most_in_a_poll(runtime, tree, settled) <= most_settled_in_a_poll);
-    CHECK(stop_test::allocations() - before < 200);
+    CHECK(agentcore::test::allocations() - before < 200);
     CHECK((settled == many && deleted == many));
     CHECK(tree.size() == 0);
   }

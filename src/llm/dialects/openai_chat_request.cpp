@@ -1,6 +1,7 @@
 // OpenAI chat completions: how a request is written.
 #include "llm/dialects/openai_chat_message.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
+#include "llm/dialects/openai_tools.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -20,25 +21,8 @@ std::string tool_text(const ToolDescription& tool) {
   return text + R"(,"parameters":)" + schema_text(tool.parameters) + "}}";
 }
 
-void set_tools(RequestBody& body, const ChatRequest& request) {
-  if (request.tools.empty()) return;
-  body.set("tools", json_list(request.tools, tool_text));
-  const ToolChoice& choice = request.tool_choice;
-  switch (choice.mode) {
-    case ToolChoice::Mode::automatic:
-      break;
-    case ToolChoice::Mode::none:
-      body.set_text("tool_choice", "none");
-      break;
-    case ToolChoice::Mode::required:
-      body.set_text("tool_choice", "required");
-      break;
-    case ToolChoice::Mode::named:
-      body.set("tool_choice", nlohmann::json{{"type", "function"}, {"function", {{"name", choice.name}}}});
-      break;
-  }
-  if (request.parallel_tool_calls)
-    body.set("parallel_tool_calls", std::string(*request.parallel_tool_calls ? "true" : "false"));
+std::string named_choice(const std::string& name) {
+  return R"({"function":{"name":)" + json_quoted(name) + R"(},"type":"function"})";
 }
 
 void set_format(RequestBody& body, const ResponseFormat& format) {
@@ -66,6 +50,7 @@ class OpenAiChat final : public WireFormat {
     return openai_chat_body(request, defaults);
   }
   std::unique_ptr<AnswerReader> make_reader() const override { return std::make_unique<OpenAiChatReader>(); }
+  bool keeps_reasoning_of_words() const noexcept override { return false; }  // see give_thoughts_back()
   std::string reasoning_block(const ReasoningPiece& whole) const override {
     return R"({"reasoning_content":)" + json_quoted(whole.text) + "}";
   }
@@ -77,7 +62,7 @@ std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& def
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
   body.set("messages", json_list(request.messages, message_text));
-  set_tools(body, request);
+  set_openai_tools(body, request, tool_text, named_choice);
   set_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
   if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));

@@ -6,6 +6,7 @@
 // HttpLlmOptions::extra_body can ask: {"reasoning":{"summary":"auto"}}.
 #include "llm/dialects/json_text.hpp"
 #include "llm/dialects/openai_responses_reader.hpp"
+#include "llm/dialects/openai_tools.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -110,25 +111,8 @@ std::string tool_text(const ToolDescription& tool) {
   return text + R"(,"parameters":)" + schema_text(tool.parameters) + R"(,"strict":false})";
 }
 
-void set_tools(RequestBody& body, const ChatRequest& request) {
-  if (request.tools.empty()) return;
-  body.set("tools", json_list(request.tools, tool_text));
-  const ToolChoice& choice = request.tool_choice;
-  switch (choice.mode) {
-    case ToolChoice::Mode::automatic:
-      break;
-    case ToolChoice::Mode::none:
-      body.set_text("tool_choice", "none");
-      break;
-    case ToolChoice::Mode::required:
-      body.set_text("tool_choice", "required");
-      break;
-    case ToolChoice::Mode::named:
-      body.set("tool_choice", R"({"type":"function","name":)" + json_quoted(choice.name) + "}");
-      break;
-  }
-  if (request.parallel_tool_calls)
-    body.set("parallel_tool_calls", std::string(*request.parallel_tool_calls ? "true" : "false"));
+std::string named_choice(const std::string& name) {
+  return R"({"type":"function","name":)" + json_quoted(name) + "}";
 }
 
 void set_format(RequestBody& body, const ResponseFormat& format) {
@@ -172,7 +156,7 @@ std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults
     body.set_text("instructions", all);
   body.set("input",
            json_list(input_items(request.messages, reasons), [](const std::string& item) { return item; }));
-  set_tools(body, request);
+  set_openai_tools(body, request, tool_text, named_choice);
   set_format(body, request.response_format);
   set_limits(body, request, defaults);
   body.set("store", std::string("false"));

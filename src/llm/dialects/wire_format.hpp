@@ -97,6 +97,9 @@ class WireFormat {
   // A block of reasoning as the request of a later call has to hold it, from its text and signature; empty
   // when this dialect wants none back.
   virtual std::string reasoning_block(const ReasoningPiece& whole) const = 0;
+  // Whether blocks of an answer that called no tool are given back, too. If not, they would only fill the
+  // history, and count in the model's context.
+  virtual bool keeps_reasoning_of_words() const noexcept { return true; }
 
  protected:
   ~WireFormat() = default;

@@ -85,6 +85,7 @@ class Reader {
     exchange.end = end(object);
     exchange.end_message = text(object, "end_message");
     exchange.ended_at = time(object, "ended_at_ns");
+    exchange.request_sent = flag(object, "request_sent", true);
     return exchange;
   }
 
@@ -144,6 +145,14 @@ class Reader {
     return {};
   }
 
+  bool flag(const json& object, const char* name, bool missing) {
+    const auto found = object.find(name);
+    if (found == object.end()) return missing;
+    if (found->is_boolean()) return found->get<bool>();
+    refuse(where_ + name + " is neither true nor false");
+    return missing;
+  }
+
   Duration time(const json& object, const char* name) {
     return Duration(static_cast<Duration::rep>(number(object, name, Duration::max().count())));
   }
@@ -164,7 +173,7 @@ class Reader {
 }  // namespace
 
 std::string to_json_line(const HttpExchange& exchange) {
-  const ordered_json line = {
+  ordered_json line = {
       {"method", text_to_json(exchange.method)},
       {"url", text_to_json(exchange.url)},
       {"request_headers", list_to_json(exchange.request_headers)},
@@ -177,6 +186,7 @@ std::string to_json_line(const HttpExchange& exchange) {
       {"end_message", text_to_json(exchange.end_message)},
       {"ended_at_ns", exchange.ended_at.count()},
   };
+  if (!exchange.request_sent) line["request_sent"] = false;
   return line.dump();
 }
 

@@ -191,6 +191,7 @@ void HttpCall::expect_end() {
 }
 
 void HttpCall::on_end(net::HttpEnd end) {
+  request_sent_ = end.request_sent;
   // The text of a whole answer is delivered in there: the call is open until that is over, and may be stopped
   // and cancelled by whoever hears it.
   ChatOutcome outcome = sink_ ? outcome_of(end) : cancelled();
@@ -251,11 +252,11 @@ ChatOutcome HttpCall::outcome_of_body(std::string_view note) {
 ChatOutcome HttpCall::completed() {
   ChatOutcome outcome = with_account(ChatOutcome::completed(finish_reason_.value_or(FinishReason::unknown)));
   if (refused_) outcome.finish_reason = FinishReason::refusal;
-  if (reasoning_) outcome.reasoning = reasoning_->finish(shared_->format);
-  if (!tool_calls_) return outcome;
-  const ToolCallFault fault = tool_calls_->finish(outcome.tool_calls);
+  const ToolCallFault fault = tool_calls_ ? tool_calls_->finish(outcome.tool_calls) : ToolCallFault::none;
   if (fault != ToolCallFault::none)
     return failed(shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes));
+  const bool keeps = !outcome.tool_calls.empty() || shared_->format.keeps_reasoning_of_words();
+  if (reasoning_ && keeps) outcome.reasoning = reasoning_->finish(shared_->format);
   FinishReason& reason = outcome.finish_reason;
   const bool in_order = reason == FinishReason::complete || reason == FinishReason::unknown;
   if (in_order && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;
@@ -268,7 +269,8 @@ ChatOutcome HttpCall::with_account(ChatOutcome outcome) const {
   Usage& usage = outcome.usage = usage_;
   const bool answered = status_ >= 200 && status_ <= 299;
   const bool completed = outcome.kind == ChatOutcome::Kind::completed;
-  usage.complete = completed ? usage.total_tokens != 0 : !answered && status_ != 0;
+  // Of a call that nobody heard, or that was refused, nothing is the last word.
+  usage.complete = completed ? usage.total_tokens != 0 : !answered && (status_ != 0 || !request_sent_);
   if (answered && !completed) {
     if (usage.prompt_tokens == 0) usage.prompt_tokens = prompt_estimate_;
     usage.completion_tokens = std::max(usage.completion_tokens, tokens_of(characters_));

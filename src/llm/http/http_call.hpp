@@ -111,6 +111,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   bool listed_ = true;
   bool done_ = false;  // the stream said that it is complete
   bool refused_ = false;
+  bool request_sent_ = true;  // as far as is known
   std::optional<FinishReason> finish_reason_;
 };
 

@@ -83,6 +83,7 @@ bool RecordingHandler::on_body(std::string_view bytes) {
 }
 
 void RecordingHandler::on_end(net::HttpEnd end) {
+  exchange_.request_sent = end.request_sent;
   write(end.code, end.message);
   inner_->on_end(std::move(end));
 }

@@ -121,7 +121,7 @@ void ReplayTransport::step(const net::Cut* cut) {
                 "no exchange is left in the recording for POST " + std::string(path_of(playing.url)), 0});
   if (exchange->status != 0 && !std::exchange(playing.has_head, true) && !give_head(playing)) return;
   if (playing.pieces == exchange->body.size())
-    return end(cut, {exchange->end, exchange->end_message, exchange->status});
+    return end(cut, {exchange->end, exchange->end_message, exchange->status, exchange->request_sent});
   if (give_piece(playing)) plan(playing);
 }
 

@@ -150,3 +150,23 @@ TEST_CASE("a stop in the queue for a slot connects to nobody", "[llm][router][Y5
   REQUIRE(f.drive_to_end(f.other));
   f.check_stopped();
 }
+
+TEST_CASE("a route that cannot be reached costs the answer of the next one nothing", "[llm][router][X19]") {
+  std::string nobody;
+  {
+    const SocketServer gone([](Peer&) {});
+    nobody = gone.url();
+  }
+  LlmFixture f([](Peer& peer) {
+    while (!peer.read_request().empty()) peer.write(good);
+  });
+  HttpLlmOptions options = f.client_options();
+  options.base_url = nobody;
+  HttpLlmClient unreachable(*f.runtime, options);
+  LlmRouter router(*f.runtime, {.routes = {{.client = &unreachable}, {.client = f.llm.get()}},
+                                .retry = {.max_attempts = 1}});
+  router.chat(ask("a"), f.stop.get_token(), f.heard.sink());
+  REQUIRE(f.drive_to_end(f.heard));
+  REQUIRE(f.heard.completed());
+  CHECK(f.heard.outcomes[0].usage == Usage{1, 2, 3});
+}

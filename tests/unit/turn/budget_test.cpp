@@ -456,3 +456,33 @@ TEST_CASE("an agent that says nothing but its prices pays them", "[turn][budget]
   t.complete("c", {8, 2, 10});
   CHECK(std::abs(parent.subtree_spent().cost - 10) < 1e-6);
 }
+
+// More agents than the stopping thread itself cuts.
+TEST_CASE_METHOD(Spending, "a stop cuts each wire before it counts what was used", "[turn][budget][G6]") {
+  constexpr std::size_t count = 30;
+  std::size_t counted = 0, cut = 0;
+  AgentSpec spec = limited({.tokens = 10'000});
+  spec.context.count_tokens = [&](std::string_view text) {
+    if (text.starts_with("partial ")) {
+      ++counted;
+      cut += llm->call(std::stoul(std::string(text.substr(8)))).stop.stop_requested();
+    }
+    return text.size();
+  };
+  const Agent parent = root("parent");
+  for (std::size_t i = 0; i < count; ++i) {
+    spec.id = "agent " + std::to_string(i);
+    REQUIRE(parent.create_child(spec)->send("question").accepted);
+    settle();
+    llm->delta(spec.id, "partial " + std::to_string(i));
+  }
+  REQUIRE(parent.stop().stopped);
+  settle();
+  CHECK(counted == count);
+  CHECK(cut == count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Agent agent = (*this)["agent " + std::to_string(i)];
+    CHECK(agent.spent().tokens_reserved == 0);
+    CHECK(agent.spent().tokens > 9);
+  }
+}

@@ -3,6 +3,7 @@
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
+#include "unit/llm/dialects/messages.hpp"
 #include "unit/llm/http/http_call_fixture.hpp"
 
 #include <agentcore/history.hpp>
@@ -15,7 +16,11 @@
 
 using namespace agentcore;
 using nlohmann::json;
+using test::answer;
+using test::maximal_request;
 using test::read_golden;
+using test::result;
+using test::two_pictures;
 
 namespace {
 
@@ -25,20 +30,6 @@ const llm::BodyDefaults defaults{
     .max_tokens_field = "ignored",
     .extra_body =
         R"({"thinking":{"type":"enabled","budget_tokens":1024},"top_p":0.95,"metadata":{"user_id":"\u00fc"}})"};
-
-ChatMessage answer(std::string words, std::vector<ToolCall> calls = {},
-                   std::vector<ReasoningBlock> thoughts = {}) {
-  ChatMessage message{Role::assistant, std::move(words)};
-  message.tool_calls = std::move(calls);
-  message.reasoning = std::move(thoughts);
-  return message;
-}
-
-ChatMessage result(std::string id, std::string words) {
-  ChatMessage message{Role::tool, std::move(words)};
-  message.tool_call_id = std::move(id);
-  return message;
-}
 
 std::vector<ChatMessage> long_history() {
   std::vector<ChatMessage> messages = {
@@ -60,31 +51,16 @@ std::vector<ChatMessage> long_history() {
       {Role::user, "And now?"},
       {Role::system, "It is night."},
   };
-  messages[2].parts = {
-      {.url = "https://example.com/beach.png", .detail = "low"},
-      {.data = "iVBORw0KGgo=", .media_type = "image/png"},
-  };
+  messages[2].parts = two_pictures();
   return messages;
 }
 
-// Everything that a request can say.
-ChatRequest maximal_request() {
-  ChatRequest request;
-  request.agent_id = "scout";
-  request.messages = long_history();
-  request.tools = {
-      {"weather", "The weather in a city.",
-       R"({"type":"object","properties":{"city":{"type":"string"},"at":{}},"required":["city"]})"},
-      {"clock", "", ""}};
-  request.tool_choice = {ToolChoice::Mode::named, "weather"};
+ChatRequest maximal() {
+  ChatRequest request = maximal_request(long_history());
   request.parallel_tool_calls = false;
-  request.response_format = {ResponseFormat::Kind::json_schema, "place",
-                             R"({"type":"object","properties":{"z":{},"a":{}}})", true};
   request.temperature = 1.5;
-  request.top_p = 0.75;
   request.max_tokens = 3000;
   request.stop_sequences = {"END", "###"};
-  request.reasoning_effort = "low";
   return request;
 }
 
@@ -146,7 +122,7 @@ void check_golden(const std::string& body, const std::string& name) {
 }  // namespace
 
 TEST_CASE("golden: an Anthropic request that says everything", "[llm][anthropic][golden][O2]") {
-  check_golden(llm::anthropic_messages_body(maximal_request(), defaults), "request.json");
+  check_golden(llm::anthropic_messages_body(maximal(), defaults), "request.json");
 }
 
 TEST_CASE("golden: an Anthropic request that says the least", "[llm][anthropic][golden][O2]") {

@@ -2,6 +2,7 @@
 #include "core/utf8.hpp"
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "support/catch.hpp"
+#include "unit/llm/dialects/messages.hpp"
 
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 
 using namespace agentcore;
 using nlohmann::json;
+using test::answer;
+using test::result;
 
 namespace {
 
@@ -22,20 +25,6 @@ json messages_of(std::vector<ChatMessage> messages) {
   ChatRequest request;
   request.messages = std::move(messages);
   return body_of(request)["messages"];
-}
-
-ChatMessage answer(std::string words, std::vector<ToolCall> calls = {},
-                   std::vector<ReasoningBlock> thoughts = {}) {
-  ChatMessage message{Role::assistant, std::move(words)};
-  message.tool_calls = std::move(calls);
-  message.reasoning = std::move(thoughts);
-  return message;
-}
-
-ChatMessage result(std::string id, std::string words) {
-  ChatMessage message{Role::tool, std::move(words)};
-  message.tool_call_id = std::move(id);
-  return message;
 }
 
 std::string input_of(const std::string& arguments) {

@@ -3,6 +3,7 @@
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
+#include "unit/llm/dialects/messages.hpp"
 #include "unit/llm/http/http_call_fixture.hpp"
 
 #include <agentcore/history.hpp>
@@ -23,29 +24,10 @@ const llm::BodyDefaults defaults{
     .max_tokens_field = "max_completion_tokens",
     .extra_body = R"({"seed":7,"top_p":0.25,"provider":{"z":[1],"a":"\u00fc"}})"};
 
-// Everything that a request can say.
-ChatRequest maximal_request() {
-  ChatRequest request;
-  request.agent_id = "scout";
-  request.messages = {{Role::system, "Be \"brief\".\n"}, {Role::user, "What is on these?"}};
-  request.messages[1].parts = {
-      {.url = "https://example.com/beach.png", .detail = "low"},
-      {.data = "iVBORw0KGgo=", .media_type = "image/png"},
-  };
-  request.tools = {
-      {"weather", "The weather in a city.",
-       R"({"type":"object","properties":{"city":{"type":"string"},"at":{}},"required":["city"]})"},
-      {"clock", "", ""}};
-  request.tool_choice = {ToolChoice::Mode::named, "weather"};
-  request.parallel_tool_calls = true;
-  request.response_format = {ResponseFormat::Kind::json_schema, "place",
-                             R"({"type":"object","properties":{"z":{},"a":{}}})", true};
-  request.temperature = 0.5;
-  request.top_p = 0.75;
-  request.max_tokens = 300;
-  request.stop_sequences = {"END", "\n\n"};
-  request.reasoning_effort = "low";
-  return request;
+ChatRequest maximal() {
+  std::vector<ChatMessage> messages = {{Role::system, "Be \"brief\".\n"}, {Role::user, "What is on these?"}};
+  messages[1].parts = test::two_pictures();
+  return test::maximal_request(std::move(messages));
 }
 
 const std::string said = "Caf\xC3\xA9 \xF0\x9F\x98\x80, one moment.";
@@ -99,7 +81,7 @@ std::string request_with(std::vector<ChatMessage> history) {
 }  // namespace
 
 TEST_CASE("golden: a request that says everything", "[llm][openai][golden][O2]") {
-  CHECK(llm::openai_chat_body(maximal_request(), defaults) + "\n" == read_golden("openai_chat/request.json"));
+  CHECK(llm::openai_chat_body(maximal(), defaults) + "\n" == read_golden("openai_chat/request.json"));
 }
 
 TEST_CASE("golden: a request that says the least", "[llm][openai][golden][O2]") {

@@ -2,6 +2,7 @@
 #include "llm/dialects/wire_format.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
+#include "unit/llm/dialects/messages.hpp"
 
 #include <string>
 #include <utility>
@@ -28,18 +29,6 @@ json input_of(std::vector<ChatMessage> messages, const std::string& model = "m")
 
 const std::string ours = std::string(to_string(Dialect::openai_responses));
 const std::string thought = R"({"id":"rs_1","type":"reasoning","encrypted_content":"gAA=","summary":[]})";
-
-ChatMessage answer(std::string content, std::vector<ToolCall> calls, std::vector<ReasoningBlock> reasoning) {
-  ChatMessage message{Role::assistant, std::move(content)};
-  message.tool_calls = std::move(calls);
-  message.reasoning = std::move(reasoning);
-  return message;
-}
-ChatMessage result(std::string id, std::string content) {
-  ChatMessage message{Role::tool, std::move(content)};
-  message.tool_call_id = std::move(id);
-  return message;
-}
 
 // One of everything.
 ChatRequest maximal() {

@@ -88,6 +88,7 @@ TEST_CASE("a line that is no exchange is refused, and says why", "[llm][recordin
   CHECK(refusal("{}") == "url is missing");
   CHECK(refusal(R"({"url":7})") == R"(url is neither a string nor {"base64": a string})");
   CHECK(refusal(R"({"url":{"base64":"%"}})") == "url is not in base64");
+  CHECK(refusal(R"({"url":"","request_sent":0})") == "request_sent is neither true nor false");
   CHECK(refusal(R"({"url":"","status":"200"})").starts_with("status is not an integer from 0 to"));
   CHECK(refusal(R"({"url":"","status":-1})").starts_with("status is not"));
   CHECK(refusal(R"({"url":"","status":1e999})") == "not valid JSON: a number is out of range");

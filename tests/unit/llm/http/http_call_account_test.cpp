@@ -162,3 +162,13 @@ TEST_CASE_METHOD(Account, "thoughts come apart from words, and before those of t
   CHECK(thoughts == "hm!");
   CHECK(heard.text() == "yes");
 }
+
+TEST_CASE_METHOD(Account, "a call that never reached the server has used nothing", "[llm][router]") {
+  call->on_end({Errc::network_error, "refused", 0, false});
+  CHECK(outcome().usage == Usage{});
+}
+
+TEST_CASE_METHOD(Account, "of one that was sent and not answered nobody knows", "[llm]") {
+  call->on_end({Errc::network_error, "cut", 0, true});
+  CHECK(outcome().usage == Usage{0, 0, 0, 0, 0, false});
+}

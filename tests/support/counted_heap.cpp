@@ -1,5 +1,5 @@
 // Replaces operator new of the whole test executable by one that counts.
-#include "stop/allocation_count.hpp"
+#include "support/counted_heap.hpp"
 
 #include "support/sanitized.hpp"
 
@@ -7,14 +7,20 @@
 #include <cstdlib>
 #include <new>
 
+#include <malloc.h>
+
 namespace {
 
-std::atomic<std::size_t> count{0};
+std::atomic<std::size_t> live{0}, asked{0};
 
 }  // namespace
 
-std::size_t stop_test::allocations() noexcept {
-  return count.load();
+std::size_t agentcore::test::live_heap() noexcept {
+  return live.load();
+}
+
+std::size_t agentcore::test::allocations() noexcept {
+  return asked.load();
 }
 
 #ifndef SANITIZED
@@ -22,12 +28,18 @@ std::size_t stop_test::allocations() noexcept {
 namespace {
 
 void* counted(std::size_t size, std::size_t alignment) {
-  count.fetch_add(1, std::memory_order_relaxed);
+  asked.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
                                                               : std::aligned_alloc(alignment, rounded);
   if (!memory) throw std::bad_alloc();
+  live.fetch_add(malloc_usable_size(memory), std::memory_order_relaxed);
   return memory;
+}
+
+void gone(void* memory) noexcept {
+  live.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);  // 0 for null
+  std::free(memory);
 }
 
 }  // namespace
@@ -45,28 +57,28 @@ void* operator new[](std::size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* memory) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 void operator delete[](void* memory) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  gone(memory);
 }
 
 #endif

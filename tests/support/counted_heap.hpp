@@ -1,0 +1,14 @@
+// What a test executable asks of operator new. An executable that uses one of these gets operators that
+// count.
+#pragma once
+
+#include <cstddef>
+
+namespace agentcore::test {
+
+// Bytes that came from operator new and have not gone back, and calls of it so far, on all threads. Always 0
+// under a sanitizer, which has an allocator of its own.
+std::size_t live_heap() noexcept;
+std::size_t allocations() noexcept;
+
+}  // namespace agentcore::test
