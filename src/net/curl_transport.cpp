@@ -144,7 +144,8 @@ void CurlTransport::read_messages() {
     Transfer* const transfer = Transfer::of(message->easy_handle);
     const CURLcode result = message->data.result;  // the message goes with the next call
     if (transfer == nullptr || transfer->handler == nullptr) continue;
-    if (result == CURLE_OK && transfer->is_redirected() && !transfer->is_over())
+    if (transfer->cut->is_cut()) continue;  // its end is in the queue
+    if (result == CURLE_OK && transfer->is_redirected())
       restart(*transfer);
     else
       end(*transfer, transfer->describe(result));
@@ -191,6 +192,7 @@ void CurlTransport::on_deadline(std::uint64_t id) {
   if (closed() || found == open_.end()) return;
   Transfer& transfer = *found->second;
   transfer.timer = 0;
+  if (transfer.cut->is_cut()) return;  // its end is in the queue
   if (engine_.now() < transfer.deadlines.due()) return arm(transfer);
   end(transfer, transfer.describe_timeout());
 }
