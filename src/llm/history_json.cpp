@@ -27,7 +27,7 @@ std::string window_of(const std::string& name) {
 }
 
 // Reads one history. What it refuses counts as empty from there on; the first refusal is the error.
-class Reader {
+class HistoryReader {
  public:
   Result<std::vector<ChatMessage>> read(std::string_view text) {
     std::vector<ChatMessage> messages = read_messages(text);
@@ -49,7 +49,7 @@ class Reader {
     try {
       const json list = json::parse(text);
       if (!list.is_array()) return refuse("not an array of messages", Messages());
-      return read_all<ChatMessage>(list, "message", &Reader::read_message);
+      return read_all<ChatMessage>(list, "message", &HistoryReader::read_message);
     } catch (const json::parse_error& error) {
       return refuse("not valid JSON at byte " + std::to_string(error.byte), Messages());
     } catch (const json::exception&) {
@@ -59,7 +59,7 @@ class Reader {
 
   // Up to the first entry that is refused, whose place is put before the reason.
   template <typename T>
-  std::vector<T> read_all(const json& list, const char* what, T (Reader::*read_one)(const json&)) {
+  std::vector<T> read_all(const json& list, const char* what, T (HistoryReader::*read_one)(const json&)) {
     std::vector<T> all;
     for (const json& entry : list) {
       all.push_back((this->*read_one)(entry));
@@ -77,12 +77,12 @@ class Reader {
     message.tool_call_id = read_string(entry, "tool_call_id");
     if (const json* const blocks = member(entry, "reasoning_blocks")) {
       if (!blocks->is_array()) return refuse("reasoning_blocks is not an array", message);
-      message.reasoning = read_all<ReasoningBlock>(*blocks, "reasoning block", &Reader::read_block);
+      message.reasoning = read_all<ReasoningBlock>(*blocks, "reasoning block", &HistoryReader::read_block);
     }
     const json* const calls = member(entry, "tool_calls");
     if (!calls || !problem_.empty()) return message;
     if (!calls->is_array()) return refuse("tool_calls is not an array", message);
-    message.tool_calls = read_all<ToolCall>(*calls, "tool call", &Reader::read_call);
+    message.tool_calls = read_all<ToolCall>(*calls, "tool call", &HistoryReader::read_call);
     return message;
   }
 
@@ -175,7 +175,7 @@ std::string history_to_json(const std::vector<ChatMessage>& messages) {
 }
 
 Result<std::vector<ChatMessage>> history_from_json(std::string_view json) {
-  return Reader().read(json);
+  return HistoryReader().read(json);
 }
 
 }  // namespace agentcore

@@ -24,10 +24,11 @@ constexpr auto regex_flags = std::regex::ECMAScript |
     ;
 
 // Keywords whose value is a schema; a list of schemas, or one; an object whose members are schemas.
-constexpr std::string_view single[] = {
+constexpr std::string_view single_schema[] = {
     "additionalItems", "additionalProperties", "contains", "else", "if", "not", "propertyNames", "then"};
-constexpr std::string_view listed[] = {"allOf", "anyOf", "items", "oneOf"};
-constexpr std::string_view named[] = {"definitions", "dependencies", "patternProperties", "properties"};
+constexpr std::string_view listed_schemas[] = {"allOf", "anyOf", "items", "oneOf"};
+constexpr std::string_view named_schemas[] = {"definitions", "dependencies", "patternProperties",
+                                              "properties"};
 
 // Integers as the compiler keeps them: signed.
 bool is_divisor(const json& value) {
@@ -128,9 +129,9 @@ class Reader {
     if (const std::string* const ref = ref_of(schema)) return follow(*ref);
     for (const auto& [key, value] : schema.items()) {
       keyword(key, value);
-      if (contains(single, key) || (contains(listed, key) && !value.is_array()))
+      if (contains(single_schema, key) || (contains(listed_schemas, key) && !value.is_array()))
         found_.push_back(&value);
-      else if (contains(listed, key) || contains(named, key))
+      else if (contains(listed_schemas, key) || contains(named_schemas, key))
         for (const json& part : value) found_.push_back(&part);
     }
   }

@@ -12,17 +12,7 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
-enum class DeltaKind : unsigned char { other, text, thinking, signature, arguments };
-
-DeltaKind delta_kind(std::string_view type) noexcept {
-  if (type == "text_delta") return DeltaKind::text;
-  if (type == "thinking_delta") return DeltaKind::thinking;
-  if (type == "signature_delta") return DeltaKind::signature;
-  if (type == "input_json_delta") return DeltaKind::arguments;
-  return DeltaKind::other;
-}
-
-FinishReason finish_reason_of(std::string_view word) noexcept {
+FinishReason stop_reason_of(std::string_view word) noexcept {
   if (word == "end_turn" || word == "stop_sequence" || word == "pause_turn") return FinishReason::complete;
   if (word == "max_tokens" || word == "model_context_window_exceeded") return FinishReason::length;
   if (word == "tool_use") return FinishReason::tool_calls;
@@ -68,7 +58,17 @@ struct AnthropicMessagesReader::Block {
 
 // What is added to a block.
 struct AnthropicMessagesReader::Delta {
-  DeltaKind kind = DeltaKind::other;
+  enum class Kind : unsigned char { other, text, thinking, signature, arguments };
+
+  static Kind kind_of(std::string_view type) noexcept {
+    if (type == "text_delta") return Kind::text;
+    if (type == "thinking_delta") return Kind::thinking;
+    if (type == "signature_delta") return Kind::signature;
+    if (type == "input_json_delta") return Kind::arguments;
+    return Kind::other;
+  }
+
+  Kind kind = Kind::other;
   std::string_view words = {};
   std::string_view thoughts = {};
   std::string signature = {};
@@ -231,7 +231,7 @@ void AnthropicMessagesReader::read_delta(json::value value, AnswerObject& object
 
 void AnthropicMessagesReader::read_delta_member(const Key& key, json::value value, Delta& delta) {
   if (key.unsafe_is_equal("type")) {
-    delta.kind = delta_kind(word(value).value_or(""));
+    delta.kind = Delta::kind_of(word(value).value_or(""));
   } else if (key.unsafe_is_equal("text")) {
     delta.words = text(value, words_).value_or("");
   } else if (key.unsafe_is_equal("thinking")) {
@@ -245,19 +245,19 @@ void AnthropicMessagesReader::read_delta_member(const Key& key, json::value valu
 
 void AnthropicMessagesReader::take_delta(Delta& delta, AnswerObject& object) {
   switch (delta.kind) {
-    case DeltaKind::other:
+    case Delta::Kind::other:
       break;
-    case DeltaKind::text:
+    case Delta::Kind::text:
       object.content = delta.words;
       break;
-    case DeltaKind::thinking:
+    case Delta::Kind::thinking:
       object.reasoning = delta.thoughts;
       if (!delta.thoughts.empty()) reasoning_pieces_.push_back({.text = std::string(delta.thoughts)});
       break;
-    case DeltaKind::signature:
+    case Delta::Kind::signature:
       reasoning_pieces_.push_back({.signature = std::move(delta.signature)});
       break;
-    case DeltaKind::arguments:
+    case Delta::Kind::arguments:
       add_call({.arguments = std::move(delta.arguments)}, object);
       break;
   }
@@ -266,7 +266,7 @@ void AnthropicMessagesReader::take_delta(Delta& delta, AnswerObject& object) {
 void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& object) {
   const auto reason = word(value);
   if (!reason || reason->empty()) return;
-  object.finish_reason = finish_reason_of(*reason);
+  object.finish_reason = stop_reason_of(*reason);
   object.refused = object.finish_reason == FinishReason::refusal;
 }
 

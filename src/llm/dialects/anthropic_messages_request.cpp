@@ -20,7 +20,7 @@ constexpr std::uint32_t usual_max_tokens =
     4096;  // the API has no limit of its own, and refuses to go without
 
 // Written by hand, so that the parameters keep their order.
-std::string tool_text(const ToolDescription& tool) {
+std::string messages_tool(const ToolDescription& tool) {
   std::string text = R"({"name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
   return text + R"(,"input_schema":)" + schema_text(tool.parameters) + "}";
@@ -44,7 +44,7 @@ std::string tool_choice_text(const ToolChoice& choice, bool one_call_only) {
 
 void set_tools(RequestBody& body, const ChatRequest& request) {
   if (request.tools.empty()) return;
-  body.set("tools", json_list(request.tools, tool_text));
+  body.set("tools", json_list(request.tools, messages_tool));
   std::string choice = tool_choice_text(request.tool_choice, request.parallel_tool_calls == false);
   if (!choice.empty()) body.set("tool_choice", std::move(choice));
 }

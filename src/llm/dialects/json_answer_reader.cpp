@@ -13,8 +13,9 @@ namespace json = simdjson::ondemand;
 namespace {
 
 constexpr std::size_t first_capacity = 4096;  // bytes of JSON that the parser is made for at first
-constexpr std::size_t kept_capacity = std::size_t{1} << 18;  // a larger parser is not kept for the next chunk
-constexpr std::size_t body_depth = 128;                      // nesting of a whole body
+constexpr std::size_t kept_parser_capacity = std::size_t{1}
+                                             << 18;  // a larger parser is not kept for the next chunk
+constexpr std::size_t body_depth = 128;              // nesting of a whole body
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::string_view (&words)[N]) noexcept {
@@ -43,7 +44,7 @@ bool is_model_trouble(std::string_view word) noexcept {
 // Makes the parser large enough, in powers of two: simdjson itself would grow it to the byte, each time.
 void JsonAnswerReader::reserve(std::size_t size) {
   const std::size_t wanted = std::max(first_capacity, std::bit_ceil(size));
-  if (wanted > parser_.capacity() || parser_.capacity() > std::max(wanted, kept_capacity))
+  if (wanted > parser_.capacity() || parser_.capacity() > std::max(wanted, kept_parser_capacity))
     if (parser_.allocate(wanted)) return;  // the failure shows again, as an error, when it parses
 }
 

@@ -13,6 +13,14 @@ std::uint64_t count_of(json::value& value) noexcept {
   return 0;
 }
 
+std::uint64_t detail_of(json::value value, std::string_view name) {
+  std::uint64_t count = 0;
+  each_member(value, [&](const json::raw_json_string& key, json::value member) {
+    if (key.unsafe_is_equal(name)) count = count_of(member);
+  });
+  return count;
+}
+
 std::string_view json_of(json::value& value) noexcept {
   json::json_type type;
   std::string_view text;

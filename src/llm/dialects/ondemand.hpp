@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <simdjson.h>
 
@@ -28,8 +29,25 @@ inline std::optional<std::string_view> text_of(simdjson::ondemand::value& value,
   return std::nullopt;
 }
 
+// Calls `take` with each member of an object. False: it is none.
+template <typename Take>
+bool each_member(simdjson::ondemand::value value, Take&& take) {
+  simdjson::ondemand::object members;
+  if (value.get_object().get(members)) return false;
+  for (auto entry : members) {
+    simdjson::ondemand::field field;
+    if (std::move(entry).get(field)) break;
+    const simdjson::ondemand::raw_json_string key = field.key();
+    take(key, field.value());
+  }
+  return true;
+}
+
 // 0 for what is no count.
 std::uint64_t count_of(simdjson::ondemand::value& value) noexcept;
+
+// The count of that name inside {"cached_tokens": ...} and its like; 0 without one.
+std::uint64_t detail_of(simdjson::ondemand::value value, std::string_view name);
 
 // The text of an object, an array, a number or a boolean; empty for null. Valid until the next parse.
 std::string_view json_of(simdjson::ondemand::value& value) noexcept;

@@ -47,18 +47,6 @@ bool is_failure(std::string_view word) noexcept {
   return word == "error" || word == "insufficient_system_resource";
 }
 
-// The counts inside {"prompt_tokens_details": {"cached_tokens": ...}} and its like.
-std::uint64_t detail_of(json::value value, std::string_view name) {
-  json::object details;
-  if (value.get_object().get(details)) return 0;
-  for (auto entry : details) {
-    json::field field;
-    if (std::move(entry).get(field)) return 0;
-    if (field.key().unsafe_is_equal(name)) return count_of(field.value());
-  }
-  return 0;
-}
-
 }  // namespace
 
 void OpenAiChatReader::begin() {

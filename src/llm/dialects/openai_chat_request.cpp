@@ -15,17 +15,17 @@ namespace agentcore::llm {
 namespace {
 
 // Written by hand, so that the parameters keep their order.
-std::string tool_text(const ToolDescription& tool) {
+std::string chat_tool(const ToolDescription& tool) {
   std::string text = R"({"type":"function","function":{"name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
   return text + R"(,"parameters":)" + schema_text(tool.parameters) + "}}";
 }
 
-std::string named_choice(const std::string& name) {
+std::string chat_choice(const std::string& name) {
   return R"({"function":{"name":)" + json_quoted(name) + R"(},"type":"function"})";
 }
 
-void set_format(RequestBody& body, const ResponseFormat& format) {
+void set_response_format(RequestBody& body, const ResponseFormat& format) {
   if (format.kind == ResponseFormat::Kind::json_object) {
     body.set("response_format", nlohmann::json{{"type", "json_object"}});
   } else if (format.kind == ResponseFormat::Kind::json_schema) {
@@ -62,8 +62,8 @@ std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& def
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
   body.set("messages", json_list(request.messages, message_text));
-  set_openai_tools(body, request, tool_text, named_choice);
-  set_format(body, request.response_format);
+  set_openai_tools(body, request, chat_tool, chat_choice);
+  set_response_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
   if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
   const std::uint32_t limit = request.max_tokens.value_or(defaults.max_tokens);

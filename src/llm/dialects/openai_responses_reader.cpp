@@ -22,33 +22,10 @@ bool is_final(std::string_view status) noexcept {
 }
 
 // Null and the like are no index.
-std::optional<std::uint64_t> index_of(json::value& value) noexcept {
+std::optional<std::uint64_t> output_index_of(json::value& value) noexcept {
   std::uint64_t index = 0;
   if (value.get_uint64().get(index)) return std::nullopt;
   return index;
-}
-
-// Calls `take` with each member of an object. False: it is none.
-template <typename Take>
-bool each_member(json::value value, Take&& take) {
-  json::object members;
-  if (value.get_object().get(members)) return false;
-  for (auto entry : members) {
-    json::field field;
-    if (std::move(entry).get(field)) break;
-    const json::raw_json_string key = field.key();
-    take(key, field.value());
-  }
-  return true;
-}
-
-// The count of that name inside {"cached_tokens": ...} and its like.
-std::uint64_t detail_of(json::value value, std::string_view name) {
-  std::uint64_t count = 0;
-  each_member(value, [&](const json::raw_json_string& key, json::value member) {
-    if (key.unsafe_is_equal(name)) count = count_of(member);
-  });
-  return count;
 }
 
 }  // namespace
@@ -87,7 +64,7 @@ bool OpenAiResponsesReader::read_event_member(const Key& key, json::value& value
   } else if (key.unsafe_is_equal("delta")) {
     delta_ = text(value, delta_repair_).value_or("");
   } else if (key.unsafe_is_equal("output_index")) {
-    output_index_ = index_of(value);
+    output_index_ = output_index_of(value);
   } else if (key.unsafe_is_equal("summary_index")) {
     summary_index_ = count_of(value);
   } else if (key.unsafe_is_equal("item_id")) {

@@ -105,17 +105,17 @@ std::vector<std::string> input_items(const std::vector<ChatMessage>& messages, b
 
 // By hand, so that the parameters keep their order. Not strict, which is what the API would take it for: few
 // schemas are written for that.
-std::string tool_text(const ToolDescription& tool) {
+std::string responses_tool(const ToolDescription& tool) {
   std::string text = R"({"type":"function","name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
   return text + R"(,"parameters":)" + schema_text(tool.parameters) + R"(,"strict":false})";
 }
 
-std::string named_choice(const std::string& name) {
+std::string responses_choice(const std::string& name) {
   return R"({"type":"function","name":)" + json_quoted(name) + "}";
 }
 
-void set_format(RequestBody& body, const ResponseFormat& format) {
+void set_text_format(RequestBody& body, const ResponseFormat& format) {
   if (format.kind == ResponseFormat::Kind::json_object) {
     body.set("text", std::string(R"({"format":{"type":"json_object"}})"));
   } else if (format.kind == ResponseFormat::Kind::json_schema) {
@@ -156,8 +156,8 @@ std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults
     body.set_text("instructions", all);
   body.set("input",
            json_list(input_items(request.messages, reasons), [](const std::string& item) { return item; }));
-  set_openai_tools(body, request, tool_text, named_choice);
-  set_format(body, request.response_format);
+  set_openai_tools(body, request, responses_tool, responses_choice);
+  set_text_format(body, request.response_format);
   set_limits(body, request, defaults);
   body.set("store", std::string("false"));
   if (reasons) body.set("include", std::string(R"(["reasoning.encrypted_content"])"));

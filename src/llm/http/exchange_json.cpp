@@ -41,7 +41,7 @@ ordered_json body_to_json(const std::vector<HttpExchange::Piece>& body) {
 }
 
 // Reads one exchange. What it refuses counts as empty; the first refusal is the error.
-class Reader {
+class ExchangeReader {
  public:
   Result<HttpExchange> read(std::string_view line) {
     HttpExchange exchange = read_line(line);
@@ -191,7 +191,7 @@ std::string to_json_line(const HttpExchange& exchange) {
 }
 
 Result<HttpExchange> exchange_from_json_line(std::string_view line) {
-  return Reader().read(line);
+  return ExchangeReader().read(line);
 }
 
 }  // namespace agentcore

@@ -7,7 +7,7 @@ namespace agentcore::llm {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-constexpr std::size_t kept_capacity = 256;  // what an idle reader may hold per buffer
+constexpr std::size_t kept_buffer_capacity = 256;  // what an idle reader may hold per buffer
 
 const char* find(const char* at, const char* end, char wanted) noexcept {
   const void* found = at == end ? nullptr : std::memchr(at, wanted, static_cast<std::size_t>(end - at));
@@ -19,7 +19,7 @@ std::string_view between(const char* begin, const char* end) noexcept {
 }
 
 void empty(std::string& buffer) {
-  if (buffer.capacity() > kept_capacity) {
+  if (buffer.capacity() > kept_buffer_capacity) {
     std::string().swap(buffer);
   } else {
     buffer.clear();
