@@ -49,6 +49,9 @@ struct HttpLlmOptions {
   std::vector<std::string> headers = {};        // further request headers, "Name: value"
   std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
   std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
+  // Whether a model's thoughts go back with the tool calls that they led to, in the OpenAI chat dialect. Some
+  // servers want them, others refuse every field that they do not know.
+  bool send_reasoning = true;
   std::string extra_body = {};  // the text of a JSON object, for what the rest has no name for: a merge
                                 // patch (RFC 7396) of every request's body, so null removes a member
 

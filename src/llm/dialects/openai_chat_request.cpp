@@ -36,9 +36,9 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
   }
 }
 
-std::string message_text(const ChatMessage& message) {
+std::string message_text(const ChatMessage& message, bool send_reasoning) {
   nlohmann::json entry = openai_chat_message(message);
-  give_thoughts_back(message, entry);
+  if (send_reasoning) give_thoughts_back(message, entry);
   return json_text(entry);
 }
 
@@ -61,7 +61,9 @@ class OpenAiChat final : public WireFormat {
 std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& defaults) {
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
-  body.set("messages", json_list(request.messages, message_text));
+  body.set("messages", json_list(request.messages, [&](const ChatMessage& message) {
+             return message_text(message, defaults.send_reasoning);
+           }));
   set_openai_tools(body, request, chat_tool, chat_choice);
   set_response_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));

@@ -88,9 +88,12 @@ void OpenAiResponsesReader::read_code(json::value value) {
   }
 }
 
-// What an event says about the whole response. Its output came in events before.
+// What an event says about the whole response.
 void OpenAiResponsesReader::read_response(json::value value, AnswerObject& object) {
-  each_member(value, [&](const Key& key, json::value member) { read_response_member(key, member, object); });
+  each_member(value, [&](const Key& key, json::value member) {
+    if (!read_response_member(key, member, object) && key.unsafe_is_equal("output"))
+      read_output(member, object);
+  });
 }
 
 bool OpenAiResponsesReader::read_response_member(const Key& key, json::value& value, AnswerObject& object) {
@@ -242,23 +245,29 @@ void OpenAiResponsesReader::finish(AnswerObject& object) {
     finish_event(object);
   } else if (has_output_) {
     object.has_choice = status_ != "in_progress" && status_ != "queued";
-    object.content = content_;
-    object.reasoning = reasoning_;
-    object.tool_calls = tool_calls_;
-    object.reasoning_pieces = blocks_;
+    give_output(object);
     finish_response(status_, object);
   }
 }
 
+void OpenAiResponsesReader::give_output(AnswerObject& object) {
+  object.repeats = true;
+  object.content = content_;
+  object.reasoning = reasoning_;
+  object.tool_calls = tool_calls_;
+  object.reasoning_pieces = blocks_;
+}
+
 void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   const std::string_view type = type_;
-  forget_output(object);
   loose_.message.clear();
   const std::string_view status = type.starts_with(event_prefix) ? type.substr(event_prefix.size()) : "";
   if (is_final(status) || status == "done") {
     object.ends = true;
+    give_output(object);
     return finish_response(is_final(status_) ? status_ : status, object);
   }
+  forget_output(object);
   object.error.reset();
   if (type == "response.output_text.delta") {
     object.content = delta_;

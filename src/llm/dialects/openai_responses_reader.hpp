@@ -19,8 +19,9 @@ namespace agentcore::llm {
 //
 // Where the arguments of a call come more than once, in pieces and then whole, the whole ones count; servers
 // that send them in only one of the two ways are read as well. The words of an answer count as they come in
-// deltas only. Output indexes count all items of an answer, so they may be greater than a ToolCallAssembler
-// takes: the items from there on share its last index, which does, because they come one after the other.
+// deltas; what did not come in events of its own is taken from the last event. Output indexes count all items
+// of an answer, so they may be greater than a ToolCallAssembler takes: the items from there on share its last
+// index, which does, because they come one after the other.
 class OpenAiResponsesReader final : public JsonAnswerReader {
  private:
   // One entry of an output.
@@ -50,6 +51,7 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
 
   // What they mean together.
   void finish_event(AnswerObject& object);
+  void give_output(AnswerObject& object);
   void finish_item(bool done, AnswerObject& object);
   void finish_arguments(std::string_view arguments, bool done, AnswerObject& object);
   void finish_piece(ToolCallPiece&& piece, AnswerObject& object);

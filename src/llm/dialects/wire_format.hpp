@@ -48,6 +48,7 @@ struct AnswerObject {
   bool has_choice = false;                    // there was an answer in it, if only an empty one
   bool refused = false;                       // the model will not answer; `content` says so
   bool ends = false;                          // nothing of the answer follows
+  bool repeats = false;                       // it is the whole answer: what came before is in it again
   std::optional<FinishReason> finish_reason;  // `unknown` for a word that nobody knows
   std::optional<Usage> usage;                 // a count that is 0 here keeps what was said before
   std::optional<double> cost;                 // as the provider says
@@ -81,6 +82,7 @@ struct BodyDefaults {
   std::uint32_t max_tokens = 0;  // 0: none
   std::string max_tokens_field = "max_tokens";
   std::string extra_body = {};  // the text of a JSON object, or empty
+  bool send_reasoning = true;
 };
 
 // Stateless; one object per dialect.

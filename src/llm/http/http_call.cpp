@@ -125,12 +125,22 @@ bool HttpCall::on_event(std::string_view data, std::size_t readable_behind) {
 
 // Everything that it says, its words last. False when the call is over.
 bool HttpCall::take(AnswerObject& object) {
+  if (object.repeats) forget_known(object);
   take_meta(object);
   if (object.error) error_ = shared_->errors.api(status_, *object.error);
   if (error_ || !take_tool_calls(object) || !take_reasoning(object)) return false;
   if (object.reasoning.empty()) return object.content.empty() || deliver(object.content);
   const std::string content(object.content);  // a receiver may start a call, and that one reads as well
   return deliver_reasoning(object.reasoning) && (content.empty() || deliver(content));
+}
+
+// Of each kind, what came in pieces before counts; it may have been delivered.
+void HttpCall::forget_known(AnswerObject& object) const {
+  if (characters_ != 0) object.content = object.reasoning = {};
+  if (reasoning_) object.reasoning_pieces = {};
+  if (!tool_calls_) return;
+  object.tool_calls = {};
+  object.tool_call_fault = ToolCallFault::none;
 }
 
 void HttpCall::take_meta(const AnswerObject& object) {

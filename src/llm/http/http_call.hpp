@@ -71,6 +71,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   bool on_event(std::string_view data, std::size_t readable_behind) override;
   bool read_stream(std::string_view bytes);
   bool take(AnswerObject& object);
+  void forget_known(AnswerObject& object) const;
   void take_meta(const AnswerObject& object);
   bool take_tool_calls(AnswerObject& object);
   bool take_reasoning(AnswerObject& object);

@@ -104,6 +104,20 @@ TEST_CASE("a model that did not think is given back that it did not", "[llm][ope
     CHECK(whole(none + call).reasoning.empty());
 }
 
+TEST_CASE("a server that refuses unknown fields is given no thoughts back", "[llm][openai][reasoning]") {
+  ChatRequest request;
+  request.messages = {look_twice(
+      blocks({R"({"reasoning_content":"Hm"})", R"({"tool_call":0,"id":"a","extra_content":{"x":1}})"}))};
+  const auto body = [&](bool send_reasoning) {
+    return llm::openai_chat_body(request, {.model = "m", .send_reasoning = send_reasoning});
+  };
+  CHECK(body(true).find("Hm") != std::string::npos);
+  CHECK(body(true).find("extra_content") != std::string::npos);
+  const json message = json::parse(body(false))["messages"][0];
+  CHECK(message.size() == 3);  // role, content, tool_calls
+  CHECK(message["tool_calls"][0].size() == 3);
+}
+
 TEST_CASE("thoughts under two names are kept once", "[llm][openai][reasoning]") {
   const std::string call = calls(R"({"index":0,"id":"a",)" + look_call + "}");
   for (const char* both : {R"("reasoning":"Hm\ud83d","reasoning_content":"Hm\ud83d",)",

@@ -224,6 +224,29 @@ TEST_CASE("what compatible servers send is read", "[llm][responses][tools]") {
   CHECK(done.outcomes.at(0).finish_reason == FinishReason::complete);
 }
 
+TEST_CASE("an answer that is only in the last event is read there", "[llm][responses][O2]") {
+  const std::string output =
+      R"("output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},)"
+      R"({"type":"message","content":[{"type":"output_text","text":"hello"}]},)"
+      R"({"type":"function_call","call_id":"a","name":"look","arguments":"{\"at\":1}"}])";
+  const std::string created = event("response.created", R"("response":{"status":"in_progress","output":[]})");
+  const std::string end = event("response.completed", R"("response":{"status":"completed",)" + output + "}");
+  const auto text_of = [](const ChatRecord& heard) {
+    REQUIRE(heard.completed());
+    return heard.text();
+  };
+  CHECK(text_of(streamed(created + end)) == "hello");
+  CHECK(streamed(created + end).reasoning == "hm");
+  CHECK(calls_of(created + end) == look);
+
+  // What came before is not taken again.
+  const std::string words = text_delta("hel") + text_delta("lo");
+  CHECK(text_of(streamed(created + words + end)) == "hello");
+  CHECK(calls_of(created + words + end) == look);
+  CHECK(calls_of(look_added + look_done + end) == look);
+  CHECK(text_of(streamed(look_added + look_done + end)) == "hello");
+}
+
 TEST_CASE("an item without a call_id is called by its own id", "[llm][responses][tools]") {
   CHECK(calls_of(call_event("done", "0", R"("id":"fc_1","name":"look","arguments":"{}")") + completed) ==
         Calls{{"fc_1", "look", "{}"}});
