@@ -52,14 +52,19 @@ struct HttpLlmOptions {
   // Whether a model's thoughts go back with the tool calls that they led to, in the OpenAI chat dialect. Some
   // servers want them, others refuse every field that they do not know.
   bool send_reasoning = true;
+  // Where a provider wants the ids of tool calls to be so many letters and digits, in the same dialect;
+  // others in a history are replaced, one for one. 0: any will do. At most 10.
+  std::uint32_t tool_call_id_length = 0;
   std::string extra_body = {};  // the text of a JSON object, for what the rest has no name for: a merge
                                 // patch (RFC 7396) of every request's body, so null removes a member
 
-  // Time-outs; each ends a call with an error of its own name. All are retryable, and > 0.
-  Duration connect_timeout = std::chrono::seconds(10);     // name, TCP and TLS together
-  Duration first_byte_timeout = std::chrono::seconds(60);  // from the request to the first byte of the body
-  Duration stall_timeout = std::chrono::seconds(30);       // longest silence inside an answer
-  Duration total_timeout = std::chrono::minutes(10);       // the whole call
+  // Time-outs; each ends a call with an error of its own name. All are retryable, and > 0. A model may think
+  // for minutes without a word, and an answer that is given up is paid for; so these only end what is dead,
+  // which TCP's own keep-alive, as a rule, notices before. Who has less patience stops the call.
+  Duration connect_timeout = std::chrono::seconds(10);    // name, TCP and TLS together
+  Duration first_byte_timeout = std::chrono::minutes(5);  // from the request to the first byte of the body
+  Duration stall_timeout = std::chrono::minutes(5);       // longest silence inside an answer
+  Duration total_timeout = std::chrono::minutes(30);      // the whole call
 
   std::size_t max_response_bytes = std::size_t{16} << 20;  // of the whole answer, decompressed
   std::size_t max_line_bytes = std::size_t{1} << 20;       // of one line of a stream

@@ -40,6 +40,11 @@ std::optional<std::string> thrown_by(Call&& call) noexcept {
   }
 }
 
+// The call may be running on: what it uses is not known.
+ChatOutcome given_up(Error error) {
+  return ChatOutcome::failed(std::move(error), {.complete = false});
+}
+
 }  // namespace
 
 // A receiver that is being called must not be destroyed by what it does there. It points to the frame of the
@@ -63,8 +68,7 @@ ChatSink& ChatSink::operator=(ChatSink&& other) noexcept {
 
 ChatSink::~ChatSink() {
   if (receiver_)
-    finish(
-        ChatOutcome::failed({Errc::client_dropped_call, "the client dropped the call without an outcome"}));
+    finish(given_up({Errc::client_dropped_call, "the client dropped the call without an outcome"}));
 }
 
 // From the call on, only `receiver` is touched: this sink may be gone.
@@ -76,7 +80,7 @@ void ChatSink::tell(const char* what, Call&& call) {
       std::exchange(receiver->frame_, receiver->frame_ ? receiver->frame_ : &frame);
   const auto thrown = thrown_by([&] { call(*receiver); });
   if (thrown && !receiver->spent_)
-    receiver->end(ChatOutcome::failed({Errc::callback_failed, what + (" threw: " + *thrown)}));
+    receiver->end(given_up({Errc::callback_failed, what + (" threw: " + *thrown)}));
   receiver->frame_ = outer;
 }
 

@@ -49,6 +49,14 @@ Errc to_errc(CURLcode result) noexcept {
   }
 }
 
+bool is_cut_handshake(CURLcode result, std::string_view detail) noexcept {
+  if (result != CURLE_SSL_CONNECT_ERROR) return false;
+  for (const char* sign :
+       {"Connection reset", "SSL_ERROR_SYSCALL", "unexpected eof", "non-properly terminated"})
+    if (detail.find(sign) != std::string_view::npos) return true;
+  return false;
+}
+
 bool detail_is_safe(CURLcode result, std::string_view detail) noexcept {
   if (result == CURLE_COULDNT_CONNECT) return detail.starts_with("Failed to connect to ");
   return result == CURLE_COULDNT_RESOLVE_HOST || to_errc(result) == Errc::tls_error;

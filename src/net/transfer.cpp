@@ -165,6 +165,7 @@ HttpEnd Transfer::reason_of(CURLcode result) const {
   // What libcurl calls an unsupported protocol is the address before, and the answer after the request was
   // sent. And a header line beyond its limit is a lack of memory to it, before 8.6.
   if (code == Errc::invalid_config && !deadlines.is_connecting()) code = Errc::invalid_response;
+  if (opening_ != nullptr && is_cut_handshake(result, opening_->error.data())) code = Errc::network_error;
   if (result == CURLE_OUT_OF_MEMORY && !deadlines.is_connecting()) code = Errc::response_too_large;
   return {code, std::move(message), status_};
 }

@@ -23,6 +23,9 @@ constexpr long upload_buffer = 16384;  // libcurl's minimum
 // "Never": only our own deadlines decide, and 0 would mean libcurl's default of five minutes.
 constexpr long no_connect_timeout = 0x7fffffff;
 
+constexpr long keep_alive_idle = 60;      // seconds
+constexpr long keep_alive_interval = 15;  // seconds; nine unanswered probes end a connection
+
 // Sets options until one is refused, and remembers that.
 class Options {
  public:
@@ -105,6 +108,9 @@ CURLcode Transfer::set_peer(const Opening& opening) {
       .set(CURLOPT_QUICK_EXIT, 1L)  // else removal waits for a resolver's thread
       .set(CURLOPT_CONNECTTIMEOUT_MS, no_connect_timeout)
       .set(CURLOPT_TCP_NODELAY, 1L)
+      .set(CURLOPT_TCP_KEEPALIVE, 1L)  // a peer that is gone is noticed within minutes of silence
+      .set(CURLOPT_TCP_KEEPIDLE, keep_alive_idle)
+      .set(CURLOPT_TCP_KEEPINTVL, keep_alive_interval)
       .set(CURLOPT_SSL_VERIFYPEER, 1L)
       .set(CURLOPT_SSL_VERIFYHOST, 2L)
       .set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);

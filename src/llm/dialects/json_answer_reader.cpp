@@ -37,7 +37,8 @@ bool is_model_trouble(std::string_view word) noexcept {
       "model_not_found",           "model_not_available", "model_not_supported",
       "unsupported_model",         "invalid_model",       "context_length_exceeded",
       "exceed_context_size_error", "model_overloaded",    "DeploymentNotFound",
-      "model_decommissioned",      "not_found_error"};
+      "model_decommissioned",      "not_found_error",     "insufficient_quota",
+      "billing_hard_limit_reached"};
   return is_one_of(word, words);
 }
 

@@ -1,6 +1,7 @@
 #include "llm/dialects/openai_chat_message.hpp"
 
 #include "core/json_depth.hpp"
+#include "llm/dialects/call_id.hpp"
 
 #include <agentcore/http_llm_client.hpp>
 
@@ -59,13 +60,15 @@ void give_extra_back(const nlohmann::json& data, nlohmann::json& calls) {
 
 }  // namespace
 
-nlohmann::json openai_chat_message(const ChatMessage& message) {
+nlohmann::json openai_chat_message(const ChatMessage& message, std::size_t id_length) {
+  constexpr std::size_t longest_id = 40;  // that OpenAI takes
   nlohmann::json entry{{"role", to_string(message.role)}, {"content", content_of(message)}};
   for (const ToolCall& call : message.tool_calls)
-    entry["tool_calls"].push_back({{"id", call.id},
+    entry["tool_calls"].push_back({{"id", call_id(call.id, id_length, longest_id)},
                                    {"type", "function"},
                                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-  if (message.role == Role::tool) entry["tool_call_id"] = message.tool_call_id;
+  if (message.role == Role::tool)
+    entry["tool_call_id"] = call_id(message.tool_call_id, id_length, longest_id);
   return entry;
 }
 

@@ -3,12 +3,15 @@
 
 #include <agentcore/chat.hpp>
 
+#include <cstddef>
+
 #include <nlohmann/json_fwd.hpp>
 
 namespace agentcore::llm {
 
-// An entry of `messages`. Strings are taken over as they are: dump it with error_handler_t::replace.
-nlohmann::json openai_chat_message(const ChatMessage& message);
+// An entry of `messages`; `id_length` is BodyDefaults::tool_call_id_length. Strings are taken over as they
+// are: dump it with error_handler_t::replace.
+nlohmann::json openai_chat_message(const ChatMessage& message, std::size_t id_length = 0);
 
 // Adds to that entry what the model's provider wants back of its thoughts: the reasoning_content of an answer
 // that calls tools (DeepSeek), the extra_content of each call (Gemini). Answers without calls get nothing:

@@ -236,7 +236,10 @@ void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
       if (!field.value().get_double().get(cost) && cost >= 0) object.cost = cost;
     }
   }
-  if (usage.total_tokens == 0) usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
+  // xAI and Gemini count thoughts in the total only.
+  const std::uint64_t told = usage.prompt_tokens + usage.completion_tokens;
+  if (usage.total_tokens > told) usage.completion_tokens += usage.total_tokens - told;
+  usage.total_tokens = std::max(usage.total_tokens, told);
   object.usage = usage;
 }
 

@@ -4,6 +4,7 @@
 // what a model thought comes and goes encrypted. This API knows no stop sequences: they are not sent. A
 // summary of thoughts is not asked for, because OpenAI refuses that to organizations that are not verified;
 // HttpLlmOptions::extra_body can ask: {"reasoning":{"summary":"auto"}}.
+#include "llm/dialects/call_id.hpp"
 #include "llm/dialects/json_text.hpp"
 #include "llm/dialects/openai_responses_reader.hpp"
 #include "llm/dialects/openai_tools.hpp"
@@ -55,14 +56,17 @@ std::string message_item(Role role, const std::vector<std::string>& parts) {
          json_list(parts, [](const std::string& part) { return part; }) + "}";
 }
 
+constexpr std::size_t longest_id = 64;  // of a call, that the API takes
+
 std::string call_item(const ToolCall& call) {
-  return R"({"type":"function_call","call_id":)" + json_quoted(call.id) + R"(,"name":)" +
-         json_quoted(call.name) + R"(,"arguments":)" + json_quoted(call.arguments) + "}";
+  return R"({"type":"function_call","call_id":)" + json_quoted(call_id(call.id, 0, longest_id)) +
+         R"(,"name":)" + json_quoted(call.name) + R"(,"arguments":)" + json_quoted(call.arguments) + "}";
 }
 
 std::string output_item(const ChatMessage& message) {
-  return R"({"type":"function_call_output","call_id":)" + json_quoted(message.tool_call_id) +
-         R"(,"output":)" + json_quoted(message.content) + "}";
+  return R"({"type":"function_call_output","call_id":)" +
+         json_quoted(call_id(message.tool_call_id, 0, longest_id)) + R"(,"output":)" +
+         json_quoted(message.content) + "}";
 }
 
 void add_user(std::vector<std::string>& items, const ChatMessage& message) {

@@ -83,6 +83,7 @@ struct BodyDefaults {
   std::string max_tokens_field = "max_tokens";
   std::string extra_body = {};  // the text of a JSON object, or empty
   bool send_reasoning = true;
+  std::uint32_t tool_call_id_length = 0;  // exactly, in letters and digits; 0: as they are
 };
 
 // Stateless; one object per dialect.

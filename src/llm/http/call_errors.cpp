@@ -43,10 +43,11 @@ bool mentions(std::string_view text, std::string_view phrase) noexcept {
 // Whether the error is about the model, for the many servers whose errors have no code that says so: one that
 // is not there, or whose context is too small.
 bool blames_model(int status, std::string_view message) noexcept {
+  if (status == 402) return true;  // out of money here, but perhaps not elsewhere
   if (status == 404) return mentions(message, "model") || mentions(message, "no endpoints");
   if (status != 400 && status != 413 && status != 422) return false;
   for (const char* phrase : {"context length", "context window", "context size", "maximum context",
-                             "prompt is too long", "too many tokens"})
+                             "prompt is too long", "too many tokens", "maximum number of tokens"})
     if (mentions(message, phrase)) return true;
   return false;
 }

@@ -123,6 +123,8 @@ std::optional<Error> check_limits(const HttpLlmOptions& options) {
 std::optional<Error> check_body(const HttpLlmOptions& options) {
   if (options.max_tokens_field.empty())
     return wrong("HttpLlmOptions::max_tokens_field is empty; it is max_tokens or as the provider calls it");
+  if (options.tool_call_id_length > 10)
+    return wrong("HttpLlmOptions::tool_call_id_length must be at most 10");
   const std::string& extra = options.extra_body;
   if (extra.empty()) return std::nullopt;
   if (core::json_depth(extra) > core::max_json_depth ||

@@ -54,6 +54,13 @@ bool looks_like_events(std::string_view bytes) noexcept {
   return bytes.starts_with("data:") || bytes.starts_with("event:") || bytes.starts_with(":");
 }
 
+// JSON, or HTML: no line of a stream begins like that.
+bool looks_like_body(std::string_view bytes) noexcept {
+  const auto first = bytes.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos &&
+         (bytes[first] == '{' || bytes[first] == '[' || bytes[first] == '<');
+}
+
 }  // namespace
 
 HttpCall::HttpCall(std::shared_ptr<HttpShared> shared, std::shared_ptr<OpenCall> open,
@@ -93,6 +100,7 @@ bool HttpCall::on_body(std::string_view bytes) {
   if (!sink_ || open_->stopped()) return false;
   if (done_ || bytes.empty()) return true;
   if (form_ == Form::unknown) form_ = looks_like_events(bytes) ? Form::stream : Form::body;
+  if (form_ == Form::stream && !std::exchange(begun_, true) && looks_like_body(bytes)) form_ = Form::body;
   if (form_ == Form::stream) return read_stream(bytes);
   if (form_ == Form::failure) bytes = bytes.substr(0, failure_bytes - std::min(failure_bytes, body_.size()));
   body_.append(bytes);
@@ -136,7 +144,8 @@ bool HttpCall::take(AnswerObject& object) {
 
 // Of each kind, what came in pieces before counts; it may have been delivered.
 void HttpCall::forget_known(AnswerObject& object) const {
-  if (characters_ != 0) object.content = object.reasoning = {};
+  if (spoke_) object.content = {};
+  if (thought_) object.reasoning = {};
   if (reasoning_) object.reasoning_pieces = {};
   if (!tool_calls_) return;
   object.tool_calls = {};
@@ -183,6 +192,7 @@ bool HttpCall::goes_on() const noexcept {
 bool HttpCall::deliver_reasoning(std::string_view text) {
   if (!goes_on()) return false;
   characters_ += characters(text);
+  thought_ = true;
   sink_.reasoning(text);
   return goes_on();
 }
@@ -190,6 +200,7 @@ bool HttpCall::deliver_reasoning(std::string_view text) {
 bool HttpCall::deliver(std::string_view text) {
   if (!goes_on()) return false;
   characters_ += characters(text);
+  spoke_ = true;
   sink_.delta(text);
   return goes_on();
 }
@@ -235,7 +246,8 @@ ChatOutcome HttpCall::outcome_of(const net::HttpEnd& end) {
   if (open_->stopped()) return cancelled();
   if (error_) return failed(std::move(*error_));
   // A stream that said how it ended is complete, however the transfer ended after that.
-  if (done_ || finish_reason_) return completed();
+  if (finish_reason_) return completed();
+  if (done_) return has_answer() ? completed() : failed(shared_->errors.no_answer(status_, done_mark));
   if (end.code == Errc::cancelled) return cancelled();
   if (end.code != Errc::none) return failed(shared_->errors.transfer(end));
   if (form_ == Form::stream) return failed(shared_->errors.cut_short(status_));
@@ -256,6 +268,10 @@ ChatOutcome HttpCall::outcome_of_body(std::string_view note) {
   take(object);
   if (error_) return failed(std::move(*error_));
   return completed();
+}
+
+bool HttpCall::has_answer() const noexcept {
+  return spoke_ || thought_ || refused_ || tool_calls_ || reasoning_;
 }
 
 // Many servers say "stop" where tools are to be called.
@@ -281,7 +297,9 @@ ChatOutcome HttpCall::with_account(ChatOutcome outcome) const {
   const bool completed = outcome.kind == ChatOutcome::Kind::completed;
   // Of a call that nobody heard, or that was refused, nothing is the last word.
   usage.complete = completed ? usage.total_tokens != 0 : !answered && (status_ != 0 || !request_sent_);
-  if (answered && !completed) {
+  // It may well have been at work when time was up; what a broken connection brought there nobody knows.
+  const bool taken = answered || (!usage.complete && outcome.error.code != Errc::network_error);
+  if (taken && !completed) {
     if (usage.prompt_tokens == 0) usage.prompt_tokens = prompt_estimate_;
     usage.completion_tokens = std::max(usage.completion_tokens, tokens_of(characters_));
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;

@@ -76,6 +76,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   bool take_tool_calls(AnswerObject& object);
   bool take_reasoning(AnswerObject& object);
   bool goes_on() const noexcept;
+  bool has_answer() const noexcept;
   bool deliver(std::string_view text);
   bool deliver_reasoning(std::string_view text);
   void expect_end();
@@ -110,7 +111,10 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   bool asked_stream_;
   Form form_ = Form::unknown;
   bool listed_ = true;
-  bool done_ = false;  // the stream said that it is complete
+  bool begun_ = false;  // of a stream: something came
+  bool done_ = false;   // the stream said that it is complete
+  bool spoke_ = false;
+  bool thought_ = false;
   bool refused_ = false;
   bool request_sent_ = true;  // as far as is known
   std::optional<FinishReason> finish_reason_;

@@ -69,8 +69,8 @@ struct HttpLlmClient::Impl {
 HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options)
     : error(llm::check_options(options)),
       model(options.model),
-      defaults{options.model, options.max_tokens, options.max_tokens_field, options.extra_body,
-               options.send_reasoning},
+      defaults{options.model,      options.max_tokens,     options.max_tokens_field,
+               options.extra_body, options.send_reasoning, options.tool_call_id_length},
       redact(llm::redactor_for(options)),
       keys(options, redact),
       http(error ? net::HttpRequest{} : llm::request_template(options)),

@@ -48,7 +48,9 @@ constexpr Provider table[] = {
     {.name = "mistral",
      .base_url = "https://api.mistral.ai/v1",
      .api_key_env = "MISTRAL_API_KEY",
-     .send_reasoning = false},
+     .send_reasoning = false,
+     .tool_call_id_length = 9,
+     .extra_body = R"({"stream_options":null})"},  // it tells the usage unasked, and refuses to be asked
     {.name = "nvidia", .base_url = "https://integrate.api.nvidia.com/v1", .api_key_env = "NVIDIA_API_KEY"},
     {.name = "ollama", .base_url = "http://127.0.0.1:11434/v1"},
     {.name = "openai",
@@ -135,6 +137,8 @@ Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity
   options.max_tokens_field = provider->max_tokens_field;
   options.max_tokens = provider->max_tokens;
   options.send_reasoning = provider->send_reasoning;
+  options.tool_call_id_length = provider->tool_call_id_length;
+  options.extra_body = provider->extra_body;
   options.headers = lines_of(provider->headers);
   add_header(options.headers, provider->app_url_header, app.url);
   add_header(options.headers, provider->app_name_header, app.name);

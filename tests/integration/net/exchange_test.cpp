@@ -2,6 +2,10 @@
 #include "net_fixture.hpp"
 #include "support/catch.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 using namespace agentcore;
 using namespace agentcore::test;
 
@@ -16,6 +20,25 @@ void answer_all(Peer& peer) {
 }
 
 }  // namespace
+
+TEST_CASE("a server that is gone is noticed by TCP itself", "[net][O5]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(stream_head);
+    peer.write("data: 1\n\n");
+    peer.wait_close();
+  });
+  Runtime runtime;
+  const Call call = start(runtime, request_to(server.url()));
+  REQUIRE(drive(runtime, &server, [&] { return !call.heard->body.empty(); }));
+  int on = 0, idle = 0;
+  socklen_t size = sizeof(int);
+  const int descriptor = call.cut->guard().claimed()[0];
+  REQUIRE(::getsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, &size) == 0);
+  REQUIRE(::getsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &size) == 0);
+  CHECK(on != 0);
+  CHECK(idle == 60);
+}
 
 TEST_CASE("a transfer delivers head, body and one end", "[net][O5]") {
   std::string seen;

@@ -76,6 +76,14 @@ TEST_CASE("a certificate for another name is refused", "[net][tls]") {
   CHECK(call.heard->end.code == Errc::tls_error);
 }
 
+TEST_CASE("a connection that breaks in the handshake is no wrong certificate", "[net][tls][X19]") {
+  SocketServer server([](Peer&) {});
+  Runtime runtime;
+  const Call call = start(runtime, request_to(server.url("https")));
+  REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+  CHECK(call.heard->end.code == Errc::network_error);
+}
+
 TEST_CASE("a file of certificates that does not exist is an error", "[net][tls]") {
   const TlsIdentity identity;
   SocketServer server(answer_all, identity.context());

@@ -132,6 +132,7 @@ TEST_CASE_METHOD(Fixture, "a receiver that throws hears callback_failed at once"
   sink->delta("a");
   CHECK(heard.failed_with(Errc::callback_failed));
   CHECK(heard.error().message == "on_delta threw: no room");
+  CHECK_FALSE(heard.outcomes[0].usage.complete);
   CHECK_FALSE(*sink);
   sink->delta("b");
   sink->finish(ChatOutcome::cancelled());

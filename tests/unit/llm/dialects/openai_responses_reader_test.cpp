@@ -239,7 +239,11 @@ TEST_CASE("an answer that is only in the last event is read there", "[llm][respo
   CHECK(streamed(created + end).reasoning == "hm");
   CHECK(calls_of(created + end) == look);
 
-  // What came before is not taken again.
+  // What came before is not taken again, and what did not, is.
+  const ChatRecord thought =
+      streamed(event("response.reasoning_summary_text.delta", R"("delta":"hm, hm")") + end);
+  CHECK(thought.reasoning == "hm, hm");
+  CHECK(text_of(thought) == "hello");
   const std::string words = text_delta("hel") + text_delta("lo");
   CHECK(text_of(streamed(created + words + end)) == "hello");
   CHECK(calls_of(created + words + end) == look);

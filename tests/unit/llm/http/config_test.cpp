@@ -152,6 +152,9 @@ TEST_CASE("what is added to a body must be a JSON object", "[llm][G15]") {
   CHECK(refusal(options).empty());
   options.max_tokens_field = "";
   CHECK(mentions(refusal(options), "max_tokens_field"));
+  options.max_tokens_field = "max_tokens";
+  options.tool_call_id_length = 11;
+  CHECK(mentions(refusal(options), "tool_call_id_length"));
 }
 
 TEST_CASE("prices and the time of a call make sense", "[llm]") {

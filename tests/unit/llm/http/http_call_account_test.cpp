@@ -84,6 +84,26 @@ TEST_CASE_METHOD(Account, "what was told before the stop counts", "[llm][A19]") 
   CHECK(outcome().usage == Usage{1, 2, 3, 0, 0, false});
 }
 
+TEST_CASE_METHOD(Account, "a call that was given up in silence estimates its prompt", "[llm][A19]") {
+  end(Errc::first_byte_timeout);
+  CHECK(outcome().usage == Usage{4, 0, 4, 0, 0, false});
+}
+
+TEST_CASE_METHOD(Account, "of one whose connection broke in silence nothing is known", "[llm][A19]") {
+  end(Errc::network_error);
+  CHECK(outcome().usage == Usage{0, 0, 0, 0, 0, false});
+}
+
+TEST_CASE_METHOD(Account, "thoughts that only the total counts are paid for, too", "[llm][O2]") {
+  answer(200, all_events,
+         piece("x") +
+             R"(data: {"choices":[],"usage":{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,)"
+             R"("completion_tokens_details":{"reasoning_tokens":94}}})"
+             "\n\n" +
+             finish_chunk + done_chunk);
+  CHECK(outcome().usage == Usage{32, 103, 135, 0, 94, true});
+}
+
 TEST_CASE_METHOD(Account, "an answer without usage is not complete in that", "[llm]") {
   answer(200, all_events, piece("x") + finish_chunk + done_chunk);
   CHECK(outcome().usage == Usage{0, 0, 0, 0, 0, false});
@@ -113,6 +133,9 @@ TEST_CASE("errors that are the model's say so", "[llm][X19]") {
       {404, R"({"error":{"message":"No endpoints found for x/y.","code":404}})"},
       {404, R"({"type":"error","error":{"type":"not_found_error","message":"model: x"}})"},
       {400, R"({"error":{"message":"This model's maximum context length is 8 tokens"}})"},
+      {400, R"({"error":{"message":"The input token count exceeds the maximum number of tokens allowed"}})"},
+      {402, R"({"error":{"message":"Insufficient Balance"}})"},
+      {429, R"({"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}})"},
       {400, R"({"error":{"message":"too long","code":"context_length_exceeded"}})"},
       {400, R"({"error":{"code":400,"message":"exceeds the available Context Size"}})"},
       {400,

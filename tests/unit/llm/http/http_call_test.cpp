@@ -64,6 +64,12 @@ TEST_CASE_METHOD(Fixture, "[DONE] without a finish reason is an end too", "[llm]
   CHECK(heard.outcomes[0].finish_reason == FinishReason::unknown);
 }
 
+TEST_CASE_METHOD(Fixture, "[DONE] alone is no answer", "[llm][O6]") {
+  answer(200, all_events, ": hello\n\n" + done_chunk);
+  CHECK(heard.failed_with(Errc::invalid_response));
+  CHECK(heard.error().message.ends_with("Raw response: [DONE]"));
+}
+
 TEST_CASE_METHOD(Fixture, "after [DONE] a connection that stays open is given up", "[llm]") {
   call->on_head({.status = 200, .content_type = all_events});
   CHECK(call->on_body(piece("x") + finish_chunk + done_chunk));
@@ -125,6 +131,21 @@ TEST_CASE_METHOD(Fixture, "a stream under a wrong content type is recognised", "
   answer(200, "text/plain", piece("Hi") + finish_chunk);
   CHECK(heard.text() == "Hi");
   CHECK(heard.completed());
+}
+
+TEST_CASE("what is called a stream and is none is read as what it is", "[llm][O5][O6]") {
+  const auto heard = [](std::string_view body) { return Fixture().answer(200, all_events, body); };
+  const ChatRecord whole = heard(R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]})");
+  CHECK(whole.text() == "Hi");
+  CHECK(whole.completed());
+  const ChatRecord error = heard("\r\n {\"error\":{\"message\":\"no such plan\"}}");
+  CHECK(error.failed_with(Errc::api_error));
+  CHECK_FALSE(error.error().retryable);
+  CHECK(error.error().message == "no such plan");
+  const ChatRecord page = heard("<html>login</html>");
+  CHECK(page.failed_with(Errc::invalid_response));
+  CHECK(page.error().message.ends_with("Raw response: <html>login</html>"));
+  CHECK(heard("\n\n" + piece("Hi") + finish_chunk).text() == "Hi");
 }
 
 TEST_CASE("an answer without a stream is read", "[llm]") {
