@@ -7,8 +7,11 @@
 
 #include <agentcore/agentcore.hpp>
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -87,6 +90,30 @@ void serve_others(Peer& peer) {
     peer.write(good);
   }
 }
+
+// Hears how the calls of another client end.
+class Listening final : public LlmClient {
+ public:
+  explicit Listening(LlmClient& client) : client_(client) {}
+  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
+    const auto whose = std::make_shared<ChatSink>(std::move(sink));
+    client_.chat(std::move(request), std::move(stop),
+                 ChatSink([whose](std::string_view text) { whose->delta(text); },
+                          [this, whose](ChatOutcome outcome) {
+                            outcomes.push_back(outcome);
+                            whose->finish(std::move(outcome));
+                          }));
+  }
+  bool abort(std::string_view agent_id) override { return client_.abort(agent_id); }
+  bool has_active_request(std::string_view agent_id) const override {
+    return client_.has_active_request(agent_id);
+  }
+
+  std::vector<ChatOutcome> outcomes;
+
+ private:
+  LlmClient& client_;
+};
 
 // Connections and requests that the route under test got, and attempts after the first.
 struct Counts {
@@ -168,7 +195,7 @@ struct Matrix {
       ask("holder", others, "hold");
       REQUIRE(drive_until([this] { return elsewhere.requests() == 1; }));
     }
-    agent = ask("a", router, phase == Phase::upload ? std::string(long_question, 'x') : "hello");
+    agent = ask("a", heard_router, phase == Phase::upload ? std::string(long_question, 'x') : "hello");
     REQUIRE(drive_until([this] { return reached(); }));
     if (!resolver) return;
     runtime.poll();
@@ -197,9 +224,14 @@ struct Matrix {
     CHECK(end.outcome == TurnOutcome::stopped);
     CHECK(agent.state().value() == AgentState::stopped);
     CHECK(first.open_calls() == 0);
+    REQUIRE(heard_router.outcomes.size() == 1);
+    const ChatOutcome& outcome = heard_router.outcomes[0];
+    CHECK(outcome.kind == ChatOutcome::Kind::cancelled);
     // What was never sent has used nothing, and that is certain. So is it of what was refused.
-    CHECK(end.usage.complete == !is_sent());
-    CHECK((end.usage.total_tokens > 0) == is_answered());
+    CHECK(outcome.usage.complete == !is_sent());
+    CHECK((outcome.usage.total_tokens > 0) == is_answered());
+    // The turn was over before its call had told that: it tells what its tree estimates.
+    CHECK_FALSE(end.usage.complete);
   }
   void check_nothing_left() {
     CHECK(slots->running() == 0);
@@ -233,6 +265,7 @@ struct Matrix {
   HttpLlmClient third{runtime, options(elsewhere.url())};
   std::shared_ptr<CallSlots> slots = std::make_shared<CallSlots>(runtime, CallLimits{.total = 1});
   LlmRouter router{runtime, routing()};
+  Listening heard_router{router};
   LlmRouter others{runtime, {.routes = {{.client = &third}}, .slots = slots}};
   AgentTree tree{runtime, {.max_message_bytes = long_question}};
   Recorder seen;
