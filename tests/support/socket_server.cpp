@@ -155,10 +155,10 @@ void SocketServer::accept_loop() {
         ::close(descriptor);
         return;
       }
+      ++accepted_;  // before its script can do anything
       connections_.push_back({descriptor, {}});
       connections_.back().thread = std::thread([this, descriptor] { serve(descriptor); });
     }
-    ++accepted_;
     changed();
   }
 }

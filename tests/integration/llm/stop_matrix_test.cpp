@@ -66,9 +66,8 @@ void answer_all(Peer& peer) {
 
 // The server of the route under test. In a back-off it is well again by the second request.
 void serve(Phase phase, Peer& peer) {
-  if (phase == Phase::tls) return peer.wait_close();
-  if (phase == Phase::upload) {
-    peer.read_piece();
+  if (phase == Phase::tls || phase == Phase::upload) {
+    peer.read_piece();  // the client's hello, or the beginning of its request
     if (peer.wait_step()) peer.wait_close();
     return;
   }
