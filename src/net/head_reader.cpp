@@ -3,7 +3,9 @@
 #include "net/ascii.hpp"
 
 #include <charconv>
+#include <cstdint>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace agentcore::net {
@@ -27,6 +29,12 @@ int parse_status(std::string_view line) noexcept {
   return error == std::errc{} && end == digits.data() + 3 ? status : 0;
 }
 
+bool is_beyond_all_lengths(std::string_view digits) noexcept {
+  std::int64_t length = 0;
+  return std::from_chars(digits.data(), digits.data() + digits.size(), length).ec ==
+         std::errc::result_out_of_range;
+}
+
 }  // namespace
 
 bool HeadReader::read(std::string_view line) {
@@ -34,6 +42,7 @@ bool HeadReader::read(std::string_view line) {
   if (line.empty()) return head_.status >= 200;
   if (line.starts_with("HTTP/")) {
     head_ = HttpHead{.status = parse_status(line)};
+    has_absurd_length_ = false;
     return false;
   }
   const std::size_t colon = line.find(':');
@@ -42,6 +51,8 @@ bool HeadReader::read(std::string_view line) {
   const std::string_view value = trim(line.substr(colon + 1));
   if (name == "content-type") {
     head_.content_type = lower(trim(value.substr(0, value.find(';'))));
+  } else if (name == "content-length") {
+    has_absurd_length_ = has_absurd_length_ || is_beyond_all_lengths(value);
   } else if (is_read(name)) {
     head_.fields.emplace_back(std::move(name), value);
   }

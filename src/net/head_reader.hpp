@@ -15,9 +15,13 @@ class HeadReader {
 
   int status() const noexcept { return head_.status; }
   const HttpHead& head() const noexcept { return head_; }
+  // Whether it announces a body of more than 2^63 - 1 bytes. libcurl reads such a one until the connection
+  // closes, and takes what came by then for all of it.
+  bool has_absurd_length() const noexcept { return has_absurd_length_; }
 
  private:
   HttpHead head_;
+  bool has_absurd_length_ = false;
 };
 
 }  // namespace agentcore::net

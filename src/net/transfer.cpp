@@ -88,6 +88,8 @@ bool Transfer::begin_answer(Opening& opening) {
   status_ = head.status;
   if (!is_coded_as_offered(head))
     return fail(Errc::invalid_response, "the answer is coded in a way that was not offered");
+  if (opening.head.has_absurd_length())
+    return fail(Errc::invalid_response, "the answer announces a length beyond all numbers");
   opening.redirect = redirect_of(opening.request, head);
   if (is_redirected()) return true;
   redirect_refusal_ = opening.redirect.refusal;

@@ -35,6 +35,7 @@ long Peer::read_some(char* buffer, std::size_t size) {
     saw_close_ = true;
     server_.note_close();
   }
+  if (count > 0) server_.received_ += static_cast<std::size_t>(count);
   return count;
 }
 
@@ -56,6 +57,13 @@ std::string Peer::read_request() {
     if (count <= 0) return {};
     rest_.append(buffer.data(), static_cast<std::size_t>(count));
   }
+}
+
+std::string Peer::read_piece() {
+  std::array<char, 4096> buffer{};
+  const long count = read_some(buffer.data(), buffer.size());
+  if (count > 0) server_.changed();
+  return {buffer.data(), static_cast<std::size_t>(std::max(count, 0L))};
 }
 
 bool Peer::write(std::string_view bytes) {
@@ -147,10 +155,10 @@ void SocketServer::accept_loop() {
         ::close(descriptor);
         return;
       }
+      ++accepted_;  // before its script can do anything
       connections_.push_back({descriptor, {}});
       connections_.back().thread = std::thread([this, descriptor] { serve(descriptor); });
     }
-    ++accepted_;
     changed();
   }
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -29,6 +30,9 @@ class Peer {
 
   // Reads one request with its body; empty when the other side closed instead.
   std::string read_request();
+  // A piece of whatever has come, or comes, and does not count as a request; empty when the other side
+  // closed.
+  std::string read_piece();
   // False when the other side is gone.
   bool write(std::string_view bytes);
   // Reads and drops until the other side closes or resets.
@@ -64,6 +68,8 @@ class SocketServer {
 
   int accepted() const noexcept { return accepted_; }
   int requests() const noexcept { return requests_; }
+  // Bytes that the scripts have read, of all connections, whole requests or not.
+  std::size_t received() const noexcept { return received_; }
   // Connections whose end the server saw come from the other side.
   int closed() const noexcept { return closed_; }
   Time last_close() const;
@@ -96,6 +102,7 @@ class SocketServer {
   int signal_ = -1;
   std::uint16_t port_ = 0;
   std::atomic<int> accepted_{0}, requests_{0}, closed_{0}, served_{0};
+  std::atomic<std::size_t> received_{0};
   std::atomic<bool> stopping_{false};
 
   mutable std::mutex mutex_;

@@ -1,4 +1,6 @@
 // The timeouts: on a clock that only the test moves, and short ones on the system's.
+#include "full_listener.hpp"
+#include "hanging_resolver.hpp"
 #include "net_fixture.hpp"
 #include "support/catch.hpp"
 
@@ -53,6 +55,59 @@ TEST_CASE("connecting has a timeout that includes TLS", "[net][G5][X21]") {
   timed.pass(1ns);
   CHECK(call.heard->end.code == Errc::connect_timeout);
   CHECK(server.wait([&] { return server.closed() == 1; }));
+  CHECK(open_transfers(timed.runtime) == 0);
+}
+
+TEST_CASE("looking up a name is a part of connecting, and has its timeout", "[net][G5][X21]") {
+  HangingResolver resolver;
+  Timed timed;
+  const Call call = start(timed.runtime, timed.request("http://hangs.test/"));
+  timed.runtime.poll();
+  resolver.wait_for(1);
+  timed.pass(10s - 1ns);
+  CHECK(call.heard->ends == 0);
+  timed.pass(1ns);
+  CHECK(call.heard->end.code == Errc::connect_timeout);
+  CHECK(call.heard->end.message.find("hangs.test:80") != std::string::npos);
+  CHECK_FALSE(call.heard->end.request_sent);
+  CHECK(open_transfers(timed.runtime) == 0);
+  CHECK(timed.runtime.run_until_idle());  // while the look-up still hangs
+}
+
+TEST_CASE("who is not answered on the first knock runs into the timeout of connecting", "[net][G5][X21]") {
+  const FullListener listener;
+  Timed timed;
+  const Call call = start(timed.runtime, timed.request(listener.url()));
+  REQUIRE(drive(timed.runtime, nullptr, [&] { return listener.knocking() > 0; }));
+  timed.pass(10s - 1ns);
+  CHECK(call.heard->ends == 0);
+  timed.pass(1ns);
+  CHECK(call.heard->end.code == Errc::connect_timeout);
+  CHECK_FALSE(call.heard->end.request_sent);
+  CHECK(listener.knocking() == 0);
+  CHECK(open_transfers(timed.runtime) == 0);
+}
+
+TEST_CASE("a request that nobody reads to its end runs into the timeout of the first byte", "[net][G5]") {
+  constexpr std::size_t whole = 32 << 20;  // more than the kernel takes
+  SocketServer server([](Peer& peer) {
+    peer.read_piece();
+    if (peer.wait_step()) peer.wait_close();
+  });
+  Timed timed;
+  auto request = timed.request(server.url());
+  request.body.assign(whole, 'x');
+  const Call call = start(timed.runtime, std::move(request));
+  REQUIRE(drive(timed.runtime, &server, [&] { return server.received() > 0; }));
+  timed.pass(60s - 1ns);
+  CHECK(call.heard->ends == 0);
+  timed.pass(1ns);
+  CHECK(call.heard->end.code == Errc::first_byte_timeout);
+  CHECK(call.heard->end.request_sent);
+  CHECK(call.heard->end.status == 0);
+  server.step();
+  CHECK(server.wait([&] { return server.closed() == 1; }));
+  CHECK(server.received() < whole);
   CHECK(open_transfers(timed.runtime) == 0);
 }
 

@@ -25,6 +25,26 @@ TEST_CASE("interim answers are passed over", "[net]") {
   CHECK(head.head().content_type.empty());
 }
 
+TEST_CASE("a length beyond all numbers is noticed, and any other is not looked at", "[net][O5]") {
+  for (const char* line :
+       {"Content-Length: 0\r\n", "content-length: 9223372036854775807\r\n", "Content-Length: x\r\n",
+        "Content-Length:\r\n", "X-Content-Length: 99999999999999999999\r\n"}) {
+    HeadReader head;
+    head.read("HTTP/1.1 200 OK\r\n");
+    head.read(line);
+    CHECK(head.read("\r\n"));
+    CHECK_FALSE(head.has_absurd_length());
+  }
+  HeadReader head;
+  head.read("HTTP/1.1 200 OK\r\n");
+  head.read("CONTENT-length:  9223372036854775808 \r\n");
+  head.read("Content-Length: 5\r\n");
+  CHECK(head.read("\r\n"));
+  CHECK(head.has_absurd_length());
+  head.read("HTTP/1.1 200 OK\r\n");
+  CHECK_FALSE(head.has_absurd_length());
+}
+
 TEST_CASE("lines that are no headers do no harm", "[net]") {
   HeadReader head;
   for (const char* line : {"HTTP/1.1\r\n", "HTTP/1.1 2x0 no\r\n", "HTTP/1.1 20", ":", "content-type",

@@ -1,0 +1,323 @@
+// A stop in every phase that an agent's model call can be in, from the tree down to the wire: one matrix.
+#include "integration/llm/llm_fixture.hpp"
+#include "integration/net/full_listener.hpp"
+#include "integration/net/hanging_resolver.hpp"
+#include "support/catch.hpp"
+#include "support/tree_fixture.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+enum class Phase {
+  resolving,
+  connecting,
+  tls,
+  upload,
+  silence,
+  stream,
+  drip,
+  back_off,
+  queue,
+};
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::resolving:
+      return "a resolver that never answers";
+    case Phase::connecting:
+      return "a SYN without an answer";
+    case Phase::tls:
+      return "a TLS peer that stalls";
+    case Phase::upload:
+      return "a request that is half sent";
+    case Phase::silence:
+      return "the silence before the head";
+    case Phase::stream:
+      return "a silence in the stream";
+    case Phase::drip:
+      return "a stream that drips";
+    case Phase::back_off:
+      return "a back-off";
+    default:
+      return "the queue for a slot";
+  }
+}
+
+constexpr std::size_t long_question = 32 << 20;  // more than the kernel takes
+
+const std::string busy =
+    http_answer("503 Service Unavailable", "application/json", R"({"error":{"message":"busy"}})");
+const std::string good = http_answer("200 OK", "text/event-stream",
+                                     delta_event("hello") + finish_event + usage_event + done_event);
+
+void answer_all(Peer& peer) {
+  while (!peer.read_request().empty()) peer.write(good);
+}
+
+// The server of the route under test. In a back-off it is well again by the second request.
+void serve(Phase phase, Peer& peer) {
+  if (phase == Phase::tls || phase == Phase::upload) {
+    peer.read_piece();  // the client's hello, or the beginning of its request
+    if (peer.wait_step()) peer.wait_close();
+    return;
+  }
+  if (peer.read_request().empty()) return;
+  if (phase == Phase::back_off) {
+    peer.write(busy);
+    return answer_all(peer);
+  }
+  if (phase != Phase::silence) peer.write(std::string(stream_head) + delta_event("x"));
+  while (phase == Phase::drip && peer.wait_step() && peer.write(delta_event("x"))) {
+  }
+  peer.wait_close();
+}
+
+// The server of the agents that share the slots, and nothing else. Who asks it to hold waits for a step.
+void serve_others(Peer& peer) {
+  for (std::string request = peer.read_request(); !request.empty(); request = peer.read_request()) {
+    if (request.find("hold") != std::string::npos && !peer.wait_step()) return;
+    peer.write(good);
+  }
+}
+
+// Hears how the calls of another client end.
+class Listening final : public LlmClient {
+ public:
+  explicit Listening(LlmClient& client) : client_(client) {}
+  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
+    const auto whose = std::make_shared<ChatSink>(std::move(sink));
+    client_.chat(std::move(request), std::move(stop),
+                 ChatSink([whose](std::string_view text) { whose->delta(text); },
+                          [this, whose](ChatOutcome outcome) {
+                            outcomes.push_back(outcome);
+                            whose->finish(std::move(outcome));
+                          }));
+  }
+  bool abort(std::string_view agent_id) override { return client_.abort(agent_id); }
+  bool has_active_request(std::string_view agent_id) const override {
+    return client_.has_active_request(agent_id);
+  }
+
+  std::vector<ChatOutcome> outcomes;
+
+ private:
+  LlmClient& client_;
+};
+
+// Connections and requests that the route under test got, and attempts after the first.
+struct Counts {
+  int accepted, requests, retries;
+  bool operator==(const Counts&) const = default;
+};
+
+// Time stands still: nothing here ends by a time-out. Agent "a" asks the route under test, behind which there
+// is a second one that would answer. "holder" and "next" ask another server, by a router with the same slots.
+struct Matrix {
+  explicit Matrix(Phase which) : phase(which) {
+    seen.watch(tree);
+    events = tree.on_event([this](const Event& event) {
+      if (const auto* delta = event.get<DeltaReceived>(); delta != nullptr && delta->agent.id() == "a")
+        text += delta->text;
+      if (const auto* ended = event.get<TurnEnded>(); ended != nullptr && ended->agent.id() == "a")
+        end = *ended;
+    });
+  }
+  ~Matrix() { CHECK(seen.violations == std::vector<std::string>{}); }
+
+  template <typename Obstacle>
+  std::unique_ptr<Obstacle> only_in(Phase its) const {
+    return phase == its ? std::make_unique<Obstacle>() : nullptr;
+  }
+  std::string base_url() const {
+    if (resolver) return "http://hangs.test/v1";
+    if (listener) return listener->url();
+    return server.url(phase == Phase::tls ? "https" : "http");
+  }
+  static HttpLlmOptions options(std::string url) {
+    return {.base_url = std::move(url), .model = "m", .proxy = "none"};
+  }
+  RouterOptions routing() {
+    RouterOptions routing;
+    routing.routes = {{.client = &first}, {.client = &second}};
+    routing.retry.max_attempts = 3;
+    routing.retry.backoff = [](std::uint32_t, const Error&) { return std::chrono::hours(1); };
+    routing.slots = slots;
+    routing.on_retry = [this](const RetryNotice&) { ++retries; };
+    return routing;
+  }
+
+  Agent ask(std::string id, LlmClient& llm, std::string question) {
+    const Agent asked = tree.create({.id = std::move(id), .llm = &llm}).value();
+    REQUIRE(asked.send(std::move(question)).accepted);
+    return asked;
+  }
+  bool drive_until(const std::function<bool()>& done) { return drive(runtime, &server, done); }
+
+  bool reached() {
+    switch (phase) {
+      case Phase::resolving:
+        return first.open_calls() == 1;
+      case Phase::connecting:
+        return listener->knocking() > 0;
+      case Phase::tls:
+      case Phase::upload:
+        return server.received() > 0;
+      case Phase::silence:
+        return server.requests() == 1;
+      case Phase::stream:
+        return text == "x";
+      case Phase::drip:
+        return drips();
+      case Phase::back_off:
+        return retries == 1;
+      default:
+        return slots->waiting() == 1;
+    }
+  }
+  // Each piece that was heard lets the next one go.
+  bool drips() {
+    for (; heard < text.size(); ++heard) server.step();
+    return heard == 3;
+  }
+  void reach() {
+    if (phase == Phase::queue) {
+      ask("holder", others, "hold");
+      REQUIRE(drive_until([this] { return elsewhere.requests() == 1; }));
+    }
+    agent = ask("a", heard_router, phase == Phase::upload ? std::string(long_question, 'x') : "hello");
+    REQUIRE(drive_until([this] { return reached(); }));
+    if (!resolver) return;
+    runtime.poll();
+    resolver->wait_for(1);
+  }
+  // "next" waits behind the call; in a back-off, which holds no slot, it is answered at once.
+  void line_up() {
+    CHECK(slots->running() == (phase == Phase::back_off ? 0 : 1));
+    ask("next", others, "hello");
+    const std::size_t line = phase == Phase::queue ? 2 : 1;
+    REQUIRE(drive_until([&] {
+      return phase == Phase::back_off ? seen.count("ended next 1 completed") == 1 : slots->waiting() == line;
+    }));
+  }
+
+  // The stopping thread itself cut the wire. Servers that wait for a step go on, and see it.
+  void check_wire() {
+    for (int i = 0; i < 3; ++i) server.step();
+    CHECK(server.accepted() == (has_connection() || phase == Phase::back_off ? 1 : 0));
+    if (has_connection()) CHECK(server.wait([this] { return server.closed() == server.accepted(); }));
+    if (listener) CHECK(listener->knocking() == 0);
+    if (phase == Phase::upload) CHECK(server.received() < long_question);
+  }
+  void check_stopped() {
+    CHECK(seen.with("ended a") == std::vector<std::string>{"ended a 1 stopped"});
+    CHECK(end.outcome == TurnOutcome::stopped);
+    CHECK(agent.state().value() == AgentState::stopped);
+    CHECK(first.open_calls() == 0);
+    REQUIRE(heard_router.outcomes.size() == 1);
+    const ChatOutcome& outcome = heard_router.outcomes[0];
+    CHECK(outcome.kind == ChatOutcome::Kind::cancelled);
+    // What was never sent has used nothing, and that is certain. So is it of what was refused.
+    CHECK(outcome.usage.complete == !is_sent());
+    CHECK((outcome.usage.total_tokens > 0) == is_answered());
+    // The turn was over before its call had told that: it tells what its tree estimates.
+    CHECK_FALSE(end.usage.complete);
+  }
+  void check_nothing_left() {
+    CHECK(slots->running() == 0);
+    CHECK(slots->waiting() == 0);
+    CHECK(router.open_calls() == 0);
+    CHECK(open_transfers(runtime) == 0);
+    CHECK(runtime.next_deadline() == std::nullopt);
+    CHECK(spare.accepted() == 0);
+    CHECK(elsewhere.requests() == (phase == Phase::queue ? 2 : 1));
+  }
+  Counts counts() const { return {server.accepted(), server.requests(), retries}; }
+
+  // What the phase says about the rest.
+  bool is_sent() const {
+    return phase == Phase::upload || phase == Phase::silence || phase == Phase::stream ||
+           phase == Phase::drip;
+  }
+  bool has_connection() const { return is_sent() || phase == Phase::tls; }
+  bool is_answered() const { return phase == Phase::stream || phase == Phase::drip; }
+
+  const Phase phase;
+  const std::unique_ptr<HangingResolver> resolver = only_in<HangingResolver>(Phase::resolving);
+  const std::unique_ptr<FullListener> listener = only_in<FullListener>(Phase::connecting);
+  SocketServer server{[this](Peer& peer) { serve(phase, peer); }};
+  SocketServer spare{answer_all};
+  SocketServer elsewhere{serve_others};
+  ManualClock clock;
+  Runtime runtime{{.clock = &clock}};
+  HttpLlmClient first{runtime, options(base_url())};
+  HttpLlmClient second{runtime, options(spare.url())};
+  HttpLlmClient third{runtime, options(elsewhere.url())};
+  std::shared_ptr<CallSlots> slots = std::make_shared<CallSlots>(runtime, CallLimits{.total = 1});
+  LlmRouter router{runtime, routing()};
+  Listening heard_router{router};
+  LlmRouter others{runtime, {.routes = {{.client = &third}}, .slots = slots}};
+  AgentTree tree{runtime, {.max_message_bytes = long_question}};
+  Recorder seen;
+  Agent agent;
+  int retries = 0;
+  std::size_t heard = 0;  // pieces of a drip
+  std::string text;       // that "a" was told
+  TurnEnded end;          // of "a"
+  Subscription events;
+};
+
+}  // namespace
+
+TEST_CASE("a stop in every phase of a model call ends it, and nothing is tried again",
+          "[llm][router][turn][A7][A9][G5][G6][G7][Y5]") {
+  const Phase phase = GENERATE(Phase::resolving, Phase::connecting, Phase::tls, Phase::upload, Phase::silence,
+                               Phase::stream, Phase::drip, Phase::back_off, Phase::queue);
+  INFO(name_of(phase));
+  Matrix f(phase);
+  f.reach();
+  f.line_up();
+  const Counts before = f.counts();
+  const std::string text = f.text;
+
+  std::jthread([&] { CHECK(f.agent.stop().stopped); }).join();
+  f.check_wire();
+  CHECK(f.seen.count("ended a") == 0);  // the loop has not run
+
+  REQUIRE(f.drive_until([&] { return f.seen.count("settled a") == 1; }));
+  f.check_stopped();
+  CHECK(f.text == text);
+
+  f.elsewhere.step();  // the holder's answer
+  REQUIRE(f.drive_until([&] { return !f.tree.busy(); }));
+  CHECK(f.seen.count("ended next 1 completed") == 1);
+  REQUIRE(f.runtime.run_until_idle());
+  f.check_nothing_left();
+  CHECK(f.counts() == before);
+  // The answer before a back-off was a whole one: its connection is nobody's by then, and is kept.
+  CHECK(f.server.closed() == (phase == Phase::back_off ? 0 : f.server.accepted()));
+}
+
+TEST_CASE("the connection that a back-off left is not hurt by a stop, and serves who asks next",
+          "[llm][router][turn][A17][G5]") {
+  Matrix f(Phase::back_off);
+  f.reach();
+  std::jthread([&] { CHECK(f.agent.stop().stopped); }).join();
+  REQUIRE(f.drive_until([&] { return !f.tree.busy(); }));
+  CHECK(f.agent.resume().resumed);
+  REQUIRE(f.agent.send("Once more?").accepted);
+  REQUIRE(f.drive_until([&] { return !f.tree.busy(); }));
+  CHECK(f.end.outcome == TurnOutcome::completed);
+  CHECK(f.server.requests() == 2);
+  CHECK(f.server.accepted() == 1);
+  CHECK(f.server.closed() == 0);
+}
