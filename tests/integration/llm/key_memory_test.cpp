@@ -28,16 +28,21 @@ namespace {
 
 enum class From : char { host = 'h', callback = 'c', environment = 'e' };
 
+// `before` and the key. Made so that it leaves no copy behind.
+std::string with_key(std::string_view before, const Masked& mask) {
+  std::string key = mask.reveal(), text;
+  text.reserve(before.size() + key.size());
+  text.append(before).append(key);
+  core::wipe(key);
+  return text;
+}
+
 // The key as a host's environment holds it, for as long as this lives.
 class InEnvironment {
  public:
   static constexpr const char* name = "AGENTCORE_MEMORY_TEST_KEY";
 
-  explicit InEnvironment(const Masked& mask) {
-    std::string key = mask.reveal();
-    entry_.reserve(std::strlen(name) + 1 + key.size());  // growing would leave copies behind
-    entry_.append(name).append("=").append(key);
-    core::wipe(key);
+  explicit InEnvironment(const Masked& mask) : entry_(with_key(std::string(name) + "=", mask)) {
     ::putenv(entry_.data());  // is part of the environment now, not a copy
   }
   ~InEnvironment() {
@@ -68,13 +73,17 @@ void use_client(const Masked& mask, std::string base_url, std::shared_ptr<const 
     environment.emplace(mask);
     options.api_key_env = InEnvironment::name;
   }
-  options.headers = {"X-Api-Key: " + mask.reveal()};
+  options.headers.push_back(with_key("X-Api-Key: ", mask));
   RecorderLines lines;
   options.recorder = lines.recorder();
   ChatRecord heard;
   StopSource stop;
   HttpLlmClient llm(runtime, std::move(options));
-  CHECK(count_in_memory(mask) > 0);  // else the scan would prove nothing
+  // The redactor has it, and so do the headers of all requests and, unless it is asked for, the client
+  // itself; and registers that were saved may still lie on the stack.
+  const std::size_t held = count_in_memory(mask);
+  CHECK(held > 0);  // else the scan would prove nothing
+  CHECK(held <= 3U + (from != From::callback) + (from == From::environment));
   llm.chat(ask("a"), stop.get_token(), heard.sink([&] {
     if (stops) stop.request_stop();
   }));

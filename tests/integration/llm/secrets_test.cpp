@@ -50,7 +50,7 @@ struct Run {
   }
   HttpLlmOptions client_options(const SocketServer& at) {
     HttpLlmOptions options;
-    options.base_url = at.url() + "?key=" + as_url;
+    options.base_url = at.url() + "?user=" + as_url;
     options.model = "m";
     options.proxy = "none";
     options.recorder = lines.recorder();
