@@ -32,9 +32,15 @@ using PriceTable = std::map<std::string, Prices, std::less<>>;
 struct HttpLlmOptions {
   std::string base_url = {};  // e.g. "https://api.openai.com/v1"; the dialect's path is added. Required.
 
-  // The key, from one of three places; none: no key is sent. It is in no log, event, error or recording, and
-  // the client's own copies are overwritten when it goes, those in the options handed in included. What
-  // libcurl, its TLS library and the system copy while a request is sent is freed as they do it.
+  // The key, from one of three places; none: no key is sent. What this library says of itself does not show
+  // it: no log record, error, model name, notice or recording, and no event but for an answer's own words. An
+  // answer (its words, thoughts and tool calls) is delivered as the server sent it, and one that repeats the
+  // key there shows it. A key of less than 8 characters is a dummy, as servers without keys are given one
+  // ("none", "EMPTY"): it is not looked for, since texts are full of such words.
+  //
+  // The client's own copies are overwritten when it goes, those in the options handed in included. The
+  // environment stays as it is. What libcurl, its TLS library and the system copy while a request is sent is
+  // freed as they do it.
   std::string api_key = {};
   std::string api_key_env = {};  // the environment variable that holds it; read once, by the constructor
   // Asked before every call, on the loop thread; may do anything. A key of its is kept until that call ends.

@@ -1,12 +1,10 @@
 // Streams of the OpenAI chat dialect: however they are framed and cut into packets, the same answer comes
-// out; broken off anywhere, they end in order; and no server makes a call hold more than its limits.
+// out; and broken off anywhere, they end in order.
 #include "property/any_history.hpp"
-#include "support/counted_heap.hpp"
 #include "support/prop.hpp"
 #include "unit/llm/http/http_call_fixture.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -160,70 +158,4 @@ TEST_CASE("a stream that breaks off anywhere ends in order", "[property][llm][op
            RC_ASSERT(!outcome.usage.complete);
          }
        });
-}
-
-namespace {
-
-constexpr std::size_t limit = 64 << 10;              // of a line and of an answer's calls
-constexpr std::size_t sent = std::size_t{16} << 20;  // by each server
-constexpr std::size_t allowed = 8 * limit;  // to be held at any time, by the call and its client's parser
-
-struct Flood {
-  const char* name;
-  int status;
-  std::string begin;
-  std::string again;  // until `sent` bytes were taken
-};
-
-// The most that was held after any packet, beyond what was held before the call.
-std::size_t held_in(const Flood& flood) {
-  CallFixture fixture(true, limit, limit);
-  fixture.in_delta = [&fixture] { fixture.heard.deltas.clear(); };
-  const std::size_t before = test::live_heap();
-  std::size_t most = 0;
-  fixture.call->on_head({.status = flood.status, .content_type = test::all_events});
-  bool more = fixture.call->on_body(flood.begin);
-  for (std::size_t fed = 0; more && fed < sent; fed += flood.again.size()) {
-    more = fixture.call->on_body(flood.again);
-    std::string().swap(fixture.heard.reasoning);
-    most = std::max(most, test::live_heap() - std::min(test::live_heap(), before));
-  }
-  fixture.end(more ? Errc::network_error : Errc::invalid_response);
-  CHECK(fixture.heard.outcomes.size() == 1);
-  return most;
-}
-
-}  // namespace
-
-// Measured is what operator new gave out and has not had back, after each packet: not what is held while a
-// packet is read, and not what malloc itself keeps. The body of an answer that is no stream is not among
-// these: its limit is the transport's.
-TEST_CASE("no server makes a call hold more than its limits", "[property][llm][openai][G15]") {
-  const std::string x(1000, 'x');
-  const auto in_delta = [](const std::string& members) {
-    return R"(data: {"choices":[{"delta":{)" + members + "}}]}\n\n";
-  };
-  const auto call_piece = [&](int index, const std::string& id) {
-    return in_delta(R"("tool_calls":[{"index":)" + std::to_string(index) + R"(,"id":")" + id +
-                    R"(","function":{"name":"a","arguments":")" + x + "\"}}]");
-  };
-  const Flood floods[] = {
-      {"a line without end", 200, "data: ", x},
-      {"a comment without end", 200, ":", x},
-      {"an event without end", 200, "", "data: " + x + "\n"},
-      {"blank lines", 200, "data: {}", std::string(1000, '\n')},
-      {"carriage returns", 200, "", std::string(999, '\r') + ":"},
-      {"comments", 200, "", ": " + x + "\n\n"},
-      {"words", 200, "", in_delta("\"content\":\"" + x + "\"")},
-      {"thoughts", 200, "", in_delta("\"reasoning\":\"" + x + "\"")},
-      {"the arguments of one call", 200, call_piece(0, "c"), call_piece(0, "")},
-      {"calls", 200, "", call_piece(0, "d") + call_piece(1, "e")},
-      {"large chunks", 200, "", in_delta("\"content\":\"" + std::string(limit - 1000, 'y') + "\"")},
-      {"chunks of brackets", 200, "", "data: {\"a\":" + std::string(60000, '[') + "\n\n"},
-      {"the body of an error", 500, "", x},
-  };
-  for (const Flood& flood : floods) {
-    INFO(flood.name);
-    CHECK(held_in(flood) <= allowed);
-  }
 }

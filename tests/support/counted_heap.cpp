@@ -11,7 +11,7 @@
 
 namespace {
 
-std::atomic<std::size_t> live{0}, asked{0};
+std::atomic<std::size_t> live{0}, peak{0}, asked{0};
 
 }  // namespace
 
@@ -23,9 +23,23 @@ std::size_t agentcore::test::allocations() noexcept {
   return asked.load();
 }
 
+std::size_t agentcore::test::peak_heap() noexcept {
+  return peak.load();
+}
+
+void agentcore::test::mark_heap() noexcept {
+  peak = live.load();
+}
+
 #ifndef SANITIZED
 
 namespace {
+
+void note_peak(std::size_t now) noexcept {
+  std::size_t most = peak.load(std::memory_order_relaxed);
+  while (now > most && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
+}
 
 void* counted(std::size_t size, std::size_t alignment) {
   asked.fetch_add(1, std::memory_order_relaxed);
@@ -33,7 +47,8 @@ void* counted(std::size_t size, std::size_t alignment) {
   void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
                                                               : std::aligned_alloc(alignment, rounded);
   if (!memory) throw std::bad_alloc();
-  live.fetch_add(malloc_usable_size(memory), std::memory_order_relaxed);
+  const std::size_t size_given = malloc_usable_size(memory);
+  note_peak(live.fetch_add(size_given, std::memory_order_relaxed) + size_given);
   return memory;
 }
 

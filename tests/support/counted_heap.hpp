@@ -11,4 +11,8 @@ namespace agentcore::test {
 std::size_t live_heap() noexcept;
 std::size_t allocations() noexcept;
 
+// The most that live_heap() was since the last mark_heap(), which begins at what it is then.
+std::size_t peak_heap() noexcept;
+void mark_heap() noexcept;
+
 }  // namespace agentcore::test

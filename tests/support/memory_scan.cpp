@@ -1,6 +1,7 @@
 #include "support/memory_scan.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -41,7 +42,7 @@ class Window {
           ::pread(memory_, bytes_, std::min<std::size_t>(window, end - begin), static_cast<off_t>(begin));
       if (got < static_cast<ssize_t>(text.size())) return found;
       const std::size_t last = static_cast<std::size_t>(got) - text.size();
-      for (std::size_t i = 0; i <= last; ++i) found += text.begins(bytes_ + i);
+      for (std::size_t i = 0; i <= last; ++i) found += text.ends(bytes_ + i);
       begin += last + 1;  // one that the window cut is found in the next
     }
     return found;
@@ -67,8 +68,8 @@ std::string Masked::reveal() const {
   return text;
 }
 
-bool Masked::begins(const char* bytes) const noexcept {
-  return std::equal(masked_.begin(), masked_.end(), bytes,
+bool Masked::ends(const char* bytes) const noexcept {
+  return std::equal(masked_.end() - static_cast<std::ptrdiff_t>(size()), masked_.end(), bytes,
                     [](char own, char c) { return (own ^ disguise) == c; });
 }
 

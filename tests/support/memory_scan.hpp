@@ -14,8 +14,11 @@ class Masked {
   Masked(std::string_view prefix, std::size_t letters);
 
   std::string reveal() const;
-  bool begins(const char* bytes) const noexcept;  // true when the text lies there
-  std::size_t size() const noexcept { return masked_.size(); }
+
+  // What is looked for is its second half: an allocator writes its own marks over the beginning of what it
+  // was given back.
+  bool ends(const char* bytes) const noexcept;  // true when that half lies there
+  std::size_t size() const noexcept { return masked_.size() / 2; }
 
  private:
   std::string masked_;

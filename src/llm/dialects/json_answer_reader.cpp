@@ -12,14 +12,20 @@ namespace json = simdjson::ondemand;
 
 namespace {
 
-constexpr std::size_t first_capacity = 4096;  // bytes of JSON that the parser is made for at first
-constexpr std::size_t kept_parser_capacity = std::size_t{1}
-                                             << 18;  // a larger parser is not kept for the next chunk
-constexpr std::size_t body_depth = 128;              // nesting of a whole body
+constexpr std::size_t first_capacity = 4096;        // bytes of JSON that the parser is made for at first
+constexpr std::size_t kept_capacity = 256 * 1024;   // what is larger is not kept for the next chunk
+constexpr std::size_t most_repair = kept_capacity;  // that U+FFFD may add; what needs more is no text
+constexpr std::size_t body_depth = 128;             // nesting of a whole body
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::string_view (&words)[N]) noexcept {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+// With U+FFFD for what is no UTF-8. Empty if that is nearly all of it: then it would be three times as large.
+std::string repaired(std::string_view text) {
+  std::string valid = core::valid_utf8(text);
+  return valid.size() > text.size() + most_repair ? std::string() : valid;
 }
 
 }  // namespace
@@ -43,19 +49,30 @@ bool is_model_trouble(std::string_view word) noexcept {
 }
 
 // Makes the parser large enough, in powers of two: simdjson itself would grow it to the byte, each time.
+// What is larger than what is kept is made to measure.
 void JsonAnswerReader::reserve(std::size_t size) {
-  const std::size_t wanted = std::max(first_capacity, std::bit_ceil(size));
-  if (wanted > parser_.capacity() || parser_.capacity() > std::max(wanted, kept_parser_capacity))
+  const std::size_t wanted = size > kept_capacity ? size : std::max(first_capacity, std::bit_ceil(size));
+  if (wanted > parser_.capacity() || parser_.capacity() > std::max(wanted, kept_capacity))
     if (parser_.allocate(wanted)) return;  // the failure shows again, as an error, when it parses
+}
+
+// A copy of the text with room behind it, which the view leaves out.
+std::string_view JsonAnswerReader::pad(std::string_view text) {
+  if (padded_.capacity() > kept_capacity) std::string().swap(padded_);
+  padded_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  padded_.assign(text).append(simdjson::SIMDJSON_PADDING, ' ');
+  return std::string_view(padded_).substr(0, text.size());
 }
 
 simdjson::error_code JsonAnswerReader::read(std::string_view text, std::size_t readable_behind,
                                             AnswerObject& object) {
-  if (readable_behind < simdjson::SIMDJSON_PADDING) {
-    padded_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-    padded_.assign(text).append(simdjson::SIMDJSON_PADDING, ' ');
-    text = std::string_view(padded_).substr(0, text.size());
-  }
+  if (readable_behind < simdjson::SIMDJSON_PADDING) return read_padded(pad(text), object);
+  if (padded_.capacity() > kept_capacity) std::string().swap(padded_);
+  return read_padded(text, object);
+}
+
+// There is room behind the text.
+simdjson::error_code JsonAnswerReader::read_padded(std::string_view text, AnswerObject& object) {
   reserve(text.size());
   json::document document;
   if (auto error =
@@ -158,7 +175,7 @@ bool JsonAnswerReader::parse_chunk(std::string_view json, std::size_t readable_b
   auto error = read(json, readable_behind, object);
   if (error == simdjson::UTF8_ERROR) {
     object = AnswerObject{};
-    error = read(core::valid_utf8(json), 0, object);
+    error = read(repaired(json), 0, object);
   }
   return error == simdjson::SUCCESS;
 }
@@ -166,17 +183,22 @@ bool JsonAnswerReader::parse_chunk(std::string_view json, std::size_t readable_b
 bool JsonAnswerReader::parse_body(std::string_view json, AnswerObject& object) {
   object = AnswerObject{};
   if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
-  std::string text = core::valid_utf8(json);
-  simdjson::dom::parser checker;
+  const std::string_view text = core::is_utf8(json) ? pad(json) : pad(repaired(json));
+  std::string inner;
+  if (!check(text, inner)) return false;
+  return read_padded(inner.empty() ? text : pad(inner), object) == simdjson::SUCCESS;
+}
+
+// Whether a padded text is JSON to its last byte. `inner` is what is to be read instead of it, if anything:
+// Google's servers wrap their error objects into an array.
+bool JsonAnswerReader::check(std::string_view text, std::string& inner) {
+  simdjson::dom::parser checker;  // a dozen times as large as the text: it goes before the text is read
   if (checker.allocate(std::max<std::size_t>(text.size(), 64), body_depth)) return false;
-  simdjson::dom::element root;
-  const auto error = checker.parse(text.data(), text.size()).get(root);
-  if (error && error != simdjson::STRING_ERROR)
-    return false;  // half a surrogate pair is no reason to give up
-  // Google's servers wrap their error objects into an array.
-  simdjson::dom::element first;
-  if (!error && root.is_array() && root.at(0).get(first) == simdjson::SUCCESS) text = simdjson::minify(first);
-  return read(text, 0, object) == simdjson::SUCCESS;
+  simdjson::dom::element root, first;
+  const auto error = checker.parse(text.data(), text.size(), false).get(root);
+  if (error) return error == simdjson::STRING_ERROR;  // half a surrogate pair is no reason to give up
+  if (root.is_array() && root.at(0).get(first) == simdjson::SUCCESS) inner = simdjson::minify(first);
+  return true;
 }
 
 }  // namespace agentcore::llm

@@ -50,11 +50,14 @@ class JsonAnswerReader : public AnswerReader {
 
  private:
   simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
+  simdjson::error_code read_padded(std::string_view text, AnswerObject& object);
   simdjson::error_code read_root(simdjson::ondemand::document& document, AnswerObject& object);
   simdjson::error_code read_members(Object root, AnswerObject& object);
   void read_detail(Value value);
   std::optional<std::string_view> read_kind(Value value, ApiError& error);
+  std::string_view pad(std::string_view text);
   void reserve(std::size_t size);
+  static bool check(std::string_view text, std::string& inner);
 
   simdjson::ondemand::parser parser_;
   std::string padded_;  // a copy with room behind it, where the original has none

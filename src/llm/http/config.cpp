@@ -151,16 +151,14 @@ std::string url_of(const HttpLlmOptions& options) {
   return query == base_url.npos ? url : url + base_url.substr(query);
 }
 
-// The values of a URL's query that look like credentials. What is shorter than a credential ever is stays:
-// hiding "1" would make any text unreadable.
+// The values of a URL's query that look like credentials.
 void hide_query(std::string_view url, Redactor& redactor) {
-  constexpr std::size_t shortest = 4;
   for (auto mark = url.find('?'); mark != url.npos; mark = url.find('&', mark + 1)) {
     const std::string_view rest = url.substr(mark + 1);
     const std::string_view pair = rest.substr(0, rest.find('&'));
     const auto equals = pair.find('=');
     if (equals == pair.npos || !names_credentials(pair.substr(0, equals))) continue;
-    if (const auto value = pair.substr(equals + 1); value.size() >= shortest) redactor.hide(value, "secret");
+    redactor.hide(pair.substr(equals + 1), "secret");
   }
 }
 
@@ -224,16 +222,16 @@ net::HttpRequest request_template(const HttpLlmOptions& options) {
   return request;
 }
 
-// A server quotes a key without the "Bearer" before it, and a cookie without its name.
+// A server quotes a key without the "Bearer" before it, and a cookie without its name. Those names are too
+// short to be hidden.
 void hide_parts(std::string_view value, Redactor& redactor) {
   constexpr std::string_view between = " \t;,=";
-  constexpr std::size_t too_short = 8;  // the name of a scheme, or of a cookie
   const auto first = value.find_first_not_of(between);
   if (first == value.npos) return;
   redactor.hide(value.substr(first, value.find_last_not_of(between) - first + 1), "secret");
   while (!value.empty()) {
     const std::string_view part = value.substr(0, value.find_first_of(between));
-    if (part.size() >= too_short) redactor.hide(part, "secret");
+    redactor.hide(part, "secret");
     value.remove_prefix(std::min(part.size() + 1, value.size()));
   }
 }

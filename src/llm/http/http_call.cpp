@@ -15,6 +15,7 @@ namespace {
 // connection can be used again; the answer does not need it.
 constexpr Duration end_patience = std::chrono::milliseconds(250);
 constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
+constexpr std::size_t large_object = 256 * 1024;  // that leaves a reader too large to be kept
 
 // A count that is 0 keeps what was said before: a stream may tell the prompt's at its start, the answer's at
 // its end.
@@ -120,6 +121,7 @@ bool HttpCall::on_event(std::string_view data, std::size_t readable_behind) {
     return false;
   }
   if (data.empty()) return true;
+  large_ = large_ || data.size() > large_object;
   AnswerObject object;
   if (!shared_->reader->parse_chunk(data, readable_behind, object)) {
     error_ = shared_->errors.bad_chunk(status_, data);
@@ -216,6 +218,7 @@ void HttpCall::on_end(net::HttpEnd end) {
   // The text of a whole answer is delivered in there: the call is open until that is over, and may be stopped
   // and cancelled by whoever hears it.
   ChatOutcome outcome = sink_ ? outcome_of(end) : cancelled();
+  if (large_) shared_->reader = shared_->format.make_reader();
   leave();
   if (!sink_) return;
   if (open_->stopped()) outcome = cancelled();
@@ -257,6 +260,7 @@ ChatOutcome HttpCall::outcome_of(const net::HttpEnd& end) {
 ChatOutcome HttpCall::outcome_of_body(std::string_view note) {
   const CallErrors& errors = shared_->errors;
   AnswerObject object;
+  large_ = body_.size() > large_object;
   const bool parsed = shared_->reader->parse_body(body_, object);
   if (status_ < 200 || status_ > 299)
     return failed(errors.status(status_, body_, parsed ? &object : nullptr, note, retry_after_));

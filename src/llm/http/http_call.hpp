@@ -39,7 +39,7 @@ struct HttpShared {
 
   const std::shared_ptr<loop::Engine> engine;
   const WireFormat& format;
-  const std::unique_ptr<AnswerReader> reader;
+  std::unique_ptr<AnswerReader> reader;  // a new one after a call that made it large
   const CallErrors errors;
   const std::size_t max_line_bytes;
   const std::size_t max_response_bytes;
@@ -116,6 +116,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   bool spoke_ = false;
   bool thought_ = false;
   bool refused_ = false;
+  bool large_ = false;        // an object of the answer made the reader large
   bool request_sent_ = true;  // as far as is known
   std::optional<FinishReason> finish_reason_;
 };

@@ -52,13 +52,28 @@ class Scanner {
   std::string_view rest_;
 };
 
-std::optional<UtcTime> make_time(int year, unsigned month, int day, int hour, int minute,
-                                 int second) noexcept {
+// "08:49:37"
+struct TimeOfDay {
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+};
+
+std::optional<TimeOfDay> time_of_day(Scanner& in) noexcept {
+  const auto hour = in.digits(2);
+  if (!hour || !in.literal(":")) return std::nullopt;
+  const auto minute = in.digits(2);
+  if (!minute || !in.literal(":")) return std::nullopt;
+  const auto second = in.digits(2);
+  return second ? std::optional(TimeOfDay{*hour, *minute, *second}) : std::nullopt;
+}
+
+std::optional<UtcTime> make_time(int year, unsigned month, int day, TimeOfDay time) noexcept {
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  return std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second);
+  if (!date.ok() || time.hour > 23 || time.minute > 59 || time.second > 60) return std::nullopt;
+  return std::chrono::sys_days(date) + std::chrono::hours(time.hour) + std::chrono::minutes(time.minute) +
+         std::chrono::seconds(time.second);
 }
 
 // 1 to 12; 0 for no month.
@@ -101,11 +116,16 @@ Duration reset_in(std::string_view text, UtcTime now) noexcept {
   return Duration::zero();
 }
 
-}  // namespace
+int year_of(UtcTime time) noexcept {
+  return static_cast<int>(std::chrono::year_month_day(std::chrono::floor<std::chrono::days>(time)).year());
+}
 
-std::optional<UtcTime> parse_http_date(std::string_view text) noexcept {
+// The three forms of a date in HTTP (RFC 9110, 5.6.7). The day of the week says nothing new.
+
+// "Sun, 06 Nov 1994 08:49:37 GMT"
+std::optional<UtcTime> parse_imf_date(std::string_view text) noexcept {
   Scanner in(text);
-  in.take(3);  // the day of the week says nothing new
+  in.take(3);
   if (!in.literal(", ")) return std::nullopt;
   const auto day = in.digits(2);
   if (!day || !in.literal(" ")) return std::nullopt;
@@ -113,13 +133,53 @@ std::optional<UtcTime> parse_http_date(std::string_view text) noexcept {
   if (month == 0 || !in.literal(" ")) return std::nullopt;
   const auto year = in.digits(4);
   if (!year || !in.literal(" ")) return std::nullopt;
-  const auto hour = in.digits(2);
-  if (!hour || !in.literal(":")) return std::nullopt;
-  const auto minute = in.digits(2);
-  if (!minute || !in.literal(":")) return std::nullopt;
-  const auto second = in.digits(2);
-  if (!second || !in.literal(" GMT") || !in.at_end()) return std::nullopt;
-  return make_time(*year, month, *day, *hour, *minute, *second);
+  const auto time = time_of_day(in);
+  if (!time || !in.literal(" GMT") || !in.at_end()) return std::nullopt;
+  return make_time(*year, month, *day, *time);
+}
+
+// "Sunday, 06-Nov-94 08:49:37 GMT"
+std::optional<UtcTime> parse_rfc850_date(std::string_view text, UtcTime now) noexcept {
+  Scanner in(text);
+  if (!in.take(text.find(',')).ends_with("day") || !in.literal(", ")) return std::nullopt;
+  const auto day = in.digits(2);
+  if (!day || !in.literal("-")) return std::nullopt;
+  const unsigned month = month_of(in.take(3));
+  if (month == 0 || !in.literal("-")) return std::nullopt;
+  const auto year = in.digits(2);
+  if (!year || !in.literal(" ")) return std::nullopt;
+  const auto time = time_of_day(in);
+  if (!time || !in.literal(" GMT") || !in.at_end()) return std::nullopt;
+  // The latest of all years with these digits that makes it no more than 50 years ahead.
+  const int last = year_of(now) + 50;
+  const int whole_year = last - ((last - *year) % 100 + 100) % 100;
+  const auto date = make_time(whole_year, month, *day, *time);
+  const auto limit = now + std::chrono::years(50);
+  return date && *date > limit ? make_time(whole_year - 100, month, *day, *time) : date;
+}
+
+// "Sun Nov  6 08:49:37 1994"
+std::optional<UtcTime> parse_asctime(std::string_view text) noexcept {
+  Scanner in(text);
+  in.take(3);
+  if (!in.literal(" ")) return std::nullopt;
+  const unsigned month = month_of(in.take(3));
+  if (month == 0 || !in.literal(" ")) return std::nullopt;
+  const auto day = in.digits(in.literal(" ") ? 1 : 2);
+  if (!day || !in.literal(" ")) return std::nullopt;
+  const auto time = time_of_day(in);
+  if (!time || !in.literal(" ")) return std::nullopt;
+  const auto year = in.digits(4);
+  if (!year || !in.at_end()) return std::nullopt;
+  return make_time(*year, month, *day, *time);
+}
+
+}  // namespace
+
+std::optional<UtcTime> parse_http_date(std::string_view text, UtcTime now) noexcept {
+  const auto comma = text.find(',');
+  if (comma == text.npos) return parse_asctime(text);
+  return comma == 3 ? parse_imf_date(text) : parse_rfc850_date(text, now);
 }
 
 std::optional<UtcTime> parse_rfc3339(std::string_view text) noexcept {
@@ -130,14 +190,10 @@ std::optional<UtcTime> parse_rfc3339(std::string_view text) noexcept {
   if (!month || !in.literal("-")) return std::nullopt;
   const auto day = in.digits(2);
   if (!day || !in.literal("T")) return std::nullopt;
-  const auto hour = in.digits(2);
-  if (!hour || !in.literal(":")) return std::nullopt;
-  const auto minute = in.digits(2);
-  if (!minute || !in.literal(":")) return std::nullopt;
-  const auto second = in.digits(2);
-  if (!second) return std::nullopt;
+  const auto clock = time_of_day(in);
+  if (!clock) return std::nullopt;
   if (in.literal(".") && !in.number()) return std::nullopt;  // less than a second more
-  auto time = make_time(*year, static_cast<unsigned>(*month), *day, *hour, *minute, *second);
+  auto time = make_time(*year, static_cast<unsigned>(*month), *day, *clock);
   if (!time || in.literal("Z")) return in.at_end() ? time : std::nullopt;
   const bool east = in.literal("+");
   if (!east && !in.literal("-")) return std::nullopt;
@@ -188,13 +244,14 @@ std::optional<milliseconds> retry_after(const net::HttpHead& head, UtcTime now) 
   const std::string_view text = head.field("retry-after");
   if (text.empty()) return std::nullopt;
   if (const auto wait = parse_duration(text)) return rounded(*wait);
-  const auto date = parse_http_date(text);
+  now = parse_http_date(head.field("date"), now).value_or(now);
+  const auto date = parse_http_date(text, now);
   if (!date) return std::nullopt;
-  return rounded(until(*date, parse_http_date(head.field("date")).value_or(now)));
+  return rounded(until(*date, now));
 }
 
 std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noexcept {
-  now = parse_http_date(head.field("date")).value_or(now);
+  now = parse_http_date(head.field("date"), now).value_or(now);
   RateLimit limit;
   // One spelling: the names of the three fields, of requests or of tokens.
   const auto read = [&](const char* limit_name, const char* left_name, const char* reset_name, bool tokens) {

@@ -14,8 +14,10 @@ namespace agentcore::llm {
 
 using UtcTime = std::chrono::sys_time<std::chrono::milliseconds>;
 
-// "Sun, 06 Nov 1994 08:49:37 GMT", the date of HTTP.
-std::optional<UtcTime> parse_http_date(std::string_view text) noexcept;
+// "Sun, 06 Nov 1994 08:49:37 GMT", the date of HTTP, and the two that are still to be understood: "Sunday,
+// 06-Nov-94 08:49:37 GMT" and "Sun Nov  6 08:49:37 1994". Of the years that two digits may mean it is the
+// last one that is no more than 50 years after `now`.
+std::optional<UtcTime> parse_http_date(std::string_view text, UtcTime now) noexcept;
 
 // "2026-11-22T09:15:00Z", also with a fraction or an offset, as Anthropic says when a limit is reset.
 std::optional<UtcTime> parse_rfc3339(std::string_view text) noexcept;

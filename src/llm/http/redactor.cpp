@@ -151,7 +151,7 @@ void Redactor::hide(std::string_view secret, std::string_view name) {
 }
 
 std::shared_ptr<const void> Redactor::hide_while(std::string_view secret, std::string_view name) {
-  if (secret.empty()) return nullptr;
+  if (secret.size() < shortest) return nullptr;
   auto& all = known_->all;
   std::erase_if(all, [](const auto& hidden) { return hidden.expired(); });
   for (const auto& known : all)

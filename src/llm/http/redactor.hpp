@@ -17,9 +17,12 @@ namespace agentcore::llm {
 // within something in base64. Copies know the same secrets, those told later included. @loop_thread
 class Redactor {
  public:
+  // What has fewer bytes is ignored: it is a dummy ("none", "EMPTY", "1"), and texts are full of such words.
+  static constexpr std::size_t shortest = 8;
+
   Redactor();
 
-  // Every `secret` becomes `name` in brackets. Empty secrets are ignored.
+  // Every `secret` becomes `name` in brackets.
   void hide(std::string_view secret, std::string_view name);
 
   // The same for as long as anybody keeps what it returns, which may go on any thread. What is hidden so

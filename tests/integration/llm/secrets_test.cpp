@@ -1,13 +1,15 @@
-// A key is nowhere but in the request that it is for.
+// A key is nowhere but in the request that it is for: however it came to the client and however a call ends,
+// nothing that a run says shows it.
 #include "integration/llm/llm_fixture.hpp"
+#include "integration/llm/told.hpp"
+#include "llm/http/base64.hpp"
 #include "support/catch.hpp"
-#include "support/memory_scan.hpp"
-#include "support/recorder_lines.hpp"
-#include "support/sanitized.hpp"
 
-#include <agentcore/agent_tree.hpp>
-#include <agentcore/http_llm_client.hpp>
+#include <agentcore/agentcore.hpp>
 
+#include <atomic>
+#include <cstdlib>
+#include <functional>
 #include <vector>
 
 using namespace agentcore;
@@ -18,67 +20,120 @@ namespace {
 const std::string secret = "sk-\"echo/me+9f8e7d6c5b4a";
 const std::string as_json = R"(sk-\"echo\/me+9f8e7d6c5b4a)";
 const std::string as_url = "sk-%22echo%2Fme%2B9f8e7d6c5b4a";
-const std::string as_basic = "dXNlcjpzay0iZWNoby9tZSs5ZjhlN2Q2YzViNGE=";  // "user:" before it
+const std::string as_html = "sk-&quot;echo/me+9f8e7d6c5b4a";
+const std::string as_basic = llm::to_base64("user:" + secret);  // as proxies are told it
+const char* const variable = "AGENTCORE_SECRETS_TEST_KEY";
 
-// Everything that anybody could be told of one call.
-struct Told {
-  std::string error, model, log, recording, events;
+// What must not be found of it. All forms but base64 end alike; base64 has three, by where the key begins.
+std::vector<std::string> traces() {
+  std::vector<std::string> all{secret, as_json, as_url, as_html, "9f8e7d6c5b4a"};
+  for (const char* before : {"", "u", "us"}) all.push_back(llm::to_base64(before + secret).substr(4, 24));
+  return all;
+}
+
+enum class From : unsigned char { host, callback, environment };
+
+// A run of an agent with one tool, whose client has the key from there, and all that is said meanwhile.
+struct Run {
+  explicit Run(From source, SocketServer::Script script)
+      : from(source), server(std::move(script)), runtime(with_log()) {
+    ::setenv(variable, secret.c_str(), 1);
+  }
+  ~Run() { ::unsetenv(variable); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  RuntimeOptions with_log() {
+    RuntimeOptions options;
+    options.log = [this](const LogRecord& record) { told.add(record); };
+    return options;
+  }
+  HttpLlmOptions client_options(const SocketServer& at) {
+    HttpLlmOptions options;
+    options.base_url = at.url() + "?user=" + as_url;
+    options.model = "m";
+    options.proxy = "none";
+    options.recorder = lines.recorder();
+    if (from == From::host) options.api_key = secret;
+    if (from == From::callback) options.api_key_source = [] { return secret; };
+    if (from == From::environment) options.api_key_env = variable;
+    return options;
+  }
+  // One question, until its turn has ended.
+  void ask(LlmClient& client, const std::function<void(const Agent&)>& on_delta = {}) {
+    Listening listening(client, told);
+    auto tools = std::make_shared<ToolRegistry>();
+    tools->add(make_tool({.name = "look"}, [](const nlohmann::json&, const ToolContext&) {
+      return ToolResult::done("the sea");
+    }));
+    AgentTree tree(runtime, {.llm = &listening});
+    auto events = tree.on_event([&](const Event& event) {
+      told.add(event);
+      if (const auto* turn = event.get<TurnEnded>()) end = turn->outcome;
+      if (on_delta && event.get<DeltaReceived>() != nullptr) on_delta(event.agent());
+    });
+    const Agent agent = tree.create({.tools = tools}).value();
+    REQUIRE(agent.send("hello"));
+    REQUIRE(drive(runtime, &server, [&] { return end.has_value(); }));
+    REQUIRE(drive(runtime, &server, [&] { return agent.state().value() != AgentState::stopping; }));
+    told.add(history_to_json(agent.conversation()));
+    told.add(lines);
+  }
+  bool says(std::string_view words) const { return told.text.find(words) != std::string::npos; }
+  void check_silent() const {
+    for (const std::string& trace : traces()) {
+      INFO(trace << " is in " << told.text);
+      CHECK_FALSE(says(trace));
+    }
+  }
+
+  const From from;
+  Told told;
+  RecorderLines lines;
+  SocketServer server;
+  Runtime runtime;
+  std::optional<TurnOutcome> end;
 };
 
-// One call through a tree, of a server that answers in this way. `from_source`: the key is asked for.
-Told tell(const std::vector<std::string>& pieces, bool from_source) {
-  Told told;
-  SocketServer server([&pieces](Peer& peer) {
-    peer.read_request();
-    for (const std::string& piece : pieces) {
-      peer.write(piece);
-      peer.wait_step();
-    }
-  });
-  RecorderLines lines;
-  RuntimeOptions quiet;
-  quiet.log = [&told](const LogRecord& record) {
-    told.log += record.message;
-    for (const auto& field : record.fields) told.log.append(field.key).append(field.value);
-  };
-  Runtime runtime(quiet);
-  HttpLlmOptions options;
-  options.base_url = server.url() + "?key=" + as_url;
-  options.model = "m";
-  options.proxy = "none";
-  options.recorder = lines.recorder();
-  if (from_source)
-    options.api_key_source = [] { return secret; };
-  else
-    options.api_key = secret;
-  HttpLlmClient llm(runtime, options);
-  AgentTree tree(runtime, {.llm = &llm});
-  bool ended = false;
-  auto events = tree.on_event([&](const Event& event) {
-    if (const auto* delta = event.get<DeltaReceived>()) told.events += delta->text;
-    if (const auto* end = event.get<TurnEnded>()) {
-      told.error = end->error.message;
-      ended = true;
-    }
-  });
-  REQUIRE(tree.create(AgentSpec{}).value().send("hello"));
-  for (std::size_t i = 0; i < pieces.size(); ++i) server.step();
-  REQUIRE(drive(runtime, &server, [&ended] { return ended; }));
-  told.recording = lines.text;
-  return told;
+From any_source() {
+  return GENERATE(From::host, From::callback, From::environment);
+}
+
+// Whatever the request, it had the key.
+bool had_key(const std::string& request) {
+  return request.find("Authorization: Bearer " + secret + "\r\n") != std::string::npos;
 }
 
 std::string error_page(const std::string& status, const std::string& type, const std::string& body) {
   return http_answer(status + " " + secret, type + "; boundary=" + secret, body);
 }
 
+// The beginning of a stream, with the key wherever a head and a comment can hold it.
+const std::string echoing_head =
+    "HTTP/1.1 200 " + secret + "\r\nContent-Type: text/event-stream; boundary=" + secret +
+    "\r\nX-Request-Id: " + secret + "\r\nSet-Cookie: k=" + secret +
+    "\r\nX-RateLimit-Limit-Requests: " + secret + "\r\nRetry-After: " + as_url + "\r\n\r\n: " + secret +
+    "\n\nevent: " + secret + "\nid: " + as_basic + "\n\n";
+
+// A chunk that says the key in every member but the answer's own words.
+std::string echoing_chunk(const std::string& delta, const std::string& finish) {
+  return R"(data: {"id":")" + as_json + R"(","model":"m )" + as_json + R"(","system_fingerprint":")" +
+         as_basic + R"(","choices":[{"index":0,"delta":{)" + delta + R"(},"logprobs":")" + as_html +
+         R"(","finish_reason":)" + finish + R"(}],"usage":{"prompt_tokens":1,"completion_tokens":2,"key":")" +
+         as_url + "\"}}\n\n";
+}
+
+const std::string asks_for_tool =
+    R"("tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{}"}}])";
+
 }  // namespace
 
-TEST_CASE("a server that repeats the key in every place tells nobody", "[llm][secrets][recording]") {
-  const bool from_source = GENERATE(false, true);
+TEST_CASE("a failed call shows the key nowhere, wherever the server repeats it",
+          "[llm][secrets][recording]") {
+  const From from = any_source();
   const std::string chunk = R"(data: {"error":{"message":"key )" + as_json + " " + as_basic + "\"}}\n\n";
   const auto pieces = GENERATE_COPY(
-      std::vector<std::string>{error_page("401 No", "text/html", "<p>Bearer " + secret + " " + as_url)},
+      std::vector<std::string>{error_page("401 No", "text/html", "<p>Bearer " + as_html + " " + as_url)},
       std::vector<std::string>{error_page("400 No", "application/json",
                                           R"({"error":{"message":")" + as_json + " " + as_basic + "\"}}")},
       std::vector<std::string>{error_page("500 No", secret, secret)},
@@ -88,71 +143,156 @@ TEST_CASE("a server that repeats the key in every place tells nobody", "[llm][se
       std::vector<std::string>{std::string(stream_head) + chunk},
       std::vector<std::string>{std::string(stream_head) + chunk.substr(0, 40), chunk.substr(40)},
       std::vector<std::string>{std::string(stream_head) + "data: " + secret + "\n\n"},
+      std::vector<std::string>{echoing_head + echoing_chunk("", "\"error\"")},
       std::vector<std::string>{http_answer("200 OK", "application/json", secret)},
       std::vector<std::string>{secret + "\r\n\r\n"},
       std::vector<std::string>{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secret + "\r\n"});
-  const Told told = tell(pieces, from_source);
-  CHECK_FALSE(told.error.empty());
-  CHECK_FALSE(told.recording.empty());
-  for (const std::string& text : {told.error, told.log, told.recording, told.events})
-    for (const std::string& form :
-         {secret, as_json, as_url, std::string("9f8e7d6c5b4a"), as_basic.substr(8, 26)}) {
-      INFO(text);
-      CHECK(text.find(form) == std::string::npos);
+  std::atomic<bool> asked_with_key{false};
+  Run run(from, [&](Peer& peer) {
+    asked_with_key = had_key(peer.read_request());
+    for (const std::string& piece : pieces) {
+      peer.write(piece);
+      peer.wait_step();
     }
+  });
+  for (std::size_t i = 0; i < pieces.size(); ++i) run.server.step();
+  HttpLlmClient llm(run.runtime, run.client_options(run.server));
+  run.ask(llm);
+  CHECK(run.end == TurnOutcome::failed);
+  CHECK(asked_with_key);
+  run.check_silent();
 }
 
-#ifndef SANITIZED
-namespace {
-
-// A key that this process holds nowhere else: it is made from its mask at run time.
-std::string unmasked(const Masked& mask) {
-  return mask.reveal();
-}
-
-void use_client(const Masked& mask, std::string base_url, std::shared_ptr<const HttpReplay> replay,
-                bool from_source) {
-  Runtime runtime;
-  HttpLlmOptions options;
-  options.base_url = std::move(base_url);
-  options.model = "m";
-  options.proxy = "none";
-  options.replay = std::move(replay);
-  if (from_source)
-    options.api_key_source = [&mask] { return unmasked(mask); };
-  else
-    options.api_key = unmasked(mask);
-  options.headers = {"X-Api-Key: " + unmasked(mask)};
-  RecorderLines lines;
-  options.recorder = lines.recorder();
-  ChatRecord heard;
-  HttpLlmClient llm(runtime, std::move(options));
-  CHECK(count_in_memory(mask) > 0);  // else the scan would prove nothing
-  llm.chat(ask("a"), {}, heard.sink());
-  REQUIRE(runtime.run_until_idle());
-  CHECK(heard.ended());
-}
-
-}  // namespace
-
-TEST_CASE("no key is in memory when its client is gone", "[llm][secrets]") {
-  const bool from_source = GENERATE(false, true);
-  const Masked mask("sk-memory-", 48);
-  REQUIRE(count_in_memory(mask) == 0);
-  SECTION("after a replay") {
-    HttpExchange exchange;
-    exchange.url = "http://h/v1/chat/completions";
-    exchange.status = 500;
-    use_client(mask, "http://h/v1", std::make_shared<HttpReplay>(std::vector{exchange}), from_source);
-  }
-  SECTION("after a transfer that found no server") {
-    std::string url;
-    {
-      const SocketServer gone([](Peer&) {});
-      url = gone.url();
+TEST_CASE("a completed answer shows the key nowhere but in its own words", "[llm][secrets][recording]") {
+  std::atomic<int> asked_with_key{0};
+  Run run(any_source(), [&](Peer& peer) {
+    for (const std::string& answer :
+         {echoing_chunk("\"reasoning_content\":\"hm \"", "null") +
+              echoing_chunk(asks_for_tool, "\"tool_calls\""),
+          echoing_chunk("\"content\":\"I see it. \"", "null") + echoing_chunk("", "\"" + as_json + "\"")}) {
+      asked_with_key += had_key(peer.read_request());
+      const std::string all = answer + done_event;
+      peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Request-Id: " + secret +
+                 "\r\nContent-Length: " + std::to_string(all.size()) + "\r\n\r\n" + all);
     }
-    use_client(mask, url, nullptr, from_source);
+  });
+  HttpLlmClient llm(run.runtime, run.client_options(run.server));
+  run.ask(llm);
+  CHECK(run.end == TurnOutcome::completed);
+  CHECK(asked_with_key == 2);
+  for (const char* words : {"hm ", "look", "the sea", "I see it. ", "m [api key]"}) {
+    INFO(words);
+    CHECK(run.says(words));
   }
-  CHECK(count_in_memory(mask) == 0);
+  run.check_silent();
 }
-#endif
+
+TEST_CASE("a stopped call shows the key nowhere", "[llm][secrets][recording]") {
+  const bool whole_agent = GENERATE(true, false);
+  std::atomic<bool> asked_with_key{false};
+  Run run(any_source(), [&](Peer& peer) {
+    asked_with_key = had_key(peer.read_request());
+    peer.write(echoing_head + echoing_chunk("\"content\":\"I begin \"", "null"));
+    peer.wait_close();
+  });
+  HttpLlmClient llm(run.runtime, run.client_options(run.server));
+  run.ask(llm, [&](const Agent& agent) {
+    if (whole_agent) {
+      CHECK(agent.stop().stopped);
+    } else {
+      CHECK(agent.abort().aborted);
+    }
+  });
+  CHECK(run.end == (whole_agent ? TurnOutcome::stopped : TurnOutcome::aborted));
+  CHECK(asked_with_key);
+  CHECK(run.says("I begin "));
+  CHECK(run.says("cancelled"));  // in the recording
+  run.check_silent();
+}
+
+TEST_CASE("a routed call shows the keys of its routes nowhere", "[llm][router][secrets][recording]") {
+  const bool all_fail = GENERATE(true, false);
+  std::atomic<int> asked_with_key{0};
+  const std::string refusal = error_page("503 No", "application/json",
+                                         R"({"error":{"message":"busy )" + as_json + " " + as_basic + "\"}}");
+  const auto refuse = [&](Peer& peer) {
+    for (std::string request; !(request = peer.read_request()).empty(); peer.write(refusal))
+      asked_with_key += had_key(request);
+  };
+  SocketServer second([&](Peer& peer) {
+    if (all_fail) return refuse(peer);
+    asked_with_key += had_key(peer.read_request());
+    peer.write(echoing_head + echoing_chunk("\"content\":\"I am here. \"", "\"stop\"") + done_event);
+  });
+  Run run(any_source(), refuse);
+  HttpLlmClient first_client(run.runtime, run.client_options(run.server));
+  HttpLlmClient second_client(run.runtime, run.client_options(second));
+  RouterOptions options;
+  options.routes = {{.client = &first_client}, {.client = &second_client}};
+  options.retry.max_attempts = 2;
+  options.retry.backoff = [&](std::uint32_t, const Error& error) {
+    run.told.add(error);
+    return Duration(0);
+  };
+  options.breaker.failures = 2;
+  int notices = 0;
+  options.on_retry = [&](const RetryNotice& notice) {
+    run.told.add(notice);
+    ++notices;
+  };
+  LlmRouter router(run.runtime, std::move(options));
+  run.ask(router);
+  CHECK(run.end == (all_fail ? TurnOutcome::failed : TurnOutcome::completed));
+  CHECK(notices == (all_fail ? 3 : 2));
+  CHECK(asked_with_key == (all_fail ? 4 : 3));
+  CHECK(run.says("busy [api key]"));
+  CHECK(run.says("a model call goes on with another route"));  // in the log
+  CHECK(run.says("an endpoint's circuit opened"));
+  CHECK(run.says("I am here. ") != all_fail);
+  run.check_silent();
+}
+
+TEST_CASE("a key that cannot be sent is not shown either", "[llm][secrets]") {
+  Run run(From::host, [](Peer& peer) { peer.read_request(); });
+  const std::string broken = secret + "\n";
+  HttpLlmOptions options = run.client_options(run.server);
+  options.api_key.clear();
+  SECTION("of the host") {
+    options.api_key = broken;
+  }
+  SECTION("of a callback") {
+    options.api_key_source = [&] { return broken; };
+  }
+  SECTION("of a callback that throws it") {
+    options.api_key_source = [&]() -> std::string { throw std::runtime_error(broken); };
+  }
+  SECTION("of the environment") {
+    ::setenv(variable, broken.c_str(), 1);
+    options.api_key_env = variable;
+  }
+  SECTION("in the place of its variable's name") {
+    options.api_key_env = secret;
+  }
+  HttpLlmClient llm(run.runtime, options);
+  run.ask(llm);
+  CHECK(run.end == TurnOutcome::failed);
+  CHECK(run.server.requests() == 0);
+  run.check_silent();
+}
+
+// What a model says is delivered as it is, also when it says the key. The rest still does not show it.
+TEST_CASE("an answer whose own words hold the key is delivered, and recorded without it",
+          "[llm][secrets][recording]") {
+  Run run(any_source(), [&](Peer& peer) {
+    peer.read_request();
+    peer.write(std::string(stream_head) + delta_event("it is " + as_json) + finish_event + done_event);
+  });
+  HttpLlmClient llm(run.runtime, run.client_options(run.server));
+  run.ask(llm);
+  CHECK(run.end == TurnOutcome::completed);
+  CHECK(run.says("it is " + secret));
+  Told recorded;
+  recorded.add(run.lines);
+  CHECK(recorded.text.find("it is [api key]") != std::string::npos);
+  for (const std::string& trace : traces()) CHECK(recorded.text.find(trace) == std::string::npos);
+}

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace agentcore;
 using namespace std::chrono_literals;
@@ -35,6 +37,16 @@ TEST_CASE("aimock: a limit with a time to wait", "[.aimock][integration][X19]") 
   check_failed(talk, Errc::api_error, true);
   CHECK(talk.end.error.http_status == 429);
   CHECK(talk.end.error.message == "HTTP 429: not so fast");
+  CHECK(talk.end.error.retry_after == 7s);
+}
+
+TEST_CASE("aimock: a key that is refused is no reason to try again", "[.aimock][integration][X19]") {
+  Talk talk(aimock());
+  talk.ask("let me in");
+  check_failed(talk, Errc::api_error, false);
+  CHECK(talk.end.error.http_status == 401);
+  CHECK(talk.end.error.message == "HTTP 401: Incorrect API key provided");
+  CHECK_FALSE(talk.end.error.model_specific);
 }
 
 TEST_CASE("aimock: a server that fails once is there again", "[.aimock][integration][X19]") {
@@ -44,6 +56,26 @@ TEST_CASE("aimock: a server that fails once is there again", "[.aimock][integrat
   CHECK(talk.end.error.http_status == 500);
   CHECK(talk.ask("once more").outcome == TurnOutcome::completed);
   CHECK(talk.answer == "Here I am again.");
+}
+
+TEST_CASE("aimock: through a router one question is enough for a server that fails once",
+          "[.aimock][integration][X19]") {
+  Talk talk(aimock());
+  RouterOptions options{.routes = {{.client = &talk.llm}}};
+  options.retry.first_delay = 1ms;
+  std::vector<int> failures;
+  options.on_retry = [&](const RetryNotice& notice) { failures.push_back(notice.error.http_status); };
+  LlmRouter router(talk.runtime, std::move(options));
+  CHECK(talk.ask("through a router", {.llm = &router}).outcome == TurnOutcome::completed);
+  CHECK(talk.answer == "The second time.");
+  CHECK(failures == std::vector<int>{500});
+  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(talk.agent.terminate().terminated);
+  talk.ask("let me in", {.llm = &router});
+  check_failed(talk, Errc::api_error, false);
+  CHECK(failures.size() == 1);  // a 401 is the end
+  CHECK(talk.agent.terminate().terminated);
+  REQUIRE(talk.runtime.run_until_idle());  // the router has to outlive its agents
 }
 
 TEST_CASE("aimock: chaos has an error for each of its kinds", "[.aimock][integration][X19]") {

@@ -199,6 +199,15 @@ TEST_CASE("a whole answer is checked to the last byte", "[llm][O5]") {
   CHECK(body("\xEF\xBB\xBF {\"choices\":[]} \n").ok);
 }
 
+TEST_CASE("a large object with hardly a character in it is refused", "[llm][G15]") {
+  const auto saying = [](std::size_t bytes) { return delta('"' + std::string(bytes, '\xFF') + '"'); };
+  CHECK(chunk(saying(100'000)).content.size() == 300'000);
+  CHECK_FALSE(chunk(saying(200'000)).ok);
+  CHECK(body(saying(100'000)).ok);
+  CHECK_FALSE(body(saying(200'000)).ok);
+  CHECK(body(delta('"' + std::string(1'000'000, 'x') + "\xFF\"")).ok);
+}
+
 TEST_CASE("deltas are valid UTF-8, whatever came", "[llm]") {
   CHECK(chunk(delta("\"a\xFFz\"")).content == "a\xEF\xBF\xBDz");
   CHECK(chunk(delta("\"\xE2\x82\"")).content == "\xEF\xBF\xBD");

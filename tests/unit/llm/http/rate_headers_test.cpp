@@ -43,9 +43,63 @@ TEST_CASE("a date is taken against the server's own clock", "[llm][X19]") {
                     now) == 60s);
 }
 
+TEST_CASE("a date may be in any of the three forms of HTTP", "[llm][X19]") {
+  constexpr UtcTime then =
+      std::chrono::sys_days(std::chrono::year(1994) / 11 / 6) + 8h + 49min + 37s;  // RFC 9110's own example
+  CHECK(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT", now) == then);
+  CHECK(parse_http_date("Sunday, 06-Nov-94 08:49:37 GMT", now) == then);
+  CHECK(parse_http_date("Sun Nov  6 08:49:37 1994", now) == then);
+  CHECK(parse_http_date("Wed Nov 16 08:49:37 1994", now) == then + 24h * 10);
+  CHECK(wait_for("Sunday, 22-Nov-26 09:15:30 GMT") == 30s);
+  CHECK(wait_for("Sun Nov 22 09:16:00 2026") == 60s);
+  const auto server_time =
+      head({{"retry-after", "Monday, 05-Jul-77 00:01:00 GMT"}, {"date", "Mon Jul  5 00:00:00 2077"}});
+  CHECK(retry_after(server_time, now) == 60s);  // a year of two digits is the server's, too
+}
+
+TEST_CASE("a year of two digits is at most fifty years ahead", "[llm][X19]") {
+  const auto year_of = [](const char* text, UtcTime at) {
+    const auto date = parse_http_date(text, at);
+    REQUIRE(date);
+    return static_cast<int>(std::chrono::year_month_day(std::chrono::floor<std::chrono::days>(*date)).year());
+  };
+  CHECK(year_of("Sunday, 22-Nov-26 09:15:00 GMT", now) == 2026);
+  CHECK(year_of("Friday, 01-Jan-27 00:00:00 GMT", now) == 2027);
+  CHECK(year_of("Saturday, 01-Jan-00 00:00:00 GMT", now) == 2000);
+  CHECK(year_of("Wednesday, 01-Jan-76 00:00:00 GMT", now) == 2076);  // less than 50 years
+  CHECK(year_of("Thursday, 23-Dec-76 00:00:00 GMT", now) == 1976);   // a month more
+  CHECK(year_of("Saturday, 01-Jan-77 00:00:00 GMT", now) == 1977);
+  constexpr UtcTime late = std::chrono::sys_days(std::chrono::year(2080) / 3 / 1);
+  CHECK(year_of("Thursday, 01-Feb-30 00:00:00 GMT", late) == 2130);
+  CHECK(year_of("Friday, 01-Feb-80 00:00:00 GMT", late) == 2080);
+  CHECK(year_of("Tuesday, 01-Feb-31 00:00:00 GMT", late) == 2031);
+}
+
 TEST_CASE("a Retry-After that makes no sense is none", "[llm][X19]") {
-  for (const char* text : {"", "soon", "-5", "nan", "inf", "1 s x", "Sun, 31 Feb 2026 09:15:30 GMT",
-                           "Sun, 22 Nov 2026 25:15:30 GMT", "Sun, 22 Nov 2026 09:15:30 PST", "22 Nov 2026"}) {
+  for (const char* text : {"",
+                           "soon",
+                           "-5",
+                           "nan",
+                           "inf",
+                           "1 s x",
+                           "Sun, 31 Feb 2026 09:15:30 GMT",
+                           "Sun, 22 Nov 2026 25:15:30 GMT",
+                           "Sun, 22 Nov 2026 09:15:30 PST",
+                           "22 Nov 2026",
+                           "Sunday, 22-Nov-2026 09:15:30 GMT",
+                           "Sunday, 31-Feb-27 09:15:30 GMT",
+                           "Sunday, 22 Nov 26 09:15:30 GMT",
+                           "Sunday, 22-Nov-26 09:15:30",
+                           "Someone, 22-Nov-26",
+                           "Sunday, 22-Nov-26 09:15:61 GMT",
+                           "Sun Nov 22 09:15:30 26",
+                           ", 22-Nov-26 09:15:30 GMT",
+                           "Sun Nov 22 09:15:30 2026 GMT",
+                           "Sun Nov 6 09:15:30 2026",
+                           "Sun Nov  6 9:15:30 2026",
+                           "Sun Nov  0 09:15:30 2026",
+                           "Sun Nev 22 09:15:30 2026",
+                           "Sun Nov 22 24:15:30 2026"}) {
     INFO(text);
     CHECK_FALSE(wait_for(text));
   }

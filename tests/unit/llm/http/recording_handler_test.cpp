@@ -23,11 +23,11 @@ struct Inner final : net::HttpHandler {
 
 struct RecordingFixture {
   RecordingFixture() {
-    redact.hide("sk-key", "api key");
+    redact.hide("sk-the-key", "api key");
     net::HttpRequest request;
-    request.url = "https://me:word@host/v1?key=sk-key";
-    request.headers = {"Authorization: Bearer sk-key", "X-Title: demo sk-key"};
-    request.body = "{\"a\":\"sk-key\"}";
+    request.url = "https://me:word@host/v1?key=sk-the-key";
+    request.headers = {"Authorization: Bearer sk-the-key", "X-Title: demo sk-the-key"};
+    request.body = "{\"a\":\"sk-the-key\"}";
     begun = begin_exchange(request, redact);
   }
   std::unique_ptr<RecordingHandler> handler(std::shared_ptr<const HttpRecorder> recorder) {
@@ -81,10 +81,10 @@ TEST_CASE("pieces are recorded with their times, before the end is told", "[llm]
 TEST_CASE("a secret that pieces cut in two is found", "[llm][recording][secrets]") {
   RecordingFixture f;
   HttpExchange exchange;
-  exchange.body = {{Duration(1), "a s"}, {Duration(2), "k-k"}, {Duration(3), "ey b"}, {Duration(4), "c"}};
-  exchange.headers = {"set-cookie: yum", "location: http://h/sk-key"};
-  exchange.end_message = "sk-key was refused";
-  exchange.content_type = "text/sk-key";
+  exchange.body = {{Duration(1), "a s"}, {Duration(2), "k-the-k"}, {Duration(3), "ey b"}, {Duration(4), "c"}};
+  exchange.headers = {"set-cookie: yum", "location: http://h/sk-the-key"};
+  exchange.end_message = "sk-the-key was refused";
+  exchange.content_type = "text/sk-the-key";
   remove_secrets(exchange, f.redact);
   CHECK(exchange.body ==
         std::vector<HttpExchange::Piece>{
