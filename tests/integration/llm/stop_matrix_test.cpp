@@ -228,7 +228,7 @@ struct Matrix {
     CHECK(outcome.kind == ChatOutcome::Kind::cancelled);
     // What was never sent has used nothing, and that is certain. So is it of what was refused.
     CHECK(outcome.usage.complete == !is_sent());
-    CHECK((outcome.usage.total_tokens > 0) == is_answered());
+    CHECK((outcome.usage.total_tokens > 0) == is_sent());
     // The turn was over before its call had told that: it tells what its tree estimates.
     CHECK_FALSE(end.usage.complete);
   }
@@ -249,7 +249,6 @@ struct Matrix {
            phase == Phase::drip;
   }
   bool has_connection() const { return is_sent() || phase == Phase::tls; }
-  bool is_answered() const { return phase == Phase::stream || phase == Phase::drip; }
 
   const Phase phase;
   const std::unique_ptr<HangingResolver> resolver = only_in<HangingResolver>(Phase::resolving);
