@@ -49,9 +49,6 @@ struct HttpLlmOptions {
   std::vector<std::string> headers = {};        // further request headers, "Name: value"
   std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
   std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
-  // Whether a model's thoughts go back with the tool calls that they led to, in the OpenAI chat dialect. Some
-  // servers want them, others refuse every field that they do not know.
-  bool send_reasoning = true;
   std::string extra_body = {};  // the text of a JSON object, for what the rest has no name for: a merge
                                 // patch (RFC 7396) of every request's body, so null removes a member
 
@@ -78,7 +75,9 @@ struct HttpLlmOptions {
 // libcurl of 8.15 or later that speaks HTTP/2 a stop resets its stream from the loop, and the connection is
 // kept; with an older one HTTP/1.1 is spoken, because there a reset comes late or never.
 //
-// One call is one attempt: for retries, fallbacks and limits put an LlmRouter before it.
+// One call is one attempt: for retries, fallbacks and limits put an LlmRouter before it. What a model thought
+// goes back only to the server that it came from (see ReasoningBlock), so clients of several servers can take
+// turns in one conversation.
 //
 // All functions are @loop_thread but abort() and has_active_request(). Destroying it cancels what is open:
 // each open call gets its `cancelled` outcome from the destructor. A bad option makes every call fail with

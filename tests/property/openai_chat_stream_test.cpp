@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@ struct Script {
   std::vector<json> chunks;
   std::string text;
   std::string reasoning;
+  std::optional<std::string> signed_text;  // in reasoning_details
   std::vector<ToolCall> calls;
   FinishReason finish = FinishReason::complete;
   Usage usage{};
@@ -35,9 +37,18 @@ json chunk_of(json delta, json finish = nullptr) {
   return {{"id", "c"}, {"model", "m"}, {"choices", json::array({std::move(choice)})}};
 }
 
+json details_of(const std::string& text) {
+  return json::array({{{"type", "reasoning.text"}, {"text", text}, {"index", 0}}});
+}
+
 void say(Script& script) {
   const std::string words = *property_test::any_words();
-  if (*rc::gen::inRange(0, 4) == 0) {
+  const int kind = *rc::gen::inRange(0, 6);
+  if (kind == 0) {
+    script.chunks.push_back(chunk_of({{"reasoning", words}, {"reasoning_details", details_of(words)}}));
+    script.reasoning += words;
+    script.signed_text = script.signed_text.value_or("") + words;
+  } else if (kind == 1) {
     script.chunks.push_back(chunk_of({{"reasoning_content", words}}));
     script.reasoning += words;
   } else {
@@ -61,6 +72,16 @@ void call(Script& script) {
   piece({{"name", made.name}, {"arguments", made.arguments.substr(0, at)}});
   piece({{"arguments", made.arguments.substr(at)}});
   script.calls.push_back(std::move(made));
+}
+
+// What is given back of the answer: its reasoning_details, if it had any and calls tools.
+bool keeps_details(const Script& script, const ChatOutcome& outcome) {
+  const json wanted = script.calls.empty() || !script.signed_text
+                          ? json()
+                          : json{{"reasoning_details", details_of(*script.signed_text)}};
+  for (const ReasoningBlock& block : outcome.reasoning)
+    if (const json data = json::parse(block.data); data.contains("reasoning_details")) return data == wanted;
+  return wanted.is_null();
 }
 
 Script any_script() {
@@ -131,6 +152,7 @@ TEST_CASE("a stream says the same, however it is framed and cut", "[property][ll
          RC_ASSERT(heard.text() == script.text);
          RC_ASSERT(heard.reasoning == script.reasoning);
          RC_ASSERT(outcome.tool_calls == script.calls);
+         RC_ASSERT(keeps_details(script, outcome));
          RC_ASSERT(outcome.finish_reason == script.finish);
          RC_ASSERT(outcome.usage == script.usage);
        });
@@ -203,6 +225,14 @@ TEST_CASE("no server makes a call hold more than its limits", "[property][llm][o
   const auto in_delta = [](const std::string& members) {
     return R"(data: {"choices":[{"delta":{)" + members + "}}]}\n\n";
   };
+  const auto in_details = [&](const std::string& entries) {
+    return in_delta(R"("reasoning_details":[)" + entries + "]");
+  };
+  const auto list_of = [](const std::string& entry, int times) {
+    std::string list = entry;
+    while (--times > 0) list += "," + entry;
+    return list;
+  };
   const auto call_piece = [&](int index, const std::string& id) {
     return in_delta(R"("tool_calls":[{"index":)" + std::to_string(index) + R"(,"id":")" + id +
                     R"(","function":{"name":"a","arguments":")" + x + "\"}}]");
@@ -216,6 +246,12 @@ TEST_CASE("no server makes a call hold more than its limits", "[property][llm][o
       {"comments", 200, "", ": " + x + "\n\n"},
       {"words", 200, "", in_delta("\"content\":\"" + x + "\"")},
       {"thoughts", 200, "", in_delta("\"reasoning\":\"" + x + "\"")},
+      {"the text of one detail", 200, "", in_details(R"({"type":"t","text":")" + x + "\"}")},
+      {"details that change", 200, "", in_details(R"({"type":"t","signature":")" + x + "\"}")},
+      {"details", 200, "", in_details(R"({"type":"a","text":""},{"type":"b"})")},
+      {"many details in each chunk", 200, "", in_details(list_of(R"({"type":"a"},{"type":"b"})", 400))},
+      {"members of a detail", 200, "", in_details(R"({"type":"a","a":1,"b":2,"c":3},{"type":"b"})")},
+      {"many members of a detail", 200, "", in_details(R"({"type":"a",)" + list_of(R"("":1)", 9000) + "}")},
       {"the arguments of one call", 200, call_piece(0, "c"), call_piece(0, "")},
       {"calls", 200, "", call_piece(0, "d") + call_piece(1, "e")},
       {"large chunks", 200, "", in_delta("\"content\":\"" + std::string(limit - 1000, 'y') + "\"")},

@@ -36,9 +36,9 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
   }
 }
 
-std::string message_text(const ChatMessage& message, bool send_reasoning) {
+std::string message_text(const ChatMessage& message, std::string_view server) {
   nlohmann::json entry = openai_chat_message(message);
-  if (send_reasoning) give_thoughts_back(message, entry);
+  give_thoughts_back(message, server, entry);
   return json_text(entry);
 }
 
@@ -62,7 +62,7 @@ std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& def
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
   body.set("messages", json_list(request.messages, [&](const ChatMessage& message) {
-             return message_text(message, defaults.send_reasoning);
+             return message_text(message, defaults.server);
            }));
   set_openai_tools(body, request, chat_tool, chat_choice);
   set_response_format(body, request.response_format);

@@ -87,8 +87,6 @@ TEST_CASE("providers that want to be talked to differently are", "[llm][provider
   CHECK(azure.auth_prefix.empty());
   CHECK(provider_options("openai").value().max_tokens_field == "max_completion_tokens");
   CHECK(provider_options("openai-responses").value().dialect == Dialect::openai_responses);
-  CHECK_FALSE(provider_options("groq").value().send_reasoning);
-  CHECK(provider_options("deepseek").value().send_reasoning);
   CHECK(provider_options("ollama").value().base_url == "http://127.0.0.1:11434/v1");
 }
 
