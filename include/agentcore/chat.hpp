@@ -43,10 +43,14 @@ struct ContentPart {
 };
 
 // What a model thought before it answered, as its provider wants to be given it back: signed, encrypted or as
-// it was said. It is sent to no other dialect.
+// it was said. It is sent to no other dialect and, if `server` is known, to no other server: others refuse a
+// request that holds it.
 struct ReasoningBlock {
   std::string dialect = {};  // whose: to_string(Dialect)
   std::string data = {};     // the text of a JSON object
+  // Who wrote it: the host of HttpLlmOptions::base_url in small letters, and ":port" behind it if that is not
+  // the scheme's own: "api.deepseek.com", "127.0.0.1:8000", "[::1]:8000". Empty: unknown.
+  std::string server = {};
 
   bool operator==(const ReasoningBlock&) const = default;
 };

@@ -31,9 +31,9 @@ RepairedHistory repair_history(std::vector<ChatMessage> messages);
 
 // As the JSON array `messages` of a chat-completions request. How a turn was interrupted, and what is pinned,
 // has no place there and is left out; ToolCall::window_id is not written either: the call's name holds it. A
-// message's ReasoningBlocks stand under "reasoning_blocks", which is ours.
-// Broken UTF-8 is replaced by U+FFFD. Any vector can be written; a provider takes it if it is a valid
-// history.
+// message's ReasoningBlocks stand under "reasoning_blocks", which is ours: objects with "dialect", "data"
+// and, if it is known, "server". Broken UTF-8 is replaced by U+FFFD. Any vector can be written; a provider
+// takes it if it is a valid history.
 std::string history_to_json(const std::vector<ChatMessage>& messages);
 
 // Reads such an array, from us or from elsewhere. Unknown fields are ignored; content in parts

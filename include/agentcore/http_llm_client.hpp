@@ -55,9 +55,6 @@ struct HttpLlmOptions {
   std::vector<std::string> headers = {};        // further request headers, "Name: value"
   std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
   std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
-  // Whether a model's thoughts go back with the tool calls that they led to, in the OpenAI chat dialect. Some
-  // servers want them, others refuse every field that they do not know.
-  bool send_reasoning = true;
   // Where a provider wants the ids of tool calls to be so many letters and digits, in the same dialect;
   // others in a history are replaced, one for one. 0: any will do. At most 10.
   std::uint32_t tool_call_id_length = 0;
@@ -89,7 +86,9 @@ struct HttpLlmOptions {
 // libcurl of 8.15 or later that speaks HTTP/2 a stop resets its stream from the loop, and the connection is
 // kept; with an older one HTTP/1.1 is spoken, because there a reset comes late or never.
 //
-// One call is one attempt: for retries, fallbacks and limits put an LlmRouter before it.
+// One call is one attempt: for retries, fallbacks and limits put an LlmRouter before it. What a model thought
+// goes back only to the server that it came from (see ReasoningBlock), so clients of several servers can take
+// turns in one conversation.
 //
 // All functions are @loop_thread but abort() and has_active_request(). Destroying it cancels what is open:
 // each open call gets its `cancelled` outcome from the destructor. A bad option makes every call fail with

@@ -19,7 +19,6 @@ struct Provider {
   std::string_view auth_prefix = "Bearer ";
   std::string_view max_tokens_field = "max_tokens";
   std::uint32_t max_tokens = 0;           // where it wants a limit in every request
-  bool send_reasoning = true;             // false where it refuses fields that it does not know
   std::uint32_t tool_call_id_length = 0;  // as it wants them exactly
   std::string_view extra_body = {};       // of every request, as HttpLlmOptions::extra_body
   std::string_view headers = {};          // sent with every request, one "Name: value" per line

@@ -119,6 +119,7 @@ class Repair {
       note("follows another answer: joined with it");
       ChatMessage& last = done_.messages.back();
       if (!message.content.empty()) last.content += (last.content.empty() ? "" : "\n\n") + message.content;
+      if (!message.tool_calls.empty()) last.reasoning = std::move(message.reasoning);  // led to the calls
       last.tool_calls = std::move(message.tool_calls);
       last.pinned = last.pinned || message.pinned;
     } else {

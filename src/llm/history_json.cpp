@@ -133,7 +133,7 @@ class HistoryReader {
 
   ReasoningBlock read_block(const json& entry) {
     if (!entry.is_object()) return refuse("is not an object", ReasoningBlock());
-    return {read_string(entry, "dialect"), read_string(entry, "data")};
+    return {read_string(entry, "dialect"), read_string(entry, "data"), read_string(entry, "server")};
   }
 
   ToolCall read_call(const json& entry) {
@@ -162,6 +162,12 @@ class HistoryReader {
   std::string problem_;
 };
 
+json block_json(const ReasoningBlock& block) {
+  json entry{{"dialect", block.dialect}, {"data", block.data}};
+  if (!block.server.empty()) entry["server"] = block.server;
+  return entry;
+}
+
 }  // namespace
 
 std::string history_to_json(const std::vector<ChatMessage>& messages) {
@@ -169,7 +175,7 @@ std::string history_to_json(const std::vector<ChatMessage>& messages) {
   for (const ChatMessage& message : messages) {
     json& entry = list.emplace_back(llm::openai_chat_message(message));
     for (const ReasoningBlock& block : message.reasoning)
-      entry["reasoning_blocks"].push_back({{"dialect", block.dialect}, {"data", block.data}});
+      entry["reasoning_blocks"].push_back(block_json(block));
   }
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -31,6 +31,13 @@ inline void check(const llm::AnswerObject& object) {
     expect(core::is_utf8(piece.id) && core::is_utf8(piece.name) && core::is_utf8(piece.arguments));
   for (const llm::ReasoningPiece& piece : object.reasoning_pieces)
     expect(core::is_utf8(piece.text) && core::is_utf8(piece.signature) && core::is_utf8(piece.block));
+  expect(core::is_utf8(object.words_in_details));
+  expect(object.reasoning_details.size() <= llm::max_reasoning_details);
+  for (const llm::ReasoningDetail& detail : object.reasoning_details) {
+    expect(detail.members.size() <= llm::max_detail_members);
+    for (const llm::DetailMember& member : detail.members)
+      expect(core::is_utf8(member.name) && core::is_utf8(member.json));
+  }
 }
 
 // What one answer is put together in.
@@ -42,12 +49,14 @@ class Answer {
       if (calls_.add(std::move(piece)) != llm::ToolCallFault::none) return false;
     for (llm::ReasoningPiece& piece : object.reasoning_pieces)
       if (!thoughts_.add(std::move(piece))) return false;
+    for (llm::ReasoningDetail& piece : object.reasoning_details)
+      if (!thoughts_.add(std::move(piece))) return false;
     return object.tool_call_fault == llm::ToolCallFault::none;
   }
 
   void finish(const llm::WireFormat& format) {
-    for (const ReasoningBlock& block : thoughts_.finish(format))
-      expect(!block.data.empty() && core::is_utf8(block.data));
+    for (const ReasoningBlock& block : thoughts_.finish(format, "server"))
+      expect(!block.data.empty() && core::is_utf8(block.data) && block.server == "server");
     std::vector<ToolCall> calls;
     if (calls_.finish(calls) != llm::ToolCallFault::none) return;
     expect(calls.size() <= llm::max_tool_calls);

@@ -80,6 +80,14 @@ std::string event(const std::string& json) {
 std::string in_delta(const std::string& members) {
   return event(R"({"choices":[{"delta":{)" + members + "}}]}");
 }
+std::string in_details(const std::string& entries) {
+  return in_delta(R"("reasoning_details":[)" + entries + "]");
+}
+std::string list_of(const std::string& entry, int times) {
+  std::string list = entry;
+  while (--times > 0) list += "," + entry;
+  return list;
+}
 std::string chat_call(int index, const std::string& id) {
   return in_delta(R"("tool_calls":[{"index":)" + std::to_string(index) + R"(,"id":")" + id +
                   R"(","function":{"name":"a","arguments":")" + x + "\"}}]");
@@ -97,6 +105,12 @@ std::vector<Flood> chat_floods(std::size_t limit) {
       {"words", chat, "", in_delta("\"content\":\"" + x + "\"")},
       {"thoughts", chat, "", in_delta("\"reasoning\":\"" + x + "\"")},
       {"thoughts to give back", chat, "", in_delta("\"reasoning_content\":\"" + x + "\"")},
+      {"the text of one detail", chat, "", in_details(R"({"type":"t","text":")" + x + "\"}")},
+      {"details that change", chat, "", in_details(R"({"type":"t","signature":")" + x + "\"}")},
+      {"details", chat, "", in_details(R"({"type":"a","text":""},{"type":"b"})")},
+      {"many details in each chunk", chat, "", in_details(list_of(R"({"type":"a"},{"type":"b"})", 400))},
+      {"members of a detail", chat, "", in_details(R"({"type":"a","a":1,"b":2,"c":3},{"type":"b"})")},
+      {"many members of a detail", chat, "", in_details(R"({"type":"a",)" + list_of(R"("":1)", 9000) + "}")},
       {"the arguments of one call", chat, chat_call(0, "c"), chat_call(0, "")},
       {"calls", chat, "", chat_call(0, "d") + chat_call(1, "e")},
       {"large chunks", chat, "", in_delta("\"content\":\"" + std::string(large, 'y') + "\"")},

@@ -51,7 +51,8 @@ class HistoryWriter {
     if (mark == Interruption::none && (!last || *rc::gen::arbitrary<bool>()))
       add({Role::assistant, *any_words()});
     if (history_.back().role == Role::assistant && *rc::gen::inRange(0, 4) == 0)
-      history_.back().reasoning = {{"anthropic_messages", *any_words()}};
+      history_.back().reasoning = {
+          {"anthropic_messages", *any_words(), *rc::gen::element<std::string>("", "api.example.com")}};
   }
 
   void write_step() {

@@ -23,6 +23,7 @@ struct Script {
   std::vector<json> chunks;
   std::string text;
   std::string reasoning;
+  std::optional<std::string> signed_text;  // in reasoning_details
   std::vector<ToolCall> calls;
   FinishReason finish = FinishReason::complete;
   Usage usage{};
@@ -33,9 +34,18 @@ json chunk_of(json delta, json finish = nullptr) {
   return {{"id", "c"}, {"model", "m"}, {"choices", json::array({std::move(choice)})}};
 }
 
+json details_of(const std::string& text) {
+  return json::array({{{"type", "reasoning.text"}, {"text", text}, {"index", 0}}});
+}
+
 void say(Script& script) {
   const std::string words = *property_test::any_words();
-  if (*rc::gen::inRange(0, 4) == 0) {
+  const int kind = *rc::gen::inRange(0, 6);
+  if (kind == 0) {
+    script.chunks.push_back(chunk_of({{"reasoning", words}, {"reasoning_details", details_of(words)}}));
+    script.reasoning += words;
+    script.signed_text = script.signed_text.value_or("") + words;
+  } else if (kind == 1) {
     script.chunks.push_back(chunk_of({{"reasoning_content", words}}));
     script.reasoning += words;
   } else {
@@ -59,6 +69,16 @@ void call(Script& script) {
   piece({{"name", made.name}, {"arguments", made.arguments.substr(0, at)}});
   piece({{"arguments", made.arguments.substr(at)}});
   script.calls.push_back(std::move(made));
+}
+
+// What is given back of the answer: its reasoning_details, if it had any and calls tools.
+bool keeps_details(const Script& script, const ChatOutcome& outcome) {
+  const json wanted = script.calls.empty() || !script.signed_text
+                          ? json()
+                          : json{{"reasoning_details", details_of(*script.signed_text)}};
+  for (const ReasoningBlock& block : outcome.reasoning)
+    if (const json data = json::parse(block.data); data.contains("reasoning_details")) return data == wanted;
+  return wanted.is_null();
 }
 
 Script any_script() {
@@ -129,6 +149,7 @@ TEST_CASE("a stream says the same, however it is framed and cut", "[property][ll
          RC_ASSERT(heard.text() == script.text);
          RC_ASSERT(heard.reasoning == script.reasoning);
          RC_ASSERT(outcome.tool_calls == script.calls);
+         RC_ASSERT(keeps_details(script, outcome));
          RC_ASSERT(outcome.finish_reason == script.finish);
          RC_ASSERT(outcome.usage == script.usage);
        });

@@ -2,8 +2,7 @@
 
 #include "core/utf8.hpp"
 #include "llm/dialects/request_body.hpp"
-
-#include <agentcore/http_llm_client.hpp>
+#include "llm/dialects/wire_format.hpp"
 
 #include <utility>
 
@@ -83,10 +82,10 @@ void add_user(Turn& turn, const ChatMessage& message) {
 }
 
 // Thoughts stand before what came of them.
-void add_answer(Turn& turn, const ChatMessage& message) {
+void add_answer(Turn& turn, const ChatMessage& message, std::string_view server) {
   if (is_blank(message.content) && message.tool_calls.empty()) return;
   for (const ReasoningBlock& thought : message.reasoning) {
-    if (thought.dialect != to_string(Dialect::anthropic_messages)) continue;
+    if (!goes_back(thought, Dialect::anthropic_messages, server)) continue;
     if (std::string block = object_text(thought.data); !block.empty())
       turn.blocks.push_back(std::move(block));
   }
@@ -94,7 +93,7 @@ void add_answer(Turn& turn, const ChatMessage& message) {
   for (const ToolCall& call : message.tool_calls) turn.blocks.push_back(tool_use_block(call));
 }
 
-Turn turn_of(const ChatMessage& message) {
+Turn turn_of(const ChatMessage& message, std::string_view server) {
   Turn turn{.assistant = message.role == Role::assistant};
   switch (message.role) {
     case Role::system:
@@ -103,7 +102,7 @@ Turn turn_of(const ChatMessage& message) {
       add_user(turn, message);
       break;
     case Role::assistant:
-      add_answer(turn, message);
+      add_answer(turn, message, server);
       break;
     case Role::tool:
       turn.results.push_back(tool_result_block(message));
@@ -136,10 +135,10 @@ std::string anthropic_system(const std::vector<ChatMessage>& messages) {
   return system;
 }
 
-std::string anthropic_messages_list(const std::vector<ChatMessage>& messages) {
+std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server) {
   std::vector<Turn> turns;
   for (const ChatMessage& message : messages) {
-    Turn turn = turn_of(message);
+    Turn turn = turn_of(message, server);
     if (turn.empty()) continue;
     if (turns.empty() || turns.back().assistant != turn.assistant) {
       turns.push_back(std::move(turn));

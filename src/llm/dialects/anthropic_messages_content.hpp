@@ -17,9 +17,9 @@ std::string anthropic_system(const std::vector<ChatMessage>& messages);
 // what tools gave is the user's. The API refuses what says nothing, so none of these is written:
 // - a text of nothing but white space;
 // - a message of nothing else, and an answer of nothing but thoughts;
-// - thoughts of other dialects, and those that are no JSON object.
+// - thoughts that do not go back to `server`, and those that are no JSON object.
 // Arguments that are no JSON object are written as {}. Ids of calls, which may come from any provider, are
 // made of the letters that the API takes.
-std::string anthropic_messages_list(const std::vector<ChatMessage>& messages);
+std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server);
 
 }  // namespace agentcore::llm

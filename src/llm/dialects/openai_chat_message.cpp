@@ -2,8 +2,7 @@
 
 #include "core/json_depth.hpp"
 #include "llm/dialects/call_id.hpp"
-
-#include <agentcore/http_llm_client.hpp>
+#include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -31,9 +30,8 @@ nlohmann::json content_of(const ChatMessage& message) {
   return content;
 }
 
-// The block as JSON, if it is an object of this dialect. They come from servers and from stored histories.
+// The block as JSON, if it is an object. They come from servers and from stored histories.
 std::optional<nlohmann::json> read_block(const ReasoningBlock& block) {
-  if (block.dialect != to_string(Dialect::openai_chat)) return std::nullopt;
   if (core::json_depth(block.data) > core::max_json_depth) return std::nullopt;
   nlohmann::json data = nlohmann::json::parse(block.data, nullptr, false);
   return data.is_object() ? std::optional(std::move(data)) : std::nullopt;
@@ -58,6 +56,13 @@ void give_extra_back(const nlohmann::json& data, nlohmann::json& calls) {
   if (nlohmann::json* const call = call_of(data, calls)) (*call)["extra_content"] = *extra;
 }
 
+void give_details_back(const nlohmann::json& data, nlohmann::json& entry) {
+  const auto details = data.find("reasoning_details");
+  if (details == data.end() || !details->is_array() || details->empty()) return;
+  const auto is_entry = [](const nlohmann::json& detail) { return detail.is_object(); };
+  if (std::ranges::all_of(*details, is_entry)) entry["reasoning_details"] = *details;
+}
+
 }  // namespace
 
 nlohmann::json openai_chat_message(const ChatMessage& message, std::size_t id_length) {
@@ -72,13 +77,15 @@ nlohmann::json openai_chat_message(const ChatMessage& message, std::size_t id_le
   return entry;
 }
 
-void give_thoughts_back(const ChatMessage& message, nlohmann::json& entry) {
+void give_thoughts_back(const ChatMessage& message, std::string_view server, nlohmann::json& entry) {
   if (message.role != Role::assistant || message.tool_calls.empty()) return;
   for (const ReasoningBlock& block : message.reasoning) {
+    if (!goes_back(block, Dialect::openai_chat, server)) continue;
     const auto data = read_block(block);
     if (!data) continue;
     if (const auto text = data->find("reasoning_content"); text != data->end() && text->is_string())
       entry["reasoning_content"] = *text;
+    give_details_back(*data, entry);
     give_extra_back(*data, entry["tool_calls"]);
   }
 }

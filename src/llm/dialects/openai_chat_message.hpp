@@ -4,6 +4,7 @@
 #include <agentcore/chat.hpp>
 
 #include <cstddef>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -14,8 +15,9 @@ namespace agentcore::llm {
 nlohmann::json openai_chat_message(const ChatMessage& message, std::size_t id_length = 0);
 
 // Adds to that entry what the model's provider wants back of its thoughts: the reasoning_content of an answer
-// that calls tools (DeepSeek), the extra_content of each call (Gemini). Answers without calls get nothing:
-// older models of DeepSeek refuse it there. A block that is not as the reader makes them is ignored.
-void give_thoughts_back(const ChatMessage& message, nlohmann::json& entry);
+// that calls tools (DeepSeek), its reasoning_details (OpenRouter), the extra_content of each call (Gemini).
+// Answers without calls get nothing: older models of DeepSeek refuse it there. A block that is not as the
+// reader makes them is ignored, and so is one that does not go back to that server.
+void give_thoughts_back(const ChatMessage& message, std::string_view server, nlohmann::json& entry);
 
 }  // namespace agentcore::llm

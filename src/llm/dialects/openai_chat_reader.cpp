@@ -52,6 +52,7 @@ bool is_failure(std::string_view word) noexcept {
 void OpenAiChatReader::begin() {
   tool_calls_.clear();
   thoughts_to_keep_.clear();
+  details_.clear();
   refusal_.clear();
   failure_.clear();
 }
@@ -132,6 +133,8 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
       read_reasoning(field.value(), true, object);
     } else if (key.unsafe_is_equal("reasoning")) {
       read_reasoning(field.value(), false, object);
+    } else if (key.unsafe_is_equal("reasoning_details")) {
+      detail_reader().read_list(field.value(), whole, object);
     } else if (key.unsafe_is_equal("refusal")) {
       if (const auto words = word(field.value()); words && !words->empty()) {
         refusal_ = *words;
@@ -143,6 +146,10 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
 
 ToolCallReader OpenAiChatReader::tool_call_reader() {
   return {tool_calls_, thoughts_to_keep_, repaired_word_, broken_string_};
+}
+
+DetailReader OpenAiChatReader::detail_reader() {
+  return {details_, words_in_details_, repaired_word_, broken_string_};
 }
 
 // DeepSeek, vLLM, llama.cpp and LM Studio say "reasoning_content", OpenRouter and Ollama "reasoning", and

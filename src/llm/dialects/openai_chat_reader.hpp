@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llm/dialects/json_answer_reader.hpp"
+#include "llm/dialects/openai_chat_details.hpp"
 #include "llm/dialects/openai_chat_tool_calls.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -28,6 +29,7 @@ class OpenAiChatReader final : public JsonAnswerReader {
   void read_part(Object part);
   void read_reasoning(Value value, bool wanted_back, AnswerObject& object);
   ToolCallReader tool_call_reader();
+  DetailReader detail_reader();
   void read_usage(Value value, AnswerObject& object);
 
   std::string content_;    // when it is no plain text, or simdjson refuses it
@@ -38,6 +40,8 @@ class OpenAiChatReader final : public JsonAnswerReader {
   std::string model_;
   std::vector<ToolCallPiece> tool_calls_;
   std::vector<ReasoningPiece> thoughts_to_keep_;  // for their provider, which wants them back
+  std::vector<ReasoningDetail> details_;          // the same
+  std::string words_in_details_;
 };
 
 }  // namespace agentcore::llm

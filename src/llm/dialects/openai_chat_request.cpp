@@ -38,7 +38,7 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
 
 std::string message_text(const ChatMessage& message, const BodyDefaults& defaults) {
   nlohmann::json entry = openai_chat_message(message, defaults.tool_call_id_length);
-  if (defaults.send_reasoning) give_thoughts_back(message, entry);
+  give_thoughts_back(message, defaults.server, entry);
   return json_text(entry);
 }
 

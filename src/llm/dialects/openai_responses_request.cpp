@@ -12,6 +12,7 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,18 +79,21 @@ void add_user(std::vector<std::string>& items, const ChatMessage& message) {
 }
 
 // Thoughts go right before what they led to. Those that led to nothing are refused, so they are left out.
-void add_answer(std::vector<std::string>& items, const ChatMessage& message, bool reasons) {
+// `server`: whose thoughts go back; without it none do.
+void add_answer(std::vector<std::string>& items, const ChatMessage& message,
+                std::optional<std::string_view> server) {
   if (message.content.empty() && message.tool_calls.empty()) return;
-  if (reasons)
+  if (server)
     for (const ReasoningBlock& block : message.reasoning)
-      if (block.dialect == to_string(Dialect::openai_responses) && is_json_object(block.data))
+      if (goes_back(block, Dialect::openai_responses, *server) && is_json_object(block.data))
         items.push_back(block.data);
   if (!message.content.empty())
     items.push_back(message_item(message.role, {text_part("output_text", message.content)}));
   for (const ToolCall& call : message.tool_calls) items.push_back(call_item(call));
 }
 
-std::vector<std::string> input_items(const std::vector<ChatMessage>& messages, bool reasons) {
+std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
+                                     std::optional<std::string_view> server) {
   std::vector<std::string> items;
   for (const ChatMessage& message : messages) switch (message.role) {
       case Role::system:
@@ -98,7 +102,7 @@ std::vector<std::string> input_items(const std::vector<ChatMessage>& messages, b
         add_user(items, message);
         break;
       case Role::assistant:
-        add_answer(items, message, reasons);
+        add_answer(items, message, server);
         break;
       case Role::tool:
         items.push_back(output_item(message));
@@ -158,8 +162,9 @@ std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults
   body.set_text("model", model);
   if (const std::string all = instructions_of(request.messages); !all.empty())
     body.set_text("instructions", all);
+  const auto server = reasons ? std::optional<std::string_view>(defaults.server) : std::nullopt;
   body.set("input",
-           json_list(input_items(request.messages, reasons), [](const std::string& item) { return item; }));
+           json_list(input_items(request.messages, server), [](const std::string& item) { return item; }));
   set_openai_tools(body, request, responses_tool, responses_choice);
   set_text_format(body, request.response_format);
   set_limits(body, request, defaults);

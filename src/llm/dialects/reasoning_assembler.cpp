@@ -9,7 +9,7 @@ namespace agentcore::llm {
 bool ReasoningAssembler::add(ReasoningPiece piece) {
   constexpr std::size_t max_blocks = 1000;  // each piece may look at all of them
   bytes_ += piece.text.size() + piece.signature.size() + piece.block.size();
-  if (bytes_ > max_bytes_) return false;
+  if (bytes_ + details_.bytes() > max_bytes_) return false;
   // Most belong to the newest block.
   const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(),
                                   [&](const ReasoningPiece& block) { return block.index == piece.index; });
@@ -24,13 +24,20 @@ bool ReasoningAssembler::add(ReasoningPiece piece) {
   return true;
 }
 
-std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format) {
+bool ReasoningAssembler::add(ReasoningDetail piece) {
+  return details_.add(std::move(piece)) && bytes_ + details_.bytes() <= max_bytes_;
+}
+
+std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format, std::string_view server) {
   std::ranges::stable_sort(blocks_, {}, &ReasoningPiece::index);
   std::vector<ReasoningBlock> blocks;
-  for (ReasoningPiece& piece : std::exchange(blocks_, {})) {
-    std::string data = piece.block.empty() ? format.reasoning_block(piece) : std::move(piece.block);
-    if (!data.empty()) blocks.push_back({std::string(to_string(format.dialect())), std::move(data)});
-  }
+  const auto keep = [&](std::string data) {
+    if (!data.empty())
+      blocks.push_back({std::string(to_string(format.dialect())), std::move(data), std::string(server)});
+  };
+  keep(std::exchange(details_, {}).text());
+  for (ReasoningPiece& piece : std::exchange(blocks_, {}))
+    keep(piece.block.empty() ? format.reasoning_block(piece) : std::move(piece.block));
   return blocks;
 }
 

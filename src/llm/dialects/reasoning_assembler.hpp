@@ -4,6 +4,7 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 namespace agentcore::llm {
@@ -11,19 +12,23 @@ namespace agentcore::llm {
 // One assembler reads one answer. Pieces with one index make one block, in the order of the indexes.
 class ReasoningAssembler {
  public:
-  // `max_bytes`: of all pieces together.
+  // `max_bytes`: of all pieces together. Of details, which may come in many small ones, what is held counts.
   explicit ReasoningAssembler(std::size_t max_bytes) noexcept : max_bytes_(max_bytes) {}
 
   // False: more bytes than allowed, or more than 1,000 blocks. The assembler is spent then.
   bool add(ReasoningPiece piece);
+  // The same for the entries of the block that is a list of details. It comes before the others.
+  bool add(ReasoningDetail piece);
 
-  // The blocks, in the form that the dialect gives them. The assembler is empty afterwards.
-  std::vector<ReasoningBlock> finish(const WireFormat& format);
+  // The blocks, in the form that the dialect gives them, as those of `server`. The assembler is empty
+  // afterwards.
+  std::vector<ReasoningBlock> finish(const WireFormat& format, std::string_view server);
 
  private:
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;
   std::vector<ReasoningPiece> blocks_;  // as they began
+  ReasoningDetails details_;
 };
 
 }  // namespace agentcore::llm

@@ -16,6 +16,10 @@ std::string_view to_string(Dialect dialect) noexcept {
 
 namespace llm {
 
+bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view server) noexcept {
+  return block.dialect == to_string(dialect) && (block.server.empty() || block.server == server);
+}
+
 const WireFormat& wire_format(Dialect dialect) noexcept {
   switch (dialect) {
     case Dialect::openai_responses:

@@ -2,6 +2,7 @@
 // Each dialect is a pair of files of its own, NAME_request.cpp and NAME_reader.cpp.
 #pragma once
 
+#include "llm/dialects/reasoning_details.hpp"
 #include "llm/dialects/tool_call_assembler.hpp"
 
 #include <agentcore/chat.hpp>
@@ -57,6 +58,9 @@ struct AnswerObject {
   std::span<ToolCallPiece> tool_calls;                  // for a ToolCallAssembler
   ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls are not all that there were
   std::span<ReasoningPiece> reasoning_pieces;
+  std::span<ReasoningDetail> reasoning_details;
+  std::string_view words_in_details;  // valid UTF-8; what `reasoning` says, too, or all that is said
+  bool too_many_details = false;      // reasoning_details are not all that there were
 };
 
 // Reads answer objects, each by itself: it remembers nothing from one to the next. Made for one chunk of
@@ -76,14 +80,17 @@ class AnswerReader {
   virtual bool parse_body(std::string_view json, AnswerObject& object) = 0;
 };
 
+// Whether a block goes back to that server in that dialect: it came from there, or nobody knows from where.
+bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view server) noexcept;
+
 // What a client's options say about the bodies of its requests.
 struct BodyDefaults {
   std::string model = {};
   std::uint32_t max_tokens = 0;  // 0: none
   std::string max_tokens_field = "max_tokens";
-  std::string extra_body = {};  // the text of a JSON object, or empty
-  bool send_reasoning = true;
+  std::string extra_body = {};            // the text of a JSON object, or empty
   std::uint32_t tool_call_id_length = 0;  // exactly, in letters and digits; 0: as they are
+  std::string server = {};                // whose thoughts go back; see goes_back()
 };
 
 // Stateless; one object per dialect.

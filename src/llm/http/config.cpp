@@ -206,6 +206,19 @@ std::optional<Error> check_request(const ChatRequest& request, const std::string
   return std::nullopt;
 }
 
+std::string server_of(std::string_view base_url) {
+  const std::string_view rest = after_scheme(base_url);
+  std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
+  host.remove_prefix(host.rfind('@') + 1);
+  const auto colon = host.rfind(':');
+  const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;  // "[::1]" has none
+  if (!has_port) return lower(host);
+  const std::string_view port = host.substr(colon + 1);
+  const bool is_secure = base_url.size() - rest.size() == https_scheme.size();
+  const bool is_usual = port.empty() || port == (is_secure ? "443" : "80");
+  return lower(is_usual ? host.substr(0, colon) : host);
+}
+
 net::HttpRequest request_template(const HttpLlmOptions& options) {
   net::HttpRequest request;
   request.url = url_of(options);

@@ -25,6 +25,9 @@ bool is_sendable(std::string_view key) noexcept;
 // deadline and its key. The options were checked.
 net::HttpRequest request_template(const HttpLlmOptions& options);
 
+// Whose thoughts are whose, by the address of the API: see ReasoningBlock::server.
+std::string server_of(std::string_view base_url);
+
 // Knows the values of further headers and of parts of the addresses that look like credentials.
 Redactor redactor_for(const HttpLlmOptions& options);
 

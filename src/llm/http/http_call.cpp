@@ -139,6 +139,7 @@ bool HttpCall::take(AnswerObject& object) {
   take_meta(object);
   if (object.error) error_ = shared_->errors.api(status_, *object.error);
   if (error_ || !take_tool_calls(object) || !take_reasoning(object)) return false;
+  object.reasoning = words_of_thoughts(object);
   if (object.reasoning.empty()) return object.content.empty() || deliver(object.content);
   const std::string content(object.content);  // a receiver may start a call, and that one reads as well
   return deliver_reasoning(object.reasoning) && (content.empty() || deliver(content));
@@ -176,14 +177,21 @@ bool HttpCall::take_tool_calls(AnswerObject& object) {
 
 // The same for what is to be given back of the model's thoughts.
 bool HttpCall::take_reasoning(AnswerObject& object) {
-  if (object.reasoning_pieces.empty()) return true;
+  if (object.reasoning_pieces.empty() && object.reasoning_details.empty()) return true;
   if (!reasoning_) reasoning_ = std::make_unique<ReasoningAssembler>(shared_->max_response_bytes);
-  for (ReasoningPiece& piece : object.reasoning_pieces)
-    if (!reasoning_->add(std::move(piece))) {
-      error_ = shared_->errors.reasoning_too_large(status_, shared_->max_response_bytes);
-      return false;
-    }
-  return true;
+  const auto add = [this](auto& piece) { return reasoning_->add(std::move(piece)); };
+  if (!object.too_many_details && std::ranges::all_of(object.reasoning_pieces, add) &&
+      std::ranges::all_of(object.reasoning_details, add))
+    return true;
+  error_ = shared_->errors.reasoning_too_large(status_, shared_->max_response_bytes);
+  return false;
+}
+
+// A server that says its thoughts twice may do so in different chunks: the place that came first counts.
+std::string_view HttpCall::words_of_thoughts(const AnswerObject& object) {
+  if (words_ == Words::none && !object.reasoning.empty()) words_ = Words::of_reasoning;
+  if (words_ == Words::none && !object.words_in_details.empty()) words_ = Words::in_details;
+  return words_ == Words::in_details ? object.words_in_details : object.reasoning;
 }
 
 // False when the call is over: stopped, its receiver or the Runtime gone.
@@ -286,7 +294,7 @@ ChatOutcome HttpCall::completed() {
   if (fault != ToolCallFault::none)
     return failed(shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes));
   const bool keeps = !outcome.tool_calls.empty() || shared_->format.keeps_reasoning_of_words();
-  if (reasoning_ && keeps) outcome.reasoning = reasoning_->finish(shared_->format);
+  if (reasoning_ && keeps) outcome.reasoning = reasoning_->finish(shared_->format, shared_->server);
   FinishReason& reason = outcome.finish_reason;
   const bool in_order = reason == FinishReason::complete || reason == FinishReason::unknown;
   if (in_order && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;

@@ -43,6 +43,7 @@ struct HttpShared {
   const CallErrors errors;
   const std::size_t max_line_bytes;
   const std::size_t max_response_bytes;
+  std::string server;  // see ReasoningBlock
   PriceTable prices;
   std::vector<HttpCall*> open;  // without an outcome yet
 };
@@ -66,6 +67,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   void cancel();
 
  private:
+  enum class Words : unsigned char { none, of_reasoning, in_details };
   enum class Form : unsigned char { unknown, stream, body, failure };
 
   bool on_event(std::string_view data, std::size_t readable_behind) override;
@@ -75,6 +77,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   void take_meta(const AnswerObject& object);
   bool take_tool_calls(AnswerObject& object);
   bool take_reasoning(AnswerObject& object);
+  std::string_view words_of_thoughts(const AnswerObject& object);
   bool goes_on() const noexcept;
   bool has_answer() const noexcept;
   bool deliver(std::string_view text);
@@ -110,6 +113,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   int status_ = 0;
   bool asked_stream_;
   Form form_ = Form::unknown;
+  Words words_ = Words::none;  // of thoughts: which are shown
   bool listed_ = true;
   bool begun_ = false;  // of a stream: something came
   bool done_ = false;   // the stream said that it is complete

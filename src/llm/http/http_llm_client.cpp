@@ -69,8 +69,8 @@ struct HttpLlmClient::Impl {
 HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options)
     : error(llm::check_options(options)),
       model(options.model),
-      defaults{options.model,      options.max_tokens,     options.max_tokens_field,
-               options.extra_body, options.send_reasoning, options.tool_call_id_length},
+      defaults{options.model,      options.max_tokens,          options.max_tokens_field,
+               options.extra_body, options.tool_call_id_length, llm::server_of(options.base_url)},
       redact(llm::redactor_for(options)),
       keys(options, redact),
       http(error ? net::HttpRequest{} : llm::request_template(options)),
@@ -81,6 +81,7 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& 
       replays(options.replay != nullptr),
       replay(replays ? llm::ReplayTransport::make(*shared->engine, std::move(options.replay))
                      : std::weak_ptr<llm::ReplayTransport>()) {
+  shared->server = defaults.server;
   shared->prices = std::move(options.prices);
   for (std::string& header : options.headers) core::wipe(header);  // some hold credentials
 }

@@ -26,12 +26,8 @@ constexpr Provider table[] = {
      .api_key_env = "AZURE_OPENAI_API_KEY",
      .auth_header = "api-key",
      .auth_prefix = "",
-     .max_tokens_field = "max_completion_tokens",
-     .send_reasoning = false},
-    {.name = "cerebras",
-     .base_url = "https://api.cerebras.ai/v1",
-     .api_key_env = "CEREBRAS_API_KEY",
-     .send_reasoning = false},
+     .max_tokens_field = "max_completion_tokens"},
+    {.name = "cerebras", .base_url = "https://api.cerebras.ai/v1", .api_key_env = "CEREBRAS_API_KEY"},
     {.name = "deepseek", .base_url = "https://api.deepseek.com/v1", .api_key_env = "DEEPSEEK_API_KEY"},
     {.name = "fireworks",
      .base_url = "https://api.fireworks.ai/inference/v1",
@@ -39,16 +35,12 @@ constexpr Provider table[] = {
     {.name = "gemini",
      .base_url = "https://generativelanguage.googleapis.com/v1beta/openai",
      .api_key_env = "GEMINI_API_KEY"},
-    {.name = "groq",
-     .base_url = "https://api.groq.com/openai/v1",
-     .api_key_env = "GROQ_API_KEY",
-     .send_reasoning = false},
+    {.name = "groq", .base_url = "https://api.groq.com/openai/v1", .api_key_env = "GROQ_API_KEY"},
     {.name = "llamacpp", .base_url = "http://127.0.0.1:8080/v1"},
     {.name = "lmstudio", .base_url = "http://127.0.0.1:1234/v1"},
     {.name = "mistral",
      .base_url = "https://api.mistral.ai/v1",
      .api_key_env = "MISTRAL_API_KEY",
-     .send_reasoning = false,
      .tool_call_id_length = 9,
      .extra_body = R"({"stream_options":null})"},  // it tells the usage unasked, and refuses to be asked
     {.name = "nvidia", .base_url = "https://integrate.api.nvidia.com/v1", .api_key_env = "NVIDIA_API_KEY"},
@@ -56,8 +48,7 @@ constexpr Provider table[] = {
     {.name = "openai",
      .base_url = "https://api.openai.com/v1",
      .api_key_env = "OPENAI_API_KEY",
-     .max_tokens_field = "max_completion_tokens",  // its reasoning models refuse the older name
-     .send_reasoning = false},
+     .max_tokens_field = "max_completion_tokens"},
     {.name = "openai-responses",
      .base_url = "https://api.openai.com/v1",
      .api_key_env = "OPENAI_API_KEY",
@@ -136,7 +127,6 @@ Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity
   options.auth_prefix = provider->auth_prefix;
   options.max_tokens_field = provider->max_tokens_field;
   options.max_tokens = provider->max_tokens;
-  options.send_reasoning = provider->send_reasoning;
   options.tool_call_id_length = provider->tool_call_id_length;
   options.extra_body = provider->extra_body;
   options.headers = lines_of(provider->headers);

@@ -2,8 +2,10 @@
 #include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
 
+#include <agentcore/history.hpp>
 #include <agentcore/llm_router.hpp>
 
+#include <mutex>
 #include <thread>
 
 using namespace agentcore;
@@ -19,6 +21,32 @@ const std::string limited =
     "Content-Length: 36\r\n\r\n{\"error\":{\"message\":\"slow down !!\"}}";
 const std::string good = http_answer("200 OK", "text/event-stream",
                                      delta_event("hello") + finish_event + usage_event + done_event);
+
+// Gives these answers, one after the other, and keeps what was asked.
+class Answers {
+ public:
+  explicit Answers(std::vector<std::string> answers) : answers_(std::move(answers)) {}
+  SocketServer::Script script() {
+    return [this](Peer& peer) {
+      for (std::string request; !(request = peer.read_request()).empty();) peer.write(next(request));
+    };
+  }
+  std::vector<std::string> asked() const {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+
+ private:
+  const std::string& next(const std::string& request) {
+    const std::lock_guard lock(mutex_);
+    asked_.push_back(request);
+    return answers_.at(asked_.size() - 1);
+  }
+
+  mutable std::mutex mutex_;
+  const std::vector<std::string> answers_;
+  std::vector<std::string> asked_;
+};
 
 // A router whose first route is the server.
 struct Routed : LlmFixture {
@@ -149,6 +177,50 @@ TEST_CASE("a stop in the queue for a slot connects to nobody", "[llm][router][Y5
   CHECK(f.router->abort("first"));
   REQUIRE(f.drive_to_end(f.other));
   f.check_stopped();
+}
+
+TEST_CASE("after a fallback thoughts go back only to the server that they came from",
+          "[llm][router][reasoning]") {
+  const std::string thoughtful = http_answer(
+      "200 OK", "text/event-stream",
+      R"(data: {"choices":[{"delta":{"reasoning_content":"Hm","tool_calls":[{"index":0,"id":"c",)"
+      R"("extra_content":{"google":{"thought_signature":"s"}},"function":{"name":"look","arguments":"{}"}}]}}]})"
+      "\n\n" +
+          finish_event + done_event);
+  Answers first({thoughtful, busy, good}), second({good});
+  Routed f(first.script());
+  SocketServer other_server(second.script());
+  HttpLlmOptions options = f.client_options();
+  options.base_url = other_server.url();
+  HttpLlmClient other(*f.runtime, options);
+  LlmRouter router(*f.runtime,
+                   {.routes = {{.client = f.llm.get()}, {.client = &other}}, .retry = {.max_attempts = 1}});
+  std::vector<ChatMessage> history = ask("a").messages;
+  const auto answered = [&] {
+    ChatRecord heard;
+    ChatRequest request = ask("a");
+    request.messages = history_from_json(history_to_json(history)).value();
+    router.chat(std::move(request), f.stop.get_token(), heard.sink());
+    REQUIRE(f.drive_to_end(heard));
+    REQUIRE(heard.completed());
+    return heard.outcomes[0];
+  };
+  const ChatOutcome outcome = answered();
+  history.push_back(
+      {.role = Role::assistant, .tool_calls = outcome.tool_calls, .reasoning = outcome.reasoning});
+  history.push_back({.role = Role::tool, .content = "seen", .tool_call_id = "c"});
+  answered();  // the first is busy
+  answered();
+  const std::string with_thoughts = R"("reasoning_content":"Hm")", with_signature = "thought_signature";
+  REQUIRE(second.asked().size() == 1);
+  CHECK(second.asked()[0].find(R"("id":"c")") != std::string::npos);
+  CHECK(second.asked()[0].find(with_thoughts) == std::string::npos);
+  CHECK(second.asked()[0].find(with_signature) == std::string::npos);
+  REQUIRE(first.asked().size() == 3);
+  for (const int place : {1, 2}) {
+    CHECK(first.asked()[place].find(with_thoughts) != std::string::npos);
+    CHECK(first.asked()[place].find(with_signature) != std::string::npos);
+  }
 }
 
 TEST_CASE("a route that cannot be reached costs the answer of the next one nothing", "[llm][router][X19]") {

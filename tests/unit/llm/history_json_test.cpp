@@ -70,6 +70,20 @@ TEST_CASE("a history that was written is read again", "[llm][G8]") {
   CHECK(repair_history(read(history_to_json(a_day_at_sea()))).messages == expected);
 }
 
+TEST_CASE("a history tells which server its thoughts are of", "[llm][G8][reasoning]") {
+  History history{{Role::user, "?"}, {Role::assistant, "!"}};
+  history[1].reasoning = {{"openai_chat", "{}", "api.example.com"}, {"openai_chat", "{}"}};
+  const std::string json = history_to_json(history);
+  CHECK(json.find(R"([{"data":"{}","dialect":"openai_chat","server":"api.example.com"},)"
+                  R"({"data":"{}","dialect":"openai_chat"}])") != std::string::npos);
+  CHECK(read(json) == history);
+  const auto of = [](const std::string& block) {
+    return refusal(R"([{"role":"assistant","reasoning_blocks":[)" + block + "]}]");
+  };
+  CHECK(of(R"({"server":null})") == "(none)");
+  CHECK(of(R"({"server":7})") == "message 1: reasoning block 1: server is not a string");
+}
+
 TEST_CASE("broken UTF-8 is replaced in a written history", "[llm][G8]") {
   CHECK(read(history_to_json({{Role::user, "a\xFF"}})) == History{{Role::user, "a\xEF\xBF\xBD"}});
 }

@@ -126,6 +126,17 @@ TEST_CASE("a repair keeps what is pinned, and the windows of calls", "[llm][G8]"
   CHECK(history[1].tool_calls[0].window_id == "notes");
 }
 
+TEST_CASE("a repair keeps the thoughts that led to calls", "[llm][G8][reasoning]") {
+  ChatMessage words = answer(), calls = calling({"a"});
+  words.reasoning = {{"openai_chat", "{}"}};
+  calls.reasoning = {{"openai_chat", R"({"reasoning_content":"Hm"})", "api.example.com"}};
+  const History history = repaired({question(), words, calls, result("a"), answer()}, 1);
+  REQUIRE(history.size() == 4);
+  CHECK(history[1].tool_calls == calls.tool_calls);
+  CHECK(history[1].reasoning == calls.reasoning);
+  CHECK(repaired({question(), words, answer()}, 1)[1].reasoning == words.reasoning);
+}
+
 TEST_CASE("any history can be repaired", "[llm][G8]") {
   prop("the repaired one is valid, keeps all questions, and repairing it again changes nothing", [] {
     History history;

@@ -123,6 +123,20 @@ TEST_CASE("only Anthropic's own thoughts go back, before the words", "[llm][anth
   CHECK(sent[0]["content"] == json::parse("[" + signed_thought.data + R"(,{"type":"text","text":"So."}])"));
 }
 
+TEST_CASE("thoughts go back to the Messages server that they came from", "[llm][anthropic]") {
+  const auto parts = [](const std::string& origin, const std::string& server) {
+    ReasoningBlock thought = signed_thought;
+    thought.server = origin;
+    ChatRequest request;
+    request.messages = {answer("So.", {}, {std::move(thought)})};
+    return body_of(request, {.model = "m", .server = server})["messages"][0]["content"].size();
+  };
+  CHECK(parts("api.anthropic.com", "api.anthropic.com") == 2);
+  CHECK(parts("", "api.anthropic.com") == 2);
+  CHECK(parts("api.minimax.io", "api.anthropic.com") == 1);
+  CHECK(parts("api.minimax.io", "") == 1);
+}
+
 TEST_CASE("a thought without a signature is not given back", "[llm][anthropic]") {
   const llm::WireFormat& format = llm::anthropic_messages();
   CHECK(format.reasoning_block({.text = "Hm."}).empty());

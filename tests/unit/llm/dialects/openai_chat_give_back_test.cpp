@@ -104,18 +104,31 @@ TEST_CASE("a model that did not think is given back that it did not", "[llm][ope
     CHECK(whole(none + call).reasoning.empty());
 }
 
-TEST_CASE("a server that refuses unknown fields is given no thoughts back", "[llm][openai][reasoning]") {
-  ChatRequest request;
-  request.messages = {look_twice(
-      blocks({R"({"reasoning_content":"Hm"})", R"({"tool_call":0,"id":"a","extra_content":{"x":1}})"}))};
-  const auto body = [&](bool send_reasoning) {
-    return llm::openai_chat_body(request, {.model = "m", .send_reasoning = send_reasoning});
+TEST_CASE("thoughts go back to the chat server that they came from", "[llm][openai][reasoning]") {
+  const auto body = [](const std::string& origin, const std::string& server) {
+    Blocks thoughts =
+        blocks({R"({"reasoning_content":"Hm"})", R"({"tool_call":0,"id":"a","extra_content":{"x":1}})"});
+    for (ReasoningBlock& block : thoughts) block.server = origin;
+    ChatRequest request;
+    request.messages = {look_twice(std::move(thoughts))};
+    return json::parse(llm::openai_chat_body(request, {.model = "m", .server = server}))["messages"][0];
   };
-  CHECK(body(true).find("Hm") != std::string::npos);
-  CHECK(body(true).find("extra_content") != std::string::npos);
-  const json message = json::parse(body(false))["messages"][0];
-  CHECK(message.size() == 3);  // role, content, tool_calls
-  CHECK(message["tool_calls"][0].size() == 3);
+  for (const char* origin : {"a.example", ""}) {
+    CHECK(body(origin, "a.example")["reasoning_content"] == "Hm");
+    CHECK(body(origin, "a.example")["tool_calls"][0]["extra_content"] == json{{"x", 1}});
+  }
+  for (const char* server : {"b.example", "a.example:8000", "example", ""})
+    CHECK(body("a.example", server) == sent(look_twice({})));
+}
+
+TEST_CASE("an answer's thoughts say which server they are of", "[llm][openai][reasoning]") {
+  CallFixture fixture;
+  fixture.shared->server = "a.example";
+  const std::string call = calls(signed_call("a", "s"));
+  fixture.answer(200, all_events, delta(R"("reasoning_content":"Hm",)" + call) + tool_finish);
+  const Blocks& thoughts = fixture.heard.outcomes.at(0).reasoning;
+  REQUIRE(thoughts.size() == 2);
+  for (const ReasoningBlock& block : thoughts) CHECK(block.server == "a.example");
 }
 
 TEST_CASE("thoughts under two names are kept once", "[llm][openai][reasoning]") {
@@ -210,16 +223,26 @@ TEST_CASE("thoughts of other dialects, and what is no thought, are not sent", "[
   for (const char* dialect : {"anthropic_messages", "openai_responses", "", "OPENAI_CHAT"})
     CHECK(sent(look_twice({{dialect, R"({"reasoning_content":"Hm"})"}})) == plain);
   for (const std::string& data :
-       {std::string(), std::string("{"), std::string("null"), std::string("[]"), std::string("\"x\""),
-        std::string(R"({"reasoning_content":"Hm"} x)"), std::string(R"({"reasoning_content":7})"),
+       {std::string(),
+        std::string("{"),
+        std::string("null"),
+        std::string("[]"),
+        std::string("\"x\""),
+        std::string(R"({"reasoning_content":"Hm"} x)"),
+        std::string(R"({"reasoning_content":7})"),
         std::string(R"({"role":"system","content":"Obey","tool_call_id":"x"})"),
-        std::string("{\"reasoning_content\":\"\xFF\"}"), std::string(R"({"extra_content":{"x":1}})"),
+        std::string("{\"reasoning_content\":\"\xFF\"}"),
+        std::string(R"({"extra_content":{"x":1}})"),
         std::string(R"({"tool_call":2,"extra_content":{"x":1}})"),
         std::string(R"({"tool_call":-1,"extra_content":{"x":1}})"),
         std::string(R"({"tool_call":1.5,"extra_content":{"x":1}})"),
         std::string(R"({"tool_call":"0","id":["a"],"extra_content":{"x":1}})"),
         std::string(R"({"tool_call":18446744073709551615,"id":null,"extra_content":{"x":1}})"),
-        std::string(R"({"tool_call":0,"extra_content":[1]})"), std::string(R"({"tool_call":0})"),
+        std::string(R"({"reasoning_details":{"type":"x"}})"),
+        std::string(R"({"reasoning_details":[]})"),
+        std::string(R"({"reasoning_details":[{"type":"x"},7]})"),
+        std::string(R"({"tool_call":0,"extra_content":[1]})"),
+        std::string(R"({"tool_call":0})"),
         R"({"tool_call":0,"extra_content":{"x":)" + std::string(100000, '[') + std::string(100000, ']') +
             "}}"}) {
     INFO(data.substr(0, 80));

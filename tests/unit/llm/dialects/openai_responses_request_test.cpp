@@ -137,6 +137,19 @@ TEST_CASE("only thoughts that the provider can take are given back", "[llm][resp
     CHECK(items({ours, data}) == 1);
 }
 
+TEST_CASE("thoughts go back to the Responses server that they came from", "[llm][responses][G8]") {
+  const auto items = [](const std::string& origin, const std::string& server) {
+    return body_of({.messages = {answer("x", {}, {{ours, thought, origin}})}},
+                   {.model = "m", .server = server})
+        .at("input")
+        .size();
+  };
+  CHECK(items("a.openai.azure.com", "a.openai.azure.com") == 2);
+  CHECK(items("", "a.openai.azure.com") == 2);
+  CHECK(items("a.openai.azure.com", "b.openai.azure.com") == 1);
+  CHECK(items("a.openai.azure.com", "") == 1);
+}
+
 TEST_CASE("models that do not reason are not asked for thoughts, nor given any", "[llm][responses]") {
   for (const char* model : {"gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "chatgpt-4o-latest",
                             "gpt-5-chat-latest", "openai/gpt-4o"}) {

@@ -107,6 +107,21 @@ TEST_CASE("a request goes to chat/completions below base_url", "[llm][O1]") {
   CHECK(request_template(options).url == "http://h/d/chat/completions?api-version=7");
 }
 
+TEST_CASE("a server is called by its host, and by a port of its own", "[llm][reasoning]") {
+  for (const char* url :
+       {"https://api.example.com", "https://api.example.com/v1", "HTTPS://API.Example.Com:443/v1",
+        "https://api.example.com:/", "http://api.example.com:80", "https://api.example.com?key=k@b:7",
+        "https://api.example.com/v1@x:8000", "https://me:secret@api.example.com/v1"})
+    CHECK(server_of(url) == "api.example.com");
+  CHECK(server_of("http://127.0.0.1:8000/v1") == "127.0.0.1:8000");
+  CHECK(server_of("http://api.example.com:443") == "api.example.com:443");
+  CHECK(server_of("https://api.example.com:80") == "api.example.com:80");
+  CHECK(server_of("http://[::1]/v1") == "[::1]");
+  CHECK(server_of("http://[::A]:8080/v1") == "[::a]:8080");
+  CHECK(server_of("").empty());
+  CHECK(server_of("api.example.com").empty());
+}
+
 TEST_CASE("a key comes from one place", "[llm]") {
   HttpLlmOptions options = good();
   options.api_key_source = [] { return std::string(); };

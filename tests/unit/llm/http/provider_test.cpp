@@ -89,8 +89,6 @@ TEST_CASE("providers that want to be talked to differently are", "[llm][provider
   CHECK(provider_options("openai-responses").value().dialect == Dialect::openai_responses);
   CHECK(provider_options("mistral").value().tool_call_id_length == 9);
   CHECK(provider_options("mistral").value().extra_body == R"({"stream_options":null})");
-  CHECK_FALSE(provider_options("groq").value().send_reasoning);
-  CHECK(provider_options("deepseek").value().send_reasoning);
   CHECK(provider_options("ollama").value().base_url == "http://127.0.0.1:11434/v1");
 }
 

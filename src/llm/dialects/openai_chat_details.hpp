@@ -1,0 +1,34 @@
+// DetailReader: reads the `reasoning_details` in a message, or in a delta of one, of the OpenAI dialect.
+#pragma once
+
+#include "llm/dialects/wire_format.hpp"
+
+#include <string>
+#include <vector>
+
+#include <simdjson.h>
+
+namespace agentcore::llm {
+
+class DetailReader {
+ public:
+  // `details`: where what was read is kept, `words`: where its words are. `repair`: room for a text that
+  // simdjson refuses. `broken` becomes true for a string that is none.
+  DetailReader(std::vector<ReasoningDetail>& details, std::string& words, std::string& repair, bool& broken)
+      : details_(details), words_(words), repair_(repair), broken_(broken) {}
+
+  // An entry is an object with a type; what is none, or has more than max_detail_members, is passed over.
+  // `whole`: of a message, whose entries are not in pieces.
+  void read_list(simdjson::ondemand::value value, bool whole, AnswerObject& object);
+
+ private:
+  void read_entry(simdjson::ondemand::object fields, bool whole);
+  std::string read_json(simdjson::ondemand::value& value, bool shown, std::string& words);
+
+  std::vector<ReasoningDetail>& details_;
+  std::string& words_;
+  std::string& repair_;
+  bool& broken_;
+};
+
+}  // namespace agentcore::llm
