@@ -151,6 +151,9 @@ std::string url_of(const HttpLlmOptions& options) {
   return query == base_url.npos ? url : url + base_url.substr(query);
 }
 
+// What is called a password is one, also a bad one. Hiding "1" would make any text unreadable.
+constexpr std::size_t shortest_password = 4;
+
 // The values of a URL's query that look like credentials.
 void hide_query(std::string_view url, Redactor& redactor) {
   for (auto mark = url.find('?'); mark != url.npos; mark = url.find('&', mark + 1)) {
@@ -158,7 +161,7 @@ void hide_query(std::string_view url, Redactor& redactor) {
     const std::string_view pair = rest.substr(0, rest.find('&'));
     const auto equals = pair.find('=');
     if (equals == pair.npos || !names_credentials(pair.substr(0, equals))) continue;
-    redactor.hide(pair.substr(equals + 1), "secret");
+    redactor.hide(pair.substr(equals + 1), "secret", shortest_password);
   }
 }
 
@@ -169,7 +172,7 @@ void hide_password(std::string_view url, Redactor& redactor) {
   const auto end = url.rfind('@');
   if (end == url.npos) return;
   const auto colon = url.find(':');
-  if (colon < end) redactor.hide(url.substr(colon + 1, end - colon - 1), "secret");
+  if (colon < end) redactor.hide(url.substr(colon + 1, end - colon - 1), "secret", shortest_password);
 }
 
 }  // namespace

@@ -145,13 +145,14 @@ void Redactor::Hidden::add(Secret form) {
 Redactor::Redactor() : known_(std::make_shared<Known>()) {
 }
 
-void Redactor::hide(std::string_view secret, std::string_view name) {
-  if (auto hidden = hide_while(secret, name))
+void Redactor::hide(std::string_view secret, std::string_view name, std::size_t shortest) {
+  if (auto hidden = hide_while(secret, name, shortest))
     known_->kept.push_back(std::static_pointer_cast<const Hidden>(std::move(hidden)));
 }
 
-std::shared_ptr<const void> Redactor::hide_while(std::string_view secret, std::string_view name) {
-  if (secret.size() < shortest) return nullptr;
+std::shared_ptr<const void> Redactor::hide_while(std::string_view secret, std::string_view name,
+                                                 std::size_t shortest) {
+  if (secret.empty() || secret.size() < shortest) return nullptr;
   auto& all = known_->all;
   std::erase_if(all, [](const auto& hidden) { return hidden.expired(); });
   for (const auto& known : all)

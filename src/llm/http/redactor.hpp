@@ -17,17 +17,18 @@ namespace agentcore::llm {
 // within something in base64. Copies know the same secrets, those told later included. @loop_thread
 class Redactor {
  public:
-  // What has fewer bytes is ignored: it is a dummy ("none", "EMPTY", "1"), and texts are full of such words.
-  static constexpr std::size_t shortest = 8;
+  // Of a key. What has fewer bytes is a dummy ("none", "EMPTY", "1"), and texts are full of such words.
+  static constexpr std::size_t shortest_key = 8;
 
   Redactor();
 
-  // Every `secret` becomes `name` in brackets.
-  void hide(std::string_view secret, std::string_view name);
+  // Every `secret` becomes `name` in brackets. One of fewer than `shortest` bytes is ignored.
+  void hide(std::string_view secret, std::string_view name, std::size_t shortest = shortest_key);
 
   // The same for as long as anybody keeps what it returns, which may go on any thread. What is hidden so
   // already is shared.
-  [[nodiscard]] std::shared_ptr<const void> hide_while(std::string_view secret, std::string_view name);
+  [[nodiscard]] std::shared_ptr<const void> hide_while(std::string_view secret, std::string_view name,
+                                                       std::size_t shortest = shortest_key);
 
   std::string operator()(std::string_view text) const;
 

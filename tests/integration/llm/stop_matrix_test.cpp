@@ -1,5 +1,5 @@
 // A stop in every phase that an agent's model call can be in, from the tree down to the wire: one matrix.
-#include "integration/llm/llm_fixture.hpp"
+#include "integration/llm/stop_phases.hpp"
 #include "integration/net/full_listener.hpp"
 #include "integration/net/hanging_resolver.hpp"
 #include "support/catch.hpp"
@@ -17,78 +17,6 @@ using namespace agentcore;
 using namespace agentcore::test;
 
 namespace {
-
-enum class Phase {
-  resolving,
-  connecting,
-  tls,
-  upload,
-  silence,
-  stream,
-  drip,
-  back_off,
-  queue,
-};
-
-std::string_view name_of(Phase phase) {
-  switch (phase) {
-    case Phase::resolving:
-      return "a resolver that never answers";
-    case Phase::connecting:
-      return "a SYN without an answer";
-    case Phase::tls:
-      return "a TLS peer that stalls";
-    case Phase::upload:
-      return "a request that is half sent";
-    case Phase::silence:
-      return "the silence before the head";
-    case Phase::stream:
-      return "a silence in the stream";
-    case Phase::drip:
-      return "a stream that drips";
-    case Phase::back_off:
-      return "a back-off";
-    default:
-      return "the queue for a slot";
-  }
-}
-
-constexpr std::size_t long_question = 32 << 20;  // more than the kernel takes
-
-const std::string busy =
-    http_answer("503 Service Unavailable", "application/json", R"({"error":{"message":"busy"}})");
-const std::string good = http_answer("200 OK", "text/event-stream",
-                                     delta_event("hello") + finish_event + usage_event + done_event);
-
-void answer_all(Peer& peer) {
-  while (!peer.read_request().empty()) peer.write(good);
-}
-
-// The server of the route under test. In a back-off it is well again by the second request.
-void serve(Phase phase, Peer& peer) {
-  if (phase == Phase::tls || phase == Phase::upload) {
-    peer.read_piece();  // the client's hello, or the beginning of its request
-    if (peer.wait_step()) peer.wait_close();
-    return;
-  }
-  if (peer.read_request().empty()) return;
-  if (phase == Phase::back_off) {
-    peer.write(busy);
-    return answer_all(peer);
-  }
-  if (phase != Phase::silence) peer.write(std::string(stream_head) + delta_event("x"));
-  while (phase == Phase::drip && peer.wait_step() && peer.write(delta_event("x"))) {
-  }
-  peer.wait_close();
-}
-
-// The server of the agents that share the slots, and nothing else. Who asks it to hold waits for a step.
-void serve_others(Peer& peer) {
-  for (std::string request = peer.read_request(); !request.empty(); request = peer.read_request()) {
-    if (request.find("hold") != std::string::npos && !peer.wait_step()) return;
-    peer.write(good);
-  }
-}
 
 // Hears how the calls of another client end.
 class Listening final : public LlmClient {
@@ -307,7 +235,7 @@ TEST_CASE("a stop in every phase of a model call ends it, and nothing is tried a
 }
 
 TEST_CASE("the connection that a back-off left is not hurt by a stop, and serves who asks next",
-          "[llm][router][turn][A17][G5]") {
+          "[llm][router][turn][A9][G5]") {
   Matrix f(Phase::back_off);
   f.reach();
   std::jthread([&] { CHECK(f.agent.stop().stopped); }).join();
