@@ -47,8 +47,8 @@ Result<HttpExchange> exchange_from_json_line(std::string_view line);
 // and the values of headers that look like credentials are removed wherever they stand, and a URL keeps
 // neither user nor password. What people and models said is not removed. Secrets are found as they are and
 // escaped for JSON, HTML, URLs or in base64, also where they lie across two pieces of a body; not where a
-// server cut them up itself, such as into the deltas of a stream. What is shorter than 8 characters is taken
-// for no secret there: it would ruin the recording.
+// server cut them up itself, such as into the deltas of a stream. A key of less than 8 characters, or
+// a password of less than 4, is taken for no secret there: it would ruin the recording.
 class HttpRecorder {
  public:
   // `write` is given one line, with its line break, when an exchange has ended and before its call's outcome
