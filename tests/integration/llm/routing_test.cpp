@@ -217,7 +217,7 @@ TEST_CASE("after a fallback thoughts go back only to the server that they came f
   CHECK(second.asked()[0].find(with_thoughts) == std::string::npos);
   CHECK(second.asked()[0].find(with_signature) == std::string::npos);
   REQUIRE(first.asked().size() == 3);
-  for (const int place : {1, 2}) {
+  for (const std::size_t place : {1U, 2U}) {
     CHECK(first.asked()[place].find(with_thoughts) != std::string::npos);
     CHECK(first.asked()[place].find(with_signature) != std::string::npos);
   }

@@ -254,7 +254,7 @@ TEST_CASE("an answer's details are limited in number", "[llm][openai][details][l
 }
 
 TEST_CASE("what is held of an answer's details is limited", "[llm][openai][details][limits]") {
-  const auto heard = [](const std::string& member, int times) {
+  const auto heard = [](const std::string& member, std::size_t times) {
     CallFixture fixture(true, 1 << 20, 4000);
     return fixture.answer(
         200, all_events,
