@@ -54,7 +54,7 @@ class Ours final : llm::SseReader::Listener {
 
  private:
   bool on_event(std::string_view data, std::size_t readable_behind) override {
-    if (data == llm::open_ai_done) return false;
+    if (data == llm::done_mark) return false;
     llm::AnswerObject object;
     if (!parser_.parse_chunk(data, readable_behind, object)) std::abort();
     text_bytes_ += object.content.size();
@@ -73,7 +73,7 @@ class Limit {
     for (const std::string_view piece : input.pieces) {
       const auto* end = static_cast<const char*>(std::memchr(piece.data(), '\n', piece.size()));
       const std::string_view data(piece.data() + 6, static_cast<std::size_t>(end - piece.data()) - 6);
-      if (data == llm::open_ai_done) break;
+      if (data == llm::done_mark) break;
       auto document = parser_.iterate(data.data(), data.size(), data.size() + simdjson::SIMDJSON_PADDING);
       std::string_view text;
       if (document["choices"].at(0)["delta"]["content"].get(text)) std::abort();

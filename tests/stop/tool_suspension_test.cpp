@@ -5,6 +5,7 @@
 #include "stop/held_client.hpp"
 #include "stop/strict_history.hpp"
 #include "support/catch.hpp"
+#include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/history.hpp>
@@ -381,9 +382,15 @@ TEST_CASE("every verb at every suspension point of a turn with tools",
   CHECK(dry.audit().given_up == 2);
   CHECK(dry.audit().deleted == 2);
 
+  // All of it is one thread's: who looks for races sees as much in a part of it.
+#ifdef RACES_WATCHED
+  constexpr std::size_t step = 4;
+#else
+  constexpr std::size_t step = 1;
+#endif
   std::size_t failures = 0;
   for (const Injection injection : injections) {
-    for (std::size_t at = 1; at <= points; ++at) {
+    for (std::size_t at = 1 + static_cast<std::size_t>(injection) % step; at <= points; at += step) {
       ToolStory story(at, injection);
       story.tell();
       const std::string verdict = story.verdict();
