@@ -241,7 +241,8 @@ namespace {
 constexpr std::size_t some = 2048 * kib;
 constexpr std::size_t of_stream = 14, of_body = 20, of_recorded = 24;
 
-// Sanitizers have an allocator of their own, and nothing is counted: there it is only looked whether all ends.
+// Sanitizers have an allocator of their own, and nothing is counted: there it is only looked whether all
+// ends.
 #ifdef SANITIZED
 const std::vector<std::size_t> stream_limits = {64 * kib}, body_limits = {64 * kib};
 constexpr std::size_t recorded_limit = 64 * kib;
