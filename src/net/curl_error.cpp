@@ -51,8 +51,8 @@ Errc to_errc(CURLcode result) noexcept {
 
 bool is_cut_handshake(CURLcode result, std::string_view detail) noexcept {
   if (result != CURLE_SSL_CONNECT_ERROR) return false;
-  for (const char* sign :
-       {"Connection reset", "SSL_ERROR_SYSCALL", "unexpected eof", "non-properly terminated"})
+  for (const char* sign : {"Connection reset", "Broken pipe", "Send failure", "Recv failure",
+                           "SSL_ERROR_SYSCALL", "unexpected eof", "non-properly terminated"})
     if (detail.find(sign) != std::string_view::npos) return true;
   return false;
 }

@@ -81,6 +81,7 @@ TEST_CASE("a connection that breaks in the handshake is no wrong certificate", "
   Runtime runtime;
   const Call call = start(runtime, request_to(server.url("https")));
   REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+  INFO(call.heard->end.message);
   CHECK(call.heard->end.code == Errc::network_error);
 }
 
