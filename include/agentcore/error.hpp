@@ -89,7 +89,7 @@ struct Error {
   int http_status = 0;     // 0: no HTTP answer was involved
   bool retryable = false;  // the same call may succeed later
   // Of a model call: another model may well take what this one refused, because it is this model that is
-  // unknown, too small for the context, or not to be had.
+  // unknown, too small for the context, or not to be had; or because this provider's account is used up.
   bool model_specific = false;
   std::chrono::milliseconds retry_after{0};  // how long the server asked to be left alone; 0: it did not say
 };

@@ -213,7 +213,7 @@ void Turns::interrupt(core::Node& node) {
   cancel_calls(node, number, std::move(turn->calls), *result);
   if (hub_.closed()) return;
   // After the cut: what was used has to be counted, and among thousands who stop the wire would wait for it.
-  if (turn->flight) settle(node, *turn, ChatOutcome::cancelled());
+  settle(node, *turn, ChatOutcome::cancelled());
   if (hub_.closed()) return;
   // The wording is fixed by requirements I4, I5 and I10.
   if (!aborted) {

@@ -43,9 +43,12 @@ bool is_model_trouble(std::string_view word) noexcept {
       "model_not_found",           "model_not_available", "model_not_supported",
       "unsupported_model",         "invalid_model",       "context_length_exceeded",
       "exceed_context_size_error", "model_overloaded",    "DeploymentNotFound",
-      "model_decommissioned",      "not_found_error",     "insufficient_quota",
-      "billing_hard_limit_reached"};
+      "model_decommissioned",      "not_found_error"};
   return is_one_of(word, words);
+}
+
+bool is_used_up(std::string_view word) noexcept {
+  return word == "insufficient_quota" || word == "billing_hard_limit_reached";
 }
 
 // Makes the parser large enough, in powers of two: simdjson itself would grow it to the byte, each time.
@@ -144,7 +147,8 @@ std::optional<std::string_view> JsonAnswerReader::read_kind(json::value value, A
   const auto kind = word(value);
   if (kind) {
     error.retryable = error.retryable || is_passing_trouble(*kind);
-    error.model_specific = error.model_specific || is_model_trouble(*kind);
+    error.lasting = error.lasting || is_used_up(*kind);
+    error.model_specific = error.model_specific || error.lasting || is_model_trouble(*kind);
   } else {
     error.retryable = error.retryable || is_retryable_status(count_of(value));
   }

@@ -67,5 +67,6 @@ class JsonAnswerReader : public AnswerReader {
 bool is_passing_trouble(
     std::string_view word) noexcept;                    // an error's type or code: the call may succeed later
 bool is_model_trouble(std::string_view word) noexcept;  // the same: another model may take the call
+bool is_used_up(std::string_view word) noexcept;        // the same: the account pays for no more calls
 
 }  // namespace agentcore::llm

@@ -65,15 +65,13 @@ void give_details_back(const nlohmann::json& data, nlohmann::json& entry) {
 
 }  // namespace
 
-nlohmann::json openai_chat_message(const ChatMessage& message, std::size_t id_length) {
-  constexpr std::size_t longest_id = 40;  // that OpenAI takes
+nlohmann::json openai_chat_message(const ChatMessage& message) {
   nlohmann::json entry{{"role", to_string(message.role)}, {"content", content_of(message)}};
   for (const ToolCall& call : message.tool_calls)
-    entry["tool_calls"].push_back({{"id", call_id(call.id, id_length, longest_id)},
+    entry["tool_calls"].push_back({{"id", call.id},
                                    {"type", "function"},
                                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-  if (message.role == Role::tool)
-    entry["tool_call_id"] = call_id(message.tool_call_id, id_length, longest_id);
+  if (message.role == Role::tool) entry["tool_call_id"] = message.tool_call_id;
   return entry;
 }
 
@@ -88,6 +86,16 @@ void give_thoughts_back(const ChatMessage& message, std::string_view server, nlo
     give_details_back(*data, entry);
     give_extra_back(*data, entry["tool_calls"]);
   }
+}
+
+void fit_call_ids(std::size_t length, nlohmann::json& entry) {
+  constexpr std::size_t longest = 40;  // that OpenAI takes
+  const auto fit = [length](nlohmann::json& id) {
+    id = call_id(id.get_ref<const std::string&>(), length, longest);
+  };
+  if (const auto calls = entry.find("tool_calls"); calls != entry.end())
+    for (nlohmann::json& call : *calls) fit(call["id"]);
+  if (const auto id = entry.find("tool_call_id"); id != entry.end()) fit(*id);
 }
 
 }  // namespace agentcore::llm

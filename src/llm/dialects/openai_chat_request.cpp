@@ -37,8 +37,9 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
 }
 
 std::string message_text(const ChatMessage& message, const BodyDefaults& defaults) {
-  nlohmann::json entry = openai_chat_message(message, defaults.tool_call_id_length);
+  nlohmann::json entry = openai_chat_message(message);
   give_thoughts_back(message, defaults.server, entry);
+  fit_call_ids(defaults.tool_call_id_length, entry);
   return json_text(entry);
 }
 

@@ -30,6 +30,7 @@ constexpr bool is_retryable_status(std::uint64_t status) noexcept {
 struct ApiError {
   std::string message;
   bool retryable = false;       // by the object's own code or type
+  bool lasting = false;         // the account is used up: no wait helps, whatever the status says
   bool model_specific = false;  // see Error
 };
 

@@ -68,8 +68,9 @@ Error CallErrors::status(int status, std::string_view body, const AnswerObject* 
                          std::chrono::milliseconds retry_after) const {
   const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
   if (object && object->error) {
+    const bool passes = retryable && !object->error->lasting;
     Error error =
-        make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status, retryable);
+        make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status, passes);
     error.model_specific = object->error->model_specific || blames_model(status, object->error->message);
     error.retry_after = retry_after;
     return error;
@@ -83,7 +84,7 @@ Error CallErrors::status(int status, std::string_view body, const AnswerObject* 
 }
 
 Error CallErrors::api(int status, const ApiError& error) const {
-  Error made = make(Errc::api_error, error.message, status, error.retryable);
+  Error made = make(Errc::api_error, error.message, status, error.retryable && !error.lasting);
   made.model_specific = error.model_specific;
   return made;
 }

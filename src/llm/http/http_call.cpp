@@ -55,11 +55,15 @@ bool looks_like_events(std::string_view bytes) noexcept {
   return bytes.starts_with("data:") || bytes.starts_with("event:") || bytes.starts_with(":");
 }
 
-// JSON, or HTML: no line of a stream begins like that.
-bool looks_like_body(std::string_view bytes) noexcept {
+// What an answer begins with, behind white space; 0: nothing yet.
+char first_letter(std::string_view bytes) noexcept {
   const auto first = bytes.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos &&
-         (bytes[first] == '{' || bytes[first] == '[' || bytes[first] == '<');
+  return first == std::string_view::npos ? '\0' : bytes[first];
+}
+
+// JSON, or HTML: no line of a stream begins like that.
+bool begins_body(char letter) noexcept {
+  return letter == '{' || letter == '[' || letter == '<';
 }
 
 }  // namespace
@@ -101,7 +105,11 @@ bool HttpCall::on_body(std::string_view bytes) {
   if (!sink_ || open_->stopped()) return false;
   if (done_ || bytes.empty()) return true;
   if (form_ == Form::unknown) form_ = looks_like_events(bytes) ? Form::stream : Form::body;
-  if (form_ == Form::stream && !std::exchange(begun_, true) && looks_like_body(bytes)) form_ = Form::body;
+  if (form_ == Form::stream && !begun_) {
+    const char letter = first_letter(bytes);
+    begun_ = letter != '\0';
+    if (begins_body(letter)) form_ = Form::body;
+  }
   if (form_ == Form::stream) return read_stream(bytes);
   if (form_ == Form::failure) bytes = bytes.substr(0, failure_bytes - std::min(failure_bytes, body_.size()));
   body_.append(bytes);

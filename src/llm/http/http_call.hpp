@@ -115,7 +115,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   Form form_ = Form::unknown;
   Words words_ = Words::none;  // of thoughts: which are shown
   bool listed_ = true;
-  bool begun_ = false;  // of a stream: something came
+  bool begun_ = false;  // of a stream: more than white space came
   bool done_ = false;   // the stream said that it is complete
   bool spoke_ = false;
   bool thought_ = false;

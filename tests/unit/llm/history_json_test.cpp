@@ -65,6 +65,11 @@ TEST_CASE("a history that was written is read again", "[llm][G8]") {
     message.pinned = false;
   }
   CHECK(read(history_to_json(a_day_at_sea())) == expected);
+  // Ids are written as they are, however long.
+  History long_ids = {{Role::user, "?"}, {Role::assistant, ""}, {Role::tool, "blue"}};
+  long_ids[1].tool_calls = {{std::string(100, 'x'), "look", "{}"}};
+  long_ids[2].tool_call_id = std::string(100, 'x');
+  CHECK(read(history_to_json(long_ids)) == long_ids);
   // That a turn was broken off is not written, and seen again.
   expected[1].interruption = Interruption::stopped;
   CHECK(repair_history(read(history_to_json(a_day_at_sea()))).messages == expected);

@@ -164,6 +164,27 @@ TEST_CASE("every model call of a turn draws on the budget", "[turn][budget][G15]
   CHECK(agent.spent().turns == 1);
 }
 
+TEST_CASE("a turn that is stopped before its model is asked has cost nothing, and says so",
+          "[turn][budget]") {
+  Spending t;
+  AgentSpec spec = limited({.cost = 20});
+  spec.prices = {.prompt = 1e6, .completion = 2e6};
+  const Agent agent = t.root("a", spec);
+  std::optional<TurnEnded> end;
+  const Subscription stop = t.tree->on_event([&](const Event& event) {
+    if (event.get<TurnStarted>()) CHECK(agent.stop().stopped);
+    if (const auto* ended = event.get<TurnEnded>()) end = *ended;
+  });
+  CHECK(t.tree->send("a", "question").accepted);
+  t.settle();
+  REQUIRE(end);
+  CHECK(t.llm->calls() == 0);
+  CHECK(end->outcome == TurnOutcome::stopped);
+  CHECK(end->cost == 0.0);
+  CHECK(end->usage == Usage{});
+  CHECK(agent.spent().tokens_reserved == 0);
+}
+
 TEST_CASE("cost is counted by the prices of the agent's model", "[turn][budget][G15]") {
   Spending t;
   AgentSpec spec = limited({.cost = 20});

@@ -48,3 +48,14 @@ TEST_CASE("a call and its result still belong together", "[llm][openai][tools]")
   CHECK(id.size() == 9);
   CHECK(messages[0]["tool_calls"][0]["id"] == id);
 }
+
+TEST_CASE("what belongs to a call is found before its id is made to fit", "[llm][openai][tools][reasoning]") {
+  ChatRequest request;
+  request.messages = {{Role::assistant, ""}};
+  request.messages[0].tool_calls = {{"b", "look", "{}"}, {"a", "look", "{}"}};
+  request.messages[0].reasoning = {{"openai_chat", R"({"id":"a","extra_content":{"signed":1}})"}};
+  const auto calls = nlohmann::json::parse(
+      llm::openai_chat_body(request, {.model = "m", .tool_call_id_length = 9}))["messages"][0]["tool_calls"];
+  CHECK_FALSE(calls[0].contains("extra_content"));
+  CHECK(calls[1]["extra_content"]["signed"] == 1);
+}

@@ -126,6 +126,14 @@ TEST_CASE_METHOD(Account, "a page instead of an error object keeps Retry-After, 
   CHECK(error.retry_after == 1s);
 }
 
+TEST_CASE("no wait fills an account that is used up", "[llm][X19]") {
+  const Error error =
+      Account().failure(429, R"({"error":{"message":"no quota","type":"insufficient_quota","code":null}})");
+  CHECK_FALSE(error.retryable);
+  CHECK(error.model_specific);
+  CHECK(Account().failure(429, R"({"error":{"message":"slow down","type":"requests"}})").retryable);
+}
+
 TEST_CASE("errors that are the model's say so", "[llm][X19]") {
   const std::pair<int, const char*> mine[] = {
       {404, R"({"error":{"message":"The model `x` does not exist","code":"model_not_found"}})"},

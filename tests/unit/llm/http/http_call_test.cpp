@@ -146,6 +146,13 @@ TEST_CASE("what is called a stream and is none is read as what it is", "[llm][O5
   CHECK(page.failed_with(Errc::invalid_response));
   CHECK(page.error().message.ends_with("Raw response: <html>login</html>"));
   CHECK(heard("\n\n" + piece("Hi") + finish_chunk).text() == "Hi");
+
+  Fixture in_bytes;
+  in_bytes.call->on_head({.status = 200, .content_type = all_events});
+  for (const char byte : std::string(" \n{\"error\":\"no such plan\"}"))
+    CHECK(in_bytes.call->on_body({&byte, 1}));
+  in_bytes.end();
+  CHECK(in_bytes.heard.failed_with(Errc::api_error));
 }
 
 TEST_CASE("an answer without a stream is read", "[llm]") {
