@@ -22,12 +22,7 @@ void answer_all(Peer& peer) {
 }  // namespace
 
 TEST_CASE("a server that is gone is noticed by TCP itself", "[net][O5]") {
-  SocketServer server([](Peer& peer) {
-    peer.read_request();
-    peer.write(stream_head);
-    peer.write("data: 1\n\n");
-    peer.wait_close();
-  });
+  SocketServer server(stream_once);
   Runtime runtime;
   const Call call = start(runtime, request_to(server.url()));
   REQUIRE(drive(runtime, &server, [&] { return !call.heard->body.empty(); }));

@@ -129,4 +129,18 @@ inline std::string answer(std::string_view body) {
 // A stream without an end: the connection closes when it is over.
 inline constexpr std::string_view stream_head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
+// A server's script: begins a stream, says one thing and falls silent.
+inline void stream_once(Peer& peer) {
+  peer.read_request();
+  peer.write(stream_head);
+  peer.write("data: 1\n\n");
+  peer.wait_close();
+}
+
+// The same: reads the beginning of a request, and the rest of it after a step.
+inline void read_a_piece(Peer& peer) {
+  peer.read_piece();
+  if (peer.wait_step()) peer.wait_close();
+}
+
 }  // namespace agentcore::test

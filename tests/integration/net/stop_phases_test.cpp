@@ -130,10 +130,7 @@ TEST_CASE("a cut in the silence before the head closes the connection", "[net][G
 
 TEST_CASE("a cut while the request is sent closes the connection", "[net][G5][G6]") {
   constexpr std::size_t whole = 32 << 20;  // more than the kernel takes
-  SocketServer server([](Peer& peer) {
-    peer.read_piece();
-    if (peer.wait_step()) peer.wait_close();
-  });
+  SocketServer server(read_a_piece);
   Runtime runtime;
   auto request = request_to(server.url());
   request.body.assign(whole, 'x');
@@ -161,12 +158,7 @@ TEST_CASE("a cut in the silence after the head closes the connection", "[net][G5
 }
 
 TEST_CASE("a cut in the middle of a stream closes the connection", "[net][G5][G6]") {
-  SocketServer server([](Peer& peer) {
-    peer.read_request();
-    peer.write(stream_head);
-    peer.write("data: 1\n\n");
-    peer.wait_close();
-  });
+  SocketServer server(stream_once);
   Runtime runtime;
   cut_when(runtime, &server, request_to(server.url()),
            [&](const Call& call) { return !call.heard->body.empty(); });

@@ -16,13 +16,6 @@ using namespace agentcore::test;
 
 namespace {
 
-void drip(Peer& peer) {
-  peer.read_request();
-  peer.write(stream_head);
-  peer.write("data: 1\n\n");
-  peer.wait_close();
-}
-
 void answer_all(Peer& peer) {
   while (!peer.read_request().empty()) peer.write(answer("hello"));
 }
@@ -30,7 +23,7 @@ void answer_all(Peer& peer) {
 }  // namespace
 
 TEST_CASE("a cut reaches the server while the loop thread is busy in a callback", "[net][G1][G6]") {
-  SocketServer server(drip);
+  SocketServer server(stream_once);
   Runtime runtime;
   const Call victim = start(runtime, request_to(server.url()));
   REQUIRE(drive(runtime, &server, [&] { return !victim.heard->body.empty(); }));
@@ -48,7 +41,7 @@ TEST_CASE("a cut reaches the server while the loop thread is busy in a callback"
 }
 
 TEST_CASE("a handler may cut itself and others, and start again", "[net][G4]") {
-  SocketServer server(drip);
+  SocketServer server(stream_once);
   Runtime runtime;
   Call first = start(runtime, request_to(server.url()));
   Call second = start(runtime, request_to(server.url()));
@@ -121,7 +114,7 @@ TEST_CASE("the Runtime may be destroyed in any callback", "[net][G4]") {
 }
 
 TEST_CASE("what is open when the Runtime goes is closed without a call", "[net][G13]") {
-  SocketServer server(drip);
+  SocketServer server(stream_once);
   const std::size_t before = open_descriptors();
   std::vector<Call> calls;
   std::shared_ptr<net::Transport> transport;
@@ -146,7 +139,7 @@ TEST_CASE("what is open when the Runtime goes is closed without a call", "[net][
 }
 
 TEST_CASE("a crowd that is cut ends in order, sockets first", "[net][G5][G6]") {
-  SocketServer server(drip);
+  SocketServer server(stream_once);
   ManualClock clock;
   Runtime runtime({.clock = &clock});
   std::vector<Call> calls;

@@ -100,14 +100,7 @@ TEST_CASE("a file of certificates that does not exist is an error", "[net][tls]"
 // pipe.
 TEST_CASE("a cut under TLS raises no SIGPIPE", "[net][tls][G16]") {
   const TlsIdentity identity;
-  SocketServer server(
-      [](Peer& peer) {
-        peer.read_request();
-        peer.write(stream_head);
-        peer.write("data: 1\n\n");
-        peer.wait_close();
-      },
-      identity.context());
+  SocketServer server(stream_once, identity.context());
   const PipeWatch watch;
   Runtime runtime;
   auto request = request_to(server.url("https"));
