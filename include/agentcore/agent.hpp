@@ -62,9 +62,10 @@ class Agent {
   // What it used of its own budget, and what its subtree used of the subtree's. @loop_thread
   Spent spent() const;
   Spent subtree_spent() const;
-  // Gives it a new budget and counts from zero. False when it is gone. @loop_thread
-  bool grant(const Budget& budget) const;
-  bool grant_subtree(const Budget& budget) const;
+  // Gives it a new budget and counts from zero. Refused when the agent is gone, and for a cost or a time that
+  // is negative or not a number: that is never "no limit". @loop_thread
+  GrantResult grant(const Budget& budget) const;
+  GrantResult grant_subtree(const Budget& budget) const;
 
   // Takes `answer` as if the model had just said it: runs its tool calls once, without a model call, and
   // tells what came of them as a turn of its own. Nothing of it is kept in the history. For tests and replays

@@ -21,16 +21,17 @@ struct TreeOptions {
   std::uint8_t max_depth = 64;            // agents on the way from a root to a leaf, both counted; 1 to 250
   std::uint32_t max_agents = 16'000'000;  // alive at once; 1 to 134,000,000
   std::uint16_t mailbox_limit = 1000;     // messages per agent, for specs that name no limit; 1 to 65,000
-  std::size_t max_message_bytes = std::size_t{1} << 20;
+  std::size_t max_message_bytes = std::size_t{1} << 20;  // text, sender and parts together; at least 1
   std::size_t max_answer_bytes = std::size_t{4}
-                                 << 20;           // of one turn; more fails it with `response_too_large`
-  Duration stop_grace = std::chrono::seconds(5);  // until a call that ignores its stop is given up
+                                 << 20;  // of one turn; more fails it with `response_too_large`; at least 1
+  // Until a call that ignores its stop is given up. No duration here may be negative.
+  Duration stop_grace = std::chrono::seconds(5);
   // For tools that name no time-out of their own; 0: none. A call whose time is over counts as interrupted:
   // the model is told so, and the turn goes on.
   Duration tool_timeout = std::chrono::minutes(10);
   Duration question_timeout{0};  // for approvals, and questions that name no time-out; 0: none
-  std::size_t max_tool_result_bytes =
-      std::size_t{256} << 10;  // of a message, which is cut off there, and of data, whose call fails
+  std::size_t max_tool_result_bytes = std::size_t{256} << 10;  // of a message, which is cut off there, and of
+                                                               // data, whose call fails; at least 1
 };
 
 // Something that runs (I1). It is in the list from before it starts until it has let go, however it ends.
@@ -99,13 +100,14 @@ class AgentTree {
 
   // Calls `visit` for every agent, parents before children. Creating agents meanwhile is allowed; whether
   // they are visited is not said. A `visit` that throws is logged and ends the walk; the loop cannot be
-  // driven from within it. @loop_thread
+  // driven from within it. Throws std::invalid_argument for an empty function. @loop_thread
   void walk(const std::function<void(const Agent&)>& visit) const;
 
   // True while a stop, a delete or a turn is under way; false once the Runtime is gone. @loop_thread
   bool busy() const noexcept;
 
-  // Callbacks, on the loop thread, in the order of subscribing. @loop_thread
+  // Callbacks, on the loop thread, in the order of subscribing. Throws std::invalid_argument for an empty
+  // function. @loop_thread
   Subscription on_state_change(std::function<void(const StateChange&)> callback);
   Subscription on_event(std::function<void(const Event&)> callback);
 

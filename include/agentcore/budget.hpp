@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace agentcore {
 
@@ -18,15 +19,15 @@ namespace agentcore {
 struct Budget {
   std::uint64_t turns = 0;   // with a model; those of a MessageHandler do not count
   std::uint64_t tokens = 0;  // prompt and completion
-  double cost = 0;           // in the currency of Prices
-  Duration wall_clock{0};    // since the agent was made, or the budget granted anew; running or not
+  double cost = 0;           // in the currency of Prices; 0 to 1e15
+  Duration wall_clock{0};    // since the agent was made, or the last grant; running or not; not negative
 
   bool limits() const noexcept {
     return turns != 0 || tokens != 0 || cost > 0 || wall_clock > Duration::zero();
   }
 };
 
-// What a million tokens cost, in any currency; the same one for a whole tree.
+// What a million tokens cost, 0 to 1e15, in any currency; the same one for a whole tree.
 struct Prices {
   double prompt = 0;
   double completion = 0;
@@ -42,6 +43,15 @@ struct Spent {
   std::uint64_t tokens = 0;
   double cost = 0;
   std::uint64_t tokens_reserved = 0;  // by calls that are open
+};
+
+// The answer to a grant. When it is not granted, the budget before it stays, with what was used of it.
+struct [[nodiscard]] GrantResult {
+  bool granted = false;
+  Errc reason = Errc::none;  // `agent_not_found`, or `invalid_config` when a number has no meaning
+  std::string message = {};  // which field, its value and what is allowed
+
+  explicit operator bool() const noexcept { return granted; }
 };
 
 }  // namespace agentcore

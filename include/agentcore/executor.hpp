@@ -29,8 +29,8 @@ class ThreadPool final : public Executor {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  void submit(std::function<void()> job) override;
-  std::size_t queued() const;  // jobs that have not begun. @threadsafe
+  void submit(std::function<void()> job) override;  // throws std::invalid_argument for an empty function
+  std::size_t queued() const;                       // jobs that have not begun. @threadsafe
 
  private:
   struct Impl;

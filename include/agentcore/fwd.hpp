@@ -37,6 +37,7 @@ struct ChatMessage;
 struct ChatOutcome;
 struct ChatRequest;
 struct Error;
+struct GrantResult;
 struct HttpExchange;
 struct InteractionResult;
 struct InteractionStep;

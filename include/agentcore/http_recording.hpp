@@ -52,8 +52,9 @@ Result<HttpExchange> exchange_from_json_line(std::string_view line);
 class HttpRecorder {
  public:
   // `write` is given one line, with its line break, when an exchange has ended and before its call's outcome
-  // is told. What it throws is logged, and does no harm to the call. @loop_thread
-  explicit HttpRecorder(std::function<void(std::string_view line)> write) : write_(std::move(write)) {}
+  // is told. What it throws is logged, and does no harm to the call. Throws std::invalid_argument for an
+  // empty function. @loop_thread
+  explicit HttpRecorder(std::function<void(std::string_view line)> write);
 
   // Appends to a file, which is written through after each line; `invalid_recording` when it cannot be
   // opened.

@@ -25,7 +25,8 @@ std::string_view to_string(QuestionOutcome outcome) noexcept;
 struct Question {
   std::string text = {};
   std::vector<std::string> choices = {};  // suggested answers; empty: any
-  std::optional<Duration> timeout = {};   // none: TreeOptions::question_timeout; it ends with its call anyway
+  // Not negative; 0: no limit; none: TreeOptions::question_timeout. A question ends with its call anyway.
+  std::optional<Duration> timeout = {};
 };
 
 struct Answer {

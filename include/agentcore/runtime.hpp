@@ -24,8 +24,9 @@ struct RuntimeOptions {
   const Clock* clock = nullptr;  // null: the steady clock. Must outlive the Runtime and all that uses it.
   std::uint64_t seed = 0;        // of random(); 0: taken from the system
   LoopBackend backend = LoopBackend::automatic;
-  Duration poll_budget = std::chrono::milliseconds(4);  // about how long one poll() may take
-  LogSink log = {};                                     // empty: nothing is logged
+  // About how long one poll() may take; not negative. More than an hour counts as an hour.
+  Duration poll_budget = std::chrono::milliseconds(4);
+  LogSink log = {};  // empty: nothing is logged
 };
 
 // One Runtime belongs to one loop thread: whoever calls poll(). All callbacks of everything built on it run
@@ -34,8 +35,11 @@ struct RuntimeOptions {
 //
 // Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the
 // poll() that is running then returns, and what is left becomes inert.
+//
+// Functions that take a function to call later throw std::invalid_argument when it is empty.
 class Runtime {
  public:
+  // Throws std::invalid_argument when an option is out of range.
   explicit Runtime(RuntimeOptions options = {});
   ~Runtime();
   Runtime(const Runtime&) = delete;
@@ -74,7 +78,7 @@ class Runtime {
   // when the Runtime goes first. @threadsafe
   void post(std::function<void()> function);
 
-  // Runs `function` once, `delay` from now, unless the Timer is dropped before. @loop_thread
+  // Runs `function` once, `delay` from now (below 0: now), unless the Timer is dropped before. @loop_thread
   Timer call_after(Duration delay, std::function<void()> function);
 
   TimePoint now() const noexcept;        // @threadsafe

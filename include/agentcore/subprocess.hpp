@@ -35,7 +35,7 @@ struct SubprocessOptions {
   // much ("[N bytes more were dropped]").
   std::size_t max_output_bytes = std::size_t{64} << 10;
   // Between SIGTERM, which a stop or a time-out sends at once, from the stopping thread, and SIGKILL. Both go
-  // to the whole group (G5). 0: SIGKILL as soon as the loop gets round to it.
+  // to the whole group (G5). 0: SIGKILL as soon as the loop gets round to it. Not negative.
   Duration kill_grace = std::chrono::seconds(2);
 };
 
@@ -55,7 +55,8 @@ struct SubprocessOptions {
 // ms late. No thread, no signal handler: but a host that ignores SIGCHLD, or reaps children that are not its
 // own, takes the exit code away, and what is then left of the group lives on.
 //
-// The tool is used on the loop thread. Throws std::invalid_argument without a `command`.
+// The tool is used on the loop thread. Throws std::invalid_argument without a `command`, or when an option
+// is out of range.
 Tool make_subprocess_tool(ToolSpec spec, SubprocessOptions options);
 
 }  // namespace agentcore

@@ -61,8 +61,9 @@ struct ToolSpec {
   std::string description = {};  // for the model: what it does, when to use it
   std::string parameters = {};   // the text of a JSON schema (draft 4 to 7) of an object; empty: no arguments
   ToolMode mode = ToolMode::sync;
-  bool needs_approval = false;           // a person is asked before each call
-  std::optional<Duration> timeout = {};  // of one call; 0: no limit; none: TreeOptions::tool_timeout
+  bool needs_approval = false;  // a person is asked before each call
+  // Of one call; not negative. 0: no limit; none: TreeOptions::tool_timeout.
+  std::optional<Duration> timeout = {};
 };
 
 // What a running call may know and do. A handle, cheap to copy, that may outlive its call, its agent and its
@@ -87,7 +88,7 @@ class ToolContext {
 
   // Asks a person. `closed` is called on the loop thread, exactly once: when the question was answered or
   // declined, timed out, or was cancelled because the call had to end. Not called when the tree, or the
-  // Runtime, is gone.
+  // Runtime, is gone. Throws std::invalid_argument without a function, or for a negative time-out.
   void ask(Question question, std::function<void(const Answer&)> closed) const;
 
  private:
@@ -130,7 +131,7 @@ Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolF
 
 // The tool `ask_human`: asks the person the question in its argument `question`, with the suggested answers
 // in `choices`, if any, and gives the answer to the model. Declined and timed out are failed results that say
-// so.
+// so. Throws std::invalid_argument for a negative time-out.
 Tool make_ask_human_tool(std::optional<Duration> timeout = {});
 
 }  // namespace agentcore

@@ -19,7 +19,7 @@ std::string_view to_string(StopCause cause) noexcept;
 
 // The answer to a send. When it is not accepted, nothing was queued and `reason` says why (G12, X5): a state
 // (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `mailbox_full`,
-// `message_too_large` or `invalid_utf8`.
+// `message_too_large`, `invalid_utf8` or `out_of_memory`.
 struct [[nodiscard]] SendResult {
   bool accepted = false;
   Errc reason = Errc::none;
@@ -33,7 +33,8 @@ struct AbortOptions {
 };
 
 // `ok` is false when there is no such agent; then `reason` is `missing_agent_id` or `agent_not_found`
-// (A10-A16). `aborted` is true when a model call was ended; else `reason` is `not_waiting_llm`.
+// (A10-A16), or when memory is short (`out_of_memory`; nothing was changed). `aborted` is true when a model
+// call was ended; else `reason` is `not_waiting_llm`.
 struct AbortResult {
   bool ok = false;
   bool aborted = false;
@@ -61,15 +62,16 @@ struct StopOptions {
   StopCause cause = StopCause::user;
   std::string reason = {};
   std::optional<Duration> deadline =
-      {};  // until what does not let go is given up; default TreeOptions::stop_grace
+      {};  // until what does not let go is given up; below 0: as 0; default TreeOptions::stop_grace
   std::function<void(const StopReport&)> on_settled = {};  // once, on the loop thread, if `ok`
 };
 
 // `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `not_child_agent`,
-// `cannot_stop_user`. `stopped` is true when this very call closed the gate; else `reason` is the state
-// found: `stopping`, `stopped` or `terminating` (C12, C20, X13). `quiet`: nothing of the subtree was running
-// when the call returned, but for the callback that made it. False: the loop thread was inside one action of
-// the subtree; what that action produces is dropped (G1).
+// `cannot_stop_user`, `out_of_memory` (no gate was closed, no report follows; call again). `stopped` is true
+// when this very call closed the gate; else `reason` is the state found: `stopping`, `stopped` or
+// `terminating` (C12, C20, X13). `quiet`: nothing of the subtree was running when the call returned, but for
+// the callback that made it. False: the loop thread was inside one action of the subtree; what that action
+// produces is dropped (G1).
 struct StopResult {
   bool ok = false;
   bool stopped = false;
@@ -84,7 +86,7 @@ struct ResumeOptions {
 };
 
 // `reason` is `agent_not_found`, `missing_agent_id`, `not_allowed`, `not_stopped`, `stopping` (not settled
-// yet), `terminating` or `parent_stopped`.
+// yet), `terminating`, `parent_stopped` or `out_of_memory` (nothing was changed).
 struct ResumeResult {
   bool ok = false;
   bool resumed = false;
@@ -109,8 +111,9 @@ struct TerminateOptions {
 };
 
 // `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `not_child_agent`,
-// `cannot_delete_system_agent`. `terminated` is true when this very call decided the deletion; a stop that is
-// under way finishes first (X13). The id is free again when the agent is gone (X33).
+// `cannot_delete_system_agent`, `out_of_memory` (as in StopResult). `terminated` is true when this very call
+// decided the deletion; a stop that is under way finishes first (X13). The id is free again when the agent is
+// gone (X33).
 struct TerminateResult {
   bool ok = false;
   bool terminated = false;

@@ -1,3 +1,4 @@
+#include "core/validate.hpp"
 #include "llm/active_requests.hpp"
 #include "loop/engine.hpp"
 #include "loop/time.hpp"
@@ -29,6 +30,12 @@ ScriptedReply echo(const ChatRequest& request) {
   ScriptedReply reply;
   if (!request.messages.empty()) reply.deltas = words_of(request.messages.back().content);
   return reply;
+}
+
+core::Validation check(const ScriptedReply& reply) {
+  core::Validation validation("ScriptedReply");
+  validation.not_negative("first_delay", reply.first_delay).not_negative("interval", reply.interval);
+  return validation;
 }
 
 }  // namespace
@@ -91,6 +98,7 @@ void ScriptedClient::Impl::start(const ChatRequest& request, StopToken stop,
   if (!open.contains(call->id)) return;  // the responder destroyed the client
   if (!reply)
     return end(call, ChatOutcome::failed({Errc::callback_failed, "the ScriptedClient's responder threw"}));
+  if (const auto problem = check(*reply).problem()) return end(call, ChatOutcome::failed(*problem));
   call->reply = std::move(*reply);
   call->on_stop.emplace(std::move(stop), llm::StopCall{call.get()});
   if (!call->reply.deltas.empty() || !call->reply.silent) schedule(*call, call->reply.first_delay);
@@ -171,6 +179,7 @@ ScriptedClient::~ScriptedClient() {
 }
 
 void ScriptedClient::enqueue(ScriptedReply reply) {
+  check(reply).raise();
   impl_->queue.push_back(std::move(reply));
 }
 

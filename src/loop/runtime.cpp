@@ -1,3 +1,4 @@
+#include "core/validate.hpp"
 #include "loop/engine.hpp"
 #include "loop/time.hpp"
 
@@ -8,7 +9,17 @@
 
 namespace agentcore {
 
-Runtime::Runtime(RuntimeOptions options) : engine_(std::make_shared<loop::Engine>(std::move(options))) {
+namespace {
+
+RuntimeOptions checked(RuntimeOptions options) {
+  core::Validation("RuntimeOptions").not_negative("poll_budget", options.poll_budget).raise();
+  return options;
+}
+
+}  // namespace
+
+Runtime::Runtime(RuntimeOptions options)
+    : engine_(std::make_shared<loop::Engine>(checked(std::move(options)))) {
 }
 Runtime::~Runtime() {
   engine_->close();
@@ -32,13 +43,16 @@ std::optional<TimePoint> Runtime::next_deadline() const {
   return engine_->next_deadline();
 }
 Subscription Runtime::on_wake(std::function<void()> wake) {
+  core::require_function(wake != nullptr, "Runtime::on_wake: wake");
   return engine_->on_wake(std::move(wake));
 }
 void Runtime::post(std::function<void()> function) {
+  core::require_function(function != nullptr, "Runtime::post: function");
   engine_->post(std::move(function));
 }
 
 Timer Runtime::call_after(Duration delay, std::function<void()> function) {
+  core::require_function(function != nullptr, "Runtime::call_after: function");
   const TimePoint when = loop::later(engine_->now(), delay);
   return Timer(engine_, engine_->start_timer(when, std::move(function)));
 }

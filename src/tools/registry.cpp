@@ -1,6 +1,7 @@
 #include "tools/registry.hpp"
 
 #include "core/utf8.hpp"
+#include "core/validate.hpp"
 #include "tools/contain.hpp"
 
 #include <algorithm>
@@ -36,6 +37,9 @@ Entry checked(Tool tool) {
   if (!tool.start) throw std::invalid_argument("the tool '" + name + "' has no function to start it");
   if (!core::is_utf8(tool.spec.description))
     throw std::invalid_argument("the description of the tool '" + name + "' is not UTF-8");
+  core::Validation("the tool '" + name + "': ToolSpec")
+      .not_negative("timeout", tool.spec.timeout.value_or(Duration::zero()))
+      .raise();
   auto schema = tools::Schema::parse(tool.spec.parameters);
   if (!schema)
     throw std::invalid_argument("the parameters of the tool '" + name + "': " + schema.error().message);

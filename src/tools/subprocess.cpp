@@ -1,5 +1,6 @@
 // What a program did, in words for the model.
 #include "core/utf8.hpp"
+#include "core/validate.hpp"
 #include "tools/call_scope.hpp"
 #include "tools/processes.hpp"
 #include "tools/subprocess_tool.hpp"
@@ -112,6 +113,7 @@ void start_program(std::shared_ptr<const SubprocessOptions> options, ExitWatch w
 
 Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, ExitWatch watch) {
   if (!options.command) throw std::invalid_argument("a subprocess tool needs a `command`");
+  core::Validation("SubprocessOptions").not_negative("kill_grace", options.kill_grace).raise();
   const auto shared = std::make_shared<const SubprocessOptions>(std::move(options));
   return {std::move(spec),
           [shared, watch](const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {

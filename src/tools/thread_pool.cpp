@@ -1,3 +1,5 @@
+#include "core/validate.hpp"
+
 #include <agentcore/executor.hpp>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -57,7 +58,7 @@ void ThreadPool::Impl::close() noexcept {
 }
 
 ThreadPool::ThreadPool(std::size_t threads) : impl_(std::make_unique<Impl>()) {
-  if (threads < 1 || threads > 1024) throw std::invalid_argument("a thread pool has 1 to 1024 threads");
+  core::Validation("ThreadPool").count("threads", threads, 1, 1024).raise();
   impl_->threads.reserve(threads);
   try {
     while (impl_->threads.size() < threads)
@@ -76,7 +77,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::submit(std::function<void()> job) {
-  if (!job) return;
+  core::require_function(job != nullptr, "ThreadPool::submit: job");
   {
     const std::lock_guard lock(impl_->mutex);
     if (impl_->closed) return;  // the parameter dies after the lock

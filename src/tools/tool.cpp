@@ -1,4 +1,5 @@
 // What a tool gets, how it delivers, and the tools that are made of functions.
+#include "core/validate.hpp"
 #include "tools/call_scope.hpp"
 
 #include <exception>
@@ -50,7 +51,17 @@ void ToolContext::progress(std::string text) const {
   });
 }
 
+namespace {
+
+void check_timeout(std::optional<Duration> timeout) {
+  core::Validation("Question").not_negative("timeout", timeout.value_or(Duration::zero())).raise();
+}
+
+}  // namespace
+
 void ToolContext::ask(Question question, std::function<void(const Answer&)> closed) const {
+  core::require_function(closed != nullptr, "ToolContext::ask: closed");
+  check_timeout(question.timeout);
   if (scope_->engine->on_loop_thread())
     return scope_->owner->on_ask(*scope_, std::move(question), std::move(closed));
   scope_->engine->post(
@@ -99,6 +110,7 @@ Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolF
 }
 
 Tool make_ask_human_tool(std::optional<Duration> timeout) {
+  check_timeout(timeout);
   ToolSpec spec;
   spec.name = "ask_human";
   spec.description =

@@ -105,11 +105,11 @@ Spent Agent::spent() const {
 Spent Agent::subtree_spent() const {
   return core_ ? core_->spent(node_, true) : Spent{};
 }
-bool Agent::grant(const Budget& budget) const {
-  return core_ && core_->grant(node_, budget, false);
+GrantResult Agent::grant(const Budget& budget) const {
+  return core_ ? core_->grant(node_, budget, false) : GrantResult{false, no_agent.code, no_agent.message};
 }
-bool Agent::grant_subtree(const Budget& budget) const {
-  return core_ && core_->grant(node_, budget, true);
+GrantResult Agent::grant_subtree(const Budget& budget) const {
+  return core_ ? core_->grant(node_, budget, true) : GrantResult{false, no_agent.code, no_agent.message};
 }
 
 SendResult Agent::simulate(std::string answer) const {

@@ -1,29 +1,15 @@
 // AgentTree: checks options and ids, and forwards to the core.
 #include "core/agent_access.hpp"
+#include "core/validate.hpp"
+#include "tree/options.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent_tree.hpp>
 
-#include <stdexcept>
 #include <utility>
 
 namespace agentcore {
 namespace {
-
-void check(const TreeOptions& options) {
-  if (options.max_depth < 1 || options.max_depth > 250)
-    throw std::invalid_argument("TreeOptions::max_depth must be 1 to 250");
-  if (options.max_agents < 1 || options.max_agents > 134'000'000)
-    throw std::invalid_argument("TreeOptions::max_agents must be 1 to 134,000,000");
-  if (options.mailbox_limit < 1 || options.mailbox_limit > tree::max_mailbox_limit)
-    throw std::invalid_argument("TreeOptions::mailbox_limit must be 1 to 65,000");
-  if (options.stop_grace < Duration::zero())
-    throw std::invalid_argument("TreeOptions::stop_grace must not be negative");
-  if (options.tool_timeout < Duration::zero() || options.question_timeout < Duration::zero())
-    throw std::invalid_argument("TreeOptions::tool_timeout and question_timeout must not be negative");
-  if (options.max_tool_result_bytes < 1)
-    throw std::invalid_argument("TreeOptions::max_tool_result_bytes must be at least 1");
-}
 
 constexpr Errc unknown(std::string_view id) {
   return id.empty() ? Errc::missing_agent_id : Errc::agent_not_found;
@@ -32,7 +18,7 @@ constexpr Errc unknown(std::string_view id) {
 }  // namespace
 
 AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
-    : core_((check(options), new tree::TreeCore(runtime.engine(), options))) {
+    : core_((tree::check_options(options), new tree::TreeCore(runtime.engine(), options))) {
 }
 
 AgentTree::~AgentTree() {
@@ -117,6 +103,7 @@ std::vector<Agent> AgentTree::roots() const {
   return core_->children(core_->trunk());
 }
 void AgentTree::walk(const std::function<void(const Agent&)>& visit) const {
+  core::require_function(visit != nullptr, "AgentTree::walk: visit");
   core_->walk(visit);
 }
 bool AgentTree::busy() const noexcept {
@@ -124,10 +111,12 @@ bool AgentTree::busy() const noexcept {
 }
 
 Subscription AgentTree::on_state_change(std::function<void(const StateChange&)> callback) {
+  core::require_function(callback != nullptr, "AgentTree::on_state_change: callback");
   return core_->hub().on_state_change(std::move(callback));
 }
 
 Subscription AgentTree::on_event(std::function<void(const Event&)> callback) {
+  core::require_function(callback != nullptr, "AgentTree::on_event: callback");
   return core_->hub().on_event(std::move(callback));
 }
 

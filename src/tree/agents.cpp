@@ -1,7 +1,7 @@
 // Creating agents and looking around in the tree: the loop thread's side of AgentTree.
+#include "core/validate.hpp"
+#include "tree/options.hpp"
 #include "tree/tree_core.hpp"
-
-#include <agentcore/history.hpp>
 
 #include <cassert>
 #include <utility>
@@ -24,6 +24,10 @@ bool is_none(const Budget& budget) noexcept {
   return budget.turns == 0 && budget.tokens == 0 && budget.cost == 0 && budget.wall_clock == Duration::zero();
 }
 
+bool is_none(const Prices& prices) noexcept {
+  return prices.prompt == 0 && prices.completion == 0 && !prices.cached_prompt;
+}
+
 // True for a spec that says nothing but perhaps an id: all such agents share one. How tools are asked for
 // and chosen matters only where there are some.
 bool is_plain(const AgentSpec& spec) {
@@ -31,24 +35,8 @@ bool is_plain(const AgentSpec& spec) {
          spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
          !spec.temperature && !spec.max_tokens && spec.reasoning_effort.empty() &&
          spec.response_format == ResponseFormat{} && !spec.tools && spec.history.empty() &&
-         is_none(spec.budget) && is_none(spec.subtree_budget) && spec.prices.prompt == 0 &&
-         spec.prices.completion == 0 && is_usual(spec.context);
-}
-
-// Why an agent cannot be made from `spec`; code `none`: it can.
-Error problem_of(const AgentSpec& spec) {
-  if (spec.mailbox_limit > max_mailbox_limit)
-    return {Errc::invalid_config, "AgentSpec::mailbox_limit must be at most 65000"};
-  if (!spec.history.empty() && (spec.history.front().role == Role::system || !is_valid_history(spec.history)))
-    return {Errc::invalid_history,
-            "AgentSpec::history is not a valid history, or begins with a system message (that is "
-            "AgentSpec::system_prompt); repair_history() mends it"};
-  for (const Budget* budget : {&spec.budget, &spec.subtree_budget})
-    if (!(budget->cost >= 0) || budget->wall_clock < Duration::zero())
-      return {Errc::invalid_config, "a Budget's cost and wall_clock must not be negative"};
-  if (!(spec.prices.prompt >= 0) || !(spec.prices.completion >= 0))
-    return {Errc::invalid_config, "AgentSpec::prices must not be negative"};
-  return {};
+         is_none(spec.budget) && is_none(spec.subtree_budget) && is_none(spec.prices) &&
+         is_usual(spec.context);
 }
 
 }  // namespace
@@ -85,7 +73,7 @@ Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std
   Node* parent = resolve(parent_id);
   if (!parent) return Error{Errc::agent_not_found, "the parent does not exist (any more)"};
   if (!spec) return Error{Errc::invalid_config, "the shared AgentSpec is null"};
-  if (Error problem = problem_of(*spec); problem.code != Errc::none) return problem;
+  if (const auto problem = check_spec(*spec)) return *problem;
   if (!id.empty() && !core::NameTable::is_valid(id))
     return Error{Errc::invalid_agent_id,
                  "an agent id is 1 to 255 bytes of UTF-8 and does not begin with '@'"};
@@ -161,11 +149,14 @@ Spent TreeCore::spent(core::NodeId id, bool subtree) const {
   return subtree ? data->accounts->subtree.spent() : data->accounts->own.spent();
 }
 
-bool TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree) {
+GrantResult TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree) {
   assert(closed() || engine_->on_loop_thread());
   Node* node = resolve(id);
-  if (node) turns_.grant(*node, budget, subtree);
-  return node != nullptr;
+  if (!node) return {false, Errc::agent_not_found, "no such agent (any more)"};
+  if (const auto problem = core::Validation("Budget").budget("", budget).problem())
+    return {false, problem->code, problem->message};
+  turns_.grant(*node, budget, subtree);
+  return {true, Errc::none, {}};
 }
 
 AnswerResult TreeCore::answer(std::string_view question_id, Answer answer) {

@@ -23,8 +23,6 @@
 
 namespace agentcore::tree {
 
-inline constexpr std::uint16_t max_mailbox_limit = 65'000;
-
 // Lives as long as the tree or any handle. close() is the tree's end: what is left then is memory in which
 // foreign threads may still look, and find nothing.
 //
@@ -49,7 +47,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   std::vector<ChatMessage> conversation(core::NodeId id) const;
   std::vector<ChatMessage> context(core::NodeId id) const;
   Spent spent(core::NodeId id, bool subtree) const;
-  bool grant(core::NodeId id, const Budget& budget, bool subtree);
+  GrantResult grant(core::NodeId id, const Budget& budget, bool subtree);
   AnswerResult answer(std::string_view question_id, Answer answer);
   std::vector<OpenQuestion> questions() const;
   std::vector<RunningTask> tasks() const;

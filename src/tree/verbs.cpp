@@ -41,7 +41,7 @@ Errc found_state(AgentState state) noexcept {
 }
 
 std::size_t size_of(const Message& message) noexcept {
-  std::size_t bytes = message.text.size();
+  std::size_t bytes = message.text.size() + message.sender.size();
   for (const ContentPart& part : message.parts)
     bytes += part.url.size() + part.data.size() + part.media_type.size() + part.detail.size();
   return bytes;

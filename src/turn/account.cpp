@@ -41,7 +41,8 @@ std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Pri
   const bool reserved = count == Count::reserved;
   std::uint64_t left = no_limit;
   if (budget_.tokens) {
-    const std::uint64_t taken = spent_.tokens + (reserved ? spent_.tokens_reserved : 0) + prompt_tokens;
+    const std::uint64_t counted = core::saturating_sum(spent_.tokens, reserved ? spent_.tokens_reserved : 0);
+    const std::uint64_t taken = core::saturating_sum(counted, prompt_tokens);
     left = taken < budget_.tokens ? budget_.tokens - taken : 0;
   }
   if (budget_.cost > 0) {
@@ -55,7 +56,7 @@ std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Pri
 }
 
 void Account::reserve(const Estimate& estimate) noexcept {
-  spent_.tokens_reserved += estimate.tokens();
+  spent_.tokens_reserved = core::saturating_sum(spent_.tokens_reserved, estimate.tokens());
   cost_reserved_ += estimate.cost;
 }
 
@@ -66,7 +67,7 @@ void Account::release(const Estimate& estimate) noexcept {
 }
 
 void Account::spend(std::uint64_t tokens, double cost) noexcept {
-  spent_.tokens += tokens;
+  spent_.tokens = core::saturating_sum(spent_.tokens, tokens);
   spent_.cost += cost;
 }
 

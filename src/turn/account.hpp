@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/node.hpp"
+#include "core/validate.hpp"
 
 #include <agentcore/budget.hpp>
 #include <agentcore/chat.hpp>
@@ -20,7 +21,7 @@ struct Estimate {
   std::uint64_t number = 0;  // 1, 2, ... in the order of reserving
   bool active = false;       // it is reserved now
 
-  std::uint64_t tokens() const noexcept { return prompt_tokens + answer_tokens; }
+  std::uint64_t tokens() const noexcept { return core::saturating_sum(prompt_tokens, answer_tokens); }
 };
 
 // One budget, and what was used of it.

@@ -1,4 +1,5 @@
 // What a turn may use: budgets are asked before a model call, and settled after it.
+#include "core/validate.hpp"
 #include "turn/turns.hpp"
 
 #include <algorithm>
@@ -44,19 +45,24 @@ std::size_t count_tokens(loop::Engine& engine, const AgentSpec& spec, std::strin
 std::uint64_t count_calls(loop::Engine& engine, const AgentSpec& spec, const std::vector<ToolCall>& calls) {
   std::uint64_t tokens = 0;
   for (const ToolCall& call : calls)
-    tokens += count_tokens(engine, spec, call.name) + count_tokens(engine, spec, call.arguments);
+    for (const std::string* text : {&call.name, &call.arguments})
+      tokens = core::saturating_sum(tokens, count_tokens(engine, spec, *text));
   return tokens;
 }
 
 std::uint64_t prompt_tokens(loop::Engine& engine, const AgentSpec& spec, const ChatRequest& request) {
   std::uint64_t tokens = 0;
+  const auto add = [&tokens](std::uint64_t more) { tokens = core::saturating_sum(tokens, more); };
   for (const ChatMessage& message : request.messages) {
-    tokens += count_tokens(engine, spec, message.content) + count_calls(engine, spec, message.tool_calls);
-    for (const ReasoningBlock& block : message.reasoning) tokens += count_tokens(engine, spec, block.data);
-    tokens += message.parts.size() * estimated_picture_tokens;
+    add(count_tokens(engine, spec, message.content));
+    add(count_calls(engine, spec, message.tool_calls));
+    for (const ReasoningBlock& block : message.reasoning) add(count_tokens(engine, spec, block.data));
+    add(message.parts.size() * estimated_picture_tokens);
   }
-  for (const ToolDescription& tool : request.tools)
-    tokens += count_tokens(engine, spec, tool.description) + count_tokens(engine, spec, tool.parameters);
+  for (const ToolDescription& tool : request.tools) {
+    add(count_tokens(engine, spec, tool.description));
+    add(count_tokens(engine, spec, tool.parameters));
+  }
   return tokens;
 }
 
@@ -149,12 +155,13 @@ void Turns::settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcom
     const bool reserved = turn.reserved.active;
     used.prompt_tokens = reserved ? turn.reserved.prompt_tokens : turn.prompt_tokens;
     used.completion_tokens = reserved ? count_tokens(engine_, spec, turn.text) : estimate_tokens(turn.text);
-    used.total_tokens = used.prompt_tokens + used.completion_tokens;
+    used.total_tokens = core::saturating_sum(used.prompt_tokens, used.completion_tokens);
     used.complete = false;
   }
   InteractionResult& result = *turn.result;
   result.usage += used;
-  const bool has_prices = spec.prices.prompt > 0 || spec.prices.completion > 0;
+  const bool has_prices =
+      spec.prices.prompt > 0 || spec.prices.completion > 0 || spec.prices.cached_prompt.value_or(0) > 0;
   if (outcome.cost || has_prices)
     result.cost = result.cost.value_or(0) + outcome.cost.value_or(cost_of(used, spec.prices));
   settle_budgets(node, turn, outcome, used);
@@ -170,7 +177,8 @@ void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome
     used.completion_tokens =
         count_tokens(engine_, spec, turn.text) + count_calls(engine_, spec, outcome.tool_calls);
   }
-  if (used.total_tokens == 0) used.total_tokens = used.prompt_tokens + used.completion_tokens;
+  if (used.total_tokens == 0)
+    used.total_tokens = core::saturating_sum(used.prompt_tokens, used.completion_tokens);
   const double cost = outcome.cost.value_or(cost_of(used, spec.prices));
   each_account(node, [&](core::Node&, Account& account) {
     account.release(turn.reserved);

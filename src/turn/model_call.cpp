@@ -1,4 +1,5 @@
 // A turn's model calls: what is sent, and what comes back.
+#include "core/validate.hpp"
 #include "turn/turns.hpp"
 
 #include <memory>
@@ -137,6 +138,8 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   const bool current = turn && turn->flight == slot + 1;
   const bool admitted = current && core::admits(node, core::generation_of(flight->agent), flight->epoch);
   const ChatOutcome::Kind kind = outcome.kind;
+  // A cost that is not a number would switch every budget off.
+  if (outcome.cost && !core::is_amount(*outcome.cost)) outcome.cost.reset();
   if (current) turn->flight = 0;
   flights_.close(slot);
 

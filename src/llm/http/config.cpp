@@ -1,10 +1,10 @@
 #include "llm/http/config.hpp"
 
 #include "core/json_depth.hpp"
+#include "core/validate.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -106,39 +106,28 @@ std::optional<Error> check_key(const HttpLlmOptions& options) {
   return std::nullopt;
 }
 
-std::optional<Error> check_limits(const HttpLlmOptions& options) {
-  const std::pair<Duration, const char*> timeouts[] = {{options.connect_timeout, "connect_timeout"},
-                                                       {options.first_byte_timeout, "first_byte_timeout"},
-                                                       {options.stall_timeout, "stall_timeout"},
-                                                       {options.total_timeout, "total_timeout"}};
-  for (const auto& [timeout, name] : timeouts)
-    if (timeout <= Duration::zero())
-      return wrong(fmt::format("HttpLlmOptions::{} must be greater than 0", name));
-  if (options.max_response_bytes == 0)
-    return wrong("HttpLlmOptions::max_response_bytes must be greater than 0");
-  if (options.max_line_bytes == 0) return wrong("HttpLlmOptions::max_line_bytes must be greater than 0");
-  return std::nullopt;
+std::optional<Error> check_numbers(const HttpLlmOptions& options) {
+  core::Validation validation("HttpLlmOptions");
+  validation.positive("connect_timeout", options.connect_timeout)
+      .positive("first_byte_timeout", options.first_byte_timeout)
+      .positive("stall_timeout", options.stall_timeout)
+      .positive("total_timeout", options.total_timeout)
+      .count("max_response_bytes", options.max_response_bytes, 1)
+      .count("max_line_bytes", options.max_line_bytes, 1)
+      .count("tool_call_id_length", options.tool_call_id_length, 0, 10);
+  for (const auto& [model, prices] : options.prices)
+    validation.prices(fmt::format("prices[\"{}\"].", model), prices);
+  return validation.problem();
 }
 
 std::optional<Error> check_body(const HttpLlmOptions& options) {
   if (options.max_tokens_field.empty())
     return wrong("HttpLlmOptions::max_tokens_field is empty; it is max_tokens or as the provider calls it");
-  if (options.tool_call_id_length > 10)
-    return wrong("HttpLlmOptions::tool_call_id_length must be at most 10");
   const std::string& extra = options.extra_body;
   if (extra.empty()) return std::nullopt;
   if (core::json_depth(extra) > core::max_json_depth ||
       !nlohmann::json::parse(extra, nullptr, false).is_object())
     return wrong(R"(HttpLlmOptions::extra_body must be the text of a JSON object, e.g. {"top_k": 40})");
-  return std::nullopt;
-}
-
-std::optional<Error> check_prices(const PriceTable& table) {
-  const auto possible = [](double price) { return std::isfinite(price) && price >= 0; };
-  for (const auto& [model, prices] : table)
-    if (!possible(prices.prompt) || !possible(prices.completion) ||
-        !possible(prices.cached_prompt.value_or(0)))
-      return wrong(fmt::format("HttpLlmOptions::prices of \"{}\" must not be below 0", model));
   return std::nullopt;
 }
 
@@ -194,19 +183,17 @@ std::optional<Error> check_options(const HttpLlmOptions& options) {
   if (auto error = check_base_url(options.base_url)) return error;
   if (auto error = check_headers(options)) return error;
   if (auto error = check_key(options)) return error;
-  if (auto error = check_limits(options)) return error;
-  if (auto error = check_body(options)) return error;
-  return check_prices(options.prices);
+  if (auto error = check_numbers(options)) return error;
+  return check_body(options);
 }
 
 std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model) {
   if (request.model.empty() && default_model.empty())
     return wrong("No model is named; set HttpLlmOptions::model or ChatRequest::model");
-  if (request.temperature && !(*request.temperature >= 0 && *request.temperature <= 2))
-    return wrong("ChatRequest::temperature must be between 0 and 2");
-  if (request.top_p && !(*request.top_p >= 0 && *request.top_p <= 1))
-    return wrong("ChatRequest::top_p must be between 0 and 1");
-  return std::nullopt;
+  return core::Validation("ChatRequest")
+      .number("temperature", request.temperature.value_or(0), 0, 2)
+      .number("top_p", request.top_p.value_or(0), 0, 1)
+      .problem();
 }
 
 std::string server_of(std::string_view base_url) {

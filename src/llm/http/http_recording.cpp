@@ -1,4 +1,6 @@
 // Recordings as files, and as what is replayed.
+#include "core/validate.hpp"
+
 #include <agentcore/http_recording.hpp>
 
 #include <algorithm>
@@ -21,6 +23,10 @@ bool is_blank(std::string_view line) noexcept {
 }
 
 }  // namespace
+
+HttpRecorder::HttpRecorder(std::function<void(std::string_view line)> write) : write_(std::move(write)) {
+  core::require_function(write_ != nullptr, "HttpRecorder: write");
+}
 
 Result<std::shared_ptr<HttpRecorder>> HttpRecorder::to_file(const std::string& path) {
   errno = 0;

@@ -1,5 +1,7 @@
 #include "llm/router/router_options.hpp"
 
+#include "core/validate.hpp"
+
 #include <string>
 #include <utility>
 
@@ -26,16 +28,15 @@ std::optional<Error> check_routes(const std::vector<Route>& routes) {
 std::optional<Error> check_options(const RouterOptions& options) {
   if (auto error = check_routes(options.routes)) return error;
   const RetryPolicy& retry = options.retry;
-  if (retry.max_attempts == 0)
-    return invalid("RetryPolicy::max_attempts must be at least 1; 1 means that nothing is tried again");
-  const std::pair<Duration, const char*> times[] = {{retry.first_delay, "RetryPolicy::first_delay"},
-                                                    {retry.max_delay, "RetryPolicy::max_delay"},
-                                                    {retry.max_retry_after, "RetryPolicy::max_retry_after"},
-                                                    {retry.deadline, "RetryPolicy::deadline"},
-                                                    {options.breaker.open_for, "BreakerPolicy::open_for"}};
-  for (const auto& [time, name] : times)
-    if (time < Duration::zero()) return invalid(fmt::format("{} must not be negative", name));
-  return std::nullopt;
+  if (auto problem = core::Validation("RetryPolicy")
+                         .count("max_attempts", retry.max_attempts, 1)
+                         .not_negative("first_delay", retry.first_delay)
+                         .not_negative("max_delay", retry.max_delay)
+                         .not_negative("max_retry_after", retry.max_retry_after)
+                         .not_negative("deadline", retry.deadline)
+                         .problem())
+    return problem;
+  return core::Validation("BreakerPolicy").not_negative("open_for", options.breaker.open_for).problem();
 }
 
 }  // namespace agentcore::llm

@@ -1,0 +1,60 @@
+// Checks of what a host hands in: numbers in range, functions that can be called. One wording for all
+// options.
+#pragma once
+
+#include <agentcore/budget.hpp>
+#include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace agentcore::core {
+
+// The largest price and the largest budget. Every sum of costs stays far from infinity.
+inline constexpr double max_amount = 1e15;
+
+// Checks the fields of one options struct and keeps the first that is out of range, as an `invalid_config`
+// which names the field, its value and what is allowed.
+class Validation {
+ public:
+  explicit Validation(std::string_view owner) : owner_(owner) {}
+
+  Validation& not_negative(std::string_view field, Duration value);
+  Validation& positive(std::string_view field, Duration value);
+  Validation& count(std::string_view field, std::uint64_t value, std::uint64_t least,
+                    std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
+  Validation& number(std::string_view field, double value, double least, double most);
+  Validation& amount(std::string_view field, double value) { return number(field, value, 0, max_amount); }
+  // `prefix` stands before the name of each of their fields.
+  Validation& budget(std::string_view prefix, const Budget& budget);
+  Validation& prices(std::string_view prefix, const Prices& prices);
+
+  const std::optional<Error>& problem() const noexcept { return problem_; }
+  // Throws std::invalid_argument if there is a problem.
+  void raise() const;
+
+ private:
+  template <typename Describe>
+  Validation& check(bool good, std::string_view field, Describe&& describe);
+
+  std::string_view owner_;
+  std::optional<Error> problem_;
+};
+
+// A function that is called later must be one: throws std::invalid_argument that names it otherwise.
+void require_function(bool is_set, std::string_view name);
+
+// Whether a cost from outside (a client, a server) can be one.
+bool is_amount(double value) noexcept;
+
+// The sum, or the largest number where it would be larger.
+constexpr std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) noexcept {
+  return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max()
+                                                           : a + b;
+}
+
+}  // namespace agentcore::core
