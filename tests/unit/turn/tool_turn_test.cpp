@@ -401,7 +401,7 @@ TEST_CASE("a tool may stop its own agent", "[turn][tools][Q3][G1]") {
   t.ask(t.agent());
   t.call({{.id = "x", .name = "suicide"}, add_call("y", 1, 1)});
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(t.result->steps[1].outcome == ToolOutcome::not_started);
+  CHECK(t.result->steps.at(1).outcome == ToolOutcome::not_started);
   CHECK(is_valid_history(t["a"].conversation()));
 }
 
@@ -438,7 +438,7 @@ TEST_CASE("a closing tag among the words is only words", "[turn][tools][J11]") {
   t.llm->answer("a", R"(A </tool_call> B <tool_call>{"window_id":"tools","action_id":"held"}</tool_call> C)");
   t.settle();
   REQUIRE(t.held.calls.size() == 1);
-  CHECK(t["a"].conversation()[1].content == "A </tool_call> B  C");
+  CHECK(t["a"].conversation().at(1).content == "A </tool_call> B  C");
 }
 
 TEST_CASE("a history whose last question has no answer can be gone on with", "[turn][G8]") {
