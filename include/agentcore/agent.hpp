@@ -51,11 +51,14 @@ class Agent {
   Result<Agent> create_child(AgentSpec spec = {}) const;
   Result<Agent> create_child(const SharedAgentSpec& spec) const;
 
-  Result<Agent> parent() const;                   // agent_not_found for a root. @loop_thread
-  std::vector<Agent> children() const;            // newest first. @loop_thread
-  std::size_t queue_length() const;               // messages waiting in the mailbox. @threadsafe
-  std::size_t clear_queue() const;                // drops them; how many (F3). @loop_thread
-  std::vector<ChatMessage> conversation() const;  // a copy of the history, system prompt first. @loop_thread
+  Result<Agent> parent() const;         // agent_not_found for a root. @loop_thread
+  std::vector<Agent> children() const;  // newest first. @loop_thread
+  std::size_t queue_length() const;     // messages waiting in the mailbox. @threadsafe
+  std::size_t clear_queue() const;      // drops them; how many (F3). @loop_thread
+  // A copy of the history, with the system prompt first if there is one; windows and text-protocol
+  // instructions are not in it. Valid at every moment, and AgentSpec::history of another agent as it is.
+  // @loop_thread
+  std::vector<ChatMessage> conversation() const;
   // Which messages of it are still sent to the model: the rest was trimmed (ContextOptions). @loop_thread
   std::vector<ChatMessage> context() const;
 

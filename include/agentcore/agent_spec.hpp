@@ -38,7 +38,7 @@ enum class ToolProtocol : unsigned char {
 struct AgentSpec {
   std::string id = {};  // empty: one is generated ("@17.1"; in the second tree of a Runtime "@2:17.1").
                         // Unique in the tree, UTF-8, at most 255 bytes.
-  std::string system_prompt = {};  // first message of every model call; empty: none
+  std::string system_prompt = {};  // first message of every model call; empty: that of `history`, if any
   std::string model = {};          // empty: the client's default
   LlmClient* llm = nullptr;        // null: the tree's. Must outlive the agent.
   MessageHandler handler = {};     // set: messages go here, not to a model
@@ -63,7 +63,10 @@ struct AgentSpec {
   std::uint16_t background_tasks = 0;
 
   ContextOptions context = {};
-  std::vector<ChatMessage> history = {};  // to begin with, e.g. from an earlier run; must be valid
+  // To begin with, e.g. Agent::conversation() of an earlier run; must be valid (is_valid_history). If it
+  // begins with a system message, that is the system prompt: `system_prompt` is then empty or the same. A
+  // last question without an answer counts as stopped.
+  std::vector<ChatMessage> history = {};
 
   Budget budget = {};          // of what it does itself
   Budget subtree_budget = {};  // of what it and all agents below it do together

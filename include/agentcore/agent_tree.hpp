@@ -62,7 +62,8 @@ class AgentTree {
   AgentTree& operator=(const AgentTree&) = delete;
 
   // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists,
-  // agent_limit, invalid_config, and agent_stopping or agent_stopped after stop_all(). @loop_thread
+  // agent_limit, invalid_config, invalid_history (the message says which entry is wrong, and how), and
+  // agent_stopping or agent_stopped after stop_all(). @loop_thread
   Result<Agent> create(AgentSpec spec = {});
   Result<Agent> create(const SharedAgentSpec& spec);
 

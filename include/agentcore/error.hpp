@@ -31,6 +31,7 @@ enum class Errc : unsigned char {
   mailbox_full,
   message_too_large,
   invalid_utf8,
+  empty_message,  // no picture, and no text but white space
   out_of_memory,  // an allocation failed; nothing was changed
 
   // What a verb found instead of work to do.

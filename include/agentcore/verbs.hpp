@@ -19,7 +19,7 @@ std::string_view to_string(StopCause cause) noexcept;
 
 // The answer to a send. When it is not accepted, nothing was queued and `reason` says why (G12, X5): a state
 // (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `mailbox_full`,
-// `message_too_large`, `invalid_utf8` or `out_of_memory`.
+// `message_too_large`, `invalid_utf8`, `empty_message` or `out_of_memory`.
 struct [[nodiscard]] SendResult {
   bool accepted = false;
   Errc reason = Errc::none;

@@ -34,6 +34,8 @@ std::string_view to_string(Errc code) noexcept {
       return "message_too_large";
     case Errc::invalid_utf8:
       return "invalid_utf8";
+    case Errc::empty_message:
+      return "empty_message";
     case Errc::out_of_memory:
       return "out_of_memory";
     case Errc::not_waiting_llm:

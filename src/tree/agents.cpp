@@ -127,18 +127,19 @@ std::vector<ChatMessage> TreeCore::conversation(core::NodeId id) const {
   assert(closed() || engine_->on_loop_thread());
   const Node* node = resolve(id);
   if (!node || !node->spec) return {};
-  if (node->data)
-    return static_cast<const turn::TurnData&>(*node->data).conversation.rendered(node->spec->system_prompt);
-  return turn::Conversation{}.rendered(node->spec->system_prompt);
+  const std::string& prompt = turn::system_prompt_of(*node->spec);
+  if (node->data) return static_cast<const turn::TurnData&>(*node->data).conversation.rendered(prompt);
+  return turn::Conversation{}.rendered(prompt);
 }
 
 std::vector<ChatMessage> TreeCore::context(core::NodeId id) const {
   assert(closed() || engine_->on_loop_thread());
   const Node* node = resolve(id);
   if (!node || !node->spec) return {};
-  if (!node->data) return turn::Conversation{}.rendered(node->spec->system_prompt);
+  const std::string& prompt = turn::system_prompt_of(*node->spec);
+  if (!node->data) return turn::Conversation{}.rendered(prompt);
   const auto& data = static_cast<const turn::TurnData&>(*node->data);
-  return data.conversation.rendered(node->spec->system_prompt, data.sent.messages);
+  return data.conversation.rendered(prompt, data.sent.messages);
 }
 
 Spent TreeCore::spent(core::NodeId id, bool subtree) const {

@@ -159,8 +159,9 @@ void TreeCore::finish_abort(ControlOp& op) {
   if (word.state() == AgentState::idle && core::admits(*node, word.generation(), op.epoch))
     hub_.state(*node, AgentState::idle, op.cause);
   if (closed()) return;
-  // The wording of this record is fixed by requirement A15: "the model call was aborted".
-  engine_->log(LogLevel::info, "LLM 调用已中断", {{"agentId", op.agent_name}, {"reason", op.reason}});
+  // Requirement A15 fixes the Chinese words, which say the same, and the key `agentId`.
+  engine_->log(LogLevel::info, "a model call was aborted (LLM 调用已中断)",
+               {{"agent", op.agent_name}, {"reason", op.reason}, {"agentId", op.agent_name}});
   schedule(*node);
 }
 

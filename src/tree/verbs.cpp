@@ -2,6 +2,7 @@
 // verb is one compare-and-set of one word; what is read before it is read again when it fails. Stop, resume
 // and terminate look at the ancestors, replace the word and leave their follow-up under `closing_`: no other
 // of them comes in between, and the loop hears of them in the order in which they happened.
+#include "core/blank.hpp"
 #include "core/utf8.hpp"
 #include "tree/tree_core.hpp"
 
@@ -47,6 +48,10 @@ std::size_t size_of(const Message& message) noexcept {
   return bytes;
 }
 
+bool is_empty(const Message& message) noexcept {
+  return core::is_blank(message.text) && (message.simulated || message.parts.empty());
+}
+
 GateView look(const Node& node, core::NodeId id) noexcept {
   return core::look(node, core::generation_of(id));
 }
@@ -78,6 +83,7 @@ std::size_t TreeCore::queue_length(core::NodeId id) const noexcept {
 SendResult TreeCore::send(core::NodeId id, Message&& message) {
   Node* node = resolve(id);
   if (!node || node->is_trunk()) return {false, Errc::agent_not_found};
+  if (is_empty(message)) return {false, Errc::empty_message};
   if (size_of(message) > options_.max_message_bytes) return {false, Errc::message_too_large};
   if (!core::is_utf8(message.text)) return {false, Errc::invalid_utf8};
   std::uint32_t cell = 0;

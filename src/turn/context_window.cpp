@@ -54,7 +54,7 @@ void Turns::trim(core::Node& node) {
     sent.tokens.push_back(context::message_tokens(messages[i], spec.context.count_tokens));
   const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
   const auto windows = costs_of(spec, registry, sent, messages.size());
-  const std::size_t fixed = count(spec, spec.system_prompt) + tokens_of_tools(spec, registry);
+  const std::size_t fixed = count(spec, system_prompt_of(spec)) + tokens_of_tools(spec, registry);
   const context::Trimmed kept =
       context::trim(messages, sent.tokens, sent.messages, windows, fixed, spec.context);
   sent.messages = kept.keep_message;
@@ -74,7 +74,7 @@ void Turns::write_context(core::Node& node, ChatRequest& request) {
   TurnData& data = data_of(node);
   // A token counter is the host's: if it throws, everything is sent.
   engine_.guarded("TokenCounter", [&] { trim(node); });
-  request.messages = data.conversation.rendered(spec.system_prompt, data.sent.messages);
+  request.messages = data.conversation.rendered(system_prompt_of(spec), data.sent.messages);
   if (!spec.tools) return;
   tools::protocol_of(spec.tool_protocol)
       .write(

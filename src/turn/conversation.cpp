@@ -5,8 +5,15 @@
 
 namespace agentcore::turn {
 
+const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
+  const bool in_history =
+      spec.system_prompt.empty() && !spec.history.empty() && spec.history.front().role == Role::system;
+  return in_history ? spec.history.front().content : spec.system_prompt;
+}
+
 void Conversation::restore(std::vector<ChatMessage> history) {
   messages_ = std::move(history);
+  if (!messages_.empty() && messages_.front().role == Role::system) messages_.erase(messages_.begin());
   const bool answered =
       messages_.empty() || (messages_.back().role == Role::assistant && messages_.back().tool_calls.empty());
   if (answered) return;

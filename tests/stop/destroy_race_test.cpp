@@ -40,8 +40,8 @@ TEST_CASE("handles outlive their tree, whoever uses or drops them last", "[stop]
   std::atomic<int> found_after{0};
   for (int round = 0; round < 2000; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
-    std::vector<Agent> agents{*tree->create()};
-    for (std::size_t i = 1; i < 6; ++i) agents.push_back(*agents[(i - 1) / 2].create_child());
+    std::vector<Agent> agents{tree->create().value()};
+    for (std::size_t i = 1; i < 6; ++i) agents.push_back(agents[(i - 1) / 2].create_child().value());
     for (const Agent& agent : agents) static_cast<void>(agent.send("question"));
     runtime.poll();
     std::atomic<bool> destroyed{false};
@@ -85,8 +85,8 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
   int called_after_end = 0;
   for (int round = 0; round < 2000; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
-    const Agent root = *tree->create();
-    const Agent child = *root.create_child();
+    const Agent root = tree->create().value();
+    const Agent child = root.create_child().value();
     std::atomic<bool> destroyed{false};
     int countdown = 1 + round % 12;
     const auto tick = [&] {

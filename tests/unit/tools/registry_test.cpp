@@ -381,9 +381,9 @@ TEST_CASE("windows stand in the system message, as they are at each call", "[too
     const auto& tools = t.llm->call(0).request.tools;
     CHECK(tools.size() == (protocol == ToolProtocol::native ? 6 : 0));
     if (protocol == ToolProtocol::native) {
-      CHECK(tools[4].name == "doc__go");
-      CHECK(tools[4].description == "On window doc.");
-      CHECK(tools[5].name == "doc__close");
+      CHECK(tools.at(4).name == "doc__go");
+      CHECK(tools.at(4).description == "On window doc.");
+      CHECK(tools.at(5).name == "doc__close");
     } else {
       CHECK(first.content.find("Actions with window_id \"doc\":\n- go (no params)\n- close") !=
             std::string::npos);

@@ -236,7 +236,7 @@ TEST_CASE("two trees may share a client, each with generated ids", "[tree][A3]")
   Runtime runtime;
   ScriptedClient llm(runtime);
   AgentTree one(runtime, {.llm = &llm}), two(runtime, {.llm = &llm});
-  const Agent first = *one.create(), second = *two.create();
+  const Agent first = one.create().value(), second = two.create().value();
   CHECK(first.id() != second.id());
   CHECK((first.send("a") && second.send("b")));
   REQUIRE(runtime.run_until_idle());

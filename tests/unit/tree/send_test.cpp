@@ -59,6 +59,29 @@ TEST_CASE("messages that are too large or not text are refused", "[tree][G15]") 
   CHECK(agent.queue_length() == 1);
 }
 
+TEST_CASE("a message without text and pictures is refused, for whomever it is", "[tree][X5][G12]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const Agent handler = t.root("b", {.handler = [](const Agent&, const Message&) {}});
+  for (const char* const text : {"", " ", " \t\r\n\f\v"}) {
+    CAPTURE(text);
+    for (const Agent& one : {agent, handler}) {
+      CHECK(one.send(text).reason == Errc::empty_message);
+      CHECK(one.send(Message{.text = text, .sender = "someone"}).reason == Errc::empty_message);
+      CHECK(one.simulate(text).reason == Errc::empty_message);
+      CHECK(one.queue_length() == 0);
+    }
+    CHECK(t.tree->send("a", text).reason == Errc::empty_message);
+    // The pictures of a question; an answer has none.
+    const std::vector<ContentPart> parts = {{.url = "https://a/b.png"}};
+    CHECK(agent.send(Message{.text = text, .parts = parts}).accepted);
+    CHECK(agent.send(Message{.text = text, .simulated = true, .parts = parts}).reason == Errc::empty_message);
+    CHECK(agent.clear_queue() == 1);
+  }
+  CHECK(agent.send(" . ").accepted);
+  CHECK(t.tree->send("nobody", "").reason == Errc::agent_not_found);
+}
+
 TEST_CASE("messages are handled in the order of sending, one step per agent and round", "[tree][F5][Q5]") {
   TreeFixture t;
   std::vector<std::string> handled;
