@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agentcore {
@@ -36,9 +37,11 @@ class Agent {
   bool exists() const noexcept;  // @threadsafe
 
   // Puts a message at the end of the mailbox. Never blocks. @threadsafe
-  SendResult send(std::string text) const;
   SendResult send(Message message) const;
 
+  SendResult send(MessageText auto&& text) const {
+    return send(Message{.text = std::string(std::forward<decltype(text)>(text))});
+  }
   // The verbs. They never block, may be called from any callback, this agent's own included, and have taken
   // effect when they return (G1); what remains to be cleaned up follows on the loop thread (G4). @threadsafe
   AbortResult abort(AbortOptions options = {}) const;
@@ -49,7 +52,7 @@ class Agent {
   // Makes a child. Refused while this agent or an ancestor is stopping, stopped or terminating (C10, E6).
   // @loop_thread
   Result<Agent> create_child(AgentSpec spec = {}) const;
-  Result<Agent> create_child(const SharedAgentSpec& spec) const;
+  Result<Agent> create_child(const SharesAgentSpec auto& spec) const { return create_shared(spec); }
 
   Result<Agent> parent() const;                   // agent_not_found for a root. @loop_thread
   std::vector<Agent> children() const;            // newest first. @loop_thread
@@ -82,6 +85,7 @@ class Agent {
   friend struct core::AgentAccess;
   Agent(tree::TreeCore* core, std::uint64_t node) noexcept;
 
+  Result<Agent> create_shared(const SharedAgentSpec& spec) const;
   tree::TreeCore* core_ = nullptr;
   std::uint64_t node_ = 0;
 };

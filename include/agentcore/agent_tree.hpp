@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore {
@@ -64,19 +65,21 @@ class AgentTree {
   // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists,
   // agent_limit, invalid_config, and agent_stopping or agent_stopped after stop_all(). @loop_thread
   Result<Agent> create(AgentSpec spec = {});
-  Result<Agent> create(const SharedAgentSpec& spec);
+  Result<Agent> create(const SharesAgentSpec auto& spec) { return create_shared(spec); }
 
   // The agent with that id, own or generated; a terminating one is still found (X33). @threadsafe
   std::optional<Agent> find(std::string_view id) const;
 
   // By id what Agent offers by handle. An empty id gives `missing_agent_id`. @threadsafe
   Result<AgentState> state(std::string_view id) const;
-  SendResult send(std::string_view id, std::string text);
   SendResult send(std::string_view id, Message message);
   AbortResult abort(std::string_view id, AbortOptions options = {});
   StopResult stop(std::string_view id, StopOptions options = {});
   ResumeResult resume(std::string_view id, ResumeOptions options = {});
   TerminateResult terminate(std::string_view id, TerminateOptions options = {});
+  SendResult send(std::string_view id, MessageText auto&& text) {
+    return send(id, Message{.text = std::string(std::forward<decltype(text)>(text))});
+  }
 
   // Stops every agent as one, with cause `shutdown` unless told otherwise; none can be created until
   // resume_all(). The report's agent_id is empty. @threadsafe
@@ -121,3 +124,5 @@ class AgentTree {
 };
 
 }  // namespace agentcore
+  Result<Agent> create_shared(const SharedAgentSpec& spec);
+

@@ -29,7 +29,7 @@ AgentTree::~AgentTree() {
 Result<Agent> AgentTree::create(AgentSpec spec) {
   return core_->create(core_->trunk(), std::move(spec));
 }
-Result<Agent> AgentTree::create(const SharedAgentSpec& spec) {
+Result<Agent> AgentTree::create_shared(const SharedAgentSpec& spec) {
   return core_->create(core_->trunk(), spec, {});
 }
 
@@ -42,10 +42,6 @@ std::optional<Agent> AgentTree::find(std::string_view id) const {
 Result<AgentState> AgentTree::state(std::string_view id) const {
   if (const core::NodeId node = core_->find(id)) return core_->state(node);
   return Error{unknown(id), "no agent has the id '" + std::string(id) + "'"};
-}
-
-SendResult AgentTree::send(std::string_view id, std::string text) {
-  return send(id, Message{std::move(text), {}});
 }
 
 SendResult AgentTree::send(std::string_view id, Message message) {
