@@ -34,7 +34,7 @@ struct RuntimeOptions {
 // no global state (G16), and opens its first descriptor when something first has to be waited for.
 //
 // Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the
-// poll() that is running then returns, and what is left becomes inert.
+// poll() that is running then returns, and what is left becomes inert: its functions say `runtime_gone`.
 //
 // Functions that take a function to call later throw std::invalid_argument when it is empty.
 class Runtime {
