@@ -93,7 +93,8 @@ void Engine::run_timers(TimePoint now, Budget& budget) {
 }
 
 void Engine::run_posts(Budget& budget) {
-  for (std::size_t left = posts_.collect(); left > 0 && !closed_ && budget.spend(); --left) {
+  // What is posted from here on waits for the next poll.
+  for (std::size_t left = posts_.size(); left > 0 && !closed_ && budget.spend(); --left) {
     const auto function = posts_.take();
     if (function) guarded("a posted function", function);
   }
