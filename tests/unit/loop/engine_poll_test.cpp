@@ -43,7 +43,7 @@ TEST_CASE("a poll does control first, then descriptors, timers, posts, rounds", 
 }
 
 TEST_CASE("control operations run before every round", "[loop][C13]") {
-  Runtime runtime;
+  Runtime runtime(with());
   Log log;
   const auto source = std::make_shared<FakeSource>("a", &log);
   runtime.engine()->add_source(source);
@@ -54,7 +54,7 @@ TEST_CASE("control operations run before every round", "[loop][C13]") {
 }
 
 TEST_CASE("sources take turns, round by round", "[loop][Q5]") {
-  Runtime runtime;
+  Runtime runtime(with());
   Log log;
   const auto a = std::make_shared<FakeSource>("a", &log);
   const auto b = std::make_shared<FakeSource>("b", &log);
@@ -110,7 +110,9 @@ TEST_CASE("a poll ends when its time is used up, and the next goes on with the n
 
 TEST_CASE("slow timers and posts leave time for the rest, and keep their order", "[loop][Q2]") {
   ManualClock clock;
-  Runtime runtime(with(LoopBackend::automatic, &clock));
+  RuntimeOptions options = with(LoopBackend::automatic, &clock);
+  options.poll_budget = 4ms;
+  Runtime runtime(std::move(options));
   const auto source = std::make_shared<FakeSource>();
   source->steps = 3;
   runtime.engine()->add_source(source);
@@ -182,7 +184,7 @@ TEST_CASE("a timer that came due while a callback was busy waits for what has ar
 }
 
 TEST_CASE("a poll within a callback does nothing", "[loop][Q3]") {
-  Runtime runtime;
+  Runtime runtime(with());
   int runs = 0;
   runtime.post([&] {
     runtime.post([&] { ++runs; });
@@ -220,7 +222,7 @@ TEST_CASE("handlers may unwatch each other within one batch", "[loop][Q3]") {
 }
 
 TEST_CASE("a source may be removed and another added from within it", "[loop][Q3]") {
-  Runtime runtime;
+  Runtime runtime(with());
   Engine& engine = *runtime.engine();
   auto first = std::make_shared<FakeSource>();
   const auto second = std::make_shared<FakeSource>();

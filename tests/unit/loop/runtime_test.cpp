@@ -217,7 +217,7 @@ TEST_CASE("a runtime may be destroyed in any callback, and the rest becomes iner
 
 TEST_CASE("what is still posted or timed is dropped uncalled, and its captures may call back in",
           "[loop][Q3]") {
-  auto runtime = std::make_unique<Runtime>();
+  auto runtime = std::make_unique<Runtime>(with());
   const auto engine = runtime->engine();
   int dropped = 0;
   const auto tattler = [&] {
@@ -242,7 +242,7 @@ TEST_CASE("a service is made once and released by close, in a poll at its end", 
   struct Service {
     int value = 7;
   };
-  auto runtime = std::make_unique<Runtime>();
+  auto runtime = std::make_unique<Runtime>(with());
   const auto engine = runtime->engine();
   std::weak_ptr<Service> watched = engine->service<Service>([] { return std::make_shared<Service>(); });
   CHECK(engine->service<Service>([] { return std::make_shared<Service>(); }) == watched.lock());
