@@ -51,12 +51,20 @@ class Runtime {
   // and returns false. @loop_thread
   bool poll();
 
-  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed. With a clock that
-  // runs by hand it moves that clock from timer to timer instead of sleeping. @loop_thread
+  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed and one poll() was
+  // done after that. Returns then however much is ready: what is left stays for the next call. @loop_thread
+  //
+  // With a ManualClock it moves that clock from timer to timer instead of sleeping, and at each of these
+  // times polls until nothing is ready. Work that never ends (a function that posts itself, a timer that
+  // starts itself again without delay) does not hold the clock up: after 1000 polls in a row that left
+  // something ready, or about six million steps of agents, each further poll is followed by a move of the
+  // clock.
   void run_for(Duration duration);
 
   // Drives the loop until nothing is ready, no timer runs, and no agent has anything in flight (model calls,
-  // tools, questions, background tasks), or until `limit` has passed. True when it became idle. @loop_thread
+  // tools, questions, background tasks), or until `limit` has passed. True when it became idle. A ManualClock
+  // is moved as by run_for(); where no timer runs, it waits for what is in flight, at most for `limit` of
+  // real time. @loop_thread
   bool run_until_idle(Duration limit = std::chrono::seconds(60));
 
   // For a foreign loop: a descriptor that is readable whenever poll() has something to do (-1: none could be

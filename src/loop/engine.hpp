@@ -183,6 +183,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void wait(Duration at_most);
   void wait_until(TimePoint end);
   bool ensure_open();
+  void move_clock(ManualClock& clock, TimePoint end);
 
   // Keeps something that left during a poll until its end.
   void retire(std::shared_ptr<void> object);
@@ -215,6 +216,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::shared_ptr<Source>> sources_;  // null: removed during this poll
   std::size_t cursor_ = 0;                        // whose turn the next round is
   std::vector<std::pair<std::type_index, std::shared_ptr<void>>> services_;
+  std::uint32_t steps_ = 0;  // of the last poll
   std::vector<std::shared_ptr<void>> retired_;
 };
 

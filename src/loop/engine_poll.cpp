@@ -23,6 +23,10 @@ struct Engine::Shares {
         posts(clock, start + whole * 7 / 8, step_limit),
         rounds(clock, start + whole, step_limit) {}
 
+  std::uint32_t used() const noexcept {
+    return control.used() + io.used() + timers.used() + posts.used() + rounds.used();
+  }
+
   TimePoint start;
   Budget control, io, timers, posts, rounds;
 };
@@ -46,6 +50,7 @@ void Engine::run_stages() {
   if (!closed_) run_posts(shares.posts);
   if (!closed_) run_rounds(shares.control, shares.rounds);
 }
+  steps_ = shares.used();
 
 void Engine::run_controls(Budget& budget) {
   // By index: a callback may add and remove sources. One that is removed lives until the end of the poll.

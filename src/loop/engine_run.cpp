@@ -13,6 +13,12 @@ namespace {
 // tries again to open one.
 constexpr Duration deaf_wait = std::chrono::milliseconds(10);
 
+// A clock that is moved by hand stands still while something is ready. It moves on all the same after so many
+// polls in a row that left something ready, a poll full of steps counted as ten: there is work that never
+// ends.
+constexpr std::uint32_t polls_at_one_time = 1000;
+constexpr std::uint32_t steps_like_a_poll = 6554;
+
 // Null when the clock cannot be moved from here.
 ManualClock* manual(const Clock& clock) noexcept {
   // The options take a const Clock because nothing else in the library may change it. A ManualClock is made
@@ -36,12 +42,18 @@ void Engine::run_for(Duration duration) {
 
 void Engine::run_by_hand(TimePoint end) {
   ManualClock* const clock = manual(*clock_);
-  for (;;) {
-    while (poll()) {
-    }
+  for (std::uint32_t busy = 0;;) {
+    busy = poll() ? busy + 1 + steps_ / steps_like_a_poll : 0;
+    if (busy > 0 && busy < polls_at_one_time) continue;
     if (closed_ || clock == nullptr || now() >= end) return;
-    clock->advance(std::min(timers_.next().value_or(end), end) - now());
+    move_clock(*clock, end);
   }
+}
+
+// To the first timer that is not due yet, at most to `end`.
+void Engine::move_clock(ManualClock& clock, TimePoint end) {
+  const TimePoint start = now();
+  clock.advance(std::min(timers_.next_after(start).value_or(end), end) - start);
 }
 
 bool Engine::run_until_idle(Duration limit) {
@@ -50,12 +62,14 @@ bool Engine::run_until_idle(Duration limit) {
   const TimePoint end = later(now(), limit);
   // A clock that is moved by hand says nothing about how long the world may take.
   const TimePoint real_end = clock_->runs_by_itself() ? TimePoint::max() : later(system_clock_.now(), limit);
-  for (;;) {
-    const bool more = poll();
+  ManualClock* const clock = manual(*clock_);
+  for (std::uint32_t busy = 0;;) {
+    busy = poll() ? busy + 1 + steps_ / steps_like_a_poll : 0;
     if (closed_) return false;
     if (is_idle()) return true;
     if (now() >= end || (real_end != TimePoint::max() && system_clock_.now() >= real_end)) return false;
-    if (!more) rest(end, real_end);
+    if (busy == 0) rest(end, real_end);
+    if (clock != nullptr && busy >= polls_at_one_time) move_clock(*clock, end);
   }
 }
 
@@ -64,8 +78,7 @@ bool Engine::run_until_idle(Duration limit) {
 void Engine::rest(TimePoint end, TimePoint real_end) {
   if (clock_->runs_by_itself()) return wait_until(end);
   ManualClock* const clock = manual(*clock_);
-  const auto next = timers_.next();
-  if (clock != nullptr && next) return clock->advance(std::min(*next, end) - now());
+  if (clock != nullptr && !timers_.empty()) return move_clock(*clock, end);
   wait(real_end - system_clock_.now());
 }
 
