@@ -32,11 +32,12 @@ struct Engine::Shares {
 };
 
 bool Engine::poll() {
-  if (in_poll_ || calling_ != 0 || closed_) return false;
+  if (refuses()) return false;
   const auto self = shared_from_this();  // a callback may drop everybody else's
   if (!on_loop_thread()) loop_thread_ = std::this_thread::get_id();
   in_poll_ = true;
   waker_->begin_poll();
+  if (lacking_ && now() >= retry_at_) ensure_open();
   if (waker_->take_throw()) report_throw("on_wake", "unknown");
   guarded("poll", [this] { run_stages(); });
   return finish_poll();
@@ -49,8 +50,8 @@ void Engine::run_stages() {
   if (!closed_) run_timers(shares.start, shares.timers);
   if (!closed_) run_posts(shares.posts);
   if (!closed_) run_rounds(shares.control, shares.rounds);
-}
   steps_ = shares.used();
+}
 
 void Engine::run_controls(Budget& budget) {
   // By index: a callback may add and remove sources. One that is removed lives until the end of the poll.
@@ -139,6 +140,7 @@ bool Engine::finish_poll() {
   std::erase(sources_, nullptr);
   release_retired();
   std::erase(sources_, nullptr);  // what was released may have removed others
+  end_silence();
   in_poll_ = false;
   waker_->end_poll();
   if (closed_ || !has_ready()) return false;

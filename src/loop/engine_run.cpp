@@ -3,15 +3,11 @@
 #include "loop/time.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <utility>
 
 namespace agentcore::loop {
 
 namespace {
-
-// Without a descriptor for wake-ups a sleeping loop cannot hear other threads; it looks this often then, and
-// tries again to open one.
-constexpr Duration deaf_wait = std::chrono::milliseconds(10);
 
 // A clock that is moved by hand stands still while something is ready. It moves on all the same after so many
 // polls in a row that left something ready, a poll full of steps counted as ten: there is work that never
@@ -29,7 +25,7 @@ ManualClock* manual(const Clock& clock) noexcept {
 }  // namespace
 
 void Engine::run_for(Duration duration) {
-  if (in_poll_ || calling_ != 0 || closed_) return;
+  if (refuses()) return;
   const auto self = shared_from_this();
   const TimePoint end = later(now(), duration);
   if (!clock_->runs_by_itself()) return run_by_hand(end);
@@ -57,7 +53,7 @@ void Engine::move_clock(ManualClock& clock, TimePoint end) {
 }
 
 bool Engine::run_until_idle(Duration limit) {
-  if (in_poll_ || calling_ != 0 || closed_) return false;
+  if (refuses()) return false;
   const auto self = shared_from_this();
   const TimePoint end = later(now(), limit);
   // A clock that is moved by hand says nothing about how long the world may take.
@@ -88,30 +84,39 @@ void Engine::wait_until(TimePoint end) {
 
 void Engine::wait(Duration at_most) {
   // Not in a poll: the flag is clear, or it was set after the poll and the descriptor tells.
-  const bool hears = ensure_open();
+  ensure_open();
+  if (closed_) return;  // by the log sink
   ready_.clear();
   next_ready_ = 0;
-  poller_->wait(hears ? at_most : std::min(at_most, deaf_wait), ready_);
+  // Without a wake-up nothing tells of other threads: they are looked for.
+  poller_->wait(wake_watched_ ? at_most : std::min(at_most, retry_after), ready_);
 }
 
-bool Engine::ensure_open() {
-  if (!poller_) poller_ = make_poller(backend_);
-  if (wake_watched_) return true;
-  const int descriptor = waker_->open(poller_->descriptor() < 0);
-  wake_watched_ = descriptor >= 0 && poller_->watch_wake(descriptor);
-  return wake_watched_;
+bool Engine::refuses() noexcept {
+  if (closed_) return true;
+  if (!in_poll_ && calling_ == 0) return false;
+  if (std::exchange(silent_, true)) return true;
+  // A poll has told the waker already. Where observers are called outside of one, by create() or walk(), what
+  // is announced meanwhile is kept back as in a poll.
+  if (!in_poll_) waker_->begin_poll();
+  if (poller_) poller_->mute(true);
+  return true;
 }
 
-int Engine::poll_descriptor() {
-  assert(on_loop_thread());
-  if (closed_ || !ensure_open()) return -1;
-  return poller_->descriptor() >= 0 ? poller_->descriptor() : waker_->open(true);
+void Engine::end_silence() noexcept {
+  if (!std::exchange(silent_, false) || closed_) return;
+  if (poller_) poller_->mute(false);
+  if (in_poll_) return;
+  waker_->end_poll();
+  if (has_ready()) waker_->notify();
 }
 
 std::optional<TimePoint> Engine::next_deadline() const {
-  if (closed_) return std::nullopt;
+  if (closed_ || in_poll_ || calling_ != 0) return std::nullopt;
   if (has_ready()) return now();
-  return timers_.next();
+  const std::optional<TimePoint> next = timers_.next();
+  if (!host_asked_ || host_descriptor_ >= 0) return next;
+  return std::min(next.value_or(TimePoint::max()), retry_at_);
 }
 
 }  // namespace agentcore::loop

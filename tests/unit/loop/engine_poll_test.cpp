@@ -37,7 +37,7 @@ TEST_CASE("a poll does control first, then descriptors, timers, posts, rounds", 
     log.emplace_back("io");
     engine.unwatch(descriptor);
   });
-  engine.watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(engine.watch(pipe.read_end(), IoEvents::readable, handler));
   CHECK_FALSE(runtime.poll());
   CHECK(log == Log{"a control", "io", "timer", "post", "a step"});
 }
@@ -171,8 +171,8 @@ TEST_CASE("a timer that came due while a callback was busy waits for what has ar
     clock.advance(6s);
     REQUIRE(late.write());
   });
-  engine.watch(late.read_end(), IoEvents::readable, put_off);
-  engine.watch(slow.read_end(), IoEvents::readable, busy);
+  REQUIRE_FALSE(engine.watch(late.read_end(), IoEvents::readable, put_off));
+  REQUIRE_FALSE(engine.watch(slow.read_end(), IoEvents::readable, busy));
   REQUIRE(slow.write());
   runtime.poll();
   runtime.poll();
@@ -210,12 +210,12 @@ TEST_CASE("handlers may unwatch each other within one batch", "[loop][Q3]") {
     ++calls;
     engine.unwatch(one.read_end());
     engine.unwatch(two.read_end());
-    engine.watch(one.read_end(), IoEvents::none, replacement);
-    engine.watch(two.read_end(), IoEvents::writable, replacement);
+    REQUIRE_FALSE(engine.watch(one.read_end(), IoEvents::none, replacement));
+    REQUIRE_FALSE(engine.watch(two.read_end(), IoEvents::writable, replacement));
   };
   Handler first(take_over), second(take_over);
-  engine.watch(one.read_end(), IoEvents::readable, first);
-  engine.watch(two.read_end(), IoEvents::readable, second);
+  REQUIRE_FALSE(engine.watch(one.read_end(), IoEvents::readable, first));
+  REQUIRE_FALSE(engine.watch(two.read_end(), IoEvents::readable, second));
   runtime.poll();
   CHECK(calls == 1);
   CHECK(replacement.calls == 0);
@@ -259,7 +259,7 @@ TEST_CASE("what a callback throws is logged and harms nobody else", "[loop][G16]
     runtime.engine()->unwatch(descriptor);
     throw std::runtime_error("h");
   });
-  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
   const auto source = std::make_shared<FakeSource>();
   source->steps = 2;
   source->on_step = [] { throw std::runtime_error("s"); };

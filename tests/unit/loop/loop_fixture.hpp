@@ -132,6 +132,11 @@ inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend = agentcore
   return options;
 }
 
+inline std::unique_ptr<agentcore::loop::Poller> make_poller(agentcore::LoopBackend backend) {
+  return backend == agentcore::LoopBackend::epoll ? agentcore::loop::make_epoll_poller()
+                                                  : agentcore::loop::make_poll_poller();
+}
+
 }  // namespace loop_test
 
 // Runs the rest of a test case once for each backend.
