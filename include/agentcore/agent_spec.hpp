@@ -6,6 +6,7 @@
 #include <agentcore/context.hpp>
 #include <agentcore/fwd.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -76,5 +77,10 @@ struct AgentSpec {
 // For many agents alike: make the spec once and share it; each agent then costs no copy of it. Its `id` is
 // ignored.
 using SharedAgentSpec = std::shared_ptr<const AgentSpec>;
+
+// What can be given as a shared spec. The functions that take it are templates, so that a list in braces, as
+// in create({}), can only be an AgentSpec.
+template <typename T>
+concept SharesAgentSpec = std::convertible_to<const T&, SharedAgentSpec>;
 
 }  // namespace agentcore

@@ -3,7 +3,9 @@
 
 #include <agentcore/chat.hpp>
 
+#include <concepts>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore {
@@ -16,5 +18,10 @@ struct Message {
   bool simulated = false;               // `text` stands for an answer of the model: see Agent::simulate()
   std::vector<ContentPart> parts = {};  // pictures, sent behind the text
 };
+
+// Text that is sent as a Message of its own. The functions that take it are templates, so that a list in
+// braces, as in send({.text = "x"}), can only be a Message.
+template <typename T>
+concept MessageText = std::convertible_to<T, std::string_view>;
 
 }  // namespace agentcore

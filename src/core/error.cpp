@@ -12,6 +12,8 @@ std::string_view to_string(Errc code) noexcept {
       return "missing_agent_id";
     case Errc::agent_not_found:
       return "agent_not_found";
+    case Errc::runtime_gone:
+      return "runtime_gone";
     case Errc::invalid_agent_id:
       return "invalid_agent_id";
     case Errc::agent_exists:

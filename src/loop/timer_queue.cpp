@@ -27,6 +27,15 @@ std::optional<TimePoint> TimerQueue::next() const noexcept {
   return heap_.front().when;
 }
 
+std::optional<TimePoint> TimerQueue::next_after(TimePoint now) const noexcept {
+  std::optional<TimePoint> found = next();
+  if (!found || *found > now) return found;
+  found.reset();
+  for (const Entry& entry : heap_)
+    if (entry.when > now && (!found || entry.when < *found)) found = entry.when;
+  return found;
+}
+
 std::function<void()> TimerQueue::take_due(TimePoint now, std::uint64_t mark) noexcept {
   if (heap_.empty() || heap_.front().when > now || heap_.front().order >= mark) return nullptr;
   return remove(0);

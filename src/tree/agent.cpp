@@ -41,10 +41,6 @@ bool Agent::exists() const noexcept {
   return core_ && core_->state(node_).has_value();
 }
 
-SendResult Agent::send(std::string text) const {
-  return send(Message{std::move(text), {}});
-}
-
 SendResult Agent::send(Message message) const {
   return core_ ? core_->send(node_, std::move(message)) : SendResult{false, Errc::agent_not_found};
 }
@@ -71,7 +67,7 @@ Result<Agent> Agent::create_child(AgentSpec spec) const {
   return core_->create(node_, std::move(spec));
 }
 
-Result<Agent> Agent::create_child(const SharedAgentSpec& spec) const {
+Result<Agent> Agent::create_shared(const SharedAgentSpec& spec) const {
   if (!core_) return no_agent;
   return core_->create(node_, spec, {});
 }

@@ -45,6 +45,11 @@ Node* TreeCore::resolve(core::NodeId id) const noexcept {
   return closed() ? nullptr : table_.find(id);
 }
 
+Error TreeCore::missing(std::string_view text) const {
+  const Errc reason = missing();
+  return {reason, std::string(reason == Errc::runtime_gone ? runtime_gone_text : text)};
+}
+
 // Why nothing can be created below `parent`.
 Error TreeCore::refusal(core::NodeId parent) const {
   const Result<AgentState> found = state(parent);
@@ -70,8 +75,8 @@ Result<Agent> TreeCore::create(core::NodeId parent, AgentSpec spec) {
 
 Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id) {
   assert(closed() || engine_->on_loop_thread());
-  Node* parent = resolve(parent_id);
-  if (!parent) return Error{Errc::agent_not_found, "the parent does not exist (any more)"};
+  Node* parent = reach(parent_id);
+  if (!parent) return missing("the parent does not exist (any more)");
   if (!spec) return Error{Errc::invalid_config, "the shared AgentSpec is null"};
   if (const auto problem = check_spec(*spec)) return *problem;
   if (!id.empty() && !core::NameTable::is_valid(id))
@@ -152,8 +157,11 @@ Spent TreeCore::spent(core::NodeId id, bool subtree) const {
 
 GrantResult TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree) {
   assert(closed() || engine_->on_loop_thread());
-  Node* node = resolve(id);
-  if (!node) return {false, Errc::agent_not_found, "no such agent (any more)"};
+  Node* node = reach(id);
+  if (!node) {
+    Error problem = missing("no such agent (any more)");
+    return {false, problem.code, std::move(problem.message)};
+  }
   if (const auto problem = core::Validation("Budget").budget("", budget).problem())
     return {false, problem->code, problem->message};
   turns_.grant(*node, budget, subtree);
@@ -162,6 +170,7 @@ GrantResult TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree)
 
 AnswerResult TreeCore::answer(std::string_view question_id, Answer answer) {
   assert(closed() || engine_->on_loop_thread());
+  if (engine_->closed()) return {false, Errc::runtime_gone};
   if (closed()) return {false, Errc::question_not_found};
   const Inside inside(*this);
   return turns_.answer(question_id, std::move(answer));
@@ -180,15 +189,14 @@ std::vector<RunningTask> TreeCore::tasks() const {
 bool TreeCore::cancel_task(std::string_view task_id) {
   assert(closed() || engine_->on_loop_thread());
   const Inside inside(*this);
-  return !closed() && turns_.cancel_task(task_id);
+  return !closed() && !engine_->closed() && turns_.cancel_task(task_id);
 }
 
 Result<Agent> TreeCore::parent(core::NodeId id) {
   assert(closed() || engine_->on_loop_thread());
-  const Node* node = resolve(id);
+  const Node* node = reach(id);
   const Node* up = node ? node->parent.load(std::memory_order_relaxed) : nullptr;
-  if (!up || up->is_trunk())
-    return Error{Errc::agent_not_found, node ? "a root agent has no parent" : "no such agent"};
+  if (!up || up->is_trunk()) return missing(node ? "a root agent has no parent" : "no such agent");
   return handle(up->id());
 }
 

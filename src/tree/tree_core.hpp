@@ -23,6 +23,8 @@
 
 namespace agentcore::tree {
 
+inline constexpr std::string_view runtime_gone_text = "the Runtime of this tree was destroyed";
+
 // Lives as long as the tree or any handle. close() is the tree's end: what is left then is memory in which
 // foreign threads may still look, and find nothing.
 //
@@ -63,6 +65,8 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
 
   // The verbs' first halves, and what goes with them. @threadsafe
   core::NodeId find(std::string_view name) const noexcept;
+  // Why an agent is not there: `runtime_gone` or `agent_not_found`.
+  Errc missing() const noexcept { return engine_->closed() ? Errc::runtime_gone : Errc::agent_not_found; }
   std::string name_of(core::NodeId id) const;
   Result<AgentState> state(core::NodeId id) const noexcept;
   std::size_t queue_length(core::NodeId id) const noexcept;
@@ -108,7 +112,10 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
     release();
   }
 
+  // The agent as it is kept, and as long as something can be done with it. Null: see missing().
   core::Node* resolve(core::NodeId id) const noexcept;
+  core::Node* reach(core::NodeId id) const noexcept { return engine_->closed() ? nullptr : resolve(id); }
+  Error missing(std::string_view text) const;
   Agent handle(core::NodeId id) noexcept { return core::AgentAccess::make(this, id); }
   Error refusal(core::NodeId parent) const;
   Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id);

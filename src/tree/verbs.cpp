@@ -70,9 +70,9 @@ std::string TreeCore::name_of(core::NodeId id) const {
 }
 
 Result<AgentState> TreeCore::state(core::NodeId id) const noexcept {
-  if (const Node* node = resolve(id))
+  if (const Node* node = reach(id))
     if (const GateView view = core::look_again(*node, core::generation_of(id)); view.valid) return view.seen;
-  return Error{Errc::agent_not_found, "no such agent (any more)"};
+  return missing("no such agent (any more)");
 }
 
 std::size_t TreeCore::queue_length(core::NodeId id) const noexcept {
@@ -81,8 +81,8 @@ std::size_t TreeCore::queue_length(core::NodeId id) const noexcept {
 }
 
 SendResult TreeCore::send(core::NodeId id, Message&& message) {
-  Node* node = resolve(id);
-  if (!node || node->is_trunk()) return {false, Errc::agent_not_found};
+  Node* node = reach(id);
+  if (!node || node->is_trunk()) return {false, missing()};
   if (is_empty(message)) return {false, Errc::empty_message};
   if (size_of(message) > options_.max_message_bytes) return {false, Errc::message_too_large};
   if (!core::is_utf8(message.text)) return {false, Errc::invalid_utf8};
@@ -122,8 +122,8 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
 
 AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
   const Agent keep = handle(id);  // a cut may run callbacks, and they may drop everybody else's
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
+  Node* node = reach(id);
+  if (!node) return {false, false, missing()};
   GateView view = look(*node, id);
   const std::uint32_t position = mailbox::position(*node);
   do {
@@ -149,8 +149,8 @@ AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
 
 StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
   const Agent keep = handle(id);  // as in abort()
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
+  Node* node = reach(id);
+  if (!node) return {false, false, missing()};
   auto op = std::make_unique<ControlOp>();
   op->agent = id;
   if (options.on_settled) op->agent_name = name_of(id);
@@ -194,9 +194,10 @@ StopResult TreeCore::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, s
 }
 
 ResumeResult TreeCore::resume(core::NodeId id, const ResumeOptions& options) {
+  Node* node = reach(id);
+  if (!node && missing() == Errc::runtime_gone) return {false, false, Errc::runtime_gone};
   if (!options.caller.empty()) return {false, false, Errc::not_allowed};
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
+  if (!node) return {false, false, missing()};
   auto op = std::make_unique<ControlOp>();
   op->verb = Verb::resume;
   op->agent = id;
@@ -231,8 +232,8 @@ ResumeResult TreeCore::open_for_resume(Node& node, std::unique_ptr<ControlOp> op
 
 TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options) {
   const Agent keep = handle(id);  // as in abort()
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
+  Node* node = reach(id);
+  if (!node) return {false, false, missing()};
   auto op = std::make_unique<ControlOp>();
   op->verb = Verb::terminate;
   op->agent = id;

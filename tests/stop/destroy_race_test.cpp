@@ -116,3 +116,41 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
   }
   CHECK(called_after_end == 0);
 }
+
+TEST_CASE("the Runtime is destroyed while other threads call verbs: from then on each says so",
+          "[stop][race][G12][Q3]") {
+  HeldClient client;
+  Team team(3);
+  std::atomic<int> wrong{0};
+  for (int round = 0; round < 500; ++round) {
+    auto runtime = std::make_unique<Runtime>();
+    AgentTree tree(*runtime, {.llm = &client});
+    const Agent root = *tree.create();
+    const Agent child = *root.create_child();
+    static_cast<void>(root.send("question"));
+    runtime->poll();
+    std::atomic<bool> destroyed{false};
+    int polls = 0;
+    team.run(
+        [&](int member) {
+          const Agent agent = member == 0 ? root : child;
+          for (int i = 0; i < 60 || !destroyed.load(); ++i) {
+            const bool after = destroyed.load();
+            const Errc said[] = {agent.send("x").reason, agent.stop().reason, agent.resume().reason,
+                                 agent.abort().reason,
+                                 agent.state().has_value() ? Errc::none : agent.state().error().code};
+            for (const Errc reason : said) wrong += after && reason != Errc::runtime_gone;
+          }
+        },
+        [&] {
+          if (!runtime) return;
+          runtime->poll();
+          client.answer_all();
+          if (++polls != 1 + round % 4) return;
+          runtime.reset();
+          destroyed = true;
+        });
+    client.cancel_stopped();
+  }
+  CHECK(wrong == 0);
+}
