@@ -133,11 +133,12 @@ struct Tool {
   ToolStart start = {};
 };
 
-// Runs `function` on the loop thread. For what takes microseconds.
+// Runs `function` on the loop thread. For what takes microseconds. Throws std::invalid_argument without a
+// function.
 Tool make_tool(ToolSpec spec, ToolFunction function);
 
 // Runs `function` on the host's executor; it should look at context.stop() now and then. Throws
-// std::invalid_argument without an executor.
+// std::invalid_argument without an executor or a function.
 Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function);
 
 // The tool `ask_human`: asks the person the question in its argument `question`, with the suggested answers
