@@ -1,6 +1,7 @@
 // The inside of ToolRegistry: tools and actions, found by what a model calls them.
 #pragma once
 
+#include "tools/action_call.hpp"
 #include "tools/schema.hpp"
 
 #include <agentcore/tool_registry.hpp>
@@ -20,8 +21,6 @@ namespace tools {
 
 inline constexpr std::string_view launcher_id = "launcher";
 inline constexpr std::string_view close_action = "close";
-// Under which window the text protocol, where each call names one, finds the ordinary tools.
-inline constexpr std::string_view plain_tools_id = "tools";
 
 struct Entry {
   std::shared_ptr<const Tool> tool;

@@ -136,6 +136,7 @@ class Turns final : public tools::CallOwner {
   bool step(core::Node& node);
   bool call_model(core::Node& node);
   bool take_answer(core::Node& node);
+  bool ask_again(core::Node& node, std::string text);
   bool run_calls(core::Node& node);
 
   // Ends of a turn.
@@ -160,6 +161,8 @@ class Turns final : public tools::CallOwner {
   void end_for_budget(core::Node& node, std::string why);
   void release(core::Node& node);
   void on_wall_clock(core::NodeId agent, bool subtree);
+  void tell_delta(core::Node& node, std::string_view text);
+  bool tell_held_words(core::Node& node);
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
   bool hears(Flight& flight, std::uint32_t slot) noexcept;
 

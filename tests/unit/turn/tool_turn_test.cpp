@@ -301,7 +301,8 @@ TEST_CASE("a result that is too long says how much was dropped", "[turn][tools][
 
 TEST_CASE("the text protocol: calls as blocks, results as a message", "[turn][tools][J1][N4][X30]") {
   ToolTurn t;
-  t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text}));
+  t.ask(t.agent(
+      {.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .repair_tool_calls = false}));
   const ChatRequest& first = t.llm->call(0).request;
   CHECK(first.tools.empty());
   REQUIRE(first.messages.size() == 2);
