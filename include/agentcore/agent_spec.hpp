@@ -55,6 +55,10 @@ struct AgentSpec {
   // What it may do besides talking. Shared by all agents that name it.
   std::shared_ptr<ToolRegistry> tools = {};
   ToolProtocol tool_protocol = ToolProtocol::native;
+  // With ToolProtocol::text: an answer whose calls cannot be read is given back to the model, with the
+  // reason, once in a turn; it counts as an answer with tool calls. After that, or if false, such an answer
+  // ends the turn as one in words, with InteractionResult::parse_error (X30).
+  bool repair_tool_calls = true;
   // Answers with tool calls in one turn. When there were so many, the next answer has to be in words: if it
   // asks for tools once more, they are not run and the turn fails with `tool_turn_limit` (X18).
   std::uint16_t max_tool_turns = 12;

@@ -6,6 +6,7 @@
 #include <agentcore/tool.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,7 @@ struct CallScope {
   std::uint64_t turn = 0;
   StopToken stop = {};
   TimePoint deadline = TimePoint::max();
+  std::size_t max_result_bytes = static_cast<std::size_t>(-1);  // a longer message will be cut
 };
 
 // What the library's own tools need of a context besides.

@@ -128,6 +128,7 @@ void Turns::end_task(core::Node& node, std::uint32_t slot, ToolResult result) {
     node.spec->tools->impl().follow_up(engine_, hub_.handle(node), info->window_id, result);
   if (engine_.closed()) hub_.close();
   if (hub_.closed()) return;
+  limit(result);
   const TaskState state = result.success ? TaskState::completed : TaskState::failed;
   tell_task(node, *info, state, std::move(result));
 }

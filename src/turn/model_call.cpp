@@ -24,6 +24,11 @@ class CallReceiver final : public ChatSink::Receiver {
   std::uint64_t serial_;
 };
 
+// Then people are not shown the blocks.
+bool writes_blocks(const AgentSpec& spec) noexcept {
+  return spec.tools && spec.tool_protocol == ToolProtocol::text;
+}
+
 }  // namespace
 
 bool Turns::call_model(core::Node& node) {
@@ -66,6 +71,7 @@ void Turns::send(core::Node& node, LlmClient& client, ChatRequest request) {
   ActiveTurn& turn = *active_turn(node);
   turn.phase = Phase::calling;
   turn.text.clear();
+  turn.words = {};
   const std::uint32_t slot = flights_.open(node, Flight::Kind::model_call, turn.epoch, node.turns);
   turn.flight = slot + 1;
   // Asked again now that the call can be found: a stopper either finds it and cuts it, or is seen here.
@@ -115,7 +121,23 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
     return;
   }
   turn->text.append(text);
+  if (!writes_blocks(*node.spec)) return tell_delta(node, text);
+  const std::string words = turn->words.pass(text);
+  if (!words.empty()) tell_delta(node, words);
+}
+
+void Turns::tell_delta(core::Node& node, std::string_view text) {
   hub_.tell(node, [&](Agent agent) { return DeltaReceived{std::move(agent), node.turns, text}; });
+}
+
+// The answer is over: what looked like the beginning of a tool call is words. False: the turn has ended.
+bool Turns::tell_held_words(core::Node& node) {
+  ActiveTurn& turn = *active_turn(node);
+  const std::uint32_t epoch = turn.epoch;
+  const std::string words = turn.words.finish();
+  if (words.empty()) return true;
+  tell_delta(node, words);
+  return may_go_on(node, epoch);
 }
 
 void Turns::on_reasoning(std::uint32_t slot, std::uint64_t serial, std::string_view text) {

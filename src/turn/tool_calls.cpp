@@ -16,13 +16,12 @@ namespace {
 using nlohmann::json;
 using State = PendingCall::State;
 
+// To be done once: a second cut would take away the number that the first one wrote.
 std::string limited(std::string text, std::size_t max_bytes) {
   if (!core::is_utf8(text)) text = core::valid_utf8(text);
   if (text.size() <= max_bytes) return text;
-  const std::size_t dropped = text.size() - max_bytes;
-  text.resize(max_bytes);
-  text = core::whole_characters(text);
-  return text + "\n[" + std::to_string(dropped) + " bytes more were dropped]";
+  const std::string_view kept = core::whole_characters(std::string_view(text).substr(0, max_bytes));
+  return std::string(kept) + "\n[" + std::to_string(text.size() - kept.size()) + " bytes more were dropped]";
 }
 
 std::string seconds(Duration duration) {
@@ -178,7 +177,9 @@ std::shared_ptr<tools::CallScope> Turns::scope_of(core::Node& node, std::uint32_
                                                                    hub_.handle(node),
                                                                    flight.info->id,
                                                                    flight.turn,
-                                                                   flight.stop.get_token()});
+                                                                   flight.stop.get_token(),
+                                                                   TimePoint::max(),
+                                                                   limits_.max_result_bytes});
   const Duration timeout = tool.spec.timeout.value_or(limits_.tool_timeout);
   if (timeout > Duration::zero()) {
     scope->deadline = loop::later(engine_.now(), timeout);
@@ -217,8 +218,6 @@ void Turns::on_result(const tools::CallScope& call, ToolResult result) {
   core::Node* const node = flight ? flight->node : table_.find(core::AgentAccess::node(call.agent));
   if (!node) return;
   const Entered entered(*this, *node);
-  result.message = limited(std::move(result.message), limits_.max_result_bytes);
-  result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
   if (result.data.size() > limits_.max_result_bytes || !core::is_utf8(result.data) ||
       core::json_depth(result.data) > core::max_json_depth)
     result = ToolResult::failed(
@@ -266,11 +265,17 @@ void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
   if (!hub_.closed() && result.success) discard(node, number, 0, "tool result");
 }
 
+// Nobody is sent more of a result than TreeOptions::max_tool_result_bytes.
+void Turns::limit(ToolResult& result) const {
+  result.message = limited(std::move(result.message), limits_.max_result_bytes);
+  result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
+}
+
 // What became of a call: in the history, in the turn's steps, and told if its beginning was.
 void Turns::set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, ToolResult result) {
   TurnData& data = data_of(node);
   InteractionStep& step = data.turn->result->steps[call.step];
-  result.message = limited(std::move(result.message), limits_.max_result_bytes);
+  limit(result);
   call.state = State::done;
   step.outcome = outcome;
   step.success = result.success;

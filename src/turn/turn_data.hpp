@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/node.hpp"
+#include "tools/block_filter.hpp"
 #include "tools/registry.hpp"
 #include "turn/account.hpp"
 #include "turn/conversation.hpp"
@@ -47,7 +48,10 @@ struct ActiveTurn {
   std::uint32_t epoch = 0;   // of the agent, when the turn began
   std::uint32_t flight = 0;  // slot + 1 of its model call; 0: none
   std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
+  tools::BlockFilter words;  // of that answer, for observers; with ToolProtocol::text
   ChatOutcome answer;        // once it is there
+  std::string unread;        // the last answer, if the model is to repair its calls
+  std::uint32_t repairs = 0;
   std::uint32_t tool_turns = 0;
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
   std::vector<PendingCall> calls;   // of the last answer

@@ -117,10 +117,12 @@ bool Turns::take_answer(core::Node& node) {
   TurnData& data = data_of(node);
   const AgentSpec& spec = *node.spec;
   const std::uint32_t epoch = data.turn->epoch;
-  if (!data.turn->simulated && !step_to(node, epoch, AgentState::waiting_llm, AgentState::processing))
+  if (!data.turn->simulated &&
+      (!tell_held_words(node) || !step_to(node, epoch, AgentState::waiting_llm, AgentState::processing)))
     return false;
   ActiveTurn& turn = *data.turn;
-  const std::string text = std::exchange(turn.text, {});
+  std::string text = std::exchange(turn.text, {});
+  turn.unread.clear();
   tools::ReadAnswer answer;
   if (spec.tools || turn.simulated)
     answer = tools::protocol_of(turn.simulated ? ToolProtocol::text : spec.tool_protocol)
@@ -134,13 +136,17 @@ bool Turns::take_answer(core::Node& node) {
   }
   turn.result->response = answer.words;
   turn.result->parse_error = std::move(answer.parse_error);
+  const std::uint32_t asked = turn.tool_turns + turn.repairs;
   if (answer.calls.empty()) {
+    const bool repairable = !turn.result->parse_error.empty() && !turn.simulated && spec.repair_tool_calls;
+    if (repairable && turn.repairs == 0 && asked < spec.max_tool_turns)
+      return ask_again(node, std::move(text));
     complete(node);
     return false;
   }
-  if (turn.tool_turns >= spec.max_tool_turns) {
+  if (asked >= spec.max_tool_turns) {
     fail_acting(node,
-                {Errc::tool_turn_limit, "executed " + std::to_string(turn.tool_turns) +
+                {Errc::tool_turn_limit, "executed " + std::to_string(asked) +
                                             " consecutive tool_call turns without a non-tool response"});
     return false;
   }
@@ -154,6 +160,21 @@ bool Turns::take_answer(core::Node& node) {
   list_calls(node, std::move(answer.calls), std::move(answer.words));
   turn.phase = Phase::acting;
   return within_budget(node);
+}
+
+// The answer has calls that cannot be read: the model is told why, and asked once more (X30). Neither is kept
+// in the history, which goes on with the next answer.
+bool Turns::ask_again(core::Node& node, std::string text) {
+  ActiveTurn& turn = *active_turn(node);
+  const std::uint32_t epoch = turn.epoch;
+  turn.unread = std::move(text);
+  ++turn.repairs;
+  turn.result->response.clear();
+  turn.answer = {};
+  turn.phase = Phase::asked;
+  log(LogLevel::debug, "tool calls could not be read, the model is asked again",
+      {{"agent", table_.names().name_of(node, node.id())}, {"why", std::string(turn.result->parse_error)}});
+  return may_go_on(node, epoch) && within_budget(node);
 }
 
 // waiting_llm -> processing -> idle.

@@ -136,6 +136,7 @@ class Turns final : public tools::CallOwner {
   bool step(core::Node& node);
   bool call_model(core::Node& node);
   bool take_answer(core::Node& node);
+  bool ask_again(core::Node& node, std::string text);
   bool run_calls(core::Node& node);
 
   // Ends of a turn.
@@ -160,6 +161,8 @@ class Turns final : public tools::CallOwner {
   void end_for_budget(core::Node& node, std::string why);
   void release(core::Node& node);
   void on_wall_clock(core::NodeId agent, bool subtree);
+  void tell_delta(core::Node& node, std::string_view text);
+  bool tell_held_words(core::Node& node);
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
   bool hears(Flight& flight, std::uint32_t slot) noexcept;
 
@@ -172,6 +175,7 @@ class Turns final : public tools::CallOwner {
   std::shared_ptr<tools::CallScope> scope_of(core::Node& node, std::uint32_t slot, const Tool& tool);
   PendingCall* pending(core::Node& node, std::uint32_t slot) noexcept;
   void end_call(core::Node& node, std::uint32_t slot, ToolResult result);
+  void limit(ToolResult& result) const;
   void set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, ToolResult result);
   void on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeout);
   void cancel_calls(core::Node& node, std::uint64_t turn, std::vector<PendingCall> calls,

@@ -340,9 +340,43 @@ TEST_CASE("what runs is listed from before it begins until it has let go", "[tur
   CHECK(t.tree->tasks().empty());
 }
 
+TEST_CASE("a result that is too long says how much was dropped", "[turn][tools][G15]") {
+  ToolTurn t({.max_tool_result_bytes = 100});
+  t.tools->add({{.name = "job", .mode = ToolMode::async}, t.held.start()});
+  t.ask(t.agent({.background_tasks = 1}));
+  std::string told, progress, task;
+  const Subscription events = t.tree->on_event([&](const Event& event) {
+    if (const auto* ended = event.get<ToolEnded>()) told = ended->result.message;
+    if (const auto* made = event.get<ToolProgress>()) progress = made->text;
+    if (const auto* changed = event.get<TaskChanged>()) task = changed->result.message;
+  });
+  t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "job"}});
+  REQUIRE(t.held.calls.size() == 1);
+  const std::string text(1000, 'x');
+  const std::string cut = std::string(100, 'x') + "\n[900 bytes more were dropped]";
+  t.held.calls[0].context.progress(text);
+  t.held.calls[0].done(ToolResult{true, text, {}, text});
+  t.settle();
+  CHECK(progress == cut);
+  CHECK(told == cut);
+  REQUIRE(t["a"].conversation().size() == 4);
+  CHECK(t["a"].conversation()[2].content == cut);
+  REQUIRE(t.held.calls.size() == 2);
+  t.held.calls[1].done(ToolResult::done(text));
+  t.settle();
+  CHECK(task == cut);
+  // Not within a character: then the whole of it counts as dropped.
+  t.call({{.id = "z", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 3);
+  t.held.calls[2].done(ToolResult::done(std::string(99, 'x') + "\u00e4" + std::string(9, 'x')));
+  t.settle();
+  CHECK(told == std::string(99, 'x') + "\n[11 bytes more were dropped]");
+}
+
 TEST_CASE("the text protocol: calls as blocks, results as a message", "[turn][tools][J1][N4][X30]") {
   ToolTurn t;
-  t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text}));
+  t.ask(t.agent(
+      {.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .repair_tool_calls = false}));
   const ChatRequest& first = t.llm->call(0).request;
   CHECK(first.tools.empty());
   REQUIRE(first.messages.size() == 2);
