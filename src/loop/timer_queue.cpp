@@ -5,6 +5,8 @@
 namespace agentcore::loop {
 
 std::uint64_t TimerQueue::add(TimePoint when, std::function<void()> function) {
+  // First: a slot that is taken must come into the heap.
+  if (heap_.size() == heap_.capacity()) heap_.reserve(heap_.size() * 2 + 8);
   const std::uint32_t slot = free_slot();
   slots_[slot].function = std::move(function);
   heap_.push_back({when, next_order_++, slot});

@@ -38,7 +38,7 @@ Result<AgentState> Agent::state() const {
   return core_ ? core_->state(node_) : no_agent;
 }
 bool Agent::exists() const noexcept {
-  return core_ && core_->state(node_).has_value();
+  return core_ && core_->exists(node_);
 }
 
 SendResult Agent::send(Message message) const {

@@ -19,6 +19,10 @@ bool is_usual(const ContextOptions& options) {
          options.min_conversation_tokens == usual.min_conversation_tokens;
 }
 
+Error out_of_memory() noexcept {
+  return {Errc::out_of_memory, "out of memory"};  // short: its text needs none
+}
+
 // Nothing is said; not even something that has no meaning.
 bool is_none(const Budget& budget) noexcept {
   return budget.turns == 0 && budget.tokens == 0 && budget.cost == 0 && budget.wall_clock == Duration::zero();
@@ -69,8 +73,12 @@ Error TreeCore::refusal(core::NodeId parent) const {
 Result<Agent> TreeCore::create(core::NodeId parent, AgentSpec spec) {
   std::string id = std::move(spec.id);
   spec.id.clear();
-  return create(parent, is_plain(spec) ? plain_spec_ : std::make_shared<const AgentSpec>(std::move(spec)),
-                std::move(id));
+  if (is_plain(spec)) return create(parent, plain_spec_, std::move(id));
+  try {
+    return create(parent, std::make_shared<const AgentSpec>(std::move(spec)), std::move(id));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
 }
 
 Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id) {
@@ -89,10 +97,25 @@ Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std
     return Error{Errc::agent_limit, "the tree holds TreeOptions::max_agents agents already"};
   const core::Stepping stepping(table_, *parent);  // an action of the parent's (G1)
   if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
-  return insert(*parent, std::move(spec), std::move(id));
+  try {
+    return insert(*parent, std::move(spec), std::move(id));
+  } catch (const std::bad_alloc&) {  // it has taken back what it did
+    return out_of_memory();
+  }
+}
+
+// Takes a new agent back: nothing of it was told.
+void TreeCore::withdraw(Node& node) noexcept {
+  mailbox::close(node, pool_, node.load().epoch() + 1);
+  table_.erase(node);
 }
 
 Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string id) {
+  std::unique_ptr<turn::TurnData> data;
+  if (!spec->history.empty()) {
+    data = std::make_unique<turn::TurnData>();
+    data->conversation.restore(spec->history);
+  }
   Node& node = table_.insert(parent);
   const core::Word word = node.load();
   node.mailbox_limit.store(spec->mailbox_limit ? spec->mailbox_limit : options_.mailbox_limit,
@@ -100,23 +123,34 @@ Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string i
   node.role.store(spec->role, std::memory_order_relaxed);
   node.auto_resume.store(spec->auto_resume, std::memory_order_relaxed);
   // From here on other threads may find it.
-  if (!id.empty() && !table_.names().add(id, node)) {
+  bool added = id.empty();
+  try {
+    if (!added) added = table_.names().add(id, node);
+  } catch (...) {
+    table_.erase(node);
+    throw;
+  }
+  if (!added) {
     table_.erase(node);
     return Error{Errc::agent_exists, "the id '" + id + "' is taken"};
   }
   node.spec = std::move(spec);
   node.turns = 0;
+  node.data = std::move(data);
   node.door.store(mailbox::Door::open(word.generation()).raw(), std::memory_order_release);
   // The second look: a gate that was closed while the child was being linked refuses it (G2). One that closes
   // from now on finds it inside.
   if (!core::look(node, word.generation()).open()) {
-    mailbox::close(node, pool_, word.epoch() + 1);
-    table_.erase(node);
+    withdraw(node);
     return refusal(parent.id());
   }
-  if (!node.spec->history.empty()) turn::data_of(node).conversation.restore(node.spec->history);
-  if (node.spec->budget.limits()) turns_.grant(node, node.spec->budget, false);
-  if (node.spec->subtree_budget.limits()) turns_.grant(node, node.spec->subtree_budget, true);
+  try {
+    if (node.spec->budget.limits()) turns_.grant(node, node.spec->budget, false);
+    if (node.spec->subtree_budget.limits()) turns_.grant(node, node.spec->subtree_budget, true);
+  } catch (...) {
+    withdraw(node);
+    throw;
+  }
   Agent agent = handle(node.id());
   hub_.tell(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
   return agent;

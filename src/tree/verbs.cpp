@@ -69,7 +69,12 @@ std::string TreeCore::name_of(core::NodeId id) const {
   return node && !node->is_trunk() ? table_.names().name_of(*node, id) : std::string();
 }
 
-Result<AgentState> TreeCore::state(core::NodeId id) const noexcept {
+bool TreeCore::exists(core::NodeId id) const noexcept {
+  const Node* node = resolve(id);
+  return node && core::look_again(*node, core::generation_of(id)).valid;
+}
+
+Result<AgentState> TreeCore::state(core::NodeId id) const {
   if (const Node* node = reach(id))
     if (const GateView view = core::look_again(*node, core::generation_of(id)); view.valid) return view.seen;
   return missing("no such agent (any more)");
@@ -102,7 +107,11 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
       break;
     }
     if (!cell) {
-      cell = pool_.take();
+      try {
+        cell = pool_.take();
+      } catch (const std::bad_alloc&) {
+        return {false, Errc::out_of_memory};
+      }
       pool_[cell].message = std::exchange(message, Message{});
     }
     const mailbox::Push push = mailbox::push(*node, pool_, cell, core::generation_of(id), view.own.epoch());
@@ -126,20 +135,21 @@ AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
   if (!node) return {false, false, missing()};
   GateView view = look(*node, id);
   const std::uint32_t position = mailbox::position(*node);
+  std::unique_ptr<ControlOp> op;
   do {
     if (!view.valid) return {false, false, Errc::agent_not_found};
     if (!view.open() || view.own.state() != AgentState::waiting_llm)
       return {true, false, Errc::not_waiting_llm};
+    if (!op) op = prepared([&](ControlOp& made) { made.agent_name = table_.names().name_of(*node, id); });
+    if (!op) return {false, false, Errc::out_of_memory};
     Word expected = view.own;
     if (node->replace(expected, expected.with(AgentState::idle).next_epoch())) break;
     view = look(*node, id);
   } while (true);
 
   turns_.flights().cut_epoch(*node, id, view.own.epoch());
-  auto op = std::make_unique<ControlOp>();
   op->verb = Verb::abort;
   op->agent = id;
-  op->agent_name = table_.names().name_of(*node, id);
   op->epoch = view.own.next_epoch().epoch();
   op->reason = std::move(options.reason);
   if (options.clear_queue) op->clear_up_to = position;
@@ -151,9 +161,11 @@ StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
   const Agent keep = handle(id);  // as in abort()
   Node* node = reach(id);
   if (!node) return {false, false, missing()};
-  auto op = std::make_unique<ControlOp>();
+  auto op = prepared([&](ControlOp& made) {
+    if (options.on_settled) made.agent_name = name_of(id);
+  });
+  if (!op) return {false, false, Errc::out_of_memory};
   op->agent = id;
-  if (options.on_settled) op->agent_name = name_of(id);
   op->cascade = options.cascade;
   op->cause = options.cause;
   op->reason = std::move(options.reason);
@@ -198,7 +210,8 @@ ResumeResult TreeCore::resume(core::NodeId id, const ResumeOptions& options) {
   if (!node && missing() == Errc::runtime_gone) return {false, false, Errc::runtime_gone};
   if (!options.caller.empty()) return {false, false, Errc::not_allowed};
   if (!node) return {false, false, missing()};
-  auto op = std::make_unique<ControlOp>();
+  auto op = prepared([](ControlOp&) {});
+  if (!op) return {false, false, Errc::out_of_memory};
   op->verb = Verb::resume;
   op->agent = id;
   op->cascade = options.cascade;
@@ -234,10 +247,12 @@ TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options)
   const Agent keep = handle(id);  // as in abort()
   Node* node = reach(id);
   if (!node) return {false, false, missing()};
-  auto op = std::make_unique<ControlOp>();
+  auto op = prepared([&](ControlOp& made) {
+    if (options.on_settled) made.agent_name = name_of(id);
+  });
+  if (!op) return {false, false, Errc::out_of_memory};
   op->verb = Verb::terminate;
   op->agent = id;
-  if (options.on_settled) op->agent_name = name_of(id);
   op->cause = StopCause::terminate;
   op->reason = std::move(options.reason);
   op->deadline = options.deadline;

@@ -51,7 +51,7 @@ std::string new_task_id(loop::Engine& engine) {
 
 }  // namespace
 
-void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result) {
+void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result) noexcept {
   hub_.tell(node, [&](Agent agent) {
     return TaskChanged{std::move(agent), info.id, info.tool, state, std::move(result)};
   });
@@ -96,16 +96,24 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
                ToolResult::failed(std::string(Conversation::not_started)));
     return !hub_.closed() && may_go_on(node, epoch);
   }
-  const nlohmann::json data{{"task_id", id}, {"status", "running"}};
-  again.result->steps[call.step].task_id = id;
-  set_result(node, again.calls[index], ToolOutcome::completed,
-             ToolResult::done("async task started: " + id, data.dump()));
-  if (hub_.closed()) return false;
-
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   nlohmann::json arguments;
-  static_cast<void>(tools::parse_arguments(call.arguments, arguments));
-  tools::start_call(*tool, arguments, scope_of(node, slot, *tool));
+  std::shared_ptr<tools::Completion> completion;
+  try {
+    static_cast<void>(tools::parse_arguments(call.arguments, arguments));
+    completion = tools::make_completion(scope_of(node, slot, *tool));
+    const std::string data = R"({"status":"running","task_id":")" + id + R"("})";
+    again.result->steps[call.step].task_id = id;
+    set_result(node, again.calls[index], ToolOutcome::completed,
+               ToolResult::done("async task started: " + id, data));
+  } catch (...) {  // nothing of it has begun
+    cancel(slot);
+    if (!hub_.closed()) flights_.close(slot);
+    throw;
+  }
+  if (hub_.closed()) return false;
+
+  tools::start_call(*tool, arguments, completion);
   if (engine_.closed()) hub_.close();
   return !hub_.closed() && is_active(node) && may_go_on(node, epoch);
 }
@@ -125,7 +133,9 @@ void Turns::end_task(core::Node& node, std::uint32_t slot, ToolResult result) {
     return;
   }
   if (node.spec->tools)
-    node.spec->tools->impl().follow_up(engine_, hub_.handle(node), info->window_id, result);
+    engine_.guarded("a tool's result", [&] {
+      node.spec->tools->impl().follow_up(engine_, hub_.handle(node), info->window_id, result);
+    });
   if (engine_.closed()) hub_.close();
   if (hub_.closed()) return;
   limit(result);
@@ -145,7 +155,7 @@ void Turns::end_late_task(core::Node& node, std::uint32_t slot, const ToolResult
 }
 
 // It is told to end, and counts as ended for everybody else.
-void Turns::cancel(std::uint32_t slot) {
+void Turns::cancel(std::uint32_t slot) noexcept {
   if (std::exchange(flights_[slot].over, true)) return;
   core::Node& node = *flights_[slot].node;
   const std::uint64_t serial = flights_[slot].serial;
@@ -155,16 +165,31 @@ void Turns::cancel(std::uint32_t slot) {
   tell_task(node, *flights_[slot].info, TaskState::canceled, {});
 }
 
-void Turns::cancel_tasks(core::Node& node) {
+void Turns::cancel_tasks(core::Node& node) noexcept {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> tasks;
-  flights_.for_each(node, [&](std::uint32_t slot) {
-    if (flights_[slot].kind == Flight::Kind::background) tasks.emplace_back(slot, flights_[slot].serial);
+  engine_.guarded("background tasks", [&] {
+    flights_.for_each(node, [&](std::uint32_t slot) {
+      if (flights_[slot].kind == Flight::Kind::background) tasks.emplace_back(slot, flights_[slot].serial);
+    });
   });
   std::reverse(tasks.begin(), tasks.end());  // the oldest first
   for (const auto& [slot, serial] : tasks) {
     if (flights_.find(slot, serial)) cancel(slot);
     if (hub_.closed()) return;
   }
+  while (cancel_newest_task(node)) {  // there was no memory to list them
+  }
+}
+
+// False: none is left that was not cancelled before.
+bool Turns::cancel_newest_task(core::Node& node) noexcept {
+  std::optional<std::uint32_t> newest;
+  flights_.for_each(node, [&](std::uint32_t slot) {
+    const Flight& flight = flights_[slot];
+    if (!newest && flight.kind == Flight::Kind::background && !flight.over) newest = slot;
+  });
+  if (newest) cancel(*newest);
+  return newest && !hub_.closed();
 }
 
 bool Turns::cancel_task(std::string_view task_id) {

@@ -148,7 +148,7 @@ void Turns::release(core::Node& node) {
 
 // Writes down what a call of that turn used, by what the provider says; where that is nothing, because the
 // call is cut, by what was sent and received.
-void Turns::settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome) {
+void Turns::settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome) noexcept {
   const AgentSpec& spec = *node.spec;
   Usage used = outcome.usage;
   if (turn.flight != 0) {
@@ -168,7 +168,8 @@ void Turns::settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcom
 }
 
 // The same for what was reserved for it in budgets, if anything.
-void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome, Usage used) {
+void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome,
+                           Usage used) noexcept {
   if (!std::exchange(turn.reserved.active, false)) return;
   const AgentSpec& spec = *node.spec;
   if (used.prompt_tokens + used.completion_tokens + used.total_tokens == 0 &&
@@ -221,7 +222,9 @@ void Turns::on_wall_clock(core::NodeId agent, bool subtree) {
   Accounts& accounts = *data_of(*node).accounts;
   Account& account = subtree ? accounts.subtree : accounts.own;
   account.expire();
-  owner_.stop_for_budget(*node, account.exhausted());
+  std::string why;
+  engine_.guarded("a budget's time", [&] { why = account.exhausted(); });
+  owner_.stop_for_budget(*node, std::move(why));
 }
 
 }  // namespace agentcore::turn

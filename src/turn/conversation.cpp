@@ -1,6 +1,7 @@
 #include "turn/conversation.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace agentcore::turn {
@@ -23,6 +24,10 @@ void Conversation::restore(std::vector<ChatMessage> history) {
     question->interruption = Interruption::stopped;
 }
 
+void Conversation::make_room() {
+  if (messages_.size() == messages_.capacity()) messages_.reserve(2 * messages_.size() + 4);
+}
+
 void Conversation::ask(std::string question, std::vector<ContentPart> parts) {
   question_ = messages_.size();
   open_ = true;
@@ -37,6 +42,9 @@ void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasonin
 
 std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
                               std::vector<ReasoningBlock> reasoning) {
+  // Either all of it is written, or nothing: no call may be without a result.
+  std::vector<ChatMessage> written;
+  written.reserve(1 + calls.size());
   std::vector<std::string> ids;
   for (ToolCall& call : calls) {
     const bool taken = has_call(call.id) || std::find(ids.begin(), ids.end(), call.id) != ids.end();
@@ -48,13 +56,14 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
   ChatMessage message{Role::assistant, std::move(text)};
   message.tool_calls = std::move(calls);
   message.reasoning = std::move(reasoning);
-  messages_.push_back(std::move(message));
-  const std::size_t first = messages_.size();
+  written.push_back(std::move(message));
   for (std::string& id : ids) {
     ChatMessage result{Role::tool, std::string(not_started)};
     result.tool_call_id = std::move(id);
-    messages_.push_back(std::move(result));
+    written.push_back(std::move(result));
   }
+  const std::size_t first = messages_.size() + 1;
+  messages_.insert(messages_.end(), std::move_iterator(written.begin()), std::move_iterator(written.end()));
   return first;
 }
 

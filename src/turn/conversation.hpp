@@ -27,6 +27,8 @@ class Conversation {
   // system prompt. A last question without an answer counts as stopped.
   void restore(std::vector<ChatMessage> history);
 
+  // Makes room for a question: ask() then needs no memory.
+  void make_room();
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question, std::vector<ContentPart> parts = {});
   // The answer that ends the turn.

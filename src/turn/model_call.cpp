@@ -11,8 +11,12 @@ namespace {
 // Gets what a client delivers for one call. Its handle keeps the tree's core, and with it `turns`, in memory.
 class CallReceiver final : public ChatSink::Receiver {
  public:
-  CallReceiver(Turns& turns, Agent agent, std::uint32_t slot, std::uint64_t serial)
-      : turns_(turns), agent_(std::move(agent)), slot_(slot), serial_(serial) {}
+  CallReceiver(Turns& turns, Agent agent) : turns_(turns), agent_(std::move(agent)) {}
+  // Before anything is delivered.
+  void bind(std::uint32_t slot, std::uint64_t serial) noexcept {
+    slot_ = slot;
+    serial_ = serial;
+  }
   void on_delta(std::string_view text) override { turns_.on_delta(slot_, serial_, text); }
   void on_reasoning(std::string_view text) override { turns_.on_reasoning(slot_, serial_, text); }
   void on_outcome(ChatOutcome outcome) override { turns_.on_outcome(slot_, serial_, std::move(outcome)); }
@@ -20,8 +24,8 @@ class CallReceiver final : public ChatSink::Receiver {
  private:
   Turns& turns_;
   Agent agent_;
-  std::uint32_t slot_;
-  std::uint64_t serial_;
+  std::uint32_t slot_ = 0;
+  std::uint64_t serial_ = 0;
 };
 
 // Then people are not shown the blocks.
@@ -72,6 +76,7 @@ void Turns::send(core::Node& node, LlmClient& client, ChatRequest request) {
   turn.phase = Phase::calling;
   turn.text.clear();
   turn.words = {};
+  auto receiver = std::make_unique<CallReceiver>(*this, hub_.handle(node));  // first: it needs memory
   const std::uint32_t slot = flights_.open(node, Flight::Kind::model_call, turn.epoch, node.turns);
   turn.flight = slot + 1;
   // Asked again now that the call can be found: a stopper either finds it and cuts it, or is seen here.
@@ -82,7 +87,8 @@ void Turns::send(core::Node& node, LlmClient& client, ChatRequest request) {
     return interrupt(node);
   }
   const Flight& flight = flights_[slot];
-  ChatSink sink(std::make_unique<CallReceiver>(*this, hub_.handle(node), slot, flight.serial));
+  receiver->bind(slot, flight.serial);
+  ChatSink sink(std::move(receiver));
   StopToken token = flight.stop.get_token();
   // A client that throws loses its sink, and the turn fails with `client_dropped_call`.
   engine_.guarded("LlmClient::chat",
@@ -120,9 +126,14 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
     if (!hub_.closed()) owner_.schedule(node);
     return;
   }
-  turn->text.append(text);
-  if (!writes_blocks(*node.spec)) return tell_delta(node, text);
-  const std::string words = turn->words.pass(text);
+  std::string words;
+  const bool hides = writes_blocks(*node.spec);
+  attempt(node, [&] {
+    turn->text.append(text);
+    if (hides) words = turn->words.pass(text);
+  });
+  if (active_turn(node) != turn) return;
+  if (!hides) return tell_delta(node, text);
   if (!words.empty()) tell_delta(node, words);
 }
 
@@ -167,13 +178,12 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
 
   if (admitted) {
     settle(node, *turn, outcome);
-    if (kind == ChatOutcome::Kind::completed) {
+    attempt(node, [&] {
+      if (kind != ChatOutcome::Kind::completed) return fail(node, std::move(outcome));
       turn->answer = std::move(outcome);
       turn->phase = Phase::answered;
       advance(node);
-    } else {
-      fail(node, std::move(outcome));
-    }
+    });
   } else {
     if (current) interrupt(node);
     if (!hub_.closed() && (late_deltas || kind != ChatOutcome::Kind::cancelled))

@@ -76,6 +76,7 @@ struct SentContext {
 struct TurnData final : core::AgentData {
   Conversation conversation;
   std::unique_ptr<ActiveTurn> turn;  // null: none is under way
+  std::unique_ptr<ActiveTurn> next;  // made before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
   SentContext sent;
   std::unique_ptr<Accounts> accounts;  // null: no budget was ever granted

@@ -15,4 +15,16 @@ std::size_t allocations() noexcept;
 std::size_t peak_heap() noexcept;
 void mark_heap() noexcept;
 
+// Makes the n-th allocation of this thread from now on fail (1: the next), and those after it, `count` in
+// all, as long as it lives. Works under a sanitizer, too.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(std::size_t n, std::size_t count = 1) noexcept;
+  ~FailingAllocation();
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
+
+  bool failed() const noexcept;
+};
+
 }  // namespace agentcore::test

@@ -52,6 +52,31 @@ TEST_CASE("an id is taken until its agent is gone", "[tree][X33][D4]") {
   CHECK(agent.send("x").reason == Errc::agent_not_found);
 }
 
+TEST_CASE("an agent in the place of a deleted one inherits nothing", "[tree][D4][G13]") {
+  TreeFixture t;
+  const Agent old = t.root("", {.system_prompt = "old", .budget = {.tokens = 1000}});
+  const std::string place = old.id().substr(0, old.id().find('.'));
+  t.ask(old, "secret");
+  t.llm->answer(old.id(), "answer");
+  t.settle();
+  CHECK(old.spent().turns == 1);
+  CHECK(old.send("waiting").accepted);
+  CHECK(old.terminate().terminated);
+  t.settle();
+  const Agent fresh = t.root("");
+  REQUIRE(fresh.id().substr(0, fresh.id().find('.')) == place);
+  CHECK(fresh.conversation().empty());
+  CHECK(fresh.context().empty());
+  CHECK(fresh.queue_length() == 0);
+  CHECK(fresh.spent().turns == 0);
+  CHECK(fresh.spent().tokens == 0);
+  t.seen.clear();
+  t.ask(fresh, "hello");
+  CHECK(t.seen.count("started " + fresh.id() + " 1") == 1);
+  REQUIRE(t.llm->find(fresh.id()));
+  CHECK(written(t.llm->find(fresh.id())->request.messages) == "user:hello");
+}
+
 TEST_CASE("generated ids find their agents", "[tree]") {
   TreeFixture t;
   const Agent a = t.tree->create().value();

@@ -1,4 +1,5 @@
 // Sending: refusals have a reason, order is kept.
+#include "support/counted_heap.hpp"
 #include "support/tree_fixture.hpp"
 
 using namespace agentcore;
@@ -125,4 +126,16 @@ TEST_CASE("an agent that resumes by itself takes the message that finds it stopp
   CHECK(parent.stop().stopped);
   t.settle();
   CHECK(agent.send("again").reason == Errc::agent_stopped);  // its parent decides
+}
+
+TEST_CASE("a refused message gives its cell back", "[tree][F1][G13]") {
+  TreeFixture t;
+  const Agent agent = t.root("a", {.mailbox_limit = 1});
+  REQUIRE(agent.send("1").accepted);
+  CHECK(agent.send("2").reason == Errc::mailbox_full);
+  const std::size_t before = test::allocations();
+  int refused = 0;
+  for (int i = 0; i < 10'000; ++i) refused += agent.send("2").reason == Errc::mailbox_full;
+  CHECK(refused == 10'000);
+  CHECK(test::allocations() == before);  // a lost cell would have made the pool grow
 }
