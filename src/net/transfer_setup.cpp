@@ -113,6 +113,7 @@ CURLcode Transfer::set_peer(const Opening& opening) {
       .set(CURLOPT_TCP_KEEPINTVL, keep_alive_interval)
       .set(CURLOPT_SSL_VERIFYPEER, 1L)
       .set(CURLOPT_SSL_VERIFYHOST, 2L)
+      .set(CURLOPT_FORBID_REUSE, transport_.keeps_connections() ? 0L : 1L)
       .set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   // Without a directory of certificates libcurl keeps the parsed bundle for all connections; with one it
   // reads everything again for each. And a bundle that the host names is to be the only one.

@@ -63,6 +63,7 @@ struct HttpLlmClient::Impl {
   const std::shared_ptr<const HttpRecorder> recorder;
   const bool replays;
   const std::weak_ptr<llm::ReplayTransport> replay;  // the engine owns it
+  std::shared_ptr<const void> transport_hold;        // from the first call on
   bool closing = false;
 };
 
@@ -151,8 +152,10 @@ void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled());
   if (!key) return sink.finish(ChatOutcome::failed(key.error()));
   if (request.model.empty()) request.model = impl->model;
-  auto open = std::make_shared<WireCall>(request.agent_id, impl->requests, impl->transport()->make_cut(),
-                                         key->hidden);
+  const auto transport = impl->transport();
+  if (!impl->transport_hold) impl->transport_hold = transport->hold();
+  auto open =
+      std::make_shared<WireCall>(request.agent_id, impl->requests, transport->make_cut(), key->hidden);
   if (!impl->requests->add(open))
     return sink.finish(ChatOutcome::failed(
         {Errc::request_in_progress,
