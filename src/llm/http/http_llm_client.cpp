@@ -7,6 +7,7 @@
 #include "llm/http/recording_handler.hpp"
 #include "llm/http/replay_transport.hpp"
 #include "net/cut.hpp"
+#include "net/location.hpp"
 #include "net/transport.hpp"
 
 #include <agentcore/http_llm_client.hpp>
@@ -77,7 +78,8 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& 
       http(error ? net::HttpRequest{} : llm::request_template(options)),
       requests(std::make_shared<llm::ActiveRequests>()),
       shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::wire_format(options.dialect), redact,
-                                               options.max_line_bytes, options.max_response_bytes)),
+                                               options.max_line_bytes, options.max_response_bytes,
+                                               net::location_of(http.url))),
       recorder(std::move(options.recorder)),
       replays(options.replay != nullptr),
       replay(replays ? llm::ReplayTransport::make(*shared->engine, std::move(options.replay))
