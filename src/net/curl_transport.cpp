@@ -50,6 +50,7 @@ CurlTransport::CurlTransport(loop::Engine& engine)
   curl_global_init(CURL_GLOBAL_DEFAULT);  // counts: each has its cleanup, whoever else uses libcurl
   const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
   http2_ = speaks_http2(built->version_num, built->features);
+  make_multi();
 }
 
 void CurlTransport::make_multi() {

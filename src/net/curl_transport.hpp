@@ -92,7 +92,7 @@ class CurlTransport final : public Transport,
   loop::Engine& engine_;
   SocketTable sockets_;
   std::shared_ptr<CutQueue> cuts_;
-  CURLM* multi_ = nullptr;  // made for the first transfer; none while nobody holds the transport
+  CURLM* multi_ = nullptr;  // none once the last client went, until the next transfer
 
   Transfers open_;
   // Removed in the order of starting: libcurl looks for a connection from the oldest on, so that this order
