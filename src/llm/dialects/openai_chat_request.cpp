@@ -18,7 +18,7 @@ namespace {
 std::string chat_tool(const ToolDescription& tool) {
   std::string text = R"({"type":"function","function":{"name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
-  return text + R"(,"parameters":)" + schema_text(tool.parameters) + "}}";
+  return text + R"(,"parameters":)" + parameters_text(tool.parameters) + "}}";
 }
 
 std::string chat_choice(const std::string& name) {
@@ -32,7 +32,7 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
     const std::string name = json_quoted(format.name.empty() ? "answer" : format.name);
     body.set("response_format", R"({"type":"json_schema","json_schema":{"name":)" + name + R"(,"strict":)" +
                                     (format.strict ? "true" : "false") + R"(,"schema":)" +
-                                    schema_text(format.schema) + "}}");
+                                    answer_schema_text(format.schema) + "}}");
   }
 }
 

@@ -116,7 +116,7 @@ std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
 std::string responses_tool(const ToolDescription& tool) {
   std::string text = R"({"type":"function","name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
-  return text + R"(,"parameters":)" + schema_text(tool.parameters) + R"(,"strict":false})";
+  return text + R"(,"parameters":)" + parameters_text(tool.parameters) + R"(,"strict":false})";
 }
 
 std::string responses_choice(const std::string& name) {
@@ -129,7 +129,7 @@ void set_text_format(RequestBody& body, const ResponseFormat& format) {
   } else if (format.kind == ResponseFormat::Kind::json_schema) {
     const std::string name = json_quoted(format.name.empty() ? "answer" : format.name);
     body.set("text", R"({"format":{"type":"json_schema","name":)" + name + R"(,"strict":)" +
-                         (format.strict ? "true" : "false") + R"(,"schema":)" + schema_text(format.schema) +
+                         (format.strict ? "true" : "false") + R"(,"schema":)" + answer_schema_text(format.schema) +
                          "}}");
   }
 }
