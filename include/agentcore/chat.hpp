@@ -155,6 +155,8 @@ struct RateLimit {
   std::optional<std::uint64_t> tokens = {};
   std::optional<std::uint64_t> tokens_left = {};
   Duration tokens_reset{0};
+  // True: they come back all at once at the reset, as windows of fixed length do; false: evenly until then.
+  bool fixed_window = false;
 
   bool operator==(const RateLimit&) const = default;
 };
