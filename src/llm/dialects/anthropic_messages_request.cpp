@@ -85,7 +85,8 @@ std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaul
   body.set("max_tokens", std::to_string(request.max_tokens.value_or(usual)));
   if (const std::string system = anthropic_system(request.messages); !system.empty())
     body.set_text("system", system);
-  body.set("messages", anthropic_messages_list(request.messages, defaults.server));
+  body.set("messages",
+           anthropic_messages_list(request.messages, defaults.server, defaults.join_user_messages));
   set_tools(body, request);
   if (request.temperature)
     body.set("temperature", nlohmann::json(std::clamp(*request.temperature, 0.0, 1.0)));

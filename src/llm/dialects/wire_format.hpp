@@ -92,6 +92,7 @@ struct BodyDefaults {
   std::string extra_body = {};            // the text of a JSON object, or empty
   std::uint32_t tool_call_id_length = 0;  // exactly, in letters and digits; 0: as they are
   std::string server = {};                // whose thoughts go back; see goes_back()
+  bool join_user_messages = true;         // see HttpLlmOptions
 };
 
 // Stateless; one object per dialect.
