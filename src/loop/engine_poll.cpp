@@ -40,7 +40,7 @@ bool Engine::poll(Duration budget) {
   if (!on_loop_thread()) loop_thread_ = std::this_thread::get_id();
   in_poll_ = true;
   waker_->begin_poll();
-  if (lacking_ && now() >= retry_at_) ensure_open();
+  if (lacking_ && now() >= retry_at_) guarded("poll", [this] { ensure_open(); });
   if (waker_->take_throw()) report_throw("on_wake", "unknown");
   guarded("poll", [&] { run_stages(budget); });
   return finish_poll();

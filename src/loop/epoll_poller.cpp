@@ -33,10 +33,10 @@ IoEvents from_epoll(std::uint32_t bits) noexcept {
 
 class EpollPoller final : public Poller {
  public:
-  explicit EpollPoller(int descriptor) noexcept : descriptor_(descriptor) {}
+  EpollPoller() noexcept : descriptor_(::epoll_create1(EPOLL_CLOEXEC)) {}
   ~EpollPoller() override {
-    if (outer_ >= 0) ::close(outer_);
-    ::close(descriptor_);
+    for (const int descriptor : {outer_, descriptor_})
+      if (descriptor >= 0) ::close(descriptor);
   }
   EpollPoller(const EpollPoller&) = delete;
   EpollPoller& operator=(const EpollPoller&) = delete;
@@ -61,6 +61,7 @@ class EpollPoller final : public Poller {
     return count == static_cast<int>(batch_.size());
   }
 
+  bool is_open() const noexcept { return descriptor_ >= 0; }
   bool has_descriptor() const noexcept override { return true; }
 
   // A descriptor around the first: only so can it be silent while sockets have something to read.
@@ -112,9 +113,12 @@ class EpollPoller final : public Poller {
 }  // namespace
 
 std::unique_ptr<Poller> make_epoll_poller() {
-  const int descriptor = ::epoll_create1(EPOLL_CLOEXEC);
-  if (descriptor < 0) return nullptr;
-  return std::make_unique<EpollPoller>(descriptor);
+  auto poller = std::make_unique<EpollPoller>();  // memory first: an open descriptor always has an owner
+  if (poller->is_open()) return poller;
+  const int error = errno;
+  poller.reset();
+  errno = error;
+  return nullptr;
 }
 
 }  // namespace agentcore::loop

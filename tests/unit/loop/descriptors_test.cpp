@@ -2,6 +2,7 @@
 #include "loop/engine.hpp"
 #include "loop_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/counted_heap.hpp"
 #include "support/no_descriptors.hpp"
 
 #include <agentcore/runtime.hpp>
@@ -106,6 +107,39 @@ TEST_CASE("a poll tries to open the missing descriptors only every 10 ms", "[loo
   logged.clock.advance(1ms);
   logged.runtime.poll();
   CHECK(logged.log.size() == before + 1);
+}
+
+TEST_CASE("a failed allocation while the loop recovers does not leave poll(), and is made up for",
+          "[loop][G16]") {
+  bool failed = true;
+  for (std::size_t n = 1; failed; ++n) {
+    CAPTURE(n);
+    const auto before = open_descriptors();
+    {
+      Logged logged(LoopBackend::epoll);
+      const Pipe pipe;
+      Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
+      NoDescriptors none;
+      REQUIRE(logged.runtime.poll_descriptor() == -1);
+      REQUIRE_FALSE(logged.runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+      none.release(10);
+      logged.clock.advance(10ms);
+      {
+        const test::FailingAllocation failing(n);
+        logged.runtime.poll();
+        failed = failing.failed();
+      }
+      logged.clock.advance(10ms);
+      logged.runtime.poll();
+      const int descriptor = logged.runtime.poll_descriptor();
+      REQUIRE(descriptor >= 0);
+      REQUIRE(pipe.write());
+      CHECK(readable(descriptor));
+      logged.runtime.poll();
+      CHECK(handler.calls == 1);
+    }
+    CHECK(open_descriptors() == before);
+  }
 }
 
 TEST_CASE("run_for serves descriptors and timers without a descriptor of its own, and recovers", "[loop]") {
