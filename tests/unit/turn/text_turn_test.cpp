@@ -219,6 +219,23 @@ TEST_CASE("a repair is paid for by the budget, and refused by it", "[turn][tools
   CHECK(t.state("a") == AgentState::stopped);
 }
 
+TEST_CASE("a turn that was stopped among its tools is sent as a valid history", "[turn][tools][G8]") {
+  TextTurn t;
+  t.answer(add_block);
+  t.answer(R"(<tool_call>{"name":"held"}</tool_call>)");
+  CHECK(t["a"].stop().stopped);
+  t.held.calls.clear();
+  t.settle();
+  CHECK(t["a"].resume().resumed);
+  t.settle();
+  t.ask(t["a"], "next");
+  const auto& messages = t.request(2).messages;
+  CHECK(is_valid_history(messages));
+  REQUIRE(messages.size() == 7);  // instructions, question, two calls with their results, question
+  CHECK(messages[1].interruption == Interruption::none);
+  CHECK(messages[5].interruption == Interruption::stopped);
+}
+
 TEST_CASE("the launcher is named to the model where there is one", "[turn][tools][N4]") {
   TextTurn without;
   CHECK(without.request(0).messages.at(0).content.find("launcher") == std::string::npos);
