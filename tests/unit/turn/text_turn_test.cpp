@@ -211,7 +211,7 @@ TEST_CASE("a turn that ends while its model repairs has no raw block for an answ
 TEST_CASE("a repair is paid for by the budget, and refused by it", "[turn][tools][X30][G15]") {
   TextTurn t({.max_tokens = 10, .budget = {.tokens = 700}});
   t.llm->delta("a", broken_block);
-  auto* const call = t.llm->find("a");
+  const auto call = t.llm->find("a");
   REQUIRE(call);
   FakeClient::finish(*call, ChatOutcome::completed(FinishReason::complete, {680, 10, 690}));
   t.settle();
