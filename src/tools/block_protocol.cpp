@@ -5,6 +5,7 @@
 #include "tools/text_protocol.hpp"
 #include "tools/windows_text.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -54,6 +55,17 @@ void add_result(const ChatMessage& result, std::string& text) {
   text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+// Begins the message with the results of the last answer. If the turn was interrupted, this message, and no
+// longer the question, is the one that has no answer (G8).
+void begin_results(std::vector<ChatMessage>& written) {
+  ChatMessage results{Role::user, "Results of your calls:\n"};
+  const auto question = std::find_if(written.rbegin(), written.rend(),
+                                     [](const ChatMessage& message) { return message.role == Role::user; });
+  if (question != written.rend())
+    results.interruption = std::exchange(question->interruption, Interruption::none);
+  written.push_back(std::move(results));
+}
+
 // The same history for a model that knows no tool messages: calls are blocks, and the results of one answer
 // are one message of the user.
 std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages) {
@@ -61,7 +73,7 @@ std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages) {
   bool in_results = false;
   for (ChatMessage& message : messages) {
     if (message.role == Role::tool) {
-      if (!std::exchange(in_results, true)) written.push_back({Role::user, "Results of your calls:\n"});
+      if (!std::exchange(in_results, true)) begin_results(written);
       add_result(message, written.back().content);
       continue;
     }

@@ -7,6 +7,7 @@
 
 #include <agentcore/subprocess.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <stdexcept>
@@ -93,7 +94,7 @@ std::string section(std::string_view title, const CappedText& kept, std::size_t 
 // In at most `max_bytes`, so that nobody cuts off how much was dropped.
 ToolResult result_of(const ProcessEnd& end, std::size_t max_bytes) {
   constexpr std::size_t words = 256;  // around what the program wrote
-  const std::size_t room = max_bytes > words ? max_bytes - words : 0;
+  const std::size_t room = max_bytes - std::min(words, max_bytes / 2);
   const bool well = end.status.kind == ExitStatus::Kind::exited && end.status.number == 0 && !end.stopped;
   ToolResult result;
   result.success = well;

@@ -55,7 +55,7 @@ struct ToolFixture {
     scope->owner = &owner;
     scope->key = {1, ++last_serial};
     scope->stop = stop.get_token();
-    tools::start_call(tool, nlohmann::json::object(), std::move(scope));
+    tools::start_call(tool, nlohmann::json::object(), tools::make_completion(std::move(scope)));
     return {last_serial, std::move(stop)};
   }
 

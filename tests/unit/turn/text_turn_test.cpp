@@ -211,12 +211,29 @@ TEST_CASE("a turn that ends while its model repairs has no raw block for an answ
 TEST_CASE("a repair is paid for by the budget, and refused by it", "[turn][tools][X30][G15]") {
   TextTurn t({.max_tokens = 10, .budget = {.tokens = 700}});
   t.llm->delta("a", broken_block);
-  auto* const call = t.llm->find("a");
+  const auto call = t.llm->find("a");
   REQUIRE(call);
   FakeClient::finish(*call, ChatOutcome::completed(FinishReason::complete, {680, 10, 690}));
   t.settle();
   CHECK(t.llm->calls() == 1);
   CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("a turn that was stopped among its tools is sent as a valid history", "[turn][tools][G8]") {
+  TextTurn t;
+  t.answer(add_block);
+  t.answer(R"(<tool_call>{"name":"held"}</tool_call>)");
+  CHECK(t["a"].stop().stopped);
+  t.held.calls.clear();
+  t.settle();
+  CHECK(t["a"].resume().resumed);
+  t.settle();
+  t.ask(t["a"], "next");
+  const auto& messages = t.request(2).messages;
+  CHECK(is_valid_history(messages));
+  REQUIRE(messages.size() == 7);  // instructions, question, two calls with their results, question
+  CHECK(messages[1].interruption == Interruption::none);
+  CHECK(messages[5].interruption == Interruption::stopped);
 }
 
 TEST_CASE("the launcher is named to the model where there is one", "[turn][tools][N4]") {
