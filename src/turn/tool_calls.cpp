@@ -273,10 +273,13 @@ void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
   if (!hub_.closed() && result.success) discard(node, number, 0, "tool result");
 }
 
-// Nobody is sent more of a result than TreeOptions::max_tool_result_bytes.
-void Turns::limit(ToolResult& result) const {
-  result.message = limited(std::move(result.message), limits_.max_result_bytes);
-  result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
+// Nobody is sent more of a result than TreeOptions::max_tool_result_bytes, and nothing where memory is short.
+void Turns::limit(ToolResult& result) const noexcept {
+  for (std::string* const text : {&result.message, &result.summary}) try {
+      *text = limited(std::move(*text), limits_.max_result_bytes);
+    } catch (const std::bad_alloc&) {
+      text->clear();
+    }
 }
 
 // What became of a call: in the history, in the turn's steps, and told if its beginning was.

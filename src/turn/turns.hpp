@@ -197,7 +197,7 @@ class Turns final : public tools::CallOwner {
   std::shared_ptr<tools::CallScope> scope_of(core::Node& node, std::uint32_t slot, const Tool& tool);
   PendingCall* pending(core::Node& node, std::uint32_t slot) noexcept;
   void end_call(core::Node& node, std::uint32_t slot, ToolResult result);
-  void limit(ToolResult& result) const;
+  void limit(ToolResult& result) const noexcept;
   void set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, ToolResult result);
   void on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeout);
   void cancel_calls(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,

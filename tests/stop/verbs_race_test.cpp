@@ -242,3 +242,26 @@ TEST_CASE("a foreign observer never sees a stopped or deleted agent go back",
   CHECK(backwards == 0);
   CHECK(audit.problem == "");
 }
+
+TEST_CASE("the stop that took effect is reported before those that joined it", "[stop][race][G10][X32]") {
+  Runtime runtime;
+  AgentTree tree(runtime, {});
+  const Agent agent = tree.create().value();
+  Team team(3);
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<int> reported;
+    std::atomic<int> winner{-1};
+    team.run(
+        [&](int member) {
+          const StopResult result = agent.stop(
+              {.on_settled = [&reported, member](const StopReport&) { reported.push_back(member); }});
+          if (result.stopped) winner = member;
+        },
+        [] {});
+    while (runtime.poll()) {
+    }
+    REQUIRE(reported.size() == 3);
+    REQUIRE(reported.front() == winner);
+    REQUIRE(agent.resume().resumed);
+  }
+}
