@@ -75,6 +75,8 @@ void Turns::send(core::Node& node, LlmClient& client, ChatRequest request) {
     release(node);  // it was never sent
     return interrupt(node);
   }
+  turn.answer = ChatOutcome::cancelled();
+  turn.uncounted = true;
   const Flight& flight = flights_[slot];
   ChatSink sink(std::make_unique<CallReceiver>(*this, hub_.handle(node), slot, flight.serial));
   StopToken token = flight.stop.get_token();
@@ -107,7 +109,7 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
   if (!hears(*flight, slot)) return;
   ActiveTurn* const turn = active_turn(node);
   if (turn->text.size() + text.size() > limits_.max_answer_bytes) {
-    settle(node, *turn, ChatOutcome::cancelled());
+    settle(node, *turn);
     fail(node, ChatOutcome::failed(
                    {Errc::response_too_large, "the answer is longer than TreeOptions::max_answer_bytes"}));
     if (!hub_.closed() && flights_.find(slot, serial)) flights_.cut(slot);
@@ -132,25 +134,30 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   if (!flight) return;
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
-  ActiveTurn* const turn = active_turn(node);
+  TurnData& data = data_of(node);
+  // The turn that the call belongs to: under way, or being ended, whose cut brings the outcome.
+  ActiveTurn* turn = data.turn ? data.turn.get() : data.ending;
+  if (turn && turn->flight != slot + 1) turn = nullptr;
   const std::uint64_t number = flight->turn;
   const std::size_t late_deltas = flight->late_deltas;
-  const bool current = turn && turn->flight == slot + 1;
+  const bool current = turn && turn == data.turn.get();
   const bool admitted = current && core::admits(node, core::generation_of(flight->agent), flight->epoch);
   const ChatOutcome::Kind kind = outcome.kind;
   // A cost that is not a number would switch every budget off.
   if (outcome.cost && !core::is_amount(*outcome.cost)) outcome.cost.reset();
-  if (current) turn->flight = 0;
+  if (turn) {
+    turn->flight = 0;
+    turn->answer = std::move(outcome);
+  }
   flights_.close(slot);
 
   if (admitted) {
-    settle(node, *turn, outcome);
+    settle(node, *turn);
     if (kind == ChatOutcome::Kind::completed) {
-      turn->answer = std::move(outcome);
       turn->phase = Phase::answered;
       advance(node);
     } else {
-      fail(node, std::move(outcome));
+      fail(node, std::move(turn->answer));
     }
   } else {
     if (current) interrupt(node);

@@ -209,11 +209,15 @@ void Turns::interrupt(core::Node& node) {
   // Before the cut: what comes from within it finds the turn ended.
   const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
   const auto result = turn->result;
-  if (turn->flight) flights_.cut(turn->flight - 1);
+  if (turn->flight) {
+    data.ending = turn.get();
+    flights_.cut(turn->flight - 1);
+    data.ending = nullptr;
+  }
   cancel_calls(node, number, std::move(turn->calls), *result);
   if (hub_.closed()) return;
   // After the cut: what was used has to be counted, and among thousands who stop the wire would wait for it.
-  settle(node, *turn, ChatOutcome::cancelled());
+  settle(node, *turn);
   if (hub_.closed()) return;
   // The wording is fixed by requirements I4, I5 and I10.
   if (!aborted) {

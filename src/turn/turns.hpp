@@ -153,8 +153,9 @@ class Turns final : public tools::CallOwner {
   void trim(core::Node& node);
   void send(core::Node& node, LlmClient& client, ChatRequest request);
   bool reserve(core::Node& node, ChatRequest& request);
-  void settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome);
-  void settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome, Usage used);
+  void settle(core::Node& node, ActiveTurn& turn);
+  Usage usage_of(const core::Node& node, const ActiveTurn& turn) const;
+  void settle_budgets(core::Node& node, ActiveTurn& turn, Usage used);
   bool afford_turn(core::Node& node);
   bool within_budget(core::Node& node);
   void end_for_budget(core::Node& node, std::string why);
