@@ -6,12 +6,19 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include <malloc.h>
 
 namespace {
 
 std::atomic<std::size_t> live{0}, peak{0}, asked{0};
+
+struct Hook {
+  void (*function)(void*) = nullptr;
+  void* with = nullptr;
+};
+thread_local Hook hook;
 
 }  // namespace
 
@@ -31,6 +38,16 @@ void agentcore::test::mark_heap() noexcept {
   peak = live.load();
 }
 
+bool agentcore::test::at_next_allocation(void (*function)(void*), void* with) noexcept {
+#ifdef SANITIZED
+  static_cast<void>(function), static_cast<void>(with);
+  return false;
+#else
+  hook = {function, with};
+  return true;
+#endif
+}
+
 #ifndef SANITIZED
 
 namespace {
@@ -43,6 +60,10 @@ void note_peak(std::size_t now) noexcept {
 
 void* counted(std::size_t size, std::size_t alignment) {
   asked.fetch_add(1, std::memory_order_relaxed);
+  if (hook.function) {
+    const Hook now = std::exchange(hook, {});
+    now.function(now.with);
+  }
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
                                                               : std::aligned_alloc(alignment, rounded);

@@ -15,4 +15,8 @@ std::size_t allocations() noexcept;
 std::size_t peak_heap() noexcept;
 void mark_heap() noexcept;
 
+// Calls `function` once, from within the next operator new of this thread: for a test of what may come in
+// between two steps of a function that allocates there. False under a sanitizer: it is never called then.
+bool at_next_allocation(void (*function)(void*), void* with) noexcept;
+
 }  // namespace agentcore::test
