@@ -51,6 +51,7 @@ ChatRequest Turns::request_for(core::Node& node) {
   const AgentSpec& spec = *node.spec;
   ChatRequest request;
   request.agent_id = table_.names().name_of(node, node.id());
+  request.tree = table_.tree();
   request.model = spec.model;
   request.temperature = spec.temperature;
   request.max_tokens = spec.max_tokens;

@@ -19,9 +19,9 @@ namespace {
 
 class WireCall final : public llm::OpenCall {
  public:
-  WireCall(std::string agent_id, std::weak_ptr<llm::ActiveRequests> requests, std::shared_ptr<net::Cut> cut,
-           std::shared_ptr<const void> hidden)
-      : OpenCall(std::move(agent_id), std::move(requests)),
+  WireCall(const ChatRequest& request, std::weak_ptr<llm::ActiveRequests> requests,
+           std::shared_ptr<net::Cut> cut, std::shared_ptr<const void> hidden)
+      : OpenCall(request.agent_id, std::move(requests), request.tree),
         cut_(std::move(cut)),
         hidden_(std::move(hidden)) {}
   void cut() noexcept override { cut_->cut(); }
@@ -146,13 +146,12 @@ HttpLlmClient::~HttpLlmClient() {
 void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   const std::shared_ptr<Impl> impl = impl_;  // asking for the key may destroy this client
   if (auto error = impl->refusal(request)) return sink.finish(ChatOutcome::failed(std::move(*error)));
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled());
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   const Result<llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled());
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   if (!key) return sink.finish(ChatOutcome::failed(key.error()));
   if (request.model.empty()) request.model = impl->model;
-  auto open = std::make_shared<WireCall>(request.agent_id, impl->requests, impl->transport()->make_cut(),
-                                         key->hidden);
+  auto open = std::make_shared<WireCall>(request, impl->requests, impl->transport()->make_cut(), key->hidden);
   if (!impl->requests->add(open))
     return sink.finish(ChatOutcome::failed(
         {Errc::request_in_progress,
