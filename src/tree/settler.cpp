@@ -4,12 +4,19 @@
 #include "loop/time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace agentcore::tree {
 
 using core::Node;
 using core::Word;
+
+namespace {
+
+constexpr std::size_t few_agents = 64;
+
+}  // namespace
 
 void Settler::start(std::unique_ptr<ControlOp> op) {
   Node* node = table_.find(op->agent);
@@ -23,7 +30,7 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
     if (job->op->verb == Verb::terminate) node->deleting = true;
     if (node->first_child == core::no_node || !job->op->cascade)
       turns_.stop(*node);
-    else
+    else if (!cut_few(*node))
       cut_next_ = 0;
     if (hub_.closed()) return;
   }
@@ -36,7 +43,7 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
       word.state() == AgentState::stopped ? !node->has_job : core::look(*node, word.generation()).open();
   if (!job->op->took_effect && job->op->verb == Verb::stop && over) return report(*job);
   if (job->op->wants_report()) ++reports_wanted_;
-  if (job->op->took_effect) queue_.push_back(job.get());
+  if (job->op->took_effect) queue_.emplace(job->number, job.get());
   node->has_job = true;
   jobs_.emplace(node->id(), std::move(job));
 }
@@ -44,9 +51,28 @@ void Settler::start(std::unique_ptr<ControlOp> op) {
 void Settler::run(loop::Budget& budget) {
   if (!cut(budget)) return;
   while (!queue_.empty()) {
-    Job& job = *queue_.front();
+    Job& job = *queue_.begin()->second;
     if (!walk(job, budget)) return;  // else it took itself out of the queue
   }
+}
+
+// Cuts what flies in a small subtree by its agents, so that its stop costs no look at the calls of all
+// others. In the order of cut(). False: it is not small, and nothing was done.
+bool Settler::cut_few(Node& root) {
+  std::array<std::pair<std::uint32_t, core::NodeId>, few_agents> busy;
+  std::size_t agents = 0, count = 0;
+  for (Node* node = &root; node; node = below_or_beside(root, *node, true)) {
+    if (++agents > few_agents) return false;
+    std::uint32_t first = cut_done;
+    turns_.flights().for_each(*node, [&](std::uint32_t slot) { first = std::min(first, slot); });
+    if (first != cut_done) busy[count++] = {first, node->id()};
+  }
+  std::sort(busy.begin(), busy.begin() + count);
+  for (std::size_t i = 0; i < count && !hub_.closed(); ++i) {
+    Node* const node = table_.find(busy[i].second);  // a callback may have done anything
+    if (node && !core::look(*node, core::generation_of(busy[i].second)).open()) turns_.stop(*node);
+  }
+  return true;
 }
 
 // False when there is more to do, or nothing any more.
@@ -64,13 +90,6 @@ bool Settler::cut(loop::Budget& budget) {
     if (hub_.closed()) return false;
   }
   return true;
-}
-
-void Settler::dequeue(const Job& job) {
-  if (!queue_.empty() && queue_.front() == &job)
-    queue_.pop_front();
-  else
-    std::erase(queue_, &job);
 }
 
 // Whoever is still there has something that did not let go yet. Its patience begins now.

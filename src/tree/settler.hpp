@@ -11,7 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -83,7 +83,8 @@ class Settler {
   bool walk_one(Job& job, Walker& walker);
   void descend(Job& job, Walker& walker);
   void wait_for(core::NodeId root);
-  void dequeue(const Job& job);
+  void dequeue(const Job& job) noexcept { queue_.erase(job.number); }
+  bool cut_few(core::Node& root);
   core::Node* below_or_beside(const core::Node& root, const core::Node& node, bool descend) const noexcept;
 
   void mark(Job& job, core::Node& node);
@@ -109,10 +110,10 @@ class Settler {
   Duration grace_;
 
   static constexpr std::uint32_t cut_done = 0xffff'ffff;
-  std::uint32_t cut_next_ = cut_done;  // next slot of the flights to look at
-  std::deque<Job*> queue_;             // whose walks are not done, oldest first
-  const Job* walking_ = nullptr;       // the one whose agents are being visited; null once it is done
-  Jobs jobs_;                          // all, by root
+  std::uint32_t cut_next_ = cut_done;    // next slot of the flights to look at
+  std::map<std::uint64_t, Job*> queue_;  // whose walks are not done, by number: oldest first
+  const Job* walking_ = nullptr;         // the one whose agents are being visited; null once it is done
+  Jobs jobs_;                            // all, by root
   std::size_t reports_wanted_ = 0;
   bool reporting_ = false;
   std::uint64_t next_number_ = 0;
