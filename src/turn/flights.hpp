@@ -22,6 +22,7 @@ struct FlightInfo {
   std::string window_id;  // empty: an ordinary tool
   std::string tool;       // its name
   Timer timer = {};
+  bool in_history = false;  // of a background task: the history says that it was started
 };
 
 // One model call, tool call or background task, from before it is started until its outcome came or it was

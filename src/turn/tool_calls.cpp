@@ -3,6 +3,7 @@
 #include "core/utf8.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
+#include "turn/limited.hpp"
 #include "turn/turns.hpp"
 
 #include <algorithm>
@@ -15,15 +16,6 @@ namespace {
 
 using nlohmann::json;
 using State = PendingCall::State;
-
-std::string limited(std::string text, std::size_t max_bytes) {
-  if (!core::is_utf8(text)) text = core::valid_utf8(text);
-  if (text.size() <= max_bytes) return text;
-  const std::size_t dropped = text.size() - max_bytes;
-  text.resize(max_bytes);
-  text = core::whole_characters(text);
-  return text + "\n[" + std::to_string(dropped) + " bytes more were dropped]";
-}
 
 std::string seconds(Duration duration) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();

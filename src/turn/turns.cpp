@@ -21,6 +21,13 @@ std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
   return size;
 }
 
+// The question, behind what the model has still to be told.
+std::string with_ended_tasks(TurnData& data, std::string question) {
+  if (data.ended_tasks.empty()) return question;
+  std::string text = "Background tasks that have ended:\n" + std::exchange(data.ended_tasks, {});
+  return question.empty() ? text : text + "\n" + question;
+}
+
 }  // namespace
 
 // Moves the agent along one edge, unless a verb was faster.
@@ -78,7 +85,7 @@ void Turns::begin(core::Node& node, Message message) {
     turn.phase = Phase::answered;
     turn.text = std::move(message.text);
   } else {
-    data.conversation.ask(std::move(message.text), std::move(message.parts));
+    data.conversation.ask(with_ended_tasks(data, std::move(message.text)), std::move(message.parts));
   }
   const AgentState to = message.simulated ? AgentState::processing : AgentState::waiting_llm;
   if (!move_from_idle(node, turn.epoch, to)) {

@@ -182,6 +182,7 @@ class Turns final : public tools::CallOwner {
   bool start_task(core::Node& node, std::size_t index);
   void end_task(core::Node& node, std::uint32_t slot, ToolResult result);
   void end_late_task(core::Node& node, std::uint32_t slot, const ToolResult& result);
+  void note_end(core::Node& node, const FlightInfo& info, TaskState state, const ToolResult& result);
   void tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result);
   void cancel(std::uint32_t slot);
   void cancel_tasks(core::Node& node);
