@@ -187,6 +187,7 @@ void Turns::fail(core::Node& node, ChatOutcome outcome) {
   data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
   auto result = leave(node);
   result->error = outcome.error.message.empty() ? "LLM call failed" : outcome.error.message;
+  if (aborted) outcome.error = {};  // an outcome beside failure
   tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::failed, outcome.finish_reason,
            std::move(outcome.error), std::move(result));
   // An observer of the end may have stopped it: then the stop is what is told next (X2).
@@ -237,8 +238,7 @@ void Turns::interrupt(core::Node& node) {
   result->error = std::move(turn->stop_reason);
   if (result->error.empty()) result->error = aborted ? "the call was aborted" : "Task terminated by user";
   result->response.clear();
-  tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, FinishReason::unknown,
-           ChatOutcome::cancelled().error, result);
+  tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, FinishReason::unknown, {}, result);
   // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
   if (aborted && !hub_.closed() && node.load().state() == AgentState::idle &&
       core::look(node, node.load().generation()).open())
