@@ -54,6 +54,7 @@ struct HttpLlmClient::Impl {
 
   const std::optional<Error> error;  // of the options
   const std::string model;
+  const std::string agent_header;
   const llm::BodyDefaults defaults;
   const llm::Redactor redact;
   llm::KeySource keys;
@@ -69,6 +70,7 @@ struct HttpLlmClient::Impl {
 HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options)
     : error(llm::check_options(options)),
       model(options.model),
+      agent_header(options.agent_header),
       defaults{options.model,      options.max_tokens,          options.max_tokens_field,
                options.extra_body, options.tool_call_id_length, llm::server_of(options.base_url)},
       redact(llm::redactor_for(options)),
@@ -107,9 +109,11 @@ std::shared_ptr<net::Transport> HttpLlmClient::Impl::transport() const {
 net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& request,
                                                    const llm::CallKey& key) const {
   net::HttpRequest wanted = http;
-  wanted.headers.reserve(wanted.headers.size() + 2);
+  wanted.headers.reserve(wanted.headers.size() + 3);
   wanted.headers.emplace_back(request.stream ? "Accept: text/event-stream, application/json"
                                              : "Accept: application/json");
+  if (!agent_header.empty() && !request.agent_id.empty())
+    wanted.headers.push_back(agent_header + ": " + llm::header_value(request.agent_id));
   if (!key.header.empty()) wanted.headers.emplace_back(key.header.view());
   wanted.compressed = !request.stream;
   wanted.deadline = request.deadline.value_or(TimePoint::max());
