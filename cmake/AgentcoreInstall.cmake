@@ -9,12 +9,16 @@ install(EXPORT agentcoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}
 
 # A static library hands its dependencies on to whoever links it.
 get_target_property(library_type agentcore TYPE)
+set(pc_private "libcurl simdjson fmt")
+if(AGENTCORE_HAS_RE2)
+  string(APPEND pc_private " re2")
+endif()
 if(library_type STREQUAL "STATIC_LIBRARY")
   set(AGENTCORE_IS_STATIC TRUE)
-  set(pc_requires "Requires: nlohmann_json libcurl simdjson fmt")
+  set(pc_requires "Requires: nlohmann_json ${pc_private}")
 else()
   set(AGENTCORE_IS_STATIC FALSE)
-  set(pc_requires "Requires: nlohmann_json\nRequires.private: libcurl simdjson fmt")
+  set(pc_requires "Requires: nlohmann_json\nRequires.private: ${pc_private}")
 endif()
 
 configure_package_config_file(cmake/agentcoreConfig.cmake.in
@@ -24,6 +28,9 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/agentcoreConfigVersion.c
 install(FILES
   "${PROJECT_BINARY_DIR}/agentcoreConfig.cmake" "${PROJECT_BINARY_DIR}/agentcoreConfigVersion.cmake"
   DESTINATION "${config_dir}")
+if(AGENTCORE_IS_STATIC AND AGENTCORE_HAS_RE2)
+  install(FILES cmake/AgentcoreRe2.cmake DESTINATION "${config_dir}")
+endif()
 
 # Found from the file's own place, so that an installation can be moved.
 cmake_path(SET pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -18,8 +18,13 @@ function(agentcore_link_internal target)
   target_link_libraries(${target} PRIVATE agentcore::agentcore nlohmann_json::nlohmann_json fmt::fmt)
 endfunction()
 
+# simdjson turns its development checks on where nothing is optimized, and its classes are larger then. They are off
+# everywhere, so that the library and the tests that look into it see the same classes whatever their flags are.
+set(AGENTCORE_SIMDJSON_DEFINITIONS SIMDJSON_DEVELOPMENT_CHECKS=0)
+
 # Only tests and benchmarks look into src/, and at what is under it.
 function(agentcore_open_internals target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_compile_definitions(${target} PRIVATE ${AGENTCORE_SIMDJSON_DEFINITIONS})
   target_link_libraries(${target} PRIVATE CURL::libcurl simdjson::simdjson)
 endfunction()

@@ -36,8 +36,8 @@ int main() {
   if (!agent.send("a loop of my own")) return 1;
 
   // [snippet: loop]
-  pollfd watched{.fd = runtime.poll_descriptor(), .events = POLLIN, .revents = 0};
   while (!answered) {
+    pollfd watched{.fd = runtime.poll_descriptor(), .events = POLLIN, .revents = 0};
     ::poll(&watched, 1, sleep_ms(runtime, 1000));  // your loop's wait, with your own descriptors beside it
     runtime.poll();                                // bounded, never blocks
   }

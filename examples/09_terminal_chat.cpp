@@ -95,16 +95,18 @@ agentcore::Result<agentcore::HttpLlmOptions> client_options(const Arguments& arg
 
 // ---- The history: the conversation as JSON, as it is sent to models.
 
-agentcore::Result<std::vector<agentcore::ChatMessage>> load_history(const std::string& path) {
+agentcore::Result<std::vector<agentcore::ChatMessage>> load_history(const std::string& path,
+                                                                    const std::string& system) {
   std::ifstream file(path, std::ios::binary);
   if (!file && errno == ENOENT) return std::vector<agentcore::ChatMessage>{};  // the first time
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   auto messages = agentcore::history_from_json(text);
   if (!messages) return messages.error();
-  // A question that was stopped has no answer. Repairing marks it so; anything that comes from a file needs
-  // that.
+  // What we wrote is valid; a file may also come from elsewhere.
   auto repaired = agentcore::repair_history(std::move(*messages)).messages;
-  if (!repaired.empty() && repaired.front().role == agentcore::Role::system) repaired.erase(repaired.begin());
+  // Its system message is the system prompt, unless the command line names another.
+  const bool has_system = !repaired.empty() && repaired.front().role == agentcore::Role::system;
+  if (has_system && !system.empty()) repaired.erase(repaired.begin());
   return repaired;
 }
 
@@ -294,7 +296,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   auto options = client_options(arguments);
-  auto history = load_history(arguments.history);
+  auto history = load_history(arguments.history, arguments.system);
   if (!options || !history) {
     std::fprintf(stderr, "%s\n", (options ? history.error() : options.error()).message.c_str());
     return 2;

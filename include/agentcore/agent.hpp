@@ -12,14 +12,16 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace agentcore {
 
 // 16 bytes: the tree's core, counted, and an id with a generation. A handle may outlive its agent and its
-// tree: every call then says `agent_not_found`, and never reaches an agent that was made later. Copying a
-// handle is
-// @threadsafe; one and the same handle object is not to be written by two threads at once.
+// tree: every call then says `agent_not_found`, and never reaches an agent that was made later. It may
+// outlive the Runtime, too: every call that returns a reason then says `runtime_gone`, and what is only read,
+// as the conversation, can be read as long as the tree lives. Copying a handle is @threadsafe; one and the
+// same handle object is not to be written by two threads at once.
 class Agent {
  public:
   Agent() noexcept = default;  // refers to no agent
@@ -33,11 +35,13 @@ class Agent {
 
   // What it is doing, as seen from outside; Errc::agent_not_found when it is gone. @threadsafe
   Result<AgentState> state() const;
-  bool exists() const noexcept;  // @threadsafe
+  bool exists() const noexcept;  // state() has a value. @threadsafe
 
   // Puts a message at the end of the mailbox. Never blocks. @threadsafe
-  SendResult send(std::string text) const;
   SendResult send(Message message) const;
+  SendResult send(MessageText auto&& text) const {
+    return send(Message{.text = std::string(std::forward<decltype(text)>(text))});
+  }
 
   // The verbs. They never block, may be called from any callback, this agent's own included, and have taken
   // effect when they return (G1); what remains to be cleaned up follows on the loop thread (G4). @threadsafe
@@ -49,21 +53,24 @@ class Agent {
   // Makes a child. Refused while this agent or an ancestor is stopping, stopped or terminating (C10, E6).
   // @loop_thread
   Result<Agent> create_child(AgentSpec spec = {}) const;
-  Result<Agent> create_child(const SharedAgentSpec& spec) const;
+  Result<Agent> create_child(const SharesAgentSpec auto& spec) const { return create_shared(spec); }
 
-  Result<Agent> parent() const;                   // agent_not_found for a root. @loop_thread
-  std::vector<Agent> children() const;            // newest first. @loop_thread
-  std::size_t queue_length() const;               // messages waiting in the mailbox. @threadsafe
-  std::size_t clear_queue() const;                // drops them; how many (F3). @loop_thread
-  std::vector<ChatMessage> conversation() const;  // a copy of the history, system prompt first. @loop_thread
+  Result<Agent> parent() const;         // agent_not_found for a root. @loop_thread
+  std::vector<Agent> children() const;  // newest first. @loop_thread
+  std::size_t queue_length() const;     // messages waiting in the mailbox. @threadsafe
+  std::size_t clear_queue() const;      // drops them; how many (F3). @loop_thread
+  // A copy of the history, with the system prompt first if there is one; windows and text-protocol
+  // instructions are not in it. Valid at every moment, and AgentSpec::history of another agent as it is.
+  // @loop_thread
+  std::vector<ChatMessage> conversation() const;
   // Which messages of it are still sent to the model: the rest was trimmed (ContextOptions). @loop_thread
   std::vector<ChatMessage> context() const;
 
   // What it used of its own budget, and what its subtree used of the subtree's. @loop_thread
   Spent spent() const;
   Spent subtree_spent() const;
-  // Gives it a new budget and counts from zero. Refused when the agent is gone, and for a cost or a time that
-  // is negative or not a number: that is never "no limit". @loop_thread
+  // Gives it a new budget and counts from zero. Refused when the agent or the Runtime is gone, and for a cost
+  // or a time that is negative or not a number: that is never "no limit". @loop_thread
   GrantResult grant(const Budget& budget) const;
   GrantResult grant_subtree(const Budget& budget) const;
 
@@ -81,6 +88,7 @@ class Agent {
  private:
   friend struct core::AgentAccess;
   Agent(tree::TreeCore* core, std::uint64_t node) noexcept;
+  Result<Agent> create_shared(const SharedAgentSpec& spec) const;
 
   tree::TreeCore* core_ = nullptr;
   std::uint64_t node_ = 0;

@@ -6,6 +6,7 @@
 #include <agentcore/context.hpp>
 #include <agentcore/fwd.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,7 +39,7 @@ enum class ToolProtocol : unsigned char {
 struct AgentSpec {
   std::string id = {};  // empty: one is generated ("@17.1"; in the second tree of a Runtime "@2:17.1").
                         // Unique in the tree, UTF-8, at most 255 bytes.
-  std::string system_prompt = {};  // first message of every model call; empty: none
+  std::string system_prompt = {};  // first message of every model call; empty: that of `history`, if any
   std::string model = {};          // empty: the client's default
   LlmClient* llm = nullptr;        // null: the tree's. Must outlive the agent.
   MessageHandler handler = {};     // set: messages go here, not to a model
@@ -54,6 +55,10 @@ struct AgentSpec {
   // What it may do besides talking. Shared by all agents that name it.
   std::shared_ptr<ToolRegistry> tools = {};
   ToolProtocol tool_protocol = ToolProtocol::native;
+  // With ToolProtocol::text: an answer whose calls cannot be read is given back to the model, with the
+  // reason, once in a turn; it counts as an answer with tool calls. After that, or if false, such an answer
+  // ends the turn as one in words, with InteractionResult::parse_error (X30).
+  bool repair_tool_calls = true;
   // Answers with tool calls in one turn. When there were so many, the next answer has to be in words: if it
   // asks for tools once more, they are not run and the turn fails with `tool_turn_limit` (X18).
   std::uint16_t max_tool_turns = 12;
@@ -63,7 +68,10 @@ struct AgentSpec {
   std::uint16_t background_tasks = 0;
 
   ContextOptions context = {};
-  std::vector<ChatMessage> history = {};  // to begin with, e.g. from an earlier run; must be valid
+  // To begin with, e.g. Agent::conversation() of an earlier run; must be valid (is_valid_history). If it
+  // begins with a system message, that is the system prompt: `system_prompt` is then empty or the same. A
+  // last question without an answer counts as stopped.
+  std::vector<ChatMessage> history = {};
 
   Budget budget = {};          // of what it does itself
   Budget subtree_budget = {};  // of what it and all agents below it do together
@@ -73,5 +81,10 @@ struct AgentSpec {
 // For many agents alike: make the spec once and share it; each agent then costs no copy of it. Its `id` is
 // ignored.
 using SharedAgentSpec = std::shared_ptr<const AgentSpec>;
+
+// What can be given as a shared spec. The functions that take it are templates, so that a list in braces, as
+// in create({}), can only be an AgentSpec.
+template <typename T>
+concept SharesAgentSpec = std::convertible_to<const T&, SharedAgentSpec>;
 
 }  // namespace agentcore

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore {
@@ -53,6 +54,9 @@ std::string_view to_string(RunningTask::Kind kind) noexcept;
 // Destroying the tree ends everything at once and quietly: open calls are cut, no event or completion
 // follows, handles say `agent_not_found`. For an orderly end call stop_all() and drive the loop until it has
 // settled.
+//
+// The tree may outlive its Runtime. Nothing happens in it any more, and everything that returns a reason says
+// `runtime_gone`; what is only read can still be read.
 class AgentTree {
  public:
   // Throws std::invalid_argument when an option is out of range.
@@ -62,17 +66,20 @@ class AgentTree {
   AgentTree& operator=(const AgentTree&) = delete;
 
   // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists,
-  // agent_limit, invalid_config, and agent_stopping or agent_stopped after stop_all(). @loop_thread
+  // agent_limit, invalid_config, invalid_history (the message says which entry is wrong, and how),
+  // runtime_gone, and agent_stopping or agent_stopped after stop_all(). @loop_thread
   Result<Agent> create(AgentSpec spec = {});
-  Result<Agent> create(const SharedAgentSpec& spec);
+  Result<Agent> create(const SharesAgentSpec auto& spec) { return create_shared(spec); }
 
   // The agent with that id, own or generated; a terminating one is still found (X33). @threadsafe
   std::optional<Agent> find(std::string_view id) const;
 
   // By id what Agent offers by handle. An empty id gives `missing_agent_id`. @threadsafe
   Result<AgentState> state(std::string_view id) const;
-  SendResult send(std::string_view id, std::string text);
   SendResult send(std::string_view id, Message message);
+  SendResult send(std::string_view id, MessageText auto&& text) {
+    return send(id, Message{.text = std::string(std::forward<decltype(text)>(text))});
+  }
   AbortResult abort(std::string_view id, AbortOptions options = {});
   StopResult stop(std::string_view id, StopOptions options = {});
   ResumeResult resume(std::string_view id, ResumeOptions options = {});
@@ -91,7 +98,8 @@ class AgentTree {
 
   // What runs now: turns, and what they wait for. @loop_thread
   std::vector<RunningTask> tasks() const;
-  // Cancels a background task; its agent goes on. False when there is none of that id (any more).
+  // Cancels a background task; its agent goes on. False when there is none of that id (any more), or the
+  // Runtime is gone.
   // @loop_thread
   bool cancel_task(std::string_view task_id);
 
@@ -117,6 +125,8 @@ class AgentTree {
 
  private:
   friend class TerminateScope;
+  Result<Agent> create_shared(const SharedAgentSpec& spec);
+
   tree::TreeCore* core_;
 };
 

@@ -48,7 +48,8 @@ struct Spent {
 // The answer to a grant. When it is not granted, the budget before it stays, with what was used of it.
 struct [[nodiscard]] GrantResult {
   bool granted = false;
-  Errc reason = Errc::none;  // `agent_not_found`, or `invalid_config` when a number has no meaning
+  Errc reason =
+      Errc::none;  // `agent_not_found`, `runtime_gone`, or `invalid_config` when a number has no meaning
   std::string message = {};  // which field, its value and what is allowed
 
   explicit operator bool() const noexcept { return granted; }

@@ -18,6 +18,7 @@ enum class Errc : unsigned char {
   // Finding and creating agents.
   missing_agent_id,  // the id given is empty
   agent_not_found,   // no such agent: never made, deleted, or its tree is gone
+  runtime_gone,      // the Runtime was destroyed: nothing can be done any more
   invalid_agent_id,  // longer than 255 bytes, not UTF-8, or beginning with '@' (kept for generated ids)
   agent_exists,      // the id is taken; a terminating agent still holds its id
   depth_limit,       // the tree would become deeper than TreeOptions::max_depth
@@ -31,6 +32,7 @@ enum class Errc : unsigned char {
   mailbox_full,
   message_too_large,
   invalid_utf8,
+  empty_message,  // no picture, and no text but white space
   out_of_memory,  // an allocation failed; nothing was changed
 
   // What a verb found instead of work to do.

@@ -54,7 +54,7 @@ struct TurnStarted {
 struct DeltaReceived {
   Agent agent;
   std::uint64_t turn = 0;
-  std::string_view text;  // valid during the callback
+  std::string_view text;  // valid during the callback; with ToolProtocol::text without the <tool_call> blocks
 };
 
 // What the model thinks, where its provider tells. It is no part of the answer.

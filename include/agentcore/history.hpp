@@ -13,7 +13,7 @@ namespace agentcore {
 // True when `messages` can be sent to a provider as they are (G8): at most one system message, and that one
 // first; every answer after a question; two questions in a row only where the first was interrupted; an
 // answer in words only where it was not; every tool call with an id of its own and exactly one result, before
-// anything else is said.
+// anything else is said; interruptions and pictures only in questions. Each Agent::conversation() is valid.
 bool is_valid_history(const std::vector<ChatMessage>& messages);
 
 struct RepairedHistory {
@@ -25,26 +25,35 @@ struct RepairedHistory {
 // elsewhere. A call without a result gets the result "cancelled"; a question without an answer is marked as
 // stopped, the last one too; two answers in a row become one; an id that is missing or taken is replaced.
 // Dropped is only what no provider takes: results without a call, answers before the first question, calls
-// without a name, further system messages. What is valid already, and has its last answer, stays as it is.
-// Idempotent.
+// without a name, further system messages, pictures outside a question. What is valid already, and has its
+// last answer, stays as it is. Idempotent.
 RepairedHistory repair_history(std::vector<ChatMessage> messages);
 
-// As the JSON array `messages` of a chat-completions request. How a turn was interrupted, and what is pinned,
-// has no place there and is left out; ToolCall::window_id is not written either: the call's name holds it. A
-// message's ReasoningBlocks stand under "reasoning_blocks", which is ours: objects with "dialect", "data"
-// and, if it is known, "server". Broken UTF-8 is replaced by U+FFFD. Any vector can be written; a provider
-// takes it if it is a valid history.
+// As a JSON array: the `messages` of a chat-completions request, with these further fields of ours where they
+// say something:
+//   "interruption"      of a message: "aborted", "stopped" or "failed"
+//   "pinned"            of a message: true
+//   "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
+//   "window_id"         of a tool call: its window, where the part of the name before "__" does not say it
+//   "action_id"         of a tool call
+// Remove them before you send the array to a provider that refuses fields that it does not know. Nothing of a
+// message is lost, but for the `data` and `media_type` of a picture with a URL, which mean nothing there; a
+// URL that holds its picture in base64 is read as `data`. Broken UTF-8 is replaced by U+FFFD. Any vector can
+// be written.
+//
+// This is format 2. Format 1 had "reasoning_blocks" alone; each is read by the reader of the other.
 std::string history_to_json(const std::vector<ChatMessage>& messages);
 
 // Reads such an array, from us or from elsewhere. Unknown fields are ignored; content in parts
-// ([{"type":"text","text":...}]) is joined, and a user's pictures ("image_url") are its parts; arguments that
-// are an object are written as its text; `developer` counts as `system`; a call named "<window>__<action>" is
-// an action of that window. What is null is empty, and so is what is missing, but for `role`, `function` and
-// the content of anything but an answer. The result is as it was written: repair it, if it may not be valid.
+// ([{"type":"text","text":...}]) is joined, and pictures ("image_url") are the message's parts; arguments
+// that are an object are written as its text; `developer` counts as `system`; a call named
+// "<window>__<action>" is an action of that window, unless "window_id" says another. What is null is empty,
+// and so is what is missing, but for `role`, `function` and the content of anything but an answer. The result
+// is as it was written: repair it, if it may not be valid.
 //
 // Error: invalid_history, with the place ("message 3: role is missing", counted from 1): for what is not
-// JSON, nested deeper than 64 levels, of another type than it should be, or content that is
-// neither text nor a picture. How long `json` may be is the caller's matter.
+// JSON, nested deeper than 64 levels, of another type than it should be, content that is neither text nor a
+// picture, or an unknown interruption. How long `json` may be is the caller's matter.
 Result<std::vector<ChatMessage>> history_from_json(std::string_view json);
 
 }  // namespace agentcore

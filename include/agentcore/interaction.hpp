@@ -37,7 +37,9 @@ struct InteractionResult {
   std::vector<InteractionStep> steps = {};
   Usage usage = {};                 // of all its model calls, as far as they told it
   std::optional<double> cost = {};  // the same; empty unless that is known of one of them
-  std::string parse_error = {};     // what looked like a tool call, and counted as words (X30)
+  // Why tool calls in the last answer could not be read. If the turn completed, `response` is that answer as
+  // it came (X30).
+  std::string parse_error = {};
 };
 
 // With camelCase names: {"success":true,"response":"...","steps":[{"callId":...}],"usage":{...}} (M4).

@@ -45,8 +45,8 @@ struct OpenQuestion {
   std::vector<std::string> choices = {};
 };
 
-// `reason`: `question_not_found`, `question_closed`, or the state of an agent that is being stopped or
-// deleted: `agent_stopping`, `agent_stopped`, `agent_terminating` (C14, I13).
+// `reason`: `question_not_found`, `question_closed`, `runtime_gone`, or the state of an agent that is being
+// stopped or deleted: `agent_stopping`, `agent_stopped`, `agent_terminating` (C14, I13).
 struct [[nodiscard]] AnswerResult {
   bool accepted = false;
   Errc reason = Errc::none;

@@ -33,8 +33,15 @@ struct RuntimeOptions {
 // there, inside poll(), run_for() or run_until_idle(). It makes no thread, installs no signal handler, keeps
 // no global state (G16), and opens its first descriptor when something first has to be waited for.
 //
+// Nothing is driven while a callback runs, not even other agents. So a callback must not run a loop of its
+// own that waits for agents. In particular, do not open a modal dialog in a callback: post the opening to
+// your own loop (Qt: QMetaObject::invokeMethod with Qt::QueuedConnection), or open it without waiting for it.
+// The callback then returns, and while the dialog's loop runs it drives the agents as the main loop does. A
+// nested loop that runs in a callback all the same is not kept busy: the descriptor and on_wake are silent,
+// and next_deadline() is nullopt, until the callback has returned.
+//
 // Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the
-// poll() that is running then returns, and what is left becomes inert.
+// poll() that is running then returns, and what is left becomes inert: its functions say `runtime_gone`.
 //
 // Functions that take a function to call later throw std::invalid_argument when it is empty.
 class Runtime {
@@ -48,25 +55,36 @@ class Runtime {
   // Does what is ready now, for about RuntimeOptions::poll_budget, and never blocks: stops and other control
   // operations first (C13), then descriptors, timers, posted functions, then agents, one step per agent per
   // round (Q5). Returns true when more is ready than fitted in. Called from within a callback it does nothing
-  // and returns false. @loop_thread
+  // and returns false, as run_for() and run_until_idle() do. @loop_thread
   bool poll();
 
-  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed. With a clock that
-  // runs by hand it moves that clock from timer to timer instead of sleeping. @loop_thread
+  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed, and polls at least
+  // once. Returns then however much is ready: what is left stays for the next call. @loop_thread
+  //
+  // With a ManualClock it moves that clock from timer to timer instead of sleeping, and at each of these
+  // times polls until nothing is ready. Work that never ends (a function that posts itself, a timer that
+  // starts itself again without delay) does not hold the clock up: after 1000 polls in a row that left
+  // something ready, or about six million steps of agents, each further poll is followed by a move of the
+  // clock.
   void run_for(Duration duration);
 
   // Drives the loop until nothing is ready, no timer runs, and no agent has anything in flight (model calls,
-  // tools, questions, background tasks), or until `limit` has passed. True when it became idle. @loop_thread
+  // tools, questions, background tasks), or until `limit` has passed. True when it became idle. A ManualClock
+  // is moved as by run_for(); where no timer runs, it waits for what is in flight, at most for `limit` of
+  // real time. @loop_thread
   bool run_until_idle(Duration limit = std::chrono::seconds(60));
 
-  // For a foreign loop: a descriptor that is readable whenever poll() has something to do (-1: none could be
-  // made). Together with next_deadline() all that an adapter needs. Valid as long as the Runtime.
-  // @loop_thread
+  // For a foreign loop: a descriptor that is readable whenever poll() has something to do; answer with
+  // poll(). Together with next_deadline() all that an adapter needs. Valid as long as the Runtime.
+  //
+  // -1: the system has no descriptor left for it (EMFILE, ENFILE, ENOMEM), which is logged once as a warning.
+  // Nothing is lost, but nobody is woken: until it is there, next_deadline() is at most 10 ms away, and each
+  // poll() that comes then tries again. Ask again after every poll() while it is -1. @loop_thread
   int poll_descriptor();
 
   // When poll() should next be called even if the descriptor stays silent; in the past or now when work is
-  // ready; nullopt when no timer runs. Ask again after every poll() and every call into agentcore.
-  // @loop_thread
+  // ready; nullopt when no timer runs, and in a callback, where poll() does nothing. Ask again after every
+  // poll() and every call into agentcore. @loop_thread
   std::optional<TimePoint> next_deadline() const;
 
   // `wake` is called, on whatever thread caused it, when a silent loop got work; then not again before the

@@ -32,7 +32,7 @@ struct SubprocessOptions {
   // A model wrote those arguments: name the program yourself, and think of what "-" can begin.
   std::function<SubprocessCommand(const nlohmann::json& arguments)> command = {};
   // Of each of standard output and standard error. What is over is read and dropped, and the result says how
-  // much ("[N bytes more were dropped]").
+  // much ("[N bytes more were dropped]"). Both together are cut to TreeOptions::max_tool_result_bytes.
   std::size_t max_output_bytes = std::size_t{64} << 10;
   // Between SIGTERM, which a stop or a time-out sends at once, from the stopping thread, and SIGKILL. Both go
   // to the whole group (G5). 0: SIGKILL as soon as the loop gets round to it. Not negative.

@@ -43,16 +43,27 @@ enum class ToolOutcome : unsigned char {
 };
 std::string_view to_string(ToolOutcome outcome) noexcept;
 
+// An application that a tool opens, by the registry's LaunchHandler.
+struct Launch {
+  std::string app = {};     // not empty
+  std::string target = {};  // for the handler, the text of a JSON value; empty: none
+};
+
 struct ToolResult {
   bool success = true;
   std::string message = {};  // for the model; UTF-8, what is broken is replaced
   std::string data = {};     // the text of a JSON value, for the host and the model; empty: none
   std::string summary = {};  // one line for people; empty: none
 
+  // What a result leads to, if it succeeded. Only code of the host sets these: no text that a tool returns,
+  // its data included, is ever read for them.
+  std::optional<Launch> launch = {};
+  bool close_source = false;  // closes the window of the action, if the model could close it
+
   static ToolResult done(std::string message, std::string data = {}) {
-    return {true, std::move(message), std::move(data), {}};
+    return {true, std::move(message), std::move(data)};
   }
-  static ToolResult failed(std::string message) { return {false, std::move(message), {}, {}}; }
+  static ToolResult failed(std::string message) { return {false, std::move(message)}; }
 };
 
 // How a tool is described to the model, and run.
@@ -122,11 +133,12 @@ struct Tool {
   ToolStart start = {};
 };
 
-// Runs `function` on the loop thread. For what takes microseconds.
+// Runs `function` on the loop thread. For what takes microseconds. Throws std::invalid_argument without a
+// function.
 Tool make_tool(ToolSpec spec, ToolFunction function);
 
 // Runs `function` on the host's executor; it should look at context.stop() now and then. Throws
-// std::invalid_argument without an executor.
+// std::invalid_argument without an executor or a function.
 Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function);
 
 // The tool `ask_human`: asks the person the question in its argument `question`, with the suggested answers

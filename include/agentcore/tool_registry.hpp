@@ -27,10 +27,9 @@ struct Window {
   bool important = true;              // trimmed only after the oldest turns
 };
 
-// Opens an application for the model: what the launcher's action `open` leads to, and any other action whose
-// result has the data {"action":"launch","app":...}. `target` is the text of its JSON value `target`, or
-// empty. Called on the loop thread; usually it opens a window in `registry`, which is the agent's. What it
-// throws is the action's failure.
+// Opens an application for the model: what the launcher's action `open` leads to, and any other tool whose
+// result sets ToolResult::launch. `target` is the text of a JSON value, or empty. Called on the loop thread;
+// usually it opens a window in `registry`, which is the agent's. What it throws is the call's failure.
 using LaunchHandler = std::function<void(ToolRegistry& registry, const Agent& agent, std::string_view app,
                                          std::string_view target)>;
 

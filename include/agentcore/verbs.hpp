@@ -18,8 +18,8 @@ enum class StopCause : unsigned char { user, parent, deadline, budget, shutdown,
 std::string_view to_string(StopCause cause) noexcept;
 
 // The answer to a send. When it is not accepted, nothing was queued and `reason` says why (G12, X5): a state
-// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `mailbox_full`,
-// `message_too_large`, `invalid_utf8` or `out_of_memory`.
+// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `runtime_gone`,
+// `mailbox_full`, `message_too_large`, `invalid_utf8`, `empty_message` or `out_of_memory`.
 struct [[nodiscard]] SendResult {
   bool accepted = false;
   Errc reason = Errc::none;
@@ -32,9 +32,9 @@ struct AbortOptions {
   std::string reason = {};   // for the log
 };
 
-// `ok` is false when there is no such agent; then `reason` is `missing_agent_id` or `agent_not_found`
-// (A10-A16), or when memory is short (`out_of_memory`; nothing was changed). `aborted` is true when a model
-// call was ended; else `reason` is `not_waiting_llm`.
+// `ok` is false when there is no such agent; then `reason` is `missing_agent_id`, `agent_not_found` or
+// `runtime_gone` (A10-A16), or when memory is short (`out_of_memory`; nothing was changed). `aborted` is true
+// when a model call was ended; else `reason` is `not_waiting_llm`.
 struct AbortResult {
   bool ok = false;
   bool aborted = false;
@@ -66,12 +66,12 @@ struct StopOptions {
   std::function<void(const StopReport&)> on_settled = {};  // once, on the loop thread, if `ok`
 };
 
-// `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `not_child_agent`,
-// `cannot_stop_user`, `out_of_memory` (no gate was closed, no report follows; call again). `stopped` is true
-// when this very call closed the gate; else `reason` is the state found: `stopping`, `stopped` or
-// `terminating` (C12, C20, X13). `quiet`: nothing of the subtree was running when the call returned, but for
-// the callback that made it. False: the loop thread was inside one action of the subtree; what that action
-// produces is dropped (G1).
+// `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `runtime_gone`,
+// `not_child_agent`, `cannot_stop_user`, `out_of_memory` (no gate was closed, no report follows; call again).
+// `stopped` is true when this very call closed the gate; else `reason` is the state found: `stopping`,
+// `stopped` or `terminating` (C12, C20, X13). `quiet`: nothing of the subtree was running when the call
+// returned, but for the callback that made it. False: the loop thread was inside one action of the subtree;
+// what that action produces is dropped (G1).
 struct StopResult {
   bool ok = false;
   bool stopped = false;
@@ -85,8 +85,8 @@ struct ResumeOptions {
       true;  // also the descendants that stopped because this agent did; not those stopped by themselves
 };
 
-// `reason` is `agent_not_found`, `missing_agent_id`, `not_allowed`, `not_stopped`, `stopping` (not settled
-// yet), `terminating`, `parent_stopped` or `out_of_memory` (nothing was changed).
+// `reason` is `agent_not_found`, `missing_agent_id`, `runtime_gone`, `not_allowed`, `not_stopped`, `stopping`
+// (not settled yet), `terminating`, `parent_stopped` or `out_of_memory` (nothing was changed).
 struct ResumeResult {
   bool ok = false;
   bool resumed = false;
@@ -110,10 +110,10 @@ struct TerminateOptions {
   std::function<void(const TerminateReport&)> on_settled = {};
 };
 
-// `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `not_child_agent`,
-// `cannot_delete_system_agent`, `out_of_memory` (as in StopResult). `terminated` is true when this very call
-// decided the deletion; a stop that is under way finishes first (X13). The id is free again when the agent is
-// gone (X33).
+// `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `runtime_gone`,
+// `not_child_agent`, `cannot_delete_system_agent`, `out_of_memory` (as in StopResult). `terminated` is true
+// when this very call decided the deletion; a stop that is under way finishes first (X13). The id is free
+// again when the agent is gone (X33).
 struct TerminateResult {
   bool ok = false;
   bool terminated = false;

@@ -15,9 +15,14 @@ struct AgentAccess {
   // it count. It must be forgotten before it dies.
   static Agent borrow(tree::TreeCore* core, NodeId node) noexcept {
     Agent agent;
+    lend(agent, core, node);
+    return agent;
+  }
+  // The same in the place of an empty handle.
+  static void lend(const Agent& empty, tree::TreeCore* core, NodeId node) noexcept {
+    auto& agent = const_cast<Agent&>(empty);
     agent.core_ = core;
     agent.node_ = node;
-    return agent;
   }
   static void forget(const Agent& agent) noexcept { const_cast<Agent&>(agent).core_ = nullptr; }
 };

@@ -47,7 +47,7 @@ void AgentTable::erase(Node& node) {
   node.cause = StopCause::user;
   node.unsettled = 0;
   node.walked = node.delete_walked = node.counted = node.by_parent = node.has_job = node.deleting =
-      node.direct = node.abandoned = false;
+      node.direct = node.abandoned = node.late = false;
 
   node.next_sibling = no_node;
   if (free_last_ == no_node)

@@ -12,6 +12,8 @@ std::string_view to_string(Errc code) noexcept {
       return "missing_agent_id";
     case Errc::agent_not_found:
       return "agent_not_found";
+    case Errc::runtime_gone:
+      return "runtime_gone";
     case Errc::invalid_agent_id:
       return "invalid_agent_id";
     case Errc::agent_exists:
@@ -34,6 +36,8 @@ std::string_view to_string(Errc code) noexcept {
       return "message_too_large";
     case Errc::invalid_utf8:
       return "invalid_utf8";
+    case Errc::empty_message:
+      return "empty_message";
     case Errc::out_of_memory:
       return "out_of_memory";
     case Errc::not_waiting_llm:

@@ -69,6 +69,7 @@ struct alignas(64) Node {
   bool deleting = false;                // its delete has come to the loop
   bool direct = false;                  // a verb of its own closed it, not only one of an ancestor
   bool abandoned = false;               // a call was given up since the stop
+  bool late = false;                    // the grace of a stop or delete of it is over
 
   Word load(std::memory_order order = std::memory_order_acquire) const noexcept {
     return Word{word.load(order)};

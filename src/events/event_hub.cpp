@@ -1,6 +1,31 @@
 #include "events/event_hub.hpp"
 
 namespace agentcore::events {
+namespace {
+
+// Where a body holds a text that is valid during the callback only; null: nowhere. There is an overload for
+// each body, so that a new one does not compile before this is decided. (Abandoned::what and Discarded::what
+// are literals.)
+struct BorrowedText {
+  using Place = std::string_view*;
+  Place operator()(DeltaReceived& body) const noexcept { return &body.text; }
+  Place operator()(ReasoningReceived& body) const noexcept { return &body.text; }
+  Place operator()(TurnEnded& body) const noexcept { return &body.text; }
+  Place operator()(AgentCreated&) const noexcept { return nullptr; }
+  Place operator()(TurnStarted&) const noexcept { return nullptr; }
+  Place operator()(Settled&) const noexcept { return nullptr; }
+  Place operator()(Discarded&) const noexcept { return nullptr; }
+  Place operator()(AgentDeleted&) const noexcept { return nullptr; }
+  Place operator()(ToolStarted&) const noexcept { return nullptr; }
+  Place operator()(ToolProgress&) const noexcept { return nullptr; }
+  Place operator()(ToolEnded&) const noexcept { return nullptr; }
+  Place operator()(QuestionAsked&) const noexcept { return nullptr; }
+  Place operator()(QuestionClosed&) const noexcept { return nullptr; }
+  Place operator()(TaskChanged&) const noexcept { return nullptr; }
+  Place operator()(Abandoned&) const noexcept { return nullptr; }
+};
+
+}  // namespace
 
 EventHub::EventHub(tree::TreeCore* core, Guard guard) : core_(core), guard_(std::move(guard)) {
 }
@@ -13,7 +38,7 @@ Subscription EventHub::on_event(std::function<void(const Event&)> callback) {
   return closed_ ? Subscription{} : events_->add(std::move(callback));
 }
 
-void EventHub::state(core::Node& node, AgentState to, StopCause cause) {
+void EventHub::state(core::Node& node, AgentState to, StopCause cause) noexcept {
   if (node.shown == to) return;
   if (!is_allowed(node.shown, to)) {
     // Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
@@ -29,7 +54,7 @@ void EventHub::state(core::Node& node, AgentState to, StopCause cause) {
   tell_state(node, to, cause);
 }
 
-void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) {
+void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) noexcept {
   const AgentState from = std::exchange(node.shown, to);
   const std::uint64_t sequence = ++sequence_;
   if (!wants_states()) return;
@@ -37,7 +62,7 @@ void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) {
     const StateChange change{core::AgentAccess::borrow(core_, node.id()), from, to, cause, sequence};
     const core::Forgetting forgetting(change.agent);
     if (telling_)
-      later_.push_back({change, {}});
+      contain([&] { later_.push_back({change, nullptr}); });
     else
       deliver(change);
   }
@@ -45,27 +70,26 @@ void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) {
 }
 
 void EventHub::defer(const Event& event) {
-  Later& later = later_.emplace_back(Later{event, {}});
-  if (const auto* delta = event.get<DeltaReceived>()) later.text = delta->text;
-  if (const auto* ended = event.get<TurnEnded>()) later.text = ended->text;
+  Later later{event, nullptr};
+  if (std::string_view* const text = std::visit(BorrowedText(), std::get<Event>(later.what).body)) {
+    later.text = std::make_unique<const std::string>(*text);
+    *text = *later.text;
+  }
+  later_.push_back(std::move(later));
 }
 
-void EventHub::deliver_later() {
+void EventHub::deliver_later() noexcept {
   while (!closed_ && !later_.empty()) {
     Later later = std::move(later_.front());
     later_.pop_front();
-    if (const auto* change = std::get_if<StateChange>(&later.what)) {
+    if (const auto* change = std::get_if<StateChange>(&later.what))
       deliver(*change);
-      continue;
-    }
-    Event& event = std::get<Event>(later.what);
-    if (auto* delta = std::get_if<DeltaReceived>(&event.body)) delta->text = later.text;
-    if (auto* ended = std::get_if<TurnEnded>(&event.body)) ended->text = later.text;
-    deliver(event);
+    else
+      deliver(std::get<Event>(later.what));
   }
 }
 
-void EventHub::settled(const core::Node& node, AgentState end, std::size_t messages_dropped) {
+void EventHub::settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept {
   tell(node, [&](Agent agent) {
     return Settled{std::move(agent), end, node.cause, messages_dropped, node.abandoned};
   });

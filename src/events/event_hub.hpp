@@ -36,27 +36,21 @@ class EventHub {
 
   // Tells that `node` is now `to`, as the table of states has it: where a foreign thread was faster than the
   // loop, the steps in between are told too. Nothing if that was the last thing told.
-  void state(core::Node& node, AgentState to, StopCause cause);
+  void state(core::Node& node, AgentState to, StopCause cause) noexcept;
 
-  // Tells an event about `node`: `make(agent)` builds its body around a borrowed handle, which it must move
-  // into the body. It is called only if somebody listens.
+  // Tells an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
+  // into the body. It is called only if there are observers. An event that cannot be made or kept for a lack
+  // of memory is lost, and reported to the log.
   template <typename Make>
-  void tell(const core::Node& node, Make&& make) {
+  void tell(const core::Node& node, Make&& make) noexcept {
     const std::uint64_t sequence = ++sequence_;
     if (!wants_events()) return;
-    {
-      const Event event{sequence, make(core::AgentAccess::borrow(core_, node.id()))};
-      const core::Forgetting forgetting(event.agent());
-      if (telling_)
-        defer(event);
-      else
-        deliver(event);
-    }
+    contain([&] { tell_body(sequence, node.id(), make(Agent())); });
     if (!telling_ && !later_.empty()) deliver_later();
   }
 
   // A settled agent, of which there may be a million in a row.
-  void settled(const core::Node& node, AgentState end, std::size_t messages_dropped);
+  void settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept;
 
   Agent handle(const core::Node& node) const noexcept { return core::AgentAccess::make(core_, node.id()); }
   core::BorrowedAgent borrow(const core::Node& node) const noexcept { return {core_, node.id()}; }
@@ -74,14 +68,37 @@ class EventHub {
   // numbers rise for everyone.
   struct Later {
     std::variant<Event, StateChange> what;
-    std::string text;  // of its body
+    std::unique_ptr<const std::string> text;  // of its body, which points to it; null: it borrows none
   };
 
-  void tell_state(core::Node& node, AgentState to, StopCause cause);
+  // The handle becomes the agent's only when nothing can throw any more: until then it is destroyed like any
+  // other, but this one does not count.
+  template <typename Body>
+  void tell_body(std::uint64_t sequence, core::NodeId agent, Body&& body) {
+    Event event{sequence, std::forward<Body>(body)};
+    core::AgentAccess::lend(event.agent(), core_, agent);
+    const core::Forgetting forgetting(event.agent());
+    if (telling_)
+      defer(event);
+    else
+      deliver(event);
+  }
+
+  // What `tell` throws is reported as what an observer throws.
+  template <typename Tell>
+  void contain(Tell&& tell) noexcept {
+    try {
+      std::forward<Tell>(tell)();
+    } catch (...) {
+      guard_([] { throw; });
+    }
+  }
+
+  void tell_state(core::Node& node, AgentState to, StopCause cause) noexcept;
   void deliver(const Event& event) { notify(*events_, event); }
   void deliver(const StateChange& change) { notify(*states_, change); }
   void defer(const Event& event);
-  void deliver_later();
+  void deliver_later() noexcept;
 
   template <typename Argument>
   void notify(ObserverList<Argument>& list, const Argument& argument) {

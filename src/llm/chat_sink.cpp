@@ -1,6 +1,7 @@
 #include <agentcore/llm_client.hpp>
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,21 +29,39 @@ class FunctionReceiver final : public ChatSink::Receiver {
   std::function<void(ChatOutcome)> on_outcome_;
 };
 
+// Empty where memory is short.
+std::string words(const char* text) noexcept {
+  try {
+    return text;
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
 template <typename Call>
 std::optional<std::string> thrown_by(Call&& call) noexcept {
   try {
     call();
     return std::nullopt;
   } catch (const std::exception& error) {
-    return error.what();
+    return words(error.what());
   } catch (...) {
-    return "not a std::exception";
+    return words("not a std::exception");
   }
 }
 
-// The call may be running on: what it uses is not known.
-ChatOutcome given_up(Error error) {
-  return ChatOutcome::failed(std::move(error), {.complete = false});
+// The call may be running on: what it uses is not known. Where memory is short the error has fewer words.
+ChatOutcome given_up(Errc code, std::string_view what, std::string_view more = {}) noexcept {
+  ChatOutcome outcome;
+  outcome.kind = ChatOutcome::Kind::failed;
+  outcome.usage.complete = false;
+  outcome.error.code = code;
+  try {
+    outcome.error.message.append(what).append(more);
+  } catch (const std::bad_alloc&) {
+    outcome.error.message.clear();
+  }
+  return outcome;
 }
 
 }  // namespace
@@ -68,7 +87,7 @@ ChatSink& ChatSink::operator=(ChatSink&& other) noexcept {
 
 ChatSink::~ChatSink() {
   if (receiver_)
-    finish(given_up({Errc::client_dropped_call, "the client dropped the call without an outcome"}));
+    finish(given_up(Errc::client_dropped_call, "the client dropped the call without an outcome"));
 }
 
 // From the call on, only `receiver` is touched: this sink may be gone.
@@ -79,24 +98,23 @@ void ChatSink::tell(const char* what, Call&& call) {
   Receiver::Frame* const outer =
       std::exchange(receiver->frame_, receiver->frame_ ? receiver->frame_ : &frame);
   const auto thrown = thrown_by([&] { call(*receiver); });
-  if (thrown && !receiver->spent_)
-    receiver->end(given_up({Errc::callback_failed, what + (" threw: " + *thrown)}));
+  if (thrown && !receiver->spent_) receiver->end(given_up(Errc::callback_failed, what, *thrown));
   receiver->frame_ = outer;
 }
 
 void ChatSink::delta(std::string_view text) {
   if (!*this || text.empty()) return;
-  tell("on_delta", [text](Receiver& receiver) { receiver.on_delta(text); });
+  tell("on_delta threw: ", [text](Receiver& receiver) { receiver.on_delta(text); });
 }
 
 void ChatSink::reasoning(std::string_view text) {
   if (!*this || text.empty()) return;
-  tell("on_reasoning", [text](Receiver& receiver) { receiver.on_reasoning(text); });
+  tell("on_reasoning threw: ", [text](Receiver& receiver) { receiver.on_reasoning(text); });
 }
 
 void ChatSink::rate_limit(const RateLimit& limit) {
   if (!*this) return;
-  tell("on_rate_limit", [&limit](Receiver& receiver) { receiver.on_rate_limit(limit); });
+  tell("on_rate_limit threw: ", [&limit](Receiver& receiver) { receiver.on_rate_limit(limit); });
 }
 
 void ChatSink::finish(ChatOutcome outcome) {

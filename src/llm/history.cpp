@@ -1,3 +1,5 @@
+#include "llm/history_problem.hpp"
+
 #include <agentcore/history.hpp>
 
 #include <algorithm>
@@ -10,46 +12,85 @@
 namespace agentcore {
 namespace {
 
+// What is wrong with a message, as a predicate; empty: nothing.
+using Problem = std::string;
+
+// Fields that only messages of another role may have.
+constexpr std::string_view stray_calls = "has tool calls, which only an answer may have";
+constexpr std::string_view stray_call_id = "names a tool call, which only a result may do";
+constexpr std::string_view stray_mark = "is marked as interrupted, which only a question may be";
+constexpr std::string_view stray_parts = "has pictures, which only a question may have";
+constexpr std::string_view late_system = "is a system message that is not the first";
+
 // Where a history stands: what may come next.
-struct Progress {
-  const ChatMessage* question = nullptr;     // of the turn
-  bool answered = false;                     // in words; the turn is over
-  std::unordered_set<std::string_view> ids;  // of all calls so far
-  std::vector<std::string_view> open;        // calls that wait for their results
+class Progress {
+ public:
+  Problem take(const ChatMessage& message) {
+    ++number_;
+    if (message.role != Role::assistant && !message.tool_calls.empty()) return Problem(stray_calls);
+    if (message.role != Role::tool && !message.tool_call_id.empty()) return Problem(stray_call_id);
+    if (message.role != Role::user && message.interruption != Interruption::none) return Problem(stray_mark);
+    if (message.role != Role::user && !message.parts.empty()) return Problem(stray_parts);
+    switch (message.role) {
+      case Role::system:
+        return Problem(number_ == 1 ? std::string_view() : late_system);
+      case Role::user:
+        return take_question(message);
+      case Role::assistant:
+        return take_answer(message);
+      case Role::tool:
+        return take_result(message);
+    }
+    return "has an unknown role";
+  }
 
-  bool takes_question() const {
-    return open.empty() && (!question || answered || question->interruption != Interruption::none);
+  // The number of the message that is wrong, once all were taken; 0: none.
+  std::size_t unfinished() const { return open_.empty() ? 0 : calls_at_; }
+  Problem open_call() const { return "has no result of its tool call '" + std::string(open_.front()) + "'"; }
+
+ private:
+  Problem too_early() const {
+    return "comes before the result of tool call '" + std::string(open_.front()) + "'";
   }
-  bool takes_answer(const ChatMessage& message) const {
-    if (!question || answered || !open.empty()) return false;
-    return !message.tool_calls.empty() || question->interruption == Interruption::none;
+
+  Problem take_question(const ChatMessage& message) {
+    if (!open_.empty()) return too_early();
+    if (question_ && !answered_ && question_->interruption == Interruption::none)
+      return "comes before the answer to the question before it, which is not marked as interrupted";
+    question_ = &message;
+    answered_ = false;
+    return {};
   }
+
+  Problem take_answer(const ChatMessage& message) {
+    if (!question_) return "answers no question";
+    if (!open_.empty()) return too_early();
+    if (answered_) return "follows another answer";
+    answered_ = message.tool_calls.empty();
+    if (answered_ && question_->interruption != Interruption::none)
+      return "answers a question that is marked as interrupted";
+    calls_at_ = number_;
+    for (const ToolCall& call : message.tool_calls) {
+      if (call.id.empty()) return "has a tool call without an id";
+      if (call.name.empty()) return "has a tool call without a name";
+      if (!ids_.insert(call.id).second) return "has a tool call whose id '" + call.id + "' is taken";
+      open_.push_back(call.id);
+    }
+    return {};
+  }
+
+  Problem take_result(const ChatMessage& message) {
+    if (std::erase(open_, std::string_view(message.tool_call_id)) == 1) return {};
+    return "is the result of no open tool call: '" + message.tool_call_id + "'";
+  }
+
+  std::size_t number_ = 0;                    // of messages taken
+  const ChatMessage* question_ = nullptr;     // of the turn
+  bool answered_ = false;                     // in words; the turn is over
+  std::unordered_set<std::string_view> ids_;  // of all calls so far
+  std::vector<std::string_view> open_;        // calls that wait for their results
+  std::size_t calls_at_ = 0;                  // the message that has them
 };
-
-bool take(Progress& so_far, const std::vector<ChatMessage>& all, const ChatMessage& message) {
-  if (message.role != Role::assistant && !message.tool_calls.empty()) return false;
-  if (message.role != Role::tool && !message.tool_call_id.empty()) return false;
-  switch (message.role) {
-    case Role::system:
-      return &message == &all.front();
-    case Role::user:
-      if (!so_far.takes_question()) return false;
-      so_far.question = &message;
-      so_far.answered = false;
-      return true;
-    case Role::assistant:
-      if (!so_far.takes_answer(message)) return false;
-      so_far.answered = message.tool_calls.empty();
-      for (const ToolCall& call : message.tool_calls) {
-        if (call.id.empty() || call.name.empty() || !so_far.ids.insert(call.id).second) return false;
-        so_far.open.push_back(call.id);
-      }
-      return true;
-    case Role::tool:
-      return std::erase(so_far.open, std::string_view(message.tool_call_id)) == 1;
-  }
-  return false;
-}
 
 constexpr std::string_view cancelled_result = "cancelled";
 
@@ -59,12 +100,14 @@ class Repair {
   void take(ChatMessage&& message, std::size_t number) {
     number_ = number;
     if (message.role != Role::assistant && !std::exchange(message.tool_calls, {}).empty())
-      note("has tool calls, which only an answer may have: dropped");
+      note(stray_calls, ": dropped");
     if (message.role != Role::tool && !std::exchange(message.tool_call_id, {}).empty())
-      note("names a tool call, which only a result may do: dropped");
+      note(stray_call_id, ": dropped");
     if (message.role != Role::user &&
         std::exchange(message.interruption, Interruption::none) != Interruption::none)
-      note("is marked as interrupted, which only a question may be: unmarked");
+      note(stray_mark, ": unmarked");
+    if (message.role != Role::user && !std::exchange(message.parts, {}).empty())
+      note(stray_parts, ": dropped");
     switch (message.role) {
       case Role::system:
         return take_system(std::move(message));
@@ -87,12 +130,13 @@ class Repair {
     std::string old_id, id;
   };
 
-  void note(std::string_view what) {
-    done_.changes.push_back("message " + std::to_string(number_) + " " + std::string(what));
+  void note(std::string_view what, std::string_view done = {}) {
+    done_.changes.push_back("message " + std::to_string(number_) + " " + std::string(what) +
+                            std::string(done));
   }
 
   void take_system(ChatMessage&& message) {
-    if (!done_.messages.empty()) return note("is a system message that is not the first: dropped");
+    if (!done_.messages.empty()) return note(late_system, ": dropped");
     done_.messages.push_back(std::move(message));
   }
 
@@ -179,11 +223,23 @@ class Repair {
 
 }  // namespace
 
-bool is_valid_history(const std::vector<ChatMessage>& messages) {
+std::string llm::history_problem(const std::vector<ChatMessage>& messages) {
+  const auto with_place = [&](std::size_t number, const Problem& problem) {
+    const std::string_view role = to_string(messages[number - 1].role);
+    return "message " + std::to_string(number) + " (" + std::string(role) + ") " + problem;
+  };
   Progress so_far;
-  for (const ChatMessage& message : messages)
-    if (!take(so_far, messages, message)) return false;
-  return so_far.open.empty();
+  std::size_t number = 0;
+  for (const ChatMessage& message : messages) {
+    ++number;
+    if (const Problem problem = so_far.take(message); !problem.empty()) return with_place(number, problem);
+  }
+  const std::size_t unfinished = so_far.unfinished();
+  return unfinished == 0 ? std::string() : with_place(unfinished, so_far.open_call());
+}
+
+bool is_valid_history(const std::vector<ChatMessage>& messages) {
+  return llm::history_problem(messages).empty();
 }
 
 RepairedHistory repair_history(std::vector<ChatMessage> messages) {

@@ -4,7 +4,11 @@
 
 #include <agentcore/history.hpp>
 
+#include <cstddef>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -75,6 +79,8 @@ class HistoryReader {
     ChatMessage message{read_role(entry)};
     message.content = read_content(entry, message);
     message.tool_call_id = read_string(entry, "tool_call_id");
+    message.interruption = read_interruption(entry);
+    message.pinned = read_flag(entry, "pinned");
     if (const json* const blocks = member(entry, "reasoning_blocks")) {
       if (!blocks->is_array()) return refuse("reasoning_blocks is not an array", message);
       message.reasoning = read_all<ReasoningBlock>(*blocks, "reasoning block", &HistoryReader::read_block);
@@ -95,6 +101,15 @@ class HistoryReader {
     return refuse("role is none of system, developer, user, assistant and tool", Role::user);
   }
 
+  Interruption read_interruption(const json& entry) {
+    const std::string name = read_string(entry, "interruption");
+    if (name.empty()) return Interruption::none;
+    for (const Interruption mark :
+         {Interruption::none, Interruption::aborted, Interruption::stopped, Interruption::failed})
+      if (name == to_string(mark)) return mark;
+    return refuse("interruption is none of none, aborted, stopped and failed", Interruption::none);
+  }
+
   std::string read_content(const json& entry, ChatMessage& message) {
     if (message.role != Role::assistant && !entry.contains("content"))
       return refuse("content is missing", std::string());
@@ -102,17 +117,17 @@ class HistoryReader {
     return content && content->is_array() ? read_parts(*content, message) : read_string(entry, "content");
   }
 
-  // Texts become one; pictures, in a user's message, its parts.
+  // Texts become one; pictures become the message's parts.
   std::string read_parts(const json& parts, ChatMessage& message) {
     std::string text;
     for (const json& part : parts) {
       const std::string type = part.is_object() ? read_string(part, "type") : std::string();
       if (type == "text") {
         text += read_string(part, "text");
-      } else if (type == "image_url" && message.role == Role::user) {
+      } else if (type == "image_url") {
         message.parts.push_back(read_picture(part));
       } else {
-        return refuse("content has a part that is neither text nor a user's image_url", std::string());
+        return refuse("content has a part that is neither text nor image_url", std::string());
       }
     }
     return text;
@@ -141,7 +156,8 @@ class HistoryReader {
     const json* const function = member(entry, "function");
     if (!function || !function->is_object()) return refuse("function is missing", ToolCall());
     ToolCall call{read_string(entry, "id"), read_string(*function, "name"), read_arguments(*function)};
-    call.window_id = window_of(call.name);
+    call.window_id = member(entry, "window_id") ? read_string(entry, "window_id") : window_of(call.name);
+    call.action_id = read_string(entry, "action_id");
     return call;
   }
 
@@ -159,6 +175,14 @@ class HistoryReader {
     return value->get<std::string>();
   }
 
+  // False if there is none.
+  bool read_flag(const json& object, const char* name) {
+    const json* const value = member(object, name);
+    if (!value) return false;
+    return value->is_boolean() ? value->get<bool>()
+                               : refuse(std::string(name) + " is neither true nor false", false);
+  }
+
   std::string problem_;
 };
 
@@ -168,15 +192,27 @@ json block_json(const ReasoningBlock& block) {
   return entry;
 }
 
+// What a chat-completions request has no place for, where it says something.
+void add_own_fields(const ChatMessage& message, json& entry) {
+  if (message.interruption != Interruption::none) entry["interruption"] = to_string(message.interruption);
+  if (message.pinned) entry["pinned"] = true;
+  if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
+  for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
+    const ToolCall& call = message.tool_calls[i];
+    json& written = entry["tool_calls"][i];
+    if (call.window_id != window_of(call.name)) written["window_id"] = call.window_id;
+    if (!call.action_id.empty()) written["action_id"] = call.action_id;
+  }
+  for (const ReasoningBlock& block : message.reasoning)
+    entry["reasoning_blocks"].push_back(block_json(block));
+}
+
 }  // namespace
 
 std::string history_to_json(const std::vector<ChatMessage>& messages) {
   json list = json::array();
-  for (const ChatMessage& message : messages) {
-    json& entry = list.emplace_back(llm::openai_chat_message(message));
-    for (const ReasoningBlock& block : message.reasoning)
-      entry["reasoning_blocks"].push_back(block_json(block));
-  }
+  for (const ChatMessage& message : messages)
+    add_own_fields(message, list.emplace_back(llm::openai_chat_message(message)));
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <map>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -52,9 +53,12 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
           client_(client.weak_from_this()) {}
 
     void cut() noexcept override {
-      engine_->post([client = client_, number = id] {
-        if (const auto alive = client.lock()) alive->on_stopped(number);
-      });
+      try {
+        engine_->post([client = client_, number = id] {
+          if (const auto alive = client.lock()) alive->on_stopped(number);
+        });
+      } catch (const std::bad_alloc&) {  // then its next step sees it
+      }
     }
 
     const std::uint64_t id;

@@ -85,24 +85,6 @@ void Engine::remove_source(const Source* source) {
   retire(std::move(removed));
 }
 
-void Engine::watch(int descriptor, IoEvents events, IoHandler& handler) {
-  assert(on_loop_thread());
-  if (closed_) return;
-  ensure_open();
-  if (!poller_->add(descriptor, events, handler))
-    log(LogLevel::error, "a descriptor cannot be watched", {{"descriptor", std::to_string(descriptor)}});
-}
-
-void Engine::rewatch(int descriptor, IoEvents events) {
-  assert(on_loop_thread());
-  if (!poller_ || poller_->modify(descriptor, events)) return;
-  log(LogLevel::error, "a descriptor cannot be watched", {{"descriptor", std::to_string(descriptor)}});
-}
-
-void Engine::unwatch(int descriptor) {
-  if (poller_) poller_->remove(descriptor);
-}
-
 std::uint64_t Engine::start_timer(TimePoint when, std::function<void()> function) {
   assert(on_loop_thread());
   if (closed_) return 0;

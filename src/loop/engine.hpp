@@ -21,6 +21,7 @@
 #include <optional>
 #include <random>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <typeindex>
 #include <utility>
@@ -96,10 +97,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void remove_source(const Source* source);
 
   // Descriptors. The handler must stay alive until unwatch(), which may be called from within it, and must be
-  // called before the descriptor's number can serve something else. A descriptor that the system refuses to
-  // watch is logged and stays silent. @loop_thread
-  void watch(int descriptor, IoEvents events, IoHandler& handler);
-  void rewatch(int descriptor, IoEvents events);
+  // called before the descriptor's number can serve something else. What the system refuses to watch is not
+  // watched: the handler would wait for ever, so the caller must end what it wants to do, and say why.
+  // @loop_thread
+  [[nodiscard]] std::error_code watch(int descriptor, IoEvents events, IoHandler& handler);
+  [[nodiscard]] std::error_code rewatch(int descriptor, IoEvents events);
   void unwatch(int descriptor);
 
   // Timers; ids are never 0 and never reused (0: the engine is closed). What is due already counts as due
@@ -132,7 +134,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // returned normally. Until then poll() and its like do nothing.
   template <typename Function>
   bool guarded(std::string_view what, Function&& function) noexcept {
-    const Calling calling(calling_);
+    const Calling calling(*this);
     try {
       std::forward<Function>(function)();
       return true;
@@ -148,13 +150,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Counts the callbacks that are running.
   class Calling {
    public:
-    explicit Calling(int& count) noexcept : count_(count) { ++count_; }
-    ~Calling() { --count_; }
+    explicit Calling(Engine& engine) noexcept : engine_(engine) { ++engine_.calling_; }
+    ~Calling() {
+      if (--engine_.calling_ == 0 && engine_.silent_ && !engine_.in_poll_) engine_.end_silence();
+    }
     Calling(const Calling&) = delete;
     Calling& operator=(const Calling&) = delete;
 
    private:
-    int& count_;
+    Engine& engine_;
   };
 
   // The budgets of one poll: how far into it each stage may go.
@@ -179,10 +183,23 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // Driving (engine_run.cpp).
   void run_by_hand(TimePoint end);
+  void move_clock(ManualClock& clock, TimePoint end);
   void rest(TimePoint end, TimePoint real_end);
   void wait(Duration at_most);
   void wait_until(TimePoint end);
+
+  // Within a callback nothing is driven (docs/design/nested-loops.md). A loop of the host that runs in there
+  // asks in vain once; from then on until the callback has returned it is not woken again.
+  bool refuses() noexcept;
+  void end_silence() noexcept;
+
+  // Descriptors (engine_descriptors.cpp). Opens what is missing. False while the system has no descriptor for
+  // part of it. The log sink may have closed the engine afterwards.
   bool ensure_open();
+  bool open_poller();
+  bool open_wake();
+  bool open_host_descriptor();
+  void report_lack(int error);
 
   // Keeps something that left during a poll until its end.
   void retire(std::shared_ptr<void> object);
@@ -199,12 +216,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> closed_{false};
   std::atomic<std::thread::id> loop_thread_{std::this_thread::get_id()};
   bool in_poll_ = false;
+  std::uint32_t steps_ = 0;  // of the last poll
   int calling_ = 0;
   bool logging_ = false;
   int pending_ = 0;
 
   std::unique_ptr<Poller> poller_;  // null until something has to be waited for
+  bool stand_in_ = false;           // it is poll(2), because there was no descriptor for epoll
   bool wake_watched_ = false;
+  bool host_asked_ = false;   // for its descriptor
+  int host_descriptor_ = -1;  // what it got
+  bool all_open_ = false;     // all of these are as they should be
+  bool lacking_ = false;      // they are not, because the system has no descriptor left
+  TimePoint retry_at_{};      // while lacking_: when poll() tries again
+  bool silent_ = false;       // a nested loop asked within the callback that is running
   std::vector<Ready> ready_;  // found by the poller, from next_ready_ on not delivered yet
   std::size_t next_ready_ = 0;
 

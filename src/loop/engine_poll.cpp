@@ -23,16 +23,21 @@ struct Engine::Shares {
         posts(clock, start + whole * 7 / 8, step_limit),
         rounds(clock, start + whole, step_limit) {}
 
+  std::uint32_t used() const noexcept {
+    return control.used() + io.used() + timers.used() + posts.used() + rounds.used();
+  }
+
   TimePoint start;
   Budget control, io, timers, posts, rounds;
 };
 
 bool Engine::poll() {
-  if (in_poll_ || calling_ != 0 || closed_) return false;
+  if (refuses()) return false;
   const auto self = shared_from_this();  // a callback may drop everybody else's
   if (!on_loop_thread()) loop_thread_ = std::this_thread::get_id();
   in_poll_ = true;
   waker_->begin_poll();
+  if (lacking_ && now() >= retry_at_) ensure_open();
   if (waker_->take_throw()) report_throw("on_wake", "unknown");
   guarded("poll", [this] { run_stages(); });
   return finish_poll();
@@ -45,6 +50,7 @@ void Engine::run_stages() {
   if (!closed_) run_timers(shares.start, shares.timers);
   if (!closed_) run_posts(shares.posts);
   if (!closed_) run_rounds(shares.control, shares.rounds);
+  steps_ = shares.used();
 }
 
 void Engine::run_controls(Budget& budget) {
@@ -93,7 +99,8 @@ void Engine::run_timers(TimePoint now, Budget& budget) {
 }
 
 void Engine::run_posts(Budget& budget) {
-  for (std::size_t left = posts_.collect(); left > 0 && !closed_ && budget.spend(); --left) {
+  // What is posted from here on waits for the next poll.
+  for (std::size_t left = posts_.size(); left > 0 && !closed_ && budget.spend(); --left) {
     const auto function = posts_.take();
     if (function) guarded("a posted function", function);
   }
@@ -133,6 +140,7 @@ bool Engine::finish_poll() {
   std::erase(sources_, nullptr);
   release_retired();
   std::erase(sources_, nullptr);  // what was released may have removed others
+  end_silence();
   in_poll_ = false;
   waker_->end_poll();
   if (closed_ || !has_ready()) return false;

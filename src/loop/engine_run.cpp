@@ -3,15 +3,17 @@
 #include "loop/time.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <utility>
 
 namespace agentcore::loop {
 
 namespace {
 
-// Without a descriptor for wake-ups a sleeping loop cannot hear other threads; it looks this often then, and
-// tries again to open one.
-constexpr Duration deaf_wait = std::chrono::milliseconds(10);
+// A clock that is moved by hand stands still while something is ready. It moves on all the same after so many
+// polls in a row that left something ready, a poll full of steps counted as ten: there is work that never
+// ends.
+constexpr std::uint32_t polls_at_one_time = 1000;
+constexpr std::uint32_t steps_like_a_poll = 6554;
 
 // Null when the clock cannot be moved from here.
 ManualClock* manual(const Clock& clock) noexcept {
@@ -23,7 +25,7 @@ ManualClock* manual(const Clock& clock) noexcept {
 }  // namespace
 
 void Engine::run_for(Duration duration) {
-  if (in_poll_ || calling_ != 0 || closed_) return;
+  if (refuses()) return;
   const auto self = shared_from_this();
   const TimePoint end = later(now(), duration);
   if (!clock_->runs_by_itself()) return run_by_hand(end);
@@ -36,26 +38,34 @@ void Engine::run_for(Duration duration) {
 
 void Engine::run_by_hand(TimePoint end) {
   ManualClock* const clock = manual(*clock_);
-  for (;;) {
-    while (poll()) {
-    }
+  for (std::uint32_t busy = 0;;) {
+    busy = poll() ? busy + 1 + steps_ / steps_like_a_poll : 0;
+    if (busy > 0 && busy < polls_at_one_time) continue;
     if (closed_ || clock == nullptr || now() >= end) return;
-    clock->advance(std::min(timers_.next().value_or(end), end) - now());
+    move_clock(*clock, end);
   }
 }
 
+// To the first timer that is not due yet, at most to `end`.
+void Engine::move_clock(ManualClock& clock, TimePoint end) {
+  const TimePoint start = now();
+  clock.advance(std::min(timers_.next_after(start).value_or(end), end) - start);
+}
+
 bool Engine::run_until_idle(Duration limit) {
-  if (in_poll_ || calling_ != 0 || closed_) return false;
+  if (refuses()) return false;
   const auto self = shared_from_this();
   const TimePoint end = later(now(), limit);
   // A clock that is moved by hand says nothing about how long the world may take.
   const TimePoint real_end = clock_->runs_by_itself() ? TimePoint::max() : later(system_clock_.now(), limit);
-  for (;;) {
-    const bool more = poll();
+  ManualClock* const clock = manual(*clock_);
+  for (std::uint32_t busy = 0;;) {
+    busy = poll() ? busy + 1 + steps_ / steps_like_a_poll : 0;
     if (closed_) return false;
     if (is_idle()) return true;
     if (now() >= end || (real_end != TimePoint::max() && system_clock_.now() >= real_end)) return false;
-    if (!more) rest(end, real_end);
+    if (busy == 0) rest(end, real_end);
+    if (clock != nullptr && busy >= polls_at_one_time) move_clock(*clock, end);
   }
 }
 
@@ -64,8 +74,7 @@ bool Engine::run_until_idle(Duration limit) {
 void Engine::rest(TimePoint end, TimePoint real_end) {
   if (clock_->runs_by_itself()) return wait_until(end);
   ManualClock* const clock = manual(*clock_);
-  const auto next = timers_.next();
-  if (clock != nullptr && next) return clock->advance(std::min(*next, end) - now());
+  if (clock != nullptr && !timers_.empty()) return move_clock(*clock, end);
   wait(real_end - system_clock_.now());
 }
 
@@ -75,30 +84,39 @@ void Engine::wait_until(TimePoint end) {
 
 void Engine::wait(Duration at_most) {
   // Not in a poll: the flag is clear, or it was set after the poll and the descriptor tells.
-  const bool hears = ensure_open();
+  ensure_open();
+  if (closed_) return;  // by the log sink
   ready_.clear();
   next_ready_ = 0;
-  poller_->wait(hears ? at_most : std::min(at_most, deaf_wait), ready_);
+  // Without a wake-up nothing tells of other threads: they are looked for.
+  poller_->wait(wake_watched_ ? at_most : std::min(at_most, retry_after), ready_);
 }
 
-bool Engine::ensure_open() {
-  if (!poller_) poller_ = make_poller(backend_);
-  if (wake_watched_) return true;
-  const int descriptor = waker_->open(poller_->descriptor() < 0);
-  wake_watched_ = descriptor >= 0 && poller_->watch_wake(descriptor);
-  return wake_watched_;
+bool Engine::refuses() noexcept {
+  if (closed_) return true;
+  if (!in_poll_ && calling_ == 0) return false;
+  if (std::exchange(silent_, true)) return true;
+  // A poll has told the waker already. Where observers are called outside of one, by create() or walk(), what
+  // is announced meanwhile is kept back as in a poll.
+  if (!in_poll_) waker_->begin_poll();
+  if (poller_) poller_->mute(true);
+  return true;
 }
 
-int Engine::poll_descriptor() {
-  assert(on_loop_thread());
-  if (closed_ || !ensure_open()) return -1;
-  return poller_->descriptor() >= 0 ? poller_->descriptor() : waker_->open(true);
+void Engine::end_silence() noexcept {
+  if (!std::exchange(silent_, false) || closed_) return;
+  if (poller_) poller_->mute(false);
+  if (in_poll_) return;
+  waker_->end_poll();
+  if (has_ready()) waker_->notify();
 }
 
 std::optional<TimePoint> Engine::next_deadline() const {
-  if (closed_) return std::nullopt;
+  if (closed_ || in_poll_ || calling_ != 0) return std::nullopt;
   if (has_ready()) return now();
-  return timers_.next();
+  const std::optional<TimePoint> next = timers_.next();
+  if (!host_asked_ || host_descriptor_ >= 0) return next;
+  return std::min(next.value_or(TimePoint::max()), retry_at_);
 }
 
 }  // namespace agentcore::loop

@@ -1,4 +1,4 @@
-// The epoll backend: Linux. Its one descriptor stands for all, so a foreign loop can watch it.
+// The epoll backend: Linux. One descriptor stands for all, so a foreign loop can watch it.
 #include "loop/poller.hpp"
 
 #ifdef __linux__
@@ -34,7 +34,10 @@ IoEvents from_epoll(std::uint32_t bits) noexcept {
 class EpollPoller final : public Poller {
  public:
   explicit EpollPoller(int descriptor) noexcept : descriptor_(descriptor) {}
-  ~EpollPoller() override { ::close(descriptor_); }
+  ~EpollPoller() override {
+    if (outer_ >= 0) ::close(outer_);
+    ::close(descriptor_);
+  }
   EpollPoller(const EpollPoller&) = delete;
   EpollPoller& operator=(const EpollPoller&) = delete;
 
@@ -58,7 +61,28 @@ class EpollPoller final : public Poller {
     return count == static_cast<int>(batch_.size());
   }
 
-  int descriptor() const noexcept override { return descriptor_; }
+  bool has_descriptor() const noexcept override { return true; }
+
+  // A descriptor around the first: only so can it be silent while sockets have something to read.
+  int open_descriptor() noexcept override {
+    if (outer_ >= 0) return outer_;
+    const int opened = ::epoll_create1(EPOLL_CLOEXEC);
+    if (opened < 0) return -1;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (::epoll_ctl(opened, EPOLL_CTL_ADD, descriptor_, &event) == 0) return outer_ = opened;
+    const int error = errno;
+    ::close(opened);
+    errno = error;
+    return -1;
+  }
+
+  void mute(bool muted) noexcept override {
+    if (outer_ < 0) return;
+    epoll_event event{};
+    if (!muted) event.events = EPOLLIN;
+    ::epoll_ctl(outer_, EPOLL_CTL_MOD, descriptor_, &event);
+  }
 
  protected:
   bool update(int descriptor, IoEvents from, IoEvents to, std::uint32_t serial) override {
@@ -81,6 +105,7 @@ class EpollPoller final : public Poller {
 
  private:
   int descriptor_;
+  int outer_ = -1;  // for a foreign loop; contains descriptor_
   std::array<epoll_event, 256> batch_{};
 };
 
@@ -96,7 +121,10 @@ std::unique_ptr<Poller> make_epoll_poller() {
 
 #else
 
+#include <cerrno>
+
 std::unique_ptr<agentcore::loop::Poller> agentcore::loop::make_epoll_poller() {
+  errno = ENOSYS;
   return nullptr;
 }
 

@@ -45,7 +45,9 @@ class PollPoller final : public Poller {
     return false;
   }
 
-  int descriptor() const noexcept override { return -1; }
+  bool has_descriptor() const noexcept override { return false; }
+  int open_descriptor() noexcept override { return -1; }
+  void mute(bool) noexcept override {}
 
  protected:
   bool update(int descriptor, IoEvents from, IoEvents to, std::uint32_t serial) override {

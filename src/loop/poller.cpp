@@ -1,6 +1,7 @@
 #include "loop/poller.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <limits>
 #include <utility>
@@ -8,7 +9,10 @@
 namespace agentcore::loop {
 
 bool Poller::add(int descriptor, IoEvents events, IoHandler& handler) {
-  if (descriptor < 0) return false;
+  if (descriptor < 0) {
+    errno = EBADF;
+    return false;
+  }
   const auto index = static_cast<std::size_t>(descriptor);
   if (index >= registrations_.size()) registrations_.resize(std::max(index + 1, registrations_.size() * 2));
   remove(descriptor);
@@ -19,9 +23,24 @@ bool Poller::add(int descriptor, IoEvents events, IoHandler& handler) {
   return false;
 }
 
+bool Poller::take_over(const Poller& other) {
+  for (std::size_t index = 0; index < other.registrations_.size(); ++index) {
+    const Registration& registration = other.registrations_[index];
+    if (registration.handler == nullptr || registration.events == IoEvents::none) continue;
+    if (!update(static_cast<int>(index), IoEvents::none, registration.events, registration.serial))
+      return false;
+  }
+  registrations_ = other.registrations_;
+  last_serial_ = other.last_serial_;
+  return true;
+}
+
 bool Poller::modify(int descriptor, IoEvents events) {
   Registration* const registration = find(descriptor);
-  if (registration == nullptr) return false;
+  if (registration == nullptr) {
+    errno = ENOENT;
+    return false;
+  }
   const IoEvents from = std::exchange(registration->events, events);
   return from == events || update(descriptor, from, events, registration->serial);
 }
@@ -57,12 +76,6 @@ int Poller::to_milliseconds(std::optional<Duration> timeout) noexcept {
   const auto milliseconds =
       std::chrono::ceil<std::chrono::milliseconds>(std::max(*timeout, Duration(0))).count();
   return static_cast<int>(std::min<decltype(milliseconds)>(milliseconds, std::numeric_limits<int>::max()));
-}
-
-std::unique_ptr<Poller> make_poller(LoopBackend backend) {
-  if (backend != LoopBackend::poll)
-    if (auto poller = make_epoll_poller()) return poller;
-  return make_poll_poller();
 }
 
 }  // namespace agentcore::loop

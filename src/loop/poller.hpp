@@ -58,12 +58,16 @@ class Poller {
 
   // Starts watching; an earlier registration of the same descriptor is replaced. `none` keeps the
   // registration but reports nothing. The handler must stay alive until remove(). False when the system
-  // refused.
+  // refused: errno says why, and nothing is registered.
   bool add(int descriptor, IoEvents events, IoHandler& handler);
-  // Changes what is waited for. False when the descriptor is not registered or the system refused.
+  // Changes what is waited for. False when the descriptor is not registered or the system refused (errno).
   bool modify(int descriptor, IoEvents events);
   // Stops watching. The descriptor may be closed already.
   void remove(int descriptor);
+
+  // Watches what `other` watches, from now on in its place: with the same serials, so that what `other` found
+  // can be delivered here. False when the system refused (errno); `other` is to be used on then.
+  bool take_over(const Poller& other);
 
   // Lets wait() return when `descriptor`, a Waker's, becomes readable. It is not reported as ready.
   virtual bool watch_wake(int descriptor) = 0;
@@ -72,8 +76,13 @@ class Poller {
   // appends what is ready. A signal ends the wait early. True when there may be more than was appended.
   virtual bool wait(std::optional<Duration> timeout, std::vector<Ready>& ready) = 0;
 
-  // One descriptor that is readable whenever wait() would find something; -1: this backend has none.
-  virtual int descriptor() const noexcept = 0;
+  // True when this backend has a descriptor that stands for all.
+  virtual bool has_descriptor() const noexcept = 0;
+  // That descriptor: readable whenever wait() would find something, unless it is muted. The first call opens
+  // it. -1: the system refused (errno), or there is none.
+  virtual int open_descriptor() noexcept = 0;
+  // A muted descriptor is never readable; wait() works as ever. Nothing when it was not opened.
+  virtual void mute(bool muted) noexcept = 0;
 
   // To be asked right before each delivery: an earlier handler of the same batch may have changed everything.
   Delivery deliver(const Ready& ready) const noexcept;
@@ -97,11 +106,8 @@ class Poller {
   std::uint32_t last_serial_ = 0;
 };
 
-// Never null: where there is no epoll, or no descriptor left for it, poll(2) does the work.
-std::unique_ptr<Poller> make_poller(LoopBackend backend);
-
-// The two backends. Null when the system has no epoll, or no descriptor left for it.
+// The two backends. Null when the system has no epoll, or no descriptor left for it: errno says which.
 std::unique_ptr<Poller> make_epoll_poller();
-std::unique_ptr<Poller> make_poll_poller();
+std::unique_ptr<Poller> make_poll_poller();  // never null
 
 }  // namespace agentcore::loop

@@ -1,6 +1,5 @@
 #include "loop/post_queue.hpp"
 
-#include <iterator>
 #include <utility>
 
 namespace agentcore::loop {
@@ -13,36 +12,39 @@ bool PostQueue::push(std::function<void()> function) {
 }
 
 bool PostQueue::empty() const {
-  if (next_ < taken_.size()) return false;
-  const std::lock_guard lock(mutex_);
-  return pushed_.empty();
+  return size() == 0;
 }
 
-std::size_t PostQueue::collect() {
-  if (next_ == taken_.size()) {
-    taken_.clear();
-    next_ = 0;
-  }
+std::size_t PostQueue::size() const {
   const std::lock_guard lock(mutex_);
-  if (taken_.empty()) {
-    taken_.swap(pushed_);
-  } else {
-    // A poll ran out of time before: its rest goes first.
-    std::move(pushed_.begin(), pushed_.end(), std::back_inserter(taken_));
-    pushed_.clear();
-  }
-  return taken_.size() - next_;
+  return batch_.size() - next_ + pushed_.size();
+}
+
+std::size_t PostQueue::capacity() const {
+  const std::lock_guard lock(mutex_);
+  return batch_.capacity() + pushed_.capacity();
 }
 
 std::function<void()> PostQueue::take() noexcept {
-  if (next_ == taken_.size()) return nullptr;
-  return std::exchange(taken_[next_++], nullptr);
+  if (next_ == batch_.size()) take_batch();
+  if (next_ == batch_.size()) return nullptr;
+  return std::exchange(batch_[next_++], nullptr);
+}
+
+// The memory of the last batch serves the next pushes, unless it is far too large for what waits now.
+void PostQueue::take_batch() noexcept {
+  batch_.clear();
+  next_ = 0;
+  std::vector<std::function<void()>> oversized;
+  const std::lock_guard lock(mutex_);
+  if (batch_.capacity() > 64 && batch_.capacity() / 4 > pushed_.size()) oversized.swap(batch_);
+  batch_.swap(pushed_);
 }
 
 void PostQueue::close() {
   std::vector<std::function<void()>> dropped_pushed;
-  std::vector<std::function<void()>> dropped_taken;
-  dropped_taken.swap(taken_);
+  std::vector<std::function<void()>> dropped_batch;
+  dropped_batch.swap(batch_);
   next_ = 0;
   const std::lock_guard lock(mutex_);
   closed_ = true;

@@ -4,8 +4,13 @@
 #include <agentcore/clock.hpp>
 
 #include <algorithm>
+#include <chrono>
 
 namespace agentcore::loop {
+
+// Where the system has no descriptor left for the loop, the loop looks this often for what it would be woken
+// for, and tries again.
+inline constexpr Duration retry_after = std::chrono::milliseconds(10);
 
 // `start` plus `delay`, at most the end of time. A negative delay counts as none.
 inline TimePoint later(TimePoint start, Duration delay) noexcept {

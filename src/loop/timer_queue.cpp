@@ -5,6 +5,8 @@
 namespace agentcore::loop {
 
 std::uint64_t TimerQueue::add(TimePoint when, std::function<void()> function) {
+  // First: a slot that is taken must come into the heap.
+  if (heap_.size() == heap_.capacity()) heap_.reserve(heap_.size() * 2 + 8);
   const std::uint32_t slot = free_slot();
   slots_[slot].function = std::move(function);
   heap_.push_back({when, next_order_++, slot});
@@ -25,6 +27,15 @@ bool TimerQueue::cancel(std::uint64_t id) noexcept {
 std::optional<TimePoint> TimerQueue::next() const noexcept {
   if (heap_.empty()) return std::nullopt;
   return heap_.front().when;
+}
+
+std::optional<TimePoint> TimerQueue::next_after(TimePoint now) const noexcept {
+  std::optional<TimePoint> found = next();
+  if (!found || *found > now) return found;
+  found.reset();
+  for (const Entry& entry : heap_)
+    if (entry.when > now && (!found || entry.when < *found)) found = entry.when;
+  return found;
 }
 
 std::function<void()> TimerQueue::take_due(TimePoint now, std::uint64_t mark) noexcept {

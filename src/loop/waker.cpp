@@ -117,13 +117,15 @@ void Waker::drain() noexcept {
 Subscription Waker::on_wake(std::function<void()> wake) {
   if (closed_ || !wake) return Subscription();
   auto added = std::make_shared<Subscriber>(std::move(wake));
+  // Before it is subscribed: one whose Subscription could not be made would stay.
+  Subscription subscription([self = shared_from_this(), added] { self->end_subscription(added); });
   std::shared_ptr<Subscriber> replaced;
   {
     const std::lock_guard lock(mutex_);
     replaced = std::exchange(subscriber_, added);
   }
   if (replaced) replaced->end();
-  return Subscription([self = shared_from_this(), added] { self->end_subscription(added); });
+  return subscription;
 }
 
 void Waker::end_subscription(const std::shared_ptr<Subscriber>& subscriber) noexcept {

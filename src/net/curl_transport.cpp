@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
 namespace agentcore::net {
 
@@ -134,6 +135,19 @@ void CurlTransport::act(curl_socket_t descriptor, int events) {
   int running = 0;
   curl_multi_socket_action(multi_, descriptor, events, &running);
   read_messages();
+  if (std::exchange(refused_, false)) end_refused();
+}
+
+// Those whose sockets the system refuses to watch. Noted while libcurl ran, which names no way to refuse one.
+void CurlTransport::end_refused() {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, transfer] : open_)
+    if (transfer->is_deaf()) ids.push_back(id);
+  for (const std::uint64_t id : ids) {
+    const auto found = open_.find(id);  // an end before may have closed all
+    if (closed() || found == open_.end()) return;
+    end(*found->second, found->second->describe(CURLE_OK));
+  }
 }
 
 void CurlTransport::read_messages() {
@@ -223,11 +237,15 @@ int CurlTransport::on_socket(CURL* easy, curl_socket_t descriptor, int what, voi
   loop::IoEvents events = loop::IoEvents::none;
   if ((what & CURL_POLL_IN) != 0) events = events | loop::IoEvents::readable;
   if ((what & CURL_POLL_OUT) != 0) events = events | loop::IoEvents::writable;
-  const Transfer* const transfer = Transfer::of(easy);
-  if (transfer != nullptr && transfer->is_alone())
-    transport.sockets_.want(descriptor, events, transfer->cut, {transfer, transfer->handler.get()});
-  else
-    transport.sockets_.want(descriptor, events, nullptr);
+  Transfer* const transfer = Transfer::of(easy);
+  const bool alone = transfer != nullptr && transfer->is_alone();
+  const bool watched =
+      alone ? transport.sockets_.want(descriptor, events, transfer->cut, {transfer, transfer->handler.get()})
+            : transport.sockets_.want(descriptor, events, nullptr);
+  if (!watched && transfer != nullptr) {
+    transfer->go_deaf();
+    transport.refused_ = true;
+  }
   return 0;
 }
 

@@ -67,6 +67,7 @@ class CurlTransport final : public Transport,
   void run_due();
   void act(curl_socket_t descriptor, int events);
   void read_messages();
+  void end_refused();
   void restart(Transfer& transfer);
   void end(Transfer& transfer, HttpEnd end);
   void reap_one();
@@ -90,7 +91,8 @@ class CurlTransport final : public Transport,
   std::size_t reuse_hopes_ = 0;
 
   std::uint64_t curl_timer_ = 0;
-  bool due_ = false;  // libcurl asked to be run now
+  bool due_ = false;      // libcurl asked to be run now
+  bool refused_ = false;  // a transfer went deaf
   bool closed_ = false;
   bool http2_ = false;  // spoken where TLS and the server allow it
 };

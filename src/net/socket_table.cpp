@@ -38,11 +38,11 @@ void SocketTable::close(int descriptor) {
   ::close(descriptor);
 }
 
-void SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
+bool SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
                        Warmth warmth) {
   Socket& socket = at(descriptor);
   set_idle(socket, false);
-  if (own(descriptor, socket, owner, warmth)) watch(descriptor, socket, events);
+  return !own(descriptor, socket, owner, warmth) || watch(descriptor, socket, events);
 }
 
 void SocketTable::unwant(int descriptor) {
@@ -104,13 +104,11 @@ SocketTable::Socket& SocketTable::at(int descriptor) {
   return sockets_[place];
 }
 
-void SocketTable::watch(int descriptor, Socket& socket, loop::IoEvents events) {
-  if (engine_gone_) return;
-  if (socket.watched)
-    engine_.rewatch(descriptor, events);
-  else
-    engine_.watch(descriptor, events, handler_);
-  socket.watched = true;
+bool SocketTable::watch(int descriptor, Socket& socket, loop::IoEvents events) {
+  if (engine_gone_) return true;
+  if (socket.watched) return !engine_.rewatch(descriptor, events);
+  socket.watched = !engine_.watch(descriptor, events, handler_);
+  return socket.watched;
 }
 
 void SocketTable::unwatch(int descriptor, Socket& socket) {

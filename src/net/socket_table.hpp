@@ -42,8 +42,10 @@ class SocketTable {
   // Releases and closes a socket made by open().
   void close(int descriptor);
 
-  // libcurl waits for `events` on behalf of `owner`'s transfer (null: of nobody in particular).
-  void want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner, Warmth warmth = {});
+  // libcurl waits for `events` on behalf of `owner`'s transfer (null: of nobody in particular). False when
+  // the system refuses to watch the descriptor: the transfer would wait for ever.
+  [[nodiscard]] bool want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
+                          Warmth warmth = {});
   // libcurl waits no longer: the connection is kept for others, or about to be closed.
   void unwant(int descriptor);
 
@@ -79,7 +81,7 @@ class SocketTable {
   };
 
   Socket& at(int descriptor);
-  void watch(int descriptor, Socket& socket, loop::IoEvents events);
+  bool watch(int descriptor, Socket& socket, loop::IoEvents events);
   void unwatch(int descriptor, Socket& socket);
   bool own(int descriptor, Socket& socket, const std::shared_ptr<Cut>& owner, Warmth warmth);
   void release(int descriptor, Socket& socket);

@@ -65,6 +65,13 @@ bool Transfer::fail(Errc code, const char* why) noexcept {
   return false;
 }
 
+void Transfer::go_deaf() noexcept {
+  deaf_ = true;
+  fail(Errc::network_error,
+       "the system refuses to watch the socket: it has too little memory, or fs.epoll.max_user_watches is "
+       "used up");
+}
+
 // Counts bytes of the answer, and says whether they may reach the handler.
 bool Transfer::admit(std::size_t bytes) noexcept {
   if (is_over() || failure_ != Errc::none) return false;

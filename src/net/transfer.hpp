@@ -54,6 +54,10 @@ class Transfer {
   // True when nothing more may reach the handler: cut, ended, or the runtime is gone.
   bool is_over() const noexcept;
 
+  // The system refuses to watch its socket: nothing more of the answer would be heard.
+  void go_deaf() noexcept;
+  bool is_deaf() const noexcept { return deaf_; }
+
   static Transfer* of(CURL* easy) noexcept;
 
   const std::uint64_t id;  // counts up in the order of starting
@@ -111,6 +115,7 @@ class Transfer {
   std::size_t limit_;
   int status_ = 0;
   bool may_share_ = false;
+  bool deaf_ = false;
   Errc failure_ = Errc::none;  // our own reason to end it, which libcurl does not know
   const char* failure_text_ = "";
   std::string_view redirect_refusal_;  // the answer is a redirect, and this is why it is delivered

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace agentcore::tools {
+
+// Under which window the text protocol, where each call names one, finds the ordinary tools.
+inline constexpr std::string_view plain_tools_id = "tools";
 
 // One call of an action of a window, or of an ordinary tool, which has no window. Whether it runs at once or
 // in the background is not the model's to say: that is the action's own (J9).
@@ -11,7 +15,8 @@ struct ActionCall {
   std::string id;         // unique within the agent's history
   std::string window_id;  // empty: an ordinary tool
   std::string action_id;
-  std::string params;  // the text of a JSON object; empty: none were given, or what was given is no object
+  std::string params;  // the text of a JSON object; empty: none were given, or what was given is no object.
+                       // In a history from elsewhere: anything.
 
   bool operator==(const ActionCall&) const = default;
 };

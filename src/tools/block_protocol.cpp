@@ -1,6 +1,7 @@
 // Calls as blocks in the text: the history's calls and results are written as such for the model.
 #include "tools/block_protocol.hpp"
 
+#include "tools/block_filter.hpp"
 #include "tools/text_protocol.hpp"
 #include "tools/windows_text.hpp"
 
@@ -74,15 +75,17 @@ std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages) {
   return written;
 }
 
-// The answer without the block that was read.
-std::string words_of(std::string_view text) {
-  const auto begin = text.find("<tool_call>");
-  const auto end = text.find("</tool_call>", begin);
-  std::string words(text.substr(0, begin));
-  words += text.substr(end + std::string_view("</tool_call>").size());
-  const auto last = words.find_last_not_of(" \t\r\n");
-  words.resize(last == std::string::npos ? 0 : last + 1);
-  return words;
+AskedCall asked_by(const ToolRegistry::Impl& registry, ActionCall action) {
+  AskedCall asked;
+  if (action.window_id == plain_tools_id) {
+    asked = resolve(registry, {.name = action.action_id});
+  } else {
+    asked.call.window_id = std::move(action.window_id);
+    asked.call.action_id = asked.action_id = std::move(action.action_id);
+  }
+  asked.call.name = native_name(asked.call.window_id, asked.action_id);
+  asked.call.arguments = action.params.empty() ? "{}" : std::move(action.params);
+  return asked;
 }
 
 }  // namespace
@@ -90,25 +93,18 @@ std::string words_of(std::string_view text) {
 void BlockProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown,
                           ChatRequest& request) const {
   request.messages = as_text(std::move(request.messages));
-  append_to_system(request, std::string(tool_text_instructions()));
+  append_to_system(request, tool_text_instructions(registry.find_window(launcher_id) != nullptr));
   append_to_system(request, actions_text(registry));
   append_to_system(request, windows_text(registry, shown));
 }
 
-ReadAnswer BlockProtocol::read(const ToolRegistry::Impl&, std::string_view text,
+ReadAnswer BlockProtocol::read(const ToolRegistry::Impl& registry, std::string_view text,
                                const std::vector<ToolCall>&) const {
   ParsedAnswer parsed = parse_tool_text(text, 1);
   ReadAnswer answer;
+  answer.words = parsed.calls.empty() ? std::string(text) : without_blocks(text);
   answer.parse_error = std::move(parsed.parse_error);
-  answer.words = parsed.calls.empty() ? std::string(text) : words_of(text);
-  for (ActionCall& action : parsed.calls) {
-    AskedCall& asked = answer.calls.emplace_back();
-    if (action.window_id != plain_tools_id) asked.call.window_id = action.window_id;
-    asked.call.name = native_name(asked.call.window_id, action.action_id);
-    if (!asked.call.window_id.empty()) asked.call.action_id = action.action_id;
-    asked.call.arguments = action.params.empty() ? "{}" : std::move(action.params);
-    asked.action_id = std::move(action.action_id);
-  }
+  for (ActionCall& action : parsed.calls) answer.calls.push_back(asked_by(registry, std::move(action)));
   return answer;
 }
 

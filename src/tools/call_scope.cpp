@@ -15,16 +15,35 @@ void Completion::finish(ToolResult result) noexcept {
     scope->engine->post([scope = scope, held = std::make_shared<ToolResult>(std::move(result))] {
       scope->owner->on_result(*scope, std::move(*held));
     });
-  } catch (...) {  // no memory to say so: the call is given up when its agent stops
+  } catch (...) {
+    // No memory to hand it on. Whoever drops the last copy tries again; if that fails, too, the call ends
+    // with its time-out or its agent's stop.
+    finished = false;
   }
 }
 
-void start_call(const Tool& tool, const nlohmann::json& arguments, std::shared_ptr<const CallScope> scope) {
-  const auto completion = std::make_shared<Completion>(scope);
+void Completion::fail(std::string_view before, std::string_view what) noexcept {
+  ToolResult result{.success = false};
+  try {
+    result.message.append(before).append(what);
+  } catch (const std::bad_alloc&) {
+    result.message.clear();
+  }
+  finish(std::move(result));
+}
+
+std::shared_ptr<Completion> make_completion(std::shared_ptr<const CallScope> scope) {
+  return std::make_shared<Completion>(std::move(scope));
+}
+
+void start_call(const Tool& tool, const nlohmann::json& arguments,
+                const std::shared_ptr<Completion>& completion) noexcept {
+  completion->finished = false;
   completion->starting = true;
-  const auto thrown = contain(*scope->engine, "a tool",
-                              [&] { tool.start(arguments, ToolContext(scope), ToolDone(completion)); });
-  if (thrown) completion->finish(ToolResult::failed("the tool failed: " + *thrown));
+  const auto thrown = contain(*completion->scope->engine, "a tool", [&] {
+    tool.start(arguments, ToolContext(completion->scope), ToolDone(completion));
+  });
+  if (thrown) completion->fail("the tool failed: ", *thrown);
   completion->starting = false;
 }
 

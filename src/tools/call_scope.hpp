@@ -6,6 +6,7 @@
 #include <agentcore/tool.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,7 @@ struct CallScope {
   std::uint64_t turn = 0;
   StopToken stop = {};
   TimePoint deadline = TimePoint::max();
+  std::size_t max_result_bytes = static_cast<std::size_t>(-1);  // a longer message will be cut
 };
 
 // What the library's own tools need of a context besides.
@@ -54,19 +56,24 @@ struct ContextAccess {
 // so that nothing that a tool does can run into the middle of something else.
 struct Completion {
   explicit Completion(std::shared_ptr<const CallScope> of) : scope(std::move(of)) {}
-  ~Completion() { finish(ToolResult::failed("the tool dropped its call")); }
+  ~Completion() { fail("the tool dropped its call"); }
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
   // @threadsafe
   void finish(ToolResult result) noexcept;
+  // The same with a failed result; where memory is short, with fewer words.
+  void fail(std::string_view before, std::string_view what = {}) noexcept;
 
   const std::shared_ptr<const CallScope> scope;
-  bool starting = false;  // the loop thread, which alone may look, is inside ToolStart
-  std::atomic<bool> finished{false};
+  bool starting = false;             // the loop thread, which alone may look, is inside ToolStart
+  std::atomic<bool> finished{true};  // until it is started
 };
 
+// What a call ends by. One that is dropped before it was started ends nothing.
+std::shared_ptr<Completion> make_completion(std::shared_ptr<const CallScope> scope);
 // Starts a call: runs Tool::start, contains what it throws. @loop_thread
-void start_call(const Tool& tool, const nlohmann::json& arguments, std::shared_ptr<const CallScope> scope);
+void start_call(const Tool& tool, const nlohmann::json& arguments,
+                const std::shared_ptr<Completion>& completion) noexcept;
 
 }  // namespace agentcore::tools

@@ -13,9 +13,10 @@ namespace agentcore::tools {
 
 // What `function` threw, in words; nothing if it returned. It is logged, too (G16).
 template <typename Function>
-std::optional<std::string> contain(loop::Engine& engine, std::string_view what, Function&& function) {
+std::optional<std::string> contain(loop::Engine& engine, std::string_view what,
+                                   Function&& function) noexcept {
   std::optional<std::string> thrown;
-  engine.guarded(what, [&] {
+  const bool returned = engine.guarded(what, [&] {
     try {
       std::forward<Function>(function)();
     } catch (const std::exception& error) {
@@ -26,6 +27,7 @@ std::optional<std::string> contain(loop::Engine& engine, std::string_view what, 
       throw;
     }
   });
+  if (!returned && !thrown) thrown.emplace();  // no memory for its words
   return thrown;
 }
 

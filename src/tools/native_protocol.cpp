@@ -14,28 +14,6 @@ void describe(const Entry& entry, const OpenWindow* window, std::vector<ToolDesc
   tools.push_back({native_name(id, spec.name), std::move(description), spec.parameters});
 }
 
-// Gives the call the window and the action that its name stands for.
-AskedCall resolved(const ToolRegistry::Impl& registry, const ToolCall& call) {
-  for (const Entry& entry : registry.plain)
-    if (entry.tool->spec.name == call.name) return {call, call.name};
-  for (const OpenWindow& open : registry.windows) {
-    for (const Entry& entry : open.actions) {
-      if (native_name(open.window.id, entry.tool->spec.name) != call.name) continue;
-      AskedCall asked{call, entry.tool->spec.name};
-      asked.call.window_id = open.window.id;
-      asked.call.action_id = entry.tool->spec.name;
-      return asked;
-    }
-  }
-  // A window that is closed by now, or an action that it never had: the error shall say which (Y9).
-  AskedCall asked{call, call.name};
-  if (const auto at = call.name.find("__"); at != std::string::npos && at > 0 && !registry.windows.empty()) {
-    asked.call.window_id = call.name.substr(0, at);
-    asked.action_id = call.name.substr(at + 2);
-  }
-  return asked;
-}
-
 }  // namespace
 
 void NativeProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown,
@@ -50,7 +28,7 @@ ReadAnswer NativeProtocol::read(const ToolRegistry::Impl& registry, std::string_
                                 const std::vector<ToolCall>& calls) const {
   ReadAnswer answer;
   answer.words = text;
-  for (const ToolCall& call : calls) answer.calls.push_back(resolved(registry, call));
+  for (const ToolCall& call : calls) answer.calls.push_back(resolve(registry, call));
   return answer;
 }
 

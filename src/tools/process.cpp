@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 #include <sys/ioctl.h>
@@ -44,21 +45,23 @@ Process::~Process() {
     close(*descriptor);
 }
 
-void Process::run(Spawned spawned, std::string input, StopToken stop) {
+std::string Process::run(Spawned spawned, std::string input, StopToken stop) {
   group_.lead(spawned.pid);
   input_ = std::move(spawned.input);
   to_write_ = std::move(input);
   output_.descriptor = std::move(spawned.output);
   errors_.descriptor = std::move(spawned.errors);
   if (options_.watch == ExitWatch::automatic) exit_ = open_exit_descriptor(spawned.pid);
-  if (exit_)
-    engine_.watch(exit_.get(), loop::IoEvents::readable, *this);
-  else
-    look_later();
-  if (input_) engine_.watch(input_.get(), loop::IoEvents::writable, *this);
-  engine_.watch(output_.descriptor.get(), loop::IoEvents::readable, *this);
-  engine_.watch(errors_.descriptor.get(), loop::IoEvents::readable, *this);
+  if (exit_ && engine_.watch(exit_.get(), loop::IoEvents::readable, *this)) exit_.reset();
+  if (!exit_) look_later();
+  std::error_code refused;
+  if (input_) refused = engine_.watch(input_.get(), loop::IoEvents::writable, *this);
+  if (!refused) refused = engine_.watch(output_.descriptor.get(), loop::IoEvents::readable, *this);
+  if (!refused) refused = engine_.watch(errors_.descriptor.get(), loop::IoEvents::readable, *this);
+  if (refused)
+    return "the program was ended, because the system refuses to watch what it writes: " + refused.message();
   stop_callback_.emplace(std::move(stop), [this] { on_stop(); });
+  return {};
 }
 
 // On the stopping thread. Allocates nothing, so that it cannot fail.

@@ -65,7 +65,8 @@ class Process final : private loop::IoHandler {
 
   // Takes over what was started. From here on its end is told, to Processes::on_end(). When `stop` is
   // triggered, the group gets SIGTERM there and then, on that thread; begin_grace() is the other half.
-  void run(Spawned spawned, std::string input, StopToken stop);
+  // Returns why it cannot be watched, if that is so: no end is told then, and the caller drops it.
+  [[nodiscard]] std::string run(Spawned spawned, std::string input, StopToken stop);
   void begin_grace();
   void kill() noexcept { group_.signal(SIGKILL); }
 

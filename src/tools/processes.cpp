@@ -37,7 +37,8 @@ std::string Processes::start(SubprocessCommand command, const ProcessOptions& op
   try {
     Spawned spawned = spawn(command);
     error = std::move(spawned.error);
-    if (error.empty()) place->second->run(std::move(spawned), std::move(command.input), std::move(stop));
+    if (error.empty())
+      error = place->second->run(std::move(spawned), std::move(command.input), std::move(stop));
   } catch (...) {
     running_.erase(place);
     throw;

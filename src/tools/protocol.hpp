@@ -20,8 +20,11 @@ struct AskedCall {
   std::string action_id;  // of the window call.window_id, or of an ordinary tool
 };
 
+// The call with the window and the action that the name stands for, by which the native protocol calls it.
+AskedCall resolve(const ToolRegistry::Impl& registry, const ToolCall& call);
+
 struct ReadAnswer {
-  std::string words;             // the answer without its calls
+  std::string words;             // the answer without its calls; with a parse_error, all of it
   std::vector<AskedCall> calls;  // none: the turn ends with the words
   std::string parse_error;       // what looked like calls and is none (X30)
 };

@@ -70,9 +70,11 @@ Tool open_tool() {
   spec.parameters =
       R"({"type":"object","properties":{"app":{"type":"string"},"target":{}},"required":["app"]})";
   return make_tool(std::move(spec), [](const json& arguments, const ToolContext&) {
-    json data{{"action", "launch"}, {"app", arguments.at("app")}, {"close_source", true}};
-    if (arguments.contains("target")) data["target"] = arguments["target"];
-    return ToolResult::done("launched " + arguments.at("app").get<std::string>(), data.dump());
+    Launch launch{arguments.at("app").get<std::string>()};
+    if (arguments.contains("target")) launch.target = arguments["target"].dump();
+    ToolResult result = ToolResult::done("launched " + launch.app);
+    result.launch = std::move(launch);
+    return result;
   });
 }
 
@@ -90,11 +92,6 @@ Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
                      result.summary = arguments.value("summary", std::string());
                      return result;
                    });
-}
-
-std::string text_member(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -177,39 +174,34 @@ bool ToolRegistry::Impl::close(std::string_view window_id) {
   return std::erase_if(windows, [&](const OpenWindow& open) { return open.window.id == window_id; }) != 0;
 }
 
+std::string ToolRegistry::Impl::open_application(loop::Engine& engine, const Agent& agent,
+                                                 const Launch& wanted) {
+  if (wanted.app.empty()) return "launch command missing app name";
+  if (!launch) return "launch failed: this host opens no applications";
+  const auto thrown =
+      tools::contain(engine, "a LaunchHandler", [&] { launch(registry, agent, wanted.app, wanted.target); });
+  if (!thrown) return {};
+  return "launch failed: " + std::string(core::first_characters(core::valid_utf8(*thrown), 500));
+}
+
 void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id,
                                    ToolResult& result) {
   if (!result.success) return;
   // The window that it is now: the launch may open another one with the same id.
   const OpenWindow* const source = find_window(window_id);
   const std::uint64_t number = source ? source->number : 0;
-  const json data = json::parse(result.data, nullptr, false);
-  bool close_source = false;
-  if (data.is_object()) {
-    const auto wish = data.find("close_source");
-    close_source = wish != data.end() && wish->is_boolean() && wish->get<bool>();
-    if (text_member(data, "action") == "launch") {
-      const std::string app = text_member(data, "app");
-      const std::string target = data.contains("target") ? data["target"].dump() : std::string();
-      std::string why = app.empty() ? "launch command missing app name" : "";
-      if (why.empty() && !launch) why = "launch failed: this host opens no applications";
-      if (why.empty()) {
-        const auto thrown =
-            tools::contain(engine, "a LaunchHandler", [&] { launch(registry, agent, app, target); });
-        if (thrown)
-          why = "launch failed: " + std::string(core::first_characters(core::valid_utf8(*thrown), 500));
-      }
-      if (!why.empty()) {
-        result.success = false;
-        result.message = why;
-        return;
-      }
+  if (result.launch) {
+    std::string why = open_application(engine, agent, *result.launch);
+    if (!why.empty()) {
+      result.success = false;
+      result.message = std::move(why);
+      return;
     }
   }
   // An action closes only what the model could close, too: of the launcher nothing is said (K10).
   std::erase_if(windows, [&](const OpenWindow& open) {
     return open.number == number &&
-           (open.window.auto_close_on_action || (close_source && open.window.closable));
+           (open.window.auto_close_on_action || (result.close_source && open.window.closable));
   });
 }
 

@@ -1,6 +1,7 @@
 // The inside of ToolRegistry: tools and actions, found by what a model calls them.
 #pragma once
 
+#include "tools/action_call.hpp"
 #include "tools/schema.hpp"
 
 #include <agentcore/tool_registry.hpp>
@@ -20,8 +21,6 @@ namespace tools {
 
 inline constexpr std::string_view launcher_id = "launcher";
 inline constexpr std::string_view close_action = "close";
-// Under which window the text protocol, where each call names one, finds the ordinary tools.
-inline constexpr std::string_view plain_tools_id = "tools";
 
 struct Entry {
   std::shared_ptr<const Tool> tool;
@@ -57,13 +56,16 @@ struct ToolRegistry::Impl {
   tools::OpenWindow* find_window(std::string_view id);
   const tools::OpenWindow* find_window(std::string_view id) const;
 
-  // After an action gave its result: launches what it asks for, closes its window if it, or the window, says
-  // so. A launch that fails makes the result a failed one. Runs the host's launch handler.
+  // After a call gave its result: launches what the result names, closes the window of the action if the
+  // result, or the window, says so. A launch that fails makes the result a failed one. Runs the host's launch
+  // handler.
   void follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id, ToolResult& result);
 
   // Whether a model calls something so already, by the native protocol. The launcher's `open` always is.
   bool is_taken(std::string_view native) const;
 
+  // Why it was not opened; "" if it was.
+  std::string open_application(loop::Engine& engine, const Agent& agent, const Launch& wanted);
   void ensure_launcher();
   bool close(std::string_view window_id);
 

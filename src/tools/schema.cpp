@@ -17,6 +17,8 @@ namespace {
 
 using Draft = valijson::SchemaParser::Version;
 
+constexpr std::size_t max_listed_place = 200;  // bytes
+
 Error unusable(const std::string& why) {
   return {Errc::invalid_config, "not a usable schema of arguments: " + why};
 }
@@ -44,11 +46,18 @@ bool is_for_objects(const json& schema) {
   return type == target->end() || *type == "object";
 }
 
-Result<std::shared_ptr<const Schema>> read(const json& schema) {
+// In words for whoever wrote the schema.
+std::string words_of(const RefusedPattern& pattern) {
+  return "the pattern " + to_words(json(pattern.text)) + " at " + cut(pattern.place, max_listed_place) +
+         " cannot be used: " + cut(pattern.why, max_listed_place);
+}
+
+Result<std::shared_ptr<const Schema>> read(json schema) {
   SchemaFacts facts;
   if (deeper_than(schema, max_schema_depth))
     return unusable("it is nested deeper than " + std::to_string(max_schema_depth) + " levels");
   if (const std::string why = read_facts(schema, facts); !why.empty()) return unusable(why);
+  if (!facts.refused.empty()) return unusable(words_of(facts.refused.front()));
   std::unique_ptr<Schema::Compiled> compiled;
   const std::string why = compile(schema, facts.draft4 ? Draft::kDraft4 : Draft::kDraft7, compiled);
   // Who writes for draft 4 seldom says so.
@@ -66,16 +75,16 @@ Schema::~Schema() = default;
 
 Result<std::shared_ptr<const Schema>> Schema::parse(std::string_view text) {
   if (text.empty()) text = R"({"type":"object","properties":{},"additionalProperties":false})";
-  const json schema = json::parse(text, nullptr, false);
+  json schema = json::parse(text, nullptr, false);
   if (schema.is_discarded()) return unusable("it is not valid JSON");
   if (!schema.is_object()) return unusable("it is not a JSON object");
-  if (deeper_than(schema, max_schema_depth) || is_for_objects(schema)) return read(schema);
+  if (deeper_than(schema, max_schema_depth) || is_for_objects(schema)) return read(std::move(schema));
   return unusable("its `type` must be \"object\"");
 }
 
 Result<std::shared_ptr<const Schema>> Schema::parse_any(std::string_view text) {
-  const json schema = json::parse(text, nullptr, false);
-  return schema.is_discarded() ? unusable("it is not valid JSON") : read(schema);
+  json schema = json::parse(text, nullptr, false);
+  return schema.is_discarded() ? unusable("it is not valid JSON") : read(std::move(schema));
 }
 
 std::string Schema::check(const json& arguments) const {

@@ -15,14 +15,6 @@ using nlohmann::json;
 constexpr std::size_t max_ref_levels = 512;  // compiling a schema recurses through its references
 constexpr std::size_t max_ref_steps = 16;    // from one to the next that is nothing but a reference
 
-constexpr auto regex_flags = std::regex::ECMAScript |
-                             std::regex::nosubs
-#ifdef __GLIBCXX__
-                             // In polynomial time, and without a frame on the stack for each byte matched.
-                             | std::regex_constants::__polynomial
-#endif
-    ;
-
 // Keywords whose value is a schema; a list of schemas, or one; an object whose members are schemas.
 constexpr std::string_view single_schema[] = {
     "additionalItems", "additionalProperties", "contains", "else", "if", "not", "propertyNames", "then"};
@@ -104,40 +96,56 @@ std::size_t depth_of(const json& value) {
   return deepest + 1;
 }
 
+// One step further in a JSON pointer.
+std::string within(const std::string& place, std::string name) {
+  for (auto at = name.find_first_of("~/"); at != name.npos; at = name.find_first_of("~/", at + 2))
+    name.replace(at, 1, name[at] == '~' ? "~0" : "~1");
+  return place + "/" + name;
+}
+
 // Goes through all that is a schema in a schema.
 class Reader {
  public:
-  Reader(const json& root, SchemaFacts& facts) : root_(root), facts_(facts) {}
+  Reader(json& root, SchemaFacts& facts) : root_(root), facts_(facts) {}
 
   std::string read() {
-    found_.push_back(&root_);
+    found_.push_back({&root_, "#"});
     while (!found_.empty() && wrong_.empty()) {
-      const json& schema = *found_.back();
+      const Found next = std::move(found_.back());
       found_.pop_back();
-      visit(schema);
+      visit(*next.schema, next.place);
     }
+    for (json* const schema : identified_) schema->erase("id");
     return wrong_;
   }
 
  private:
+  struct Found {
+    json* schema;
+    std::string place;
+  };
+
   void wrong(std::string why) {
     if (wrong_.empty()) wrong_ = std::move(why);
   }
 
-  void visit(const json& schema) {
+  void visit(json& schema, const std::string& place) {
     if (!schema.is_object() || !seen_.insert(&schema).second) return;
+    if (const auto id = schema.find("id"); id != schema.end() && id->is_string())
+      identified_.push_back(&schema);
     if (const std::string* const ref = ref_of(schema)) return follow(*ref);
-    for (const auto& [key, value] : schema.items()) {
-      keyword(key, value);
-      if (contains(single_schema, key) || (contains(listed_schemas, key) && !value.is_array()))
-        found_.push_back(&value);
-      else if (contains(listed_schemas, key) || contains(named_schemas, key))
-        for (const json& part : value) found_.push_back(&part);
+    for (auto& [key, value] : schema.items()) {
+      keyword(key, value, place);
+      const bool listed = contains(listed_schemas, key);
+      if (contains(single_schema, key) || (listed && !value.is_array()))
+        found_.push_back({&value, within(place, key)});
+      else if (listed || contains(named_schemas, key))
+        for (auto& [name, part] : value.items()) found_.push_back({&part, within(within(place, key), name)});
     }
   }
 
   void follow(const std::string& ref) {
-    const json* const target = resolve_ref(root_, ref);
+    auto* const target = const_cast<json*>(resolve_ref(root_, ref));
     if (!target)
       return wrong("its $ref " + quoted(ref) +
                    " leads nowhere within it; only \"#\" and \"#/...\" are supported");
@@ -145,37 +153,34 @@ class Reader {
     if (levels_ > max_ref_levels) return wrong("it has too many references");
     // The compiler takes the one for the other.
     if (target->contains("propertyNames")) return wrong("its $ref leads to a schema with `propertyNames`");
-    found_.push_back(target);
+    found_.push_back({target, ref});
   }
 
-  void keyword(const std::string& key, const json& value) {
-    if (key == "pattern" && value.is_string()) return pattern(value.get_ref<const std::string&>());
+  void keyword(const std::string& key, const json& value, const std::string& place) {
+    if (key == "pattern" && value.is_string())
+      return pattern(value.get_ref<const std::string&>(), within(place, key));
     if (key == "patternProperties" && value.is_object())
-      for (const auto& [name, schema] : value.items()) pattern(name);
+      for (const auto& [name, schema] : value.items()) pattern(name, within(place, key));
     else if (key == "multipleOf" && !is_divisor(value))
       wrong("its `multipleOf` is not a number above 0, or too large");
-    else if (key == "id" && value.is_string() &&
-             value.get_ref<const std::string&>().size() > max_matched_bytes)
-      wrong("its `id` is too long");
     else if (key == "const")
       facts_.constants.push_back(value);
     else if (key == "enum" && value.is_array())
       facts_.constants.insert(facts_.constants.end(), value.begin(), value.end());
   }
 
-  void pattern(const std::string& text) {
+  void pattern(const std::string& text, const std::string& place) {
     if (facts_.patterns.contains(text)) return;
-    if (text.size() > max_matched_bytes) return wrong("a pattern in it is too long");
-    try {
-      facts_.patterns.emplace(text, std::regex(text, regex_flags));
-    } catch (const std::regex_error& error) {
-      wrong("its pattern " + quoted(text) + " is not a supported regular expression: " + error.what());
-    }
+    if (Result<Pattern> compiled = Pattern::compile(text))
+      facts_.patterns.emplace(text, std::move(*compiled));
+    else
+      facts_.refused.push_back({place, text, compiled.error().message});
   }
 
-  const json& root_;
+  json& root_;
   SchemaFacts& facts_;
-  std::vector<const json*> found_;  // still to visit
+  std::vector<Found> found_;  // still to visit
+  std::vector<json*> identified_;
   std::set<const json*> seen_;
   std::set<std::string> refs_;
   std::size_t levels_ = 0;  // as deep as its references can make it
@@ -197,7 +202,7 @@ const json* resolve_ref(const json& root, std::string_view ref) {
   return value;
 }
 
-std::string read_facts(const json& root, SchemaFacts& facts) {
+std::string read_facts(json& root, SchemaFacts& facts) {
   if (root.is_object())
     if (const auto draft = root.find("$schema"); draft != root.end() && draft->is_string())
       facts.draft4 = draft->get_ref<const std::string&>().find("draft-04") != std::string::npos;

@@ -2,9 +2,10 @@
 // meet, and what they need besides it.
 #pragma once
 
+#include "tools/pattern.hpp"
+
 #include <cstddef>
 #include <map>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,18 @@
 
 namespace agentcore::tools {
 
+// A pattern that cannot be matched.
+struct RefusedPattern {
+  std::string place;  // "#/properties/k/pattern"
+  std::string text;
+  std::string why;
+};
+
 struct SchemaFacts {
-  bool draft4 = false;                                      // `$schema` says so
-  std::map<std::string, std::regex, std::less<>> patterns;  // of `pattern` and `patternProperties`
-  std::vector<nlohmann::json> constants;                    // of `enum` and `const`, in their order
+  bool draft4 = false;                                   // `$schema` says so
+  std::map<std::string, Pattern, std::less<>> patterns;  // of `pattern` and `patternProperties`
+  std::vector<RefusedPattern> refused;
+  std::vector<nlohmann::json> constants;  // of `enum` and `const`, in their order
 };
 
 // Whether arrays and objects in `value` are nested deeper than that.
@@ -26,7 +35,9 @@ bool deeper_than(const nlohmann::json& value, std::size_t levels);
 // if there is none, or they go in a circle.
 const nlohmann::json* resolve_ref(const nlohmann::json& root, std::string_view ref);
 
-// Fills `facts`. Returns what is wrong with the schema, or nothing. Its depth must have been checked.
-std::string read_facts(const nlohmann::json& root, SchemaFacts& facts);
+// Fills `facts`. Returns what is wrong with the schema, or nothing; patterns that cannot be matched are in
+// `facts` alone. Its depth must have been checked. Takes out each `id`: references by it are not supported,
+// and the compiler would read it with a std::regex.
+std::string read_facts(nlohmann::json& root, SchemaFacts& facts);
 
 }  // namespace agentcore::tools

@@ -71,27 +71,37 @@ std::string data_of(const ExitStatus& status) {
   return {};
 }
 
-// What was kept, and a word about what was not.
-std::string text_of(const CappedText& kept) {
-  if (kept.dropped == 0) return core::valid_utf8(kept.text);
-  const std::string_view whole = core::whole_characters(kept.text);
-  const std::size_t dropped = kept.dropped + kept.text.size() - whole.size();
-  return core::valid_utf8(whole) + "\n[" + std::to_string(dropped) + " bytes more were dropped]";
+// What was kept, `room` bytes at most, and a word about what was not.
+std::string text_of(const CappedText& kept, std::size_t room) {
+  const std::string_view whole =
+      kept.dropped == 0 ? std::string_view(kept.text) : core::whole_characters(kept.text);
+  std::string text = core::valid_utf8(whole);
+  std::size_t dropped = kept.dropped + kept.text.size() - whole.size();
+  if (text.size() > room) {
+    const std::size_t left = core::whole_characters(std::string_view(text).substr(0, room)).size();
+    dropped += text.size() - left;
+    text.resize(left);
+  }
+  return dropped == 0 ? text : text + "\n[" + std::to_string(dropped) + " bytes more were dropped]";
 }
 
-std::string section(std::string_view title, const CappedText& kept) {
-  const std::string text = text_of(kept);
+std::string section(std::string_view title, const CappedText& kept, std::size_t room) {
+  const std::string text = text_of(kept, room);
   return text.empty() ? text : std::string("\n").append(title).append(":\n").append(text);
 }
 
-ToolResult result_of(const ProcessEnd& end) {
+// In at most `max_bytes`, so that nobody cuts off how much was dropped.
+ToolResult result_of(const ProcessEnd& end, std::size_t max_bytes) {
+  constexpr std::size_t words = 256;  // around what the program wrote
+  const std::size_t room = max_bytes > words ? max_bytes - words : 0;
   const bool well = end.status.kind == ExitStatus::Kind::exited && end.status.number == 0 && !end.stopped;
   ToolResult result;
   result.success = well;
   result.data = data_of(end.status);
-  result.message = well ? text_of(end.output)
+  result.message = well ? text_of(end.output, room)
                         : (end.stopped ? "told to end, " : "") + text_of(end.status) +
-                              section("standard output", end.output) + section("standard error", end.errors);
+                              section("standard output", end.output, room / 2) +
+                              section("standard error", end.errors, room / 2);
   return result;
 }
 
@@ -99,13 +109,15 @@ ToolResult result_of(const ProcessEnd& end) {
 void start_program(std::shared_ptr<const SubprocessOptions> options, ExitWatch watch,
                    const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
   const std::shared_ptr<loop::Engine> engine = ContextAccess::scope(context).engine;
+  const std::size_t max_bytes = ContextAccess::scope(context).max_result_bytes;
   SubprocessCommand command = options->command(arguments);
   // That was the host's code: it may have stopped the agent or destroyed the Runtime.
   if (engine->closed()) return;
   if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
   const ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
   const std::string error = Processes::of(*engine)->start(
-      std::move(command), limits, context.stop(), [done](const ProcessEnd& end) { done(result_of(end)); });
+      std::move(command), limits, context.stop(),
+      [done, max_bytes](const ProcessEnd& end) { done(result_of(end, max_bytes)); });
   if (!error.empty()) done(ToolResult::failed(core::valid_utf8(error)));
 }
 

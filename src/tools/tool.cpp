@@ -75,6 +75,7 @@ void ToolDone::operator()(ToolResult result) const {
 }
 
 Tool make_tool(ToolSpec spec, ToolFunction function) {
+  core::require_function(function != nullptr, "make_tool: the function of '" + spec.name + "'");
   return {std::move(spec),
           [function = std::move(function)](const nlohmann::json& arguments, const ToolContext& context,
                                            const ToolDone& done) { done(function(arguments, context)); }};
@@ -98,6 +99,7 @@ ToolResult result_of(const ToolFunction& function, const nlohmann::json& argumen
 
 Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function) {
   if (!executor) throw std::invalid_argument("a blocking tool needs an executor, e.g. a ThreadPool");
+  core::require_function(function != nullptr, "make_blocking_tool: the function of '" + spec.name + "'");
   return {std::move(spec), [executor = std::move(executor),
                             shared = std::make_shared<const ToolFunction>(std::move(function))](
                                const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {

@@ -38,11 +38,7 @@ Result<AgentState> Agent::state() const {
   return core_ ? core_->state(node_) : no_agent;
 }
 bool Agent::exists() const noexcept {
-  return core_ && core_->state(node_).has_value();
-}
-
-SendResult Agent::send(std::string text) const {
-  return send(Message{std::move(text), {}});
+  return core_ && core_->exists(node_);
 }
 
 SendResult Agent::send(Message message) const {
@@ -71,7 +67,7 @@ Result<Agent> Agent::create_child(AgentSpec spec) const {
   return core_->create(node_, std::move(spec));
 }
 
-Result<Agent> Agent::create_child(const SharedAgentSpec& spec) const {
+Result<Agent> Agent::create_shared(const SharedAgentSpec& spec) const {
   if (!core_) return no_agent;
   return core_->create(node_, spec, {});
 }

@@ -11,8 +11,10 @@
 namespace agentcore {
 namespace {
 
-constexpr Errc unknown(std::string_view id) {
-  return id.empty() ? Errc::missing_agent_id : Errc::agent_not_found;
+// Why there is no agent with that id.
+Errc unknown(const tree::TreeCore& core, std::string_view id) noexcept {
+  const Errc reason = core.missing();
+  return reason == Errc::agent_not_found && id.empty() ? Errc::missing_agent_id : reason;
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ AgentTree::~AgentTree() {
 Result<Agent> AgentTree::create(AgentSpec spec) {
   return core_->create(core_->trunk(), std::move(spec));
 }
-Result<Agent> AgentTree::create(const SharedAgentSpec& spec) {
+Result<Agent> AgentTree::create_shared(const SharedAgentSpec& spec) {
   return core_->create(core_->trunk(), spec, {});
 }
 
@@ -41,36 +43,35 @@ std::optional<Agent> AgentTree::find(std::string_view id) const {
 
 Result<AgentState> AgentTree::state(std::string_view id) const {
   if (const core::NodeId node = core_->find(id)) return core_->state(node);
-  return Error{unknown(id), "no agent has the id '" + std::string(id) + "'"};
-}
-
-SendResult AgentTree::send(std::string_view id, std::string text) {
-  return send(id, Message{std::move(text), {}});
+  const Errc reason = unknown(*core_, id);
+  return Error{reason, reason == Errc::runtime_gone ? std::string(tree::runtime_gone_text)
+                                                    : "no agent has the id '" + std::string(id) + "'"};
 }
 
 SendResult AgentTree::send(std::string_view id, Message message) {
   const core::NodeId node = core_->find(id);
-  return node ? core_->send(node, std::move(message)) : SendResult{false, unknown(id)};
+  return node ? core_->send(node, std::move(message)) : SendResult{false, unknown(*core_, id)};
 }
 
 AbortResult AgentTree::abort(std::string_view id, AbortOptions options) {
   const core::NodeId node = core_->find(id);
-  return node ? core_->abort(node, std::move(options)) : AbortResult{false, false, unknown(id)};
+  return node ? core_->abort(node, std::move(options)) : AbortResult{false, false, unknown(*core_, id)};
 }
 
 StopResult AgentTree::stop(std::string_view id, StopOptions options) {
   const core::NodeId node = core_->find(id);
-  return node ? core_->stop(node, std::move(options)) : StopResult{false, false, unknown(id)};
+  return node ? core_->stop(node, std::move(options)) : StopResult{false, false, unknown(*core_, id)};
 }
 
 ResumeResult AgentTree::resume(std::string_view id, ResumeOptions options) {
   const core::NodeId node = core_->find(id);
-  return node ? core_->resume(node, options) : ResumeResult{false, false, unknown(id)};
+  return node ? core_->resume(node, options) : ResumeResult{false, false, unknown(*core_, id)};
 }
 
 TerminateResult AgentTree::terminate(std::string_view id, TerminateOptions options) {
   const core::NodeId node = core_->find(id);
-  return node ? core_->terminate(node, std::move(options)) : TerminateResult{false, false, unknown(id)};
+  return node ? core_->terminate(node, std::move(options))
+              : TerminateResult{false, false, unknown(*core_, id)};
 }
 
 StopResult AgentTree::stop_all(StopOptions options) {

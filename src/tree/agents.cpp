@@ -19,6 +19,10 @@ bool is_usual(const ContextOptions& options) {
          options.min_conversation_tokens == usual.min_conversation_tokens;
 }
 
+Error out_of_memory() noexcept {
+  return {Errc::out_of_memory, "out of memory"};  // short: its text needs none
+}
+
 // Nothing is said; not even something that has no meaning.
 bool is_none(const Budget& budget) noexcept {
   return budget.turns == 0 && budget.tokens == 0 && budget.cost == 0 && budget.wall_clock == Duration::zero();
@@ -45,6 +49,11 @@ Node* TreeCore::resolve(core::NodeId id) const noexcept {
   return closed() ? nullptr : table_.find(id);
 }
 
+Error TreeCore::missing(std::string_view text) const {
+  const Errc reason = missing();
+  return {reason, std::string(reason == Errc::runtime_gone ? runtime_gone_text : text)};
+}
+
 // Why nothing can be created below `parent`.
 Error TreeCore::refusal(core::NodeId parent) const {
   const Result<AgentState> found = state(parent);
@@ -64,14 +73,18 @@ Error TreeCore::refusal(core::NodeId parent) const {
 Result<Agent> TreeCore::create(core::NodeId parent, AgentSpec spec) {
   std::string id = std::move(spec.id);
   spec.id.clear();
-  return create(parent, is_plain(spec) ? plain_spec_ : std::make_shared<const AgentSpec>(std::move(spec)),
-                std::move(id));
+  if (is_plain(spec)) return create(parent, plain_spec_, std::move(id));
+  try {
+    return create(parent, std::make_shared<const AgentSpec>(std::move(spec)), std::move(id));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
 }
 
 Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id) {
   assert(closed() || engine_->on_loop_thread());
-  Node* parent = resolve(parent_id);
-  if (!parent) return Error{Errc::agent_not_found, "the parent does not exist (any more)"};
+  Node* parent = reach(parent_id);
+  if (!parent) return missing("the parent does not exist (any more)");
   if (!spec) return Error{Errc::invalid_config, "the shared AgentSpec is null"};
   if (const auto problem = check_spec(*spec)) return *problem;
   if (!id.empty() && !core::NameTable::is_valid(id))
@@ -84,10 +97,25 @@ Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std
     return Error{Errc::agent_limit, "the tree holds TreeOptions::max_agents agents already"};
   const core::Stepping stepping(table_, *parent);  // an action of the parent's (G1)
   if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
-  return insert(*parent, std::move(spec), std::move(id));
+  try {
+    return insert(*parent, std::move(spec), std::move(id));
+  } catch (const std::bad_alloc&) {  // it has taken back what it did
+    return out_of_memory();
+  }
+}
+
+// Takes a new agent back: nothing of it was told.
+void TreeCore::withdraw(Node& node) noexcept {
+  mailbox::close(node, pool_, node.load().epoch() + 1);
+  table_.erase(node);
 }
 
 Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string id) {
+  std::unique_ptr<turn::TurnData> data;
+  if (!spec->history.empty()) {
+    data = std::make_unique<turn::TurnData>();
+    data->conversation.restore(spec->history);
+  }
   Node& node = table_.insert(parent);
   const core::Word word = node.load();
   node.mailbox_limit.store(spec->mailbox_limit ? spec->mailbox_limit : options_.mailbox_limit,
@@ -95,23 +123,34 @@ Result<Agent> TreeCore::insert(Node& parent, SharedAgentSpec spec, std::string i
   node.role.store(spec->role, std::memory_order_relaxed);
   node.auto_resume.store(spec->auto_resume, std::memory_order_relaxed);
   // From here on other threads may find it.
-  if (!id.empty() && !table_.names().add(id, node)) {
+  bool added = id.empty();
+  try {
+    if (!added) added = table_.names().add(id, node);
+  } catch (...) {
+    table_.erase(node);
+    throw;
+  }
+  if (!added) {
     table_.erase(node);
     return Error{Errc::agent_exists, "the id '" + id + "' is taken"};
   }
   node.spec = std::move(spec);
   node.turns = 0;
+  node.data = std::move(data);
   node.door.store(mailbox::Door::open(word.generation()).raw(), std::memory_order_release);
   // The second look: a gate that was closed while the child was being linked refuses it (G2). One that closes
   // from now on finds it inside.
   if (!core::look(node, word.generation()).open()) {
-    mailbox::close(node, pool_, word.epoch() + 1);
-    table_.erase(node);
+    withdraw(node);
     return refusal(parent.id());
   }
-  if (!node.spec->history.empty()) turn::data_of(node).conversation.restore(node.spec->history);
-  if (node.spec->budget.limits()) turns_.grant(node, node.spec->budget, false);
-  if (node.spec->subtree_budget.limits()) turns_.grant(node, node.spec->subtree_budget, true);
+  try {
+    if (node.spec->budget.limits()) turns_.grant(node, node.spec->budget, false);
+    if (node.spec->subtree_budget.limits()) turns_.grant(node, node.spec->subtree_budget, true);
+  } catch (...) {
+    withdraw(node);
+    throw;
+  }
   Agent agent = handle(node.id());
   hub_.tell(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
   return agent;
@@ -127,18 +166,19 @@ std::vector<ChatMessage> TreeCore::conversation(core::NodeId id) const {
   assert(closed() || engine_->on_loop_thread());
   const Node* node = resolve(id);
   if (!node || !node->spec) return {};
-  if (node->data)
-    return static_cast<const turn::TurnData&>(*node->data).conversation.rendered(node->spec->system_prompt);
-  return turn::Conversation{}.rendered(node->spec->system_prompt);
+  const std::string& prompt = turn::system_prompt_of(*node->spec);
+  if (node->data) return static_cast<const turn::TurnData&>(*node->data).conversation.rendered(prompt);
+  return turn::Conversation{}.rendered(prompt);
 }
 
 std::vector<ChatMessage> TreeCore::context(core::NodeId id) const {
   assert(closed() || engine_->on_loop_thread());
   const Node* node = resolve(id);
   if (!node || !node->spec) return {};
-  if (!node->data) return turn::Conversation{}.rendered(node->spec->system_prompt);
+  const std::string& prompt = turn::system_prompt_of(*node->spec);
+  if (!node->data) return turn::Conversation{}.rendered(prompt);
   const auto& data = static_cast<const turn::TurnData&>(*node->data);
-  return data.conversation.rendered(node->spec->system_prompt, data.sent.messages);
+  return data.conversation.rendered(prompt, data.sent.messages);
 }
 
 Spent TreeCore::spent(core::NodeId id, bool subtree) const {
@@ -151,8 +191,11 @@ Spent TreeCore::spent(core::NodeId id, bool subtree) const {
 
 GrantResult TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree) {
   assert(closed() || engine_->on_loop_thread());
-  Node* node = resolve(id);
-  if (!node) return {false, Errc::agent_not_found, "no such agent (any more)"};
+  Node* node = reach(id);
+  if (!node) {
+    Error problem = missing("no such agent (any more)");
+    return {false, problem.code, std::move(problem.message)};
+  }
   if (const auto problem = core::Validation("Budget").budget("", budget).problem())
     return {false, problem->code, problem->message};
   turns_.grant(*node, budget, subtree);
@@ -161,6 +204,7 @@ GrantResult TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree)
 
 AnswerResult TreeCore::answer(std::string_view question_id, Answer answer) {
   assert(closed() || engine_->on_loop_thread());
+  if (engine_->closed()) return {false, Errc::runtime_gone};
   if (closed()) return {false, Errc::question_not_found};
   const Inside inside(*this);
   return turns_.answer(question_id, std::move(answer));
@@ -179,15 +223,14 @@ std::vector<RunningTask> TreeCore::tasks() const {
 bool TreeCore::cancel_task(std::string_view task_id) {
   assert(closed() || engine_->on_loop_thread());
   const Inside inside(*this);
-  return !closed() && turns_.cancel_task(task_id);
+  return !closed() && !engine_->closed() && turns_.cancel_task(task_id);
 }
 
 Result<Agent> TreeCore::parent(core::NodeId id) {
   assert(closed() || engine_->on_loop_thread());
-  const Node* node = resolve(id);
+  const Node* node = reach(id);
   const Node* up = node ? node->parent.load(std::memory_order_relaxed) : nullptr;
-  if (!up || up->is_trunk())
-    return Error{Errc::agent_not_found, node ? "a root agent has no parent" : "no such agent"};
+  if (!up || up->is_trunk()) return missing(node ? "a root agent has no parent" : "no such agent");
   return handle(up->id());
 }
 

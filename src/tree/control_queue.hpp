@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,6 +37,19 @@ struct ControlOp {
 
   bool wants_report() const noexcept { return on_stopped || on_terminated; }
 };
+
+// An operation that `fill` has written; null where memory is short. A verb makes it before it changes
+// anything.
+template <typename Fill>
+std::unique_ptr<ControlOp> prepared(Fill&& fill) noexcept {
+  try {
+    auto op = std::make_unique<ControlOp>();
+    std::forward<Fill>(fill)(*op);
+    return op;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 
 // A lock-free stack that is turned around when it is taken.
 class ControlQueue {

@@ -1,10 +1,29 @@
 #include "tree/options.hpp"
 
 #include "core/validate.hpp"
+#include "llm/history_problem.hpp"
+#include "turn/conversation.hpp"
 
-#include <agentcore/history.hpp>
+#include <string>
 
 namespace agentcore::tree {
+namespace {
+
+std::optional<Error> check_history(const AgentSpec& spec) {
+  if (const std::string problem = llm::history_problem(spec.history); !problem.empty())
+    return Error{Errc::invalid_history,
+                 "AgentSpec::history: " + problem + "; repair_history() makes a valid history of it"};
+  const std::string& prompt = turn::system_prompt_of(spec);
+  const bool begins_with_prompt = !spec.history.empty() && spec.history.front().role == Role::system;
+  if (begins_with_prompt && spec.history.front().content != prompt)
+    return Error{
+        Errc::invalid_history,
+        "AgentSpec::history: message 1 (system) is not AgentSpec::system_prompt; leave system_prompt "
+        "empty to go on with the history's, or remove message 1 to replace it"};
+  return std::nullopt;
+}
+
+}  // namespace
 
 void check_options(const TreeOptions& options) {
   core::Validation("TreeOptions")
@@ -21,10 +40,7 @@ void check_options(const TreeOptions& options) {
 }
 
 std::optional<Error> check_spec(const AgentSpec& spec) {
-  if (!spec.history.empty() && (spec.history.front().role == Role::system || !is_valid_history(spec.history)))
-    return Error{Errc::invalid_history,
-                 "AgentSpec::history is not a valid history, or begins with a system message (that is "
-                 "AgentSpec::system_prompt); repair_history() mends it"};
+  if (auto problem = check_history(spec)) return problem;
   return core::Validation("AgentSpec")
       .count("mailbox_limit", spec.mailbox_limit, 0, max_mailbox_limit)
       .budget("budget.", spec.budget)

@@ -16,42 +16,59 @@ namespace {
 
 constexpr std::size_t few_agents = 64;
 
+bool is_late(const Node& node) noexcept {
+  const Node* up = &node;
+  while (up && !up->late) up = up->parent.load(std::memory_order_relaxed);
+  return up;
+}
+
 }  // namespace
 
-void Settler::start(std::unique_ptr<ControlOp> op) {
-  Node* node = table_.find(op->agent);
-  auto job = std::make_unique<Job>();
-  job->op = std::move(op);
-  if (!node) return report(*job);  // settled and gone before its operation was read
-  if (job->op->took_effect && job->op->verb != Verb::resume) {
-    node->cause = job->op->cause;
-    node->by_parent = job->op->cause == StopCause::parent;
+void Settler::start(std::unique_ptr<ControlOp>& op) {
+  // All that needs memory first.
+  Jobs place;
+  Job& job = *place.emplace(op->agent, std::make_unique<Job>())->second;
+  std::list<Job*> queued{&job};
+  const auto room =
+      static_cast<std::size_t>(jobs_.max_load_factor() * static_cast<float>(jobs_.bucket_count()));
+  if (jobs_.size() >= room) jobs_.reserve(2 * (jobs_.size() + 1));
+
+  job.op = std::move(op);
+  Node* const node = table_.find(job.op->agent);
+  if (!node) return report(job);  // settled and gone before its operation was read
+  if (job.op->took_effect && job.op->verb != Verb::resume) {
+    node->cause = job.op->cause;
+    node->by_parent = job.op->cause == StopCause::parent;
     node->direct = true;
-    if (job->op->verb == Verb::terminate) node->deleting = true;
-    if (node->first_child == core::no_node || !job->op->cascade)
+    if (job.op->verb == Verb::terminate) node->deleting = true;
+    if (node->first_child == core::no_node || !job.op->cascade)
       turns_.stop(*node);
     else if (!cut_few(*node))
       cut_next_ = 0;
     if (hub_.closed()) return;
   }
-  job->root = node;
-  job->number = next_number_++;
+  job.root = node;
+  job.number = next_number_++;
   const Word word = node->load();
   // A stop that only waits for another: that one may have settled, and the agent even been resumed, before
   // this was read.
   const bool over =
       word.state() == AgentState::stopped ? !node->has_job : core::look(*node, word.generation()).open();
-  if (!job->op->took_effect && job->op->verb == Verb::stop && over) return report(*job);
-  if (job->op->wants_report()) ++reports_wanted_;
-  if (job->op->took_effect) queue_.emplace(job->number, job.get());
+  if (!job.op->took_effect && job.op->verb == Verb::stop && over) return report(job);
+  if (job.op->wants_report()) ++reports_wanted_;
+  if (job.op->took_effect) {
+    job.place = queued.begin();
+    queue_.splice(queue_.end(), queued);
+  }
   node->has_job = true;
-  jobs_.emplace(node->id(), std::move(job));
+  jobs_.insert(place.extract(place.begin()));
 }
 
 void Settler::run(loop::Budget& budget) {
-  if (!cut(budget)) return;
+  if (std::exchange(look_again_, false)) look_next_ = 0;
+  if (!cut(budget) || !give_up(budget) || !settle_again(budget)) return;
   while (!queue_.empty()) {
-    Job& job = *queue_.begin()->second;
+    Job& job = *queue_.front();
     if (!walk(job, budget)) return;  // else it took itself out of the queue
   }
 }
@@ -63,9 +80,9 @@ bool Settler::cut_few(Node& root) {
   std::size_t agents = 0, count = 0;
   for (Node* node = &root; node; node = below_or_beside(root, *node, true)) {
     if (++agents > few_agents) return false;
-    std::uint32_t first = cut_done;
+    std::uint32_t first = pass_done;
     turns_.flights().for_each(*node, [&](std::uint32_t slot) { first = std::min(first, slot); });
-    if (first != cut_done) busy[count++] = {first, node->id()};
+    if (first != pass_done) busy[count++] = {first, node->id()};
   }
   std::sort(busy.begin(), busy.begin() + count);
   for (std::size_t i = 0; i < count && !hub_.closed(); ++i) {
@@ -78,9 +95,9 @@ bool Settler::cut_few(Node& root) {
 // False when there is more to do, or nothing any more.
 bool Settler::cut(loop::Budget& budget) {
   turn::Flights& flights = turns_.flights();
-  while (cut_next_ != cut_done) {
+  while (cut_next_ != pass_done) {
     if (cut_next_ >= flights.slots()) {
-      cut_next_ = cut_done;
+      cut_next_ = pass_done;
       break;
     }
     if (!budget.spend()) return false;
@@ -92,62 +109,133 @@ bool Settler::cut(loop::Budget& budget) {
   return true;
 }
 
+// Forgets the calls that have not let go when the grace of a stop or delete above them is over, and says
+// whose they were. Returns as cut() does.
+bool Settler::give_up(loop::Budget& budget) {
+  turn::Flights& flights = turns_.flights();
+  while (late_next_ != pass_done) {
+    if (late_next_ >= flights.slots()) {
+      late_next_ = pass_done;
+      break;
+    }
+    if (!budget.spend()) return false;
+    const std::uint32_t slot = late_next_++;
+    Node* const node = flights[slot].node;
+    if (!node || !node->walked || !is_late(*node)) continue;
+    turns_.abandon(slot);
+    if (hub_.closed()) return false;
+    let_go(*node);
+    if (hub_.closed()) return false;
+  }
+  return true;
+}
+
+// After memory was short. Returns as cut() does.
+bool Settler::settle_again(loop::Budget& budget) {
+  while (look_next_ != pass_done) {
+    if (look_next_ >= table_.slots()) {
+      look_next_ = pass_done;
+      for (const auto& [root, job] : jobs_) wait_for(root);
+      break;
+    }
+    if (!budget.spend()) return false;
+    Node& node = table_.slot(look_next_++);
+    if (!node.load().is_free()) let_go(node);
+    if (hub_.closed()) return false;
+  }
+  return true;
+}
+
+void Settler::dequeue(Job& job) noexcept {
+  if (const auto place = std::exchange(job.place, std::nullopt)) queue_.erase(*place);
+}
+
 // Whoever is still there has something that did not let go yet. Its patience begins now.
-void Settler::wait_for(core::NodeId root) {
+void Settler::wait_for(core::NodeId root) noexcept {
   for (auto [it, end] = jobs_.equal_range(root); it != end; ++it) {
     Job& job = *it->second;
     if (job.timer || !job.op->took_effect || job.op->verb == Verb::resume) continue;
-    job.timer = engine_.start_timer(loop::later(engine_.now(), job.op->deadline.value_or(grace_)),
-                                    [this, root] { give_up(root); });
+    const bool started = engine_.guarded("a stop's grace period", [&] {
+      job.timer = engine_.start_timer(loop::later(engine_.now(), job.op->deadline.value_or(grace_)),
+                                      [this, root] { expire(root); });
+    });
+    if (!started) look_again();
   }
 }
 
-// Writes an agent that stopped, or is removed, into the reports of the jobs that did it.
-void Settler::record(const Node& node, std::size_t messages_dropped, bool removed) {
+// Calls write(job) for each job whose report names `node`: as stopped, or as removed.
+template <typename Write>
+void Settler::each_report(const Node& node, bool removed, Write&& write) {
   if (reports_wanted_ == 0) return;
-  std::string name;
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
     if (!up->has_job) continue;
     for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) {
       Job& job = *it->second;
       if (!job.op->wants_report() || (job.op->verb == Verb::terminate) != removed) continue;
-      if (up != &node && !job.op->cascade) continue;
-      if (name.empty()) name = table_.names().name_of(node, node.id());
-      job.messages_dropped += messages_dropped;
-      if (up != &node) job.done.push_back(name);
-      if (node.abandoned) job.failed.push_back(name);
+      if (up == &node || job.op->cascade) write(job);
     }
   }
 }
 
-// Those that have `root` as their root are done, but for a delete whose agent is still there.
-void Settler::complete_jobs(core::NodeId root) {
-  Node* const node = table_.find(root);
-  if (node ? !node->has_job : !jobs_.contains(root)) return;
-  std::vector<std::unique_ptr<Job>> done;
+// Writes an agent that is about to stop, or to be removed, into the reports of the jobs that do it. Once it
+// has written a part and thrown, it can be called again.
+void Settler::record(const Node& node, bool removed) {
+  std::string name;
+  const auto add = [&name](std::vector<std::string>& names) {
+    if (names.empty() || names.back() != name) names.push_back(name);
+  };
+  each_report(node, removed, [&](Job& job) {
+    if (name.empty()) name = table_.names().name_of(node, node.id());
+    if (job.root != &node) add(job.done);
+    if (node.abandoned) add(job.failed);
+  });
+}
+
+void Settler::count_dropped(const Node& node, std::size_t messages, bool removed) noexcept {
+  each_report(node, removed, [messages](Job& job) { job.messages_dropped += messages; });
+}
+
+// Takes out the jobs that have `root` as their root, in the order of the calls.
+std::unique_ptr<Settler::Job> Settler::take_done(core::NodeId root, bool stops_only) noexcept {
+  std::unique_ptr<Job> first;
+  Job* last = nullptr;
   for (auto [it, end] = jobs_.equal_range(root); it != end;) {
-    if (node && it->second->op->verb != Verb::stop) {
+    if (stops_only && it->second->op->verb != Verb::stop) {
       ++it;
       continue;
     }
-    done.push_back(std::move(it->second));
+    std::unique_ptr<Job> job = std::move(it->second);
     it = jobs_.erase(it);
+    std::unique_ptr<Job>* place = &first;
+    if (last && last->number < job->number) place = &last->next;
+    while (*place && (*place)->number < job->number) place = &(*place)->next;
+    if (!*place) last = job.get();
+    job->next = std::exchange(*place, nullptr);
+    *place = std::move(job);
   }
+  return first;
+}
+
+// Those that have `root` as their root are done, but for a delete whose agent is still there.
+void Settler::complete_jobs(core::NodeId root) noexcept {
+  Node* const node = table_.find(root);
+  if (node ? !node->has_job : !jobs_.contains(root)) return;
+  std::unique_ptr<Job> done = take_done(root, node != nullptr);
   if (node) node->has_job = jobs_.contains(root);
-  std::sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a->number < b->number; });
-  for (auto& job : done) {
+  for (Job* job = done.get(); job; job = job->next.get()) {
     dequeue(*job);
-    if (walking_ == job.get()) walking_ = nullptr;
+    if (walking_ == job) walking_ = nullptr;
     if (job->timer) engine_.cancel_timer(job->timer);
     if (job->op->wants_report()) --reports_wanted_;
   }
-  for (auto& job : done) {
-    if (hub_.closed()) return;
-    report(*job);
+  while (done && !hub_.closed()) {
+    report(*done);
+    done = std::exchange(done->next, nullptr);
   }
+  while (done) done = std::exchange(done->next, nullptr);  // not by recursion: there may be many
 }
 
-void Settler::report(Job& job) {
+void Settler::report(Job& job) noexcept {
   ControlOp& op = *job.op;
   reporting_ = true;
   if (op.on_stopped) {
@@ -165,18 +253,12 @@ void Settler::report(Job& job) {
   if (engine_.closed()) hub_.close();
 }
 
-// The grace of the jobs of `root` is over: forgets the calls that have not let go, and says whose they were.
-void Settler::give_up(core::NodeId root_id) {
-  turn::Flights& flights = turns_.flights();
-  for (std::uint32_t slot = 0; slot < flights.slots(); ++slot) {
-    Node* const root = table_.find(root_id);
-    if (!root || hub_.closed()) return;
-    Node* const node = flights[slot].node;
-    if (!node || !node->walked || !core::is_within(node, root)) continue;
-    turns_.abandon(slot);
-    if (hub_.closed()) return;
-    let_go(*node);
-  }
+// The grace of a job of `root` is over.
+void Settler::expire(core::NodeId root) noexcept {
+  Node* const node = table_.find(root);
+  if (!node || hub_.closed()) return;
+  node->late = true;
+  late_next_ = 0;
 }
 
 void Settler::clear() {
@@ -186,7 +268,8 @@ void Settler::clear() {
   walking_ = nullptr;
   Jobs().swap(jobs_);
   reports_wanted_ = 0;
-  cut_next_ = cut_done;
+  cut_next_ = late_next_ = look_next_ = pass_done;
+  look_again_ = false;
 }
 
 }  // namespace agentcore::tree

@@ -11,8 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,20 +30,31 @@ namespace agentcore::tree {
 // report, if one was asked for). In a large tree the cost of the walk is waiting for memory; so it is walked
 // by several walkers in turn, each in a subtree of its own, whose next agent is fetched while the others are
 // at work. All @loop_thread. After anything that tells observers the tree may be gone: hub.closed().
+//
+// Where memory is short nothing is lost but time. start() takes an operation over completely or not at all, a
+// walk stays where it is, and an agent that cannot be settled stays as it is: the next run() tries again.
 class Settler {
  public:
   Settler(core::AgentTable& table, mailbox::MessagePool& pool, events::EventHub& hub, turn::Turns& turns,
           loop::Engine& engine, Duration grace)
-      : table_(table), pool_(pool), hub_(hub), turns_(turns), engine_(engine), grace_(grace) {}
+      : table_(table), pool_(pool), hub_(hub), turns_(turns), engine_(engine), grace_(grace) {
+    jobs_.reserve(16);  // from then on it says itself when it grows, see start()
+  }
 
-  // Takes over a stop, a terminate or a resume.
-  void start(std::unique_ptr<ControlOp> op);
+  // Takes over a stop, a terminate or a resume. What it throws leaves `op` with the caller, and all as it
+  // was.
+  void start(std::unique_ptr<ControlOp>& op);
   // Goes on with what was started until it is done or the budget is used up.
   void run(loop::Budget& budget);
   // A call of `node` has ended: settles it if that is what it was waiting for.
-  void let_go(core::Node& node);
+  void let_go(core::Node& node) noexcept;
+  // The same for all agents, in the next run().
+  void look_again() noexcept { look_again_ = true; }
 
-  bool has_work() const noexcept { return cut_next_ != cut_done || !queue_.empty(); }
+  bool has_work() const noexcept {
+    return cut_next_ != pass_done || late_next_ != pass_done || look_next_ != pass_done || look_again_ ||
+           !queue_.empty();
+  }
   // Jobs not done yet, waiting ones included.
   std::size_t jobs() const noexcept { return jobs_.size(); }
   // Jobs that have this agent as their root (for leak tests).
@@ -69,11 +81,15 @@ class Settler {
     std::vector<std::string> failed;
     std::size_t messages_dropped = 0;
     std::uint64_t timer = 0;
-    std::uint64_t number = 0;  // those that end together are told in the order of the calls
+    std::uint64_t number = 0;   // those that end together are told in the order of the calls
+    std::unique_ptr<Job> next;  // in a list of those that end together
+    std::optional<std::list<Job*>::iterator> place;  // in the queue
   };
   using Jobs = std::unordered_multimap<core::NodeId, std::unique_ptr<Job>>;
 
   bool cut(loop::Budget& budget);
+  bool give_up(loop::Budget& budget);
+  bool settle_again(loop::Budget& budget);
   bool walk(Job& job, loop::Budget& budget);
   bool walk_down(Job& job, loop::Budget& budget);
   bool walk_up(Job& job, loop::Budget& budget);
@@ -82,24 +98,30 @@ class Settler {
   bool skips(const Job& job, const core::Node& node) const noexcept;
   bool walk_one(Job& job, Walker& walker);
   void descend(Job& job, Walker& walker);
-  void wait_for(core::NodeId root);
-  void dequeue(const Job& job) noexcept { queue_.erase(job.number); }
+  void wait_for(core::NodeId root) noexcept;
+  void dequeue(Job& job) noexcept;
   bool cut_few(core::Node& root);
   core::Node* below_or_beside(const core::Node& root, const core::Node& node, bool descend) const noexcept;
 
   void mark(Job& job, core::Node& node);
   void visit(Job& job, core::Node& node);
   bool resume_one(Job& job, core::Node& node);
-  bool finish(core::Node& node, bool deleting_above);
-  void finish_upwards(core::Node& node, bool deleting_above);
-  std::size_t write_stopped(core::Node& node);
+  bool finish(core::Node& node, bool deleting_above) noexcept;
+  void finish_upwards(core::Node& node, bool deleting_above) noexcept;
+  bool can_finish(core::Node& node, bool deleting_above) noexcept;
+  static bool stops_first(const core::Node& node, bool deleting) noexcept;
+  std::size_t write_stopped(core::Node& node) noexcept;
   static bool is_deleted_above(const core::Node& node) noexcept;
-  void remove(core::Node& node);
+  void remove(core::Node& node) noexcept;
   void step_aside(const core::Node& node);
-  void record(const core::Node& node, std::size_t messages_dropped, bool removed);
-  void complete_jobs(core::NodeId root);
-  void report(Job& job);
-  void give_up(core::NodeId root);
+  template <typename Write>
+  void each_report(const core::Node& node, bool removed, Write&& write);
+  void record(const core::Node& node, bool removed);
+  void count_dropped(const core::Node& node, std::size_t messages, bool removed) noexcept;
+  void complete_jobs(core::NodeId root) noexcept;
+  std::unique_ptr<Job> take_done(core::NodeId root, bool stops_only) noexcept;
+  void report(Job& job) noexcept;
+  void expire(core::NodeId root) noexcept;
   static void count(core::Node& node) noexcept;
 
   core::AgentTable& table_;
@@ -109,9 +131,13 @@ class Settler {
   loop::Engine& engine_;
   Duration grace_;
 
-  static constexpr std::uint32_t cut_done = 0xffff'ffff;
-  std::uint32_t cut_next_ = cut_done;    // next slot of the flights to look at
-  std::map<std::uint64_t, Job*> queue_;  // whose walks are not done, by number: oldest first
+  // Passes over all slots, of the flights or the agents: where each goes on.
+  static constexpr std::uint32_t pass_done = 0xffff'ffff;
+  std::uint32_t cut_next_ = pass_done;   // flights: cuts those that are closed
+  std::uint32_t late_next_ = pass_done;  // flights: gives up those whose grace is over
+  std::uint32_t look_next_ = pass_done;  // agents: settles those that could not be settled
+  bool look_again_ = false;              // begin that pass
+  std::list<Job*> queue_;                // whose walks are not done, oldest first
   const Job* walking_ = nullptr;         // the one whose agents are being visited; null once it is done
   Jobs jobs_;                            // all, by root
   std::size_t reports_wanted_ = 0;

@@ -11,7 +11,7 @@ using core::Gate;
 using core::Node;
 using core::Word;
 
-void Settler::let_go(Node& node) {
+void Settler::let_go(Node& node) noexcept {
   if (!node.walked || node.flights != 0 || node.unsettled != 0) return;
   finish_upwards(node, is_deleted_above(node));
 }
@@ -25,9 +25,10 @@ bool Settler::is_deleted_above(const Node& node) noexcept {
 }
 
 // Settles it, and with it those above that waited only for it.
-void Settler::finish_upwards(Node& node, bool deleting_above) {
+void Settler::finish_upwards(Node& node, bool deleting_above) noexcept {
   for (Node* next = &node; next;) {
     Node* const parent = next->parent.load(std::memory_order_relaxed);
+    if (!can_finish(*next, deleting_above)) return;
     const bool counted = std::exchange(next->counted, false);
     if (!finish(*next, deleting_above)) {
       next->counted =
@@ -41,20 +42,38 @@ void Settler::finish_upwards(Node& node, bool deleting_above) {
   }
 }
 
+// A stop goes before a delete (X13): so an agent that can still process below one is stopped first.
+bool Settler::stops_first(const Node& node, bool deleting) noexcept {
+  const Word word = node.load();
+  return word.state() == AgentState::stopping ||
+         (can_process(word.state()) &&
+          (!deleting || core::look_again(node, word.generation()).seen == AgentState::stopping));
+}
+
+// Writes the reports that name it, which needs memory. False: there is none. Then nothing has changed, those
+// above wait for it, and it is tried again.
+bool Settler::can_finish(Node& node, bool deleting_above) noexcept {
+  const bool deleting = deleting_above || node.deleting;
+  const bool written = engine_.guarded("a report", [&] {
+    if (stops_first(node, deleting)) record(node, false);
+    if (deleting && node.first_child == core::no_node) record(node, true);
+  });
+  if (written) return true;
+  if (!node.is_trunk()) count(node);
+  look_again();
+  return false;
+}
+
 // Nothing of it and of what lies below is in flight: writes the end and tells it.
 // False when it has to be deleted, too, and cannot be yet.
-bool Settler::finish(Node& node, bool deleting_above) {
-  node.walked = node.delete_walked = false;
+bool Settler::finish(Node& node, bool deleting_above) noexcept {
+  node.walked = node.delete_walked = node.late = false;
   const core::NodeId id = node.id();
   const Word word = node.load();
   const bool deleting = deleting_above || node.deleting;
-  // A stop goes before a delete (X13): so who can still process below one is stopped first.
-  const bool stops = word.state() == AgentState::stopping ||
-                     (can_process(word.state()) &&
-                      (!deleting || core::look_again(node, word.generation()).seen == AgentState::stopping));
-  if (stops) {
+  if (stops_first(node, deleting)) {
     const std::size_t dropped = write_stopped(node);
-    record(node, dropped, false);
+    count_dropped(node, dropped, false);
     if (!node.is_trunk()) {
       hub_.state(node, AgentState::stopped, node.cause);
       if (hub_.closed()) return true;
@@ -80,7 +99,7 @@ bool Settler::finish(Node& node, bool deleting_above) {
 }
 
 // Closes the door, then writes `stopped`, which is what a resume waits for. Returns the messages dropped.
-std::size_t Settler::write_stopped(Node& node) {
+std::size_t Settler::write_stopped(Node& node) noexcept {
   std::size_t dropped = 0;
   Word word = node.load();
   Word desired;
@@ -95,14 +114,14 @@ std::size_t Settler::write_stopped(Node& node) {
 }
 
 // The end of an agent: told, then gone from every table (D3, D4, G13).
-void Settler::remove(Node& node) {
+void Settler::remove(Node& node) noexcept {
   Word word = node.load();
   Word desired;
   do desired = word.with(AgentState::terminating).with(Gate::terminate);
   while (!node.replace(word, desired));
   const std::size_t dropped = mailbox::close(node, pool_, desired.epoch());
   if (!node.direct) node.cause = StopCause::parent;
-  record(node, dropped, true);
+  count_dropped(node, dropped, true);
   hub_.state(node, AgentState::terminating, node.cause);
   if (hub_.closed()) return;
   hub_.settled(node, AgentState::terminating, dropped);

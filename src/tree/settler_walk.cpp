@@ -171,7 +171,7 @@ void Settler::count(Node& node) noexcept {
 // it.
 void Settler::step_aside(const Node& node) {
   if (queue_.empty()) return;
-  Job& job = *queue_.begin()->second;
+  Job& job = *queue_.front();
   if (job.cursor == &node) job.cursor = below_or_beside(*job.root, node, false);
   for (Walker& walker : job.walkers) {
     if (walker.cursor != &node) continue;

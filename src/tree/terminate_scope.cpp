@@ -8,6 +8,17 @@
 #include <utility>
 
 namespace agentcore {
+namespace {
+
+// For one more. Forgets those that are gone before it grows, so that a long life costs no more than the
+// agents alive.
+void make_room(std::vector<Agent>& agents) {
+  if (agents.size() != agents.capacity()) return;
+  std::erase_if(agents, [](const Agent& kept) { return !kept.exists(); });
+  agents.reserve(2 * agents.size() + 1);
+}
+
+}  // namespace
 
 TerminateScope::TerminateScope(Agent parent, ScopePolicy policy) noexcept
     : parent_(std::move(parent)), policy_(policy), open_(true) {
@@ -37,8 +48,9 @@ TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
 
 Result<Agent> TerminateScope::create(AgentSpec spec) {
   if (!open_) return Error{Errc::agent_not_found, "the scope is closed"};
+  make_room(agents_);  // before there is an agent that it has to keep
   Result<Agent> made = parent_.create_child(std::move(spec));
-  if (made) keep(*made);
+  if (made) agents_.push_back(*made);
   return made;
 }
 
@@ -49,12 +61,8 @@ bool TerminateScope::attach(const Agent& agent) {
   return true;
 }
 
-// Forgets those that are gone before it grows, so that a long life costs no more than the agents alive.
 void TerminateScope::keep(const Agent& agent) {
-  if (agents_.size() == agents_.capacity()) {
-    std::erase_if(agents_, [](const Agent& kept) { return !kept.exists(); });
-    agents_.reserve(2 * agents_.size());
-  }
+  make_room(agents_);
   agents_.push_back(agent);
 }
 

@@ -66,17 +66,26 @@ void TreeCore::run_control(loop::Budget& budget) {
   if (!taken_) taken_ = control_.take_all();
   while (taken_ && budget.spend()) {
     std::unique_ptr<ControlOp> op(std::exchange(taken_, taken_->next));
-    if (op->verb == Verb::abort)
-      finish_abort(*op);
-    else
-      start(std::move(op));
+    const auto give_back = [&] {
+      if (!op) return;
+      op->next = taken_;
+      taken_ = op.release();
+    };
+    try {
+      start(op);
+    } catch (...) {  // memory is short: nothing has changed, the next poll tries again
+      give_back();
+      throw;
+    }
     if (closed() || hub_.closed()) return;
   }
   settler_.run(budget);
 }
 
-void TreeCore::start(std::unique_ptr<ControlOp> op) {
-  if (op->verb != Verb::let_go) return settler_.start(std::move(op));
+// Leaves `op` with the caller if it throws.
+void TreeCore::start(std::unique_ptr<ControlOp>& op) {
+  if (op->verb == Verb::abort) return finish_abort(*op);
+  if (op->verb != Verb::let_go) return settler_.start(op);
   if (Node* const node = table_.find(op->agent)) settler_.let_go(*node);
 }
 
@@ -87,7 +96,12 @@ void TreeCore::run_round(loop::Budget& budget) {
   while (!taken_ && control_.empty() && budget.spend()) {  // a verb that comes in between goes first (C13)
     Node* node = ready_.next();
     if (!node) return;
-    if (!turn::Turns::is_active(*node)) step(*node);  // else its end will schedule it
+    try {
+      if (!turn::Turns::is_active(*node)) step(*node);  // else its end will schedule it
+    } catch (...) {                                     // memory is short: its message is still there
+      ready_.again(*node);
+      throw;
+    }
     if (closed() || hub_.closed()) return;
     if (wants_step(*node))
       ready_.again(*node);
@@ -106,6 +120,7 @@ void TreeCore::step(Node& node) {
     hub_.state(node, AgentState::idle, StopCause::user);
     if (closed() || !core::admits(node, word.generation(), word.epoch())) return;
   }
+  turns_.prepare(node);
   const std::uint32_t number = mailbox::take(node, pool_);
   if (!number) return;
   Message message = std::move(pool_[number].message);
@@ -124,18 +139,23 @@ void TreeCore::schedule(Node& node) {
   if (wants_step(node) && ready_.add(node)) waker_->notify();
 }
 
-void TreeCore::let_go(Node& node) {
+void TreeCore::let_go(Node& node) noexcept {
   const Inside inside(*this);
-  if (hub_.telling() ||
-      settler_.reporting()) {  // nothing may be settled, or go, before the callback has returned
-    auto op = std::make_unique<ControlOp>();
-    op->verb = Verb::let_go;
-    op->agent = node.id();
-    follow_up(std::move(op));
-  } else {
+  if (hub_.telling() || settler_.reporting())
+    let_go_later(node);  // nothing may be settled, or go, before the callback has returned
+  else
     settler_.let_go(node);
-  }
   if (!closed()) schedule(node);
+}
+
+void TreeCore::let_go_later(const Node& node) noexcept {
+  auto op = prepared([&](ControlOp& made) {
+    made.verb = Verb::let_go;
+    made.agent = node.id();
+  });
+  if (op) return follow_up(std::move(op));
+  settler_.look_again();
+  waker_->notify();
 }
 
 // What follows from it comes to the loop as with any other stop.
@@ -143,8 +163,10 @@ void TreeCore::stop_for_budget(Node& node, std::string reason) {
   StopOptions options;
   options.cause = StopCause::budget;
   options.reason = std::move(reason);
-  engine_->log(LogLevel::info, "a budget is used up",
-               {{"agent", table_.names().name_of(node, node.id())}, {"reason", options.reason}});
+  engine_->guarded("a log record", [&] {
+    engine_->log(LogLevel::info, "a budget is used up",
+                 {{"agent", table_.names().name_of(node, node.id())}, {"reason", options.reason}});
+  });
   static_cast<void>(stop(node.id(), std::move(options)));
 }
 
@@ -159,8 +181,9 @@ void TreeCore::finish_abort(ControlOp& op) {
   if (word.state() == AgentState::idle && core::admits(*node, word.generation(), op.epoch))
     hub_.state(*node, AgentState::idle, op.cause);
   if (closed()) return;
-  // The wording of this record is fixed by requirement A15: "the model call was aborted".
-  engine_->log(LogLevel::info, "LLM 调用已中断", {{"agentId", op.agent_name}, {"reason", op.reason}});
+  // Requirement A15 fixes the Chinese words, which say the same, and the key `agentId`.
+  engine_->log(LogLevel::info, "a model call was aborted (LLM 调用已中断)",
+               {{"agent", op.agent_name}, {"reason", op.reason}, {"agentId", op.agent_name}});
   schedule(*node);
 }
 

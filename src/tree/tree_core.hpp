@@ -23,6 +23,8 @@
 
 namespace agentcore::tree {
 
+inline constexpr std::string_view runtime_gone_text = "the Runtime of this tree was destroyed";
+
 // Lives as long as the tree or any handle. close() is the tree's end: what is left then is memory in which
 // foreign threads may still look, and find nothing.
 //
@@ -63,8 +65,11 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
 
   // The verbs' first halves, and what goes with them. @threadsafe
   core::NodeId find(std::string_view name) const noexcept;
+  // Why an agent is not there: `runtime_gone` or `agent_not_found`.
+  Errc missing() const noexcept { return engine_->closed() ? Errc::runtime_gone : Errc::agent_not_found; }
   std::string name_of(core::NodeId id) const;
-  Result<AgentState> state(core::NodeId id) const noexcept;
+  Result<AgentState> state(core::NodeId id) const;
+  bool exists(core::NodeId id) const noexcept;
   std::size_t queue_length(core::NodeId id) const noexcept;
   SendResult send(core::NodeId id, Message&& message);
   AbortResult abort(core::NodeId id, AbortOptions&& options);
@@ -96,7 +101,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
   };
 
   // turn::TurnOwner
-  void let_go(core::Node& node) override;
+  void let_go(core::Node& node) noexcept override;
   void schedule(core::Node& node) override;
   void stop_for_budget(core::Node& node, std::string reason) override;
   void enter() noexcept override {
@@ -108,15 +113,21 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
     release();
   }
 
+  // The agent as it is kept, and as long as something can be done with it. Null: see missing().
   core::Node* resolve(core::NodeId id) const noexcept;
+  core::Node* reach(core::NodeId id) const noexcept { return engine_->closed() ? nullptr : resolve(id); }
+  Error missing(std::string_view text) const;
   Agent handle(core::NodeId id) noexcept { return core::AgentAccess::make(this, id); }
   Error refusal(core::NodeId parent) const;
   Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id);
-  void start(std::unique_ptr<ControlOp> op);
+  void withdraw(core::Node& node) noexcept;
+  void start(std::unique_ptr<ControlOp>& op);
   void step(core::Node& node);
   bool wants_step(const core::Node& node) const noexcept;
   void finish_abort(ControlOp& op);
   void purge();
+
+  void let_go_later(const core::Node& node) noexcept;
 
   StopResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
   ResumeResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);

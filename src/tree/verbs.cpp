@@ -2,6 +2,7 @@
 // verb is one compare-and-set of one word; what is read before it is read again when it fails. Stop, resume
 // and terminate look at the ancestors, replace the word and leave their follow-up under `closing_`: no other
 // of them comes in between, and the loop hears of them in the order in which they happened.
+#include "core/blank.hpp"
 #include "core/utf8.hpp"
 #include "tree/tree_core.hpp"
 
@@ -47,6 +48,10 @@ std::size_t size_of(const Message& message) noexcept {
   return bytes;
 }
 
+bool is_empty(const Message& message) noexcept {
+  return core::is_blank(message.text) && (message.simulated || message.parts.empty());
+}
+
 GateView look(const Node& node, core::NodeId id) noexcept {
   return core::look(node, core::generation_of(id));
 }
@@ -64,10 +69,15 @@ std::string TreeCore::name_of(core::NodeId id) const {
   return node && !node->is_trunk() ? table_.names().name_of(*node, id) : std::string();
 }
 
-Result<AgentState> TreeCore::state(core::NodeId id) const noexcept {
-  if (const Node* node = resolve(id))
+bool TreeCore::exists(core::NodeId id) const noexcept {
+  const Node* node = resolve(id);
+  return node && core::look_again(*node, core::generation_of(id)).valid;
+}
+
+Result<AgentState> TreeCore::state(core::NodeId id) const {
+  if (const Node* node = reach(id))
     if (const GateView view = core::look_again(*node, core::generation_of(id)); view.valid) return view.seen;
-  return Error{Errc::agent_not_found, "no such agent (any more)"};
+  return missing("no such agent (any more)");
 }
 
 std::size_t TreeCore::queue_length(core::NodeId id) const noexcept {
@@ -76,8 +86,9 @@ std::size_t TreeCore::queue_length(core::NodeId id) const noexcept {
 }
 
 SendResult TreeCore::send(core::NodeId id, Message&& message) {
-  Node* node = resolve(id);
-  if (!node || node->is_trunk()) return {false, Errc::agent_not_found};
+  Node* node = reach(id);
+  if (!node || node->is_trunk()) return {false, missing()};
+  if (is_empty(message)) return {false, Errc::empty_message};
   if (size_of(message) > options_.max_message_bytes) return {false, Errc::message_too_large};
   if (!core::is_utf8(message.text)) return {false, Errc::invalid_utf8};
   std::uint32_t cell = 0;
@@ -97,7 +108,11 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
       break;
     }
     if (!cell) {
-      cell = pool_.take();
+      try {
+        cell = pool_.take();
+      } catch (const std::bad_alloc&) {
+        return {false, Errc::out_of_memory};
+      }
       pool_[cell].message = std::exchange(message, Message{});
     }
     const mailbox::Push push = mailbox::push(*node, pool_, cell, core::generation_of(id), view.own.epoch());
@@ -117,24 +132,25 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
 
 AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
   const Agent keep = handle(id);  // a cut may run callbacks, and they may drop everybody else's
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
+  Node* node = reach(id);
+  if (!node) return {false, false, missing()};
   GateView view = look(*node, id);
   const std::uint32_t position = mailbox::position(*node);
+  std::unique_ptr<ControlOp> op;
   do {
     if (!view.valid) return {false, false, Errc::agent_not_found};
     if (!view.open() || view.own.state() != AgentState::waiting_llm)
       return {true, false, Errc::not_waiting_llm};
+    if (!op) op = prepared([&](ControlOp& made) { made.agent_name = table_.names().name_of(*node, id); });
+    if (!op) return {false, false, Errc::out_of_memory};
     Word expected = view.own;
     if (node->replace(expected, expected.with(AgentState::idle).next_epoch())) break;
     view = look(*node, id);
   } while (true);
 
   turns_.flights().cut_epoch(*node, id, view.own.epoch());
-  auto op = std::make_unique<ControlOp>();
   op->verb = Verb::abort;
   op->agent = id;
-  op->agent_name = table_.names().name_of(*node, id);
   op->epoch = view.own.next_epoch().epoch();
   op->reason = std::move(options.reason);
   if (options.clear_queue) op->clear_up_to = position;
@@ -144,11 +160,13 @@ AbortResult TreeCore::abort(core::NodeId id, AbortOptions&& options) {
 
 StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
   const Agent keep = handle(id);  // as in abort()
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
-  auto op = std::make_unique<ControlOp>();
+  Node* node = reach(id);
+  if (!node) return {false, false, missing()};
+  auto op = prepared([&](ControlOp& made) {
+    if (options.on_settled) made.agent_name = name_of(id);
+  });
+  if (!op) return {false, false, Errc::out_of_memory};
   op->agent = id;
-  if (options.on_settled) op->agent_name = name_of(id);
   op->cascade = options.cascade;
   op->cause = options.cause;
   op->reason = std::move(options.reason);
@@ -189,10 +207,12 @@ StopResult TreeCore::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, s
 }
 
 ResumeResult TreeCore::resume(core::NodeId id, const ResumeOptions& options) {
+  Node* node = reach(id);
+  if (!node && missing() == Errc::runtime_gone) return {false, false, Errc::runtime_gone};
   if (!options.caller.empty()) return {false, false, Errc::not_allowed};
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
-  auto op = std::make_unique<ControlOp>();
+  if (!node) return {false, false, missing()};
+  auto op = prepared([](ControlOp&) {});
+  if (!op) return {false, false, Errc::out_of_memory};
   op->verb = Verb::resume;
   op->agent = id;
   op->cascade = options.cascade;
@@ -226,12 +246,14 @@ ResumeResult TreeCore::open_for_resume(Node& node, std::unique_ptr<ControlOp> op
 
 TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options) {
   const Agent keep = handle(id);  // as in abort()
-  Node* node = resolve(id);
-  if (!node) return {false, false, Errc::agent_not_found};
-  auto op = std::make_unique<ControlOp>();
+  Node* node = reach(id);
+  if (!node) return {false, false, missing()};
+  auto op = prepared([&](ControlOp& made) {
+    if (options.on_settled) made.agent_name = name_of(id);
+  });
+  if (!op) return {false, false, Errc::out_of_memory};
   op->verb = Verb::terminate;
   op->agent = id;
-  if (options.on_settled) op->agent_name = name_of(id);
   op->cause = StopCause::terminate;
   op->reason = std::move(options.reason);
   op->deadline = options.deadline;

@@ -32,13 +32,18 @@ void Turns::on_ask(const tools::CallScope& call, Question question,
   }
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
-  AskedQuestion asked;
-  asked.question.call_id = flight->info->id;
-  asked.question.tool = flight->info->tool;
-  asked.question.text = std::move(question.text);
-  asked.question.choices = std::move(question.choices);
-  asked.closed = std::move(closed);
-  ask(node, call.key.slot, std::move(asked), question.timeout.value_or(limits_.question_timeout));
+  const bool is_asked = engine_.guarded("a question", [&] {
+    AskedQuestion asked;
+    asked.question.call_id = flight->info->id;
+    asked.question.tool = flight->info->tool;
+    asked.question.text = std::move(question.text);
+    asked.question.choices = std::move(question.choices);
+    asked.closed = closed;
+    ask(node, call.key.slot, std::move(asked), question.timeout.value_or(limits_.question_timeout));
+  });
+  if (is_asked || hub_.closed()) return;  // else no memory to ask: it is closed at once
+  tools::contain(engine_, "a question's callback", [&] { closed({QuestionOutcome::cancelled, {}}); });
+  if (engine_.closed()) hub_.close();
 }
 
 void Turns::ask(core::Node& node, std::uint32_t slot, AskedQuestion question, Duration timeout) {
@@ -47,13 +52,16 @@ void Turns::ask(core::Node& node, std::uint32_t slot, AskedQuestion question, Du
   question.turn = flights_[slot].turn;
   question.flight = slot + 1;
   AskedQuestion& asked = questions_.add(std::move(question));
-  if (timeout > Duration::zero()) {
-    const std::uint64_t timer =
-        engine_.start_timer(loop::later(engine_.now(), timeout), [this, id = asked.question.id] {
-          if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
-        });
-    asked.timer = Timer(engine_.weak_from_this(), timer);
-  }
+  if (timeout > Duration::zero()) try {
+      const std::uint64_t timer =
+          engine_.start_timer(loop::later(engine_.now(), timeout), [this, id = asked.question.id] {
+            if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
+          });
+      asked.timer = Timer(engine_.weak_from_this(), timer);
+    } catch (...) {  // it must not be open without its time-out
+      static_cast<void>(questions_.take(asked.question.id));
+      throw;
+    }
   hub_.tell(node, [&](Agent agent) { return QuestionAsked{std::move(agent), asked.turn, asked.question}; });
 }
 
@@ -72,7 +80,7 @@ AnswerResult Turns::answer(std::string_view question_id, Answer answer) {
 }
 
 // It was taken out of the list: nobody else closes it. True: whoever asked got this answer.
-bool Turns::close(AskedQuestion question, const Answer& answer) {
+bool Turns::close(AskedQuestion question, const Answer& answer) noexcept {
   core::Node* const node = hub_.closed() || engine_.closed() ? nullptr : table_.find(question.agent);
   if (!node) return false;
   const Entered entered(*this, *node);
@@ -85,14 +93,14 @@ bool Turns::close(AskedQuestion question, const Answer& answer) {
   if (hub_.closed()) return false;
   // An observer may have stopped it just now: then the answer is for nobody.
   const bool given = real && is_open();
-  const Answer told = given ? answer : Answer{QuestionOutcome::cancelled, {}};
-  tools::contain(engine_, "a question's callback", [&] { question.closed(told); });
+  const Answer cancelled{QuestionOutcome::cancelled, {}};
+  tools::contain(engine_, "a question's callback", [&] { question.closed(given ? answer : cancelled); });
   if (engine_.closed()) hub_.close();
   return given;
 }
 
 // What a call still asks is asked for nobody.
-void Turns::close_questions(std::uint32_t slot) {
+void Turns::close_questions(std::uint32_t slot) noexcept {
   const core::NodeId agent = flights_[slot].agent;
   while (!hub_.closed()) {
     auto question = questions_.take_of(agent, slot + 1);
@@ -123,17 +131,19 @@ void Turns::on_approval(std::uint32_t slot, std::uint64_t serial, const Answer& 
   core::Node& node = *flight->node;
   PendingCall* const call = pending(node, slot);
   if (!call || !may_go_on(node, flight->epoch)) return;
-  if (answer.outcome == QuestionOutcome::answered) {
-    call->state = PendingCall::State::approved;
-  } else {
-    flights_.close(std::exchange(call->flight, 0) - 1);
-    const std::string why = answer.outcome == QuestionOutcome::timed_out ? "nobody approved the call in time"
-                            : answer.text.empty()                        ? "the person refused the call"
-                                                  : "the person refused the call: " + answer.text;
-    set_result(node, *call, ToolOutcome::not_started, ToolResult::failed(why));
-  }
-  if (hub_.closed() || !is_active(node)) return;
-  advance(node);
+  attempt(node, [&] {
+    if (answer.outcome == QuestionOutcome::answered) {
+      call->state = PendingCall::State::approved;
+    } else {
+      flights_.close(std::exchange(call->flight, 0) - 1);
+      const std::string why = answer.outcome == QuestionOutcome::timed_out
+                                  ? "nobody approved the call in time"
+                              : answer.text.empty() ? "the person refused the call"
+                                                    : "the person refused the call: " + answer.text;
+      set_result(node, *call, ToolOutcome::not_started, ToolResult::failed(why));
+    }
+    if (!hub_.closed() && is_active(node)) advance(node);
+  });
   if (!hub_.closed()) owner_.let_go(node);
 }
 

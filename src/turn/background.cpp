@@ -53,7 +53,7 @@ std::string new_task_id(loop::Engine& engine) {
 
 }  // namespace
 
-void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result) {
+void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result) noexcept {
   hub_.tell(node, [&](Agent agent) {
     return TaskChanged{std::move(agent), info.id, info.tool, state, std::move(result)};
   });
@@ -61,13 +61,16 @@ void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state,
 
 // Keeps how a task ended by itself for the agent's next turn, as a line of JSON. All lines together hold at
 // most as much of results as one result may.
-void Turns::note_end(core::Node& node, const FlightInfo& info, TaskState state, const ToolResult& result) {
+void Turns::note_end(core::Node& node, const FlightInfo& info, TaskState state,
+                     const ToolResult& result) noexcept {
   if (!info.in_history) return;
-  std::string& lines = data_of(node).ended_tasks;
-  nlohmann::json line{{"task_id", info.id}, {"tool", info.tool}, {"state", to_string(state)}};
-  const std::size_t room = limits_.max_result_bytes - std::min(limits_.max_result_bytes, lines.size());
-  if (state != TaskState::canceled) line["result"] = limited(tools::text_of(result), room);
-  lines += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  engine_.guarded("the end of a background task", [&] {
+    std::string& lines = data_of(node).ended_tasks;
+    nlohmann::json line{{"task_id", info.id}, {"tool", info.tool}, {"state", to_string(state)}};
+    const std::size_t room = limits_.max_result_bytes - std::min(limits_.max_result_bytes, lines.size());
+    if (state != TaskState::canceled) line["result"] = limited(tools::text_of(result), room);
+    lines += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  });
 }
 
 // Starts the call in the background; its turn gets the id for a result (L2-L4). False: the turn has ended.
@@ -109,17 +112,25 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
                ToolResult::failed("not started: the task was cancelled before it began"));
     return !hub_.closed() && may_go_on(node, epoch);
   }
-  const nlohmann::json data{{"task_id", id}, {"status", "started"}};
-  again.result->steps[call.step].task_id = id;
-  flights_[slot].info->in_history = !again.simulated;
-  set_result(node, again.calls[index], ToolOutcome::completed,
-             ToolResult::done("async task started: " + id, data.dump()));
-  if (hub_.closed()) return false;
-
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   nlohmann::json arguments;
-  static_cast<void>(tools::parse_arguments(call.arguments, arguments));
-  tools::start_call(*tool, arguments, scope_of(node, slot, *tool));
+  std::shared_ptr<tools::Completion> completion;
+  try {
+    static_cast<void>(tools::parse_arguments(call.arguments, arguments));
+    completion = tools::make_completion(scope_of(node, slot, *tool));
+    const std::string data = R"({"status":"started","task_id":")" + id + R"("})";
+    again.result->steps[call.step].task_id = id;
+    flights_[slot].info->in_history = !again.simulated;
+    set_result(node, again.calls[index], ToolOutcome::completed,
+               ToolResult::done("async task started: " + id, data));
+  } catch (...) {  // nothing of it has begun
+    cancel(slot);
+    if (!hub_.closed()) flights_.close(slot);
+    throw;
+  }
+  if (hub_.closed()) return false;
+
+  tools::start_call(*tool, arguments, completion);
   if (engine_.closed()) hub_.close();
   return !hub_.closed() && is_active(node) && may_go_on(node, epoch);
 }
@@ -139,11 +150,14 @@ void Turns::end_task(core::Node& node, std::uint32_t slot, ToolResult result) {
     return;
   }
   if (node.spec->tools)
-    node.spec->tools->impl().follow_up(engine_, hub_.handle(node), info->window_id, result);
+    engine_.guarded("a tool's result", [&] {
+      node.spec->tools->impl().follow_up(engine_, hub_.handle(node), info->window_id, result);
+    });
   if (engine_.closed()) hub_.close();
   if (hub_.closed()) return;
   const TaskState state = result.success ? TaskState::completed : TaskState::failed;
   note_end(node, *info, state, result);
+  limit(result);
   tell_task(node, *info, state, std::move(result));
 }
 
@@ -160,7 +174,7 @@ void Turns::end_late_task(core::Node& node, std::uint32_t slot, const ToolResult
 }
 
 // It is told to end, and counts as ended for everybody else.
-void Turns::cancel(std::uint32_t slot) {
+void Turns::cancel(std::uint32_t slot) noexcept {
   if (std::exchange(flights_[slot].over, true)) return;
   core::Node& node = *flights_[slot].node;
   const std::uint64_t serial = flights_[slot].serial;
@@ -170,16 +184,31 @@ void Turns::cancel(std::uint32_t slot) {
   tell_task(node, *flights_[slot].info, TaskState::canceled, {});
 }
 
-void Turns::cancel_tasks(core::Node& node) {
+void Turns::cancel_tasks(core::Node& node) noexcept {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> tasks;
-  flights_.for_each(node, [&](std::uint32_t slot) {
-    if (flights_[slot].kind == Flight::Kind::background) tasks.emplace_back(slot, flights_[slot].serial);
+  engine_.guarded("background tasks", [&] {
+    flights_.for_each(node, [&](std::uint32_t slot) {
+      if (flights_[slot].kind == Flight::Kind::background) tasks.emplace_back(slot, flights_[slot].serial);
+    });
   });
   std::reverse(tasks.begin(), tasks.end());  // the oldest first
   for (const auto& [slot, serial] : tasks) {
     if (flights_.find(slot, serial)) cancel(slot);
     if (hub_.closed()) return;
   }
+  while (cancel_newest_task(node)) {  // there was no memory to list them
+  }
+}
+
+// False: none is left that was not cancelled before.
+bool Turns::cancel_newest_task(core::Node& node) noexcept {
+  std::optional<std::uint32_t> newest;
+  flights_.for_each(node, [&](std::uint32_t slot) {
+    const Flight& flight = flights_[slot];
+    if (!newest && flight.kind == Flight::Kind::background && !flight.over) newest = slot;
+  });
+  if (newest) cancel(*newest);
+  return newest && !hub_.closed();
 }
 
 bool Turns::cancel_task(std::string_view task_id) {

@@ -140,15 +140,14 @@ bool Turns::reserve(core::Node& node, ChatRequest& request) {
 }
 
 // The call is not made after all.
-void Turns::release(core::Node& node) {
-  ActiveTurn& turn = *active_turn(node);
+void Turns::release(core::Node& node, ActiveTurn& turn) noexcept {
   if (!std::exchange(turn.reserved.active, false)) return;
   each_account(node, [&](core::Node&, Account& account) { return account.release(turn.reserved), true; });
 }
 
 // What the model call of that turn used: by its outcome. Where that is not the provider's last word, what it
 // does not say is taken from what was sent and received.
-Usage Turns::usage_of(const core::Node& node, const ActiveTurn& turn) const {
+Usage Turns::usage_of(const core::Node& node, const ActiveTurn& turn) const noexcept {
   Usage used = turn.answer.usage;
   if (turn.answer.kind != ChatOutcome::Kind::cancelled || used.complete) return used;
   const bool reserved = turn.reserved.active;
@@ -164,13 +163,13 @@ Usage Turns::usage_of(const core::Node& node, const ActiveTurn& turn) const {
 
 // Writes down what the model call of that turn used, once, whatever ends the call or the turn. Where prices
 // are known, a turn without a call has cost nothing.
-void Turns::settle(core::Node& node, ActiveTurn& turn) {
+void Turns::settle(core::Node& node, ActiveTurn& turn) noexcept {
   const AgentSpec& spec = *node.spec;
   InteractionResult& result = *turn.result;
   const bool has_prices =
       spec.prices.prompt > 0 || spec.prices.completion > 0 || spec.prices.cached_prompt.value_or(0) > 0;
   if (has_prices) result.cost = result.cost.value_or(0);
-  if (!std::exchange(turn.uncounted, false)) return;
+  if (!std::exchange(turn.uncounted, false)) return release(node, turn);
   const Usage used = usage_of(node, turn);
   result.usage += used;
   if (turn.answer.cost || has_prices)
@@ -180,7 +179,7 @@ void Turns::settle(core::Node& node, ActiveTurn& turn) {
 
 // The same for what was reserved for it in budgets, if anything. A provider that says nothing about an answer
 // does not make it free.
-void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, Usage used) {
+void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, Usage used) noexcept {
   if (!std::exchange(turn.reserved.active, false)) return;
   const AgentSpec& spec = *node.spec;
   const ChatOutcome& outcome = turn.answer;
@@ -234,7 +233,9 @@ void Turns::on_wall_clock(core::NodeId agent, bool subtree) {
   Accounts& accounts = *data_of(*node).accounts;
   Account& account = subtree ? accounts.subtree : accounts.own;
   account.expire();
-  owner_.stop_for_budget(*node, account.exhausted());
+  std::string why;
+  engine_.guarded("a budget's time", [&] { why = account.exhausted(); });
+  owner_.stop_for_budget(*node, std::move(why));
 }
 
 }  // namespace agentcore::turn

@@ -1,6 +1,7 @@
 // What of an agent's history, tools and windows a model is sent.
 #include "context/trim.hpp"
 #include "tools/protocol.hpp"
+#include "tools/text_protocol.hpp"
 #include "tools/windows_text.hpp"
 #include "turn/turns.hpp"
 
@@ -24,6 +25,13 @@ std::size_t tokens_of_tools(const AgentSpec& spec, const ToolRegistry::Impl& reg
   for (const tools::OpenWindow& open : registry.windows)
     for (const tools::Entry& entry : open.actions) add(entry);
   return tokens;
+}
+
+// What a model that has to repair its calls reads behind the history.
+std::vector<ChatMessage> correction(const ActiveTurn& turn) {
+  if (turn.unread.empty()) return {};
+  return {{Role::assistant, turn.unread},
+          {Role::user, tools::tool_text_correction(turn.result->parse_error)}};
 }
 
 // Brings what is known of the windows up to date: new ones are shown, closed ones forgotten.
@@ -54,7 +62,9 @@ void Turns::trim(core::Node& node) {
     sent.tokens.push_back(context::message_tokens(messages[i], spec.context.count_tokens));
   const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
   const auto windows = costs_of(spec, registry, sent, messages.size());
-  const std::size_t fixed = count(spec, spec.system_prompt) + tokens_of_tools(spec, registry);
+  std::size_t fixed = count(spec, system_prompt_of(spec)) + tokens_of_tools(spec, registry);
+  for (const ChatMessage& message : correction(*data.turn))
+    fixed += context::message_tokens(message, spec.context.count_tokens);
   const context::Trimmed kept =
       context::trim(messages, sent.tokens, sent.messages, windows, fixed, spec.context);
   sent.messages = kept.keep_message;
@@ -74,7 +84,7 @@ void Turns::write_context(core::Node& node, ChatRequest& request) {
   TurnData& data = data_of(node);
   // A token counter is the host's: if it throws, everything is sent.
   engine_.guarded("TokenCounter", [&] { trim(node); });
-  request.messages = data.conversation.rendered(spec.system_prompt, data.sent.messages);
+  request.messages = data.conversation.rendered(system_prompt_of(spec), data.sent.messages);
   if (!spec.tools) return;
   tools::protocol_of(spec.tool_protocol)
       .write(
@@ -84,6 +94,7 @@ void Turns::write_context(core::Node& node, ChatRequest& request) {
             return seen == data.sent.windows.end() || seen->second.shown;
           },
           request);
+  for (ChatMessage& message : correction(*data.turn)) request.messages.push_back(std::move(message));
 }
 
 }  // namespace agentcore::turn

@@ -1,12 +1,20 @@
 #include "turn/conversation.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace agentcore::turn {
 
+const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
+  const bool in_history =
+      spec.system_prompt.empty() && !spec.history.empty() && spec.history.front().role == Role::system;
+  return in_history ? spec.history.front().content : spec.system_prompt;
+}
+
 void Conversation::restore(std::vector<ChatMessage> history) {
   messages_ = std::move(history);
+  if (!messages_.empty() && messages_.front().role == Role::system) messages_.erase(messages_.begin());
   const bool answered =
       messages_.empty() || (messages_.back().role == Role::assistant && messages_.back().tool_calls.empty());
   if (answered) return;
@@ -14,6 +22,10 @@ void Conversation::restore(std::vector<ChatMessage> history) {
                                      [](const ChatMessage& message) { return message.role == Role::user; });
   if (question != messages_.rend() && question->interruption == Interruption::none)
     question->interruption = Interruption::stopped;
+}
+
+void Conversation::make_room() {
+  if (messages_.size() == messages_.capacity()) messages_.reserve(2 * messages_.size() + 4);
 }
 
 void Conversation::ask(std::string question, std::vector<ContentPart> parts) {
@@ -30,6 +42,9 @@ void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasonin
 
 std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
                               std::vector<ReasoningBlock> reasoning) {
+  // Either all of it is written, or nothing: no call may be without a result.
+  std::vector<ChatMessage> written;
+  written.reserve(1 + calls.size());
   std::vector<std::string> ids;
   for (ToolCall& call : calls) {
     const bool taken = has_call(call.id) || std::find(ids.begin(), ids.end(), call.id) != ids.end();
@@ -41,13 +56,14 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
   ChatMessage message{Role::assistant, std::move(text)};
   message.tool_calls = std::move(calls);
   message.reasoning = std::move(reasoning);
-  messages_.push_back(std::move(message));
-  const std::size_t first = messages_.size();
+  written.push_back(std::move(message));
   for (std::string& id : ids) {
     ChatMessage result{Role::tool, std::string(not_started)};
     result.tool_call_id = std::move(id);
-    messages_.push_back(std::move(result));
+    written.push_back(std::move(result));
   }
+  const std::size_t first = messages_.size() + 1;
+  messages_.insert(messages_.end(), std::move_iterator(written.begin()), std::move_iterator(written.end()));
   return first;
 }
 

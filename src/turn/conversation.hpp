@@ -1,6 +1,7 @@
 // Conversation: the history of one agent, valid after every change (G8).
 #pragma once
 
+#include <agentcore/agent_spec.hpp>
 #include <agentcore/chat.hpp>
 
 #include <cstddef>
@@ -10,6 +11,10 @@
 
 namespace agentcore::turn {
 
+// What is said to a model before the conversation: the spec's, or that of the history that the agent began
+// with. Windows and instructions are added to each request (tools::Protocol) and are not in it.
+const std::string& system_prompt_of(const AgentSpec& spec) noexcept;
+
 class Conversation {
  public:
   // What a call's result says until there is one. It is the truth at every moment: should the turn end now,
@@ -18,10 +23,12 @@ class Conversation {
   static constexpr std::string_view interrupted =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
 
-  // Begins with the history of an earlier run; it must be valid.
-  // A last question without an answer counts as stopped.
+  // Begins with the history of an earlier run; it must be valid. A system message is left out: it is the
+  // system prompt. A last question without an answer counts as stopped.
   void restore(std::vector<ChatMessage> history);
 
+  // Makes room for a question: ask() then needs no memory.
+  void make_room();
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question, std::vector<ContentPart> parts = {});
   // The answer that ends the turn.

@@ -27,6 +27,8 @@ std::uint32_t Flights::open(core::Node& node, Flight::Kind kind, std::uint32_t e
   std::uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<std::uint32_t>(slots_.size());
+    // Room for every slot to come back, so that close() never allocates.
+    if (free_.capacity() <= slots_.size()) free_.reserve(slots_.size() * 2 + 8);
     slots_.emplace_back();
   } else {
     slot = free_.back();
@@ -42,7 +44,7 @@ std::uint32_t Flights::open(core::Node& node, Flight::Kind kind, std::uint32_t e
   return slot;
 }
 
-void Flights::close(std::uint32_t slot) {
+void Flights::close(std::uint32_t slot) noexcept {
   StopSource last{std::nostopstate};  // released after the lock
   std::unique_ptr<FlightInfo> info;
   const std::lock_guard lock(mutex_);

@@ -52,7 +52,7 @@ class Flights {
   std::uint32_t open(core::Node& node, Flight::Kind kind, std::uint32_t epoch, std::uint64_t turn,
                      std::unique_ptr<FlightInfo> info = {});
   // Unregisters it. @loop_thread
-  void close(std::uint32_t slot);
+  void close(std::uint32_t slot) noexcept;
 
   // What flies in that slot, or null if it ended. @loop_thread
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;

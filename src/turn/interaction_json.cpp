@@ -1,4 +1,6 @@
 // The result of a turn as JSON, with camelCase names (M1-M4).
+#include "core/json_depth.hpp"
+
 #include <agentcore/interaction.hpp>
 
 #include <nlohmann/json.hpp>
@@ -8,8 +10,9 @@ namespace {
 
 using nlohmann::json;
 
-// JSON that is none is a text.
+// JSON that is none, or nested too deep to be written again, is a text.
 json parsed_or_text(const std::string& text) {
+  if (core::json_depth(text) > core::max_json_depth) return text;
   json value = json::parse(text, nullptr, false);
   return value.is_discarded() ? json(text) : value;
 }
@@ -30,11 +33,17 @@ json written(const InteractionStep& step) {
   return entry;
 }
 
+json written(const Launch& launch) {
+  return {{"app", launch.app}, {"target", launch.target.empty() ? json() : parsed_or_text(launch.target)}};
+}
+
 json written(const ToolResult& result) {
   return {{"success", result.success},
           {"message", result.message},
           {"summary", result.summary},
-          {"data", result.data.empty() ? json() : parsed_or_text(result.data)}};
+          {"data", result.data.empty() ? json() : parsed_or_text(result.data)},
+          {"launch", result.launch ? written(*result.launch) : json()},
+          {"closeSource", result.close_source}};
 }
 
 json written(const ToolCall& call) {

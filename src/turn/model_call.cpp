@@ -11,8 +11,12 @@ namespace {
 // Gets what a client delivers for one call. Its handle keeps the tree's core, and with it `turns`, in memory.
 class CallReceiver final : public ChatSink::Receiver {
  public:
-  CallReceiver(Turns& turns, Agent agent, std::uint32_t slot, std::uint64_t serial)
-      : turns_(turns), agent_(std::move(agent)), slot_(slot), serial_(serial) {}
+  CallReceiver(Turns& turns, Agent agent) : turns_(turns), agent_(std::move(agent)) {}
+  // Before anything is delivered.
+  void bind(std::uint32_t slot, std::uint64_t serial) noexcept {
+    slot_ = slot;
+    serial_ = serial;
+  }
   void on_delta(std::string_view text) override { turns_.on_delta(slot_, serial_, text); }
   void on_reasoning(std::string_view text) override { turns_.on_reasoning(slot_, serial_, text); }
   void on_outcome(ChatOutcome outcome) override { turns_.on_outcome(slot_, serial_, std::move(outcome)); }
@@ -20,9 +24,14 @@ class CallReceiver final : public ChatSink::Receiver {
  private:
   Turns& turns_;
   Agent agent_;
-  std::uint32_t slot_;
-  std::uint64_t serial_;
+  std::uint32_t slot_ = 0;
+  std::uint64_t serial_ = 0;
 };
+
+// Then people are not shown the blocks.
+bool writes_blocks(const AgentSpec& spec) noexcept {
+  return spec.tools && spec.tool_protocol == ToolProtocol::text;
+}
 
 }  // namespace
 
@@ -67,19 +76,22 @@ void Turns::send(core::Node& node, LlmClient& client, ChatRequest request) {
   ActiveTurn& turn = *active_turn(node);
   turn.phase = Phase::calling;
   turn.text.clear();
+  turn.words = {};
+  // First what needs memory.
+  turn.answer = ChatOutcome::cancelled();
+  auto receiver = std::make_unique<CallReceiver>(*this, hub_.handle(node));
   const std::uint32_t slot = flights_.open(node, Flight::Kind::model_call, turn.epoch, node.turns);
   turn.flight = slot + 1;
   // Asked again now that the call can be found: a stopper either finds it and cuts it, or is seen here.
   if (!core::admits(node, node.load().generation(), turn.epoch)) {
     turn.flight = 0;
     flights_.close(slot);
-    release(node);  // it was never sent
-    return interrupt(node);
+    return interrupt(node);  // which releases what was reserved: the call was never sent
   }
-  turn.answer = ChatOutcome::cancelled();
   turn.uncounted = true;
   const Flight& flight = flights_[slot];
-  ChatSink sink(std::make_unique<CallReceiver>(*this, hub_.handle(node), slot, flight.serial));
+  receiver->bind(slot, flight.serial);
+  ChatSink sink(std::move(receiver));
   StopToken token = flight.stop.get_token();
   // A client that throws loses its sink, and the turn fails with `client_dropped_call`.
   engine_.guarded("LlmClient::chat",
@@ -117,8 +129,29 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
     if (!hub_.closed()) owner_.schedule(node);
     return;
   }
-  turn->text.append(text);
+  std::string words;
+  const bool hides = writes_blocks(*node.spec);
+  attempt(node, [&] {
+    turn->text.append(text);
+    if (hides) words = turn->words.pass(text);
+  });
+  if (active_turn(node) != turn) return;
+  if (!hides) return tell_delta(node, text);
+  if (!words.empty()) tell_delta(node, words);
+}
+
+void Turns::tell_delta(core::Node& node, std::string_view text) {
   hub_.tell(node, [&](Agent agent) { return DeltaReceived{std::move(agent), node.turns, text}; });
+}
+
+// The answer is over: what looked like the beginning of a tool call is words. False: the turn has ended.
+bool Turns::tell_held_words(core::Node& node) {
+  ActiveTurn& turn = *active_turn(node);
+  const std::uint32_t epoch = turn.epoch;
+  const std::string words = turn.words.finish();
+  if (words.empty()) return true;
+  tell_delta(node, words);
+  return may_go_on(node, epoch);
 }
 
 void Turns::on_reasoning(std::uint32_t slot, std::uint64_t serial, std::string_view text) {
@@ -154,12 +187,11 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
 
   if (admitted) {
     settle(node, *turn);
-    if (kind == ChatOutcome::Kind::completed) {
+    attempt(node, [&] {
+      if (kind != ChatOutcome::Kind::completed) return fail(node, std::move(turn->answer));
       turn->phase = Phase::answered;
       advance(node);
-    } else {
-      fail(node, std::move(turn->answer));
-    }
+    });
   } else {
     if (current) interrupt(node);
     if (!hub_.closed() && (late_deltas || kind != ChatOutcome::Kind::cancelled))

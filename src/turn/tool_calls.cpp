@@ -149,15 +149,18 @@ bool Turns::run(core::Node& node, std::size_t index) {
   });
   // Asked again now that the call can be found: a stopper either finds it, or is seen here.
   if (!may_go_on(node, epoch)) return false;
-  call.state = State::running;
-  step.outcome = ToolOutcome::interrupted;
-  step.message = Conversation::interrupted;
-  if (!turn.simulated) data_of(node).conversation.set_result(call.message, step.message);
-
+  // All that needs memory comes first: a call that is `running` has begun.
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   json arguments;
   static_cast<void>(tools::parse_arguments(call.arguments, arguments));
-  tools::start_call(*tool, arguments, scope_of(node, slot, *tool));
+  auto completion = tools::make_completion(scope_of(node, slot, *tool));
+  std::string message(Conversation::interrupted);
+  if (!turn.simulated) data_of(node).conversation.set_result(call.message, message);
+  step.message = std::move(message);
+  step.outcome = ToolOutcome::interrupted;
+  call.state = State::running;
+
+  tools::start_call(*tool, arguments, completion);
   if (engine_.closed()) hub_.close();
   return !hub_.closed() && is_active(node) && may_go_on(node, epoch);
 }
@@ -170,7 +173,9 @@ std::shared_ptr<tools::CallScope> Turns::scope_of(core::Node& node, std::uint32_
                                                                    hub_.handle(node),
                                                                    flight.info->id,
                                                                    flight.turn,
-                                                                   flight.stop.get_token()});
+                                                                   flight.stop.get_token(),
+                                                                   TimePoint::max(),
+                                                                   limits_.max_result_bytes});
   const Duration timeout = tool.spec.timeout.value_or(limits_.tool_timeout);
   if (timeout > Duration::zero()) {
     scope->deadline = loop::later(engine_.now(), timeout);
@@ -209,28 +214,31 @@ void Turns::on_result(const tools::CallScope& call, ToolResult result) {
   core::Node* const node = flight ? flight->node : table_.find(core::AgentAccess::node(call.agent));
   if (!node) return;
   const Entered entered(*this, *node);
-  result.message = limited(std::move(result.message), limits_.max_result_bytes);
-  result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
-  if (result.data.size() > limits_.max_result_bytes || !core::is_utf8(result.data) ||
-      core::json_depth(result.data) > core::max_json_depth)
-    result = ToolResult::failed(
-        "the tool's data is no UTF-8, nested too deep, or longer than TreeOptions::max_tool_result_bytes");
-  if (!flight) {  // it was given up
+  const bool fits = engine_.guarded("a tool's result", [&] {
+    if (result.data.size() > limits_.max_result_bytes || !core::is_utf8(result.data) ||
+        core::json_depth(result.data) > core::max_json_depth)
+      result = ToolResult::failed(
+          "the tool's data is no UTF-8, nested too deep, or longer than TreeOptions::max_tool_result_bytes");
+  });
+  if (!fits) result = {.success = false};  // no memory for more
+  if (!flight) {                           // it was given up
     if (result.success) discard(*node, call.turn, 0, "tool result");
     return;
   }
   if (flight->kind == Flight::Kind::background)
     end_task(*node, call.key.slot, std::move(result));
   else
-    end_call(*node, call.key.slot, std::move(result));
-  if (!hub_.closed()) owner_.let_go(*node);
+    attempt(*node, [&] { end_call(*node, call.key.slot, std::move(result)); });
+  if (hub_.closed()) return;
+  if (flights_.find(call.key.slot, call.key.serial)) flights_.close(call.key.slot);  // its end threw
+  owner_.let_go(*node);
 }
 
 // A tool has let go.
 void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
   const std::uint64_t number = flights_[slot].turn;
   const std::uint32_t epoch = flights_[slot].epoch;
-  const std::string window_id = flights_[slot].info->window_id;
+  const std::string window_id = std::move(flights_[slot].info->window_id);
   PendingCall* call = nullptr;
   const auto counts = [&] {
     call = pending(node, slot);
@@ -258,21 +266,29 @@ void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
   if (!hub_.closed() && result.success) discard(node, number, 0, "tool result");
 }
 
+// Nobody is sent more of a result than TreeOptions::max_tool_result_bytes.
+void Turns::limit(ToolResult& result) const {
+  result.message = limited(std::move(result.message), limits_.max_result_bytes);
+  result.summary = limited(std::move(result.summary), limits_.max_result_bytes);
+}
+
 // What became of a call: in the history, in the turn's steps, and told if its beginning was.
 void Turns::set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, ToolResult result) {
   TurnData& data = data_of(node);
   InteractionStep& step = data.turn->result->steps[call.step];
-  result.message = limited(std::move(result.message), limits_.max_result_bytes);
+  limit(result);
+  std::string text = tools::text_of(result), message = result.message, summary = result.summary;
+  data.turn->result->action_result = result;
+  // From here on it needs no memory.
   call.state = State::done;
   step.outcome = outcome;
   step.success = result.success;
-  step.message = result.message;
-  step.summary = result.summary;
-  data.turn->result->action_result = result;
-  if (!data.turn->simulated) data.conversation.set_result(call.message, tools::text_of(result));
+  step.message = std::move(message);
+  step.summary = std::move(summary);
+  if (!data.turn->simulated) data.conversation.set_result(call.message, std::move(text));
   if (!call.told) return;
-  hub_.tell(node, [&, id = step.call_id](Agent agent) {
-    return ToolEnded{std::move(agent), node.turns, id, outcome, result};
+  hub_.tell(node, [&](Agent agent) {
+    return ToolEnded{std::move(agent), node.turns, step.call_id, outcome, result};
   });
 }
 
@@ -283,8 +299,10 @@ void Turns::on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeou
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
   const std::uint32_t epoch = flight->epoch;
-  const ToolResult result =
-      ToolResult::failed("timed out after " + seconds(timeout) + "; its effect is unknown");
+  ToolResult result{.success = false};
+  engine_.guarded("a tool's time-out", [&] {
+    result.message = "timed out after " + seconds(timeout) + "; its effect is unknown";
+  });
   if (flight->kind == Flight::Kind::background) return end_late_task(node, slot, result);
   flight->over = true;
   PendingCall* const call = pending(node, slot);
@@ -292,14 +310,16 @@ void Turns::on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeou
   close_questions(slot);
   if (!call || hub_.closed() || !may_go_on(node, epoch) || pending(node, slot) != call) return;
   call->flight = 0;
-  set_result(node, *call, ToolOutcome::interrupted, result);
-  if (!hub_.closed() && may_go_on(node, epoch)) advance(node);
+  attempt(node, [&] {
+    set_result(node, *call, ToolOutcome::interrupted, result);
+    if (!hub_.closed() && may_go_on(node, epoch)) advance(node);
+  });
   if (!hub_.closed()) owner_.let_go(node);
 }
 
 // The turn has ended: what of it runs is told to end, what waits for a person is closed.
-void Turns::cancel_calls(core::Node& node, std::uint64_t turn, std::vector<PendingCall> calls,
-                         const InteractionResult& result) {
+void Turns::cancel_calls(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
+                         const InteractionResult& result) noexcept {
   for (const PendingCall& call : calls)
     if (call.flight) flights_[call.flight - 1].over = true;
   for (const PendingCall& call : calls) {
@@ -313,9 +333,7 @@ void Turns::cancel_calls(core::Node& node, std::uint64_t turn, std::vector<Pendi
     if (!call.told || call.state == State::done) continue;
     const InteractionStep& step = result.steps[call.step];
     log(LogLevel::info, "Tool execution was cancelled",
-        {{"agent", table_.names().name_of(node, node.id())},
-         {"tool", step.action_id},
-         {"outcome", to_string(step.outcome)}});
+        {{"agent", name_of(node)}, {"tool", step.action_id}, {"outcome", to_string(step.outcome)}});
     hub_.tell(node, [&](Agent agent) {
       return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, ToolResult::failed(step.message)};
     });

@@ -21,11 +21,26 @@ std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
   return size;
 }
 
-// The question, behind what the model has still to be told.
-std::string with_ended_tasks(TurnData& data, std::string question) {
+// The question, behind what the model has still to be told. Where memory is short a later turn tells it.
+std::string with_ended_tasks(TurnData& data, std::string question) noexcept {
   if (data.ended_tasks.empty()) return question;
-  std::string text = "Background tasks that have ended:\n" + std::exchange(data.ended_tasks, {});
-  return question.empty() ? text : text + "\n" + question;
+  try {
+    std::string text = "Background tasks that have ended:\n" + data.ended_tasks;
+    if (!question.empty()) text.append("\n").append(question);
+    data.ended_tasks.clear();
+    return text;
+  } catch (const std::bad_alloc&) {
+    return question;
+  }
+}
+
+// The end of a turn matters more than its words.
+void describe(InteractionResult& result, std::string_view error) noexcept {
+  try {
+    result.error = error;
+  } catch (const std::bad_alloc&) {
+    result.error.clear();
+  }
 }
 
 }  // namespace
@@ -52,7 +67,7 @@ bool Turns::step_to(core::Node& node, std::uint32_t epoch, AgentState from, Agen
 
 // After anything that let the host's code run: false when the tree is gone, or the turn was refused to go on;
 // then it has been ended.
-bool Turns::may_go_on(core::Node& node, std::uint32_t epoch) {
+bool Turns::may_go_on(core::Node& node, std::uint32_t epoch) noexcept {
   if (engine_.closed()) hub_.close();
   if (hub_.closed()) return false;
   if (core::admits(node, node.load().generation(), epoch)) return true;
@@ -70,6 +85,13 @@ bool Turns::move_from_idle(core::Node& node, std::uint32_t epoch, AgentState to)
   return !hub_.closed() && core::admits(node, node.load().generation(), epoch);
 }
 
+void Turns::prepare(core::Node& node) {
+  if (node.spec->handler) return;
+  TurnData& data = data_of(node);
+  if (!data.next) data.next = std::make_unique<ActiveTurn>();
+  data.conversation.make_room();
+}
+
 void Turns::begin(core::Node& node, Message message) {
   const AgentSpec& spec =
       *node.spec;  // stays: an agent is erased, and a destroyed tree purged, outside of steps
@@ -77,7 +99,7 @@ void Turns::begin(core::Node& node, Message message) {
   if (spec.handler && !message.simulated) return run_handler(node, spec, message);
 
   TurnData& data = data_of(node);
-  data.turn = std::make_unique<ActiveTurn>();
+  data.turn = data.next ? std::move(data.next) : std::make_unique<ActiveTurn>();
   ActiveTurn& turn = *data.turn;
   turn.epoch = node.load().epoch();
   turn.simulated = message.simulated;
@@ -92,7 +114,9 @@ void Turns::begin(core::Node& node, Message message) {
     if (!hub_.closed()) interrupt(node);
     return;
   }
-  if (afford_turn(node)) advance(node);
+  attempt(node, [&] {
+    if (afford_turn(node)) advance(node);
+  });
 }
 
 // Goes on from where the turn stands to where it has to wait. A client, or a tool, that is done at once comes
@@ -124,10 +148,12 @@ bool Turns::take_answer(core::Node& node) {
   TurnData& data = data_of(node);
   const AgentSpec& spec = *node.spec;
   const std::uint32_t epoch = data.turn->epoch;
-  if (!data.turn->simulated && !step_to(node, epoch, AgentState::waiting_llm, AgentState::processing))
+  if (!data.turn->simulated &&
+      (!tell_held_words(node) || !step_to(node, epoch, AgentState::waiting_llm, AgentState::processing)))
     return false;
   ActiveTurn& turn = *data.turn;
-  const std::string text = std::exchange(turn.text, {});
+  std::string text = std::exchange(turn.text, {});
+  turn.unread.clear();
   tools::ReadAnswer answer;
   if (spec.tools || turn.simulated)
     answer = tools::protocol_of(turn.simulated ? ToolProtocol::text : spec.tool_protocol)
@@ -141,13 +167,17 @@ bool Turns::take_answer(core::Node& node) {
   }
   turn.result->response = answer.words;
   turn.result->parse_error = std::move(answer.parse_error);
+  const std::uint32_t asked = turn.tool_turns + turn.repairs;
   if (answer.calls.empty()) {
+    const bool repairable = !turn.result->parse_error.empty() && !turn.simulated && spec.repair_tool_calls;
+    if (repairable && turn.repairs == 0 && asked < spec.max_tool_turns)
+      return ask_again(node, std::move(text));
     complete(node);
     return false;
   }
-  if (turn.tool_turns >= spec.max_tool_turns) {
+  if (asked >= spec.max_tool_turns) {
     fail_acting(node,
-                {Errc::tool_turn_limit, "executed " + std::to_string(turn.tool_turns) +
+                {Errc::tool_turn_limit, "executed " + std::to_string(asked) +
                                             " consecutive tool_call turns without a non-tool response"});
     return false;
   }
@@ -161,6 +191,21 @@ bool Turns::take_answer(core::Node& node) {
   list_calls(node, std::move(answer.calls), std::move(answer.words));
   turn.phase = Phase::acting;
   return within_budget(node);
+}
+
+// The answer has calls that cannot be read: the model is told why, and asked once more (X30). Neither is kept
+// in the history, which goes on with the next answer.
+bool Turns::ask_again(core::Node& node, std::string text) {
+  ActiveTurn& turn = *active_turn(node);
+  const std::uint32_t epoch = turn.epoch;
+  turn.unread = std::move(text);
+  ++turn.repairs;
+  turn.result->response.clear();
+  turn.answer = {};
+  turn.phase = Phase::asked;
+  log(LogLevel::debug, "tool calls could not be read, the model is asked again",
+      {{"agent", table_.names().name_of(node, node.id())}, {"why", std::string(turn.result->parse_error)}});
+  return may_go_on(node, epoch) && within_budget(node);
 }
 
 // waiting_llm -> processing -> idle.
@@ -186,7 +231,7 @@ void Turns::fail(core::Node& node, ChatOutcome outcome) {
   if (!change(node, epoch, AgentState::waiting_llm, AgentState::idle)) return interrupt(node);
   data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
   auto result = leave(node);
-  result->error = outcome.error.message.empty() ? "LLM call failed" : outcome.error.message;
+  describe(*result, outcome.error.message.empty() ? "LLM call failed" : outcome.error.message);
   if (aborted) outcome.error = {};  // an outcome beside failure
   tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::failed, outcome.finish_reason,
            std::move(outcome.error), std::move(result));
@@ -202,18 +247,47 @@ void Turns::fail_acting(core::Node& node, Error error) {
   const bool simulated = data.turn->simulated;
   if (!simulated) data.conversation.interrupt(Interruption::failed);
   auto result = leave(node);
-  result->error = error.message;
+  describe(*result, error.message);
   tell_end(node, TurnOutcome::failed, FinishReason::tool_calls, std::move(error), std::move(result));
   if (!hub_.closed()) step_to(node, epoch, AgentState::processing, AgentState::idle);
 }
 
-void Turns::interrupt(core::Node& node) {
+void Turns::interrupt(core::Node& node) noexcept {
   if (!is_active(node)) return;
-  TurnData& data = data_of(node);
   const bool aborted = core::look(node, node.load().generation()).open();
+  end_early(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, Errc::none, {});
+  // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
+  if (aborted && !hub_.closed() && node.load().state() == AgentState::idle &&
+      core::look(node, node.load().generation()).open())
+    hub_.state(node, AgentState::idle, StopCause::user);
+}
+
+// A part of the turn threw: the turn has failed, the agent goes on.
+void Turns::break_off(core::Node& node, Errc code, std::string_view why) noexcept {
+  if (engine_.closed()) hub_.close();
+  if (hub_.closed() || !is_active(node)) return;
+  log(LogLevel::error, "a turn was broken off", {{"agent", name_of(node)}, {"why", why}});
+  if (hub_.closed() || !is_active(node)) return;
+  const std::uint32_t epoch = active_turn(node)->epoch;
+  const AgentState from = node.load().state();
+  const bool goes_on = core::admits(node, node.load().generation(), epoch) && can_process(from) &&
+                       (from == AgentState::idle || change(node, epoch, from, AgentState::idle));
+  if (!goes_on) return interrupt(node);
+  end_early(node, TurnOutcome::failed, code, why);
+  if (hub_.closed()) return;
+  if (core::admits(node, node.load().generation(), epoch))
+    hub_.state(node, AgentState::idle, StopCause::user);
+  if (!hub_.closed()) owner_.schedule(node);
+}
+
+// Ends a turn before its answer is there. Where memory is short the end comes all the same, with fewer words.
+void Turns::end_early(core::Node& node, TurnOutcome outcome, Errc code, std::string_view why) noexcept {
+  TurnData& data = static_cast<TurnData&>(*node.data);
   const std::uint64_t number = node.turns;
   if (!data.turn->simulated)
-    data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::stopped);
+    data.conversation.interrupt(outcome == TurnOutcome::aborted   ? Interruption::aborted
+                                : outcome == TurnOutcome::stopped ? Interruption::stopped
+                                                                  : Interruption::failed);
   // Before the cut: what comes from within it finds the turn ended.
   const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
   const auto result = turn->result;
@@ -222,55 +296,59 @@ void Turns::interrupt(core::Node& node) {
     flights_.cut(turn->flight - 1);
     data.ending = nullptr;
   }
-  cancel_calls(node, number, std::move(turn->calls), *result);
+  cancel_calls(node, number, turn->calls, *result);
   if (hub_.closed()) return;
   // After the cut: what was used has to be counted, and among thousands who stop the wire would wait for it.
   settle(node, *turn);
   if (hub_.closed()) return;
-  // The wording is fixed by requirements I4, I5 and I10.
-  if (!aborted) {
-    log(LogLevel::info, "Agent execution was cancelled",
-        {{"agent", table_.names().name_of(node, node.id())}});
-    InteractionStep& last = result->steps.emplace_back();
-    last.type = "terminated";
-    last.message = "Task was terminated by user";
-  }
   result->error = std::move(turn->stop_reason);
-  if (result->error.empty()) result->error = aborted ? "the call was aborted" : "Task terminated by user";
   result->response.clear();
-  tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, FinishReason::unknown, {}, result);
-  // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
-  if (aborted && !hub_.closed() && node.load().state() == AgentState::idle &&
-      core::look(node, node.load().generation()).open())
-    hub_.state(node, AgentState::idle, StopCause::user);
+  Error error{code};
+  // The wording is fixed by requirements I4, I5 and I10.
+  if (outcome == TurnOutcome::stopped)
+    log(LogLevel::info, "Agent execution was cancelled", {{"agent", name_of(node)}});
+  engine_.guarded("a turn's end", [&] {
+    error.message = why;
+    if (outcome == TurnOutcome::stopped) {
+      InteractionStep step;
+      step.type = "terminated";
+      step.message = "Task was terminated by user";
+      result->steps.push_back(std::move(step));
+    }
+    if (result->error.empty())
+      result->error = outcome == TurnOutcome::aborted   ? "the call was aborted"
+                      : outcome == TurnOutcome::stopped ? "Task terminated by user"
+                                                        : why;
+  });
+  tell_end(node, outcome, FinishReason::unknown, std::move(error), result);
 }
 
-void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) {
+void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) noexcept {
   const ActiveTurn* const turn = active_turn(node);
   if (!turn) return;
   const std::uint32_t age = (epoch - turn->epoch) & core::Word::epoch_mask;
   if (age != 0 && age <= core::Word::epoch_mask / 2) interrupt(node);
 }
 
-void Turns::stop(core::Node& node) {
+void Turns::stop(core::Node& node) noexcept {
   interrupt(node);
   if (!hub_.closed() && node.flights != 0) cancel_tasks(node);
 }
 
 // Takes what the turn did out of it; from then on none is under way.
-std::shared_ptr<InteractionResult> Turns::leave(core::Node& node) {
-  TurnData& data = data_of(node);
+std::shared_ptr<InteractionResult> Turns::leave(core::Node& node) noexcept {
+  TurnData& data = static_cast<TurnData&>(*node.data);
   const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
   return std::move(turn->result);
 }
 
 void Turns::tell_end(core::Node& node, TurnOutcome outcome, FinishReason reason, Error error,
-                     std::shared_ptr<InteractionResult> result) {
+                     std::shared_ptr<InteractionResult> result) noexcept {
   hub_.tell(node, [&](Agent agent) {
     const std::string_view text =
         outcome == TurnOutcome::completed ? std::string_view(result->response) : std::string_view();
-    return TurnEnded{std::move(agent), node.turns, outcome, text,        reason,
-                     result->usage,    error,      result,  result->cost};
+    return TurnEnded{std::move(agent), node.turns,       outcome, text,        reason,
+                     result->usage,    std::move(error), result,  result->cost};
   });
 }
 
@@ -295,15 +373,24 @@ void Turns::run_handler(core::Node& node, const AgentSpec& spec, const Message& 
   if (!hub_.closed() && !stopped) step_to(node, epoch, AgentState::processing, AgentState::idle);
 }
 
-// The host's sink may do anything, too.
-void Turns::log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+// For the log: empty where memory is short.
+std::string Turns::name_of(const core::Node& node) const noexcept {
+  try {
+    return table_.names().name_of(node, node.id());
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+void Turns::log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept {
+  // The host's sink may do anything, too.
   engine_.log(level, message, fields);
   if (engine_.closed()) hub_.close();
 }
 
-void Turns::discard(core::Node& node, std::uint64_t turn, std::size_t deltas, std::string_view what) {
-  log(LogLevel::debug, "late result discarded",
-      {{"agent", table_.names().name_of(node, node.id())}, {"what", what}});
+void Turns::discard(core::Node& node, std::uint64_t turn, std::size_t deltas,
+                    std::string_view what) noexcept {
+  log(LogLevel::debug, "late result discarded", {{"agent", name_of(node)}, {"what", what}});
   hub_.tell(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, what}; });
 }
 
@@ -313,7 +400,7 @@ void Turns::clear() {
     if (flights_[slot].info) flights_[slot].info->timer = Timer();
 }
 
-void Turns::abandon(std::uint32_t slot) {
+void Turns::abandon(std::uint32_t slot) noexcept {
   core::Node& node = *flights_[slot].node;
   const Flight& flight = flights_[slot];
   const std::string_view what = flight.kind == Flight::Kind::model_call  ? "model call"
@@ -324,7 +411,7 @@ void Turns::abandon(std::uint32_t slot) {
   node.abandoned = true;
   flights_.close(slot);  // first: whoever hears of it may make it let go
   log(LogLevel::warning, "something of a stopped agent did not let go in time and was given up",
-      {{"agent", table_.names().name_of(node, node.id())},
+      {{"agent", name_of(node)},
        {"what", what},
        {"tool", info ? std::string_view(info->tool) : std::string_view()}});
   hub_.tell(node, [&](Agent agent) {

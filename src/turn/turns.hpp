@@ -17,8 +17,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,7 +36,7 @@ namespace agentcore::turn {
 class TurnOwner {
  public:
   // Something of `node` has let go, whatever became of its turn.
-  virtual void let_go(core::Node& node) = 0;
+  virtual void let_go(core::Node& node) noexcept = 0;
   // `node` may take its next message.
   virtual void schedule(core::Node& node) = 0;
   // A budget of `node` is used up: stops it, and all below it.
@@ -68,22 +70,25 @@ class Turns final : public tools::CallOwner {
   Turns(core::AgentTable& table, events::EventHub& hub, loop::Engine& engine, TurnOwner& owner, Limits limits)
       : table_(table), hub_(hub), engine_(engine), owner_(owner), limits_(limits) {}
 
+  // Makes what the next turn of `node` begins with. What it throws leaves all as it was. Then begin() needs
+  // no memory until its beginning is told: no message is lost.
+  void prepare(core::Node& node);
   // Begins a turn with `message`; the agent is idle, its gate was asked and Stepping is published.
   void begin(core::Node& node, Message message);
 
   // Ends the turn that is under way, if any, as aborted or stopped by what the gates say: cuts its calls,
   // closes its questions, tells the end. What it started lets go later.
-  void interrupt(core::Node& node);
+  void interrupt(core::Node& node) noexcept;
   // The same, but only for a turn that began before `epoch`.
-  void interrupt_before(core::Node& node, std::uint32_t epoch);
+  void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
   // The same for everything of an agent that is stopped: its turn and its background tasks (X17).
-  void stop(core::Node& node);
+  void stop(core::Node& node) noexcept;
 
   // True while a turn is under way (its end not told yet).
   static bool is_active(const core::Node& node) noexcept { return active_turn(node) != nullptr; }
 
   // Forgets what did not let go in time; what it still says is dropped.
-  void abandon(std::uint32_t slot);
+  void abandon(std::uint32_t slot) noexcept;
 
   // Questions and background tasks, as AgentTree offers them.
   AnswerResult answer(std::string_view question_id, Answer answer);
@@ -136,15 +141,33 @@ class Turns final : public tools::CallOwner {
   bool step(core::Node& node);
   bool call_model(core::Node& node);
   bool take_answer(core::Node& node);
+  bool ask_again(core::Node& node, std::string text);
   bool run_calls(core::Node& node);
+
+  // Runs a part of the turn of `node`. What it throws, as a rule for a lack of memory, ends the turn as
+  // failed.
+  template <typename Part>
+  void attempt(core::Node& node, Part&& part) noexcept {
+    try {
+      std::forward<Part>(part)();
+    } catch (const std::bad_alloc&) {
+      break_off(node, Errc::out_of_memory, "out of memory");
+    } catch (const std::exception& error) {
+      break_off(node, Errc::callback_failed, error.what());
+    } catch (...) {
+      break_off(node, Errc::callback_failed, "not a std::exception");
+    }
+  }
+  void break_off(core::Node& node, Errc code, std::string_view why) noexcept;
+  void end_early(core::Node& node, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
 
   // Ends of a turn.
   void complete(core::Node& node);
   void fail(core::Node& node, ChatOutcome outcome);
   void fail_acting(core::Node& node, Error error);
-  std::shared_ptr<InteractionResult> leave(core::Node& node);
+  std::shared_ptr<InteractionResult> leave(core::Node& node) noexcept;
   void tell_end(core::Node& node, TurnOutcome outcome, FinishReason reason, Error error,
-                std::shared_ptr<InteractionResult> result);
+                std::shared_ptr<InteractionResult> result) noexcept;
   void run_handler(core::Node& node, const AgentSpec& spec, const Message& message);
 
   // Model calls.
@@ -153,14 +176,16 @@ class Turns final : public tools::CallOwner {
   void trim(core::Node& node);
   void send(core::Node& node, LlmClient& client, ChatRequest request);
   bool reserve(core::Node& node, ChatRequest& request);
-  void settle(core::Node& node, ActiveTurn& turn);
-  Usage usage_of(const core::Node& node, const ActiveTurn& turn) const;
-  void settle_budgets(core::Node& node, ActiveTurn& turn, Usage used);
+  void settle(core::Node& node, ActiveTurn& turn) noexcept;
+  Usage usage_of(const core::Node& node, const ActiveTurn& turn) const noexcept;
+  void settle_budgets(core::Node& node, ActiveTurn& turn, Usage used) noexcept;
   bool afford_turn(core::Node& node);
   bool within_budget(core::Node& node);
   void end_for_budget(core::Node& node, std::string why);
-  void release(core::Node& node);
+  void release(core::Node& node, ActiveTurn& turn) noexcept;
   void on_wall_clock(core::NodeId agent, bool subtree);
+  void tell_delta(core::Node& node, std::string_view text);
+  bool tell_held_words(core::Node& node);
   Flight* find(std::uint32_t slot, std::uint64_t serial) noexcept;
   bool hears(Flight& flight, std::uint32_t slot) noexcept;
 
@@ -173,30 +198,33 @@ class Turns final : public tools::CallOwner {
   std::shared_ptr<tools::CallScope> scope_of(core::Node& node, std::uint32_t slot, const Tool& tool);
   PendingCall* pending(core::Node& node, std::uint32_t slot) noexcept;
   void end_call(core::Node& node, std::uint32_t slot, ToolResult result);
+  void limit(ToolResult& result) const;
   void set_result(core::Node& node, PendingCall& call, ToolOutcome outcome, ToolResult result);
   void on_timeout(std::uint32_t slot, std::uint64_t serial, Duration timeout);
-  void cancel_calls(core::Node& node, std::uint64_t turn, std::vector<PendingCall> calls,
-                    const InteractionResult& result);
+  void cancel_calls(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
+                    const InteractionResult& result) noexcept;
 
   // Background tasks.
   bool start_task(core::Node& node, std::size_t index);
   void end_task(core::Node& node, std::uint32_t slot, ToolResult result);
   void end_late_task(core::Node& node, std::uint32_t slot, const ToolResult& result);
-  void note_end(core::Node& node, const FlightInfo& info, TaskState state, const ToolResult& result);
-  void tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result);
-  void cancel(std::uint32_t slot);
-  void cancel_tasks(core::Node& node);
+  void note_end(core::Node& node, const FlightInfo& info, TaskState state, const ToolResult& result) noexcept;
+  void tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result) noexcept;
+  void cancel(std::uint32_t slot) noexcept;
+  void cancel_tasks(core::Node& node) noexcept;
+  bool cancel_newest_task(core::Node& node) noexcept;
 
   // Questions.
   void ask_approval(core::Node& node, std::size_t index, std::uint32_t slot);
   void on_approval(std::uint32_t slot, std::uint64_t serial, const Answer& answer);
   void ask(core::Node& node, std::uint32_t slot, AskedQuestion question, Duration timeout);
-  bool close(AskedQuestion question, const Answer& answer);
-  void close_questions(std::uint32_t slot);
+  bool close(AskedQuestion question, const Answer& answer) noexcept;
+  void close_questions(std::uint32_t slot) noexcept;
 
-  void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields);
-  void discard(core::Node& node, std::uint64_t turn, std::size_t deltas, std::string_view what);
-  bool may_go_on(core::Node& node, std::uint32_t epoch);
+  std::string name_of(const core::Node& node) const noexcept;
+  void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept;
+  void discard(core::Node& node, std::uint64_t turn, std::size_t deltas, std::string_view what) noexcept;
+  bool may_go_on(core::Node& node, std::uint32_t epoch) noexcept;
   bool move_from_idle(core::Node& node, std::uint32_t epoch, AgentState to);
   bool change(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to);
   bool step_to(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to);

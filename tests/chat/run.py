@@ -126,10 +126,12 @@ def test_a_talk_in_a_terminal(standin, chat, folder):
         assert roles_and_texts(history) == talk
         assert os.listdir(folder) == [history.name]
 
-        # Another run goes on with it.
-        status, out, err = run(chat, *options, "/say And again")
-        assert (status, out, err) == (0, "And again\n", ""), (status, out, err)
-        assert roles_and_texts(history) == talk[1:] + [("user", "/say And again"), ("assistant", "And again")]
+        # Another run goes on with it, and its system prompt is the last one that was given.
+        for arguments, system in (((), "Be brief."), (("--system", "Be kind."), "Be kind.")):
+            status, out, err = run(chat, *options, *arguments, "/say And again")
+            assert (status, out, err) == (0, "And again\n", ""), (status, out, err)
+            talk = [("system", system), *talk[1:], ("user", "/say And again"), ("assistant", "And again")]
+            assert roles_and_texts(history) == talk
 
 
 def test_two_ways_to_leave(standin, chat, _folder):

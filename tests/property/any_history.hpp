@@ -62,7 +62,10 @@ class HistoryWriter {
       const std::string window = *rc::gen::element<std::string>("", "", "notes", "n_");
       const std::string name =
           (window.empty() ? "" : window + "__") + *rc::gen::element<std::string>("a", "b_c");
-      asking.tool_calls.push_back({"c" + std::to_string(++calls_), name, *any_words(), window_of(name)});
+      asking.tool_calls.push_back(
+          {"c" + std::to_string(++calls_), name, *any_words(),
+           *rc::gen::weightedElement<std::string>({{4, window_of(name)}, {1, ""}, {1, "a window"}}),
+           *rc::gen::element<std::string>("", "", "b/c")});
     }
     add(asking);
     // Results in any order: of two or more calls the last one's comes first, sometimes.

@@ -112,7 +112,7 @@ TEST_CASE("S1-P3: a delete empties the mailboxes", "[property][S1-P3][D2][G12][X
         };
         refused();
         deletion.finish(refused);
-        RC_ASSERT(deletion.reports[0].messages_dropped == waiting);
+        RC_ASSERT(deletion.reports.at(0).messages_dropped == waiting);
       });
 }
 
@@ -222,10 +222,10 @@ TEST_CASE("S1-P9: a delete deletes every descendant", "[property][S1-P9][E2][E5]
          Deletion deletion(stage);
          deletion.finish([&] {
            for (std::size_t i = 0; i < stage.size(); ++i)
-             RC_ASSERT((stage.inside(i) || (stage.agent(i).exists() && can_process(*stage.state(i)))));
+             RC_ASSERT((stage.inside(i) || (stage.agent(i).exists() && can_process(stage.state(i).value()))));
          });
          for (std::size_t i = 0; i < stage.size(); ++i) RC_ASSERT(stage.agent(i).exists() != stage.inside(i));
-         const TerminateReport& report = deletion.reports[0];
+         const TerminateReport& report = deletion.reports.at(0);
          RC_ASSERT(report.agent_id == Stage::id(stage.target()));
          RC_ASSERT((report.reason == "over" && report.cause == StopCause::terminate));
          RC_ASSERT(text(sorted(report.cascade_terminated)) == text(stage.descendants(stage.target())));
@@ -298,7 +298,7 @@ TEST_CASE("D11: a stopped or stopping agent can be deleted", "[property][S1-P9][
           RC_ASSERT(stage.agent(i).exists() != stage.inside(i));
           if (stage.inside(i)) RC_ASSERT((known(stage, i) == "" && stage.told("deleted", i).size() == 1));
         }
-        RC_ASSERT(text(sorted(deletion.reports[0].cascade_terminated)) ==
+        RC_ASSERT(text(sorted(deletion.reports.at(0).cascade_terminated)) ==
                   text(stage.descendants(stage.target())));
       });
 }

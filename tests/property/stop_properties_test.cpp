@@ -127,7 +127,7 @@ TEST_CASE("S1-P3: a stop empties the mailboxes", "[property][S1-P3][C3]") {
           else
             RC_ASSERT(stage.after.queued[i] == stage.before.queued[i]);
         stop.finish();
-        RC_ASSERT(stop.reports[0].messages_dropped == waiting);
+        RC_ASSERT(stop.reports.at(0).messages_dropped == waiting);
         RC_ASSERT(stage.target_agent().resume().resumed);
         stage.t.settle();
         View end = stage.look();
@@ -232,7 +232,7 @@ TEST_CASE("S1-P8: a stop stops every descendant", "[property][S1-P8][E1][E5][C15
          stop.finish();
          for (std::size_t i = 0; i < stage.size(); ++i)
            RC_ASSERT((stage.state(i) == AgentState::stopped) == stage.inside(i));
-         const StopReport& report = stop.reports[0];
+         const StopReport& report = stop.reports.at(0);
          RC_ASSERT(report.agent_id == Stage::id(stage.target()));
          RC_ASSERT(text(sorted(report.cascade_stopped)) == text(stage.descendants(stage.target())));
          RC_ASSERT(out_of_order(stage, report.cascade_stopped) == "");

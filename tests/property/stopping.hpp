@@ -2,6 +2,7 @@
 #pragma once
 
 #include "property/stage.hpp"
+#include "support/checked.hpp"
 
 #include <functional>
 #include <optional>
@@ -30,7 +31,7 @@ struct Stopping {
 
   Stage& stage;
   agentcore::StopResult result;
-  std::vector<agentcore::StopReport> reports;
+  agentcore::test::Checked<agentcore::StopReport> reports;
 };
 
 inline bool is_stop_state(std::optional<agentcore::AgentState> state) {

@@ -1,9 +1,11 @@
 // The text protocol against arbitrary text.
 #include "support/prop.hpp"
+#include "tools/block_filter.hpp"
 #include "tools/text_protocol.hpp"
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace agentcore::tools;
@@ -14,7 +16,8 @@ namespace {
 rc::Gen<std::string> any_piece() {
   return rc::gen::oneOf(rc::gen::element<std::string>(
                             "<tool_call>", "</tool_call>", "{\"calls\":[", "]}", "{", "}", "[", "]", ",", ":",
-                            "\"window_id\":\"w\"", "\"action_id\":\"a\"", "\"params\":{}", "\"", "\\", "\n"),
+                            "\"window_id\":\"w\"", "\"action_id\":\"a\"", "\"params\":{}", "\"name\":\"n\"",
+                            "\"arguments\":\"{}\"", "\"", "\\", "\n", "<tool_", "<"),
                         rc::gen::arbitrary<std::string>());
 }
 
@@ -36,6 +39,31 @@ TEST_CASE("the text protocol reads arbitrary text", "[property][tools][J11][X30]
     for (const ActionCall& call : parsed.calls) RC_ASSERT(!call.window_id.empty() && !call.action_id.empty());
     if (!parsed.calls.empty())
       RC_ASSERT(parse_tool_text(render_tool_text(parsed.calls), 1).calls == parsed.calls);
+  });
+}
+
+TEST_CASE("the words of an answer are the same in whatever pieces it comes", "[property][tools][X30]") {
+  prop("the filter passes on what surrounds the blocks", [] {
+    std::string answer, words;
+    BlockFilter filter;
+    for (const auto& piece : *rc::gen::container<std::vector<std::string>>(any_piece())) {
+      answer += piece;
+      words += filter.pass(piece);
+      RC_ASSERT(words.find(block_begin) == std::string::npos);
+    }
+    words += filter.finish();
+    BlockFilter whole;
+    RC_ASSERT(words == whole.pass(answer) + whole.finish());
+    std::string expected;
+    for (std::string_view rest = answer;;) {
+      const auto begin = std::min(rest.find(block_begin), rest.size());
+      expected += rest.substr(0, begin);
+      rest.remove_prefix(begin);
+      const auto end = rest.find(block_end);
+      if (end == rest.npos) break;
+      rest.remove_prefix(end + block_end.size());
+    }
+    RC_ASSERT(words == expected);
   });
 }
 

@@ -38,8 +38,8 @@ TEST_CASE("a stop against an answer: the stop wins, or the answer was there befo
   for (int round = 0; round < 3000; ++round) {
     quiet = loud = false;
     after_loud = 0;
-    const Agent parent = *tree.create();
-    const Agent agent = *parent.create_child();
+    const Agent parent = tree.create().value();
+    const Agent agent = parent.create_child().value();
     static_cast<void>(agent.send("a"));
     static_cast<void>(agent.send("b"));
     runtime.poll();
@@ -59,7 +59,7 @@ TEST_CASE("a stop against an answer: the stop wins, or the answer was there befo
     quiet_rounds += quiet.load();
     most_after_loud = std::max(most_after_loud, after_loud);
     quiet = loud = false;
-    valid = valid && is_valid_history(agent.conversation()) && *agent.state() == AgentState::stopped;
+    valid = valid && is_valid_history(agent.conversation()) && agent.state().value() == AgentState::stopped;
     static_cast<void>(parent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
     audit.sweep();
@@ -89,7 +89,7 @@ TEST_CASE("an abort against an answer: one of them ends the turn", "[stop][race]
     if (round % 20 == 0) {
       valid = valid && is_valid_history(agent.conversation());
       static_cast<void>(agent.terminate());
-      agent = *tree.create();
+      agent = tree.create().value();
     }
     for (int i = 0; i < 3; ++i) sent += agent.send("question").accepted;
     runtime.poll();
@@ -105,7 +105,7 @@ TEST_CASE("an abort against an answer: one of them ends the turn", "[stop][race]
           runtime.poll();
         });
     REQUIRE(drive(runtime, tree, client) == "");
-    idle_after = idle_after && *agent.state() == AgentState::idle && agent.queue_length() == 0;
+    idle_after = idle_after && agent.state().value() == AgentState::idle && agent.queue_length() == 0;
   }
   INFO(aborted << " aborts hit");
   CHECK(idle_after);

@@ -40,8 +40,8 @@ TEST_CASE("handles outlive their tree, whoever uses or drops them last", "[stop]
   std::atomic<int> found_after{0};
   for (int round = 0; round < 2000; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
-    std::vector<Agent> agents{*tree->create()};
-    for (std::size_t i = 1; i < 6; ++i) agents.push_back(*agents[(i - 1) / 2].create_child());
+    std::vector<Agent> agents{tree->create().value()};
+    for (std::size_t i = 1; i < 6; ++i) agents.push_back(agents[(i - 1) / 2].create_child().value());
     for (const Agent& agent : agents) static_cast<void>(agent.send("question"));
     runtime.poll();
     std::atomic<bool> destroyed{false};
@@ -85,8 +85,8 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
   int called_after_end = 0;
   for (int round = 0; round < 2000; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
-    const Agent root = *tree->create();
-    const Agent child = *root.create_child();
+    const Agent root = tree->create().value();
+    const Agent child = root.create_child().value();
     std::atomic<bool> destroyed{false};
     int countdown = 1 + round % 12;
     const auto tick = [&] {
@@ -115,4 +115,42 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
     client.cancel_stopped();
   }
   CHECK(called_after_end == 0);
+}
+
+TEST_CASE("the Runtime is destroyed while other threads call verbs: from then on each says so",
+          "[stop][race][G12][Q3]") {
+  HeldClient client;
+  Team team(3);
+  std::atomic<int> wrong{0};
+  for (int round = 0; round < 500; ++round) {
+    auto runtime = std::make_unique<Runtime>();
+    AgentTree tree(*runtime, {.llm = &client});
+    const Agent root = *tree.create();
+    const Agent child = *root.create_child();
+    static_cast<void>(root.send("question"));
+    runtime->poll();
+    std::atomic<bool> destroyed{false};
+    int polls = 0;
+    team.run(
+        [&](int member) {
+          const Agent agent = member == 0 ? root : child;
+          for (int i = 0; i < 60 || !destroyed.load(); ++i) {
+            const bool after = destroyed.load();
+            const Errc said[] = {agent.send("x").reason, agent.stop().reason, agent.resume().reason,
+                                 agent.abort().reason,
+                                 agent.state().has_value() ? Errc::none : agent.state().error().code};
+            for (const Errc reason : said) wrong += after && reason != Errc::runtime_gone;
+          }
+        },
+        [&] {
+          if (!runtime) return;
+          runtime->poll();
+          client.answer_all();
+          if (++polls != 1 + round % 4) return;
+          runtime.reset();
+          destroyed = true;
+        });
+    client.cancel_stopped();
+  }
+  CHECK(wrong == 0);
 }

@@ -31,14 +31,14 @@ constexpr std::size_t most_settled_in_a_poll = 65'536 + 250;
 const SharedAgentSpec plain = std::make_shared<const AgentSpec>();
 
 Agent star(AgentTree& tree) {
-  const Agent root = *tree.create();
+  const Agent root = tree.create().value();
   for (std::size_t i = 1; i < many; ++i) static_cast<void>(root.create_child(plain));
   return root;
 }
 
 // Chains as deep as the limit allows, side by side.
 Agent chains(AgentTree& tree) {
-  const Agent root = *tree.create();
+  const Agent root = tree.create().value();
   Agent end = root;
   for (std::size_t i = 1; i < many; ++i) {
     auto next = end.create_child(plain);
@@ -50,7 +50,7 @@ Agent chains(AgentTree& tree) {
 
 Agent random_tree(AgentTree& tree) {
   Dice dice(4711);
-  std::vector<Agent> all{*tree.create()};
+  std::vector<Agent> all{tree.create().value()};
   all.reserve(many);
   while (all.size() < many)
     if (const auto child = all[dice.below(all.size())].create_child(plain)) all.push_back(*child);
@@ -125,7 +125,7 @@ TEST_CASE("a hundred thousand stops, one by one, are taken up in bounded polls",
   Runtime runtime({.clock = &clock, .seed = 1});
   AgentTree tree(runtime);
   std::vector<Agent> roots;
-  for (std::size_t i = 0; i < 100'000; ++i) roots.push_back(*tree.create(plain));
+  for (std::size_t i = 0; i < 100'000; ++i) roots.push_back(tree.create(plain).value());
   std::size_t settled = 0;
   const auto events = tree.on_event([&](const Event& event) { settled += event.get<Settled>() != nullptr; });
   for (const Agent& root : roots) static_cast<void>(root.stop());

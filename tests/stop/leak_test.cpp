@@ -68,9 +68,9 @@ TEST_CASE("a hundred thousand lives leave nothing behind", "[stop][leak][G13][D3
     spec.id = "life " + std::to_string(cycle);
     {
       TerminateScope outer(tree);
-      const Agent agent = *outer.create(spec);
+      const Agent agent = outer.create(spec).value();
       TerminateScope inner(agent, cycle % 2 ? ScopePolicy::stop : ScopePolicy::terminate);
-      const Agent child = *inner.create();
+      const Agent child = inner.create().value();
       (cycle < settled_in ? highest_slot : highest_later) =
           std::max(cycle < settled_in ? highest_slot : highest_later, slot_of(child));
       static_cast<void>(agent.send("hello"));
@@ -101,9 +101,9 @@ TEST_CASE("nested and moved scopes leave nothing behind", "[stop][leak][G13]") {
   for (int cycle = 0; cycle < cycles / 10; ++cycle) {
     if (cycle == settled_in / 2) heap = heap_in_use();
     TerminateScope first(tree);
-    const Agent a = *first.create();
+    const Agent a = first.create().value();
     TerminateScope second(a);
-    const Agent b = *second.create();
+    const Agent b = second.create().value();
     TerminateScope third(b, ScopePolicy::stop);
     static_cast<void>(third.create());
     TerminateScope moved(std::move(second));

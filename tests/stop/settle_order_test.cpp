@@ -31,10 +31,10 @@ struct SlowTree {
   Runtime runtime{{.clock = &clock, .seed = 1, .poll_budget = Duration(0)}};
   AgentTree tree{runtime, {.llm = &client}};
   Audit audit{tree};
-  std::vector<Agent> agents{*tree.create()};
+  std::vector<Agent> agents{tree.create().value()};
 
   SlowTree() {
-    for (std::size_t i = 1; i < 7; ++i) agents.push_back(*agents[(i - 1) / 2].create_child());
+    for (std::size_t i = 1; i < 7; ++i) agents.push_back(agents[(i - 1) / 2].create_child().value());
   }
   void poll(int times) {
     while (times-- > 0) runtime.poll();
@@ -130,7 +130,7 @@ TEST_CASE("any verbs in any order, one step of the loop at a time", "[stop][G3][
     REQUIRE(accepted == slow.audit.turns_started + slow.audit.dropped);
     REQUIRE(reports == reports_wanted);
     slow.tree.walk([](const Agent& agent) {
-      REQUIRE((*agent.state() == AgentState::idle || *agent.state() == AgentState::stopped));
+      REQUIRE((agent.state().value() == AgentState::idle || agent.state().value() == AgentState::stopped));
     });
     static_cast<void>(slow.agents[0].terminate());
     REQUIRE(drive(slow.runtime, slow.tree, slow.client) == "");
@@ -159,20 +159,20 @@ TEST_CASE("a stop waits for what runs on below an agent stopped alone", "[stop][
   int reports = 0;
   static_cast<void>(slow.agents[0].stop({.on_settled = [&](const StopReport&) { ++reports; }}));
   slow.poll(60);
-  CHECK(*slow.agents[0].state() == AgentState::stopping);
-  CHECK(*slow.agents[3].state() == AgentState::stopping);
+  CHECK(slow.agents[0].state().value() == AgentState::stopping);
+  CHECK(slow.agents[3].state().value() == AgentState::stopping);
   CHECK(reports == 0);
   slow.client.cancel_stopped();
   REQUIRE(drive(slow.runtime, slow.tree) == "");
-  CHECK(*slow.agents[0].state() == AgentState::stopped);
+  CHECK(slow.agents[0].state().value() == AgentState::stopped);
   CHECK(reports == 1);
 
   // A resume brings back what stopped because of that stop, not what was stopped by itself.
   CHECK(slow.agents[0].resume().resumed);
   REQUIRE(drive(slow.runtime, slow.tree) == "");
-  CHECK(*slow.agents[0].state() == AgentState::idle);
-  CHECK(*slow.agents[1].state() == AgentState::stopped);
-  CHECK(*slow.agents[3].state() == AgentState::idle);
+  CHECK(slow.agents[0].state().value() == AgentState::idle);
+  CHECK(slow.agents[1].state().value() == AgentState::stopped);
+  CHECK(slow.agents[3].state().value() == AgentState::idle);
   CHECK(slow.audit.problem == "");
 }
 
@@ -181,8 +181,8 @@ TEST_CASE("a stop that is widened to the children has to settle before a resume"
   slow.ask(3);
   static_cast<void>(slow.agents[1].stop({.cascade = false}));
   slow.poll(20);
-  REQUIRE(*slow.agents[1].state() == AgentState::stopped);
-  CHECK(*slow.agents[3].state() == AgentState::waiting_llm);
+  REQUIRE(slow.agents[1].state().value() == AgentState::stopped);
+  CHECK(slow.agents[3].state().value() == AgentState::waiting_llm);
 
   CHECK(slow.agents[1].stop().stopped);
   CHECK(slow.agents[1].resume().reason == Errc::stopping);
@@ -190,10 +190,10 @@ TEST_CASE("a stop that is widened to the children has to settle before a resume"
   CHECK(slow.agents[1].resume().reason == Errc::stopping);
   slow.client.cancel_stopped();
   REQUIRE(drive(slow.runtime, slow.tree) == "");
-  CHECK(*slow.agents[3].state() == AgentState::stopped);
+  CHECK(slow.agents[3].state().value() == AgentState::stopped);
   CHECK(slow.agents[1].resume().resumed);
   REQUIRE(drive(slow.runtime, slow.tree) == "");
-  for (const std::size_t agent : {1U, 3U, 4U}) CHECK(*slow.agents[agent].state() == AgentState::idle);
+  for (const std::size_t agent : {1U, 3U, 4U}) CHECK(slow.agents[agent].state().value() == AgentState::idle);
   CHECK(slow.audit.problem == "");
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("a stop that came too late is told at once, even after a resume", "[st
   CHECK(slow.agents[0].resume().resumed);
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   CHECK(reports == 1);
-  CHECK(*slow.agents[0].state() == AgentState::idle);
+  CHECK(slow.agents[0].state().value() == AgentState::idle);
 }
 
 TEST_CASE("a message whose turn is stopped at its very beginning has a turn all the same",
@@ -216,7 +216,7 @@ TEST_CASE("a message whose turn is stopped at its very beginning has a turn all 
     int handled = 0;
     AgentSpec spec;
     spec.handler = [&](const Agent&, const Message&) { ++handled; };
-    for (const Agent& agent : {slow.agents[6], *slow.tree.create(spec)}) {
+    for (const Agent& agent : {slow.agents[6], slow.tree.create(spec).value()}) {
       const auto events = slow.tree.on_event([&](const Event& event) {
         if (by_event && event.get<TurnStarted>()) static_cast<void>(agent.stop());
       });
@@ -225,7 +225,7 @@ TEST_CASE("a message whose turn is stopped at its very beginning has a turn all 
       });
       REQUIRE(agent.send("question").accepted);
       REQUIRE(drive(slow.runtime, slow.tree) == "");
-      CHECK(*agent.state() == AgentState::stopped);
+      CHECK(agent.state().value() == AgentState::stopped);
       CHECK(is_valid_history(agent.conversation()));
     }
     CHECK(handled == 0);
@@ -238,7 +238,7 @@ TEST_CASE("a message whose turn is stopped at its very beginning has a turn all 
 
 TEST_CASE("a widened stop that walks below a delete leaves nothing behind for it", "[stop][G4][G13][X13]") {
   SlowTree slow;
-  const Agent leaf = *slow.agents[3].create_child();
+  const Agent leaf = slow.agents[3].create_child().value();
   static_cast<void>(leaf.stop());
   static_cast<void>(slow.agents[1].stop({.cascade = false}));
   REQUIRE(drive(slow.runtime, slow.tree) == "");
@@ -257,15 +257,15 @@ TEST_CASE("a widened stop that walks below a delete leaves nothing behind for it
 TEST_CASE("a completion destroys the tree between two rounds", "[stop][Q3]") {
   Runtime runtime;
   auto tree = std::make_unique<AgentTree>(runtime);
-  const Agent victim = *tree->create();
+  const Agent victim = tree->create().value();
   int handled = 0;
   AgentSpec spec;
   spec.handler = [&](const Agent&, const Message&) {
     ++handled;
     static_cast<void>(victim.stop({.on_settled = [&](const StopReport&) { tree.reset(); }}));
   };
-  const Agent first = *tree->create(spec);
-  const Agent second = *tree->create(spec);
+  const Agent first = tree->create(spec).value();
+  const Agent second = tree->create(spec).value();
   static_cast<void>(first.send("x"));
   static_cast<void>(second.send("x"));
   runtime.poll();

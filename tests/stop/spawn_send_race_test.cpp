@@ -36,7 +36,7 @@ TEST_CASE("a child made during a stop is inside it or refused", "[stop][race][G2
   bool all_refused_for_a_reason = true;
   bool all_stopped = true;
   for (int round = 0; round < 2000; ++round) {
-    const Agent root = *tree.create();
+    const Agent root = tree.create().value();
     std::vector<Agent> made{root};
     Dice dice(static_cast<std::uint64_t>(round));
     StopResult stop;
@@ -53,7 +53,7 @@ TEST_CASE("a child made during a stop is inside it or refused", "[stop][race][G2
     all_refused_for_a_reason = all_refused_for_a_reason && !root.create_child();
     const std::size_t before = audit.settled;
     REQUIRE(drive(runtime, tree) == "");
-    for (const Agent& agent : made) all_stopped = all_stopped && *agent.state() == AgentState::stopped;
+    for (const Agent& agent : made) all_stopped = all_stopped && agent.state().value() == AgentState::stopped;
     if (!stop.stopped || audit.settled < before) all_stopped = false;
     static_cast<void>(root.terminate());
     REQUIRE(drive(runtime, tree) == "");
@@ -82,9 +82,9 @@ TEST_CASE("every message that was accepted is handled or counted as dropped",
   for (int round = 0; round < 1500; ++round) {
     quiet = loud = false;
     late_after_loud = 0;
-    const Agent root = *tree.create(handled_by(handler));
-    const Agent child = *root.create_child(handled_by(handler));
-    const Agent grandchild = *child.create_child(handled_by(handler));
+    const Agent root = tree.create(handled_by(handler)).value();
+    const Agent child = root.create_child(handled_by(handler)).value();
+    const Agent grandchild = child.create_child(handled_by(handler)).value();
     const std::size_t dropped_before = audit.dropped;
     team.run(
         [&](int member) {
@@ -129,8 +129,8 @@ TEST_CASE("of a hundred stops at once exactly one is carried out", "[stop][race]
   Team team(4);
   bool one_each = true, all_ok = true, all_reported = true;
   for (int round = 0; round < 2000; ++round) {
-    const Agent root = *tree.create();
-    const Agent child = *root.create_child();
+    const Agent root = tree.create().value();
+    const Agent child = root.create_child().value();
     std::atomic<int> stopped{0}, refused{0};
     int reports = 0;
     team.run(
@@ -164,22 +164,22 @@ TEST_CASE("a stop of a parent and one of its child, from two threads", "[stop][r
   Team team(2);
   bool all_stopped = true, parent_did = true, child_stays = true;
   for (int round = 0; round < 2000; ++round) {
-    const Agent parent = *tree.create();
-    const Agent child = *parent.create_child();
-    const Agent grandchild = *child.create_child();
+    const Agent parent = tree.create().value();
+    const Agent child = parent.create_child().value();
+    const Agent grandchild = child.create_child().value();
     StopResult results[2];
     team.run([&](int member) { results[member] = (member == 0 ? parent : child).stop(); },
              [&] { runtime.poll(); });
     REQUIRE(drive(runtime, tree) == "");
     for (const Agent& agent : {parent, child, grandchild})
-      all_stopped = all_stopped && *agent.state() == AgentState::stopped;
+      all_stopped = all_stopped && agent.state().value() == AgentState::stopped;
     parent_did = parent_did && results[0].stopped && results[1].ok;
     // Who was stopped by itself stays stopped when its parent is resumed (G3).
     if (!parent.resume().resumed) all_stopped = false;
     REQUIRE(drive(runtime, tree) == "");
-    const AgentState then = *child.state();
+    const AgentState then = child.state().value();
     child_stays = child_stays && then == (results[1].stopped ? AgentState::stopped : AgentState::idle) &&
-                  *grandchild.state() == then;
+                  grandchild.state().value() == then;
     static_cast<void>(parent.terminate());
     REQUIRE(drive(runtime, tree) == "");
     audit.sweep();
@@ -205,10 +205,10 @@ TEST_CASE("a stop while an action runs says that it is not quiet, and only then"
   for (const Who who : {Who::itself, Who::above, Who::below, Who::beside, Who::all}) {
     for (int round = 0; round < 50; ++round) {
       running = returned = false;
-      const Agent root = *tree.create();
-      const Agent agent = *root.create_child(handled_by(handler));
-      const Agent below = *agent.create_child();
-      const Agent beside = *root.create_child();
+      const Agent root = tree.create().value();
+      const Agent agent = root.create_child(handled_by(handler)).value();
+      const Agent below = agent.create_child().value();
+      const Agent beside = root.create_child().value();
       static_cast<void>(agent.send("x"));
       StopResult stop;
       team.run(

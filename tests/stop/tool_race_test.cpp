@@ -82,8 +82,8 @@ TEST_CASE("a stop against the results of tools: each is in the history or interr
   Team team(3);
   for (int round = 0; round < rounds; ++round) {
     quiet = false;
-    const Agent parent = *tree.create();
-    const Agent agent = *parent.create_child({.tools = tools.registry, .parallel_tools = 2});
+    const Agent parent = tree.create().value();
+    const Agent agent = parent.create_child({.tools = tools.registry, .parallel_tools = 2}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     ask_for(client, {"held", "held"});
@@ -127,7 +127,7 @@ TEST_CASE("a stop against tools that create agents: each is inside the stop or r
   Team team(1);
   std::size_t inside = 0;
   for (int round = 0; round < rounds; ++round) {
-    const Agent agent = *tree.create({.tools = tools});
+    const Agent agent = tree.create({.tools = tools}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     team.run([&](int) { static_cast<void>(agent.stop()); },
@@ -138,7 +138,7 @@ TEST_CASE("a stop against tools that create agents: each is inside the stop or r
     REQUIRE(drive(runtime, tree, client) == "");
     for (const Agent& child : agent.children()) {
       ++inside;
-      REQUIRE(*child.state() == AgentState::stopped);
+      REQUIRE(child.state().value() == AgentState::stopped);
     }
     CHECK(stop_test::refusal(agent.conversation()) == "");
     static_cast<void>(agent.terminate());
@@ -197,7 +197,7 @@ TEST_CASE("a stop against blocking tools and background tasks on a pool",
   tools->add(make_blocking_tool({.name = "task", .mode = ToolMode::async}, pool, work));
   Team team(1);
   for (int round = 0; round < rounds / 3; ++round) {
-    const Agent agent = *tree.create({.tools = tools, .parallel_tools = 2, .background_tasks = 1});
+    const Agent agent = tree.create({.tools = tools, .parallel_tools = 2, .background_tasks = 1}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     ask_for(client, {"task", "work", "work"});
@@ -207,7 +207,7 @@ TEST_CASE("a stop against blocking tools and background tasks on a pool",
               std::this_thread::yield();
             }) == "");
     CHECK(stop_test::refusal(agent.conversation()) == "");
-    CHECK(*agent.state() == AgentState::stopped);
+    CHECK(agent.state().value() == AgentState::stopped);
     static_cast<void>(agent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
     audit.sweep();

@@ -88,7 +88,7 @@ TEST_CASE("every verb against every other, with slots being recycled",
       AgentSpec spec;
       spec.id = id;
       spec.auto_resume = i == 5;
-      agents.push_back(i == 0 ? *tree.create(spec) : *agents[(i - 1) / 2].create_child(spec));
+      agents.push_back(i == 0 ? tree.create(spec).value() : agents[(i - 1) / 2].create_child(spec).value());
       ids.push_back(i % 2 ? id : agents.back().id());
     }
     Dice loop_dice(static_cast<std::uint64_t>(round));
@@ -109,7 +109,7 @@ TEST_CASE("every verb against every other, with slots being recycled",
         });
     REQUIRE(drive(runtime, tree, client) == "");
     tree.walk([&](const Agent& agent) {
-      const AgentState state = *agent.state();
+      const AgentState state = agent.state().value();
       valid = valid && (state == AgentState::idle || state == AgentState::stopped);
       valid = valid && is_valid_history(agent.conversation());
     });
@@ -137,10 +137,10 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
   for (int round = 0; round < 2000; ++round) {
     AgentSpec spec;
     spec.handler = [](const Agent&, const Message&) {};
-    const Agent root = *tree.create(spec);
-    const Agent child = *root.create_child(spec);
+    const Agent root = tree.create(spec).value();
+    const Agent child = root.create_child(spec).value();
     spec.auto_resume = true;
-    const Agent grandchild = *child.create_child(spec);
+    const Agent grandchild = child.create_child(spec).value();
     team.run(
         [&](int member) {
           Dice dice(static_cast<std::uint64_t>(round * 4 + member));
@@ -157,7 +157,7 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
         [&] { runtime.poll(); });
     REQUIRE(drive(runtime, tree) == "");
     for (const Agent& agent : {root, child, grandchild}) {
-      const AgentState state = *agent.state();
+      const AgentState state = agent.state().value();
       orderly =
           orderly && (state == AgentState::idle || state == AgentState::stopped) && agent.queue_length() == 0;
     }
@@ -165,12 +165,12 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
     static_cast<void>(root.stop());
     REQUIRE(drive(runtime, tree) == "");
     for (const Agent& agent : {root, child, grandchild}) {
-      orderly = orderly && *agent.state() == AgentState::stopped;
+      orderly = orderly && agent.state().value() == AgentState::stopped;
     }
     for (const Agent& agent : {root, child, grandchild}) {
-      if (*agent.state() == AgentState::stopped) orderly = orderly && agent.resume().resumed;
+      if (agent.state().value() == AgentState::stopped) orderly = orderly && agent.resume().resumed;
       REQUIRE(drive(runtime, tree) == "");
-      orderly = orderly && *agent.state() == AgentState::idle;
+      orderly = orderly && agent.state().value() == AgentState::idle;
     }
     static_cast<void>(root.terminate());
     REQUIRE(drive(runtime, tree) == "");
@@ -201,9 +201,9 @@ TEST_CASE("a foreign observer never sees a stopped or deleted agent go back",
   };
   std::atomic<int> backwards{0};
   for (int round = 0; round < 1500; ++round) {
-    const Agent root = *tree.create();
-    const Agent child = *root.create_child();
-    const Agent leaf = *child.create_child();
+    const Agent root = tree.create().value();
+    const Agent child = root.create_child().value();
+    const Agent leaf = child.create_child().value();
     static_cast<void>(leaf.send("work"));
     Dice dice(static_cast<std::uint64_t>(round));
     const bool delete_child = dice.below(2), stop_leaf = dice.below(2);

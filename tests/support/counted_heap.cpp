@@ -38,19 +38,20 @@ void agentcore::test::mark_heap() noexcept {
   peak = live.load();
 }
 
-bool agentcore::test::at_next_allocation(void (*function)(void*), void* with) noexcept {
-#ifdef SANITIZED
-  static_cast<void>(function), static_cast<void>(with);
-  return false;
-#else
+void agentcore::test::at_next_allocation(void (*function)(void*), void* with) noexcept {
   hook = {function, with};
-  return true;
-#endif
 }
 
-#ifndef SANITIZED
-
 namespace {
+
+thread_local std::size_t until_failure = 0;  // allocations; 0: as `failures` says
+thread_local std::size_t failures = 0;       // that are to come
+
+#ifdef SANITIZED
+constexpr bool counts = false;
+#else
+constexpr bool counts = true;
+#endif
 
 void note_peak(std::size_t now) noexcept {
   std::size_t most = peak.load(std::memory_order_relaxed);
@@ -59,26 +60,44 @@ void note_peak(std::size_t now) noexcept {
 }
 
 void* counted(std::size_t size, std::size_t alignment) {
-  asked.fetch_add(1, std::memory_order_relaxed);
   if (hook.function) {
     const Hook now = std::exchange(hook, {});
     now.function(now.with);
+  }
+  if (failures != 0 && (until_failure == 0 || --until_failure == 0)) {
+    --failures;
+    throw std::bad_alloc();
   }
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
                                                               : std::aligned_alloc(alignment, rounded);
   if (!memory) throw std::bad_alloc();
+  if (!counts) return memory;
+  asked.fetch_add(1, std::memory_order_relaxed);
   const std::size_t size_given = malloc_usable_size(memory);
   note_peak(live.fetch_add(size_given, std::memory_order_relaxed) + size_given);
   return memory;
 }
 
 void gone(void* memory) noexcept {
-  live.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);  // 0 for null
+  if (counts) live.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);  // 0 for null
   std::free(memory);
 }
 
 }  // namespace
+
+agentcore::test::FailingAllocation::FailingAllocation(std::size_t n, std::size_t count) noexcept {
+  until_failure = n;
+  failures = count;
+}
+
+agentcore::test::FailingAllocation::~FailingAllocation() {
+  until_failure = failures = 0;
+}
+
+bool agentcore::test::FailingAllocation::failed() const noexcept {
+  return until_failure == 0;
+}
 
 void* operator new(std::size_t size) {
   return counted(size, 1);
@@ -116,5 +135,3 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
   gone(memory);
 }
-
-#endif

@@ -16,7 +16,19 @@ std::size_t peak_heap() noexcept;
 void mark_heap() noexcept;
 
 // Calls `function` once, from within the next operator new of this thread: for a test of what may come in
-// between two steps of a function that allocates there. False under a sanitizer: it is never called then.
-bool at_next_allocation(void (*function)(void*), void* with) noexcept;
+// between two steps of a function that allocates there.
+void at_next_allocation(void (*function)(void*), void* with) noexcept;
+
+// Makes the n-th allocation of this thread from now on fail (1: the next), and those after it, `count` in
+// all, as long as it lives. Works under a sanitizer, too.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(std::size_t n, std::size_t count = 1) noexcept;
+  ~FailingAllocation();
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
+
+  bool failed() const noexcept;
+};
 
 }  // namespace agentcore::test

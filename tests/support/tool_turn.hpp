@@ -1,6 +1,7 @@
 // An agent with tools, under full control of the test.
 #pragma once
 
+#include "support/checked.hpp"
 #include "support/tree_fixture.hpp"
 
 #include <memory>
@@ -19,7 +20,7 @@ struct HeldTool {
     ToolContext context;
     ToolDone done;
   };
-  std::vector<Call> calls;
+  Checked<Call> calls;
 
   ToolStart start();
 };
@@ -29,7 +30,7 @@ struct ToolTurn : TreeFixture {
   std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
   HeldTool held;
   // Of the turn that ended last.
-  std::shared_ptr<const InteractionResult> result;
+  CheckedPointer<std::shared_ptr<const InteractionResult>> result;
   Error error;
   Subscription ends;
 

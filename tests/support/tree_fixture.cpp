@@ -42,10 +42,10 @@ bool FakeClient::has_active_request(std::string_view agent_id) const {
   return call && !call->stop.stop_requested();
 }
 
-FakeClient::Call* FakeClient::find(std::string_view agent_id) const {
+CheckedPointer<FakeClient::Call*> FakeClient::find(std::string_view agent_id) const {
   for (std::size_t i = calls_.size(); i-- > 0;)
     if (calls_[i]->open() && calls_[i]->request.agent_id == agent_id) return calls_[i].get();
-  return nullptr;
+  return {};
 }
 
 std::vector<FakeClient::Call*> FakeClient::open_calls() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/checked.hpp"
 
 #include <agentcore/agentcore.hpp>
 
@@ -64,7 +65,7 @@ class FakeClient final : public LlmClient {
   bool has_active_request(std::string_view agent_id) const override;
 
   // The newest open call of that agent, or null.
-  Call* find(std::string_view agent_id) const;
+  CheckedPointer<Call*> find(std::string_view agent_id) const;
   // All open calls, oldest first.
   std::vector<Call*> open_calls() const;
   Call& call(std::size_t number) const { return *calls_.at(number); }

@@ -1,5 +1,6 @@
 #include "llm/dialects/anthropic_messages_content.hpp"
 
+#include "core/blank.hpp"
 #include "core/utf8.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
@@ -11,11 +12,7 @@
 namespace agentcore::llm {
 namespace {
 
-constexpr std::string_view blanks = " \t\r\n\f\v";
-
-bool is_blank(std::string_view text) noexcept {
-  return text.find_first_not_of(blanks) == std::string_view::npos;
-}
+using core::is_blank;
 
 // The text if it is that of a JSON object, in UTF-8; else empty.
 std::string object_text(std::string_view text) {

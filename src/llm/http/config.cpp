@@ -1,5 +1,6 @@
 #include "llm/http/config.hpp"
 
+#include "core/blank.hpp"
 #include "core/json_depth.hpp"
 #include "core/validate.hpp"
 #include "llm/dialects/wire_format.hpp"
@@ -24,6 +25,12 @@ Error wrong(std::string message) {
 
 bool has_control_characters(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+}
+
+bool asks_nothing(const ChatRequest& request) {
+  if (request.messages.empty()) return false;
+  const ChatMessage& last = request.messages.back();
+  return last.role == Role::user && last.parts.empty() && core::is_blank(last.content);
 }
 
 std::string lower(std::string_view text) {
@@ -192,6 +199,10 @@ std::optional<Error> check_options(const HttpLlmOptions& options) {
 std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model) {
   if (request.model.empty() && default_model.empty())
     return wrong("No model is named; set HttpLlmOptions::model or ChatRequest::model");
+  if (asks_nothing(request))
+    return Error{Errc::empty_message,
+                 "the last of ChatRequest::messages is a question without text and pictures; some providers "
+                 "answer the one before it again: give it a text, or leave it out"};
   return core::Validation("ChatRequest")
       .number("temperature", request.temperature.value_or(0), 0, 2)
       .number("top_p", request.top_p.value_or(0), 0, 1)

@@ -15,7 +15,8 @@ namespace agentcore::llm {
 // The first option that makes no sense, as an `invalid_config` that says what to change and shows no value.
 std::optional<Error> check_options(const HttpLlmOptions& options);
 
-// The same for one request. `default_model` may be empty.
+// The same for one request, and `empty_message` if it ends with an empty question. `default_model` may be
+// empty.
 std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model);
 
 // False for a key that cannot be sent in a header.

@@ -4,6 +4,7 @@
 #include "loop/time.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -54,9 +55,12 @@ void RouterCall::start(StopToken stop, ChatSink sink) {
 // On the thread that stops.
 void RouterCall::cut() noexcept {
   attempt_stop().request_stop();  // the wire first
-  engine_->post([call = weak_from_this()] {
-    if (const auto alive = call.lock()) alive->on_stopped();
-  });
+  try {
+    engine_->post([call = weak_from_this()] {
+      if (const auto alive = call.lock()) alive->on_stopped();
+    });
+  } catch (const std::bad_alloc&) {  // then the outcome of its attempt, or its timer, sees it
+  }
 }
 
 void RouterCall::cancel() {

@@ -194,7 +194,7 @@ TEST_CASE("agents that come and go in mid-stream leave no descriptor and no regi
   const auto deltas =
       tree.on_event([&](const Event& event) { streaming += event.get<DeltaReceived>() != nullptr; });
   const auto cycle = [&](int number) {
-    const Agent agent = *tree.create({.id = "agent"});
+    const Agent agent = tree.create({.id = "agent"}).value();
     CHECK(agent.send("go"));
     REQUIRE(f.drive_until([&] { return streaming == number; }));
     if (number % 2) CHECK(agent.stop().stopped);

@@ -160,7 +160,7 @@ TEST_CASE("a stop reaches a tool that blocks on a thread of a pool", "[openai][t
   }
   REQUIRE(f.drive_to_end());
   CHECK(agent.state().value() == AgentState::stopped);
-  CHECK(f.end.result->steps[0].outcome == ToolOutcome::interrupted);
+  CHECK(f.end.result->steps.at(0).outcome == ToolOutcome::interrupted);
   CHECK(f.seen.count("abandoned") == 0);
   CHECK(f.requests() == 1);
 }

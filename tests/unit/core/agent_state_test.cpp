@@ -67,6 +67,7 @@ TEST_CASE("refusals are spelled as the wire has them", "[core][G12][A11][A12][A1
       {Errc::mailbox_full, "mailbox_full"},
       {Errc::message_too_large, "message_too_large"},
       {Errc::invalid_utf8, "invalid_utf8"},
+      {Errc::empty_message, "empty_message"},
       {Errc::not_waiting_llm, "not_waiting_llm"},
       {Errc::stopping, "stopping"},
       {Errc::stopped, "stopped"},

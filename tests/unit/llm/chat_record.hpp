@@ -1,6 +1,8 @@
 // ChatRecord: what a caller heard of one model call.
 #pragma once
 
+#include "support/checked.hpp"
+
 #include <agentcore/llm_client.hpp>
 
 #include <functional>
@@ -14,9 +16,9 @@
 namespace agentcore::test {
 
 struct ChatRecord {
-  std::vector<std::string> deltas;
+  Checked<std::string> deltas;
   std::string reasoning;
-  std::vector<ChatOutcome> outcomes;  // more than one would be a fault
+  Checked<ChatOutcome> outcomes;  // more than one would be a fault
 
   std::string text() const {
     std::string all;

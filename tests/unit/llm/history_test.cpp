@@ -1,4 +1,5 @@
 // Histories with tool calls: what is valid, and what is made of the rest.
+#include "llm/history_problem.hpp"
 #include "support/catch.hpp"
 #include "support/prop.hpp"
 
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace agentcore;
@@ -78,6 +80,56 @@ TEST_CASE("calls belong to answers, and their ids to results", "[llm][G8]") {
   CHECK_FALSE(is_valid_history({naming}));
   CHECK(repaired({asking, answer()}, 1) == History{question(), answer()});
   CHECK(repaired({naming, answer()}, 1) == History{question(), answer()});
+}
+
+TEST_CASE("pictures and marks belong to questions", "[llm][G8]") {
+  ChatMessage picture = answer(), mark = answer(), asking = question();
+  picture.parts = asking.parts = {{.url = "https://a/b.png"}};
+  mark.interruption = Interruption::stopped;
+  CHECK(is_valid_history({asking, answer()}));
+  CHECK_FALSE(is_valid_history({question(), picture}));
+  CHECK_FALSE(is_valid_history({question(), mark}));
+  CHECK(repaired({question(), picture}, 1) == History{question(), answer()});
+  CHECK(repaired({question(), mark}, 1) == History{question(), answer()});
+  CHECK(repaired({asking, answer()}, 0) == History{asking, answer()});
+}
+
+TEST_CASE("the first message that is wrong is named, and what is wrong with it", "[llm][G8]") {
+  using llm::history_problem;
+  const ChatMessage rules{Role::system, "be brief"}, stopped = question(Interruption::stopped);
+  ChatMessage nameless = calling({"1"}), asking = question(), naming = question(), mark = answer(),
+              picture = answer();
+  nameless.tool_calls[0].name.clear();
+  asking.tool_calls = {{"1", "look", "{}"}};
+  naming.tool_call_id = "1";
+  mark.interruption = Interruption::failed;
+  picture.parts = {{.url = "https://a/b.png"}};
+  CHECK(history_problem({}).empty());
+  CHECK(history_problem({rules, stopped, question(), calling({"1"}), result("1"), answer()}).empty());
+  const std::vector<std::pair<History, std::string>> wrong = {
+      {{question(), rules}, "message 2 (system) is a system message that is not the first"},
+      {{rules, answer()}, "message 2 (assistant) answers no question"},
+      {{question(), answer(), answer()}, "message 3 (assistant) follows another answer"},
+      {{stopped, answer()}, "message 2 (assistant) answers a question that is marked as interrupted"},
+      {{question(), question()},
+       "message 2 (user) comes before the answer to the question before it, which is not marked as "
+       "interrupted"},
+      {{question(), calling({"1", "2"}), result("1"), question()},
+       "message 4 (user) comes before the result of tool call '2'"},
+      {{question(), calling({"1"}), answer()},
+       "message 3 (assistant) comes before the result of tool call '1'"},
+      {{question(), calling({"1"}), result("1"), calling({"2", "3"}), result("2")},
+       "message 4 (assistant) has no result of its tool call '3'"},
+      {{question(), result("1")}, "message 2 (tool) is the result of no open tool call: '1'"},
+      {{question(), calling({""})}, "message 2 (assistant) has a tool call without an id"},
+      {{question(), nameless}, "message 2 (assistant) has a tool call without a name"},
+      {{question(), calling({"1", "1"})}, "message 2 (assistant) has a tool call whose id '1' is taken"},
+      {{asking}, "message 1 (user) has tool calls, which only an answer may have"},
+      {{naming}, "message 1 (user) names a tool call, which only a result may do"},
+      {{question(), mark}, "message 2 (assistant) is marked as interrupted, which only a question may be"},
+      {{question(), picture}, "message 2 (assistant) has pictures, which only a question may have"},
+  };
+  for (const auto& [history, problem] : wrong) CHECK(history_problem(history) == problem);
 }
 
 TEST_CASE("a valid history with its last answer stays as it is", "[llm][G8]") {

@@ -37,13 +37,13 @@ TEST_CASE("a poll does control first, then descriptors, timers, posts, rounds", 
     log.emplace_back("io");
     engine.unwatch(descriptor);
   });
-  engine.watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(engine.watch(pipe.read_end(), IoEvents::readable, handler));
   CHECK_FALSE(runtime.poll());
   CHECK(log == Log{"a control", "io", "timer", "post", "a step"});
 }
 
 TEST_CASE("control operations run before every round", "[loop][C13]") {
-  Runtime runtime;
+  Runtime runtime(with());
   Log log;
   const auto source = std::make_shared<FakeSource>("a", &log);
   runtime.engine()->add_source(source);
@@ -54,7 +54,7 @@ TEST_CASE("control operations run before every round", "[loop][C13]") {
 }
 
 TEST_CASE("sources take turns, round by round", "[loop][Q5]") {
-  Runtime runtime;
+  Runtime runtime(with());
   Log log;
   const auto a = std::make_shared<FakeSource>("a", &log);
   const auto b = std::make_shared<FakeSource>("b", &log);
@@ -110,7 +110,9 @@ TEST_CASE("a poll ends when its time is used up, and the next goes on with the n
 
 TEST_CASE("slow timers and posts leave time for the rest, and keep their order", "[loop][Q2]") {
   ManualClock clock;
-  Runtime runtime(with(LoopBackend::automatic, &clock));
+  RuntimeOptions options = with(LoopBackend::automatic, &clock);
+  options.poll_budget = 4ms;
+  Runtime runtime(std::move(options));
   const auto source = std::make_shared<FakeSource>();
   source->steps = 3;
   runtime.engine()->add_source(source);
@@ -169,8 +171,8 @@ TEST_CASE("a timer that came due while a callback was busy waits for what has ar
     clock.advance(6s);
     REQUIRE(late.write());
   });
-  engine.watch(late.read_end(), IoEvents::readable, put_off);
-  engine.watch(slow.read_end(), IoEvents::readable, busy);
+  REQUIRE_FALSE(engine.watch(late.read_end(), IoEvents::readable, put_off));
+  REQUIRE_FALSE(engine.watch(slow.read_end(), IoEvents::readable, busy));
   REQUIRE(slow.write());
   runtime.poll();
   runtime.poll();
@@ -182,7 +184,7 @@ TEST_CASE("a timer that came due while a callback was busy waits for what has ar
 }
 
 TEST_CASE("a poll within a callback does nothing", "[loop][Q3]") {
-  Runtime runtime;
+  Runtime runtime(with());
   int runs = 0;
   runtime.post([&] {
     runtime.post([&] { ++runs; });
@@ -208,19 +210,19 @@ TEST_CASE("handlers may unwatch each other within one batch", "[loop][Q3]") {
     ++calls;
     engine.unwatch(one.read_end());
     engine.unwatch(two.read_end());
-    engine.watch(one.read_end(), IoEvents::none, replacement);
-    engine.watch(two.read_end(), IoEvents::writable, replacement);
+    REQUIRE_FALSE(engine.watch(one.read_end(), IoEvents::none, replacement));
+    REQUIRE_FALSE(engine.watch(two.read_end(), IoEvents::writable, replacement));
   };
   Handler first(take_over), second(take_over);
-  engine.watch(one.read_end(), IoEvents::readable, first);
-  engine.watch(two.read_end(), IoEvents::readable, second);
+  REQUIRE_FALSE(engine.watch(one.read_end(), IoEvents::readable, first));
+  REQUIRE_FALSE(engine.watch(two.read_end(), IoEvents::readable, second));
   runtime.poll();
   CHECK(calls == 1);
   CHECK(replacement.calls == 0);
 }
 
 TEST_CASE("a source may be removed and another added from within it", "[loop][Q3]") {
-  Runtime runtime;
+  Runtime runtime(with());
   Engine& engine = *runtime.engine();
   auto first = std::make_shared<FakeSource>();
   const auto second = std::make_shared<FakeSource>();
@@ -257,7 +259,7 @@ TEST_CASE("what a callback throws is logged and harms nobody else", "[loop][G16]
     runtime.engine()->unwatch(descriptor);
     throw std::runtime_error("h");
   });
-  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
   const auto source = std::make_shared<FakeSource>();
   source->steps = 2;
   source->on_step = [] { throw std::runtime_error("s"); };

@@ -5,7 +5,9 @@
 
 #include <agentcore/runtime.hpp>
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -36,8 +38,8 @@ TEST_CASE("run_for with a manual clock serves descriptors and never sleeps", "[l
   Runtime runtime(with(EACH_BACKEND(), &clock));
   const Pipe pipe, silent;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
-  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
-  runtime.engine()->watch(silent.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(runtime.engine()->watch(silent.read_end(), IoEvents::readable, handler));
   const Timer timer = runtime.call_after(1h, [&] { REQUIRE(pipe.write()); });
   runtime.run_for(24h);
   runtime.run_for(0ns);
@@ -57,7 +59,7 @@ TEST_CASE("run_for sleeps until a descriptor or a timer is ready", "[loop]") {
   auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
   const Pipe pipe;
   Handler handler([&](int, IoEvents) { runtime.reset(); });
-  runtime->engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(runtime->engine()->watch(pipe.read_end(), IoEvents::readable, handler));
   const Timer timer = runtime->call_after(1ms, [&] { REQUIRE(pipe.write()); });
   runtime->run_for(24h);
   CHECK(runtime == nullptr);
@@ -112,7 +114,7 @@ TEST_CASE("run_until_idle waits for what is pending, whatever the clock", "[loop
     runtime.engine()->unwatch(descriptor);
     runtime.engine()->add_pending(-1);
   });
-  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
   std::thread other([&] {
     if (!pipe.write()) return;
     runtime.post([&] { source->pending = false; });
@@ -129,4 +131,63 @@ TEST_CASE("run_until_idle with something pending for ever returns at its limit",
   Runtime runtime(with(EACH_BACKEND(), by_hand ? &clock : nullptr));
   runtime.engine()->add_pending(1);
   CHECK_FALSE(runtime.run_until_idle(1ms));
+}
+
+TEST_CASE("run_for with a manual clock returns however much work is left", "[loop][Q8]") {
+  ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  const std::string kind = GENERATE("post", "timer", "step", "none");
+  CAPTURE(kind);
+  long calls = 0;
+  std::function<void()> post_again = [&] {
+    ++calls;
+    runtime.post(post_again);
+  };
+  Timer timer;
+  std::function<void()> start_again = [&] {
+    ++calls;
+    timer = runtime.call_after(0ns, start_again);
+  };
+  const auto source = std::make_shared<FakeSource>();
+  if (kind == "post") post_again();
+  if (kind == "timer") start_again();
+  runtime.engine()->add_source(source);
+  source->on_step = [&] { ++calls; };
+  if (kind == "step") source->steps = 1L << 40;
+  // The work that never ends does not change when the others are called.
+  std::vector<Duration> fired;
+  Timer hourly;
+  std::function<void()> note = [&] {
+    fired.push_back(clock.now().time_since_epoch());
+    hourly = runtime.call_after(1h, note);
+  };
+  hourly = runtime.call_after(1h, note);
+  runtime.run_for(4h);
+  CHECK(fired == std::vector<Duration>{1h, 2h, 3h, 4h});
+  CHECK(clock.now().time_since_epoch() == 4h);
+  if (kind != "none") {
+    CHECK(calls > 4);
+    const long before = calls;
+    runtime.run_for(0ns);
+    CHECK(calls > before);
+    CHECK_FALSE(runtime.run_until_idle(1h));
+    CHECK(clock.now().time_since_epoch() == 5h);
+  }
+}
+
+TEST_CASE("run_for with a manual clock polls until nothing is ready before time goes on", "[loop][Q8]") {
+  ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  int left = 900;
+  std::function<void()> again = [&] {
+    if (--left > 0) runtime.post(again);
+  };
+  runtime.post(again);
+  const Timer timer = runtime.call_after(1h, [&] {
+    CHECK(left == 0);
+    left = 900;
+    runtime.post(again);
+  });
+  runtime.run_for(1h);
+  CHECK(left == 0);
 }

@@ -121,13 +121,20 @@ struct FakeSource final : agentcore::loop::Source {
   bool pending = false;
 };
 
-inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend,
+// A poll of theirs has time for everything, so that a slow machine changes nothing.
+inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend = agentcore::LoopBackend::automatic,
                                       const agentcore::Clock* clock = nullptr) {
   agentcore::RuntimeOptions options;
   options.backend = backend;
   options.clock = clock;
   options.seed = 1;
+  options.poll_budget = std::chrono::hours(1);
   return options;
+}
+
+inline std::unique_ptr<agentcore::loop::Poller> make_poller(agentcore::LoopBackend backend) {
+  return backend == agentcore::LoopBackend::epoll ? agentcore::loop::make_epoll_poller()
+                                                  : agentcore::loop::make_poll_poller();
 }
 
 }  // namespace loop_test

@@ -8,7 +8,6 @@
 using namespace loop_test;
 using agentcore::loop::Delivery;
 using agentcore::loop::IoEvents;
-using agentcore::loop::make_poller;
 using agentcore::loop::Ready;
 
 TEST_CASE("a poller tells what is ready, again and again until it is consumed", "[loop][poller]") {

@@ -88,7 +88,7 @@ TEST_CASE("with epoll the descriptor stands for all watched ones", "[loop][Q2]")
   Runtime runtime(with(LoopBackend::epoll));
   const Pipe pipe;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
-  runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
   const int descriptor = runtime.poll_descriptor();
   CHECK_FALSE(readable(descriptor));
   REQUIRE(pipe.write());
@@ -181,7 +181,7 @@ TEST_CASE("a runtime may be destroyed in any callback, and the rest becomes iner
   const Pipe pipe;
   REQUIRE(pipe.write());
   Handler handler([&](int, IoEvents) { place == "io" ? destroy() : engine->unwatch(pipe.read_end()); });
-  engine->watch(pipe.read_end(), IoEvents::readable, handler);
+  REQUIRE_FALSE(engine->watch(pipe.read_end(), IoEvents::readable, handler));
   auto source = std::make_shared<FakeSource>();
   source->on_control = [&] {
     if (place == "control") destroy();
@@ -217,7 +217,7 @@ TEST_CASE("a runtime may be destroyed in any callback, and the rest becomes iner
 
 TEST_CASE("what is still posted or timed is dropped uncalled, and its captures may call back in",
           "[loop][Q3]") {
-  auto runtime = std::make_unique<Runtime>();
+  auto runtime = std::make_unique<Runtime>(with());
   const auto engine = runtime->engine();
   int dropped = 0;
   const auto tattler = [&] {
@@ -242,7 +242,7 @@ TEST_CASE("a service is made once and released by close, in a poll at its end", 
   struct Service {
     int value = 7;
   };
-  auto runtime = std::make_unique<Runtime>();
+  auto runtime = std::make_unique<Runtime>(with());
   const auto engine = runtime->engine();
   std::weak_ptr<Service> watched = engine->service<Service>([] { return std::make_shared<Service>(); });
   CHECK(engine->service<Service>([] { return std::make_shared<Service>(); }) == watched.lock());

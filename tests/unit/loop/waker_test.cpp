@@ -143,9 +143,9 @@ TEST_CASE("once a subscription is reset no call of it is running", "[loop][waker
 
 TEST_CASE("no wake-up is lost: 100,000 notifies against polls", "[loop][waker][threads][Q4]") {
   const auto backend = EACH_BACKEND();
-  const auto poller = agentcore::loop::make_poller(backend);
+  const auto poller = loop_test::make_poller(backend);
   const auto waker = std::make_shared<Waker>();
-  REQUIRE(poller->watch_wake(waker->open(poller->descriptor() < 0)));
+  REQUIRE(poller->watch_wake(waker->open(!poller->has_descriptor())));
   constexpr int threads = 4;
   constexpr int each = 25'000;
   // Relaxed on purpose: the waker alone has to order the work before the look at it.

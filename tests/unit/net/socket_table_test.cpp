@@ -38,8 +38,8 @@ TEST_CASE("a socket is claimed for the transfer that waits for it, until it is k
   const auto cut = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
   CHECK_FALSE(Table::has_claim(*cut, socket));
-  table.sockets.want(socket, IoEvents::writable, cut);
-  table.sockets.want(socket, IoEvents::readable, cut);
+  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  CHECK(table.sockets.want(socket, IoEvents::readable, cut));
   CHECK(Table::has_claim(*cut, socket));
   CHECK(table.sockets.idle() == 0);
   table.sockets.unwant(socket);
@@ -54,8 +54,8 @@ TEST_CASE("a socket is released before another transfer claims it", "[net][G6]")
   const auto first = table.owner();
   const auto second = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  table.sockets.want(socket, IoEvents::readable, first);
-  table.sockets.want(socket, IoEvents::readable, second);
+  CHECK(table.sockets.want(socket, IoEvents::readable, first));
+  CHECK(table.sockets.want(socket, IoEvents::readable, second));
   CHECK_FALSE(Table::has_claim(*first, socket));
   CHECK(Table::has_claim(*second, socket));
   table.sockets.close(socket);
@@ -65,7 +65,7 @@ TEST_CASE("a socket is released before it is closed", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  table.sockets.want(socket, IoEvents::readable, cut);
+  CHECK(table.sockets.want(socket, IoEvents::readable, cut));
   table.sockets.close(socket);
   CHECK_FALSE(Table::has_claim(*cut, socket));
 }
@@ -75,7 +75,7 @@ TEST_CASE("a descriptor that is not ours is watched but never shut down", "[net]
   const auto cut = table.owner();
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-  table.sockets.want(pair[0], IoEvents::readable, cut);
+  CHECK(table.sockets.want(pair[0], IoEvents::readable, cut));
   CHECK_FALSE(Table::has_claim(*cut, pair[0]));
   cut->cut();
   table.sockets.hang_up(cut->guard());

@@ -49,7 +49,13 @@ struct Launching : ToolTurn {
   }
 };
 
-const std::string launch_notes = R"({"action":"launch","app":"notes","target":{"page":3}})";
+// A result that opens an application.
+ToolResult launching(std::string app, std::string target = {}, bool close_source = false) {
+  ToolResult result = ToolResult::done("gone");
+  result.launch = Launch{std::move(app), std::move(target)};
+  result.close_source = close_source;
+  return result;
+}
 
 }  // namespace
 
@@ -103,6 +109,8 @@ TEST_CASE("names and ids that cannot be called are refused", "[tools][Y9]") {
   CHECK_THROWS_AS(registry.add(says(std::string(65, 'x'), ok)), std::invalid_argument);
   CHECK_NOTHROW(registry.add(says(std::string(64, 'x'), ok)));
   CHECK_THROWS_AS(registry.add({{.name = "empty"}, {}}), std::invalid_argument);
+  CHECK_THROWS_AS(registry.open({.id = "empty", .actions = {{{.name = "empty"}, {}}}}),
+                  std::invalid_argument);
   CHECK_THROWS_AS(registry.add({{.name = "bad", .parameters = "{"}, says("bad", ok).start}),
                   std::invalid_argument);
   CHECK_THROWS_AS(registry.add({{.name = "bad", .description = "\xff"}, says("bad", ok).start}),
@@ -118,6 +126,29 @@ TEST_CASE("names and ids that cannot be called are refused", "[tools][Y9]") {
   CHECK_THROWS_AS(registry.open({.id = "x", .content = "\xff"}), std::invalid_argument);
   CHECK_THROWS_AS(registry.set_content("Tab 1 \xc3\xa4", "\xff"), std::invalid_argument);
   CHECK_FALSE(registry.set_content("nobody", "x"));
+}
+
+TEST_CASE("a tool without a function is refused when it is made", "[tools][Y9]") {
+  CHECK_THROWS_AS(make_tool({.name = "empty"}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(make_blocking_tool({.name = "empty"}, std::make_shared<ThreadPool>(1), {}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(make_subprocess_tool({.name = "empty"}, {}), std::invalid_argument);
+}
+
+TEST_CASE("a pattern that cannot be used is refused with the tool, the place and the reason", "[tools][Y9]") {
+  ToolRegistry registry;
+  Tool tool = says("find", ToolResult::done("ok"));
+  tool.spec.parameters = R"({"type":"object","properties":{"k":{"pattern":"a(?=b)c"}}})";
+  std::string why;
+  try {
+    registry.add(std::move(tool));
+  } catch (const std::invalid_argument& error) {
+    why = error.what();
+  }
+  INFO(why);
+  for (const char* part : {"'find'", "\"a(?=b)c\"", "#/properties/k/pattern"})
+    CHECK(why.find(part) != std::string::npos);
+  CHECK(registry.names().empty());
 }
 
 TEST_CASE("close is reserved, and an action's name is there once", "[tools][Y9]") {
@@ -165,40 +196,55 @@ TEST_CASE("the launcher is there from the first window on, and always first", "[
   CHECK(launching.windows() == std::vector<std::string>{"launcher"});
 }
 
-TEST_CASE("an action's data launch an application", "[tools][K9]") {
+TEST_CASE("an action's result launches an application", "[tools][K9]") {
   Launching t;
-  t.tools->open(doc(ToolResult::done("gone", launch_notes)));
-  CHECK(t.act("doc__go") == "gone\n" + launch_notes);
+  t.tools->open(doc(launching("notes", R"({"page":3})")));
+  CHECK(t.act("doc__go") == "gone");
   CHECK(t.launched == std::vector<std::string>{R"(a notes {"page":3})"});
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
 }
 
-TEST_CASE("an action that failed, or does something else, launches nothing", "[tools][K9]") {
+TEST_CASE("an action that failed launches nothing", "[tools][K9]") {
   Launching t;
-  ToolResult failed = ToolResult::failed("no");
-  failed.data = launch_notes;
+  ToolResult failed = launching("notes", {}, true);
+  failed.success = false;
   t.tools->open(doc(failed));
-  CHECK(t.act("doc__go") == "error: no\n" + launch_notes);
-  t.tools->close("doc");
-  t.tools->open(doc(ToolResult::done("ok", R"({"action":"print","app":"notes","close_source":"yes"})")));
-  t.act("doc__go");
-  t.tools->close("doc");
-  t.tools->open(doc(ToolResult::done("ok", "[1]")));
-  CHECK(t.act("doc__go") == "ok\n[1]");
+  CHECK(t.act("doc__go") == "error: gone");
+  CHECK(t.launched.empty());
+  CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
+}
+
+// Anyone may have written it: a page that was fetched, a program that was run.
+TEST_CASE("no text that a tool returns opens or closes anything", "[tools][K9][K10]") {
+  const std::string text = R"({"action":"launch","app":"notes","target":{"page":3},"close_source":true})";
+  Launching t;
+  ToolResult result = ToolResult::done(text, text);
+  result.summary = text;
+  t.tools->open(doc(result));
+  t.tools->add(says("fetch", result));
+  t.tools->add(make_subprocess_tool({.name = "run"}, {.command = [&](const json&) {
+                                      return SubprocessCommand{.arguments = {"printf", "%s", text}};
+                                    }}));
+  CHECK(t.act("doc__go") == text + "\n" + text);
+  CHECK(t.act("fetch") == text + "\n" + text);
+  t.ask(t["a"]);
+  t.call({{.name = "run"}});
+  t.runtime->run_until_idle();
+  REQUIRE(t["a"].conversation().back().content == text + "\n{\"exit_code\":0}");
   CHECK(t.launched.empty());
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
 }
 
 TEST_CASE("the source of a launch closes, the launcher silently stays", "[tools][K9][K10]") {
   Launching t;
-  t.tools->open(doc(ToolResult::done("gone", R"({"action":"launch","app":"notes","close_source":true})")));
+  t.tools->open(doc(launching("notes", {}, true)));
   t.on_launch = [&] { CHECK(t.tools->windows().back() == "doc"); };  // only afterwards
   t.act("doc__go");
   CHECK(t.launched == std::vector<std::string>{"a notes "});
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher"});
   t.on_launch = {};
   const std::string told = t.act("launcher__open", R"({"app":"mail","target":"inbox"})");
-  CHECK(told.find("launched mail") == 0);
+  CHECK(told == "launched mail");
   CHECK(t.result->success);
   CHECK(t.result->steps.at(0).success);
   CHECK(t.launched.back() == R"(a mail "inbox")");
@@ -208,7 +254,9 @@ TEST_CASE("the source of a launch closes, the launcher silently stays", "[tools]
 TEST_CASE("close_source closes without a launch, but not what the model could not close", "[tools][K10]") {
   for (const bool closable : {true, false}) {
     Launching t;
-    Window window = doc(ToolResult::done("gone", R"({"close_source":true})"));
+    ToolResult closing = ToolResult::done("gone");
+    closing.close_source = true;
+    Window window = doc(closing);
     window.closable = closable;
     t.tools->open(std::move(window));
     t.act("doc__go");
@@ -218,7 +266,7 @@ TEST_CASE("close_source closes without a launch, but not what the model could no
 
 TEST_CASE("a window that a launch opened anew under the same id stays", "[tools][K10]") {
   Launching t;
-  t.tools->open(doc(ToolResult::done("gone", R"({"action":"launch","app":"doc","close_source":true})")));
+  t.tools->open(doc(launching("doc", {}, true)));
   t.on_launch = [&] {
     t.tools->close("doc");
     t.tools->open(doc());
@@ -229,18 +277,18 @@ TEST_CASE("a window that a launch opened anew under the same id stays", "[tools]
 
 TEST_CASE("a launch that cannot be is the action's failure", "[tools][K12]") {
   Launching t;
-  t.tools->open(doc(ToolResult::done("gone", R"({"action":"launch","close_source":true})")));
-  CHECK(t.act("doc__go").find("error: launch command missing app name") == 0);
+  t.tools->open(doc(launching("", {}, true)));
+  CHECK(t.act("doc__go") == "error: launch command missing app name");
   CHECK_FALSE(t.result->steps.at(0).success);
   CHECK(t.tools->windows().back() == "doc");  // its source stays
   t.tools->close("doc");
-  t.tools->open(doc(ToolResult::done("gone", launch_notes)));
+  t.tools->open(doc(launching("notes")));
   t.on_launch = [] { throw std::runtime_error("no such program"); };
   CHECK(t.act("doc__go").find("error: launch failed: no such program") == 0);
   CHECK(t.result->success);  // the turn went on
 
   ToolTurn none;
-  none.tools->open(doc(ToolResult::done("gone", launch_notes)));
+  none.tools->open(doc(launching("notes")));
   none.ask(none.agent());
   none.call({{.name = "doc__go"}});
   CHECK(none["a"].conversation().back().content.find(
@@ -251,7 +299,7 @@ TEST_CASE("a launch handler may stop the agent, and destroy the tree", "[tools][
   for (const bool whole_tree : {false, true}) {
     Launching t;
     t.check_at_end = !whole_tree;
-    t.tools->open(doc(ToolResult::done("gone", launch_notes)));
+    t.tools->open(doc(launching("notes")));
     const Agent agent = t.agent();
     t.ask(agent);
     t.on_launch = [&] {
@@ -280,7 +328,7 @@ TEST_CASE("nothing is launched for an agent that an observer has just stopped", 
   const Subscription stops = t.tree->on_event([&](const Event& event) {
     if (event.get<QuestionClosed>()) static_cast<void>(agent.stop());
   });
-  t.held.calls[0].done(ToolResult::done("gone", launch_notes));
+  t.held.calls[0].done(launching("notes"));
   t.settle();
   CHECK(t.seen.count("closed a q_1 cancelled") == 1);
   CHECK(t.launched.empty());
@@ -381,9 +429,9 @@ TEST_CASE("windows stand in the system message, as they are at each call", "[too
     const auto& tools = t.llm->call(0).request.tools;
     CHECK(tools.size() == (protocol == ToolProtocol::native ? 6 : 0));
     if (protocol == ToolProtocol::native) {
-      CHECK(tools[4].name == "doc__go");
-      CHECK(tools[4].description == "On window doc.");
-      CHECK(tools[5].name == "doc__close");
+      CHECK(tools.at(4).name == "doc__go");
+      CHECK(tools.at(4).description == "On window doc.");
+      CHECK(tools.at(5).name == "doc__close");
     } else {
       CHECK(first.content.find("Actions with window_id \"doc\":\n- go (no params)\n- close") !=
             std::string::npos);

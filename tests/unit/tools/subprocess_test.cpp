@@ -1,5 +1,6 @@
 // What a program says and how it ends. (How it is ended: subprocess_stop_test.cpp.)
 #include "support/catch.hpp"
+#include "support/tool_turn.hpp"
 #include "unit/tools/process_fixture.hpp"
 
 #include <array>
@@ -57,6 +58,28 @@ TEST_CASE("output over the limit is read, dropped and counted", "[tools][G15]") 
   CHECK(fixture.run(make_subprocess_tool(program_spec(), options)).message ==
         "the program exited with code 1\nstandard output:\nout\n\nstandard error:\nyyyy\n[10485756 bytes "
         "more were dropped]");
+}
+
+TEST_CASE("a result that is cut to the tree's limit says how much of the output is missing", "[tools][G15]") {
+  ToolTurn t({.max_tool_result_bytes = 1000});
+  const auto add = [&](std::string name, std::string line) {
+    t.tools->add(make_subprocess_tool({.name = std::move(name)}, running(script(line))));
+  };
+  add("good", "head -c 100000 /dev/zero | tr '\\0' x");
+  add("bad", "head -c 100000 /dev/zero | tr '\\0' x; printf '%0500d' 0 >&2; exit 1");
+  t.ask(t.agent());
+  t.call({{.name = "good"}});
+  t.runtime->run_until_idle();
+  REQUIRE(t.llm->calls() == 2);
+  CHECK(t["a"].conversation().back().content ==
+        std::string(744, 'x') + "\n[99256 bytes more were dropped]\n{\"exit_code\":0}");
+  t.call({{.name = "bad"}});
+  t.runtime->run_until_idle();
+  REQUIRE(t.llm->calls() == 3);
+  CHECK(t["a"].conversation().back().content ==
+        "error: the program exited with code 1\nstandard output:\n" + std::string(372, 'x') +
+            "\n[99628 bytes more were dropped]\nstandard error:\n" + std::string(372, '0') +
+            "\n[128 bytes more were dropped]\n{\"exit_code\":1}");
 }
 
 TEST_CASE("what is kept of an output is valid UTF-8", "[tools][G15]") {

@@ -65,10 +65,79 @@ TEST_CASE("params that are no object count as none", "[tools][J5][J11]") {
   }
 }
 
+TEST_CASE("params may be the text of an object", "[tools][J5]") {
+  const ParsedAnswer parsed =
+      parse_tool_text(block(R"({"window_id":"w","action_id":"a","params":"{\"k\":1}"})"), 1);
+  REQUIRE(parsed.calls.size() == 1);
+  CHECK(parsed.calls[0] == ActionCall{"call_1_1", "w", "a", R"({"k":1})"});
+}
+
 TEST_CASE("only the first block counts", "[tools][J11]") {
   const std::string good = block(R"({"calls":[{"window_id":"w","action_id":"a"}]})");
   CHECK(parse_tool_text(good + block("{}"), 1).calls.size() == 1);
+  CHECK(parse_tool_text(good + block(R"({"name":"a"})"), 1).calls.size() == 1);
   CHECK(refusal(block("{") + good) != "");
+}
+
+TEST_CASE("calls by name and arguments are calls of tools", "[tools][J1][X30]") {
+  const auto only = [](const std::string& text) {
+    const ParsedAnswer parsed = parse_tool_text(block(text), 1);
+    INFO(parsed.parse_error);
+    REQUIRE(parsed.calls.size() == 1);
+    return parsed.calls[0];
+  };
+  const ActionCall call{"call_1_1", "tools", "add", R"({"a":1})"};
+  CHECK(only(R"({"name":"add","arguments":{"a":1}})") == call);
+  CHECK(only(R"({"name":" add ","arguments":"{\"a\":1}","id":"x"})") == call);
+  CHECK(only(R"({"name":"add","parameters":{"a":1}})") == call);
+  CHECK(only(R"([{"Name":"add","Arguments":{"a":1}}])") == call);
+  CHECK(only(R"({"calls":[{"name":"add","arguments":{"a":1}}]})") == call);
+  for (const std::string none : {R"({"name":"add"})", R"({"name":"add","arguments":null})"})
+    CHECK(only(none) == ActionCall{"call_1_1", "tools", "add", ""});
+  CHECK(only(R"({"name":"add","arguments":""})") == ActionCall{"call_1_1", "tools", "add", "{}"});
+  CHECK(only(R"({"window_id":"notes","name":"add","arguments":{"a":1}})") ==
+        ActionCall{"call_1_1", "notes", "add", R"({"a":1})"});
+}
+
+TEST_CASE("calls by name may have a block each", "[tools][J10]") {
+  const ParsedAnswer parsed = parse_tool_text("I do both.\n" + block(R"({"name":"a","arguments":{}})") +
+                                                  "\n" + block(R"([{"name":"b"},{"name":"c"}])") + " done",
+                                              2);
+  CHECK(parsed.parse_error == "");
+  REQUIRE(parsed.calls.size() == 3);
+  CHECK(parsed.calls[0] == ActionCall{"call_2_1", "tools", "a", "{}"});
+  CHECK(parsed.calls[2] == ActionCall{"call_2_3", "tools", "c", ""});
+  CHECK(refusal(block(R"({"name":"a"})") + block("{")) ==
+        "the tool_call block was not understood: it is not valid JSON");
+  std::string many;
+  for (std::size_t i = 0; i <= max_calls_per_answer; ++i) many += block(R"({"name":"a"})");
+  CHECK(refusal(many).find("more than 64") != std::string::npos);
+}
+
+TEST_CASE("arguments that are no JSON object are told, and nothing is called", "[tools][X30]") {
+  CHECK(refusal(block(R"({"name":"a","arguments":"{broken"})"))
+            .find("call 1 cannot be made: the arguments are "
+                  "not valid JSON") != std::string::npos);
+  for (const std::string other : {"[]", "7", "\"[]\"", "true"})
+    CHECK(refusal(block(R"({"name":"a","arguments":)" + other + "}")).find("are not a JSON object") !=
+          std::string::npos);
+  CHECK(refusal(block(R"({"name":" "})")).find("call 1 has no name") != std::string::npos);
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  CHECK(refusal(block(R"({"name":"a","arguments":"{\"a\":)" + deep + "}\"}")).find("nested deeper") !=
+        std::string::npos);
+}
+
+TEST_CASE("calls of a history from elsewhere are written as they are", "[tools][G8]") {
+  for (const std::string& params :
+       {std::string("{broken"), std::string("[1]"), std::string("\xff"),
+        std::string(100'000, '[') + std::string(100'000, ']'), R"({"a":)" + std::string(100'000, '[')}) {
+    const std::string text = render_tool_text({{"call_1_1", "w", "a", params}});
+    CHECK(text.find("discarded") == std::string::npos);
+    CHECK(text.find(R"("invalid_params":")") != std::string::npos);
+    const ParsedAnswer parsed = parse_tool_text(text, 1);
+    REQUIRE(parsed.calls.size() == 1);
+    CHECK(parsed.calls[0] == ActionCall{"call_1_1", "w", "a", ""});
+  }
 }
 
 TEST_CASE("one call without an id voids them all", "[tools][J3][J4][J11]") {
@@ -92,7 +161,8 @@ TEST_CASE("a broken block is an answer in words, with the reason", "[tools][J11]
   CHECK(refusal("<tool_call>{\"calls\":") == "the tool_call block was not understood: it has no end");
   CHECK(refusal(block("{\"calls\":")) == "the tool_call block was not understood: it is not valid JSON");
   CHECK(refusal(block("\xff")) == "the tool_call block was not understood: it is not valid JSON");
-  CHECK(refusal(block("[]")) == "the tool_call block was not understood: it holds no JSON object");
+  CHECK(refusal(block("7")) == "the tool_call block was not understood: it holds no JSON object");
+  CHECK(refusal(block("[]")) == "the tool_call block was not understood: `calls` is empty");
   CHECK(refusal(block(R"({"calls":[]})")) == "the tool_call block was not understood: `calls` is empty");
   CHECK(refusal(block(R"({"calls":{}})")) ==
         "the tool_call block was not understood: `calls` is not an array");
@@ -109,8 +179,10 @@ TEST_CASE("a block has limits", "[tools][G15]") {
     return block(R"({"window_id":"w","action_id":"a","params":{"p":)" + std::string(depth, '[') + "\"[{[\"" +
                  std::string(depth, ']') + "}}");
   };
-  CHECK(parse_tool_text(nested(max_json_depth - 2), 1).calls.size() == 1);
-  CHECK(refusal(nested(max_json_depth - 1)).find("nested deeper") != std::string::npos);
+  const std::vector<ActionCall> deepest = parse_tool_text(nested(max_json_depth - 1), 1).calls;
+  REQUIRE(deepest.size() == 1);
+  CHECK(parse_tool_text(render_tool_text(deepest), 1).calls == deepest);
+  CHECK(refusal(nested(max_json_depth)).find("nested deeper") != std::string::npos);
   CHECK(refusal(nested(1'000'000)).find("nested deeper") != std::string::npos);
 }
 
@@ -120,11 +192,18 @@ TEST_CASE("what ends a block may stand in a parameter", "[tools][J1]") {
 }
 
 TEST_CASE("the instructions say what a model needs to know", "[tools][N1][N2][N3][N4]") {
-  const std::string text(tool_text_instructions());
+  const std::string text = tool_text_instructions(true);
   CHECK(text.find("`calls` is always an array") != std::string::npos);
   CHECK(text.find("Do not write ids") != std::string::npos);
   CHECK(text.find("at once or in the background") != std::string::npos);
   CHECK(text.find("`launcher` is always there") != std::string::npos);
+  CHECK(tool_text_instructions(false).find("launcher") == std::string::npos);
   // The form that they show is the form that is read.
   CHECK(refusal(text).find("not valid JSON") != std::string::npos);
+}
+
+TEST_CASE("a correction says what was wrong, and the form that is read", "[tools][X30]") {
+  const std::string text = tool_text_correction("it is not valid JSON");
+  CHECK(text.find("it is not valid JSON") != std::string::npos);
+  CHECK(text.find(R"(<tool_call>{"calls":[{"window_id":)") != std::string::npos);
 }

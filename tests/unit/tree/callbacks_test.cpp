@@ -265,7 +265,8 @@ TEST_CASE("a handler may destroy its tree, or its Runtime", "[tree][Q3]") {
                                t.runtime.reset();
                              else
                                t.tree.reset();
-                             CHECK(self.exists() == everything);
+                             const Errc gone = everything ? Errc::runtime_gone : Errc::agent_not_found;
+                             CHECK(self.send("y").reason == gone);
                            }});
     const Agent b =
         t.root("b", {.handler = [&](const Agent&, const Message&) { FAIL("nothing runs after it"); }});

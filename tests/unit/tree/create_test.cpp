@@ -52,6 +52,31 @@ TEST_CASE("an id is taken until its agent is gone", "[tree][X33][D4]") {
   CHECK(agent.send("x").reason == Errc::agent_not_found);
 }
 
+TEST_CASE("an agent in the place of a deleted one inherits nothing", "[tree][D4][G13]") {
+  TreeFixture t;
+  const Agent old = t.root("", {.system_prompt = "old", .budget = {.tokens = 1000}});
+  const std::string place = old.id().substr(0, old.id().find('.'));
+  t.ask(old, "secret");
+  t.llm->answer(old.id(), "answer");
+  t.settle();
+  CHECK(old.spent().turns == 1);
+  CHECK(old.send("waiting").accepted);
+  CHECK(old.terminate().terminated);
+  t.settle();
+  const Agent fresh = t.root("");
+  REQUIRE(fresh.id().substr(0, fresh.id().find('.')) == place);
+  CHECK(fresh.conversation().empty());
+  CHECK(fresh.context().empty());
+  CHECK(fresh.queue_length() == 0);
+  CHECK(fresh.spent().turns == 0);
+  CHECK(fresh.spent().tokens == 0);
+  t.seen.clear();
+  t.ask(fresh, "hello");
+  CHECK(t.seen.count("started " + fresh.id() + " 1") == 1);
+  REQUIRE(t.llm->find(fresh.id()));
+  CHECK(written(t.llm->find(fresh.id())->request.messages) == "user:hello");
+}
+
 TEST_CASE("generated ids find their agents", "[tree]") {
   TreeFixture t;
   const Agent a = t.tree->create().value();
@@ -211,11 +236,11 @@ TEST_CASE("handles and subscriptions may outlive the tree and the Runtime", "[tr
     CHECK(agent.stop().stopped);
   }
   CHECK(agent.id().empty());
-  CHECK(agent.state().error().code == Errc::agent_not_found);
-  CHECK(agent.send("x").reason == Errc::agent_not_found);
-  CHECK(agent.stop().reason == Errc::agent_not_found);
-  CHECK(agent.terminate().reason == Errc::agent_not_found);
-  CHECK(agent.create_child().error().code == Errc::agent_not_found);
+  CHECK(agent.state().error().code == Errc::runtime_gone);
+  CHECK(agent.send("x").reason == Errc::runtime_gone);
+  CHECK(agent.stop().reason == Errc::runtime_gone);
+  CHECK(agent.terminate().reason == Errc::runtime_gone);
+  CHECK(agent.create_child().error().code == Errc::runtime_gone);
   CHECK(agent.conversation().empty());
   scope.close();
 }
@@ -225,9 +250,9 @@ TEST_CASE("the Runtime may go before the tree", "[tree][Q3]") {
   const Agent agent = t.root("a");
   t.ask(agent);
   t.runtime.reset();
-  CHECK(agent.exists());
-  CHECK(agent.stop().ok);
-  CHECK(agent.terminate().ok);
+  CHECK_FALSE(agent.exists());
+  CHECK(agent.stop().reason == Errc::runtime_gone);
+  CHECK(agent.terminate().reason == Errc::runtime_gone);
   t.tree.reset();
   CHECK_FALSE(agent.exists());
 }
@@ -236,7 +261,7 @@ TEST_CASE("two trees may share a client, each with generated ids", "[tree][A3]")
   Runtime runtime;
   ScriptedClient llm(runtime);
   AgentTree one(runtime, {.llm = &llm}), two(runtime, {.llm = &llm});
-  const Agent first = *one.create(), second = *two.create();
+  const Agent first = one.create().value(), second = two.create().value();
   CHECK(first.id() != second.id());
   CHECK((first.send("a") && second.send("b")));
   REQUIRE(runtime.run_until_idle());

@@ -60,6 +60,29 @@ TEST_CASE("messages that are too large or not text are refused", "[tree][G15]") 
   CHECK(agent.queue_length() == 1);
 }
 
+TEST_CASE("a message without text and pictures is refused, for whomever it is", "[tree][X5][G12]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const Agent handler = t.root("b", {.handler = [](const Agent&, const Message&) {}});
+  for (const char* const text : {"", " ", " \t\r\n\f\v"}) {
+    CAPTURE(text);
+    for (const Agent& one : {agent, handler}) {
+      CHECK(one.send(text).reason == Errc::empty_message);
+      CHECK(one.send(Message{.text = text, .sender = "someone"}).reason == Errc::empty_message);
+      CHECK(one.simulate(text).reason == Errc::empty_message);
+      CHECK(one.queue_length() == 0);
+    }
+    CHECK(t.tree->send("a", text).reason == Errc::empty_message);
+    // The pictures of a question; an answer has none.
+    const std::vector<ContentPart> parts = {{.url = "https://a/b.png"}};
+    CHECK(agent.send(Message{.text = text, .parts = parts}).accepted);
+    CHECK(agent.send(Message{.text = text, .simulated = true, .parts = parts}).reason == Errc::empty_message);
+    CHECK(agent.clear_queue() == 1);
+  }
+  CHECK(agent.send(" . ").accepted);
+  CHECK(t.tree->send("nobody", "").reason == Errc::agent_not_found);
+}
+
 TEST_CASE("messages are handled in the order of sending, one step per agent and round", "[tree][F5][Q5]") {
   TreeFixture t;
   std::vector<std::string> handled;
@@ -119,7 +142,7 @@ TEST_CASE("a send that finds its agent stopped and another sender faster is acce
   const auto send_another = [](void* race) {
     static_cast<Race*>(race)->other = static_cast<Race*>(race)->agent.send(Message{"two", {}});
   };
-  if (!at_next_allocation(send_another, &t)) return;
+  at_next_allocation(send_another, &t);
   const SendResult sent = t.agent.send(std::move(message));
   REQUIRE(t.other);
   CHECK(t.other->accepted);
@@ -148,4 +171,16 @@ TEST_CASE("an agent that resumes by itself does not, where a stop is under way o
   CHECK(agent.send("x").reason == Errc::agent_stopped);  // its parent decides
   CHECK(parent.terminate().terminated);
   CHECK(agent.send("x").reason == Errc::agent_terminating);
+}
+
+TEST_CASE("a refused message gives its cell back", "[tree][F1][G13]") {
+  TreeFixture t;
+  const Agent agent = t.root("a", {.mailbox_limit = 1});
+  REQUIRE(agent.send("1").accepted);
+  CHECK(agent.send("2").reason == Errc::mailbox_full);
+  const std::size_t before = test::allocations();
+  int refused = 0;
+  for (int i = 0; i < 10'000; ++i) refused += agent.send("2").reason == Errc::mailbox_full;
+  CHECK(refused == 10'000);
+  CHECK(test::allocations() == before);  // a lost cell would have made the pool grow
 }

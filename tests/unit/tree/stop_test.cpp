@@ -1,6 +1,11 @@
 // Stop: the gate closes at once, the rest settles.
 #include "support/tree_fixture.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+
 using namespace agentcore;
 using namespace agentcore::test;
 
@@ -275,4 +280,82 @@ TEST_CASE("protected agents refuse the direct verbs, not those of their ancestor
   CHECK(top.terminate().terminated);
   t.settle();
   CHECK(t.tree->size() == 0);
+}
+
+TEST_CASE("a stop says whether the loop was inside an action of what it stops", "[tree][G1]") {
+  TreeFixture t;
+  struct Quiet {
+    bool same = true, parent = true, other = false, from_inside = false;
+  } quiet;
+  const auto elsewhere = [](const Agent& agent) {
+    bool result = false;
+    std::thread([&] { result = agent.stop().quiet; }).join();
+    return result;
+  };
+  const Agent other = t.root("other");
+  const Agent inner = t.root("inner");
+  const Agent parent = t.root("parent");
+  const Agent agent = t.child(parent, "a", {.handler = [&](const Agent& self, const Message&) {
+                                quiet.from_inside = inner.stop().quiet;
+                                quiet.other = elsewhere(other);
+                                quiet.same = elsewhere(self);
+                                quiet.parent = elsewhere(parent);
+                              }});
+  REQUIRE(agent.send("x").accepted);
+  t.settle();
+  CHECK_FALSE(quiet.same);
+  CHECK_FALSE(quiet.parent);
+  CHECK(quiet.other);
+  CHECK(quiet.from_inside);
+  // Between actions every stop is quiet.
+  const Agent idle = t.root("idle");
+  CHECK(elsewhere(idle));
+  t.settle();
+}
+
+TEST_CASE("a delete says whether the loop was inside an action of what it deletes", "[tree][G1]") {
+  TreeFixture t;
+  bool quiet = true;
+  const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message&) {
+                               std::thread([&] { quiet = self.terminate().quiet; }).join();
+                             }});
+  REQUIRE(agent.send("x").accepted);
+  t.settle();
+  CHECK_FALSE(quiet);
+  CHECK(t.tree->size() == 0);
+}
+
+TEST_CASE("giving up what did not let go keeps to the budget of a poll", "[tree][C13][G4][G15]") {
+  TreeOptions options;
+  options.stop_grace = std::chrono::seconds(5);
+  TreeFixture t(options, false);
+  t.llm->on_stop = OnStop::deaf;
+  constexpr std::size_t count = 300;
+  const Agent parent = t.root("parent");
+  for (std::size_t i = 0; i < count; ++i)
+    REQUIRE(t.child(parent, "c" + std::to_string(i)).send("x").accepted);
+  t.settle();
+  REQUIRE(t.llm->calls() == count);
+  std::optional<StopReport> report;
+  REQUIRE(parent.stop({.on_settled = [&](const StopReport& told) { report = told; }}).stopped);
+  t.settle();
+  t.clock.advance(std::chrono::seconds(6));
+  t.clock.set_tick(std::chrono::milliseconds(1));  // a few looks at the clock, and a poll is over
+  std::size_t polls = 0, most = 0, before = 0;
+  while (!report && polls < 10'000) {
+    t.poll();
+    ++polls;
+    const std::size_t now = t.seen.count("abandoned");
+    most = std::max(most, now - before);
+    before = now;
+  }
+  t.clock.set_tick(Duration(0));
+  t.settle();
+  CHECK(before == count);
+  CHECK(most < count);
+  CHECK(polls > 2);
+  REQUIRE(report);
+  CHECK(report->cascade_failed.size() == count);
+  CHECK(t.state("parent") == AgentState::stopped);
+  CHECK(t.seen.count("settled") == count + 1);
 }

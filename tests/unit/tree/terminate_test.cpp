@@ -261,7 +261,7 @@ TEST_CASE("a closed, released or moved-from scope does nothing more", "[tree][sc
 TEST_CASE("a scope that lives long forgets the agents that are gone", "[tree][scope][G13]") {
   TreeFixture t;
   TerminateScope scope(*t.tree);
-  const Agent stays = *scope.create();
+  const Agent stays = scope.create().value();
   for (int i = 0; i < 1000; ++i) {
     CHECK(scope.create()->terminate().terminated);
     t.settle();

@@ -36,11 +36,11 @@ TEST_CASE("an open agent below a delete never shows a stop that came later", "[t
   const Agent leaf = t.child(child, "leaf");
   CHECK(child.terminate().terminated);
   CHECK(root.stop().stopped);
-  CHECK(*leaf.state() == AgentState::terminating);
-  CHECK(*root.state() == AgentState::stopping);
+  CHECK(leaf.state().value() == AgentState::terminating);
+  CHECK(root.state().value() == AgentState::stopping);
   t.settle();
   CHECK_FALSE(leaf.exists());
-  CHECK(*root.state() == AgentState::stopped);
+  CHECK(root.state().value() == AgentState::stopped);
   CHECK(t.seen.count("settled leaf stopped") == 0);
   CHECK(t.seen.count("settled leaf terminating") == 1);
 }
@@ -53,9 +53,9 @@ TEST_CASE("a delete waits for a stop from above that runs below it", "[tree][X13
   CHECK(child.stop({.cascade = false}).stopped);
   t.settle();
   CHECK(root.stop().stopped);
-  CHECK(*leaf.state() == AgentState::stopping);
+  CHECK(leaf.state().value() == AgentState::stopping);
   CHECK(child.terminate().terminated);
-  CHECK(*leaf.state() == AgentState::stopping);
+  CHECK(leaf.state().value() == AgentState::stopping);
   t.settle();
   CHECK(t.seen.violations.empty());
   CHECK(t.seen.index("settled leaf stopped") < t.seen.index("settled leaf terminating"));
@@ -72,7 +72,7 @@ TEST_CASE("a delete waits for a stop that was widened", "[tree][X13][B13]") {
   t.settle();
   CHECK(child.stop().stopped);
   CHECK(root.terminate().terminated);
-  CHECK(*leaf.state() == AgentState::stopping);
+  CHECK(leaf.state().value() == AgentState::stopping);
   t.settle();
   CHECK(t.seen.violations.empty());
   CHECK(t.seen.count("settled leaf stopped") == 1);
@@ -87,9 +87,9 @@ TEST_CASE("a delete of an agent that stops alone leaves what lies below to the s
   const Agent leaf = t.child(child, "leaf");
   CHECK(child.stop({.cascade = false}).stopped);
   CHECK(child.terminate().terminated);
-  CHECK(*leaf.state() == AgentState::stopping);
+  CHECK(leaf.state().value() == AgentState::stopping);
   CHECK(root.terminate().terminated);
-  CHECK(*leaf.state() == AgentState::stopping);
+  CHECK(leaf.state().value() == AgentState::stopping);
   t.settle();
   CHECK(t.seen.violations.empty());
   CHECK(t.seen.count("settled leaf stopped") == 1);
@@ -106,7 +106,7 @@ TEST_CASE("a stop of the parent alone does not take back the resume of its child
   CHECK(parent.resume().resumed);
   CHECK(parent.stop({.cascade = false}).stopped);
   t.settle();
-  CHECK(*parent.state() == AgentState::stopped);
-  CHECK(*child.state() == AgentState::idle);
+  CHECK(parent.state().value() == AgentState::stopped);
+  CHECK(child.state().value() == AgentState::idle);
   CHECK(t.seen.violations.empty());
 }

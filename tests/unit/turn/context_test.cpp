@@ -108,6 +108,21 @@ TEST_CASE("a pinned turn stays, whatever its age", "[turn][context][Y8]") {
   CHECK(t.sent().size() < agent.conversation().size() - 1);
 }
 
+TEST_CASE("a counter may stop its agent: no model call begins", "[turn][context][G1][Q3]") {
+  Trimming t;
+  ContextOptions options = context(50, 20);
+  options.count_tokens = [&](std::string_view text) {
+    static_cast<void>(t["a"].stop());
+    return text.size();
+  };
+  const Agent agent = t.root("a", {.context = options});
+  CHECK(agent.send("question").accepted);
+  t.settle();
+  CHECK(t.llm->calls() == 0);
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(written(agent.conversation()) == "user:question!stopped");
+}
+
 TEST_CASE("a counter that throws: all is sent", "[turn][context][Y8][G16]") {
   Trimming t;
   ContextOptions options = context(50, 20);

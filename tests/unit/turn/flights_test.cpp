@@ -1,8 +1,9 @@
-// The registry of what runs: each agent's flights in order, closed in any order.
+// The registry of what runs: slots are used again, and never by two.
 #include "turn/flights.hpp"
 
 #include "core/agent_table.hpp"
 #include "support/catch.hpp"
+#include "support/counted_heap.hpp"
 #include "support/prop.hpp"
 
 #include <algorithm>
@@ -11,6 +12,90 @@
 
 using namespace agentcore;
 using namespace agentcore::turn;
+
+namespace {
+
+struct Board {
+  core::AgentTable table;
+  core::Node& a = table.insert(table.trunk());
+  core::Node& b = table.insert(table.trunk());
+  Flights flights;
+
+  std::uint32_t open(core::Node& node, std::uint64_t turn = 1) {
+    return flights.open(node, Flight::Kind::model_call, node.load().epoch(), turn);
+  }
+  std::vector<std::uint64_t> turns_of(const core::Node& node) const {
+    std::vector<std::uint64_t> turns;
+    flights.for_each(node, [&](std::uint32_t slot) { turns.push_back(flights[slot].turn); });
+    return turns;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a slot that was closed is used again, under another serial", "[flights][G13]") {
+  Board board;
+  const std::uint32_t first = board.open(board.a);
+  const std::uint64_t serial = board.flights[first].serial;
+  REQUIRE(board.flights.find(first, serial) == &board.flights[first]);
+  board.flights.close(first);
+  CHECK(board.flights.find(first, serial) == nullptr);
+  for (int i = 0; i < 1000; ++i) {
+    const std::uint32_t slot = board.open(board.b);
+    CHECK(slot == first);
+    CHECK(board.flights.find(slot, serial) == nullptr);  // the old call's name finds nothing
+    board.flights.close(slot);
+  }
+  CHECK(board.flights.slots() == 1);
+  CHECK(board.flights.open_count() == 0);
+}
+
+TEST_CASE("an agent's flights stay linked, whichever of them is closed", "[flights]") {
+  for (std::size_t which = 0; which < 3; ++which) {
+    Board board;
+    std::vector<std::uint32_t> slots;
+    for (std::uint64_t turn = 1; turn <= 3; ++turn) slots.push_back(board.open(board.a, turn));
+    const std::uint32_t other = board.open(board.b, 9);
+    board.flights.close(slots[which]);
+    std::vector<std::uint64_t> left{3, 2, 1};
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(2 - which));
+    CHECK(board.turns_of(board.a) == left);
+    CHECK(board.a.flights == 2);
+    CHECK(board.turns_of(board.b) == std::vector<std::uint64_t>{9});
+    CHECK(board.open(board.b, 10) == slots[which]);
+    CHECK(board.turns_of(board.b) == std::vector<std::uint64_t>{10, 9});
+    CHECK(board.turns_of(board.a) == left);
+    CHECK(board.flights[other].turn == 9);
+  }
+}
+
+TEST_CASE("closing a flight never allocates", "[flights][G13]") {
+  Board board;
+  std::vector<std::uint32_t> slots;
+  for (int i = 0; i < 1000; ++i) slots.push_back(board.open(board.a));
+  const std::size_t before = test::allocations();
+  for (const std::uint32_t slot : slots) board.flights.close(slot);
+  CHECK(test::allocations() == before);
+  CHECK(board.flights.open_count() == 0);
+}
+
+TEST_CASE("a flight that cannot be opened for a lack of memory leaves nothing behind", "[flights][G13]") {
+  for (std::size_t n = 1; n < 10; ++n) {
+    Board board;
+    {
+      const test::FailingAllocation failing(n);
+      try {
+        board.flights.close(board.open(board.a));
+      } catch (const std::bad_alloc&) {
+      }
+      if (!failing.failed()) break;
+    }
+    CHECK(board.a.flights == 0);
+    CHECK(board.a.flight == 0);
+    CHECK(board.flights.open_count() == 0);
+    board.flights.close(board.open(board.a));
+  }
+}
 
 TEST_CASE("an agent's flights are listed newest first, whichever were closed", "[turn][flights][I1][I2]") {
   prop("after any sequence of begins and ends an agent has exactly the flights that are open", [] {

@@ -13,7 +13,7 @@ const std::string add_step =
     R"("success":true,"summary":"","taskId":null,"turn":1,"type":"action","windowId":""})";
 const std::string add_action =
     R"("action":{"callId":"x1","name":"add","params":{"a":2,"b":3},"windowId":""},)"
-    R"("actionResult":{"data":null,"message":"5","success":true,"summary":""},)";
+    R"("actionResult":{"closeSource":false,"data":null,"launch":null,"message":"5","success":true,"summary":""},)";
 const std::string one_call =
     R"("usage":{"cachedTokens":0,"complete":true,"completionTokens":5,"promptTokens":10,"reasoningTokens":0,)"
     R"("totalTokens":15}})";
@@ -141,7 +141,8 @@ TEST_CASE("the ids of calls go on from turn to turn, the numbers begin anew", "[
 TEST_CASE("data, windows and tasks in JSON", "[turn][interaction][M2][M4][I11][I15]") {
   InteractionResult result;
   result.action = ToolCall{"c", "doc__go", "not JSON", "doc"};
-  result.action_result = ToolResult{true, "ok", R"({"page":[1,2]})", "went"};
+  result.action_result =
+      ToolResult{true, "ok", R"({"page":[1,2]})", "went", Launch{"notes", R"({"page":3})"}, true};
   result.parse_error = "odd";
   result.error = "\xff";
   result.steps.push_back({.call_id = "c",
@@ -153,7 +154,8 @@ TEST_CASE("data, windows and tasks in JSON", "[turn][interaction][M2][M4][I11][I
   CHECK(
       to_json(result) ==
       R"({"action":{"callId":"c","name":"doc__go","params":"not JSON","windowId":"doc"},)"
-      R"("actionResult":{"data":{"page":[1,2]},"message":"ok","success":true,"summary":"went"},)"
+      R"("actionResult":{"closeSource":true,"data":{"page":[1,2]},"launch":{"app":"notes","target":{"page":3}},)"
+      R"("message":"ok","success":true,"summary":"went"},)"
       "\"error\":\"\xef\xbf\xbd\",\"parseError\":\"odd\",\"response\":\"\","
       R"("steps":[{"actionId":"go","callId":"c","index":0,"message":"","outcome":"abandoned",)"
       R"("resolvedMode":"async","success":false,"summary":"","taskId":"task_1","turn":0,"type":"action",)"
@@ -161,6 +163,11 @@ TEST_CASE("data, windows and tasks in JSON", "[turn][interaction][M2][M4][I11][I
       R"("reasoningTokens":0,"totalTokens":0}})");
   result.action_result->data = "no JSON";
   CHECK(json::parse(to_json(result))["actionResult"]["data"] == "no JSON");
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  result.action_result->data = result.action_result->launch->target = result.action->arguments = deep;
+  CHECK(json::parse(to_json(result))["actionResult"]["data"] == deep);
+  CHECK(json::parse(to_json(result))["actionResult"]["launch"]["target"] == deep);
+  CHECK(json::parse(to_json(result))["action"]["params"] == deep);
   CHECK(json::parse(to_json({}))["action"].is_null());
   CHECK(json::parse(to_json({}))["actionResult"].is_null());
 }

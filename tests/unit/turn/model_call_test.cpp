@@ -62,7 +62,7 @@ TEST_CASE_METHOD(Accounted, "pictures go with their message, and count against i
   settle();
   REQUIRE(request().messages.size() == 1);
   CHECK(request().messages[0].parts == parts);
-  CHECK((*this)["a"].conversation()[0].parts == parts);
+  CHECK((*this)["a"].conversation().at(0).parts == parts);
   const std::string large(TreeOptions().max_message_bytes, 'x');
   CHECK((*this)["a"].send({.text = "and this?", .parts = {{.data = large}}}).reason ==
         Errc::message_too_large);
@@ -144,7 +144,7 @@ TEST_CASE_METHOD(Accounted, "a turn that is stopped says what it used so far, by
   AgentSpec spec;
   spec.id = "a";
   spec.prices = {.prompt = 1e6, .completion = 1e6};
-  const Agent agent = *tree->create(spec);
+  const Agent agent = tree->create(spec).value();
   SECTION("by an abort") {
     REQUIRE(tree->send("a", "question").accepted);
     settle();

@@ -47,7 +47,7 @@ struct Asking : ToolTurn {
 TEST_CASE("a person answers, and the model gets the answer", "[turn][questions][I13][I14]") {
   Asking t;
   t.ask_human();
-  const OpenQuestion question = t.tree->questions()[0];
+  const OpenQuestion question = t.tree->questions().at(0);
   CHECK(question.id == "q_1");
   CHECK(question.kind == QuestionKind::question);
   CHECK(question.agent_id == "a");
@@ -193,8 +193,8 @@ TEST_CASE("after its tree a question is nobody's", "[turn][questions][I13]") {
 TEST_CASE("an approval is given, and the call begins", "[turn][questions][I13][I14]") {
   Asking t;
   t.ask_approval();
-  CHECK(t.tree->questions()[0].kind == QuestionKind::approval);
-  CHECK(t.tree->questions()[0].text == R"({"path":"/"})");
+  CHECK(t.tree->questions().at(0).kind == QuestionKind::approval);
+  CHECK(t.tree->questions().at(0).text == R"({"path":"/"})");
   CHECK(t.seen.count("tool a") == 0);
   REQUIRE(t.tree->tasks().size() == 2);
   CHECK(t.tree->tasks()[1].tool == "danger");
@@ -260,7 +260,7 @@ TEST_CASE("approvals of one answer are asked side by side where calls may run so
   CHECK(t.tree->decline("q_1"));
   t.settle();
   CHECK(t.tree->questions().size() == 1);
-  CHECK(t.tree->questions()[0].call_id == "z");
+  CHECK(t.tree->questions().at(0).call_id == "z");
 }
 
 TEST_CASE("an observer of a question answers it at once", "[turn][questions][I13][I14]") {

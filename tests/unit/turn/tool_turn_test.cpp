@@ -207,12 +207,86 @@ TEST_CASE("a tool whose time is over counts as interrupted, the turn goes on", "
   CHECK(t.llm->calls() == 2);
   CHECK(t.history() ==
         "user:question, assistant:[held x], tool:x=error: timed out after 30 s; its effect is unknown");
+  CHECK(t.seen.with("tool-end") == std::vector<std::string>{"tool-end a x interrupted failed"});
   t.held.calls[0].done(ToolResult::done("late"));
   t.settle();
   CHECK(t.seen.count("discarded a 1 tool result") == 1);
   t.llm->answer("a", "well");
   t.settle();
   CHECK(t.seen.count("ended a 1 completed") == 1);
+  REQUIRE(t.result);
+  REQUIRE(t.result->steps.size() == 1);
+  CHECK(t.result->steps[0].outcome == ToolOutcome::interrupted);
+  CHECK_FALSE(t.result->steps[0].success);
+}
+
+TEST_CASE("an answer may have 64 tool calls; with one more none of them is run", "[turn][tools][G15]") {
+  for (const std::size_t count : {64U, 65U}) {
+    CAPTURE(count);
+    ToolTurn t;
+    t.ask(t.agent());
+    t.call(std::vector<ToolCall>(count, add_call("", 1, 1)));
+    const bool few = count == 64;
+    CHECK(t.seen.count("tool a") == (few ? 64U : 0U));
+    CHECK(t.seen.count("ended a 1 failed") == (few ? 0U : 1U));
+    CHECK(t.error.code == (few ? Errc::none : Errc::response_too_large));
+    CHECK(t.state("a") == (few ? AgentState::waiting_llm : AgentState::idle));
+    CHECK(t["a"].conversation().size() == (few ? 2U + 64U : 1U));
+    CHECK(is_valid_history(t["a"].conversation()));
+  }
+}
+
+TEST_CASE("a stop by an observer is seen before the next thing begins", "[turn][tools][G1][G9][Q3]") {
+  struct Moment {
+    const char* line;  // as the Recorder writes it; the stop follows it
+    std::size_t runs;  // of the tool, by then
+    std::vector<ToolOutcome> outcomes;
+  };
+  using enum ToolOutcome;
+  const Moment moment = GENERATE(values<Moment>({
+      {"a waiting_llm>processing", 0, {}},
+      {"tool a x ", 0, {not_started, not_started}},
+      {"tool-end a x ", 1, {completed, not_started}},
+      {"tool a y ", 1, {completed, not_started}},
+      {"a processing>waiting_llm", 2, {completed, completed}},
+  }));
+  CAPTURE(moment.line);
+  ToolTurn t;
+  std::size_t runs = 0;
+  t.tools->add(make_tool({.name = "count"}, [&](const json&, const ToolContext&) {
+    return ToolResult::done(std::to_string(++runs));
+  }));
+  const auto stop_at_moment = [&] {
+    if (!t.seen.lines.empty() && t.seen.lines.back().starts_with(moment.line))
+      static_cast<void>(t["a"].stop());
+  };
+  const auto states = t.tree->on_state_change([&](const StateChange&) { stop_at_moment(); });
+  const auto events = t.tree->on_event([&](const Event&) { stop_at_moment(); });
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "count"}, {.id = "y", .name = "count"}});
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(runs == moment.runs);
+  CHECK(t.llm->calls() == 1);
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(is_valid_history(t["a"].conversation()));
+  REQUIRE(t.result);
+  REQUIRE(t.result->steps.size() == moment.outcomes.size() + 1);  // the last one is the stop
+  for (std::size_t i = 0; i < moment.outcomes.size(); ++i)
+    CHECK(t.result->steps[i].outcome == moment.outcomes[i]);
+}
+
+TEST_CASE("a stop by an observer is seen before a person is asked for approval", "[turn][tools][G1][G9]") {
+  ToolTurn t;
+  t.tools->add(Tool{{.name = "risky", .needs_approval = true}, t.held.start()});
+  const Agent agent = t.agent();
+  t.ask(agent);
+  const auto states = t.tree->on_state_change([&](const StateChange& change) {
+    if (change.to == AgentState::processing) static_cast<void>(agent.stop());
+  });
+  t.call({{.id = "x", .name = "risky"}});
+  CHECK(t.seen.count("asked") == 0);
+  CHECK(t.held.calls.empty());
+  CHECK(t.state("a") == AgentState::stopped);
 }
 
 TEST_CASE("a tool that drops its call has failed", "[turn][tools][G9]") {
@@ -266,9 +340,43 @@ TEST_CASE("what runs is listed from before it begins until it has let go", "[tur
   CHECK(t.tree->tasks().empty());
 }
 
+TEST_CASE("a result that is too long says how much was dropped", "[turn][tools][G15]") {
+  ToolTurn t({.max_tool_result_bytes = 100});
+  t.tools->add({{.name = "job", .mode = ToolMode::async}, t.held.start()});
+  t.ask(t.agent({.background_tasks = 1}));
+  std::string told, progress, task;
+  const Subscription events = t.tree->on_event([&](const Event& event) {
+    if (const auto* ended = event.get<ToolEnded>()) told = ended->result.message;
+    if (const auto* made = event.get<ToolProgress>()) progress = made->text;
+    if (const auto* changed = event.get<TaskChanged>()) task = changed->result.message;
+  });
+  t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "job"}});
+  REQUIRE(t.held.calls.size() == 1);
+  const std::string text(1000, 'x');
+  const std::string cut = std::string(100, 'x') + "\n[900 bytes more were dropped]";
+  t.held.calls[0].context.progress(text);
+  t.held.calls[0].done(ToolResult{true, text, {}, text});
+  t.settle();
+  CHECK(progress == cut);
+  CHECK(told == cut);
+  REQUIRE(t["a"].conversation().size() == 4);
+  CHECK(t["a"].conversation()[2].content == cut);
+  REQUIRE(t.held.calls.size() == 2);
+  t.held.calls[1].done(ToolResult::done(text));
+  t.settle();
+  CHECK(task == cut);
+  // Not within a character: then the whole of it counts as dropped.
+  t.call({{.id = "z", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 3);
+  t.held.calls[2].done(ToolResult::done(std::string(99, 'x') + "\u00e4" + std::string(9, 'x')));
+  t.settle();
+  CHECK(told == std::string(99, 'x') + "\n[11 bytes more were dropped]");
+}
+
 TEST_CASE("the text protocol: calls as blocks, results as a message", "[turn][tools][J1][N4][X30]") {
   ToolTurn t;
-  t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text}));
+  t.ask(t.agent(
+      {.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .repair_tool_calls = false}));
   const ChatRequest& first = t.llm->call(0).request;
   CHECK(first.tools.empty());
   REQUIRE(first.messages.size() == 2);
@@ -327,7 +435,7 @@ TEST_CASE("a tool may stop its own agent", "[turn][tools][Q3][G1]") {
   t.ask(t.agent());
   t.call({{.id = "x", .name = "suicide"}, add_call("y", 1, 1)});
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(t.result->steps[1].outcome == ToolOutcome::not_started);
+  CHECK(t.result->steps.at(1).outcome == ToolOutcome::not_started);
   CHECK(is_valid_history(t["a"].conversation()));
 }
 
@@ -364,7 +472,7 @@ TEST_CASE("a closing tag among the words is only words", "[turn][tools][J11]") {
   t.llm->answer("a", R"(A </tool_call> B <tool_call>{"window_id":"tools","action_id":"held"}</tool_call> C)");
   t.settle();
   REQUIRE(t.held.calls.size() == 1);
-  CHECK(t["a"].conversation()[1].content == "A </tool_call> B  C");
+  CHECK(t["a"].conversation().at(1).content == "A </tool_call> B  C");
 }
 
 TEST_CASE("a history whose last question has no answer can be gone on with", "[turn][G8]") {

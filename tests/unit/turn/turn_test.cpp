@@ -234,7 +234,7 @@ TEST_CASE("the Runtime is not idle while a tool runs elsewhere, without any time
         while (!heard) std::this_thread::yield();
         return ToolResult::done("over");
       }));
-  const Agent agent = *tree.create({.tools = tools});
+  const Agent agent = tree.create({.tools = tools}).value();
   CHECK(agent.send("go"));
   CHECK(runtime.run_until_idle());
   CHECK(agent.conversation().size() == 4);

@@ -106,6 +106,23 @@ TEST_CASE("a request needs a model and a possible temperature", "[llm]") {
   CHECK(mentions(check_request(request, "m")->message, "top_p"));
 }
 
+TEST_CASE("a request that ends with an empty question is refused, whatever the dialect", "[llm]") {
+  ChatRequest request;
+  request.messages = {{Role::user, ""}, {Role::assistant, ""}, {Role::user, "text"}};
+  CHECK_FALSE(check_request(request, "m"));  // only what is asked now counts
+  for (const char* const text : {"", " \n"}) {
+    request.messages.back() = {Role::user, text};
+    const auto problem = check_request(request, "m");
+    REQUIRE(problem);
+    CHECK(problem->code == Errc::empty_message);
+    CHECK(mentions(problem->message, "ChatRequest::messages"));
+    request.messages.back().parts = {{.url = "https://a/b.png"}};
+    CHECK_FALSE(check_request(request, "m"));
+    request.messages.back() = {Role::tool, text};  // a tool may have nothing to say
+    CHECK_FALSE(check_request(request, "m"));
+  }
+}
+
 TEST_CASE("a request goes to chat/completions below base_url", "[llm][O1]") {
   HttpLlmOptions options = good();
   CHECK(request_template(options).url == "https://api.example.com/v1/chat/completions");

@@ -68,8 +68,8 @@ struct RouterFixture {
                 return reply;
               })) {}
     std::deque<ScriptedReply> script;
-    std::vector<ChatRequest> asked;
-    std::vector<TimePoint> at;
+    Checked<ChatRequest> asked;
+    Checked<TimePoint> at;
     std::function<void()> on_asked;
     std::unique_ptr<ScriptedClient> client;
   };
@@ -135,7 +135,7 @@ struct RouterFixture {
   Model first{*runtime, "first"}, second{*runtime, "second"};
   RouterOptions options;
   std::unique_ptr<LlmRouter> router;
-  std::vector<Notice> notices;
+  Checked<Notice> notices;
   ChatRecord heard, other;
   StopSource stop;
 };

@@ -158,6 +158,19 @@ TEST_CASE_METHOD(Fixture, "who leaves is out at once, and the next one moves up"
   CHECK(order == Names{"a", "c"});
 }
 
+TEST_CASE_METHOD(Fixture, "a call behind one that leaves goes at once when it has room",
+                 "[llm][router][slots][G5]") {
+  use({.total = 0, .tokens_per_minute = 100});
+  const auto first = start("first", "e", 60), large = start("large", "e", 90),
+             small = start("small", "e", 10);
+  poll();
+  CHECK(order == Names{"first"});  // nobody overtakes the large one
+  slots->leave(*large);
+  poll();
+  CHECK(order == Names{"first", "small"});
+  CHECK(slots->waiting() == 0);
+}
+
 TEST_CASE_METHOD(Fixture, "a call that comes back is where it was, and is not refused",
                  "[llm][router][slots]") {
   use({.total = 1, .max_waiting = 2});

@@ -1,0 +1,12 @@
+// Dates and times as JSON schemas name them.
+#pragma once
+
+#include <string_view>
+
+namespace agentcore::tools {
+
+// Whether `text` is of the `format` "date", "time" or "date-time" of RFC 3339. True for any other format: it
+// is not checked.
+bool has_format(std::string_view text, std::string_view format) noexcept;
+
+}  // namespace agentcore::tools

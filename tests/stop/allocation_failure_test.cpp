@@ -1,0 +1,353 @@
+// Every allocation of a scenario fails in turn: whatever is refused or lost then, the tree stays whole. It
+// can be stopped and deleted, reports come once, histories are valid, and nothing leaks.
+//
+// What the host's own code allocates fails, too. Not failed is what happens inside curl (no model is called
+// over the network here), and the destructor of a nlohmann::json with members: it allocates, and ends the
+// process where it cannot. So no JSON in here has members.
+#include "support/catch.hpp"
+#include "support/counted_heap.hpp"
+#include "support/sanitized.hpp"
+#include "support/tree_fixture.hpp"
+
+#include <agentcore/tool_registry.hpp>
+
+#include <array>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+#ifdef SANITIZED
+constexpr bool counts_heap = false;
+constexpr std::size_t sampled = 7;  // each run is slow
+#else
+constexpr bool counts_heap = true;
+constexpr std::size_t sampled = 1;
+#endif
+constexpr std::size_t most_calls = 64;
+const std::string parent_id = "the parent, whose id needs a heap";
+const std::string child_id = "the child, whose id needs a heap, too";
+
+// A model that allocates nothing of its own. The test ends its calls.
+class PlainClient final : public LlmClient {
+ public:
+  PlainClient() { calls.reserve(most_calls); }
+  void chat(ChatRequest, StopToken stop, ChatSink sink) override {
+    if (calls.size() < most_calls) calls.push_back({std::move(stop), std::move(sink)});
+  }
+  bool abort(std::string_view) override { return false; }
+  bool has_active_request(std::string_view) const override { return false; }
+
+  struct Call {
+    StopToken stop;
+    ChatSink sink;
+  };
+  // The call that is open and not stopped, or null.
+  Call* open() {
+    for (Call& call : calls)
+      if (call.sink && !call.stop.stop_requested()) return &call;
+    return nullptr;
+  }
+  void end_stopped() {
+    for (Call& call : calls)
+      if (call.sink && call.stop.stop_requested()) finish(call, {.kind = ChatOutcome::Kind::cancelled});
+  }
+  static void finish(Call& call, ChatOutcome outcome) {
+    ChatSink sink = std::move(call.sink);
+    sink.finish(std::move(outcome));
+  }
+
+  std::vector<Call> calls;
+};
+
+// What is counted while memory fails allocates nothing.
+struct Counts {
+  int started = 0, ended = 0, tool_started = 0, tool_ended = 0, asked = 0, closed = 0, created = 0,
+      deleted = 0;
+  int lost = 0;      // events, as the log says
+  int expected = 0;  // reports
+  int reports = 0;
+};
+
+struct World {
+  explicit World(bool deaf_tools) : deaf(deaf_tools) {
+    RuntimeOptions options;
+    options.clock = &clock;
+    options.seed = 1;
+    options.log = [this](const LogRecord& record) {
+      if (record.level != LogLevel::error) return;
+      for (const LogField& field : record.fields) counts.lost += field.value == "observer";
+    };
+    runtime = std::make_unique<Runtime>(std::move(options));
+    runtime->poll();
+    TreeOptions tree_options;
+    tree_options.llm = &llm;
+    tree = std::make_unique<AgentTree>(*runtime, tree_options);
+    kept.reserve(most_calls);
+    add_tools();
+    witness = tree->create({.id = "witness"}).value();
+    counts.created = 1;  // nobody was told
+  }
+  ~World() {
+    kept.clear();  // a call that is dropped ends
+    events.reset();
+    states.reset();
+    tree.reset();
+    runtime.reset();
+  }
+
+  void add_tools() {
+    tools = std::make_shared<ToolRegistry>();
+    const auto at_once = [](const nlohmann::json&, const ToolContext& context) {
+      context.progress("half of what there is to do is done");
+      return ToolResult::done("a result that needs a heap", R"("data that need a heap")");
+    };
+    const auto later = [this](const nlohmann::json&, const ToolContext&, ToolDone done) {
+      if (kept.size() < most_calls) kept.push_back(std::move(done));
+    };
+    tools->add(make_tool({.name = "at_once"}, at_once));
+    tools->add({{.name = "later", .timeout = std::chrono::seconds(30)}, later});
+    tools->add(make_tool({.name = "risky", .needs_approval = true}, at_once));
+    tools->add({{.name = "task", .mode = ToolMode::async}, later});
+    const auto ask = [](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+      context.ask({.text = "which of them is it to be, please?", .timeout = std::chrono::seconds(30)},
+                  [done = std::move(done)](const Answer& answer) { done(ToolResult::done(answer.text)); });
+    };
+    tools->add({{.name = "ask"}, ask});
+    const auto call = [](std::string id, std::string name) {
+      return ToolCall{.id = std::move(id), .name = std::move(name), .arguments = "{}"};
+    };
+    wanted.finish_reason = FinishReason::tool_calls;
+    wanted.tool_calls = {
+        call("call number one, a long id", "at_once"), call("call number two, a long id", "later"),
+        call("call number three, a long id", "risky"), call("call number four, a long id", "task"),
+        call("call number five, a long id", "ask")};
+  }
+
+  // A part of the host's code, which does not care for what it cannot do.
+  template <typename Part>
+  void step(Part&& part) {
+    try {
+      part();
+    } catch (const std::bad_alloc&) {
+    } catch (const BadResultAccess&) {
+    }
+  }
+
+  void drive() {
+    for (int i = 0; i < 20; ++i) {
+      step([&] { runtime->poll(); });
+      if (!deaf) step([&] { llm.end_stopped(); });
+    }
+  }
+  void settle() {
+    for (int i = 0; i < 2000 && runtime->poll(); ++i) {
+    }
+  }
+
+  void watch() {
+    step([&] {
+      events = tree->on_event([this](const Event& event) { count(event); });
+      states = tree->on_state_change([](const StateChange&) {});
+    });
+  }
+  void count(const Event& event) {
+    counts.started += event.get<TurnStarted>() != nullptr;
+    counts.ended += event.get<TurnEnded>() != nullptr;
+    counts.tool_started += event.get<ToolStarted>() != nullptr;
+    counts.tool_ended += event.get<ToolEnded>() != nullptr;
+    counts.asked += event.get<QuestionAsked>() != nullptr;
+    counts.closed += event.get<QuestionClosed>() != nullptr;
+    counts.created += event.get<AgentCreated>() != nullptr;
+    counts.deleted += event.get<AgentDeleted>() != nullptr;
+    // Within a callback, so that what it tells has to wait.
+    if (event.get<TurnStarted>() && counts.started == 1)
+      static_cast<void>(tree->create({.id = "made within a callback, with a long id"}));
+  }
+
+  void create() {
+    step([&] { parent = tree->create({.id = parent_id}).value(); });
+    step([&] {
+      AgentSpec spec;
+      spec.id = child_id;
+      spec.system_prompt = "a system prompt that needs a heap";
+      spec.tools = tools;
+      spec.parallel_tools = 3;
+      spec.background_tasks = 1;
+      spec.budget = {.tokens = 1'000'000, .wall_clock = std::chrono::hours(1)};
+      spec.history = {{.role = Role::user, .content = "a question of an earlier run"},
+                      {.role = Role::assistant, .content = "an answer of an earlier run"}};
+      child = parent.create_child(std::move(spec)).value();
+    });
+  }
+  void send(std::string_view text) {
+    step([&] { static_cast<void>(child.send(std::string(text))); });
+    drive();
+  }
+  void answer() {
+    step([&] {
+      if (PlainClient::Call* const call = llm.open()) {
+        call->sink.reasoning("a thought that needs a heap to be kept");
+        call->sink.delta("an answer that needs a heap to be kept");
+      }
+      if (PlainClient::Call* const call = llm.open()) PlainClient::finish(*call, ChatOutcome::completed({}));
+    });
+    drive();
+  }
+  void ask_for_tools() {
+    step([&] {
+      if (PlainClient::Call* const call = llm.open()) PlainClient::finish(*call, wanted);
+    });
+    drive();
+    for (int i = 0; i < 3; ++i) {
+      step([&] {
+        for (const OpenQuestion& question : tree->questions())
+          static_cast<void>(tree->answer(question.id, "the one that is longest"));
+      });
+      drive();
+    }
+    step([&] {
+      for (const ToolDone& done : kept) done(ToolResult::done("a late result that needs a heap"));
+    });
+    if (!deaf) kept.clear();
+    drive();
+  }
+  StopOptions stop_options() {
+    return {.reason = "a reason that is long", .on_settled = [this](const StopReport&) { ++counts.reports; }};
+  }
+
+  void run() {
+    watch();
+    create();
+    send("a question that needs a heap to be kept");
+    ask_for_tools();
+    answer();
+    send("another question that needs a heap");
+    step([&] { static_cast<void>(child.abort({.reason = "a reason that is long"})); });
+    drive();
+    send("a question with tools, which is stopped");
+    ask_for_tools();
+    step([&] { counts.expected += parent.stop(stop_options()).ok; });
+    drive();
+    clock.advance(std::chrono::seconds(6));  // the grace
+    drive();
+    step([&] { static_cast<void>(parent.resume()); });
+    drive();
+    send("a question after it was resumed");
+    answer();
+    send("a question that is deleted");
+    step([&] {
+      counts.expected += parent
+                             .terminate({.reason = "a reason that is long",
+                                         .on_settled = [this](const TerminateReport&) { ++counts.reports; }})
+                             .ok;
+    });
+    drive();
+  }
+
+  // With all the memory that is needed.
+  void end() {
+    settle();
+    tree->walk([](const Agent& agent) { CHECK(is_valid_history(agent.conversation())); });
+    counts.expected += tree->stop_all(stop_options()).ok;
+    settle();
+    clock.advance(std::chrono::seconds(6));
+    settle();
+    CHECK_FALSE(tree->busy());
+    tree->walk([](const Agent& agent) { CHECK(agent.state().value() == AgentState::stopped); });
+    for (const Agent& agent : tree->roots()) CHECK(agent.terminate().ok);
+    settle();
+    clock.advance(std::chrono::seconds(6));
+    settle();
+    CHECK(tree->size() == 0);
+    CHECK(tree->tasks().empty());
+    CHECK(tree->questions().empty());
+    CHECK(tree->references(parent_id) == 0);
+    CHECK(tree->references(child_id) == 0);
+    CHECK_FALSE(tree->busy());
+    CHECK(counts.reports == counts.expected);
+    if (counts.lost != 0) return;  // an event that found no memory, and the log says so
+    CHECK(counts.started == counts.ended);
+    CHECK(counts.tool_started == counts.tool_ended);
+    CHECK(counts.asked == counts.closed);
+    if (events) CHECK(counts.created == counts.deleted);
+  }
+
+  bool deaf;
+  TestClock clock;
+  Counts counts;
+  PlainClient llm;
+  std::shared_ptr<ToolRegistry> tools;
+  ChatOutcome wanted;
+  std::vector<ToolDone> kept;
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<AgentTree> tree;
+  Subscription events, states;
+  Agent parent, child;
+  Agent witness;  // nothing happens to it before the end
+};
+
+constexpr std::size_t no_failure = 1'000'000;
+
+// Runs the scenario with its n-th allocation failing, and those after it, `row` in all. False: it has fewer.
+bool fails_at(std::size_t n, std::size_t row, bool deaf) {
+  const std::size_t before = live_heap();
+  bool failed = false;
+  Agent witness;
+  {
+    World world(deaf);
+    witness = world.witness;
+    {
+      const FailingAllocation failing(n, row);
+      world.run();
+      failed = failing.failed();
+    }
+    INFO("allocation " << n << ", " << row << " in a row" << (deaf ? ", deaf" : ""));
+    world.end();
+  }
+  // A handle that was released once too often has taken the tree's core away from this one.
+  const std::size_t held = live_heap();
+  if (counts_heap) CHECK(held > before + 1000);
+  witness = Agent();
+  const std::size_t after = live_heap();
+  if (n != no_failure) CHECK(after == before);  // what the first run allocates for good is not leaked
+  return failed;
+}
+
+// Each `step`-th allocation.
+void fail_each(std::size_t step, std::size_t row, bool deaf) {
+  REQUIRE_FALSE(fails_at(no_failure, 1, deaf));
+  std::size_t count = 0;
+  for (std::size_t n = 1; fails_at(n, row, deaf); n += step) ++count;
+  CHECK(count * step > 300);
+}
+
+}  // namespace
+
+TEST_CASE("any one allocation that fails leaves a tree that can be stopped and deleted",
+          "[stop][G4][G13][G16]") {
+  fail_each(sampled, 1, false);
+}
+
+TEST_CASE("so it does where calls ignore their stop and are given up", "[stop][G4][G13][G16]") {
+  fail_each(3 * sampled, 1, true);
+}
+
+TEST_CASE("so it does where memory is short for a while", "[stop][G4][G13][G16]") {
+  for (const std::size_t row : {2U, 5U, 50U}) {
+    fail_each(11 * sampled, row, false);
+    fail_each(11 * sampled, row, true);
+  }
+}
+
+TEST_CASE("all of them, whatever watches memory", "[.all_allocations][stop][G4][G13][G16]") {
+  for (const std::size_t row : {1U, 2U, 5U, 50U})
+    for (const bool deaf : {false, true}) fail_each(1, row, deaf);
+}

@@ -1,0 +1,119 @@
+// What is told while something is being told comes later, complete.
+#include "events/event_hub.hpp"
+
+#include "support/catch.hpp"
+#include "support/counted_heap.hpp"
+#include "support/sanitized.hpp"
+
+#include <concepts>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::events;
+
+namespace {
+
+template <typename Body>
+concept BorrowsText = requires(Body& body) {
+  { (body.text) } -> std::same_as<std::string_view&>;
+};
+
+struct Hub {
+  core::Node node;
+  EventHub hub{nullptr, [](const std::function<void()>& call) {
+                 try {
+                   call();
+                 } catch (...) {  // as the engine's guard
+                 }
+               }};
+};
+
+// Tells a Body within a callback, then changes the text that it borrowed; what the observer gets.
+template <typename Body>
+std::string text_told_later() {
+  Hub h;
+  std::string borrowed = "a text that is too long for a string without a heap";
+  std::string told;
+  bool first = true;
+  const auto observer = h.hub.on_event([&](const Event& event) {
+    if (!std::exchange(first, false)) {
+      if (const auto* body = event.get<Body>()) told = body->text;
+      return;
+    }
+    h.hub.tell(h.node, [&](Agent agent) {
+      Body body{};
+      body.agent = std::move(agent);
+      body.text = borrowed;
+      return body;
+    });
+    borrowed.assign(borrowed.size(), '-');
+  });
+  h.hub.tell(h.node, [](Agent agent) { return AgentCreated{std::move(agent)}; });
+  return told;
+}
+
+template <std::size_t... Index>
+int check_all(std::index_sequence<Index...>) {
+  int borrowing = 0;
+  const auto check = [&]<typename Body>(std::in_place_type_t<Body>) {
+    if constexpr (BorrowsText<Body>) {
+      ++borrowing;
+      CHECK(text_told_later<Body>() == "a text that is too long for a string without a heap");
+    }
+  };
+  (check(std::in_place_type<std::variant_alternative_t<Index, EventBody>>), ...);
+  return borrowing;
+}
+
+}  // namespace
+
+TEST_CASE("an event that has to wait keeps the text that it borrowed", "[events][Q3]") {
+  CHECK(check_all(std::make_index_sequence<std::variant_size_v<EventBody>>()) == 3);
+}
+
+TEST_CASE("dropping many observers allocates nothing and moves none", "[events][G15]") {
+  constexpr std::size_t count = 20'000;
+  auto list = std::make_shared<ObserverList<int>>();
+  std::vector<Subscription> subscriptions;
+  for (std::size_t i = 0; i < count; ++i) subscriptions.push_back(list->add([](int) {}));
+  const std::size_t before = test::allocations();
+  for (std::size_t i = 0; i < count; i += 2) subscriptions[i].reset();
+  CHECK(list->size() == count / 2);
+  // Within a callback, too: they are swept once.
+  const auto last = list->add([&](int) { subscriptions.clear(); });
+  const std::size_t added = test::allocations();
+  list->notify(0, [](const auto& call) { call(); });
+  CHECK(list->size() == 1);
+  CHECK(test::allocations() == added);
+  CHECK(added - before < 10);  // of the one that was added
+}
+
+TEST_CASE("an observer that cannot be added for a lack of memory leaves nothing behind", "[events][G13]") {
+  auto list = std::make_shared<ObserverList<int>>();
+  for (std::size_t n = 1; n < 10; ++n) {
+    const auto held = std::make_shared<int>(0);
+    const test::FailingAllocation failing(n);
+    try {
+      const auto subscription = list->add([held](int) {});
+      CHECK(list->size() == 1);
+      break;
+    } catch (const std::bad_alloc&) {
+    }
+    CHECK(list->empty());
+    CHECK(held.use_count() == 1);
+  }
+  CHECK(list->empty());
+}
+
+TEST_CASE("a body that cannot be built is lost alone, and its handle is not counted twice", "[events][G16]") {
+  Hub h;
+  int told = 0;
+  const auto observer = h.hub.on_event([&](const Event&) { ++told; });
+  h.hub.tell(h.node, [](Agent) -> AgentCreated { throw std::bad_alloc(); });
+  CHECK(told == 0);
+  CHECK_FALSE(h.hub.telling());
+  h.hub.tell(h.node, [](Agent agent) { return AgentCreated{std::move(agent)}; });
+  CHECK(told == 1);
+}

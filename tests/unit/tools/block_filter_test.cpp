@@ -1,0 +1,52 @@
+#include "tools/block_filter.hpp"
+
+#include "support/catch.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace agentcore::tools;
+
+namespace {
+
+// What each piece lets out, and the end.
+std::vector<std::string> passed(const std::vector<std::string>& pieces) {
+  BlockFilter filter;
+  std::vector<std::string> all;
+  for (const std::string& piece : pieces) all.push_back(filter.pass(piece));
+  all.push_back(filter.finish());
+  return all;
+}
+
+using Pieces = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a block is left out wherever the pieces end", "[tools][X30]") {
+  CHECK(passed({"I add.\n<tool_call>{}</tool_call> Done."}) == Pieces{"I add.\n Done.", ""});
+  CHECK(passed({"I add.<tool", "_call>{\"a\"", ":1}</tool_c", "all> Done."}) ==
+        Pieces{"I add.", "", "", " Done.", ""});
+  std::string words;
+  BlockFilter filter;
+  for (const char c : std::string("a<tool_call></tool_call></tool_call>b<tool_call>x</tool_call>"))
+    words += filter.pass(std::string(1, c));
+  CHECK(words + filter.finish() == "a</tool_call>b");
+}
+
+TEST_CASE("what only looks like the beginning of a block is words", "[tools][X30]") {
+  CHECK(passed({"1 <", " 2"}) == Pieces{"1 ", "< 2", ""});
+  CHECK(passed({"<tool_", "box> <<tool_call", "s>"}) == Pieces{"", "<tool_box> <", "<tool_calls>", ""});
+  CHECK(passed({"<", "<tool_call>x"}) == Pieces{"", "<", ""});
+}
+
+TEST_CASE("the end of the answer lets out what was held back", "[tools][X30]") {
+  CHECK(passed({"a <tool_c"}) == Pieces{"a ", "<tool_c"});
+  CHECK(passed({"a <tool_call>{}", "</tool"}) == Pieces{"a ", "", ""});
+  CHECK(passed({}) == Pieces{""});
+}
+
+TEST_CASE("the words of a whole answer have no blanks at their end", "[tools][X30]") {
+  CHECK(without_blocks("A </tool_call> B <tool_call>{}</tool_call> C\n") == "A </tool_call> B  C");
+  CHECK(without_blocks("A \n<tool_call>{}</tool_call>\n<tool_call>{}</tool_call>") == "A");
+  CHECK(without_blocks("<tool_call>") == "");
+}

@@ -1,0 +1,124 @@
+// What the functions of a tree say once its Runtime was destroyed.
+#include "support/catch.hpp"
+#include "support/tree_fixture.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <map>
+#include <string>
+#include <thread>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+using Said = std::map<std::string, Errc>;
+
+// By the name of each function that any thread may call: the reason that it returns.
+Said ask_anywhere(AgentTree& tree, const Agent& agent) {
+  return {
+      {"send", agent.send("x").reason},
+      {"send message", agent.send({.text = "x"}).reason},
+      {"simulate", agent.simulate("x").reason},
+      {"abort", agent.abort().reason},
+      {"stop", agent.stop().reason},
+      {"resume", agent.resume().reason},
+      {"resume for another", agent.resume({.caller = "a"}).reason},
+      {"terminate", agent.terminate().reason},
+      {"state", agent.state().has_value() ? Errc::none : agent.state().error().code},
+      {"tree send", tree.send("a", "x").reason},
+      {"tree send to nobody", tree.send("nobody", "x").reason},
+      {"tree send without id", tree.send("", "x").reason},
+      {"tree abort", tree.abort("a").reason},
+      {"tree stop", tree.stop("a").reason},
+      {"tree resume", tree.resume("a").reason},
+      {"tree terminate", tree.terminate("a").reason},
+      {"tree state", tree.state("a").has_value() ? Errc::none : tree.state("a").error().code},
+      {"tree state of nobody", tree.state("nobody").error().code},
+      {"stop_all", tree.stop_all().reason},
+      {"resume_all", tree.resume_all().reason},
+  };
+}
+
+Said ask_on_loop_thread(AgentTree& tree, const Agent& agent) {
+  TerminateScope scope(agent), root_scope(tree);
+  return {
+      {"create", tree.create().error().code},
+      {"create shared", tree.create(std::make_shared<const AgentSpec>()).error().code},
+      {"create_child", agent.create_child().error().code},
+      {"scope create", scope.create().error().code},
+      {"root scope create", root_scope.create().error().code},
+      {"parent", agent.parent().error().code},
+      {"answer", tree.answer("q_1", "yes").reason},
+      {"decline", tree.decline("q_1").reason},
+  };
+}
+
+Said all_gone(const Said& said) {
+  Said expected = said;
+  for (auto& [name, reason] : expected) reason = Errc::runtime_gone;
+  return expected;
+}
+
+}  // namespace
+
+TEST_CASE("once the Runtime is gone everything that has a reason says so", "[tree][Q3][G12]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const Agent child = t.child(agent, "b");
+  t.ask(agent);
+  const bool in_callback = GENERATE(true, false);
+  if (in_callback) {
+    t.runtime->post([&] {
+      t.runtime.reset();
+      const Said said = ask_anywhere(*t.tree, child);
+      CHECK(said == all_gone(said));
+    });
+    t.poll();
+  }
+  t.runtime.reset();
+  for (const Agent& any : {agent, child}) {
+    const Said here = ask_anywhere(*t.tree, any);
+    CHECK(here == all_gone(here));
+    const Said loop = ask_on_loop_thread(*t.tree, any);
+    CHECK(loop == all_gone(loop));
+    Said there;
+    std::thread([&] { there = ask_anywhere(*t.tree, any); }).join();
+    CHECK(there == all_gone(there));
+  }
+  CHECK_FALSE(agent.exists());
+  CHECK(agent.grant({.turns = 1}).reason == Errc::runtime_gone);
+  CHECK(agent.grant_subtree({.turns = 1}).reason == Errc::runtime_gone);
+  CHECK_FALSE(t.tree->cancel_task("t_1"));
+  CHECK(agent.state().error().message == "the Runtime of this tree was destroyed");
+  CHECK(to_string(Errc::runtime_gone) == "runtime_gone");
+}
+
+TEST_CASE("what a tree knows can be read after its Runtime is gone", "[tree][Q3]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  t.llm->answer("a", "hi");
+  t.settle();
+  t.runtime.reset();
+  CHECK(written(agent.conversation()) == "user:question, assistant:hi");
+  CHECK(agent.id() == "a");
+  REQUIRE(t.tree->find("a"));
+  CHECK(*t.tree->find("a") == agent);
+}
+
+TEST_CASE("a handle that outlives tree and Runtime says that the Runtime is gone", "[tree][Q3]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const bool tree_first = GENERATE(true, false);
+  if (tree_first) t.tree.reset();
+  if (tree_first) CHECK(agent.send("x").reason == Errc::agent_not_found);
+  t.seen.unwatch();
+  t.runtime.reset();
+  CHECK(agent.send("x").reason == Errc::runtime_gone);
+  t.tree.reset();
+  CHECK(agent.send("x").reason == Errc::runtime_gone);
+  CHECK(agent.state().error().code == Errc::runtime_gone);
+  CHECK(Agent{}.send("x").reason == Errc::agent_not_found);
+}

@@ -1,0 +1,152 @@
+// A conversation is taken out of an agent, kept as JSON, and put into another one that goes on with it.
+#include "support/tool_turn.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+using History = std::vector<ChatMessage>;
+
+History through_json(const History& history) {
+  const auto read = history_from_json(history_to_json(history));
+  INFO((read ? std::string() : read.error().message));
+  REQUIRE(read);
+  return *read;
+}
+
+std::string refusal(const TreeFixture& t, AgentSpec spec) {
+  const auto made = t.tree->create(std::move(spec));
+  if (made) return "(none)";
+  CHECK(made.error().code == Errc::invalid_history);
+  return made.error().message;
+}
+
+// Everything that a history can hold: turns that were aborted, stopped and failed, a picture, calls with
+// results, what the model thought, a pin.
+History eventful(ToolTurn& t, const Agent& agent) {
+  t.ask(agent, "aborted");
+  CHECK(agent.abort().aborted);
+  t.settle();
+  REQUIRE(agent.send(Message{.text = "a picture", .parts = {{.data = "aGk=", .media_type = "image/png"}}}));
+  t.settle();
+  FakeClient::Call* const call = t.llm->find("a");
+  REQUIRE(call);
+  ChatOutcome asks = ChatOutcome::completed(FinishReason::tool_calls);
+  asks.tool_calls = {add_call("x1", 2, 3), {.id = "x2", .name = "nothing"}};
+  asks.reasoning = {{"openai_chat", R"({"reasoning_content":"Hm"})", "api.example.com"}};
+  FakeClient::finish(*call, asks);
+  t.settle();
+  t.answer("five");
+  t.ask(agent, "failed");
+  t.llm->fail("a");
+  t.settle();
+  t.ask(agent, "stopped");
+  t.call({{.id = "x3", .name = "held"}});
+  CHECK(agent.stop().stopped);
+  t.held.calls.clear();
+  t.settle();
+  History history = agent.conversation();
+  REQUIRE(history.size() > 2);
+  history[1].pinned = true;
+  return history;
+}
+
+}  // namespace
+
+TEST_CASE("a conversation is taken out, kept as JSON, put back and gone on with", "[turn][tools][G8][X22]") {
+  const auto [prompt, prompt_of_next] =
+      GENERATE(table<std::string, std::string>({{"", ""}, {"Be brief.", ""}, {"Be brief.", "Be brief."}}));
+  ToolTurn first;
+  const History history = eventful(first, first.agent({.system_prompt = prompt}));
+  CHECK(through_json(history) == history);
+  CHECK(written(history) ==
+        (prompt.empty() ? "" : "system:Be brief., ") +
+            std::string("user:aborted!aborted, user:a picture, assistant:[add x1][nothing x2], tool:x1=5, "
+                        "tool:x2=error: Tool 'nothing' does not exist, assistant:five, user:failed!failed, "
+                        "user:stopped!stopped, assistant:[held x3], tool:x3=interrupted: it had begun when "
+                        "its turn ended, and its effect is unknown"));
+
+  ToolTurn second;
+  const Agent agent = second.agent({.system_prompt = prompt_of_next, .history = through_json(history)});
+  CHECK(agent.conversation() == history);
+  second.ask(agent, "and now?");
+  History expected = history;
+  expected.push_back({Role::user, "and now?"});
+  CHECK(second.llm->call(0).request.messages == expected);
+  second.call({add_call("x1", 1, 1)});  // an id that the history has already
+  second.answer("two");
+  CHECK(is_valid_history(agent.conversation()));
+  CHECK(agent.conversation().size() == history.size() + 4);
+}
+
+TEST_CASE("a conversation that is taken out in the middle of a turn is put back as a stopped one",
+          "[turn][tools][G8][G9]") {
+  ToolTurn first;
+  first.ask(first.agent({.system_prompt = "Be brief."}));
+  first.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}});
+  ToolTurn second;
+  const Agent agent = second.agent({.history = through_json(first["a"].conversation())});
+  CHECK(
+      second.history() ==
+      "system:Be brief., user:question!stopped, assistant:[held x][held y], tool:x=interrupted: it had begun "
+      "when its turn ended, and its effect is unknown, tool:y=cancelled");
+  second.ask(agent, "and now?");
+  second.answer("well");
+  CHECK(is_valid_history(agent.conversation()));
+  first.held.calls.clear();
+}
+
+TEST_CASE("the system message of a history is the system prompt", "[turn][tree][G8]") {
+  TreeFixture t;
+  const History history{{Role::system, "Be brief."}, {Role::user, "?"}, {Role::assistant, "!"}};
+  CHECK(t.root("empty", {.history = history}).conversation() == history);
+  CHECK(t.root("same", {.system_prompt = "Be brief.", .history = history}).conversation() == history);
+  const std::string problem = refusal(t, {.system_prompt = "Be kind.", .history = history});
+  CHECK(problem ==
+        "AgentSpec::history: message 1 (system) is not AgentSpec::system_prompt; leave system_prompt empty "
+        "to go "
+        "on with the history's, or remove message 1 to replace it");
+  const History without(history.begin() + 1, history.end());
+  CHECK(written(t.root("replaced", {.system_prompt = "Be kind.", .history = without}).conversation()) ==
+        "system:Be kind., user:?, assistant:!");
+  // An agent that was never asked has no more than its prompt. A spec may be shared.
+  const auto shared = std::make_shared<AgentSpec>(AgentSpec{.history = {history.front()}});
+  const auto agent = t.tree->create(SharedAgentSpec(shared));
+  REQUIRE(agent);
+  t.ask(*agent, "go");
+  CHECK(written(t.llm->call(0).request.messages) == "system:Be brief., user:go");
+}
+
+TEST_CASE("a history that cannot be sent is refused with its first wrong message and what helps",
+          "[turn][tree][G8]") {
+  TreeFixture t;
+  const History broken{{Role::system, "Be brief."}, {Role::user, "?"}, {Role::user, "?"}};
+  CHECK(
+      refusal(t, {.history = broken}) ==
+      "AgentSpec::history: message 3 (user) comes before the answer to the question before it, which is not "
+      "marked as interrupted; repair_history() makes a valid history of it");
+  CHECK(t.tree->size() == 0);
+  CHECK(refusal(t, {.history = repair_history(broken).messages}) == "(none)");
+}
+
+TEST_CASE("windows and the text protocol's instructions are sent, and are not in the conversation",
+          "[turn][tools][G8]") {
+  for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
+    ToolTurn first, second;
+    first.tools->open({.id = "sea", .content = "The sea is blue."});
+    first.ask(first.agent({.system_prompt = "Be brief.", .tool_protocol = protocol}));
+    REQUIRE_FALSE(first.llm->call(0).request.messages.empty());
+    CHECK(first.llm->call(0).request.messages[0].content.find("The sea is blue.") != std::string::npos);
+    first.answer("yes");
+    CHECK(first.history() == "system:Be brief., user:question, assistant:yes");
+    CHECK(first["a"].context() == first["a"].conversation());
+    const Agent agent = second.agent({.system_prompt = "Be brief.", .history = first["a"].conversation()});
+    CHECK(agent.conversation() == first["a"].conversation());
+  }
+}

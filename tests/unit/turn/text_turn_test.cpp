@@ -1,0 +1,245 @@
+// Turns whose model writes its tool calls into the text.
+#include "support/tool_turn.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+const std::string add_block =
+    R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"add","params":{"a":2,"b":2}}]}</tool_call>)";
+const std::string broken_block = "<tool_call>{\"calls\":[</tool_call>";
+
+struct TextTurn : ToolTurn {
+  explicit TextTurn(AgentSpec spec = {}) {
+    spec.tool_protocol = ToolProtocol::text;
+    ask(agent(std::move(spec)));
+  }
+  // The deltas told so far, joined.
+  std::string shown() const {
+    std::string all;
+    for (const std::string& line : seen.with("delta a 1 ")) all += line.substr(10);
+    return all;
+  }
+  const ChatRequest& request(std::size_t call) {
+    REQUIRE(llm->calls() > call);
+    return llm->call(call).request;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the blocks of an answer are not shown to people", "[turn][tools][X30]") {
+  TextTurn t;
+  for (const char* piece : {"I add. <", "tool", "_call>{\"calls\":[{\"window_id\":\"tools\",\"action_id\"",
+                            ":\"add\",\"params\":{\"a\":2,\"b\":2}}]}</tool", "_call> Done.\n"}) {
+    t.llm->delta("a", piece);
+    t.settle();
+    CHECK(t.shown().find("tool") == std::string::npos);
+  }
+  CHECK(t.shown() == "I add.  Done.\n");
+  t.llm->answer("a", "");
+  t.settle();
+  CHECK(t.history() == "user:question, assistant:I add.  Done.[add call_1_1], tool:call_1_1=4");
+  t.answer("4 <tool_boxes");
+  CHECK(t.shown() == "I add.  Done.\n4 <tool_boxes");
+  CHECK(t.result->response == "4 <tool_boxes");
+}
+
+TEST_CASE("the end of an answer shows what only began like a block", "[turn][tools][X30]") {
+  TextTurn t;
+  t.llm->delta("a", "see <tool_");
+  t.settle();
+  CHECK(t.shown() == "see ");
+  t.answer("");
+  CHECK(t.shown() == "see <tool_");
+  CHECK(t.result->response == "see <tool_");
+  CHECK(t.seen.index("delta a 1 <tool_") < t.seen.index("a waiting_llm>processing"));
+  CHECK(t.seen.index("delta a 1 <tool_") < t.seen.index("ended a 1 completed"));
+}
+
+TEST_CASE("an observer of the last words may end the turn", "[turn][tools][G1]") {
+  for (const std::string verb : {"abort", "stop", "terminate", "destroy"}) {
+    CAPTURE(verb);
+    TextTurn t;
+    t.check_at_end = verb != "destroy";
+    t.llm->delta("a", "see <tool_");
+    t.settle();
+    const Subscription verbs = t.tree->on_event([&](const Event& event) {
+      if (!event.get<DeltaReceived>()) return;
+      if (verb == "abort") CHECK(t["a"].abort().aborted);
+      if (verb == "stop") CHECK(t["a"].stop().stopped);
+      if (verb == "terminate") CHECK(t["a"].terminate().ok);
+      if (verb == "destroy") t.tree.reset();
+    });
+    t.llm->answer("a", "");
+    t.settle();
+    if (!t.tree) continue;
+    CHECK(t.seen.count("ended a 1 completed") == 0);
+    CHECK(t.seen.count("ended a 1 " + std::string(verb == "abort" ? "aborted" : "stopped")) == 1);
+  }
+}
+
+TEST_CASE("with the provider's function calls every word is shown as it comes", "[turn][tools]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.llm->delta("a", "<tool_call>");
+  t.settle();
+  CHECK(t.seen.count("delta a 1 <tool_call>") == 1);
+}
+
+TEST_CASE("calls by name and arguments are made", "[turn][tools][J1]") {
+  TextTurn t;
+  t.answer(
+      "<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":2}}</tool_call>\n"
+      "<tool_call>{\"name\":\"add\",\"arguments\":\"{\\\"a\\\":3,\\\"b\\\":4}\"}</tool_call>");
+  CHECK(t.history() ==
+        "user:question, assistant:[add call_1_1][add call_1_2], tool:call_1_1=3, tool:call_1_2=7");
+  CHECK(t.shown().find("tool_call") == std::string::npos);
+}
+
+TEST_CASE("a window's action can be called by its name, as with function calls", "[turn][tools][J1][Y9]") {
+  TextTurn t;
+  Window window{.id = "doc"};
+  window.actions.push_back(
+      make_tool({.name = "go"}, [](const auto&, const ToolContext&) { return ToolResult::done("gone"); }));
+  t.tools->open(std::move(window));
+  t.answer(
+      R"(<tool_call>[{"name":"doc__go"},{"name":"gone__go"},{"window_id":"doc","name":"go"}]</tool_call>)");
+  CHECK(t.history() ==
+        "user:question, assistant:[doc__go call_1_1][gone__go call_1_2][doc__go call_1_3], "
+        "tool:call_1_1=gone, tool:call_1_2=error: Window 'gone' does not exist, tool:call_1_3=gone");
+}
+
+TEST_CASE("a call that cannot be read is given back to the model once", "[turn][tools][X30][G8]") {
+  TextTurn t;
+  t.answer("I try. " + broken_block);
+  CHECK(t.seen.count("ended a 1 completed") == 0);
+  CHECK(t.state("a") == AgentState::waiting_llm);
+  CHECK(t.history() == "user:question");
+  const auto& messages = t.request(1).messages;
+  REQUIRE(messages.size() == 4);
+  CHECK(messages[2].role == Role::assistant);
+  CHECK(messages[2].content == "I try. " + broken_block);
+  CHECK(messages[3].role == Role::user);
+  CHECK(messages[3].content.find("it is not valid JSON") != std::string::npos);
+  CHECK(is_valid_history(messages));
+  t.answer("Again. " + add_block);
+  CHECK(t.history() == "user:question, assistant:Again.[add call_1_1], tool:call_1_1=4");
+  CHECK(t.request(2).messages.size() == 4);  // nothing of the answer that could not be read
+  t.answer("4");
+  REQUIRE(t.result);
+  CHECK(t.result->success);
+  CHECK(t.result->parse_error == "");
+  CHECK(t.shown() == "I try. Again. 4");
+  CHECK(is_valid_history(t["a"].conversation()));
+}
+
+TEST_CASE("a second answer that cannot be read ends the turn", "[turn][tools][X30]") {
+  TextTurn t;
+  t.answer(broken_block);
+  t.answer("Sorry. " + broken_block);
+  REQUIRE(t.result);
+  CHECK(t.llm->calls() == 2);
+  CHECK(t.result->success);
+  CHECK(t.result->response == "Sorry. " + broken_block);
+  CHECK(t.result->parse_error.find("not valid JSON") != std::string::npos);
+  CHECK(t.shown() == "Sorry. ");
+  CHECK(t.history() == "user:question, assistant:Sorry. " + broken_block);
+}
+
+TEST_CASE("a model is asked again once in a turn, and anew in the next", "[turn][tools][X30]") {
+  TextTurn t;
+  t.answer(broken_block);
+  t.answer(add_block);
+  t.answer(broken_block);
+  CHECK(t.llm->calls() == 3);
+  REQUIRE(t.result);
+  CHECK(t.result->parse_error != "");
+  t.ask(t["a"], "next");
+  t.answer(broken_block);
+  CHECK(t.llm->calls() == 5);
+  t.answer("words");
+  CHECK(t.result->parse_error == "");
+}
+
+TEST_CASE("a repair counts as an answer with tool calls", "[turn][tools][X18][X30]") {
+  {
+    TextTurn t({.max_tool_turns = 1});
+    t.answer(broken_block);
+    t.answer(add_block);
+    CHECK(t.error.code == Errc::tool_turn_limit);
+    CHECK(t.llm->calls() == 2);
+  }
+  TextTurn t({.max_tool_turns = 1});
+  t.answer(add_block);
+  t.answer(broken_block);  // no room for another answer with calls
+  CHECK(t.llm->calls() == 2);
+  REQUIRE(t.result);
+  CHECK(t.result->parse_error != "");
+}
+
+TEST_CASE("a host may do without the repair", "[turn][tools][X30]") {
+  TextTurn t({.repair_tool_calls = false});
+  t.answer(broken_block);
+  CHECK(t.llm->calls() == 1);
+  REQUIRE(t.result);
+  CHECK(t.result->response == broken_block);
+  CHECK(t.result->parse_error != "");
+}
+
+TEST_CASE("a turn that ends while its model repairs has no raw block for an answer",
+          "[turn][tools][X30][G8]") {
+  for (const bool stopped : {true, false}) {
+    TextTurn t;
+    t.answer(broken_block);
+    if (stopped)
+      CHECK(t["a"].stop().stopped);
+    else
+      t.llm->fail("a");
+    t.settle();
+    REQUIRE(t.result);
+    CHECK_FALSE(t.result->success);
+    CHECK(t.result->response == "");
+    CHECK(t.history() == std::string("user:question!") + (stopped ? "stopped" : "failed"));
+  }
+}
+
+TEST_CASE("a repair is paid for by the budget, and refused by it", "[turn][tools][X30][G15]") {
+  TextTurn t({.max_tokens = 10, .budget = {.tokens = 700}});
+  t.llm->delta("a", broken_block);
+  auto* const call = t.llm->find("a");
+  REQUIRE(call);
+  FakeClient::finish(*call, ChatOutcome::completed(FinishReason::complete, {680, 10, 690}));
+  t.settle();
+  CHECK(t.llm->calls() == 1);
+  CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("the launcher is named to the model where there is one", "[turn][tools][N4]") {
+  TextTurn without;
+  CHECK(without.request(0).messages.at(0).content.find("launcher") == std::string::npos);
+  ToolTurn with;
+  with.tools->open({.id = "doc"});
+  with.ask(with.agent({.tool_protocol = ToolProtocol::text}));
+  CHECK(with.llm->call(0).request.messages.at(0).content.find("The window `launcher` is always there") !=
+        std::string::npos);
+}
+
+TEST_CASE("arguments of an earlier run that are no JSON are sent as text", "[turn][tools][G8]") {
+  for (const std::string& arguments : {std::string("{broken"), std::string(100'000, '[')}) {
+    ChatMessage act{Role::assistant, ""};
+    act.tool_calls = {{"x", "add", arguments}};
+    ChatMessage result{Role::tool, "error: the arguments are not valid JSON"};
+    result.tool_call_id = "x";
+    TextTurn t({.context = {.max_tokens = 0},
+                .history = {{Role::user, "before"}, act, result, {Role::assistant, "sorry"}}});
+    const auto& messages = t.request(0).messages;
+    REQUIRE(messages.size() > 2);
+    CHECK(messages[2].content.find("\"invalid_params\":\"" + arguments.substr(0, 7)) != std::string::npos);
+    CHECK(messages[2].content.find("discarded") == std::string::npos);
+  }
+}
