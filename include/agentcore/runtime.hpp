@@ -24,8 +24,13 @@ struct RuntimeOptions {
   const Clock* clock = nullptr;  // null: the steady clock. Must outlive the Runtime and all that uses it.
   std::uint64_t seed = 0;        // of random(); 0: taken from the system
   LoopBackend backend = LoopBackend::automatic;
-  // About how long one poll() may take; not negative. More than an hour counts as an hour.
+  // About how long one poll() may take; not negative. More than an hour counts as an hour. What goes beyond
+  // it is only the closing of connections of what was stopped: about 15 us each.
   Duration poll_budget = std::chrono::milliseconds(4);
+  // Connections that all HTTP clients of this Runtime together keep open for their next calls; 0: none, so
+  // that each call connects for itself. Of more, those that served longest ago are closed. One that its
+  // server closes is closed by the next polls; when the last client is destroyed, all are.
+  std::uint32_t max_idle_connections = 8;
   LogSink log = {};  // empty: nothing is logged
 };
 
@@ -57,6 +62,11 @@ class Runtime {
   // round (Q5). Returns true when more is ready than fitted in. Called from within a callback it does nothing
   // and returns false, as run_for() and run_until_idle() do. @loop_thread
   bool poll();
+
+  // The same, with a budget of this call alone: for a game that gives the loop what is left of its frame.
+  // Below 0 counts as 0: each stage takes one step all the same, so the loop makes progress. More than an
+  // hour counts as an hour. @loop_thread
+  bool poll(Duration budget);
 
   // Drives the loop, sleeping while there is nothing to do, until `duration` has passed, and polls at least
   // once. Returns then however much is ready: what is left stays for the next call. @loop_thread

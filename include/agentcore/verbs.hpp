@@ -53,6 +53,15 @@ struct StopReport {
   std::size_t messages_dropped = 0;  // emptied out of mailboxes, the agent's own included
 };
 
+// How many open calls (model calls, tool calls and background tasks) a stop or a delete cuts by itself, on
+// the calling thread and before it returns: their connections are shut down and their stop tokens triggered
+// even while the loop is busy. The loop cuts the others at the start of its next poll, before it does
+// anything else.
+enum class StopCut : unsigned char {
+  all,  // up to 200; a call over HTTP costs about 15 us, so about 3 ms at most
+  few,  // up to 8: for a thread that has to go on within a tenth of a millisecond
+};
+
 struct StopOptions {
   std::string caller =
       {};  // empty: the host. Else the id of the agent that asks: it may stop only its children.
@@ -64,6 +73,7 @@ struct StopOptions {
   std::optional<Duration> deadline =
       {};  // until what does not let go is given up; below 0: as 0; default TreeOptions::stop_grace
   std::function<void(const StopReport&)> on_settled = {};  // once, on the loop thread, if `ok`
+  StopCut cut = StopCut::all;
 };
 
 // `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `runtime_gone`,
@@ -72,11 +82,13 @@ struct StopOptions {
 // `stopped` or `terminating` (C12, C20, X13). `quiet`: nothing of the subtree was running when the call
 // returned, but for the callback that made it. False: the loop thread was inside one action of the subtree;
 // what that action produces is dropped (G1).
+// `calls_cut`: see StopCut.
 struct StopResult {
   bool ok = false;
   bool stopped = false;
   Errc reason = Errc::none;
   bool quiet = true;
+  std::size_t calls_cut = 0;
 };
 
 struct ResumeOptions {
@@ -108,17 +120,19 @@ struct TerminateOptions {
   std::string reason = {};
   std::optional<Duration> deadline = {};
   std::function<void(const TerminateReport&)> on_settled = {};
+  StopCut cut = StopCut::all;
 };
 
 // `ok` is false when it was refused: `agent_not_found`, `missing_agent_id`, `runtime_gone`,
 // `not_child_agent`, `cannot_delete_system_agent`, `out_of_memory` (as in StopResult). `terminated` is true
 // when this very call decided the deletion; a stop that is under way finishes first (X13). The id is free
-// again when the agent is gone (X33).
+// again when the agent is gone (X33). `calls_cut`: see StopCut.
 struct TerminateResult {
   bool ok = false;
   bool terminated = false;
   Errc reason = Errc::none;
   bool quiet = true;
+  std::size_t calls_cut = 0;
 };
 
 }  // namespace agentcore

@@ -20,9 +20,9 @@ Node& AgentTable::insert(Node& parent) {
   node.index = index;
   node.depth = static_cast<std::uint8_t>(parent.depth + 1);
   node.prev_sibling = no_node;
-  node.next_sibling = parent.first_child;
-  if (parent.first_child != no_node) slab_[parent.first_child].prev_sibling = index;
-  parent.first_child = index;
+  node.next_sibling = parent.first_child.load(std::memory_order_relaxed);
+  if (node.next_sibling != no_node) slab_[node.next_sibling].prev_sibling = index;
+  parent.first_child.store(index, std::memory_order_relaxed);
   node.parent.store(&parent, std::memory_order_release);
   // Generation 0 is never used, so that no id is 0.
   node.word.store(Word{generation ? generation : 1, 0, Gate::open, AgentState::idle}.raw(),
@@ -37,7 +37,7 @@ void AgentTable::erase(Node& node) {
   if (node.prev_sibling != no_node)
     slab_[node.prev_sibling].next_sibling = node.next_sibling;
   else
-    parent.first_child = node.next_sibling;
+    parent.first_child.store(node.next_sibling, std::memory_order_relaxed);
   if (node.next_sibling != no_node) slab_[node.next_sibling].prev_sibling = node.prev_sibling;
 
   node.word.store(node.load().freed().raw(), std::memory_order_seq_cst);

@@ -47,7 +47,9 @@ class AgentTable {
   // Unlinks an agent without children and gives its slot a new generation (G13). @loop_thread
   void erase(Node& node);
 
-  Node* first_child(const Node& node) const noexcept { return at(node.first_child); }
+  Node* first_child(const Node& node) const noexcept {
+    return at(node.first_child.load(std::memory_order_relaxed));
+  }
   Node* next_sibling(const Node& node) const noexcept { return at(node.next_sibling); }
 
   // The agent whose action the loop is in; null between actions, `many` when actions of several agents nest.

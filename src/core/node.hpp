@@ -40,7 +40,7 @@ struct alignas(64) Node {
   std::atomic<std::uint64_t> door{0};  // mailbox head, see mailbox/mailbox.hpp
   std::atomic<Node*> next_ready{nullptr};
   std::uint32_t index = 0;
-  std::uint32_t first_child = no_node;  // links are the loop thread's
+  std::atomic<std::uint32_t> first_child{no_node};  // links are the loop thread's; a stopper reads this one
   std::uint32_t next_sibling = no_node;
   std::uint32_t prev_sibling = no_node;
   std::atomic<std::uint32_t> flight{0};  // slot + 1 of what was begun last and is open; 0: none

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <chrono>
 #include <span>
 #include <string>
 
 namespace agentcore::loop {
 
 namespace {
-
-constexpr Duration longest_poll = std::chrono::hours(1);  // shares of it are computed
 
 std::uint64_t seed_from(std::uint64_t given) {
   if (given != 0) return given;
@@ -32,7 +29,8 @@ bool Budget::spend() noexcept {
 Engine::Engine(RuntimeOptions options)
     : clock_(options.clock != nullptr ? options.clock : &system_clock_),
       backend_(options.backend),
-      poll_budget_(std::clamp(options.poll_budget, Duration(0), longest_poll)),
+      poll_budget_(options.poll_budget),
+      max_idle_connections_(options.max_idle_connections),
       log_(std::move(options.log)),
       random_(seed_from(options.seed)) {
 }

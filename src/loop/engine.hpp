@@ -71,7 +71,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   ~Engine();
 
   // What Runtime offers; documented there.
-  bool poll();
+  bool poll() { return poll(poll_budget_); }
+  bool poll(Duration budget);
   void run_for(Duration duration);
   bool run_until_idle(Duration limit);
   int poll_descriptor();
@@ -83,6 +84,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::uint64_t number_tree() noexcept { return ++trees_; }
   TimePoint now() const noexcept { return clock_->now(); }
   const Clock& clock() const noexcept { return *clock_; }
+  std::size_t max_idle_connections() const noexcept { return max_idle_connections_; }
   bool on_loop_thread() const noexcept;
 
   // The Runtime is gone: nothing runs any more, everything posted is dropped. Sources and services are
@@ -167,7 +169,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void report_throw(std::string_view what, std::string_view why) noexcept;
 
   // The stages of a poll, in this order (engine_poll.cpp). After each callback they look at closed_.
-  void run_stages();
+  void run_stages(Duration budget);
   void run_controls(Budget& budget);
   void run_io(Budget& budget);
   void deliver_ready(Budget& budget);
@@ -209,6 +211,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Clock* clock_;
   LoopBackend backend_;
   Duration poll_budget_;
+  std::size_t max_idle_connections_;
   LogSink log_;
   std::mt19937_64 random_;
   std::uint64_t trees_ = 0;

@@ -2,6 +2,7 @@
 #include "loop/engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace agentcore::loop {
 
@@ -9,6 +10,8 @@ namespace {
 
 // Bounds a poll where time does not pass by itself, too.
 constexpr std::uint32_t step_limit = 65536;
+
+constexpr Duration longest_poll = std::chrono::hours(1);  // shares of it are computed
 
 }  // namespace
 
@@ -31,7 +34,7 @@ struct Engine::Shares {
   Budget control, io, timers, posts, rounds;
 };
 
-bool Engine::poll() {
+bool Engine::poll(Duration budget) {
   if (refuses()) return false;
   const auto self = shared_from_this();  // a callback may drop everybody else's
   if (!on_loop_thread()) loop_thread_ = std::this_thread::get_id();
@@ -39,12 +42,12 @@ bool Engine::poll() {
   waker_->begin_poll();
   if (lacking_ && now() >= retry_at_) ensure_open();
   if (waker_->take_throw()) report_throw("on_wake", "unknown");
-  guarded("poll", [this] { run_stages(); });
+  guarded("poll", [&] { run_stages(budget); });
   return finish_poll();
 }
 
-void Engine::run_stages() {
-  Shares shares(*clock_, poll_budget_);
+void Engine::run_stages(Duration budget) {
+  Shares shares(*clock_, std::clamp(budget, Duration(0), longest_poll));
   run_controls(shares.control);
   if (!closed_) run_io(shares.io);
   if (!closed_) run_timers(shares.start, shares.timers);

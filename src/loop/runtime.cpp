@@ -25,9 +25,12 @@ Runtime::~Runtime() {
   engine_->close();
 }
 
-// The engine keeps itself alive through these three: a callback may destroy this Runtime.
+// The engine keeps itself alive through these: a callback may destroy this Runtime.
 bool Runtime::poll() {
   return engine_->poll();
+}
+bool Runtime::poll(Duration budget) {
+  return engine_->poll(budget);
 }
 void Runtime::run_for(Duration duration) {
   engine_->run_for(duration);

@@ -1,7 +1,5 @@
 #include "net/curl_error.hpp"
 
-#include <memory>
-
 namespace agentcore::net {
 
 namespace {
@@ -55,24 +53,6 @@ bool is_cut_handshake(CURLcode result, std::string_view detail) noexcept {
                            "SSL_ERROR_SYSCALL", "unexpected eof", "non-properly terminated"})
     if (detail.find(sign) != std::string_view::npos) return true;
   return false;
-}
-
-bool detail_is_safe(CURLcode result, std::string_view detail) noexcept {
-  if (result == CURLE_COULDNT_CONNECT) return detail.starts_with("Failed to connect to ");
-  return result == CURLE_COULDNT_RESOLVE_HOST || to_errc(result) == Errc::tls_error;
-}
-
-std::string host_and_port(const char* url) {
-  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), curl_url_cleanup);
-  if (parsed == nullptr || url == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url, 0) != CURLUE_OK)
-    return {};
-  const auto part = [&](CURLUPart what) {
-    char* text = nullptr;
-    if (curl_url_get(parsed.get(), what, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return std::string();
-    const std::unique_ptr<char, decltype(&curl_free)> owned(text, curl_free);
-    return std::string(text);
-  };
-  return part(CURLUPART_HOST) + ":" + part(CURLUPART_PORT);
 }
 
 }  // namespace agentcore::net

@@ -3,7 +3,6 @@
 
 #include <agentcore/error.hpp>
 
-#include <string>
 #include <string_view>
 
 #include <curl/curl.h>
@@ -16,13 +15,5 @@ Errc to_errc(CURLcode result) noexcept;
 // Whether the connection broke in TLS's handshake: libcurl has one name for that and for all else that goes
 // wrong there.
 bool is_cut_handshake(CURLcode result, std::string_view detail) noexcept;
-
-// True for failures before there was any talk of HTTP: only then is libcurl's own detail (a certificate
-// problem, a refused connection) sure to quote nothing of the exchange. Nor may it quote a proxy's address,
-// which the environment may have given a password.
-bool detail_is_safe(CURLcode result, std::string_view detail) noexcept;
-
-// "host:port" of a URL; empty when it is none. User, password, path and query are left out.
-std::string host_and_port(const char* url);
 
 }  // namespace agentcore::net

@@ -43,14 +43,22 @@ std::shared_ptr<CurlTransport> CurlTransport::of(loop::Engine& engine) {
 }
 
 CurlTransport::CurlTransport(loop::Engine& engine)
-    : engine_(engine), sockets_(engine, *this), cuts_(std::make_shared<CutQueue>(engine.waker())) {
+    : engine_(engine),
+      sockets_(engine, *this),
+      cuts_(std::make_shared<CutQueue>(engine.waker())),
+      max_idle_(engine.max_idle_connections()) {
   curl_global_init(CURL_GLOBAL_DEFAULT);  // counts: each has its cleanup, whoever else uses libcurl
+  const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
+  http2_ = speaks_http2(built->version_num, built->features);
+}
+
+void CurlTransport::make_multi() {
+  if (multi_ != nullptr) return;
   multi_ = curl_multi_init();
+  connection_limit_ = 0;
   // As CURLOPT_QUICK_EXIT: later versions keep the resolver's threads here, and their end would be waited
   // for. Others do not know the option.
   curl_multi_setopt(multi_, static_cast<CURLMoption>(multi_quick_exit), 1L);
-  const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
-  http2_ = speaks_http2(built->version_num, built->features);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &CurlTransport::on_socket);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &CurlTransport::on_timer);
@@ -75,7 +83,7 @@ void CurlTransport::start(HttpRequest request, std::shared_ptr<Cut> cut,
 }
 
 bool CurlTransport::has_work() const noexcept {
-  return !closed_ && (due_ || !cuts_->empty() || !starting_.empty() || !ended_.empty());
+  return !closed_ && (due_ || sweep_due_ || !cuts_->empty() || !starting_.empty() || !ended_.empty());
 }
 
 // Stops first: their sockets are shut down already, so that the ends can be told before any handle is
@@ -95,6 +103,8 @@ void CurlTransport::run_round(loop::Budget& budget) {
   }
   if (due_ && !closed()) run_due();
   for (int i = 0; i < removals_per_round && !ended_.empty() && !closed() && budget.spend(); ++i) reap_one();
+  if (!closed()) drop_if_unused();
+  if (sweep_due_ && !closed()) sweep();
 }
 
 void CurlTransport::launch(Transfer& transfer) {
@@ -107,6 +117,7 @@ void CurlTransport::launch(Transfer& transfer) {
   const CURLcode prepared = transfer.prepare(!transfer.hopes_for_reuse);
   if (prepared != CURLE_OK) return end(transfer, transfer.describe(prepared));
   arm(transfer);
+  make_multi();
   if (curl_multi_add_handle(multi_, transfer.easy) != CURLM_OK)
     end(transfer, transfer.describe(CURLE_OUT_OF_MEMORY));
 }
@@ -123,6 +134,10 @@ void CurlTransport::run_due() {
 void CurlTransport::on_io(int descriptor, loop::IoEvents events) {
   if (closed()) return;
   sockets_.warm(descriptor);
+  if (sockets_.is_idle(descriptor)) {
+    sockets_.end_idle(descriptor);
+    return settle_connections();
+  }
   if (sockets_.silence_if_over(descriptor)) return;
   int bits = 0;
   if (has(events, loop::IoEvents::readable)) bits |= CURL_CSELECT_IN;
@@ -132,10 +147,13 @@ void CurlTransport::on_io(int descriptor, loop::IoEvents events) {
 }
 
 void CurlTransport::act(curl_socket_t descriptor, int events) {
+  if (multi_ == nullptr) return;
   int running = 0;
+  limit_connections();
   curl_multi_socket_action(multi_, descriptor, events, &running);
   read_messages();
   if (std::exchange(refused_, false)) end_refused();
+  if (!closed()) settle_connections();
 }
 
 // Those whose sockets the system refuses to watch. Noted while libcurl ran, which names no way to refuse one.
@@ -152,9 +170,13 @@ void CurlTransport::end_refused() {
 
 void CurlTransport::read_messages() {
   int left = 0;
-  while (!closed()) {
+  while (!closed() && multi_ != nullptr) {
     const CURLMsg* const message = curl_multi_info_read(multi_, &left);
     if (message == nullptr) return;
+    if (message->easy_handle == sweeper_) {
+      end_sweep();
+      continue;
+    }
     Transfer* const transfer = Transfer::of(message->easy_handle);
     const CURLcode result = message->data.result;  // the message goes with the next call
     if (transfer == nullptr || transfer->handler == nullptr) continue;
@@ -261,7 +283,7 @@ void CurlTransport::close() {
   for (const auto& [id, transfer] : ended_)
     if (transfer->easy != nullptr) curl_multi_remove_handle(multi_, transfer->easy);
   const Transfers dropped = std::exchange(ended_, {});
-  curl_multi_cleanup(multi_);
+  drop_multi();
 }
 
 }  // namespace agentcore::net

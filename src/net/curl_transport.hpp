@@ -35,6 +35,7 @@ class CurlTransport final : public Transport,
 
   std::shared_ptr<Cut> make_cut() override { return Cut::make(cuts_); }
   void start(HttpRequest request, std::shared_ptr<Cut> cut, std::unique_ptr<HttpHandler> handler) override;
+  std::shared_ptr<const void> hold() override;
   std::size_t open() const noexcept override { return open_.size(); }
 
   // The engine is gone, or about to go: closes every socket, then destroys the handlers without a call. Comes
@@ -51,6 +52,7 @@ class CurlTransport final : public Transport,
   loop::Engine& engine() noexcept { return engine_; }
   SocketTable& sockets() noexcept { return sockets_; }
   bool http2() const noexcept { return http2_; }
+  bool keeps_connections() const noexcept { return max_idle_ > 0; }
   bool closed() const noexcept { return closed_ || engine_.closed(); }
   // Makes sure that a timer runs no later than the transfer's deadline.
   void arm(Transfer& transfer);
@@ -72,6 +74,16 @@ class CurlTransport final : public Transport,
   void end(Transfer& transfer, HttpEnd end);
   void reap_one();
 
+  // The connections that are kept (idle_connections.cpp).
+  void make_multi();
+  void drop_multi();
+  void drop_if_unused();
+  void limit_connections();
+  void settle_connections();
+  void sweep();
+  void end_sweep();
+  bool is_at_rest() const noexcept { return open_.empty() && ended_.empty(); }
+
   static int on_socket(CURL* easy, curl_socket_t descriptor, int what, void* self, void*) noexcept;
   static int on_timer(CURLM* multi, long milliseconds, void* self) noexcept;
 
@@ -80,7 +92,7 @@ class CurlTransport final : public Transport,
   loop::Engine& engine_;
   SocketTable sockets_;
   std::shared_ptr<CutQueue> cuts_;
-  CURLM* multi_ = nullptr;
+  CURLM* multi_ = nullptr;  // made for the first transfer; none while nobody holds the transport
 
   Transfers open_;
   // Removed in the order of starting: libcurl looks for a connection from the oldest on, so that this order
@@ -89,6 +101,15 @@ class CurlTransport final : public Transport,
   std::deque<std::uint64_t> starting_;
   std::uint64_t last_id_ = 0;
   std::size_t reuse_hopes_ = 0;
+
+  const std::size_t max_idle_;
+  long connection_limit_ = 0;       // as libcurl was told it; 0: not yet
+  std::weak_ptr<const void> held_;  // by clients
+  bool unused_ = false;             // the last client went: no connection is to be kept
+  CURL* sweeper_ = nullptr;         // see sweep()
+  bool sweep_due_ = false;
+  std::size_t left_retired_ = 0;  // that the last sweep did not close
+  std::uint64_t sweep_timer_ = 0;
 
   std::uint64_t curl_timer_ = 0;
   bool due_ = false;      // libcurl asked to be run now

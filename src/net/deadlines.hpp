@@ -26,7 +26,7 @@ class Deadlines {
 
   // `start` is where `total` begins.
   Deadlines(const Limits& limits, TimePoint start) noexcept
-      : timeouts_{limits.connect, limits.first_byte, limits.stall},
+      : timeouts_{limits.connect, limits.first_byte, limits.stall, limits.total},
         end_(end_of(start, limits.total)),
         deadline_(limits.deadline),
         since_(start) {}
@@ -39,6 +39,11 @@ class Deadlines {
 
   // When time is up; TimePoint::max(): never.
   TimePoint due() const noexcept { return std::min({silence_end(), end_, deadline_}); }
+
+  // How long the time was that code() names. Nothing of the caller's deadline.
+  Duration limit() const noexcept {
+    return timeouts_[code() == Errc::total_timeout ? 3U : static_cast<unsigned>(phase_)];
+  }
 
   bool is_connecting() const noexcept { return phase_ == Phase::connect; }
 
@@ -66,7 +71,7 @@ class Deadlines {
     return is_new;
   }
 
-  Duration timeouts_[3];
+  Duration timeouts_[4];  // of the phases, and of the whole
   TimePoint end_;
   TimePoint deadline_;
   TimePoint since_;

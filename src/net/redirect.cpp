@@ -1,10 +1,12 @@
 #include "net/redirect.hpp"
 
 #include "net/ascii.hpp"
+#include "net/location.hpp"
 
 #include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <curl/curl.h>
 
@@ -36,27 +38,32 @@ Redirect resolve(const std::string& url, const std::string& location) {
   if (parsed == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
   const Origin origin = origin_of(parsed.get());
   if (location.empty() || curl_url_set(parsed.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK)
-    return {{}, "the redirect was not followed: it does not say where to"};
+    return {{}, "it does not say where to", {}};
+  std::string found = part(parsed.get(), CURLUPART_URL);
+  std::string target = location_of(found);
   if (origin_of(parsed.get()) != origin)
-    return {{}, "the redirect was not followed: it leads to another scheme, host or port"};
-  return {part(parsed.get(), CURLUPART_URL), {}};
+    return {{}, "it leads to another scheme, host or port", std::move(target)};
+  return {std::move(found), {}, std::move(target)};
 }
 
 }  // namespace
 
 Redirect redirect_of(const HttpRequest& request, const HttpHead& head) {
-  switch (head.status) {
-    case 301:
-    case 302:
-    case 303:
-      return {{}, "the redirect was not followed: with this status a POST would become a GET"};
-    case 307:
-    case 308:
-      if (request.max_redirects == 0) return {{}, "the redirect was not followed: there were too many"};
-      return resolve(request.url, std::string(head.field("location")));
-    default:
-      return {};
-  }
+  const bool keeps_method = head.status == 307 || head.status == 308;
+  if (!keeps_method && (head.status < 301 || head.status > 303)) return {};
+  Redirect redirect = resolve(request.url, std::string(head.field("location")));
+  if (!keeps_method)
+    redirect.refusal = "with this status a POST would become a GET";
+  else if (request.max_redirects == 0)
+    redirect.refusal = "there were too many (HttpLlmOptions::max_redirects)";
+  if (!redirect.refusal.empty()) redirect.url.clear();
+  return redirect;
+}
+
+std::string refusal_of(const Redirect& redirect) {
+  if (redirect.refusal.empty()) return {};
+  const std::string to = redirect.target.empty() ? "" : " to " + redirect.target;
+  return "the redirect" + to + " was not followed: " + std::string(redirect.refusal);
 }
 
 }  // namespace agentcore::net

@@ -2,7 +2,9 @@
 
 #include "loop/engine.hpp"
 #include "net/cut.hpp"
+#include "net/transfer.hpp"
 
+#include <cerrno>
 #include <utility>
 
 #include <sys/socket.h>
@@ -17,6 +19,11 @@ void fetch(const void* object, std::size_t bytes) noexcept {
     __builtin_prefetch(static_cast<const char*>(object) + at);
 }
 
+// Its transfer has not ended: libcurl waits for something else than the socket.
+bool is_in_libcurl(const Cut& owner) noexcept {
+  return owner.transfer() != nullptr && owner.transfer()->easy != nullptr;
+}
+
 }  // namespace
 
 int SocketTable::open(int family, int type, int protocol) {
@@ -25,7 +32,9 @@ int SocketTable::open(int family, int type, int protocol) {
   Socket& socket = at(descriptor);
   unwatch(descriptor, socket);
   release(descriptor, socket);  // nothing, unless libcurl closed the number's last owner without telling
-  socket.ours = true;
+  set_idle(socket, false);
+  set_retired(socket, false);
+  if (!std::exchange(socket.ours, true)) ++ours_;
   return descriptor;
 }
 
@@ -34,7 +43,8 @@ void SocketTable::close(int descriptor) {
   unwatch(descriptor, socket);
   release(descriptor, socket);
   set_idle(socket, false);
-  socket.ours = false;
+  set_retired(socket, false);
+  if (std::exchange(socket.ours, false)) --ours_;
   ::close(descriptor);
 }
 
@@ -42,14 +52,64 @@ bool SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_
                        Warmth warmth) {
   Socket& socket = at(descriptor);
   set_idle(socket, false);
+  set_retired(socket, false);
   return !own(descriptor, socket, owner, warmth) || watch(descriptor, socket, events);
 }
 
 void SocketTable::unwant(int descriptor) {
   Socket& socket = at(descriptor);
   unwatch(descriptor, socket);
+  const std::shared_ptr<Cut> owner = socket.owner;
+  socket.shared = owner == nullptr;
   release(descriptor, socket);
-  set_idle(socket, socket.ours);
+  if (!socket.ours || socket.retired) return;
+  set_idle(socket, true);
+  newly_idle_.emplace_back(descriptor, owner);
+}
+
+void SocketTable::settle_idle(std::size_t most) {
+  for (const auto& [descriptor, owner] : newly_idle_) {
+    Socket& socket = at(descriptor);
+    if (!socket.idle || socket.watched) continue;
+    if (owner != nullptr && is_in_libcurl(*owner))
+      set_idle(socket, false);
+    else if (!watch(descriptor, socket, loop::IoEvents::readable))
+      retire(descriptor, socket);
+  }
+  newly_idle_.clear();
+  while (idle_ > most) {
+    const int oldest = oldest_idle();
+    retire(oldest, at(oldest));
+  }
+}
+
+// What HTTP/2 says on a kept connection (a ping, a window) is for libcurl, once it takes the connection
+// again: it is watched no more until then.
+void SocketTable::end_idle(int descriptor) {
+  Socket& socket = at(descriptor);
+  char byte = 0;
+  const ssize_t got = ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got > 0 && socket.shared) return unwatch(descriptor, socket);
+  retire(descriptor, socket);
+}
+
+// Its end goes out now; libcurl finds the connection dead when it looks at it next, and closes the
+// descriptor.
+void SocketTable::retire(int descriptor, Socket& socket) {
+  ::shutdown(descriptor, SHUT_RDWR);
+  unwatch(descriptor, socket);
+  set_idle(socket, false);
+  set_retired(socket, true);
+}
+
+int SocketTable::oldest_idle() const noexcept {
+  std::size_t oldest = sockets_.size();
+  for (std::size_t i = 0; i < sockets_.size(); ++i)
+    if (sockets_[i].idle &&
+        (oldest == sockets_.size() || sockets_[i].idle_number < sockets_[oldest].idle_number))
+      oldest = i;
+  return static_cast<int>(oldest);
 }
 
 void SocketTable::share(int descriptor) {
@@ -125,6 +185,13 @@ void SocketTable::set_idle(Socket& socket, bool idle) noexcept {
   if (socket.idle == idle) return;
   socket.idle = idle;
   idle_ += idle ? 1U : static_cast<std::size_t>(-1);
+  if (idle) socket.idle_number = ++last_idle_number_;
+}
+
+void SocketTable::set_retired(Socket& socket, bool retired) noexcept {
+  if (socket.retired == retired) return;
+  socket.retired = retired;
+  retired_ += retired ? 1U : static_cast<std::size_t>(-1);
 }
 
 }  // namespace agentcore::net

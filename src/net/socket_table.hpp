@@ -5,7 +5,9 @@
 #include "loop/poller.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace agentcore::loop {
@@ -65,8 +67,20 @@ class SocketTable {
   // watching.
   bool silence_if_over(int descriptor);
 
-  // Kept connections that serve nobody now, alive or dead.
+  // Kept connections that serve nobody now.
   std::size_t idle() const noexcept { return idle_; }
+  bool is_idle(int descriptor) noexcept { return at(descriptor).idle; }
+  // Those that serve a transfer, or are being made for one.
+  std::size_t busy() const noexcept { return ours_ - idle_ - retired_; }
+  // Shut down by us while they were kept; libcurl has still to close them.
+  std::size_t retired() const noexcept { return retired_; }
+
+  // Watches the connections that are kept since the last call, and retires the oldest of more than `most`. To
+  // be called after each call into libcurl.
+  void settle_idle(std::size_t most);
+  // Something happened on a kept connection: its server has closed it, or says what nobody asked for. Retires
+  // it.
+  void end_idle(int descriptor);
 
   // From now on the engine is not told anything any more: it is gone, or about to go.
   void abandon_engine() noexcept { engine_gone_ = true; }
@@ -75,9 +89,12 @@ class SocketTable {
   struct Socket {
     std::shared_ptr<Cut> owner;
     Warmth warmth;
-    bool ours = false;     // made by open()
-    bool idle = false;     // ours, served a transfer, and waits for the next
-    bool watched = false;  // by the engine
+    std::uint64_t idle_number = 0;  // grows with each connection that becomes idle
+    bool ours = false;              // made by open()
+    bool idle = false;              // ours, served a transfer, and waits for the next
+    bool shared = false;            // served several transfers at a time (HTTP/2)
+    bool retired = false;           // ours, kept no longer: shut down
+    bool watched = false;           // by the engine
   };
 
   Socket& at(int descriptor);
@@ -86,11 +103,18 @@ class SocketTable {
   bool own(int descriptor, Socket& socket, const std::shared_ptr<Cut>& owner, Warmth warmth);
   void release(int descriptor, Socket& socket);
   void set_idle(Socket& socket, bool idle) noexcept;
+  void set_retired(Socket& socket, bool retired) noexcept;
+  void retire(int descriptor, Socket& socket);
+  int oldest_idle() const noexcept;
 
   loop::Engine& engine_;
   loop::IoHandler& handler_;
   std::vector<Socket> sockets_;  // by descriptor: the system hands out the smallest free numbers
+  std::vector<std::pair<int, std::shared_ptr<Cut>>> newly_idle_;  // with whom each served
+  std::uint64_t last_idle_number_ = 0;
+  std::size_t ours_ = 0;
   std::size_t idle_ = 0;
+  std::size_t retired_ = 0;
   bool engine_gone_ = false;
 };
 

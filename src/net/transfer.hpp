@@ -47,7 +47,7 @@ class Transfer {
   bool is_redirected() const noexcept { return opening_ != nullptr && !opening_->redirect.url.empty(); }
   void follow();
 
-  // How it ended, given libcurl's word for it. Names host and port, no header, no body, no secret.
+  // How it ended, given libcurl's word for it. Names where it went, no header, no body, no secret.
   HttpEnd describe(CURLcode result) const;
   HttpEnd describe_timeout() const;
 
@@ -56,7 +56,7 @@ class Transfer {
 
   // The system refuses to watch its socket: nothing more of the answer would be heard.
   void go_deaf() noexcept;
-  bool is_deaf() const noexcept { return deaf_; }
+  bool is_deaf() const noexcept { return failure_ == Failure::unwatched; }
 
   static Transfer* of(CURL* easy) noexcept;
 
@@ -94,13 +94,34 @@ class Transfer {
   void forget_opening();
   void leave_socket();
   void claim_socket();
-  bool fail(Errc code, const char* why) noexcept;
+  // Our own reason to end it, which libcurl does not know.
+  enum class Failure : unsigned char {
+    none,
+    too_large,
+    head_too_large,
+    unknown_coding,
+    absurd_length,
+    receiver_threw,
+    refused,  // by the receiver
+    bad_proxy,
+    unwatched,  // its socket, by the system
+  };
+  bool fail(Failure failure) noexcept;
   bool admit(std::size_t bytes) noexcept;
   bool take_head(std::string_view line);
   bool begin_answer(Opening& opening);
   bool take_body(std::string_view bytes);
+
+  // How it ended (transfer_end.cpp).
   std::string peer() const;
+  std::string_view detail() const noexcept;
   HttpEnd reason_of(CURLcode result) const;
+  HttpEnd describe_failure() const;
+  std::string before_request(CURLcode result, Errc code) const;
+  std::string after_request(CURLcode result, Errc code) const;
+  std::string no_connection(const std::string& where) const;
+  std::string not_http() const;
+  std::string tls_hint() const;
   HttpEnd describe_refused_tunnel(long status) const;
 
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) noexcept;
@@ -115,10 +136,9 @@ class Transfer {
   std::size_t limit_;
   int status_ = 0;
   bool may_share_ = false;
-  bool deaf_ = false;
-  Errc failure_ = Errc::none;  // our own reason to end it, which libcurl does not know
-  const char* failure_text_ = "";
-  std::string_view redirect_refusal_;  // the answer is a redirect, and this is why it is delivered
+  Failure failure_ = Failure::none;
+  int socket_error_ = 0;          // why no socket could be made
+  std::string redirect_refusal_;  // the answer is a redirect, and this is why it is delivered
 };
 
 }  // namespace agentcore::net

@@ -70,7 +70,7 @@ CURLcode Transfer::prepare(bool fresh) {
   if (result == CURLE_OK) result = set_peer(*opening_);
   const std::string& proxy = opening_->request.proxy;
   if (result == CURLE_OK && !proxy.empty() && proxy != "none" && !is_proxy_address(proxy)) {
-    fail(Errc::invalid_config, "the proxy's address is none");
+    fail(Failure::bad_proxy);
     result = CURLE_BAD_FUNCTION_ARGUMENT;
   }
   return result;
@@ -113,6 +113,7 @@ CURLcode Transfer::set_peer(const Opening& opening) {
       .set(CURLOPT_TCP_KEEPINTVL, keep_alive_interval)
       .set(CURLOPT_SSL_VERIFYPEER, 1L)
       .set(CURLOPT_SSL_VERIFYHOST, 2L)
+      .set(CURLOPT_FORBID_REUSE, transport_.keeps_connections() ? 0L : 1L)
       .set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   // Without a directory of certificates libcurl keeps the parsed bundle for all connections; with one it
   // reads everything again for each. And a bundle that the host names is to be the only one.
@@ -170,7 +171,10 @@ int Transfer::on_request(void* self, char*, char*, int, int) noexcept {
 curl_socket_t Transfer::on_open(void* self, curlsocktype, curl_sockaddr* address) noexcept {
   auto& transfer = *static_cast<Transfer*>(self);
   if (transfer.is_over()) return CURL_SOCKET_BAD;
-  return transfer.transport_.sockets().open(address->family, address->socktype, address->protocol);
+  const int descriptor =
+      transfer.transport_.sockets().open(address->family, address->socktype, address->protocol);
+  if (descriptor < 0) transfer.socket_error_ = errno;
+  return descriptor;
 }
 
 int Transfer::on_close(void* transport, curl_socket_t descriptor) noexcept {

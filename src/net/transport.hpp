@@ -41,7 +41,7 @@ struct HttpRequest {
 // it was cut; else a timeout, deadline_exceeded, resolve_failed, network_error, tls_error,
 // response_too_large, invalid_response (no HTTP, a coding that was not offered, or the handler asked to end),
 // invalid_config (an address or a proxy that makes no sense) or callback_failed (the handler threw).
-// `message` says what happened and names host and port, but no secret; of an answer that is a redirect, why
+// `message` says what happened, where and what to change, but no secret; of an answer that is a redirect, why
 // it was not followed.
 struct HttpEnd {
   Errc code = Errc::none;
@@ -92,6 +92,10 @@ class Transport {
   // Starts a transfer; never calls the handler before it returns. `cut` ends it from any thread; a cut that
   // came before the start ends it too, in the next poll, without a connection. @loop_thread
   virtual void start(HttpRequest request, std::shared_ptr<Cut> cut, std::unique_ptr<HttpHandler> handler) = 0;
+
+  // What a client holds as long as it may start transfers: when the last of these goes, no connection is kept
+  // any more. @loop_thread
+  virtual std::shared_ptr<const void> hold() { return nullptr; }
 
   // Transfers without an on_end() yet. @loop_thread
   virtual std::size_t open() const noexcept = 0;

@@ -51,7 +51,7 @@ void TreeCore::purge() {
 }
 
 bool TreeCore::has_work() const noexcept {
-  return taken_ || !control_.empty() || settler_.has_work() || !ready_.empty();
+  return taken_ || !control_.empty() || turns_.flights().has_left() || settler_.has_work() || !ready_.empty();
 }
 
 // Without its Runtime nothing of it will ever end.
@@ -61,8 +61,11 @@ bool TreeCore::busy() const noexcept {
 }
 
 void TreeCore::run_control(loop::Budget& budget) {
-  if (closed() || (!taken_ && control_.empty() && !settler_.has_work())) return;
+  turn::Flights& flights = turns_.flights();
+  if (closed() || (!taken_ && control_.empty() && !flights.has_left() && !settler_.has_work())) return;
   const Inside inside(*this);
+  flights.cut_left();  // whatever the budget: a connection that waits for its turn is one that streams on
+  if (closed() || hub_.closed()) return;
   if (!taken_) taken_ = control_.take_all();
   while (taken_ && budget.spend()) {
     std::unique_ptr<ControlOp> op(std::exchange(taken_, taken_->next));

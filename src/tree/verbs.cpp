@@ -177,7 +177,7 @@ StopResult TreeCore::stop(core::NodeId id, StopOptions&& options) {
   StopResult result = close_for_stop(*node, std::move(op), options.caller);
   if (result.stopped) {
     result.quiet = is_quiet(*node);
-    turns_.flights().cut_closed_below(*node, options.cascade);
+    result.calls_cut = turns_.flights().cut_closed_below(*node, options.cascade, options.cut);
   }
   if (result.stopped || wants_report) waker_->notify();
   return result;
@@ -263,7 +263,7 @@ TerminateResult TreeCore::terminate(core::NodeId id, TerminateOptions&& options)
   TerminateResult result = close_for_delete(*node, std::move(op), options.caller);
   if (result.terminated) {
     result.quiet = is_quiet(*node);
-    turns_.flights().cut_closed_below(*node, true);
+    result.calls_cut = turns_.flights().cut_closed_below(*node, true, options.cut);
   }
   if (result.terminated || wants_report) waker_->notify();
   return result;

@@ -5,6 +5,7 @@
 
 #include <agentcore/llm_client.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/verbs.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -75,17 +76,26 @@ class Flights {
   void cut(std::uint32_t slot);
 
   // What a stopping thread does by itself, after it closed a gate: triggers what flies for `root`, and for
-  // what lies below it, whose gates are closed; a bounded number, the loop does the rest. @threadsafe
-  void cut_closed_below(const core::Node& root, bool with_subtree);
+  // what lies below it, whose gates are closed; a bounded number. Returns how many it triggered. @threadsafe
+  std::size_t cut_closed_below(const core::Node& root, bool with_subtree, StopCut cut);
+  // What stopping threads left of it: all that flies for closed gates, however many. @loop_thread
+  void cut_left();
+  bool has_left() const noexcept { return left_.load(std::memory_order_acquire); }
   // The same for an abort: the model call that the agent had in that epoch. @threadsafe
   void cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_t epoch);
 
  private:
+  struct Batch;
+  bool copy_own(const core::Node& root, Batch& batch);
+  bool copy_closed(const core::Node& root, bool with_subtree, std::size_t& next, std::size_t room,
+                   Batch& batch);
+
   std::mutex mutex_;
   std::vector<Flight> slots_;
   std::vector<std::uint32_t> free_;
   std::uint64_t next_serial_ = 1;
   std::atomic<std::size_t> open_{0};
+  std::atomic<bool> left_{false};  // something may fly for a closed gate, untriggered
 };
 
 }  // namespace agentcore::turn

@@ -52,10 +52,41 @@ bool blames_model(int status, std::string_view message) noexcept {
   return false;
 }
 
-std::string_view advice(int status) noexcept {
-  if (status == 404) return " (check HttpLlmOptions::base_url: the path of the dialect is added to it)";
-  if (status >= 300 && status < 400) return " (set HttpLlmOptions::base_url to where it points)";
-  return "";
+// What to change, for a status that means the same everywhere. What a request lacks (400, 422), its server
+// says.
+std::string_view advice(int status, bool blames_model, bool lasting) noexcept {
+  if (status >= 300 && status < 400)
+    return "set HttpLlmOptions::base_url to where it leads, if you trust that";
+  if (lasting || status == 402) return "look after the account with the provider";
+  if (status >= 500) return "the trouble is the server's: try again later";
+  switch (status) {
+    case 401:
+      return "check the key: HttpLlmOptions::api_key, api_key_env or api_key_source";
+    case 403:
+      return "ask the provider what the key may do";
+    case 404:
+      return blames_model ? "check HttpLlmOptions::model"
+                          : "check HttpLlmOptions::base_url: the path of the dialect is added to it";
+    case 407:
+      return "check HttpLlmOptions::proxy";
+    case 408:
+      return "send the message again";
+    case 413:
+      return "send less, e.g. with less history (ContextOptions)";
+    case 429:
+      return "send less at a time (CallLimits), or later";
+    default:
+      return "";
+  }
+}
+
+std::string in_parentheses(std::string_view text) {
+  return text.empty() ? std::string() : fmt::format(" ({})", text);
+}
+
+std::string asked_pause(std::chrono::milliseconds pause) {
+  if (pause.count() <= 0) return {};
+  return fmt::format(", and asks for a pause of {:g} s", std::chrono::duration<double>(pause).count());
 }
 
 }  // namespace
@@ -67,45 +98,48 @@ Error CallErrors::transfer(const net::HttpEnd& end) const {
 Error CallErrors::status(int status, std::string_view body, const AnswerObject* object, std::string_view note,
                          std::chrono::milliseconds retry_after) const {
   const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
-  if (object && object->error) {
-    const bool passes = retryable && !object->error->lasting;
-    Error error =
-        make(Errc::api_error, fmt::format("HTTP {}: {}", status, object->error->message), status, passes);
-    error.model_specific = object->error->model_specific || blames_model(status, object->error->message);
-    error.retry_after = retry_after;
-    return error;
-  }
-  const std::string text = excerpt(trimmed(body), excerpt_characters);
-  const auto message = fmt::format("HTTP {}{}{}{}: {}", status, advice(status), note.empty() ? "" : ", ",
-                                   note, text.empty() ? "no text came with it" : text);
-  Error error = make(Errc::http_error, message, status, retryable);
+  const bool is_api_error = object && object->error;
+  const std::string text =
+      is_api_error ? std::string(object->error->message) : excerpt(trimmed(body), excerpt_characters);
+  const bool model = is_api_error && (object->error->model_specific || blames_model(status, text));
+  const std::string lead =
+      fmt::format("HTTP {}{}{}{}{}: ", status, place_.empty() ? "" : " from ", place_,
+                  asked_pause(retry_after), note.empty() ? "" : fmt::format(", {}", note));
+  const bool lasting = is_api_error && object->error->lasting;
+  Error error = make(is_api_error ? Errc::api_error : Errc::http_error,
+                     lead + (text.empty() ? "no text came with it" : text), status, retryable && !lasting,
+                     in_parentheses(advice(status, model, lasting)));
+  error.model_specific = model;
   error.retry_after = retry_after;
   return error;
 }
 
 Error CallErrors::api(int status, const ApiError& error) const {
-  Error made = make(Errc::api_error, error.message, status, error.retryable && !error.lasting);
+  Error made = make(Errc::api_error, error.message, status, error.retryable && !error.lasting,
+                    from("", "the error inside the answer"));
   made.model_specific = error.model_specific;
   return made;
 }
 
 Error CallErrors::not_json(int status, std::string_view body) const {
-  return make(Errc::invalid_response,
-              "Failed to parse API response as JSON. Raw response: " + excerpt(body, raw_characters), status,
-              false);
+  const std::string said =
+      trimmed(body).empty() ? "The response is empty." : "Raw response: " + excerpt(body, raw_characters);
+  return make(Errc::invalid_response, "Failed to parse API response as JSON. " + said, status, false,
+              from("check HttpLlmOptions::base_url", "the answer"));
 }
 
 Error CallErrors::no_answer(int status, std::string_view body) const {
-  return make(
-      Errc::invalid_response,
-      "The API returned an empty response (no answer in it). Raw response: " + excerpt(body, raw_characters),
-      status, false);
+  const std::string raw = excerpt(body, raw_characters);
+  return make(Errc::invalid_response,
+              "The API returned an empty response (no answer in it)." +
+                  (trimmed(raw).empty() ? std::string() : " Raw response: " + raw),
+              status, false, from("check HttpLlmOptions::dialect", "the answer"));
 }
 
 Error CallErrors::bad_chunk(int status, std::string_view chunk) const {
   return make(Errc::invalid_response,
               "A chunk of the stream is not a JSON object: " + excerpt(chunk, excerpt_characters), status,
-              false);
+              false, from("the server, or a proxy before it, is broken", "the answer"));
 }
 
 Error CallErrors::line_too_long(int status, std::size_t limit) const {
@@ -114,7 +148,7 @@ Error CallErrors::line_too_long(int status, std::size_t limit) const {
       fmt::format("A line of the stream is longer than {} bytes; if the server is to be trusted, raise "
                   "HttpLlmOptions::max_line_bytes",
                   limit),
-      status, false);
+      status, false, from("", "the answer"));
 }
 
 Error CallErrors::cut_short(int status) const {
@@ -122,7 +156,7 @@ Error CallErrors::cut_short(int status) const {
       Errc::network_error,
       "The stream was cut: it ended before the answer did (it did not say how it ended). Send the "
       "message again; if this happens often, look for a time limit of the server or of a proxy before it",
-      status, true);
+      status, true, from("", "the answer"));
 }
 
 Error CallErrors::reasoning_too_large(int status, std::size_t max_bytes) const {
@@ -130,7 +164,7 @@ Error CallErrors::reasoning_too_large(int status, std::size_t max_bytes) const {
               fmt::format("The reasoning of the answer is larger than {} bytes; if the server is to be "
                           "trusted, raise HttpLlmOptions::max_response_bytes",
                           max_bytes),
-              status, false);
+              status, false, from("", "the answer"));
 }
 
 Error CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const {
@@ -140,25 +174,37 @@ Error CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_by
                   fmt::format("The tool calls of the answer are larger than {} bytes; if the server is to be "
                               "trusted, raise HttpLlmOptions::max_response_bytes",
                               max_bytes),
-                  status, false);
+                  status, false, from("", "the answer"));
     case ToolCallFault::too_many:
       return make(Errc::invalid_response,
-                  fmt::format("The answer has more than {} tool calls", max_tool_calls), status, false);
+                  fmt::format("The answer has more than {} tool calls", max_tool_calls), status, false,
+                  from("another model may do better", "the answer"));
     case ToolCallFault::bad_index:
       return make(Errc::invalid_response,
                   fmt::format("A tool call has an index that is none from 0 to {}", max_tool_calls - 1),
-                  status, false);
+                  status, false, from("another model, or server, may do better", "the answer"));
     default:
-      return make(Errc::invalid_response, "A tool call names no tool", status, false);
+      return make(Errc::invalid_response, "A tool call names no tool", status, false,
+                  from("another model, or server, may do better", "the answer"));
   }
 }
 
-Error CallErrors::make(Errc code, std::string_view message, int status, bool retryable) const {
-  return {
-      .code = code,
-      .message = std::string(core::first_characters(redact_(core::valid_utf8(message)), message_characters)),
-      .http_status = status,
-      .retryable = retryable};
+// Longer messages lose their middle: what is last says what to change.
+Error CallErrors::make(Errc code, std::string_view message, int status, bool retryable,
+                       std::string_view tail) const {
+  const std::string last = redact_(core::valid_utf8(tail));
+  const std::size_t room = message_characters - std::min(message_characters / 2, last.size());
+  const std::string text = redact_(core::valid_utf8(message));
+  return {.code = code,
+          .message = std::string(core::first_characters(text, room)) + last,
+          .http_status = status,
+          .retryable = retryable};
+}
+
+// " (WHAT came from PLACE; ADVICE)"; nothing where the place is not known.
+std::string CallErrors::from(std::string_view advice, std::string_view what) const {
+  if (place_.empty()) return {};
+  return fmt::format(" ({} came from {}{}{})", what, place_, advice.empty() ? "" : "; ", advice);
 }
 
 // Without secrets before it is cut: half a key must not show either.

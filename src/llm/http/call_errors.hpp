@@ -18,7 +18,9 @@ namespace agentcore::llm {
 // and without the client's secrets. `retryable` follows X19.
 class CallErrors {
  public:
-  explicit CallErrors(Redactor redact) : redact_(std::move(redact)) {}
+  // `place`: where the calls go, as net::location_of() shows it; empty: not known.
+  explicit CallErrors(Redactor redact, std::string place = {})
+      : redact_(std::move(redact)), place_(std::move(place)) {}
 
   // A text from outside as it may be shown.
   std::string without_secrets(std::string_view text) const { return redact_(text); }
@@ -43,10 +45,13 @@ class CallErrors {
   Error tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const;
 
  private:
-  Error make(Errc code, std::string_view message, int status, bool retryable) const;
+  Error make(Errc code, std::string_view message, int status, bool retryable,
+             std::string_view tail = {}) const;
+  std::string from(std::string_view advice, std::string_view what) const;
   std::string excerpt(std::string_view raw, std::size_t characters) const;
 
   Redactor redact_;
+  std::string place_;
 };
 
 }  // namespace agentcore::llm

@@ -51,19 +51,36 @@ std::uint64_t prompt_tokens(const ChatRequest& request) noexcept {
   return tokens_of(all) + pictures * estimated_picture_tokens;
 }
 
-bool looks_like_events(std::string_view bytes) noexcept {
-  return bytes.starts_with("data:") || bytes.starts_with("event:") || bytes.starts_with(":");
-}
+constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
+constexpr std::size_t most_held_back = 4096;  // of a beginning that does not say what it is
 
-// What an answer begins with, behind white space; 0: nothing yet.
-char first_letter(std::string_view bytes) noexcept {
-  const auto first = bytes.find_first_not_of(" \t\r\n");
-  return first == std::string_view::npos ? '\0' : bytes[first];
+// A whole answer, without what some servers put before it.
+std::string_view without_mark(std::string_view body) noexcept {
+  return body.starts_with(utf8_mark) ? body.substr(utf8_mark.size()) : body;
 }
 
 // JSON, or HTML: no line of a stream begins like that.
 bool begins_body(char letter) noexcept {
   return letter == '{' || letter == '[' || letter == '<';
+}
+
+enum class Looks : unsigned char { unclear, like_events, like_body };
+
+// What an answer is, by its beginning; the same however that was cut into pieces. `declared`: its content
+// type says that it is a stream.
+Looks look_at(std::string_view beginning, bool declared) noexcept {
+  if (utf8_mark.starts_with(beginning)) return Looks::unclear;
+  const std::string_view text = without_mark(beginning);
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return Looks::unclear;
+  if (begins_body(text[first])) return Looks::like_body;
+  if (declared) return Looks::like_events;
+  const std::string_view line = text.substr(first);
+  for (const std::string_view field : {":", "data:", "event:", "id:", "retry:", "error:"}) {
+    if (line.starts_with(field)) return Looks::like_events;
+    if (field.starts_with(line)) return Looks::unclear;
+  }
+  return Looks::like_body;
 }
 
 }  // namespace
@@ -104,16 +121,25 @@ void HttpCall::on_head(const net::HttpHead& head) {
 bool HttpCall::on_body(std::string_view bytes) {
   if (!sink_ || open_->stopped()) return false;
   if (done_ || bytes.empty()) return true;
-  if (form_ == Form::unknown) form_ = looks_like_events(bytes) ? Form::stream : Form::body;
-  if (form_ == Form::stream && !begun_) {
-    const char letter = first_letter(bytes);
-    begun_ = letter != '\0';
-    if (begins_body(letter)) form_ = Form::body;
-  }
-  if (form_ == Form::stream) return read_stream(bytes);
+  if (form_ == Form::stream && begun_) return read_stream(bytes);
+  if (form_ == Form::stream || form_ == Form::unknown) return begin(bytes);
   if (form_ == Form::failure) bytes = bytes.substr(0, failure_bytes - std::min(failure_bytes, body_.size()));
   body_.append(bytes);
   return true;
+}
+
+// Holds back what came until it says whether it is a stream.
+bool HttpCall::begin(std::string_view bytes) {
+  body_.append(bytes);
+  const bool declared = form_ == Form::stream;
+  Looks looks = look_at(body_, declared);
+  if (looks == Looks::unclear && body_.size() <= most_held_back) return true;
+  if (looks == Looks::unclear) looks = declared ? Looks::like_events : Looks::like_body;
+  form_ = looks == Looks::like_events ? Form::stream : Form::body;
+  if (form_ == Form::body) return true;
+  begun_ = true;
+  const std::string held = std::exchange(body_, {});
+  return read_stream(held);
 }
 
 bool HttpCall::read_stream(std::string_view bytes) {
@@ -277,7 +303,7 @@ ChatOutcome HttpCall::outcome_of_body(std::string_view note) {
   const CallErrors& errors = shared_->errors;
   AnswerObject object;
   large_ = body_.size() > large_object;
-  const bool parsed = shared_->reader->parse_body(body_, object);
+  const bool parsed = shared_->reader->parse_body(without_mark(body_), object);
   if (status_ < 200 || status_ > 299)
     return failed(errors.status(status_, body_, parsed ? &object : nullptr, note, retry_after_));
   if (!parsed) return failed(errors.not_json(status_, body_));

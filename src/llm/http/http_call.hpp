@@ -29,11 +29,11 @@ class HttpCall;
 // What the calls of one client share. Lives as long as the last of them: a receiver may destroy the client.
 struct HttpShared {
   HttpShared(std::shared_ptr<loop::Engine> loop, const WireFormat& wire, Redactor redact,
-             std::size_t max_line, std::size_t max_response)
+             std::size_t max_line, std::size_t max_response, std::string place = {})
       : engine(std::move(loop)),
         format(wire),
         reader(wire.make_reader()),
-        errors(std::move(redact)),
+        errors(std::move(redact), std::move(place)),
         max_line_bytes(max_line),
         max_response_bytes(max_response) {}
 
@@ -71,6 +71,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   enum class Form : unsigned char { unknown, stream, body, failure };
 
   bool on_event(std::string_view data, std::size_t readable_behind) override;
+  bool begin(std::string_view bytes);
   bool read_stream(std::string_view bytes);
   bool take(AnswerObject& object);
   void forget_known(AnswerObject& object) const;
@@ -97,7 +98,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   std::optional<StopCallback> on_stop_;
   ChatSink sink_;
   SseReader reader_;
-  std::string body_;                               // of an answer that is no stream
+  std::string body_;  // of an answer that is no stream, or that has not shown yet what it is
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first of them
   std::unique_ptr<ReasoningAssembler> reasoning_;  // the same
   std::string model_;                              // as the provider names it
@@ -115,7 +116,7 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   Form form_ = Form::unknown;
   Words words_ = Words::none;  // of thoughts: which are shown
   bool listed_ = true;
-  bool begun_ = false;  // of a stream: more than white space came
+  bool begun_ = false;  // of a stream: it is read as one
   bool done_ = false;   // the stream said that it is complete
   bool spoke_ = false;
   bool thought_ = false;

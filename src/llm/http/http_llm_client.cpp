@@ -7,6 +7,7 @@
 #include "llm/http/recording_handler.hpp"
 #include "llm/http/replay_transport.hpp"
 #include "net/cut.hpp"
+#include "net/location.hpp"
 #include "net/transport.hpp"
 
 #include <agentcore/http_llm_client.hpp>
@@ -64,6 +65,7 @@ struct HttpLlmClient::Impl {
   const std::shared_ptr<const HttpRecorder> recorder;
   const bool replays;
   const std::weak_ptr<llm::ReplayTransport> replay;  // the engine owns it
+  std::shared_ptr<const void> transport_hold;        // from the first call on
   bool closing = false;
 };
 
@@ -78,7 +80,8 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& 
       http(error ? net::HttpRequest{} : llm::request_template(options)),
       requests(std::make_shared<llm::ActiveRequests>()),
       shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::wire_format(options.dialect), redact,
-                                               options.max_line_bytes, options.max_response_bytes)),
+                                               options.max_line_bytes, options.max_response_bytes,
+                                               net::location_of(http.url))),
       recorder(std::move(options.recorder)),
       replays(options.replay != nullptr),
       replay(replays ? llm::ReplayTransport::make(*shared->engine, std::move(options.replay))
@@ -155,7 +158,9 @@ void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   if (!key) return sink.finish(ChatOutcome::failed(key.error()));
   if (request.model.empty()) request.model = impl->model;
-  auto open = std::make_shared<WireCall>(request, impl->requests, impl->transport()->make_cut(), key->hidden);
+  const auto transport = impl->transport();
+  if (!impl->transport_hold) impl->transport_hold = transport->hold();
+  auto open = std::make_shared<WireCall>(request, impl->requests, transport->make_cut(), key->hidden);
   if (!impl->requests->add(open))
     return sink.finish(ChatOutcome::failed(
         {Errc::request_in_progress,

@@ -86,7 +86,11 @@ void RouterCall::decide(const Error& error) {
     if (!too_late && shared_->ways[route_].breaker->admits(then)) return try_later(delay, error);
   }
   if (has_next) return try_elsewhere(next, error);
-  fail(too_late ? deadline_error(error) : error);
+  const Duration asked = std::max(as_duration(error.retry_after), pause_of(route_));
+  const bool too_long = error.retryable && asked > shared_->retry.max_retry_after;
+  fail(too_late   ? deadline_error(error)
+       : too_long ? with_pause(error, asked, shared_->retry.max_retry_after)
+                  : error);
 }
 
 bool RouterCall::may_try_again(const Error& error) const noexcept {

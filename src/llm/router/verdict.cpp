@@ -43,6 +43,13 @@ Error with_progress(Error error, const Progress& progress) {
   return error;
 }
 
+Error with_pause(Error error, Duration pause, Duration limit) {
+  error.message += fmt::format(
+      "; the endpoint asks for a pause of {}, longer than RetryPolicy::max_retry_after ({}) allows",
+      seconds(pause), seconds(limit));
+  return error;
+}
+
 Error circuit_open_error(Duration left) {
   return {
       .code = Errc::circuit_open,

@@ -29,6 +29,9 @@ struct Progress {
 // "... (3 attempts; the last on route 2 of 2)".
 Error with_progress(Error error, const Progress& progress);
 
+// The error of an attempt after which the endpoint asked for a longer pause than `limit`.
+Error with_pause(Error error, Duration pause, Duration limit);
+
 // Errors of the router's own. Durations are what is left of the wait that the call does not make.
 Error circuit_open_error(Duration left);
 Error left_alone_error(Duration left);     // the endpoint said so

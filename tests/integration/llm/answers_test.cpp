@@ -89,7 +89,9 @@ TEST_CASE("a page instead of an answer is shown", "[openai][O5]") {
   LlmFixture f(always(http_answer("200 OK", "text/html", "<html>log in")));
   f.chat("a", f.heard);
   REQUIRE(f.drive_to_end(f.heard));
-  CHECK(f.heard.error().message == "Failed to parse API response as JSON. Raw response: <html>log in");
+  CHECK(f.heard.error().message ==
+        "Failed to parse API response as JSON. Raw response: <html>log in (the answer came from " +
+            f.server.url() + "/chat/completions; check HttpLlmOptions::base_url)");
 }
 
 TEST_CASE("the key is in no error and no log, though the server repeats it", "[openai]") {

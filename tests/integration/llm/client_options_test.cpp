@@ -231,8 +231,14 @@ TEST_CASE("a redirect to another origin is an error that says so, and nobody is 
   REQUIRE(f.drive_to_end(server));
   REQUIRE(f.heard.failed_with(Errc::http_error));
   CHECK(f.heard.error().http_status == 307);
-  CHECK(f.heard.error().message.find("the redirect was not followed: it leads to another") !=
-        std::string::npos);
+  const auto place = [](const SocketServer& at) {
+    return "http://127.0.0.1:" + std::to_string(at.port()) + "/";
+  };
+  CHECK(f.heard.error().message.starts_with("HTTP 307 from " + place(server)));
+  CHECK(f.heard.error().message.find(", the redirect to " + place(foreign)) != std::string::npos);
+  CHECK(f.heard.error().message.ends_with(
+      "was not followed: it leads to another scheme, host or port: no text came with it (set "
+      "HttpLlmOptions::base_url to where it leads, if you trust that)"));
   CHECK(server.requests() == 1);
   CHECK(foreign.accepted() == 0);
 }

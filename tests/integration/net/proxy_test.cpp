@@ -61,7 +61,10 @@ TEST_CASE("a tunnel is asked for without what is meant for the server", "[net][O
   CHECK(heard->end.status == 0);
   CHECK(heard->end.code == (status == 407 ? Errc::invalid_config : Errc::network_error));
   CHECK(heard->end.message ==
-        "the proxy refused the way to api.test:443 with HTTP " + std::to_string(status));
+        "the proxy refused the way to https://api.test:443/v1/x with HTTP " + std::to_string(status) +
+            (status == 407 ? "; it wants a user and a password in HttpLlmOptions::proxy "
+                             "(http://user:password@host:port)"
+                           : "; check HttpLlmOptions::proxy, and what the proxy allows"));
 }
 
 TEST_CASE("a proxy that speaks no HTTP is an error", "[net]") {

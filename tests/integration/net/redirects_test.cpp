@@ -133,7 +133,8 @@ TEST_CASE("what a request carries never reaches another origin", "[net][O5]") {
   CHECK(call.heard->end.status == 307);
   CHECK(call.heard->body == "then");
   const std::string& said = call.heard->end.message;
-  CHECK(said == "the redirect was not followed: it leads to another scheme, host or port");
+  CHECK(said.starts_with("the redirect to "));
+  CHECK(said.ends_with(" was not followed: it leads to another scheme, host or port"));
   CHECK(runtime.run_until_idle());
   CHECK(other.accepted() == 0);
   CHECK(origin.server.requests() == 1);
@@ -179,7 +180,9 @@ TEST_CASE("a redirect that would make a GET of a POST is not followed", "[net]")
   REQUIRE(drive(runtime, &origin.server, [&] { return call.heard->ends == 1; }));
   CHECK(call.heard->end.code == Errc::none);
   CHECK(call.heard->status == status);
-  CHECK(call.heard->end.message.find("a POST would become a GET") != std::string::npos);
+  CHECK(call.heard->end.message == "the redirect to " +
+                                       origin.server.url().substr(0, origin.server.url().find("/v1")) +
+                                       "/next was not followed: with this status a POST would become a GET");
   CHECK(origin.server.requests() == 1);
 }
 
@@ -191,7 +194,8 @@ TEST_CASE("no more redirects are followed than allowed", "[net][G15]") {
   REQUIRE(drive(runtime, &origin.server, [&] { return call.heard->ends == 1; }));
   CHECK(call.heard->status == 307);
   CHECK(call.heard->heads == 1);
-  CHECK(call.heard->end.message == "the redirect was not followed: there were too many");
+  CHECK(call.heard->end.message.ends_with(
+      "/round was not followed: there were too many (HttpLlmOptions::max_redirects)"));
   CHECK(origin.asked.size() == allowed + 1);
 }
 

@@ -88,6 +88,24 @@ TEST_CASE("who is not answered on the first knock runs into the timeout of conne
   CHECK(open_transfers(timed.runtime) == 0);
 }
 
+// libcurl is told to give up connecting after the longest time that it knows: 0x7fffffff milliseconds.
+TEST_CASE("a wait of libcurl's own has the length that libcurl says", "[net][G5]") {
+  const FullListener listener;
+  Timed timed;
+  auto request = timed.request(listener.url());
+  request.connect_timeout = Duration::max();
+  const Call call = start(timed.runtime, std::move(request));
+  const TimePoint begin = timed.clock.now();
+  REQUIRE(drive(timed.runtime, nullptr, [&] { return listener.knocking() > 0; }));
+  for (int i = 0; i < 10; ++i) timed.runtime.poll();
+  REQUIRE(timed.runtime.next_deadline());
+  const Duration wait = *timed.runtime.next_deadline() - begin;
+  CHECK(wait > 0x7fffffff * 1ms - 1h);
+  CHECK(wait <= 0x7fffffff * 1ms + 1s);
+  call.cut->cut();
+  REQUIRE(drive(timed.runtime, nullptr, [&] { return call.heard->ends == 1; }));
+}
+
 TEST_CASE("a request that nobody reads to its end runs into the timeout of the first byte", "[net][G5]") {
   constexpr std::size_t whole = 32 << 20;  // more than the kernel takes
   SocketServer server(read_a_piece);

@@ -36,7 +36,9 @@ TEST_CASE("aimock: a limit with a time to wait", "[.aimock][integration][X19]") 
   talk.ask("wait");
   check_failed(talk, Errc::api_error, true);
   CHECK(talk.end.error.http_status == 429);
-  CHECK(talk.end.error.message == "HTTP 429: not so fast");
+  CHECK(talk.end.error.message.starts_with("HTTP 429 from http://"));
+  CHECK(talk.end.error.message.ends_with(
+      ", and asks for a pause of 7 s: not so fast (send less at a time (CallLimits), or later)"));
   CHECK(talk.end.error.retry_after == 7s);
 }
 
@@ -45,7 +47,9 @@ TEST_CASE("aimock: a key that is refused is no reason to try again", "[.aimock][
   talk.ask("let me in");
   check_failed(talk, Errc::api_error, false);
   CHECK(talk.end.error.http_status == 401);
-  CHECK(talk.end.error.message == "HTTP 401: Incorrect API key provided");
+  CHECK(
+      talk.end.error.message.ends_with(": Incorrect API key provided (check the key: "
+                                       "HttpLlmOptions::api_key, api_key_env or api_key_source)"));
   CHECK_FALSE(talk.end.error.model_specific);
 }
 

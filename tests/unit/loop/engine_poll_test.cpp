@@ -108,6 +108,31 @@ TEST_CASE("a poll ends when its time is used up, and the next goes on with the n
   for (const auto& source : sources) CHECK(source->done == 2);
 }
 
+TEST_CASE("the budget of one poll can be given with the call", "[loop][Q2][G16]") {
+  ManualClock clock;
+  RuntimeOptions options = with(LoopBackend::automatic, &clock);
+  options.poll_budget = 4ms;
+  Runtime runtime(std::move(options));
+  const auto source = std::make_shared<FakeSource>();
+  source->on_step = [&] { clock.advance(1ms); };
+  runtime.engine()->add_source(source);
+  const auto steps_of = [&](auto&& poll) {
+    source->steps = 100;
+    const long before = source->done;
+    CHECK(poll());
+    return source->done - before;
+  };
+  // The clock is read before the steps 2, 3, 5, 9 and 17.
+  CHECK(steps_of([&] { return runtime.poll(2ms); }) == 2);
+  CHECK(steps_of([&] { return runtime.poll(16ms); }) == 16);
+  CHECK(steps_of([&] { return runtime.poll(); }) == 4);  // the option is what it was
+  CHECK(steps_of([&] { return runtime.poll(0ms); }) == 1);
+  CHECK(steps_of([&] { return runtime.poll(-1h); }) == 1);
+  source->steps = 100;
+  CHECK_FALSE(runtime.poll(Duration::max()));
+  CHECK(source->steps == 0);
+}
+
 TEST_CASE("slow timers and posts leave time for the rest, and keep their order", "[loop][Q2]") {
   ManualClock clock;
   RuntimeOptions options = with(LoopBackend::automatic, &clock);

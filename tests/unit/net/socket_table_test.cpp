@@ -87,3 +87,23 @@ TEST_CASE("a descriptor that is not ours is watched but never shut down", "[net]
   ::close(pair[0]);
   ::close(pair[1]);
 }
+
+TEST_CASE("the connection of a transfer that ends early is shut down at once", "[net][G6]") {
+  Table table;
+  const auto cut = table.owner();
+  const int socket = table.sockets.open(AF_UNIX, SOCK_STREAM, 0);
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  REQUIRE(::dup2(pair[0], socket) == socket);  // connected, under the number that the table knows
+  REQUIRE(::close(pair[0]) == 0);
+  table.sockets.want(socket, IoEvents::readable, cut);
+  const auto is_over = [&] {
+    char byte = 0;
+    return ::recv(pair[1], &byte, 1, MSG_DONTWAIT) == 0;
+  };
+  REQUIRE_FALSE(is_over());
+  table.sockets.hang_up(cut->guard());
+  CHECK(is_over());
+  table.sockets.close(socket);
+  ::close(pair[1]);
+}

@@ -151,7 +151,7 @@ TEST_CASE("golden: an Anthropic answer and its results go back as the next reque
 TEST_CASE("golden: Anthropic errors, before and in the middle of a stream", "[llm][anthropic][golden][X19]") {
   const test::ChatRecord refused = heard_of("error.json", 529);
   REQUIRE(refused.failed_with(Errc::api_error));
-  CHECK(refused.error().message == "HTTP 529: Overloaded");
+  CHECK(refused.error().message == "HTTP 529: Overloaded (the trouble is the server's: try again later)");
   CHECK(refused.error().retryable);
 
   const test::ChatRecord broken_off = heard_of("error.sse");

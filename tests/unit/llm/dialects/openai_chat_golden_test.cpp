@@ -111,7 +111,7 @@ TEST_CASE("golden: an error", "[llm][openai][golden][X19]") {
   CHECK(
       fixture.heard.error().message ==
       "HTTP 429: Rate limit reached for gpt-5-mini in organization org-x on requests per min (RPM): Limit 3, "
-      "Used 3, Requested 1. Please try again in 20s.");
+      "Used 3, Requested 1. Please try again in 20s. (send less at a time (CallLimits), or later)");
   CHECK(fixture.heard.error().retryable);
 }
 

@@ -292,11 +292,13 @@ TEST_CASE("servers: Mistral", "[llm][openai][servers]") {
              .body = events({delta(R"("content":"Hi")"), delta("", "\"model_length\"")}),
              .text = "Hi",
              .finish_reason = FinishReason::length});
-  check(Refused{.server = "a refused key",
-                .body = R"({"message":"Unauthorized","request_id":"1f"})",
-                .message = "HTTP 401: Unauthorized",
-                .status = 401,
-                .type = json_type});
+  check(Refused{
+      .server = "a refused key",
+      .body = R"({"message":"Unauthorized","request_id":"1f"})",
+      .message =
+          "HTTP 401: Unauthorized (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)",
+      .status = 401,
+      .type = json_type});
   check(Refused{
       .server = "a request that is not as it should be",
       .body =
@@ -400,12 +402,13 @@ TEST_CASE("servers: Gemini", "[llm][openai][servers]") {
                .finish_reason = reason});
   const std::string error =
       R"([{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}])";
-  check(Refused{.server = "errors in an array",
-                .body = error,
-                .message = "HTTP 503: The model is overloaded.",
-                .retryable = true,
-                .status = 503,
-                .type = json_type});
+  check(
+      Refused{.server = "errors in an array",
+              .body = error,
+              .message = "HTTP 503: The model is overloaded. (the trouble is the server's: try again later)",
+              .retryable = true,
+              .status = 503,
+              .type = json_type});
   check(Refused{.server = "errors in an array, over a good status",
                 .body = error,
                 .message = "The model is overloaded.",

@@ -175,7 +175,8 @@ TEST_CASE("a good status without JSON is told with the beginning of the answer",
     CHECK_FALSE(fixture.heard.error().retryable);
     return fixture.heard.error().message;
   };
-  CHECK(message("") == prefix);
+  CHECK(message("") == "Failed to parse API response as JSON. The response is empty.");
+  CHECK(message(" \r\n") == "Failed to parse API response as JSON. The response is empty.");
   CHECK(message("<html>") == prefix + "<html>");
   CHECK(message(std::string(500, 'x')) == prefix + std::string(500, 'x'));
   CHECK(message(std::string(501, 'x')) == prefix + std::string(500, 'x') + "...");
@@ -205,11 +206,15 @@ TEST_CASE("HTTP errors carry status, the provider's words and whether to try aga
   const Error wrong_key =
       failed(401, R"({"error":{"message":"bad key )" + api_key_in_test + R"(","type":"t","code":"c"}})");
   CHECK(wrong_key.code == Errc::api_error);
-  CHECK(wrong_key.message == "HTTP 401: bad key [api key]");
+  CHECK(
+      wrong_key.message ==
+      "HTTP 401: bad key [api key] (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)");
   CHECK_FALSE(wrong_key.retryable);
   CHECK(failed(503, "<h1>down</h1>\n").code == Errc::http_error);
-  CHECK(failed(503, "<h1>down</h1>\n").message == "HTTP 503: <h1>down</h1>");
-  CHECK(failed(500, "").message == "HTTP 500: no text came with it");
+  CHECK(failed(503, "<h1>down</h1>\n").message ==
+        "HTTP 503: <h1>down</h1> (the trouble is the server's: try again later)");
+  CHECK(failed(500, "").message ==
+        "HTTP 500: no text came with it (the trouble is the server's: try again later)");
   CHECK(failed(404, "nope").message.find("base_url") != std::string::npos);
   CHECK(failed(301, "").message.find("base_url") != std::string::npos);
   for (const int status : {408, 429, 500, 503, 599}) CHECK(failed(status, R"({"detail":"x"})").retryable);

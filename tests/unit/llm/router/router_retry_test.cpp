@@ -117,6 +117,19 @@ TEST_CASE_METHOD(Fixture, "when no route is left, the last error is the outcome,
   CHECK_FALSE(router->has_active_request("a"));
 }
 
+TEST_CASE_METHOD(Fixture, "a pause that is too long to be waited for is told", "[llm][router][X19]") {
+  options.retry.max_retry_after = 60s;
+  make_one();
+  first.script = {fails(busy(90s, 429))};
+  ask(heard);
+  CHECK(idle());
+  REQUIRE(heard.failed_with(Errc::api_error));
+  CHECK(heard.error().message ==
+        "busy; the endpoint asks for a pause of 90.0 s, longer than RetryPolicy::max_retry_after (60.0 s) allows");
+  CHECK(heard.error().retry_after == 90s);
+  CHECK(first.asked.size() == 1);
+}
+
 TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][router][X20][O3]") {
   options.retry.max_attempts = 1;
   make_one();

@@ -1,0 +1,203 @@
+// The connections that are kept for the next calls: how many, and until when.
+#include "integration/llm/llm_fixture.hpp"
+#include "net_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <string>
+#include <vector>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+void answer_all(Peer& peer) {
+  while (!peer.read_request().empty()) peer.write(answer("hello"));
+}
+
+// Answers once, and closes the connection when the test says so.
+void answer_once(Peer& peer) {
+  if (peer.read_request().empty()) return;
+  peer.write(answer("hello"));
+  peer.wait_step();
+}
+
+// Our own descriptors of sockets that were connected to that server, whatever became of the connection.
+std::size_t client_sockets(const SocketServer& server) {
+  static const sockaddr_in none{};
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::stoi(entry.path().filename().string());
+    int type = 0;
+    socklen_t size = sizeof(type);
+    if (::getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0) continue;
+    sockaddr_in own = none;
+    size = sizeof(own);
+    if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) != 0) continue;
+    if (own.sin_family == AF_INET && ntohs(own.sin_port) != server.port()) ++count;
+  }
+  return count;
+}
+
+struct Load {
+  explicit Load(SocketServer::Script script, RuntimeOptions options = {})
+      : server(std::move(script)), runtime(std::move(options)) {}
+
+  // So many transfers at a time, until all of them have ended.
+  void run(std::size_t width) {
+    std::vector<Call> calls;
+    for (std::size_t i = 0; i < width; ++i) calls.push_back(start(runtime, request_to(server.url())));
+    REQUIRE(drive(runtime, &server, [&] {
+      return std::all_of(calls.begin(), calls.end(), [](const Call& call) { return call.heard->ends > 0; });
+    }));
+    for (const Call& call : calls) REQUIRE(call.heard->end.code == Errc::none);
+  }
+  bool comes_to(std::size_t sockets) {
+    return drive(runtime, &server, [&] { return client_sockets(server) == sockets; });
+  }
+
+  SocketServer server;
+  Runtime runtime;
+};
+
+RuntimeOptions keeping(std::uint32_t connections) {
+  RuntimeOptions options;
+  options.max_idle_connections = connections;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("after a burst no more connections are kept than the option says", "[net][G13][G15]") {
+  Load load(answer_all, keeping(3));
+  load.run(20);
+  CHECK(load.comes_to(3));
+  CHECK(load.server.wait([&] { return load.server.closed() == load.server.accepted() - 3; }));
+  const int accepted = load.server.accepted();
+  load.run(3);
+  CHECK(load.server.accepted() == accepted);  // those that are kept are used
+  CHECK(client_sockets(load.server) == 3);
+}
+
+TEST_CASE("eight connections are kept when nothing is said", "[net][G13]") {
+  Load load(answer_all);
+  load.run(20);
+  CHECK(load.comes_to(8));
+}
+
+TEST_CASE("without kept connections each transfer connects for itself", "[net][G13]") {
+  Load load(answer_all, keeping(0));
+  for (int i = 0; i < 3; ++i) {
+    load.run(2);
+    CHECK(load.comes_to(0));
+  }
+  CHECK(load.server.accepted() == 6);
+}
+
+TEST_CASE("a kept connection that its server closes is closed here", "[net][G13]") {
+  Load load(answer_once);
+  load.run(5);
+  REQUIRE(client_sockets(load.server) == 5);
+  for (int i = 0; i < 5; ++i) load.server.step();
+  CHECK(load.comes_to(0));
+}
+
+TEST_CASE("one kept connection of several is closed by its server, the others stay in use", "[net][G13]") {
+  Load load([closed = std::make_shared<std::atomic<bool>>(false)](Peer& peer) {
+    if (!closed->exchange(true)) return answer_once(peer);
+    answer_all(peer);
+  });
+  load.run(4);
+  REQUIRE(client_sockets(load.server) == 4);
+  load.server.step();
+  CHECK(load.comes_to(3));
+  load.run(3);
+  CHECK(load.server.accepted() == 4);
+}
+
+TEST_CASE("connections that serve are not counted among those that are kept", "[net]") {
+  Load load(
+      [](Peer& peer) {
+        const std::string request = peer.read_request();
+        if (request.find("/stay") == std::string::npos) {
+          peer.write(answer("hello"));
+          return answer_all(peer);
+        }
+        peer.write(stream_head);
+        peer.write("data: 1\n\n");
+        peer.wait_close();
+      },
+      keeping(2));
+  std::vector<Call> streams;
+  for (int i = 0; i < 6; ++i) streams.push_back(start(load.runtime, request_to(load.server.url() + "/stay")));
+  REQUIRE(drive(load.runtime, &load.server, [&] {
+    return std::all_of(streams.begin(), streams.end(),
+                       [](const Call& call) { return !call.heard->body.empty(); });
+  }));
+  for (int i = 0; i < 4; ++i) load.run(1);
+  CHECK(load.server.accepted() == 7);
+  CHECK(client_sockets(load.server) == 7);
+}
+
+TEST_CASE("a server that speaks on a kept connection is not asked on it again", "[net]") {
+  Load load([](Peer& peer) {
+    if (peer.read_request().empty()) return;
+    peer.write(answer("hello"));
+    peer.wait_step();
+    peer.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+    peer.wait_close();
+  });
+  load.run(1);
+  load.server.step();
+  CHECK(load.comes_to(0));
+  load.run(1);
+  CHECK(load.server.accepted() == 2);
+}
+
+TEST_CASE("no connection is kept once the last client of a Runtime is gone", "[net][llm][G13]") {
+  LlmFixture f([](Peer& peer) {
+    while (!peer.read_request().empty())
+      peer.write(http_answer("200 OK", "text/event-stream", delta_event("x") + finish_event + done_event));
+  });
+  auto second = std::make_unique<HttpLlmClient>(*f.runtime, f.client_options());
+  second->chat(ask("b"), {}, f.other.sink());
+  REQUIRE(f.drive_to_end(f.other));
+  f.chat("a", f.heard);
+  REQUIRE(f.drive_to_end(f.heard));
+  CHECK(f.drive_until([&] { return f.runtime->run_until_idle(); }));
+  CHECK(client_sockets(f.server) == 1);
+  f.llm.reset();
+  CHECK(client_sockets(f.server) == 1);  // the other client may use it
+  second.reset();
+  CHECK(client_sockets(f.server) == 0);
+  CHECK(f.server.wait([&] { return f.server.closed() == f.server.accepted(); }));
+
+  f.llm = std::make_unique<HttpLlmClient>(*f.runtime, f.client_options());
+  ChatRecord again;
+  f.chat("a", again);
+  REQUIRE(f.drive_to_end(again));
+  CHECK(again.completed());
+}
+
+TEST_CASE("a client that goes in the midst of a call leaves no connection", "[net][llm][G13]") {
+  LlmFixture f([](Peer& peer) {
+    for (;;) {
+      const std::string request = peer.read_request();
+      if (request.empty()) return;
+      if (request.find("\"wait\"") != std::string::npos) return peer.wait_close();
+      peer.write(http_answer("200 OK", "text/event-stream", delta_event("x") + finish_event + done_event));
+    }
+  });
+  f.chat("a", f.heard);
+  REQUIRE(f.drive_to_end(f.heard));
+  ChatRequest wait = ask("b");
+  wait.model = "wait";
+  f.llm->chat(std::move(wait), {}, f.other.sink());
+  REQUIRE(f.drive_until([&] { return f.server.requests() == 2; }));
+  f.llm.reset();
+  CHECK(f.other.cancelled());
+  CHECK(f.drive_until([&] { return client_sockets(f.server) == 0; }));
+}

@@ -1,0 +1,124 @@
+// The errors of a client, word for word: what happened, where, and what to change.
+#include "llm/http/call_errors.hpp"
+
+#include "support/catch.hpp"
+
+#include <chrono>
+#include <string>
+
+using namespace agentcore;
+using namespace agentcore::llm;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string place = "https://api.test:443/v1/chat/completions";
+const std::string key = "sk-very-secret";
+
+CallErrors errors() {
+  Redactor redactor;
+  redactor.hide(key, "api key");
+  return CallErrors(redactor, place);
+}
+
+std::string refused(int status, std::string_view words, ApiError error = {}, std::string_view note = "",
+                    std::chrono::milliseconds pause = 0ms) {
+  error.message = words;
+  AnswerObject object;
+  object.error = error;
+  return errors().status(status, "", &object, note, pause).message;
+}
+
+std::string from(std::string_view advice) {
+  return " (the answer came from " + place + std::string(advice) + ")";
+}
+
+}  // namespace
+
+TEST_CASE("an HTTP error names where it came from and what to change", "[llm][O6]") {
+  const std::string lead = " from " + place;
+  CHECK(refused(400, "No such parameter.") == "HTTP 400" + lead + ": No such parameter.");
+  CHECK(refused(401, "bad " + key) ==
+        "HTTP 401" + lead +
+            ": bad [api key] (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)");
+  CHECK(refused(402, "no money") ==
+        "HTTP 402" + lead + ": no money (look after the account with the provider)");
+  CHECK(refused(403, "no") == "HTTP 403" + lead + ": no (ask the provider what the key may do)");
+  CHECK(refused(404, "no such path") ==
+        "HTTP 404" + lead +
+            ": no such path (check HttpLlmOptions::base_url: the path of the dialect is added to it)");
+  CHECK(refused(404, "The model m does not exist") ==
+        "HTTP 404" + lead + ": The model m does not exist (check HttpLlmOptions::model)");
+  CHECK(refused(413, "too much") ==
+        "HTTP 413" + lead + ": too much (send less, e.g. with less history (ContextOptions))");
+  CHECK(refused(429, "slow down", {}, "", 1500ms) ==
+        "HTTP 429" + lead +
+            ", and asks for a pause of 1.5 s: slow down (send less at a time (CallLimits), or later)");
+  CHECK(refused(429, "quota", {.lasting = true}) ==
+        "HTTP 429" + lead + ": quota (look after the account with the provider)");
+  CHECK(refused(503, "busy") == "HTTP 503" + lead + ": busy (the trouble is the server's: try again later)");
+  CHECK(errors().status(500, " \n", nullptr, "", 0ms).message ==
+        "HTTP 500" + lead + ": no text came with it (the trouble is the server's: try again later)");
+  CHECK(errors()
+            .status(302, "", nullptr, "the redirect to https://b.test:443/ was not followed: why", 0ms)
+            .message ==
+        "HTTP 302" + lead +
+            ", the redirect to https://b.test:443/ was not followed: why: no text came with it (set "
+            "HttpLlmOptions::base_url to where it leads, if you trust that)");
+}
+
+TEST_CASE("an answer that cannot be read is told with where it came from", "[llm][O5][O6]") {
+  const std::string empty = "Failed to parse API response as JSON. The response is empty." +
+                            from("; check HttpLlmOptions::base_url");
+  CHECK(errors().not_json(200, "").message == empty);
+  CHECK(errors().not_json(200, " \r\n").message == empty);
+  CHECK(errors().not_json(200, "<p>").message ==
+        "Failed to parse API response as JSON. Raw response: <p>" + from("; check HttpLlmOptions::base_url"));
+  CHECK(errors().no_answer(200, "{}").message ==
+        "The API returned an empty response (no answer in it). Raw response: {}" +
+            from("; check HttpLlmOptions::dialect"));
+  CHECK(errors().no_answer(200, "").message ==
+        "The API returned an empty response (no answer in it)." + from("; check HttpLlmOptions::dialect"));
+  CHECK(errors().bad_chunk(200, "<oops>").message ==
+        "A chunk of the stream is not a JSON object: <oops>" +
+            from("; the server, or a proxy before it, is broken"));
+  CHECK(errors().api(200, {.message = "overloaded"}).message ==
+        "overloaded (the error inside the answer came from " + place + ")");
+  CHECK(errors().cut_short(200).message ==
+        "The stream was cut: it ended before the answer did (it did not say how it ended). Send the message "
+        "again; if this happens often, look for a time limit of the server or of a proxy before it" +
+            from(""));
+}
+
+TEST_CASE("an answer that is too large, or whose tool calls make no sense, is told with what to change",
+          "[llm][G15]") {
+  const std::string trust = " bytes; if the server is to be trusted, raise HttpLlmOptions::";
+  CHECK(errors().line_too_long(200, 7).message ==
+        "A line of the stream is longer than 7" + trust + "max_line_bytes" + from(""));
+  CHECK(errors().reasoning_too_large(200, 7).message ==
+        "The reasoning of the answer is larger than 7" + trust + "max_response_bytes" + from(""));
+  CHECK(errors().tool_calls(200, ToolCallFault::too_large, 7).message ==
+        "The tool calls of the answer are larger than 7" + trust + "max_response_bytes" + from(""));
+  CHECK(errors().tool_calls(200, ToolCallFault::too_many, 7).message ==
+        "The answer has more than " + std::to_string(max_tool_calls) + " tool calls" +
+            from("; another model may do better"));
+  CHECK(errors().tool_calls(200, ToolCallFault::bad_index, 7).message ==
+        "A tool call has an index that is none from 0 to " + std::to_string(max_tool_calls - 1) +
+            from("; another model, or server, may do better"));
+  CHECK(errors().tool_calls(200, ToolCallFault::no_name, 7).message ==
+        "A tool call names no tool" + from("; another model, or server, may do better"));
+}
+
+TEST_CASE("a long message keeps its end, which says what to change", "[llm][G15]") {
+  const std::string message = refused(401, std::string(5000, 'x'));
+  CHECK(message.size() <= 1000);
+  CHECK(message.ends_with("x (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)"));
+}
+
+TEST_CASE("a key in the path of an address shows in no error", "[llm][O5]") {
+  Redactor redactor;
+  redactor.hide(key, "api key");
+  const CallErrors secret(redactor, "https://api.test:443/" + key + "/chat");
+  CHECK(secret.not_json(200, "").message.find(key) == std::string::npos);
+  CHECK(secret.status(500, "", nullptr, "", 0ms).message.find(key) == std::string::npos);
+}
