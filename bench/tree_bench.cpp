@@ -2,8 +2,13 @@
 //
 //   tree_bench stop [agents]     stop_gate_1m and settle_1m, for several shapes
 //   tree_bench memory [agents]   idle_bytes and create
+//   tree_bench questions [agents]   settle_asking: agents that wait for a person, beside the same without
+//   questions
 #include "forest.hpp"
 #include "harness.hpp"
+
+#include <agentcore/llm_client.hpp>
+#include <agentcore/tool_registry.hpp>
 
 #include <atomic>
 #include <cstdio>
@@ -13,6 +18,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -135,6 +142,48 @@ void measure_memory(std::size_t count) {
   report("create", std::to_string(count), static_cast<double>(end - begin) / n, "ns");
 }
 
+// Asks for its one tool, and nothing else.
+class CallingClient final : public LlmClient {
+ public:
+  void chat(ChatRequest, StopToken, ChatSink sink) override {
+    ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
+    outcome.tool_calls = {{.id = {}, .name = "wait"}};
+    sink.finish(std::move(outcome));
+  }
+  bool abort(std::string_view) override { return false; }
+  bool has_active_request(std::string_view) const override { return false; }
+};
+
+// CPU time per agent from the stop of a star of agents, each in a tool call, until all have settled.
+double settle_waiting(std::size_t count, bool asks) {
+  CallingClient client;
+  std::vector<ToolDone> open;
+  AgentSpec spec;
+  spec.llm = &client;
+  spec.tools = std::make_shared<ToolRegistry>();
+  spec.tools->add({{.name = "wait"}, [&](const auto&, const ToolContext& context, ToolDone done) {
+                     if (asks) context.ask({.text = "Shall I?"}, [](const Answer&) {});
+                     open.push_back(std::move(done));
+                   }});
+  Forest forest;
+  forest.grow(count, std::make_shared<const AgentSpec>(std::move(spec)), Shape::star);
+  for (const Agent& agent : forest.agents)
+    if (!agent.send("go").accepted) std::abort();
+  while (open.size() < count) forest.runtime.poll();
+  forest.runtime.poll();
+  const std::uint64_t begin = cpu();
+  if (!forest.agents.front().stop().stopped) std::abort();
+  forest.runtime.poll();
+  for (ToolDone& done : open) done(ToolResult::failed("stopped"));
+  forest.settle();
+  return static_cast<double>(cpu() - begin) / static_cast<double>(count);
+}
+
+void measure_questions(std::size_t count) {
+  report("settle_asking", "no question", settle_waiting(count, false), "ns");
+  report("settle_asking", "a question each", settle_waiting(count, true), "ns");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -142,6 +191,7 @@ int main(int argc, char** argv) {
   const std::size_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1'000'000;
   if (what == "stop") return measure_stops(count), 0;
   if (what == "memory") return measure_memory(count), 0;
-  std::fprintf(stderr, "usage: tree_bench stop|memory [agents]\n");
+  if (what == "questions") return measure_questions(argc > 2 ? count : 20'000), 0;
+  std::fprintf(stderr, "usage: tree_bench stop|memory|questions [agents]\n");
   return 2;
 }

@@ -137,7 +137,10 @@ struct ResponseFormat {
 // One model call. The client owns it from then on.
 struct ChatRequest {
   std::string agent_id = {};  // empty: anonymous, to be cancelled by its stop token only (A4)
-  std::string model = {};     // empty: the client's default
+  // Tells agents of the same id in several trees of a Runtime apart: the number of the tree, from 1. 0: the
+  // call belongs to no tree. It is never sent.
+  std::uint64_t tree = 0;
+  std::string model = {};  // empty: the client's default
   std::vector<ChatMessage> messages = {};
   std::vector<ToolDescription> tools = {};  // that the answer may call
   ToolChoice tool_choice = {};
@@ -182,7 +185,9 @@ struct ChatOutcome {
   static ChatOutcome completed(FinishReason reason, Usage usage = {}) {
     return {.finish_reason = reason, .usage = usage};
   }
-  static ChatOutcome cancelled(Usage usage = {}) {
+  // By default nothing is known of what the call used: the tree then estimates it. `Usage{}` says that it
+  // used nothing, because it was never sent.
+  static ChatOutcome cancelled(Usage usage = {.complete = false}) {
     return {.kind = Kind::cancelled, .usage = usage, .error = {Errc::cancelled, "the call was stopped"}};
   }
   static ChatOutcome failed(Error error, Usage usage = {}) {

@@ -75,7 +75,7 @@ struct TurnEnded {
   std::string_view text;  // the whole answer when completed, else empty; valid during the callback
   FinishReason finish_reason = FinishReason::unknown;
   Usage usage;                                      // of all its model calls, as far as it was told
-  Error error;                                      // when failed
+  Error error;                                      // when failed; else its code is Errc::none
   std::shared_ptr<const InteractionResult> result;  // its steps; null for a turn of a MessageHandler
   std::optional<double> cost;  // of all its model calls; empty unless that is known of one of them
 };
@@ -124,7 +124,8 @@ struct QuestionClosed {
 enum class TaskState : unsigned char { started, completed, failed, canceled };
 std::string_view to_string(TaskState state) noexcept;
 
-// A background task of the agent (L7). The last three are ends; exactly one of them comes.
+// A background task of the agent (L7). The last three are ends; exactly one of them comes. The model reads at
+// the agent's next turn how its tasks have ended, but for those that a stop cancelled.
 struct TaskChanged {
   Agent agent;
   std::string task_id;  // "task_" and 32 hexadecimal digits

@@ -52,7 +52,11 @@ struct HttpLlmOptions {
   // How the key is sent: this header, with this before the key.
   std::string auth_header = "Authorization";
   std::string auth_prefix = "Bearer ";
-  std::vector<std::string> headers = {};        // further request headers, "Name: value"
+  std::vector<std::string> headers = {};  // further request headers, "Name: value"
+  // A further request header that carries ChatRequest::agent_id, for servers that keep apart who asks, e.g.
+  // "x-agent-id" for the stand-in. Bytes that are no visible ASCII, and '%', are sent as %XX. Empty: the id
+  // is not sent.
+  std::string agent_header = {};
   std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
   std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
   // Where a provider wants the ids of tool calls to be so many letters and digits, in the same dialect;

@@ -2,7 +2,7 @@
 
 namespace agentcore::core {
 
-AgentTable::AgentTable(std::uint64_t tree) : names_(tree) {
+AgentTable::AgentTable(std::uint64_t tree) : tree_(tree), names_(tree) {
   Node& trunk = slab_[slab_.grow()];
   trunk.word.store(Word{1, 0, Gate::open, AgentState::idle}.raw(), std::memory_order_release);
 }

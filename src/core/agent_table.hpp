@@ -17,6 +17,7 @@ class AgentTable {
  public:
   // `tree` numbers the tables of a Runtime, from 1: see NameTable.
   explicit AgentTable(std::uint64_t tree = 1);
+  std::uint64_t tree() const noexcept { return tree_; }
 
   Node& trunk() const noexcept { return slab_[0]; }
   const NameTable& names() const noexcept { return names_; }
@@ -60,6 +61,7 @@ class AgentTable {
  private:
   Node* at(std::uint32_t index) const noexcept { return index == no_node ? nullptr : &slab_[index]; }
 
+  const std::uint64_t tree_;
   Slab<Node> slab_;
   NameTable names_;
   std::uint32_t free_ = no_node;  // freed slots, oldest first, linked by next_sibling

@@ -2,46 +2,55 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
-#include <functional>
+#include <compare>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace agentcore::llm {
 
 class OpenCall;
 
-// The open calls of one client by agent id; anonymous calls are not in it (A4). Each call is its own token:
-// only the call that is registered can unregister itself, never its successor's entry (X11). @threadsafe
+// The agent that a call is made for. Agents of the same id in two trees are two.
+struct CallerKey {
+  std::string_view agent_id;
+  std::uint64_t tree = 0;  // ChatRequest::tree
+
+  auto operator<=>(const CallerKey&) const = default;
+};
+
+// The open calls of one client by agent; anonymous calls are not in it (A4). Each call is its own token: only
+// the call that is registered can unregister itself, never its successor's entry (X11). @threadsafe
 class ActiveRequests {
  public:
   // False when that agent has an open call already.
   bool add(std::shared_ptr<OpenCall> call);
   // Forgets the call, if it is the one that is registered.
   void remove(const OpenCall& call) noexcept;
-  // Stops the agent's call. False when there is none (A5).
+  // Stops the calls of the agents of that id, in all trees. False when there is none (A5).
   bool abort(std::string_view agent_id);
   bool contains(std::string_view agent_id) const;
 
  private:
   mutable std::mutex mutex_;  // held for the map only, never while a call is stopped or destroyed
-  std::unordered_map<std::string_view, std::shared_ptr<OpenCall>> calls_;  // a key lies in its call
+  std::map<CallerKey, std::shared_ptr<OpenCall>> calls_;  // a key's id lies in its call
 };
 
-// One open call, as other threads see it. Its id is registered from its making until close() or stop().
+// One open call, as other threads see it. Its agent is registered from its making until close() or stop().
 class OpenCall {
  public:
-  OpenCall(std::string agent_id, std::weak_ptr<ActiveRequests> requests)
-      : agent_id_(std::move(agent_id)), requests_(std::move(requests)) {}
+  OpenCall(std::string agent_id, std::weak_ptr<ActiveRequests> requests, std::uint64_t tree = 0)
+      : agent_id_(std::move(agent_id)), tree_(tree), requests_(std::move(requests)) {}
   virtual ~OpenCall() = default;
   OpenCall(const OpenCall&) = delete;
   OpenCall& operator=(const OpenCall&) = delete;
 
   const std::string& agent_id() const noexcept { return agent_id_; }
+  CallerKey caller() const noexcept { return {agent_id_, tree_}; }
 
   // Ends the call: no delta follows, its wire is cut, its agent id is free again. True the first time.
   // @threadsafe
@@ -58,6 +67,7 @@ class OpenCall {
 
  private:
   const std::string agent_id_;
+  const std::uint64_t tree_;
   const std::weak_ptr<ActiveRequests> requests_;  // which holds this call
   std::atomic<bool> stopped_{false};
 };

@@ -45,8 +45,8 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   // One call. A deaf one unregisters when it is stopped, as every call does, but talks on.
   class Call final : public llm::OpenCall {
    public:
-    Call(std::string agent_id, Impl& client, std::uint64_t number, ChatSink to)
-        : OpenCall(std::move(agent_id), client.requests),
+    Call(const ChatRequest& request, Impl& client, std::uint64_t number, ChatSink to)
+        : OpenCall(request.agent_id, client.requests, request.tree),
           id(number),
           sink(std::move(to)),
           engine_(client.engine),
@@ -191,7 +191,7 @@ void ScriptedClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   const auto impl = impl_;  // the responder may destroy this client
   if (stop.stop_requested() || impl->closing || impl->engine->closed())
     return sink.finish(ChatOutcome::cancelled());
-  const auto call = std::make_shared<Impl::Call>(request.agent_id, *impl, ++impl->started, std::move(sink));
+  const auto call = std::make_shared<Impl::Call>(request, *impl, ++impl->started, std::move(sink));
   if (impl->requests->add(call)) return impl->start(request, std::move(stop), call);
   --impl->started;
   call->sink.finish(

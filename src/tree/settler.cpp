@@ -4,6 +4,7 @@
 #include "loop/time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace agentcore::tree {
@@ -12,6 +13,8 @@ using core::Node;
 using core::Word;
 
 namespace {
+
+constexpr std::size_t few_agents = 64;
 
 bool is_late(const Node& node) noexcept {
   const Node* up = &node;
@@ -40,7 +43,7 @@ void Settler::start(std::unique_ptr<ControlOp>& op) {
     if (job.op->verb == Verb::terminate) node->deleting = true;
     if (node->first_child == core::no_node || !job.op->cascade)
       turns_.stop(*node);
-    else
+    else if (!cut_few(*node))
       cut_next_ = 0;
     if (hub_.closed()) return;
   }
@@ -53,7 +56,10 @@ void Settler::start(std::unique_ptr<ControlOp>& op) {
       word.state() == AgentState::stopped ? !node->has_job : core::look(*node, word.generation()).open();
   if (!job.op->took_effect && job.op->verb == Verb::stop && over) return report(job);
   if (job.op->wants_report()) ++reports_wanted_;
-  if (job.op->took_effect) queue_.splice(queue_.end(), queued);
+  if (job.op->took_effect) {
+    job.place = queued.begin();
+    queue_.splice(queue_.end(), queued);
+  }
   node->has_job = true;
   jobs_.insert(place.extract(place.begin()));
 }
@@ -65,6 +71,25 @@ void Settler::run(loop::Budget& budget) {
     Job& job = *queue_.front();
     if (!walk(job, budget)) return;  // else it took itself out of the queue
   }
+}
+
+// Cuts what flies in a small subtree by its agents, so that its stop costs no look at the calls of all
+// others. In the order of cut(). False: it is not small, and nothing was done.
+bool Settler::cut_few(Node& root) {
+  std::array<std::pair<std::uint32_t, core::NodeId>, few_agents> busy;
+  std::size_t agents = 0, count = 0;
+  for (Node* node = &root; node; node = below_or_beside(root, *node, true)) {
+    if (++agents > few_agents) return false;
+    std::uint32_t first = pass_done;
+    turns_.flights().for_each(*node, [&](std::uint32_t slot) { first = std::min(first, slot); });
+    if (first != pass_done) busy[count++] = {first, node->id()};
+  }
+  std::sort(busy.begin(), busy.begin() + count);
+  for (std::size_t i = 0; i < count && !hub_.closed(); ++i) {
+    Node* const node = table_.find(busy[i].second);  // a callback may have done anything
+    if (node && !core::look(*node, core::generation_of(busy[i].second)).open()) turns_.stop(*node);
+  }
+  return true;
 }
 
 // False when there is more to do, or nothing any more.
@@ -121,11 +146,8 @@ bool Settler::settle_again(loop::Budget& budget) {
   return true;
 }
 
-void Settler::dequeue(const Job& job) {
-  if (!queue_.empty() && queue_.front() == &job)
-    queue_.pop_front();
-  else
-    queue_.remove(const_cast<Job*>(&job));
+void Settler::dequeue(Job& job) noexcept {
+  if (const auto place = std::exchange(job.place, std::nullopt)) queue_.erase(*place);
 }
 
 // Whoever is still there has something that did not let go yet. Its patience begins now.
@@ -200,7 +222,7 @@ void Settler::complete_jobs(core::NodeId root) noexcept {
   if (node ? !node->has_job : !jobs_.contains(root)) return;
   std::unique_ptr<Job> done = take_done(root, node != nullptr);
   if (node) node->has_job = jobs_.contains(root);
-  for (const Job* job = done.get(); job; job = job->next.get()) {
+  for (Job* job = done.get(); job; job = job->next.get()) {
     dequeue(*job);
     if (walking_ == job) walking_ = nullptr;
     if (job->timer) engine_.cancel_timer(job->timer);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -82,6 +83,7 @@ class Settler {
     std::uint64_t timer = 0;
     std::uint64_t number = 0;   // those that end together are told in the order of the calls
     std::unique_ptr<Job> next;  // in a list of those that end together
+    std::optional<std::list<Job*>::iterator> place;  // in the queue
   };
   using Jobs = std::unordered_multimap<core::NodeId, std::unique_ptr<Job>>;
 
@@ -97,7 +99,8 @@ class Settler {
   bool walk_one(Job& job, Walker& walker);
   void descend(Job& job, Walker& walker);
   void wait_for(core::NodeId root) noexcept;
-  void dequeue(const Job& job);
+  void dequeue(Job& job) noexcept;
+  bool cut_few(core::Node& root);
   core::Node* below_or_beside(const core::Node& root, const core::Node& node, bool descend) const noexcept;
 
   void mark(Job& job, core::Node& node);

@@ -100,9 +100,10 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
       break;
     }
     if (!view.open()) {
-      if (view.seen == AgentState::stopped && node->auto_resume.load(std::memory_order_relaxed) &&
-          resume(id, {}).resumed)
-        continue;
+      if (view.seen == AgentState::stopped && node->auto_resume.load(std::memory_order_relaxed)) {
+        const Errc refused = resume(id, {}).reason;
+        if (refused == Errc::none || refused == Errc::not_stopped) continue;  // another sender resumed it
+      }
       result.reason = send_refusal(view.seen);
       break;
     }

@@ -101,8 +101,9 @@ bool Turns::close(AskedQuestion question, const Answer& answer) noexcept {
 
 // What a call still asks is asked for nobody.
 void Turns::close_questions(std::uint32_t slot) noexcept {
+  const core::NodeId agent = flights_[slot].agent;
   while (!hub_.closed()) {
-    auto question = questions_.take_of(slot + 1);
+    auto question = questions_.take_of(agent, slot + 1);
     if (!question) return;
     close(std::move(*question), {QuestionOutcome::cancelled, {}});
   }

@@ -1,6 +1,8 @@
 // Background tasks: tool calls that a turn does not wait for. They belong to the agent: an abort leaves them,
 // a stop cancels them (X17).
 #include "tools/arguments.hpp"
+#include "tools/protocol.hpp"
+#include "turn/limited.hpp"
 #include "turn/turns.hpp"
 
 #include <algorithm>
@@ -57,6 +59,20 @@ void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state,
   });
 }
 
+// Keeps how a task ended by itself for the agent's next turn, as a line of JSON. All lines together hold at
+// most as much of results as one result may.
+void Turns::note_end(core::Node& node, const FlightInfo& info, TaskState state,
+                     const ToolResult& result) noexcept {
+  if (!info.in_history) return;
+  engine_.guarded("the end of a background task", [&] {
+    std::string& lines = data_of(node).ended_tasks;
+    nlohmann::json line{{"task_id", info.id}, {"tool", info.tool}, {"state", to_string(state)}};
+    const std::size_t room = limits_.max_result_bytes - std::min(limits_.max_result_bytes, lines.size());
+    if (state != TaskState::canceled) line["result"] = limited(tools::text_of(result), room);
+    lines += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  });
+}
+
 // Starts the call in the background; its turn gets the id for a result (L2-L4). False: the turn has ended.
 bool Turns::start_task(core::Node& node, std::size_t index) {
   ActiveTurn& turn = *active_turn(node);
@@ -93,7 +109,7 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
   if (flights_[slot].over) {  // an observer of its beginning cancelled it
     flights_.close(slot);
     set_result(node, again.calls[index], ToolOutcome::not_started,
-               ToolResult::failed(std::string(Conversation::not_started)));
+               ToolResult::failed("not started: the task was cancelled before it began"));
     return !hub_.closed() && may_go_on(node, epoch);
   }
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
@@ -102,8 +118,9 @@ bool Turns::start_task(core::Node& node, std::size_t index) {
   try {
     static_cast<void>(tools::parse_arguments(call.arguments, arguments));
     completion = tools::make_completion(scope_of(node, slot, *tool));
-    const std::string data = R"({"status":"running","task_id":")" + id + R"("})";
+    const std::string data = R"({"status":"started","task_id":")" + id + R"("})";
     again.result->steps[call.step].task_id = id;
+    flights_[slot].info->in_history = !again.simulated;
     set_result(node, again.calls[index], ToolOutcome::completed,
                ToolResult::done("async task started: " + id, data));
   } catch (...) {  // nothing of it has begun
@@ -138,8 +155,9 @@ void Turns::end_task(core::Node& node, std::uint32_t slot, ToolResult result) {
     });
   if (engine_.closed()) hub_.close();
   if (hub_.closed()) return;
-  limit(result);
   const TaskState state = result.success ? TaskState::completed : TaskState::failed;
+  note_end(node, *info, state, result);
+  limit(result);
   tell_task(node, *info, state, std::move(result));
 }
 
@@ -151,6 +169,7 @@ void Turns::end_late_task(core::Node& node, std::uint32_t slot, const ToolResult
   flights_.cut(slot);
   close_questions(slot);
   if (hub_.closed() || !flights_.find(slot, serial)) return;
+  note_end(node, *flights_[slot].info, TaskState::failed, result);
   tell_task(node, *flights_[slot].info, TaskState::failed, result);
 }
 
@@ -197,7 +216,10 @@ bool Turns::cancel_task(std::string_view task_id) {
     const Flight& flight = flights_[slot];
     if (!flight.node || flight.kind != Flight::Kind::background || flight.over || flight.info->id != task_id)
       continue;
-    const Entered entered(*this, *flight.node);
+    core::Node& node = *flight.node;
+    const Entered entered(*this, node);
+    if (core::look(node, core::generation_of(flight.agent)).open())
+      note_end(node, *flight.info, TaskState::canceled, {});
     cancel(slot);
     return true;
   }

@@ -140,40 +140,51 @@ bool Turns::reserve(core::Node& node, ChatRequest& request) {
 }
 
 // The call is not made after all.
-void Turns::release(core::Node& node) {
-  ActiveTurn& turn = *active_turn(node);
+void Turns::release(core::Node& node, ActiveTurn& turn) noexcept {
   if (!std::exchange(turn.reserved.active, false)) return;
   each_account(node, [&](core::Node&, Account& account) { return account.release(turn.reserved), true; });
 }
 
-// Writes down what a call of that turn used, by what the provider says; where that is nothing, because the
-// call is cut, by what was sent and received.
-void Turns::settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome) noexcept {
-  const AgentSpec& spec = *node.spec;
-  Usage used = outcome.usage;
-  if (turn.flight != 0) {
-    const bool reserved = turn.reserved.active;
+// What the model call of that turn used: by its outcome. Where that is not the provider's last word, what it
+// does not say is taken from what was sent and received.
+Usage Turns::usage_of(const core::Node& node, const ActiveTurn& turn) const noexcept {
+  Usage used = turn.answer.usage;
+  if (turn.answer.kind != ChatOutcome::Kind::cancelled || used.complete) return used;
+  const bool reserved = turn.reserved.active;
+  if (used.prompt_tokens == 0)
     used.prompt_tokens = reserved ? turn.reserved.prompt_tokens : turn.prompt_tokens;
-    used.completion_tokens = reserved ? count_tokens(engine_, spec, turn.text) : estimate_tokens(turn.text);
-    used.total_tokens = core::saturating_sum(used.prompt_tokens, used.completion_tokens);
-    used.complete = false;
-  }
-  InteractionResult& result = *turn.result;
-  result.usage += used;
-  const bool has_prices =
-      spec.prices.prompt > 0 || spec.prices.completion > 0 || spec.prices.cached_prompt.value_or(0) > 0;
-  if (outcome.cost || has_prices)
-    result.cost = result.cost.value_or(0) + outcome.cost.value_or(cost_of(used, spec.prices));
-  settle_budgets(node, turn, outcome, used);
+  if (used.completion_tokens == 0)
+    used.completion_tokens =
+        reserved ? count_tokens(engine_, *node.spec, turn.text) : estimate_tokens(turn.text);
+  used.total_tokens =
+      std::max(used.total_tokens, core::saturating_sum(used.prompt_tokens, used.completion_tokens));
+  return used;
 }
 
-// The same for what was reserved for it in budgets, if anything.
-void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome,
-                           Usage used) noexcept {
+// Writes down what the model call of that turn used, once, whatever ends the call or the turn. Where prices
+// are known, a turn without a call has cost nothing.
+void Turns::settle(core::Node& node, ActiveTurn& turn) noexcept {
+  const AgentSpec& spec = *node.spec;
+  InteractionResult& result = *turn.result;
+  const bool has_prices =
+      spec.prices.prompt > 0 || spec.prices.completion > 0 || spec.prices.cached_prompt.value_or(0) > 0;
+  if (has_prices) result.cost = result.cost.value_or(0);
+  if (!std::exchange(turn.uncounted, false)) return release(node, turn);
+  const Usage used = usage_of(node, turn);
+  result.usage += used;
+  if (turn.answer.cost || has_prices)
+    result.cost = result.cost.value_or(0) + turn.answer.cost.value_or(cost_of(used, spec.prices));
+  settle_budgets(node, turn, used);
+}
+
+// The same for what was reserved for it in budgets, if anything. A provider that says nothing about an answer
+// does not make it free.
+void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, Usage used) noexcept {
   if (!std::exchange(turn.reserved.active, false)) return;
   const AgentSpec& spec = *node.spec;
+  const ChatOutcome& outcome = turn.answer;
   if (used.prompt_tokens + used.completion_tokens + used.total_tokens == 0 &&
-      outcome.kind != ChatOutcome::Kind::failed) {
+      outcome.kind == ChatOutcome::Kind::completed) {
     used.prompt_tokens = turn.reserved.prompt_tokens;
     used.completion_tokens =
         count_tokens(engine_, spec, turn.text) + count_calls(engine_, spec, outcome.tool_calls);

@@ -19,7 +19,7 @@ class Conversation {
  public:
   // What a call's result says until there is one. It is the truth at every moment: should the turn end now,
   // it stays (G9).
-  static constexpr std::string_view not_started = "cancelled";
+  static constexpr std::string_view not_started = "not started: its turn ended before it began";
   static constexpr std::string_view interrupted =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
 

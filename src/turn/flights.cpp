@@ -57,8 +57,9 @@ std::uint32_t Flights::open(core::Node& node, Flight::Kind kind, std::uint32_t e
     free_.pop_back();
   }
   const std::uint32_t before = node.flight.load(std::memory_order_relaxed);
-  slots_[slot] = {&node, node.id(), next_serial_++, epoch,           before,           turn,
-                  0,     kind,      false,          std::move(info), std::move(source)};
+  slots_[slot] = {&node, node.id(), next_serial_++, epoch, before,          0,
+                  turn,  0,         kind,           false, std::move(info), std::move(source)};
+  if (before) slots_[before - 1].newer = slot + 1;
   open_.fetch_add(1, std::memory_order_seq_cst);
   node.flight.store(slot + 1, std::memory_order_release);
   ++node.flights;
@@ -76,11 +77,11 @@ void Flights::close(std::uint32_t slot) noexcept {
   free_.push_back(slot);
   open_.fetch_sub(1, std::memory_order_relaxed);
   --node.flights;
-  const std::uint32_t newest = node.flight.load(std::memory_order_relaxed);
-  if (newest == slot + 1) return node.flight.store(flight.next, std::memory_order_release);
-  std::uint32_t before = newest;
-  while (slots_[before - 1].next != slot + 1) before = slots_[before - 1].next;
-  slots_[before - 1].next = flight.next;
+  if (flight.next) slots_[flight.next - 1].newer = flight.newer;
+  if (flight.newer)
+    slots_[flight.newer - 1].next = flight.next;
+  else
+    node.flight.store(flight.next, std::memory_order_release);
 }
 
 Flight* Flights::find(std::uint32_t slot, std::uint64_t serial) noexcept {

@@ -23,6 +23,7 @@ struct FlightInfo {
   std::string window_id;  // empty: an ordinary tool
   std::string tool;       // its name
   Timer timer = {};
+  bool in_history = false;  // of a background task: the history says that it was started
 };
 
 // One model call, tool call or background task, from before it is started until its outcome came or it was
@@ -35,6 +36,7 @@ struct Flight {
   std::uint64_t serial = 0;  // grows with every use of the slot
   std::uint32_t epoch = 0;   // of the agent, when it began
   std::uint32_t next = 0;    // slot + 1 of the same agent's flight that was opened before; 0: none
+  std::uint32_t newer = 0;   // the same of the one that was opened after it; the loop thread's
   std::uint64_t turn = 0;
   std::size_t late_deltas = 0;
   Kind kind = Kind::model_call;

@@ -60,6 +60,7 @@ ChatRequest Turns::request_for(core::Node& node) {
   const AgentSpec& spec = *node.spec;
   ChatRequest request;
   request.agent_id = table_.names().name_of(node, node.id());
+  request.tree = table_.tree();
   request.model = spec.model;
   request.temperature = spec.temperature;
   request.max_tokens = spec.max_tokens;
@@ -76,16 +77,18 @@ void Turns::send(core::Node& node, LlmClient& client, ChatRequest request) {
   turn.phase = Phase::calling;
   turn.text.clear();
   turn.words = {};
-  auto receiver = std::make_unique<CallReceiver>(*this, hub_.handle(node));  // first: it needs memory
+  // First what needs memory.
+  turn.answer = ChatOutcome::cancelled();
+  auto receiver = std::make_unique<CallReceiver>(*this, hub_.handle(node));
   const std::uint32_t slot = flights_.open(node, Flight::Kind::model_call, turn.epoch, node.turns);
   turn.flight = slot + 1;
   // Asked again now that the call can be found: a stopper either finds it and cuts it, or is seen here.
   if (!core::admits(node, node.load().generation(), turn.epoch)) {
     turn.flight = 0;
     flights_.close(slot);
-    release(node);  // it was never sent
-    return interrupt(node);
+    return interrupt(node);  // which releases what was reserved: the call was never sent
   }
+  turn.uncounted = true;
   const Flight& flight = flights_[slot];
   receiver->bind(slot, flight.serial);
   ChatSink sink(std::move(receiver));
@@ -119,7 +122,7 @@ void Turns::on_delta(std::uint32_t slot, std::uint64_t serial, std::string_view 
   if (!hears(*flight, slot)) return;
   ActiveTurn* const turn = active_turn(node);
   if (turn->text.size() + text.size() > limits_.max_answer_bytes) {
-    settle(node, *turn, ChatOutcome::cancelled());
+    settle(node, *turn);
     fail(node, ChatOutcome::failed(
                    {Errc::response_too_large, "the answer is longer than TreeOptions::max_answer_bytes"}));
     if (!hub_.closed() && flights_.find(slot, serial)) flights_.cut(slot);
@@ -165,22 +168,27 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   if (!flight) return;
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
-  ActiveTurn* const turn = active_turn(node);
+  TurnData& data = data_of(node);
+  // The turn that the call belongs to: under way, or being ended, whose cut brings the outcome.
+  ActiveTurn* turn = data.turn ? data.turn.get() : data.ending;
+  if (turn && turn->flight != slot + 1) turn = nullptr;
   const std::uint64_t number = flight->turn;
   const std::size_t late_deltas = flight->late_deltas;
-  const bool current = turn && turn->flight == slot + 1;
+  const bool current = turn && turn == data.turn.get();
   const bool admitted = current && core::admits(node, core::generation_of(flight->agent), flight->epoch);
   const ChatOutcome::Kind kind = outcome.kind;
   // A cost that is not a number would switch every budget off.
   if (outcome.cost && !core::is_amount(*outcome.cost)) outcome.cost.reset();
-  if (current) turn->flight = 0;
+  if (turn) {
+    turn->flight = 0;
+    turn->answer = std::move(outcome);
+  }
   flights_.close(slot);
 
   if (admitted) {
-    settle(node, *turn, outcome);
+    settle(node, *turn);
     attempt(node, [&] {
-      if (kind != ChatOutcome::Kind::completed) return fail(node, std::move(outcome));
-      turn->answer = std::move(outcome);
+      if (kind != ChatOutcome::Kind::completed) return fail(node, std::move(turn->answer));
       turn->phase = Phase::answered;
       advance(node);
     });

@@ -1,6 +1,5 @@
 #include "turn/questions.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -28,7 +27,19 @@ namespace turn {
 
 AskedQuestion& Questions::add(AskedQuestion question) {
   question.question.id = "q_" + std::to_string(++asked_);
-  return open_.emplace(asked_, std::move(question)).first->second;
+  const auto place = open_.emplace(asked_, std::move(question)).first;
+  try {
+    by_owner_.insert(owned(*place));
+  } catch (...) {
+    open_.erase(place);
+    throw;
+  }
+  return place->second;
+}
+
+void Questions::clear() {
+  by_owner_.clear();
+  Open().swap(open_);
 }
 
 std::optional<std::uint64_t> Questions::number_of(std::string_view id) noexcept {
@@ -53,16 +64,21 @@ bool Questions::was_closed(std::string_view id) const noexcept {
 
 std::optional<AskedQuestion> Questions::take(std::string_view id) {
   const auto number = number_of(id);
-  auto node = number ? open_.extract(*number) : decltype(open_)::node_type{};
-  if (!node) return std::nullopt;
-  return std::move(node.mapped());
+  return take(number ? open_.find(*number) : open_.end());
 }
 
-std::optional<AskedQuestion> Questions::take_of(std::uint32_t flight) {
-  const auto found = std::find_if(open_.begin(), open_.end(),
-                                  [&](const auto& entry) { return entry.second.flight == flight; });
-  if (found == open_.end()) return std::nullopt;
-  return std::move(open_.extract(found).mapped());
+std::optional<AskedQuestion> Questions::take(Open::iterator place) {
+  if (place == open_.end()) return std::nullopt;
+  by_owner_.erase(owned(*place));
+  return std::move(open_.extract(place).mapped());
+}
+
+std::optional<AskedQuestion> Questions::take_of(core::NodeId agent, std::uint32_t flight) {
+  const auto oldest = by_owner_.lower_bound({agent, flight, 0});
+  if (oldest == by_owner_.end()) return std::nullopt;
+  ++looks_;
+  if (oldest->agent != agent || oldest->flight != flight) return std::nullopt;
+  return take(open_.find(oldest->number));
 }
 
 std::vector<OpenQuestion> Questions::open() const {
@@ -72,8 +88,13 @@ std::vector<OpenQuestion> Questions::open() const {
 }
 
 std::size_t Questions::count(core::NodeId agent) const noexcept {
-  return static_cast<std::size_t>(std::count_if(
-      open_.begin(), open_.end(), [&](const auto& entry) { return entry.second.agent == agent; }));
+  std::size_t found = 0;
+  for (auto at = by_owner_.lower_bound({agent, 0, 0}); at != by_owner_.end(); ++at) {
+    ++looks_;
+    if (at->agent != agent) break;
+    ++found;
+  }
+  return found;
 }
 
 }  // namespace turn

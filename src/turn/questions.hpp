@@ -6,11 +6,13 @@
 #include <agentcore/question.hpp>
 #include <agentcore/runtime.hpp>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +28,8 @@ struct AskedQuestion {
   Timer timer;
 };
 
-// Each is taken out before its `closed` is called, so it is closed once. All @loop_thread.
+// Each is taken out before its `closed` is called, so it is closed once. What is asked about one agent or one
+// flight costs no look at the questions of others. All @loop_thread.
 class Questions {
  public:
   // Gives it its id and keeps it.
@@ -36,19 +39,36 @@ class Questions {
   // True for the id of a question that was asked and is closed.
   bool was_closed(std::string_view id) const noexcept;
   std::optional<AskedQuestion> take(std::string_view id);
-  // The oldest that a flight waits for.
-  std::optional<AskedQuestion> take_of(std::uint32_t flight);
+  // The oldest that a flight of that agent waits for.
+  std::optional<AskedQuestion> take_of(core::NodeId agent, std::uint32_t flight);
 
   std::vector<OpenQuestion> open() const;
   std::size_t size() const noexcept { return open_.size(); }
   std::size_t count(core::NodeId agent) const noexcept;
-  void clear() { std::map<std::uint64_t, AskedQuestion>().swap(open_); }
+  void clear();
+  // Entries that take_of() and count() have looked at so far (for tests of what they cost).
+  std::uint64_t looks() const noexcept { return looks_; }
 
  private:
+  struct Owned {
+    core::NodeId agent = 0;
+    std::uint32_t flight = 0;
+    std::uint64_t number = 0;
+
+    auto operator<=>(const Owned&) const = default;
+  };
+  using Open = std::map<std::uint64_t, AskedQuestion>;
+
+  static Owned owned(const Open::value_type& entry) noexcept {
+    return {entry.second.agent, entry.second.flight, entry.first};
+  }
+  std::optional<AskedQuestion> take(Open::iterator place);
   static std::optional<std::uint64_t> number_of(std::string_view id) noexcept;
 
-  std::map<std::uint64_t, AskedQuestion> open_;
+  Open open_;  // by number
+  std::set<Owned> by_owner_;
   std::uint64_t asked_ = 0;
+  mutable std::uint64_t looks_ = 0;
 };
 
 }  // namespace agentcore::turn

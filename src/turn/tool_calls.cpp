@@ -3,6 +3,7 @@
 #include "core/utf8.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
+#include "turn/limited.hpp"
 #include "turn/turns.hpp"
 
 #include <algorithm>
@@ -15,14 +16,6 @@ namespace {
 
 using nlohmann::json;
 using State = PendingCall::State;
-
-// To be done once: a second cut would take away the number that the first one wrote.
-std::string limited(std::string text, std::size_t max_bytes) {
-  if (!core::is_utf8(text)) text = core::valid_utf8(text);
-  if (text.size() <= max_bytes) return text;
-  const std::string_view kept = core::whole_characters(std::string_view(text).substr(0, max_bytes));
-  return std::string(kept) + "\n[" + std::to_string(text.size() - kept.size()) + " bytes more were dropped]";
-}
 
 std::string seconds(Duration duration) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();

@@ -49,7 +49,8 @@ struct ActiveTurn {
   std::uint32_t flight = 0;  // slot + 1 of its model call; 0: none
   std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
   tools::BlockFilter words;  // of that answer, for observers; with ToolProtocol::text
-  ChatOutcome answer;        // once it is there
+  ChatOutcome answer;        // outcome of the last model call; `cancelled` while the call is open
+  bool uncounted = false;    // a model call was sent whose usage is not in the result yet
   std::string unread;        // the last answer, if the model is to repair its calls
   std::uint32_t repairs = 0;
   std::uint32_t tool_turns = 0;
@@ -76,8 +77,10 @@ struct SentContext {
 struct TurnData final : core::AgentData {
   Conversation conversation;
   std::unique_ptr<ActiveTurn> turn;  // null: none is under way
+  ActiveTurn* ending = nullptr;      // whose model call is being cut: the outcome may come from within
   std::unique_ptr<ActiveTurn> next;  // made before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
+  std::string ended_tasks;           // since the last turn, in that order, as the next one tells the model
   SentContext sent;
   std::unique_ptr<Accounts> accounts;  // null: no budget was ever granted
 };

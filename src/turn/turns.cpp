@@ -21,6 +21,19 @@ std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
   return size;
 }
 
+// The question, behind what the model has still to be told. Where memory is short a later turn tells it.
+std::string with_ended_tasks(TurnData& data, std::string question) noexcept {
+  if (data.ended_tasks.empty()) return question;
+  try {
+    std::string text = "Background tasks that have ended:\n" + data.ended_tasks;
+    if (!question.empty()) text.append("\n").append(question);
+    data.ended_tasks.clear();
+    return text;
+  } catch (const std::bad_alloc&) {
+    return question;
+  }
+}
+
 // The end of a turn matters more than its words.
 void describe(InteractionResult& result, std::string_view error) noexcept {
   try {
@@ -94,7 +107,7 @@ void Turns::begin(core::Node& node, Message message) {
     turn.phase = Phase::answered;
     turn.text = std::move(message.text);
   } else {
-    data.conversation.ask(std::move(message.text), std::move(message.parts));
+    data.conversation.ask(with_ended_tasks(data, std::move(message.text)), std::move(message.parts));
   }
   const AgentState to = message.simulated ? AgentState::processing : AgentState::waiting_llm;
   if (!move_from_idle(node, turn.epoch, to)) {
@@ -219,6 +232,7 @@ void Turns::fail(core::Node& node, ChatOutcome outcome) {
   data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
   auto result = leave(node);
   describe(*result, outcome.error.message.empty() ? "LLM call failed" : outcome.error.message);
+  if (aborted) outcome.error = {};  // an outcome beside failure
   tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::failed, outcome.finish_reason,
            std::move(outcome.error), std::move(result));
   // An observer of the end may have stopped it: then the stop is what is told next (X2).
@@ -241,8 +255,7 @@ void Turns::fail_acting(core::Node& node, Error error) {
 void Turns::interrupt(core::Node& node) noexcept {
   if (!is_active(node)) return;
   const bool aborted = core::look(node, node.load().generation()).open();
-  end_early(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, Errc::cancelled,
-            "the call was stopped");
+  end_early(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, Errc::none, {});
   // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
   if (aborted && !hub_.closed() && node.load().state() == AgentState::idle &&
       core::look(node, node.load().generation()).open())
@@ -278,12 +291,15 @@ void Turns::end_early(core::Node& node, TurnOutcome outcome, Errc code, std::str
   // Before the cut: what comes from within it finds the turn ended.
   const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
   const auto result = turn->result;
-  if (turn->flight) flights_.cut(turn->flight - 1);
+  if (turn->flight) {
+    data.ending = turn.get();
+    flights_.cut(turn->flight - 1);
+    data.ending = nullptr;
+  }
   cancel_calls(node, number, turn->calls, *result);
   if (hub_.closed()) return;
   // After the cut: what was used has to be counted, and among thousands who stop the wire would wait for it.
-  settle(node, *turn,
-         {.kind = outcome == TurnOutcome::failed ? ChatOutcome::Kind::failed : ChatOutcome::Kind::cancelled});
+  settle(node, *turn);
   if (hub_.closed()) return;
   result->error = std::move(turn->stop_reason);
   result->response.clear();

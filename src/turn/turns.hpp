@@ -176,12 +176,13 @@ class Turns final : public tools::CallOwner {
   void trim(core::Node& node);
   void send(core::Node& node, LlmClient& client, ChatRequest request);
   bool reserve(core::Node& node, ChatRequest& request);
-  void settle(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome) noexcept;
-  void settle_budgets(core::Node& node, ActiveTurn& turn, const ChatOutcome& outcome, Usage used) noexcept;
+  void settle(core::Node& node, ActiveTurn& turn) noexcept;
+  Usage usage_of(const core::Node& node, const ActiveTurn& turn) const noexcept;
+  void settle_budgets(core::Node& node, ActiveTurn& turn, Usage used) noexcept;
   bool afford_turn(core::Node& node);
   bool within_budget(core::Node& node);
   void end_for_budget(core::Node& node, std::string why);
-  void release(core::Node& node);
+  void release(core::Node& node, ActiveTurn& turn) noexcept;
   void on_wall_clock(core::NodeId agent, bool subtree);
   void tell_delta(core::Node& node, std::string_view text);
   bool tell_held_words(core::Node& node);
@@ -207,6 +208,7 @@ class Turns final : public tools::CallOwner {
   bool start_task(core::Node& node, std::size_t index);
   void end_task(core::Node& node, std::uint32_t slot, ToolResult result);
   void end_late_task(core::Node& node, std::uint32_t slot, const ToolResult& result);
+  void note_end(core::Node& node, const FlightInfo& info, TaskState state, const ToolResult& result) noexcept;
   void tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result) noexcept;
   void cancel(std::uint32_t slot) noexcept;
   void cancel_tasks(core::Node& node) noexcept;

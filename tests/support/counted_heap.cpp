@@ -6,12 +6,19 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include <malloc.h>
 
 namespace {
 
 std::atomic<std::size_t> live{0}, peak{0}, asked{0};
+
+struct Hook {
+  void (*function)(void*) = nullptr;
+  void* with = nullptr;
+};
+thread_local Hook hook;
 
 }  // namespace
 
@@ -29,6 +36,10 @@ std::size_t agentcore::test::peak_heap() noexcept {
 
 void agentcore::test::mark_heap() noexcept {
   peak = live.load();
+}
+
+void agentcore::test::at_next_allocation(void (*function)(void*), void* with) noexcept {
+  hook = {function, with};
 }
 
 namespace {
@@ -49,6 +60,10 @@ void note_peak(std::size_t now) noexcept {
 }
 
 void* counted(std::size_t size, std::size_t alignment) {
+  if (hook.function) {
+    const Hook now = std::exchange(hook, {});
+    now.function(now.with);
+  }
   if (failures != 0 && (until_failure == 0 || --until_failure == 0)) {
     --failures;
     throw std::bad_alloc();

@@ -15,6 +15,10 @@ std::size_t allocations() noexcept;
 std::size_t peak_heap() noexcept;
 void mark_heap() noexcept;
 
+// Calls `function` once, from within the next operator new of this thread: for a test of what may come in
+// between two steps of a function that allocates there.
+void at_next_allocation(void (*function)(void*), void* with) noexcept;
+
 // Makes the n-th allocation of this thread from now on fail (1: the next), and those after it, `count` in
 // all, as long as it lives. Works under a sanitizer, too.
 class FailingAllocation {

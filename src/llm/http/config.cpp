@@ -87,6 +87,8 @@ std::optional<Error> check_headers(const HttpLlmOptions& options) {
     return wrong("HttpLlmOptions::auth_header must be the name of a header, e.g. Authorization");
   if (has_control_characters(options.auth_prefix))
     return wrong("HttpLlmOptions::auth_prefix holds a line break or another control character");
+  if (!options.agent_header.empty() && !is_token(options.agent_header))
+    return wrong("HttpLlmOptions::agent_header must be the name of a header, e.g. x-agent-id, or empty");
   return std::nullopt;
 }
 
@@ -228,6 +230,18 @@ std::string server_of(std::string_view base_url) {
   const bool is_secure = base_url.size() - rest.size() == https_scheme.size();
   const bool is_usual = port.empty() || port == (is_secure ? "443" : "80");
   return lower(is_usual ? host.substr(0, colon) : host);
+}
+
+std::string header_value(std::string_view text) {
+  std::string value;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte < 0x7F && c != '%')
+      value += c;
+    else
+      value += fmt::format("%{:02X}", byte);
+  }
+  return value;
 }
 
 net::HttpRequest request_template(const HttpLlmOptions& options) {

@@ -20,9 +20,9 @@ namespace {
 
 class WireCall final : public llm::OpenCall {
  public:
-  WireCall(std::string agent_id, std::weak_ptr<llm::ActiveRequests> requests, std::shared_ptr<net::Cut> cut,
-           std::shared_ptr<const void> hidden)
-      : OpenCall(std::move(agent_id), std::move(requests)),
+  WireCall(const ChatRequest& request, std::weak_ptr<llm::ActiveRequests> requests,
+           std::shared_ptr<net::Cut> cut, std::shared_ptr<const void> hidden)
+      : OpenCall(request.agent_id, std::move(requests), request.tree),
         cut_(std::move(cut)),
         hidden_(std::move(hidden)) {}
   void cut() noexcept override { cut_->cut(); }
@@ -55,6 +55,7 @@ struct HttpLlmClient::Impl {
 
   const std::optional<Error> error;  // of the options
   const std::string model;
+  const std::string agent_header;
   const llm::BodyDefaults defaults;
   const llm::Redactor redact;
   llm::KeySource keys;
@@ -71,6 +72,7 @@ struct HttpLlmClient::Impl {
 HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options)
     : error(llm::check_options(options)),
       model(options.model),
+      agent_header(options.agent_header),
       defaults{options.model,
                options.max_tokens,
                options.max_tokens_field,
@@ -115,9 +117,11 @@ std::shared_ptr<net::Transport> HttpLlmClient::Impl::transport() const {
 net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& request,
                                                    const llm::CallKey& key) const {
   net::HttpRequest wanted = http;
-  wanted.headers.reserve(wanted.headers.size() + 2);
+  wanted.headers.reserve(wanted.headers.size() + 3);
   wanted.headers.emplace_back(request.stream ? "Accept: text/event-stream, application/json"
                                              : "Accept: application/json");
+  if (!agent_header.empty() && !request.agent_id.empty())
+    wanted.headers.push_back(agent_header + ": " + llm::header_value(request.agent_id));
   if (!key.header.empty()) wanted.headers.emplace_back(key.header.view());
   wanted.compressed = !request.stream;
   wanted.deadline = request.deadline.value_or(TimePoint::max());
@@ -154,15 +158,14 @@ HttpLlmClient::~HttpLlmClient() {
 void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   const std::shared_ptr<Impl> impl = impl_;  // asking for the key may destroy this client
   if (auto error = impl->refusal(request)) return sink.finish(ChatOutcome::failed(std::move(*error)));
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled());
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   const Result<llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled());
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   if (!key) return sink.finish(ChatOutcome::failed(key.error()));
   if (request.model.empty()) request.model = impl->model;
   const auto transport = impl->transport();
   if (!impl->transport_hold) impl->transport_hold = transport->hold();
-  auto open =
-      std::make_shared<WireCall>(request.agent_id, impl->requests, transport->make_cut(), key->hidden);
+  auto open = std::make_shared<WireCall>(request, impl->requests, transport->make_cut(), key->hidden);
   if (!impl->requests->add(open))
     return sink.finish(ChatOutcome::failed(
         {Errc::request_in_progress,

@@ -39,7 +39,7 @@ void LlmRouter::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   if (impl_->error) return sink.finish(ChatOutcome::failed(*impl_->error));
   const auto& shared = impl_->shared;
   if (stop.stop_requested() || shared->closing || shared->engine->closed())
-    return sink.finish(ChatOutcome::cancelled());
+    return sink.finish(ChatOutcome::cancelled(Usage{}));
   const auto call = std::make_shared<llm::RouterCall>(shared, std::move(request));
   if (!shared->requests->add(call))
     return sink.finish(ChatOutcome::failed(

@@ -25,7 +25,7 @@ void StopRouted::operator()() const noexcept {
 }
 
 RouterCall::RouterCall(std::shared_ptr<RouterShared> shared, ChatRequest request)
-    : OpenCall(request.agent_id, shared->requests),
+    : OpenCall(request.agent_id, shared->requests, request.tree),
       engine_(shared->engine),
       shared_(std::move(shared)),
       number_(++shared_->started),
@@ -85,7 +85,7 @@ void RouterCall::wait_for_slot() {
   Slot slot;
   const auto answer = slots.acquire(*this,
                                     {.endpoint = shared_->ways[route_].endpoint,
-                                     .agent_id = agent_id(),
+                                     .caller = caller(),
                                      .tokens = tokens_,
                                      .patience = patience()},
                                     slot);

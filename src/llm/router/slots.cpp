@@ -53,7 +53,7 @@ void Slots::configure(Endpoint& endpoint, const CallLimits& limits) const {
 Slots::Admission Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
   assert(waiter.lane_ == nullptr);
   waiter.endpoint_ = std::move(wish.endpoint);
-  waiter.agent_id_ = wish.agent_id;
+  waiter.caller_ = wish.caller;
   waiter.tokens_ = wish.tokens;
   waiter.patience_ = wish.patience;
   const bool is_new = waiter.place_ == 0;
@@ -87,7 +87,7 @@ void Slots::take_out(Waiter& waiter) {
   list(*lane);
   endpoint.by_patience.erase({waiter.patience_, waiter.place_});
   if (endpoint.by_patience.empty()) std::erase(wanted_, &endpoint);
-  if (lane->caller != nullptr) tidy(callers_.find(waiter.agent_id_));
+  if (lane->caller != nullptr) tidy(callers_.find(waiter.caller_));
   waiter.endpoint_.reset();
   if (--waiting_ == 0) engine_->cancel_timer(std::exchange(timer_, 0));
 }
@@ -101,10 +101,14 @@ std::size_t Slots::running(std::string_view endpoint) const noexcept {
   return found == named_.end() ? 0 : found->second->running;
 }
 
-Lane& Slots::lane_for(Endpoint& endpoint, std::string_view agent_id) {
-  if (agent_id.empty()) return endpoint.anonymous;
-  auto found = callers_.find(agent_id);
-  if (found == callers_.end()) found = callers_.try_emplace(std::string(agent_id)).first;
+Lane& Slots::lane_for(Endpoint& endpoint, const CallerKey& key) {
+  if (key.agent_id.empty()) return endpoint.anonymous;
+  auto found = callers_.find(key);
+  if (found == callers_.end()) {
+    auto id = std::make_unique<const std::string>(key.agent_id);
+    found = callers_.try_emplace({*id, key.tree}).first;
+    found->second.agent_id = std::move(id);
+  }
   Caller& caller = found->second;
   for (const auto& lane : caller.lanes)
     if (lane->endpoint == &endpoint) return *lane;
@@ -116,7 +120,7 @@ Lane& Slots::lane_for(Endpoint& endpoint, std::string_view agent_id) {
 
 void Slots::enter(Waiter& waiter) {
   Endpoint& endpoint = *waiter.endpoint_;
-  Lane& lane = lane_for(endpoint, waiter.agent_id_);
+  Lane& lane = lane_for(endpoint, waiter.caller_);
   waiter.lane_ = &lane;
   lane.waiters.emplace(waiter.place_, &waiter);
   list(lane);
@@ -186,7 +190,7 @@ Slot Slots::grant(Waiter& waiter, TimePoint now) {
   ++slot.endpoint_->running;
   ++running_;
   if (Caller* const caller = waiter.lane_->caller) {
-    slot.caller_ = callers_.find(waiter.agent_id_);
+    slot.caller_ = callers_.find(waiter.caller_);
     ++caller->running;
     list_lanes(*caller);
   }

@@ -1,6 +1,7 @@
 // Slots: which model calls may run now, and which one is next.
 #pragma once
 
+#include "llm/active_requests.hpp"
 #include "llm/router/rate_limiter.hpp"
 #include "loop/engine.hpp"
 
@@ -44,6 +45,7 @@ struct Endpoint {
 
 // An agent that has calls running or waiting.
 struct Caller {
+  std::unique_ptr<const std::string> agent_id;  // its key views it
   std::uint32_t running = 0;
   std::vector<std::unique_ptr<Lane>> lanes;  // one for each endpoint that it waits for
 };
@@ -65,7 +67,7 @@ class Slot {
 
  private:
   friend class Slots;
-  using Callers = std::map<std::string, Caller, std::less<>>;
+  using Callers = std::map<CallerKey, Caller>;  // a key's id lies in its caller
 
   void release();
 
@@ -91,7 +93,7 @@ class Waiter {
   friend class Slots;
 
   std::shared_ptr<Endpoint> endpoint_;
-  std::string_view agent_id_;
+  CallerKey caller_;
   std::uint64_t tokens_ = 0;
   Duration patience_{0};
   std::uint64_t place_ = 0;  // kept from its first wait on: a call that comes back is where it was
@@ -114,9 +116,9 @@ class Slots : public std::enable_shared_from_this<Slots> {
   // What a call wants.
   struct Wish {
     std::shared_ptr<Endpoint> endpoint;
-    std::string_view agent_id;  // lives as long as the waiter
-    std::uint64_t tokens = 0;   // estimate of what it will use
-    Duration patience{0};       // with an endpoint that wants to be left alone
+    CallerKey caller;          // its id lives as long as the waiter; empty: anonymous
+    std::uint64_t tokens = 0;  // estimate of what it will use
+    Duration patience{0};      // with an endpoint that wants to be left alone
   };
   enum class Admission : unsigned char { now, later, full };
 
@@ -138,7 +140,7 @@ class Slots : public std::enable_shared_from_this<Slots> {
   friend class Slot;
 
   void configure(Endpoint& endpoint, const CallLimits& limits) const;
-  Lane& lane_for(Endpoint& endpoint, std::string_view agent_id);
+  Lane& lane_for(Endpoint& endpoint, const CallerKey& key);
   void enter(Waiter& waiter);
   void take_out(Waiter& waiter);
   void list(Lane& lane);

@@ -21,8 +21,8 @@ class FakeCall final : public OpenCall {
 
 struct Fixture {
   std::shared_ptr<ActiveRequests> requests = std::make_shared<ActiveRequests>();
-  std::shared_ptr<FakeCall> call(std::string id) {
-    return std::make_shared<FakeCall>(std::move(id), requests);
+  std::shared_ptr<FakeCall> call(std::string id, std::uint64_t tree = 0) {
+    return std::make_shared<FakeCall>(std::move(id), requests, tree);
   }
 };
 
@@ -45,6 +45,23 @@ TEST_CASE_METHOD(Fixture, "an agent has one open call", "[llm][A1]") {
   CHECK_FALSE(requests->add(second));
   second->close();
   CHECK(requests->contains("a"));
+}
+
+TEST_CASE_METHOD(Fixture, "agents of the same id in two trees have a call each", "[llm][A1][A5][A6]") {
+  const auto first = call("a", 1), second = call("a", 2), other = call("ab", 1);
+  CHECK(requests->add(first));
+  CHECK(requests->add(second));
+  CHECK(requests->add(other));
+  CHECK_FALSE(requests->add(call("a", 2)));
+  first->close();
+  CHECK(requests->contains("a"));
+  CHECK(requests->add(first));
+  // By the id alone all of them are meant.
+  CHECK(requests->abort("a"));
+  CHECK(first->cuts == 1);
+  CHECK(second->cuts == 1);
+  CHECK_FALSE(requests->contains("a"));
+  CHECK(requests->contains("ab"));
 }
 
 TEST_CASE_METHOD(Fixture, "an anonymous call is not registered", "[llm][A4]") {

@@ -128,6 +128,51 @@ TEST_CASE("an agent that resumes by itself takes the message that finds it stopp
   CHECK(agent.send("again").reason == Errc::agent_stopped);  // its parent decides
 }
 
+TEST_CASE("a send that finds its agent stopped and another sender faster is accepted, too",
+          "[tree][G12][X4]") {
+  struct Race : TreeFixture {
+    Agent agent;
+    std::optional<SendResult> other;
+  } t;
+  t.agent = t.root("a", {.auto_resume = true});
+  CHECK(t.agent.stop().stopped);
+  t.settle();
+  Message message{"one", {}};
+  // A send allocates the first time when it has seen that the agent is stopped, and before it resumes it.
+  const auto send_another = [](void* race) {
+    static_cast<Race*>(race)->other = static_cast<Race*>(race)->agent.send(Message{"two", {}});
+  };
+  at_next_allocation(send_another, &t);
+  const SendResult sent = t.agent.send(std::move(message));
+  REQUIRE(t.other);
+  CHECK(t.other->accepted);
+  CHECK(sent.reason == Errc::none);
+  CHECK(sent.accepted);
+  CHECK(t.agent.queue_length() == 2);
+}
+
+TEST_CASE("an agent that resumes by itself does not, where a stop is under way or another verb holds it",
+          "[tree][G12][X4]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent parent = t.root("parent");
+  const Agent agent = t.child(parent, "a", {.auto_resume = true});
+  const Agent child = t.child(agent, "child");
+  t.ask(child);
+  CHECK(agent.stop({.cascade = false}).stopped);
+  t.settle();
+  REQUIRE(t.state("a") == AgentState::stopped);
+  CHECK(agent.stop().stopped);  // widened: waits for the child
+  CHECK_FALSE(agent.send("x").accepted);
+  t.llm->answer("child", "late");
+  t.settle();
+  CHECK(parent.stop().stopped);
+  t.settle();
+  CHECK(agent.send("x").reason == Errc::agent_stopped);  // its parent decides
+  CHECK(parent.terminate().terminated);
+  CHECK(agent.send("x").reason == Errc::agent_terminating);
+}
+
 TEST_CASE("a refused message gives its cell back", "[tree][F1][G13]") {
   TreeFixture t;
   const Agent agent = t.root("a", {.mailbox_limit = 1});

@@ -60,7 +60,7 @@ TEST_CASE("a turn gets the id of a task as its result and goes on",
   CHECK(step.task_id.find_first_not_of("0123456789abcdef", 5) == std::string::npos);
   const std::string told = t["a"].conversation().at(2).content;
   CHECK(told == "async task started: " + step.task_id + "\n" +
-                    json{{"task_id", step.task_id}, {"status", "running"}}.dump());
+                    json{{"task_id", step.task_id}, {"status", "started"}}.dump());
   REQUIRE(t.changes.size() == 1);
   CHECK(t.changes[0].task_id == step.task_id);
   CHECK(t.changes[0].tool == "bg");
@@ -284,7 +284,9 @@ TEST_CASE("a task that its observer cancels, or stops, has not begun", "[turn][b
     CHECK(joined(t.seen.with("task a")) == "task a bg started task a bg canceled");
     CHECK(t.state("a") == (stop ? AgentState::stopped : AgentState::waiting_llm));
     CHECK(t.running() == 0);
-    CHECK(t["a"].conversation().back().content == (stop ? "cancelled" : "error: cancelled"));
+    CHECK(t["a"].conversation().back().content ==
+          (stop ? "not started: its turn ended before it began"
+                : "error: not started: the task was cancelled before it began"));
     if (!stop) t.answer("then not");
     CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
     CHECK(t.result->steps.at(0).task_id.empty());

@@ -150,7 +150,8 @@ TEST_CASE("an answer with tools that used too much: none of them begins", "[turn
   CHECK(t.held.calls.empty());
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
-  CHECK(t.history() == "user:question!stopped, assistant:[held x], tool:x=cancelled");
+  CHECK(t.history() ==
+        "user:question!stopped, assistant:[held x], tool:x=not started: its turn ended before it began");
 }
 
 TEST_CASE("every model call of a turn draws on the budget", "[turn][budget][G15]") {

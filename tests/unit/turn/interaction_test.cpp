@@ -84,7 +84,7 @@ TEST_CASE("a turn that was stopped keeps its steps and says so in a last one",
   CHECK(told["steps"][1]["outcome"] == "interrupted");
   CHECK(told["steps"][1]["index"] == 2);
   CHECK(told["steps"][2]["outcome"] == "not_started");
-  CHECK(told["steps"][2]["message"] == "cancelled");
+  CHECK(told["steps"][2]["message"] == "not started: its turn ended before it began");
   CHECK(
       told["steps"][3].dump() ==
       R"({"actionId":"","callId":"","index":0,"message":"Task was terminated by user",)"

@@ -244,7 +244,7 @@ TEST_CASE("a stop while an approval is asked for: nothing has begun", "[turn][qu
   CHECK(t.held.calls.empty());
   CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
   CHECK(t.seen.count("tool") == 0);
-  CHECK(t.told() == "cancelled");
+  CHECK(t.told() == "not started: its turn ended before it began");
   CHECK(t.tree->tasks().empty());
 }
 

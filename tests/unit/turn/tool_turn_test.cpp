@@ -155,7 +155,7 @@ TEST_CASE("a stop in the middle of tools says what became of each",
   CHECK(t.history() ==
         "user:question!stopped, assistant:[add one][held two][held three], tool:one=3, "
         "tool:two=interrupted: it had begun when its turn ended, and its effect is unknown, "
-        "tool:three=cancelled");
+        "tool:three=not started: its turn ended before it began");
   CHECK(t.logged("Tool execution was cancelled agent=a tool=held outcome=interrupted"));
   CHECK(t.logged("Agent execution was cancelled agent=a"));
   t.held.calls[0].done(ToolResult::failed("cancelled"));

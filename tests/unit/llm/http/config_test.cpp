@@ -75,6 +75,14 @@ TEST_CASE("each bad option is named", "[llm]") {
     CHECK(mentions(refusal(options), "headers"));
   }
   options = good();
+  for (const char* header : {"x agent", "x-agent: a", "x-agent\r\n"}) {
+    options.agent_header = header;
+    CHECK(mentions(refusal(options), "agent_header"));
+  }
+  options = good();
+  options.agent_header = "x-agent-id";
+  CHECK(refusal(options).empty());
+  options = good();
   options.connect_timeout = Duration(0);
   CHECK(mentions(refusal(options), "connect_timeout"));
   options = good();
@@ -261,4 +269,11 @@ TEST_CASE("what is too short for a secret stays readable", "[llm][secrets]") {
   options.base_url = "http://h/v1?key=1";
   options.proxy = "http://me:me@proxy:80";
   CHECK(redactor_for(options)("none a b me 1") == "none a b me 1");
+}
+
+TEST_CASE("any text becomes the value of a header, and no more than that", "[llm]") {
+  CHECK(header_value("scout-1.2@x") == "scout-1.2@x");
+  CHECK(header_value("a b\r\nEvil: 100%") == "a%20b%0D%0AEvil:%20100%25");
+  CHECK(header_value("Zo\xC3\xAB\x7F") == "Zo%C3%AB%7F");
+  CHECK(header_value("").empty());
 }

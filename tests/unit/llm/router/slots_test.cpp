@@ -22,7 +22,8 @@ namespace {
 struct Fixture {
   // A call that notes when it gets its slot, and keeps it.
   struct Call final : Waiter {
-    Call(Fixture& owner, std::string id) : fixture(owner), agent(std::move(id)) {}
+    Call(Fixture& owner, std::string id, std::uint64_t number = 0)
+        : fixture(owner), agent(std::move(id)), tree(number) {}
     void on_slot(Slot given) override { take(std::move(given)); }
     void on_left_alone() override { fixture.left_alone.push_back(agent); }
     void take(Slot given) {
@@ -32,6 +33,7 @@ struct Fixture {
     }
     Fixture& fixture;
     const std::string agent;
+    const std::uint64_t tree;
     Slot slot;
     std::function<void()> then;
   };
@@ -43,7 +45,7 @@ struct Fixture {
     Slot slot;
     const Admission answer = slots->acquire(call,
                                             {.endpoint = slots->endpoint(endpoint),
-                                             .agent_id = call.agent,
+                                             .caller = {call.agent, call.tree},
                                              .tokens = tokens,
                                              .patience = patience},
                                             slot);
@@ -376,4 +378,19 @@ TEST_CASE_METHOD(Fixture, "10,000 that leave, in any order, are gone", "[llm][ro
   CHECK(slots->waiting() == 0);
   end(*first);
   CHECK(order == Names{"first"});
+}
+
+TEST_CASE_METHOD(Fixture, "agents of the same id in two trees have slots of their own",
+                 "[llm][router][slots][G15]") {
+  use({.total = 0, .per_agent = 1});
+  const auto one = std::make_shared<Call>(*this, "a", 1), two = std::make_shared<Call>(*this, "a", 2);
+  const auto again = std::make_shared<Call>(*this, "a", 1);
+  CHECK(acquire(*one) == Admission::now);
+  CHECK(acquire(*two) == Admission::now);
+  CHECK(acquire(*again) == Admission::later);
+  end(*two);
+  CHECK(slots->waiting() == 1);
+  end(*one);
+  CHECK(order == Names{"a", "a", "a"});
+  CHECK(slots->waiting() == 0);
 }

@@ -1,0 +1,21 @@
+// limited: what a tool says, as much of it as a history takes.
+#pragma once
+
+#include "core/utf8.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace agentcore::turn {
+
+// Valid UTF-8 of at most `max_bytes`, and behind it how much was cut off, if anything was. To be done once: a
+// second cut would take away the number that the first one wrote.
+inline std::string limited(std::string text, std::size_t max_bytes) {
+  if (!core::is_utf8(text)) text = core::valid_utf8(text);
+  if (text.size() <= max_bytes) return text;
+  const std::string_view kept = core::whole_characters(std::string_view(text).substr(0, max_bytes));
+  return std::string(kept) + "\n[" + std::to_string(text.size() - kept.size()) + " bytes more were dropped]";
+}
+
+}  // namespace agentcore::turn

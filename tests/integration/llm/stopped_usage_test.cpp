@@ -1,0 +1,75 @@
+// What a turn used whose call was ended by a verb, wherever the tree stands among the sources of its Runtime.
+#include "integration/llm/llm_fixture.hpp"
+#include "support/catch.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/http_llm_client.hpp>
+
+#include <memory>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// The provider counts first; then one delta and silence. The answer to "hello" is whole.
+void speak(Peer& peer) {
+  for (std::string request = peer.read_request(); !request.empty(); request = peer.read_request()) {
+    if (request.find("hello") != std::string::npos) {
+      peer.write(http_answer("200 OK", "text/event-stream", delta_event("x") + finish_event + done_event));
+      continue;
+    }
+    peer.write(std::string(stream_head) + usage_event + delta_event("x"));
+    return peer.wait_close();
+  }
+}
+
+enum class Place { first, second, after_a_call };
+
+}  // namespace
+
+TEST_CASE("a call over HTTP that a verb ended is never told as free", "[openai][usage][G6][G15]") {
+  const Place place = GENERATE(Place::first, Place::second, Place::after_a_call);
+  const int verb = GENERATE(0, 1, 2);
+  LlmFixture f(speak);
+  HttpLlmOptions options = f.client_options();
+  options.prices = {{"test-model", {.prompt = 1e6, .completion = 1e6}}};
+  HttpLlmClient llm(*f.runtime, options);
+  std::unique_ptr<AgentTree> other;
+  if (place == Place::second) {
+    other = std::make_unique<AgentTree>(*f.runtime, TreeOptions{.llm = &llm});
+    const Agent agent = *other->create({.id = "a"});
+    REQUIRE(agent.send("hello").accepted);
+    REQUIRE(f.drive_until([&] { return !other->busy(); }));
+  } else if (place == Place::after_a_call) {
+    llm.chat(ask("b"), {}, f.heard.sink());
+    REQUIRE(f.drive_to_end(f.heard));
+    REQUIRE(f.heard.completed());
+  }
+  AgentTree tree(*f.runtime, {.llm = &llm});
+  bool streaming = false, over = false;
+  TurnEnded end;
+  Subscription events = tree.on_event([&](const Event& event) {
+    streaming = streaming || event.get<DeltaReceived>();
+    if (const auto* ended = event.get<TurnEnded>()) end = *ended, over = true;
+  });
+  const Agent parent = *tree.create({.subtree_budget = {.tokens = 10'000}});
+  const Agent agent = *parent.create_child({.id = "a", .prices = {.prompt = 1e6, .completion = 1e6}});
+  REQUIRE(agent.send("talk").accepted);
+  REQUIRE(f.drive_until([&] { return streaming; }));
+  if (verb == 0) REQUIRE(agent.stop().stopped);
+  if (verb == 1) REQUIRE(agent.abort().aborted);
+  if (verb == 2) REQUIRE(agent.terminate().terminated);
+  REQUIRE(f.drive_until([&] { return over && !tree.busy(); }));
+
+  CHECK_FALSE(end.usage.complete);
+  CHECK(end.usage.prompt_tokens > 0);
+  CHECK(end.usage.completion_tokens > 0);
+  REQUIRE(end.cost);
+  CHECK(*end.cost > 0);
+  // Its client was asked first: what the provider had said by then counts.
+  if (place != Place::first) CHECK(end.usage == Usage{1, 2, 3, 0, 0, false});
+  CHECK(parent.subtree_spent().tokens == end.usage.total_tokens);
+  CHECK(parent.subtree_spent().tokens_reserved == 0);
+  events.reset();
+}

@@ -1,0 +1,87 @@
+// What a stop costs: by the size of what it stops, not of the tree around it. Counted in steps, not in time.
+#include "support/tool_turn.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// How many polls the stop of `agent` takes, when a poll has time for a few steps only.
+int polls_to_stop(TreeFixture& t, const Agent& agent) {
+  t.clock.set_tick(std::chrono::milliseconds(1));
+  bool settled = false;
+  const auto watch = t.tree->on_event([&](const Event& event) {
+    const auto* const end = event.get<Settled>();
+    settled = settled || (end && end->agent == agent);
+  });
+  REQUIRE(agent.stop().stopped);
+  int polls = 0;
+  for (; !settled && polls < 10'000; ++polls) t.poll();
+  CHECK(settled);
+  t.clock.set_tick(Duration(0));
+  return polls;
+}
+
+int polls_beside(int others) {
+  TreeFixture t({}, false);
+  for (int i = 0; i < others; ++i) t.ask(t.root("other " + std::to_string(i)));
+  const Agent parent = t.root("parent");
+  t.ask(t.child(parent, "child"));
+  t.ask(parent);
+  const int polls = polls_to_stop(t, parent);
+  CHECK(t.llm->open_calls().size() == static_cast<std::size_t>(others));
+  return polls;
+}
+
+}  // namespace
+
+TEST_CASE("the stop of a small subtree takes no more steps in a tree with many open calls",
+          "[tree][stop][G4]") {
+  const int alone = polls_beside(2);
+  CHECK(polls_beside(2000) <= 2 * alone + 20);
+}
+
+TEST_CASE("the loop cuts what the stopping thread left: children", "[tree][stop][G5][G6]") {
+  for (const std::size_t count : {std::size_t{9}, std::size_t{63}, std::size_t{64}, std::size_t{300}}) {
+    TreeFixture t({}, false);
+    t.llm->on_stop = OnStop::deaf;
+    const Agent parent = t.root("parent");
+    for (std::size_t i = 0; i < count; ++i) t.ask(t.child(parent, "child " + std::to_string(i)));
+    CHECK(parent.stop().stopped);
+    t.poll();
+    t.settle();
+    std::size_t cut = 0;
+    for (const FakeClient::Call* const call : t.llm->open_calls()) cut += call->stop.stop_requested();
+    CHECK(cut == count);
+    CHECK(t.seen.count("ended") == count);
+  }
+}
+
+TEST_CASE("the loop cuts what the stopping thread left: tools side by side", "[tree][stop][G5][G9]") {
+  constexpr std::size_t count = 9;
+  ToolTurn t;
+  t.ask(t.agent({.parallel_tools = count}));
+  t.call(std::vector<ToolCall>(count, ToolCall{.name = "held"}));
+  REQUIRE(t.held.calls.size() == count);
+  CHECK(t["a"].stop().stopped);
+  t.settle();
+  for (const HeldTool::Call& call : t.held.calls) CHECK(call.context.stop().stop_requested());
+  for (HeldTool::Call& call : t.held.calls) call.done(ToolResult::failed("stopped"));
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("a delete of agents that wait for their own stops ends each of them once", "[tree][stop][G4]") {
+  constexpr int count = 200;
+  TreeFixture t;
+  int reports = 0;
+  const Agent parent = t.root("parent");
+  for (int i = 0; i < count; ++i) t.child(parent, "child " + std::to_string(i));
+  CHECK(parent.terminate({.on_settled = [&](const TerminateReport&) { ++reports; }}).terminated);
+  for (int i = 0; i < count; ++i)
+    CHECK(t["child " + std::to_string(i)].stop({.on_settled = [&](const StopReport&) { ++reports; }}).ok);
+  t.settle();
+  CHECK(reports == count + 1);
+  CHECK(t.tree->size() == 0);
+  CHECK_FALSE(t.tree->busy());
+}

@@ -1,0 +1,176 @@
+// What the model is told of background tasks that have ended: at its agent's next turn, in the history.
+#include "support/tool_turn.hpp"
+
+#include <agentcore/history.hpp>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using nlohmann::json;
+
+namespace {
+
+struct EndedTasks : ToolTurn {
+  std::vector<std::string> ids;
+  Subscription watch;
+
+  explicit EndedTasks(TreeOptions options = {}) : ToolTurn(options) {
+    tools->add({{.name = "bg", .mode = ToolMode::async}, held.start()});
+    watch = tree->on_event([this](const Event& event) {
+      const auto* const change = event.get<TaskChanged>();
+      if (change && change->state == TaskState::started) ids.push_back(change->task_id);
+    });
+  }
+  // Begins so many tasks in one turn.
+  Agent begin(std::size_t count, AgentSpec spec = {}) {
+    spec.background_tasks = 10;
+    const Agent made = agent(std::move(spec));
+    ask(made);
+    call(std::vector<ToolCall>(count, ToolCall{.name = "bg"}));
+    answer("begun");
+    REQUIRE(ids.size() == count);
+    return made;
+  }
+  std::string line(std::size_t task, std::string_view state, std::optional<std::string> result = {}) {
+    json line{{"task_id", ids.at(task)}, {"tool", "bg"}, {"state", state}};
+    if (result) line["result"] = *result;
+    return line.dump() + "\n";
+  }
+  std::string last_question() { return llm->call(llm->calls() - 1).request.messages.back().content; }
+};
+
+const std::string heading = "Background tasks that have ended:\n";
+
+}  // namespace
+
+TEST_CASE("the next turn tells the model how tasks ended, in that order and once",
+          "[turn][background][G8][G11]") {
+  EndedTasks t({.tool_timeout = std::chrono::seconds(30)});
+  const Agent agent = t.begin(4);
+  t.held.calls[1].done(ToolResult::failed("no luck"));
+  t.settle();
+  t.held.calls[0].done(ToolResult::done("found it", R"({"n":1})"));
+  t.settle();
+  CHECK(t.tree->cancel_task(t.ids[2]));
+  t.advance(std::chrono::seconds(31));
+  CHECK(t.llm->calls() == 2);  // no task begins a turn
+  t.ask(agent, "Well?");
+  CHECK(t.last_question() == heading + t.line(1, "failed", "error: no luck") +
+                                 t.line(0, "completed", "found it\n{\"n\":1}") + t.line(2, "canceled") +
+                                 t.line(3, "failed", "error: timed out after 30 s; its effect is unknown") +
+                                 "\nWell?");
+  const std::vector<ChatMessage> history = agent.conversation();
+  CHECK(is_valid_history(history));
+  CHECK(history.back().content == t.last_question());
+  const auto restored = history_from_json(history_to_json(history));
+  REQUIRE(restored);
+  CHECK(restored->back().content == t.last_question());
+  t.answer("good");
+  t.ask(agent, "Anything else?");
+  CHECK(t.last_question() == "Anything else?");
+}
+
+TEST_CASE("a task that ends within a turn is told at the next one", "[turn][background][G8]") {
+  EndedTasks t;
+  const Agent agent = t.begin(1);
+  t.ask(agent, "two");
+  t.held.calls[0].done(ToolResult::done("found it"));
+  t.settle();
+  CHECK(t.last_question() == "two");
+  t.answer("answer");
+  t.ask(agent, "three");
+  CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nthree");
+}
+
+TEST_CASE("a stop that cancels tasks tells the model nothing, and nothing says that they run",
+          "[turn][background][G11][X17]") {
+  for (const bool late : {false, true}) {
+    EndedTasks t;
+    const Agent agent = t.begin(2);
+    t.held.calls[0].done(ToolResult::done("found it"));
+    t.settle();
+    CHECK(agent.stop().stopped);
+    if (!late) t.settle();
+    t.held.calls[1].done(ToolResult::done("too late"));
+    t.settle();
+    REQUIRE(t.state("a") == AgentState::stopped);
+    CHECK(agent.resume().resumed);
+    t.ask(agent, "Well?");
+    CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
+    CHECK(t.history().find("running") == std::string::npos);
+    CHECK(t.history().find("stopped") == std::string::npos);
+    CHECK(t.history().find("cancel") == std::string::npos);
+    CHECK(is_valid_history(agent.conversation()));
+  }
+}
+
+TEST_CASE("what tasks say in the history is bounded", "[turn][background][G15]") {
+  EndedTasks t({.max_tool_result_bytes = 400});
+  const Agent agent = t.begin(10);
+  for (HeldTool::Call& call : t.held.calls) call.done(ToolResult::done(std::string(300, 'x')));
+  t.settle();
+  t.ask(agent, "Well?");
+  const std::string told = t.last_question();
+  for (const std::string& id : t.ids) CHECK(told.find(id) != std::string::npos);
+  CHECK(std::count(told.begin(), told.end(), 'x') <= 400);
+  CHECK(told.find("300 bytes more were dropped") != std::string::npos);
+}
+
+TEST_CASE("what tasks said is kept when the context is trimmed", "[turn][background][G8]") {
+  EndedTasks t;
+  AgentSpec spec;
+  spec.context.max_tokens = 400;
+  spec.context.target_tokens = 100;
+  spec.context.min_conversation_tokens = 0;
+  const Agent agent = t.begin(1, spec);
+  for (int i = 0; i < 5; ++i) {
+    t.ask(agent, std::string(300, 'q'));
+    t.answer(std::string(300, 'a'));
+  }
+  t.held.calls[0].done(ToolResult::done("found it"));
+  t.settle();
+  t.ask(agent, "Well?");
+  CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
+  CHECK(agent.context().size() < agent.conversation().size());
+  CHECK(is_valid_history(agent.context()));
+}
+
+TEST_CASE("a simulated turn neither tells of tasks nor has tasks that are told", "[turn][background][G8]") {
+  EndedTasks t;
+  const Agent agent = t.begin(1);
+  t.held.calls[0].done(ToolResult::done("found it"));
+  t.settle();
+  CHECK(agent.simulate(R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"bg"}]}</tool_call>)")
+            .accepted);
+  t.settle();
+  REQUIRE(t.held.calls.size() == 2);
+  t.held.calls[1].done(ToolResult::done("simulated"));
+  t.settle();
+  t.ask(agent, "Well?");
+  CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
+}
+
+TEST_CASE("a question without words still tells of tasks", "[turn][background][G8]") {
+  EndedTasks t;
+  const Agent agent = t.begin(1);
+  t.held.calls[0].done(ToolResult::done("found it"));
+  t.settle();
+  Message picture;
+  picture.parts.push_back({.url = "https://example.com/a.png"});
+  CHECK(agent.send(std::move(picture)).accepted);
+  t.settle();
+  CHECK(t.last_question() == heading + t.line(0, "completed", "found it"));
+}
+
+TEST_CASE("the text protocol tells of tasks as well", "[turn][background][G8]") {
+  EndedTasks t;
+  const Agent agent = t.agent({.tool_protocol = ToolProtocol::text, .background_tasks = 1});
+  t.ask(agent);
+  t.llm->answer("a", R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"bg"}]}</tool_call>)");
+  t.settle();
+  t.answer("begun");
+  t.held.calls.at(0).done(ToolResult::done("found it"));
+  t.settle();
+  t.ask(agent, "Well?");
+  CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
+  CHECK(is_valid_history(agent.conversation()));
+}

@@ -1,0 +1,249 @@
+// What a turn is told to have used when it ends before its model call: by the outcome of the call, in
+// whatever order outcome, cut and stop come.
+#include "support/tool_turn.hpp"
+
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+constexpr Usage provider_usage{100, 7, 107, 60, 0, false};
+constexpr double provider_cost = 0.25;
+
+ChatOutcome cancelled_with_usage() {
+  ChatOutcome outcome = ChatOutcome::cancelled(provider_usage);
+  outcome.cost = provider_cost;
+  return outcome;
+}
+
+enum class Verb { stop, abort, terminate };
+
+struct Used : ToolTurn {
+  TurnEnded end;
+  Subscription watch;
+
+  Used(TreeOptions options = {}) : ToolTurn(options) {
+    llm->on_stop = OnStop::deaf;
+    watch = tree->on_event([this](const Event& event) {
+      if (const auto* ended = event.get<TurnEnded>()) end = *ended;
+    });
+  }
+  // A client that knows what its calls used, and ends them from within their stop.
+  void end_inside_the_cut(std::function<ChatOutcome()> outcome) {
+    llm->on_chat = [this, outcome = std::move(outcome)](FakeClient&, FakeClient::Call& call) {
+      stops.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
+          call.stop, [&call, outcome] { FakeClient::finish(call, outcome()); }));
+    };
+  }
+  // One token for each byte: "question" has 8.
+  static AgentSpec counted() {
+    return {.context = {.count_tokens = [](std::string_view text) { return text.size(); }},
+            .budget = {.tokens = 10'000}};
+  }
+  static bool close(const Agent& agent, Verb verb) {
+    if (verb == Verb::stop) return agent.stop().stopped;
+    return verb == Verb::abort ? agent.abort().aborted : agent.terminate().terminated;
+  }
+  std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> stops;
+};
+
+}  // namespace
+
+TEST_CASE("a client that ends its call within the cut tells what the ended turn used", "[turn][usage][G15]") {
+  for (const Verb verb : {Verb::stop, Verb::abort, Verb::terminate}) {
+    Used t;
+    t.end_inside_the_cut(cancelled_with_usage);
+    const Agent parent = t.root("p", {.subtree_budget = {.tokens = 10'000}});
+    const Agent agent = t.child(parent, "a", Used::counted());
+    t.ask(agent);
+    t.llm->delta("a", "partial");
+    CHECK(t.close(agent, verb));
+    t.settle();
+    CHECK(t.end.outcome == (verb == Verb::abort ? TurnOutcome::aborted : TurnOutcome::stopped));
+    CHECK(t.end.usage == provider_usage);
+    CHECK(t.end.cost == provider_cost);
+    CHECK(parent.subtree_spent().tokens == 107);
+    CHECK(parent.subtree_spent().tokens_reserved == 0);
+  }
+}
+
+TEST_CASE("an outcome between the gate's closing and the settler tells what the ended turn used",
+          "[turn][usage][G15]") {
+  for (const Verb verb : {Verb::stop, Verb::abort, Verb::terminate}) {
+    Used t;
+    const Agent parent = t.root("p", {.subtree_budget = {.tokens = 10'000}});
+    const Agent agent = t.child(parent, "a", Used::counted());
+    t.ask(agent);
+    CHECK(t.close(agent, verb));
+    FakeClient::finish(t.llm->call(0), cancelled_with_usage());
+    t.settle();
+    CHECK(t.end.usage == provider_usage);
+    CHECK(t.end.cost == provider_cost);
+    CHECK(parent.subtree_spent().tokens == 107);
+    CHECK(parent.subtree_spent().tokens_reserved == 0);
+  }
+}
+
+TEST_CASE("an answer that completes behind a closed gate is dropped, what it used is counted",
+          "[turn][usage][G7][G15]") {
+  Used t;
+  const Agent agent = t.root("a", Used::counted());
+  t.ask(agent);
+  CHECK(agent.stop().stopped);
+  FakeClient::finish(t.llm->call(0), ChatOutcome::completed(FinishReason::complete, {8, 5, 13}));
+  t.settle();
+  CHECK(t.end.outcome == TurnOutcome::stopped);
+  CHECK(t.end.usage == Usage{8, 5, 13});
+  CHECK(agent.spent().tokens == 13);
+  CHECK(written(agent.conversation()) == "user:question!stopped");
+}
+
+// More agents than the stopping thread itself cuts: the settler cuts the rest.
+TEST_CASE("what the settler's own cut brings tells what the ended turn used", "[turn][usage][G15]") {
+  for (const std::size_t count : {std::size_t{30}, std::size_t{100}}) {
+    Used t;
+    t.end_inside_the_cut(cancelled_with_usage);
+    std::size_t told = 0;
+    const auto ends = t.tree->on_event([&](const Event& event) {
+      const auto* const ended = event.get<TurnEnded>();
+      told += ended && ended->usage == provider_usage && ended->cost == provider_cost;
+    });
+    const Agent parent = t.root("parent");
+    for (std::size_t i = 0; i < count; ++i) t.ask(t.child(parent, "agent " + std::to_string(i)));
+    CHECK(parent.stop().stopped);
+    t.settle();
+    CHECK(told == count);
+  }
+}
+
+TEST_CASE("a client that does not know what its call used: the tree estimates it", "[turn][usage][G15]") {
+  for (const bool inside_the_cut : {true, false}) {
+    Used t;
+    t.llm->on_stop = inside_the_cut ? OnStop::at_once : OnStop::post;
+    const Agent agent = t.root("a", Used::counted());
+    t.ask(agent);
+    t.llm->delta("a", "four");
+    CHECK(agent.stop().stopped);
+    t.settle();
+    CHECK(t.end.usage == Usage{8, 4, 12, 0, 0, false});
+    CHECK(agent.spent().tokens == 12);
+    CHECK(agent.spent().tokens_reserved == 0);
+  }
+}
+
+TEST_CASE("counts that a cancelled outcome leaves open are estimated, the others stay",
+          "[turn][usage][G15]") {
+  Used t;
+  t.end_inside_the_cut([] { return ChatOutcome::cancelled({.prompt_tokens = 50, .complete = false}); });
+  const Agent agent = t.root("a", Used::counted());
+  t.ask(agent);
+  t.llm->delta("a", "four");
+  CHECK(agent.stop().stopped);
+  t.settle();
+  CHECK(t.end.usage == Usage{50, 4, 54, 0, 0, false});
+}
+
+TEST_CASE("a call that was never sent has used nothing", "[turn][usage][G15]") {
+  Used t;
+  t.end_inside_the_cut([] { return ChatOutcome::cancelled(Usage{}); });
+  const Agent agent = t.root("a", Used::counted());
+  t.ask(agent);
+  CHECK(agent.stop().stopped);
+  t.settle();
+  CHECK(t.end.usage == Usage{});
+  CHECK(agent.spent().tokens == 0);
+  CHECK(agent.spent().tokens_reserved == 0);
+}
+
+TEST_CASE("an outcome that comes after the turn's end changes nothing that was told", "[turn][usage][G7]") {
+  Used t;
+  const Agent agent = t.root("a", Used::counted());
+  t.ask(agent);
+  CHECK(agent.stop().stopped);
+  t.settle();
+  CHECK(t.end.usage == Usage{8, 0, 8, 0, 0, false});
+  FakeClient::finish(t.llm->call(0), cancelled_with_usage());
+  t.settle();
+  CHECK(t.end.usage == Usage{8, 0, 8, 0, 0, false});
+  CHECK(agent.spent().tokens == 8);
+  CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("a turn that is stopped among its tools has used what its answers used", "[turn][usage][G15]") {
+  Used t;
+  t.ask(t.agent(Used::counted()));
+  t.call({{.id = "x", .name = "held"}});
+  CHECK(t["a"].stop().stopped);
+  t.held.calls.at(0).done(ToolResult::failed("stopped"));
+  t.settle();
+  CHECK(t.end.usage == Usage{10, 5, 15});
+  CHECK(t["a"].spent().tokens == 15);
+}
+
+TEST_CASE("a call is counted once when an abort meets its failure", "[turn][usage][G15]") {
+  TreeOptions options;
+  options.max_answer_bytes = 4;
+  Used t(options);
+  Agent agent;
+  AgentSpec spec = Used::counted();
+  spec.context.count_tokens = [&](std::string_view text) {
+    if (text == "two") CHECK(agent.abort().aborted);  // while the answer that was too long is counted
+    return text.size();
+  };
+  agent = t.root("a", spec);
+  t.ask(agent);
+  t.llm->delta("a", "two");
+  t.llm->delta("a", "more");
+  t.settle();
+  CHECK(t.end.outcome == TurnOutcome::aborted);
+  CHECK(t.end.usage == Usage{8, 3, 11, 0, 0, false});
+  CHECK(agent.spent().tokens == 11);
+}
+
+TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves nothing",
+          "[turn][usage][G15]") {
+  Used t;
+  Agent agent;
+  AgentSpec spec = Used::counted();
+  std::size_t counted = 0;
+  spec.context.count_tokens = [&](std::string_view text) {
+    // The context is counted first, then what is reserved for the call.
+    if (text == "question" && ++counted == 2) CHECK(agent.stop().stopped);
+    return text.size();
+  };
+  agent = t.root("a", spec);
+  CHECK(agent.send("question").accepted);
+  t.settle();
+  REQUIRE(counted == 2);
+  CHECK(t.llm->calls() == 0);
+  CHECK(t.end.outcome == TurnOutcome::stopped);
+  CHECK(t.end.usage == Usage{});
+  CHECK(agent.spent().tokens == 0);
+  CHECK(agent.spent().tokens_reserved == 0);
+}
+
+TEST_CASE("a stop or an abort is no error", "[turn][usage][G10]") {
+  for (const Verb verb : {Verb::stop, Verb::abort, Verb::terminate}) {
+    Used t;
+    t.llm->on_stop = OnStop::post;
+    const Agent agent = t.root("a");
+    t.ask(agent);
+    CHECK(t.close(agent, verb));
+    t.settle();
+    CHECK(t.end.error.code == Errc::none);
+    CHECK(t.end.error.message.empty());
+    REQUIRE(t.end.result);
+    CHECK_FALSE(t.end.result->error.empty());
+  }
+  Used t;  // a call that its client cancelled by itself
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  FakeClient::finish(t.llm->call(0), ChatOutcome::cancelled());
+  t.settle();
+  CHECK(t.end.outcome == TurnOutcome::aborted);
+  CHECK(t.end.error.code == Errc::none);
+}
