@@ -44,12 +44,12 @@ struct AgentSpec {
   LlmClient* llm = nullptr;        // null: the tree's. Must outlive the agent.
   MessageHandler handler = {};     // set: messages go here, not to a model
   AgentRole role = AgentRole::normal;
-  std::uint16_t mailbox_limit = 0;  // 1 to 65,000 messages; 0: TreeOptions::mailbox_limit
-  bool auto_resume = false;         // a send to the stopped agent resumes it (X4); off: it is refused
-  std::optional<double> temperature = {};
+  std::uint16_t mailbox_limit = 0;         // 1 to 65,000 messages; 0: TreeOptions::mailbox_limit
+  bool auto_resume = false;                // a send to the stopped agent resumes it (X4); off: it is refused
+  std::optional<double> temperature = {};  // 0 to 2; others are refused when the agent is created
   std::optional<std::uint32_t> max_tokens = {};
   std::string reasoning_effort = {};    // "low", "medium", "high", or what the model takes; empty: not sent
-  ResponseFormat response_format = {};  // of its answers
+  ResponseFormat response_format = {};  // of its answers; a broken schema is refused like that
   ToolChoice tool_choice = {};          // of the first model call of a turn; later ones are free to answer
 
   // What it may do besides talking. Shared by all agents that name it.

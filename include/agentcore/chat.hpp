@@ -77,7 +77,11 @@ struct Usage {
   std::uint64_t cached_tokens = 0;     // of the prompt: read from the provider's cache
   std::uint64_t reasoning_tokens = 0;  // of the completion: thought, not said
   // False: not the provider's last word, because the call was stopped or failed or nothing was said. Counts
-  // that it had not told by then are estimates of ours, or 0.
+  // that it had not told by then are estimates of ours, or 0. HttpLlmClient estimates a prompt by its bytes,
+  // one token for 4 of them, and an answer that ended too soon by the deltas that came, words, thoughts and
+  // arguments of calls: one token each, because most servers send tokens one by one, but no less than one for
+  // 4 bytes (deltas of several tokens) and no more than one for 2 (deltas of single letters). Of usual text
+  // and code that is within about a third of what the provider would count.
   bool complete = true;
 
   Usage& operator+=(const Usage& other) noexcept {
@@ -94,7 +98,8 @@ struct Usage {
 
 // Why the model ended its answer. Not to be confused with a stop, which is ours; a vendor's word "stop" is
 // translated to `complete` at the edge.
-// The words of a refusal are the answer's text.
+// The words of a refusal are the answer's text. An answer that its provider paused (Anthropic's "pause_turn")
+// ends in none of these: the call fails with `api_error`.
 enum class FinishReason : unsigned char { unknown, complete, length, content_filter, tool_calls, refusal };
 std::string_view to_string(FinishReason reason) noexcept;
 
@@ -155,6 +160,8 @@ struct RateLimit {
   std::optional<std::uint64_t> tokens = {};
   std::optional<std::uint64_t> tokens_left = {};
   Duration tokens_reset{0};
+  // True: they come back all at once at the reset, as windows of fixed length do; false: evenly until then.
+  bool fixed_window = false;
 
   bool operator==(const RateLimit&) const = default;
 };

@@ -58,6 +58,11 @@ struct HttpLlmOptions {
   // Where a provider wants the ids of tool calls to be so many letters and digits, in the same dialect;
   // others in a history are replaced, one for one. 0: any will do. At most 10.
   std::uint32_t tool_call_id_length = 0;
+  // Two user's messages in a row (after a turn that was stopped or has failed) are sent as one, because the
+  // strict chat templates of many models refuse two: the texts with an empty line between them, or content
+  // parts. What was sent before stays a prefix of that. False: they are sent as they are. The history is not
+  // changed.
+  bool join_user_messages = true;
   std::string extra_body = {};  // the text of a JSON object, for what the rest has no name for: a merge
                                 // patch (RFC 7396) of every request's body, so null removes a member
 

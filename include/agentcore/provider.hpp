@@ -20,6 +20,7 @@ struct Provider {
   std::string_view max_tokens_field = "max_tokens";
   std::uint32_t max_tokens = 0;           // where it wants a limit in every request
   std::uint32_t tool_call_id_length = 0;  // as it wants them exactly
+  bool join_user_messages = true;         // HttpLlmOptions::join_user_messages
   std::string_view extra_body = {};  // HttpLlmOptions::extra_body; what you add belongs into the same object
   std::string_view headers = {};     // sent with every request, one "Name: value" per line
   std::string_view app_url_header = {};  // for AppIdentity, where it wants to know

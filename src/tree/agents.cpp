@@ -33,14 +33,14 @@ bool is_none(const Prices& prices) noexcept {
 }
 
 // True for a spec that says nothing but perhaps an id: all such agents share one. How tools are asked for
-// and chosen matters only where there are some.
+// matters only where there are some.
 bool is_plain(const AgentSpec& spec) {
   return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
          spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
          !spec.temperature && !spec.max_tokens && spec.reasoning_effort.empty() &&
-         spec.response_format == ResponseFormat{} && !spec.tools && spec.history.empty() &&
-         is_none(spec.budget) && is_none(spec.subtree_budget) && is_none(spec.prices) &&
-         is_usual(spec.context);
+         spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
+         spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
+         is_none(spec.prices) && is_usual(spec.context);
 }
 
 }  // namespace

@@ -1,10 +1,16 @@
 #include "tree/options.hpp"
 
+#include "core/json_depth.hpp"
 #include "core/validate.hpp"
 #include "llm/history_problem.hpp"
 #include "turn/conversation.hpp"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace agentcore::tree {
 namespace {
@@ -20,6 +26,37 @@ std::optional<Error> check_history(const AgentSpec& spec) {
         Errc::invalid_history,
         "AgentSpec::history: message 1 (system) is not AgentSpec::system_prompt; leave system_prompt "
         "empty to go on with the history's, or remove message 1 to replace it"};
+  return std::nullopt;
+}
+
+Error wrong(std::string message) {
+  return {Errc::invalid_config, std::move(message)};
+}
+
+bool is_object_with_members(std::string_view text) {
+  if (core::json_depth(text) > core::max_json_depth) return false;
+  const nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  return value.is_object() && !value.empty();
+}
+
+// As providers take the name of a schema; empty: there is a usual one.
+bool is_schema_name(std::string_view name) noexcept {
+  return name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                  c == '-';
+         });
+}
+
+std::optional<Error> problem_of(const ResponseFormat& format) {
+  if (format.kind != ResponseFormat::Kind::json_schema) return std::nullopt;
+  if (!is_object_with_members(format.schema))
+    return wrong(
+        "AgentSpec::response_format.schema must be the text of a JSON object with at least one "
+        "member, nested at most " +
+        std::to_string(core::max_json_depth) +
+        " levels; for JSON without a schema set ResponseFormat::Kind::json_object");
+  if (!is_schema_name(format.name))
+    return wrong("AgentSpec::response_format.name must be at most 64 letters, digits, '_' and '-'");
   return std::nullopt;
 }
 
@@ -41,8 +78,12 @@ void check_options(const TreeOptions& options) {
 
 std::optional<Error> check_spec(const AgentSpec& spec) {
   if (auto problem = check_history(spec)) return problem;
+  if (auto problem = problem_of(spec.response_format)) return problem;
+  if (spec.tool_choice.mode == ToolChoice::Mode::named && spec.tool_choice.name.empty())
+    return wrong("AgentSpec::tool_choice is `named`, but names no tool");
   return core::Validation("AgentSpec")
       .count("mailbox_limit", spec.mailbox_limit, 0, max_mailbox_limit)
+      .number("temperature", spec.temperature.value_or(0), 0, 2)
       .budget("budget.", spec.budget)
       .budget("subtree_budget.", spec.subtree_budget)
       .prices("prices.", spec.prices)

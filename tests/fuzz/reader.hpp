@@ -55,7 +55,7 @@ class Answer {
   }
 
   void finish(const llm::WireFormat& format) {
-    for (const ReasoningBlock& block : thoughts_.finish(format, "server"))
+    for (const ReasoningBlock& block : thoughts_.finish(format, "server", true))
       expect(!block.data.empty() && core::is_utf8(block.data) && block.server == "server");
     std::vector<ToolCall> calls;
     if (calls_.finish(calls) != llm::ToolCallFault::none) return;

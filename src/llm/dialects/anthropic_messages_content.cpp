@@ -67,6 +67,7 @@ std::string tool_result_block(const ChatMessage& result) {
 // A message as it goes out.
 struct Turn {
   bool assistant;
+  bool user = false;                      // a person's message is in it
   std::vector<std::string> results = {};  // of tools, which the API wants first
   std::vector<std::string> blocks = {};
 
@@ -91,7 +92,7 @@ void add_answer(Turn& turn, const ChatMessage& message, std::string_view server)
 }
 
 Turn turn_of(const ChatMessage& message, std::string_view server) {
-  Turn turn{.assistant = message.role == Role::assistant};
+  Turn turn{.assistant = message.role == Role::assistant, .user = message.role == Role::user};
   switch (message.role) {
     case Role::system:
       break;
@@ -132,14 +133,19 @@ std::string anthropic_system(const std::vector<ChatMessage>& messages) {
   return system;
 }
 
-std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server) {
+// Where this client marks blocks for the cache (it marks none yet), nothing is appended to a message with a
+// mark, or to one that may have been cached as the last stable message of an earlier request.
+std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server,
+                                    bool join_user_messages) {
   std::vector<Turn> turns;
   for (const ChatMessage& message : messages) {
     Turn turn = turn_of(message, server);
     if (turn.empty()) continue;
-    if (turns.empty() || turns.back().assistant != turn.assistant) {
+    const bool apart = !join_user_messages && turn.user && !turns.empty() && turns.back().user;
+    if (turns.empty() || turns.back().assistant != turn.assistant || apart) {
       turns.push_back(std::move(turn));
     } else {
+      turns.back().user = turns.back().user || turn.user;
       append(turns.back().results, std::move(turn.results));
       append(turns.back().blocks, std::move(turn.blocks));
     }

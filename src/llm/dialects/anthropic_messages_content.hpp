@@ -13,13 +13,15 @@ namespace agentcore::llm {
 // in it.
 std::string anthropic_system(const std::vector<ChatMessage>& messages);
 
-// The array `messages`, of user's and assistant's in turn: neighbours of one role become one message, and
-// what tools gave is the user's. The API refuses what says nothing, so none of these is written:
+// The array `messages`, of user's and assistant's in turn: neighbours of one role become one message, each
+// with blocks of its own, and what tools gave is the user's. Without `join_user_messages` two messages of
+// persons are not joined. The API refuses what says nothing, so none of these is written:
 // - a text of nothing but white space;
 // - a message of nothing else, and an answer of nothing but thoughts;
 // - thoughts that do not go back to `server`, and those that are no JSON object.
 // Arguments that are no JSON object are written as {}. Ids of calls, which may come from any provider, are
 // made of the letters that the API takes.
-std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server);
+std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server,
+                                    bool join_user_messages);
 
 }  // namespace agentcore::llm

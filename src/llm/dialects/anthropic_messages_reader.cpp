@@ -13,7 +13,7 @@ namespace {
 namespace json = simdjson::ondemand;
 
 FinishReason stop_reason_of(std::string_view word) noexcept {
-  if (word == "end_turn" || word == "stop_sequence" || word == "pause_turn") return FinishReason::complete;
+  if (word == "end_turn" || word == "stop_sequence") return FinishReason::complete;
   if (word == "max_tokens" || word == "model_context_window_exceeded") return FinishReason::length;
   if (word == "tool_use") return FinishReason::tool_calls;
   if (word == "refusal") return FinishReason::refusal;
@@ -35,6 +35,12 @@ std::uint64_t call_index(std::uint64_t place) noexcept {
   return std::min<std::uint64_t>(place, max_tool_calls - 1);
 }
 
+// Such an answer goes on when all its blocks are sent back. Those of the provider's tools are not kept here.
+constexpr std::string_view paused =
+    "The provider paused the answer (stop_reason \"pause_turn\"), because a tool that it runs by itself "
+    "takes long; what has come is not the whole answer, and this client cannot continue it. Send the "
+    "message again, or limit that tool (its max_uses in HttpLlmOptions::extra_body)";
+
 // The text of an object that was read to its end.
 std::string_view text_of_read(json::object& object) {
   std::string_view text;
@@ -53,7 +59,8 @@ struct AnthropicMessagesReader::Block {
   std::string id = {};
   std::string name = {};
   std::string input = {};     // its JSON
-  std::string redacted = {};  // the whole block, if it is a redacted thought
+  std::string to_model = {};  // of a fallback
+  std::string whole = {};     // the block as it came, if it goes back like that
 };
 
 // What is added to a block.
@@ -78,6 +85,7 @@ struct AnthropicMessagesReader::Delta {
 void AnthropicMessagesReader::begin() {
   content_.clear();
   reasoning_.clear();
+  stands_apart_ = false;
   index_.reset();
   tool_calls_.clear();
   reasoning_pieces_.clear();
@@ -109,6 +117,7 @@ void AnthropicMessagesReader::finish(AnswerObject& object) {
   }
   object.tool_calls = tool_calls_;
   object.reasoning_pieces = reasoning_pieces_;
+  object.other_items = other_items_;
   if (!content_.empty()) object.content = content_;
   if (!reasoning_.empty()) object.reasoning = reasoning_;
   // It has no type of its own.
@@ -123,7 +132,11 @@ bool AnthropicMessagesReader::read_message(json::value value, AnswerObject& obje
   for (auto entry : message) {
     json::field field;
     if (std::move(entry).get(field)) break;
-    read_answer(field.key(), field.value(), object);
+    if (field.key().unsafe_is_equal("id")) {
+      if (const auto id = text(field.value(), message_id_)) object.begins = *id;
+    } else {
+      read_answer(field.key(), field.value(), object);
+    }
   }
   return true;
 }
@@ -168,7 +181,7 @@ void AnthropicMessagesReader::read_block(json::value value, std::optional<std::u
     if (std::move(entry).get(field)) return;
     read_block_member(field.key(), field.value(), block);
   }
-  if (block.type == "redacted_thinking") block.redacted = text_of_read(members);
+  if (block.type == "redacted_thinking" || block.type == "fallback") block.whole = text_of_read(members);
   take_block(block, place, object);
 }
 
@@ -181,6 +194,10 @@ void AnthropicMessagesReader::read_block_member(const Key& key, json::value valu
       block.*member = word(value).value_or("");
       return;
     }
+  if (key.unsafe_is_equal("to"))
+    each_member(value, [&](const Key& name, json::value model) {
+      if (name.unsafe_is_equal("model")) block.to_model = word(model).value_or("");
+    });
   if (!key.unsafe_is_equal("input")) return;
   if (const auto input = word(value)) {
     block.input = *input;
@@ -189,26 +206,58 @@ void AnthropicMessagesReader::read_block_member(const Key& key, json::value valu
   }
 }
 
-// Blocks of other types are what the provider does by itself. What follows of them in a stream looks like
-// what follows of our calls, so the assembler must know.
 void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64_t> place,
                                          AnswerObject& object) {
-  if (block.type == "text") {
-    content_ += block.text;
-  } else if (block.type == "thinking") {
+  if (block.type == "text") return take_text(block.text);
+  stands_apart_ = true;
+  object.begins_block = !place;
+  if (block.type == "thinking") {
     reasoning_ += block.thinking;
-    if (!block.thinking.empty() || !block.signature.empty())
-      reasoning_pieces_.push_back({place.value_or(0), std::move(block.thinking), std::move(block.signature)});
+    add_reasoning({.index = place.value_or(0),
+                   .text = std::move(block.thinking),
+                   .signature = std::move(block.signature),
+                   .begins = true});
   } else if (block.type == "redacted_thinking") {
-    reasoning_pieces_.push_back({.index = place.value_or(0), .block = std::move(block.redacted)});
+    add_reasoning({.index = place.value_or(0), .block = std::move(block.whole)});
+  } else if (block.type == "fallback") {
+    take_fallback(block, place, object);
   } else if (block.type == "tool_use") {
     ToolCallPiece piece{.id = std::move(block.id), .name = std::move(block.name), .whole = true};
     if (place) piece.index = call_index(*place);
     if (!is_empty_object(block.input)) piece.arguments = std::move(block.input);
     add_call(std::move(piece), object);
-  } else if (!place) {
-    add_call({.foreign = true}, object);
+  } else {
+    take_other(block, place, object);
   }
+}
+
+// Texts that follow one another directly belong together: citations cut them in pieces.
+void AnthropicMessagesReader::take_text(std::string_view text) {
+  if (stands_apart_ && !content_.empty() && !text.empty()) content_ += between_blocks;
+  if (!text.empty()) stands_apart_ = false;
+  content_ += text;
+}
+
+// The model before declined, and another one goes on. The block goes back with the thoughts around it: the
+// API checks their signatures by it.
+void AnthropicMessagesReader::take_fallback(Block& block, std::optional<std::uint64_t> place,
+                                            AnswerObject& object) {
+  fallback_model_ = std::move(block.to_model);
+  object.answering_model = fallback_model_;
+  add_reasoning({.index = place.value_or(0), .block = std::move(block.whole)});
+}
+
+// One more than a ReasoningAssembler takes is enough: it refuses the answer then.
+void AnthropicMessagesReader::add_reasoning(ReasoningPiece piece) {
+  if (reasoning_pieces_.size() <= max_reasoning_blocks) reasoning_pieces_.push_back(std::move(piece));
+}
+
+// What the provider does by itself. What follows of it in a stream looks like what follows of our calls, so
+// the assembler must know.
+void AnthropicMessagesReader::take_other(Block& block, std::optional<std::uint64_t> place,
+                                         AnswerObject& object) {
+  note_other_item(block.type);
+  if (!place) add_call({.foreign = true}, object);
 }
 
 void AnthropicMessagesReader::read_delta(json::value value, AnswerObject& object) {
@@ -266,35 +315,35 @@ void AnthropicMessagesReader::take_delta(Delta& delta, AnswerObject& object) {
 void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& object) {
   const auto reason = word(value);
   if (!reason || reason->empty()) return;
+  if (*reason == "pause_turn") {
+    object.error = ApiError{std::string(paused), true};
+    return;
+  }
   object.finish_reason = stop_reason_of(*reason);
   object.refused = object.finish_reason == FinishReason::refusal;
 }
 
-// The three counts of the prompt do not contain each other. A stream's last ones are those of all of it.
+// The counts of a stream are spread over its events; each newer one is that of all of it.
 void AnthropicMessagesReader::read_usage(json::value value, AnswerObject& object) {
   json::object counts;
   if (!is_object(value) || value.get_object().get(counts)) return;
-  Usage usage;
-  std::uint64_t input = 0, written = 0;
+  UsageCounts usage{.apart = true};
   for (auto entry : counts) {
     json::field field;
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
     if (key.unsafe_is_equal("input_tokens")) {
-      input = count_of(field.value());
+      usage.prompt = said_count(field.value());
     } else if (key.unsafe_is_equal("cache_creation_input_tokens")) {
-      written = count_of(field.value());
+      usage.cache_written = said_count(field.value());
     } else if (key.unsafe_is_equal("cache_read_input_tokens")) {
-      usage.cached_tokens = count_of(field.value());
+      usage.cache_read = said_count(field.value());
     } else if (key.unsafe_is_equal("output_tokens")) {
-      usage.completion_tokens = count_of(field.value());
+      usage.completion = said_count(field.value());
     } else if (key.unsafe_is_equal("output_tokens_details")) {
-      json::value thought;
-      if (!field.value()["thinking_tokens"].get(thought)) usage.reasoning_tokens = count_of(thought);
+      usage.reasoning = detail_of(field.value(), "thinking_tokens");
     }
   }
-  usage.prompt_tokens = input + written + usage.cached_tokens;
-  usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
   object.usage = usage;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore::llm {
@@ -38,18 +39,25 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void read_block(Value value, std::optional<std::uint64_t> place, AnswerObject& object);
   void read_block_member(const Key& key, Value value, Block& block);
   void take_block(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
+  void take_text(std::string_view text);
+  void take_fallback(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
+  void take_other(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
   void read_delta(Value value, AnswerObject& object);
   void read_delta_member(const Key& key, Value value, Delta& delta);
   void take_delta(Delta& delta, AnswerObject& object);
   void read_stop_reason(Value value, AnswerObject& object);
   void read_usage(Value value, AnswerObject& object);
   void add_call(ToolCallPiece piece, AnswerObject& object);
+  void add_reasoning(ReasoningPiece piece);
 
-  std::string content_;    // of blocks
-  std::string reasoning_;  // the same
-  std::string words_;      // of a delta, if simdjson refuses it
-  std::string thoughts_;   // the same
+  std::string content_;        // of blocks
+  std::string reasoning_;      // the same
+  std::string words_;          // of a delta, if simdjson refuses it
+  std::string thoughts_;       // the same
+  bool stands_apart_ = false;  // the next text of content_ does
   std::string model_;
+  std::string fallback_model_;
+  std::string message_id_;
   std::optional<std::uint64_t> index_;  // of the block that an event is about
   std::vector<ToolCallPiece> tool_calls_;
   std::vector<ReasoningPiece> reasoning_pieces_;

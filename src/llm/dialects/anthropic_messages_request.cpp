@@ -23,7 +23,7 @@ constexpr std::uint32_t usual_max_tokens =
 std::string messages_tool(const ToolDescription& tool) {
   std::string text = R"({"name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
-  return text + R"(,"input_schema":)" + schema_text(tool.parameters) + "}";
+  return text + R"(,"input_schema":)" + parameters_text(tool.parameters) + "}";
 }
 
 // Empty: as the API does it by itself.
@@ -54,7 +54,7 @@ void set_output(RequestBody& body, const ChatRequest& request) {
   if (!request.reasoning_effort.empty()) output.set_text("effort", request.reasoning_effort);
   const ResponseFormat& format = request.response_format;
   if (format.kind == ResponseFormat::Kind::json_schema)
-    output.set("format", R"({"type":"json_schema","schema":)" + schema_text(format.schema) + "}");
+    output.set("format", R"({"type":"json_schema","schema":)" + answer_schema_text(format.schema) + "}");
   if (std::string text = output.text(); text != "{}") body.set("output_config", std::move(text));
 }
 
@@ -85,7 +85,8 @@ std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaul
   body.set("max_tokens", std::to_string(request.max_tokens.value_or(usual)));
   if (const std::string system = anthropic_system(request.messages); !system.empty())
     body.set_text("system", system);
-  body.set("messages", anthropic_messages_list(request.messages, defaults.server));
+  body.set("messages",
+           anthropic_messages_list(request.messages, defaults.server, defaults.join_user_messages));
   set_tools(body, request);
   if (request.temperature)
     body.set("temperature", nlohmann::json(std::clamp(*request.temperature, 0.0, 1.0)));

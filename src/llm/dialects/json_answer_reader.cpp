@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t first_capacity = 4096;        // bytes of JSON that the parser is made for at first
 constexpr std::size_t kept_capacity = 256 * 1024;   // what is larger is not kept for the next chunk
 constexpr std::size_t most_repair = kept_capacity;  // that U+FFFD may add; what needs more is no text
+constexpr std::size_t most_raw = 64 * 1024;         // bytes of an error within an error
 constexpr std::size_t body_depth = 128;             // nesting of a whole body
 
 template <std::size_t N>
@@ -89,6 +90,7 @@ simdjson::error_code JsonAnswerReader::read_padded(std::string_view text, Answer
 simdjson::error_code JsonAnswerReader::read_root(json::document& document, AnswerObject& object) {
   broken_string_ = false;
   loose_ = {};
+  other_items_.clear();
   begin();
   json::object root;
   if (auto error = document.get_object().get(root)) return error;
@@ -136,10 +138,36 @@ void JsonAnswerReader::read_error(json::value value, AnswerObject& object) {
       if (name) kind = *name;
     } else if (key.unsafe_is_equal("message")) {
       error.message = word(field.value()).value_or("");
+    } else if (key.unsafe_is_equal("metadata")) {
+      read_metadata(field.value(), error);
     }
   }
   if (error.message.empty()) error.message = kind.empty() ? "an error without a message" : kind;
   object.error = std::move(error);
+}
+
+void JsonAnswerReader::note_other_item(std::string_view type) {
+  constexpr std::size_t most_items = 16, most_bytes = 64;
+  const std::string_view name = type.empty() ? "an item without a type" : type.substr(0, most_bytes);
+  if (other_items_.size() < most_items && std::ranges::find(other_items_, name) == other_items_.end())
+    other_items_.emplace_back(name);
+}
+
+// {"raw": "..." or {...}, "provider_name": "..."} (OpenRouter)
+void JsonAnswerReader::read_metadata(json::value value, ApiError& error) {
+  json::object fields;
+  if (value.get_object().get(fields)) return;
+  for (auto entry : fields) {
+    json::field field;
+    if (std::move(entry).get(field)) return;
+    if (field.key().unsafe_is_equal("raw")) {
+      const auto words = word(field.value());
+      const std::string_view raw = words || broken_string_ ? words.value_or("") : json_of(field.value());
+      error.raw = raw.substr(0, most_raw);
+    } else if (field.key().unsafe_is_equal("provider_name")) {
+      error.provider = word(field.value()).value_or("");
+    }
+  }
 }
 
 // A type or a code, and what it says about trying again. Its word, if it is one.

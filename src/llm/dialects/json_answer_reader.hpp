@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -42,11 +43,15 @@ class JsonAnswerReader : public AnswerReader {
   std::optional<std::string_view> word(Value& value) { return text(value, repaired_word_); }
   // An error object or a text; null and the like are no error.
   void read_error(Value value, AnswerObject& object);
+  // What the answer holds besides words, thoughts and calls of ours, for other_items_: each type once, and no
+  // more than an error can name.
+  void note_other_item(std::string_view type);
 
   std::string repaired_word_;   // a string that simdjson refuses
   bool broken_string_ = false;  // one that we need
   // Of {"message": ..., "type": ..., "code": ...} and {"detail": ...}; an error if nothing else was said.
   ApiError loose_;
+  std::vector<std::string> other_items_;  // of this object
 
  private:
   simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
@@ -54,6 +59,7 @@ class JsonAnswerReader : public AnswerReader {
   simdjson::error_code read_root(simdjson::ondemand::document& document, AnswerObject& object);
   simdjson::error_code read_members(Object root, AnswerObject& object);
   void read_detail(Value value);
+  void read_metadata(Value value, ApiError& error);
   std::optional<std::string_view> read_kind(Value value, ApiError& error);
   std::string_view pad(std::string_view text);
   void reserve(std::size_t size);

@@ -4,19 +4,26 @@ namespace agentcore::llm {
 
 namespace json = simdjson::ondemand;
 
-std::uint64_t count_of(json::value& value) noexcept {
+std::optional<std::uint64_t> said_count(json::value& value) noexcept {
+  constexpr std::uint64_t most = 1'000'000'000'000'000;
   std::uint64_t count = 0;
-  if (value.get_uint64().get(count) == simdjson::SUCCESS) return count;
+  if (value.get_uint64().get(count) == simdjson::SUCCESS)
+    return count < most ? std::optional(count) : std::nullopt;
   double number = 0;
-  if (value.get_double().get(number) == simdjson::SUCCESS && number >= 0 && number < 1e15)
+  if (value.get_double().get(number) == simdjson::SUCCESS && number >= 0 &&
+      number < static_cast<double>(most))
     return static_cast<std::uint64_t>(number);
-  return 0;
+  return std::nullopt;
 }
 
-std::uint64_t detail_of(json::value value, std::string_view name) {
-  std::uint64_t count = 0;
+std::uint64_t count_of(json::value& value) noexcept {
+  return said_count(value).value_or(0);
+}
+
+std::optional<std::uint64_t> detail_of(json::value value, std::string_view name) {
+  std::optional<std::uint64_t> count;
   each_member(value, [&](const json::raw_json_string& key, json::value member) {
-    if (key.unsafe_is_equal(name)) count = count_of(member);
+    if (key.unsafe_is_equal(name)) count = said_count(member);
   });
   return count;
 }

@@ -46,8 +46,12 @@ bool each_member(simdjson::ondemand::value value, Take&& take) {
 // 0 for what is no count.
 std::uint64_t count_of(simdjson::ondemand::value& value) noexcept;
 
-// The count of that name inside {"cached_tokens": ...} and its like; 0 without one.
-std::uint64_t detail_of(simdjson::ondemand::value value, std::string_view name);
+// The same, but empty for what is no count: a member that is null, negative, a text or beyond all reason says
+// nothing.
+std::optional<std::uint64_t> said_count(simdjson::ondemand::value& value) noexcept;
+
+// The count of that name inside {"cached_tokens": ...} and its like; empty without one.
+std::optional<std::uint64_t> detail_of(simdjson::ondemand::value value, std::string_view name);
 
 // The text of an object, an array, a number or a boolean; empty for null. Valid until the next parse.
 std::string_view json_of(simdjson::ondemand::value& value) noexcept;

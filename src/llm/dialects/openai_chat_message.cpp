@@ -7,13 +7,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace agentcore::llm {
 namespace {
+
+using Messages = std::span<const ChatMessage>;
 
 nlohmann::json picture(const ContentPart& part) {
   nlohmann::json source;
@@ -22,11 +26,24 @@ nlohmann::json picture(const ContentPart& part) {
   return {{"type", "image_url"}, {"image_url", std::move(source)}};
 }
 
-nlohmann::json content_of(const ChatMessage& message) {
-  if (message.parts.empty()) return message.content;
+nlohmann::json text_of(const Messages& messages) {
+  std::string text;
+  for (const ChatMessage& message : messages) {
+    if (!text.empty() && !message.content.empty()) text += "\n\n";
+    text += message.content;
+  }
+  return text;
+}
+
+// As a text where all are, because some servers take nothing else.
+nlohmann::json content_of(const Messages& messages) {
+  if (std::ranges::all_of(messages, &std::vector<ContentPart>::empty, &ChatMessage::parts))
+    return text_of(messages);
   nlohmann::json content = nlohmann::json::array();
-  if (!message.content.empty()) content.push_back({{"type", "text"}, {"text", message.content}});
-  for (const ContentPart& part : message.parts) content.push_back(picture(part));
+  for (const ChatMessage& message : messages) {
+    if (!message.content.empty()) content.push_back({{"type", "text"}, {"text", message.content}});
+    for (const ContentPart& part : message.parts) content.push_back(picture(part));
+  }
   return content;
 }
 
@@ -50,9 +67,14 @@ nlohmann::json* call_of(const nlohmann::json& data, nlohmann::json& calls) {
   return number < calls.size() && !calls[number].contains("extra_content") ? &calls[number] : nullptr;
 }
 
+bool is_of_message(const nlohmann::json& data) {
+  const auto extra = data.find("extra_content");
+  return extra != data.end() && extra->is_object() && !data.contains("tool_call") && !data.contains("id");
+}
+
 void give_extra_back(const nlohmann::json& data, nlohmann::json& calls) {
   const auto extra = data.find("extra_content");
-  if (extra == data.end() || !extra->is_object()) return;
+  if (extra == data.end() || !extra->is_object() || is_of_message(data)) return;
   if (nlohmann::json* const call = call_of(data, calls)) (*call)["extra_content"] = *extra;
 }
 
@@ -65,8 +87,12 @@ void give_details_back(const nlohmann::json& data, nlohmann::json& entry) {
 
 }  // namespace
 
+nlohmann::json openai_chat_user_message(Messages messages) {
+  return {{"role", to_string(Role::user)}, {"content", content_of(messages)}};
+}
+
 nlohmann::json openai_chat_message(const ChatMessage& message) {
-  nlohmann::json entry{{"role", to_string(message.role)}, {"content", content_of(message)}};
+  nlohmann::json entry{{"role", to_string(message.role)}, {"content", content_of({&message, 1})}};
   for (const ToolCall& call : message.tool_calls)
     entry["tool_calls"].push_back({{"id", call.id},
                                    {"type", "function"},
@@ -76,11 +102,13 @@ nlohmann::json openai_chat_message(const ChatMessage& message) {
 }
 
 void give_thoughts_back(const ChatMessage& message, std::string_view server, nlohmann::json& entry) {
-  if (message.role != Role::assistant || message.tool_calls.empty()) return;
+  if (message.role != Role::assistant) return;
   for (const ReasoningBlock& block : message.reasoning) {
     if (!goes_back(block, Dialect::openai_chat, server)) continue;
     const auto data = read_block(block);
     if (!data) continue;
+    if (is_of_message(*data)) entry["extra_content"] = data->at("extra_content");
+    if (message.tool_calls.empty()) continue;
     if (const auto text = data->find("reasoning_content"); text != data->end() && text->is_string())
       entry["reasoning_content"] = *text;
     give_details_back(*data, entry);

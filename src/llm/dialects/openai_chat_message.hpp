@@ -4,6 +4,7 @@
 #include <agentcore/chat.hpp>
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,9 +14,14 @@ namespace agentcore::llm {
 // An entry of `messages`. Strings are taken over as they are: dump it with error_handler_t::replace.
 nlohmann::json openai_chat_message(const ChatMessage& message);
 
+// One entry for user's messages that follow one another: their texts with an empty line between them, or, if
+// there are pictures, parts. The first ones stay a prefix of it, byte for byte.
+nlohmann::json openai_chat_user_message(std::span<const ChatMessage> messages);
+
 // Adds to that entry what the model's provider wants back of its thoughts: the reasoning_content of an answer
-// that calls tools (DeepSeek), its reasoning_details (OpenRouter), the extra_content of each call (Gemini).
-// Answers without calls get nothing: older models of DeepSeek refuse it there. A block that is not as the
+// that calls tools (DeepSeek), its reasoning_details (OpenRouter), the extra_content of each call and of the
+// answer itself (Gemini). Answers without calls get only the last: older models of DeepSeek refuse the others
+// there. A block that is not as the
 // reader makes them is ignored, and so is one that does not go back to that server.
 void give_thoughts_back(const ChatMessage& message, std::string_view server, nlohmann::json& entry);
 

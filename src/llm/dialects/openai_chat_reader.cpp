@@ -2,6 +2,7 @@
 #include "llm/dialects/openai_chat_reader.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace agentcore::llm {
@@ -47,6 +48,16 @@ bool is_failure(std::string_view word) noexcept {
   return word == "error" || word == "insufficient_system_resource";
 }
 
+// Its index, as a rule, is its first member. What is no number is none.
+bool is_first(json::object& choice) {
+  json::value index;
+  std::uint64_t number = 0;
+  const auto error = choice.find_field_unordered("index").get(index);
+  if (error == simdjson::NO_SUCH_FIELD) return !choice.reset().error();
+  if (error || (!index.get_uint64().get(number) && number != 0)) return false;
+  return !choice.reset().error();
+}
+
 }  // namespace
 
 void OpenAiChatReader::begin() {
@@ -74,6 +85,7 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
 
 void OpenAiChatReader::finish(AnswerObject& object) {
   object.reasoning_pieces = thoughts_to_keep_;
+  object.other_items = other_items_;
   if (!failure_.empty() && !object.error)
     object.error = ApiError{"The provider gave the answer up (finish_reason \"" + failure_ + "\")", true};
   if (refusal_.empty()) return;
@@ -82,13 +94,14 @@ void OpenAiChatReader::finish(AnswerObject& object) {
   object.content = content_;
 }
 
-// Only the first choice counts: no more than one was asked for.
+// Only the choice of index 0 counts, and those without an index. Others come where extra_body asks for them.
 void OpenAiChatReader::read_choices(json::value value, AnswerObject& object) {
   json::array choices;
   if (value.get_array().get(choices)) return;
   for (auto entry : choices) {
     json::object choice;
     if (entry.get_object().get(choice)) return;
+    if (!is_first(choice)) continue;
     object.has_choice = true;
     read_choice(choice, object);
     return;
@@ -135,6 +148,10 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
       read_reasoning(field.value(), false, object);
     } else if (key.unsafe_is_equal("reasoning_details")) {
       detail_reader().read_list(field.value(), whole, object);
+    } else if (key.unsafe_is_equal("extra_content")) {
+      keep_extra(json_of(field.value()));
+    } else if (key.unsafe_is_equal("images") || key.unsafe_is_equal("audio")) {
+      note_other(key.unsafe_is_equal("audio") ? "audio" : "images", field.value());
     } else if (key.unsafe_is_equal("refusal")) {
       if (const auto words = word(field.value()); words && !words->empty()) {
         refusal_ = *words;
@@ -144,8 +161,23 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
   }
 }
 
+// Gemini signs an answer in words like that, in its last chunk. What else stands there marks a chunk as a
+// thought. Unread: whether it is JSON to the last byte shows when it is given back.
+void OpenAiChatReader::keep_extra(std::string_view extra) {
+  if (!extra.starts_with('{') || extra.find("\"thought_signature\"") == std::string_view::npos) return;
+  thoughts_to_keep_.push_back(
+      {.index = UINT64_MAX, .block = R"({"extra_content":)" + std::string(extra) + "}", .of_message = true});
+}
+
+// What an answer may hold besides words and calls; null and [] are nothing.
+void OpenAiChatReader::note_other(const char* name, json::value value) {
+  const std::string_view text = json_of(value);
+  if (text.starts_with('{') || (text.starts_with('[') && text.find('{') != std::string_view::npos))
+    note_other_item(name);
+}
+
 ToolCallReader OpenAiChatReader::tool_call_reader() {
-  return {tool_calls_, thoughts_to_keep_, repaired_word_, broken_string_};
+  return {tool_calls_, thoughts_to_keep_, other_items_, repaired_word_, broken_string_};
 }
 
 DetailReader OpenAiChatReader::detail_reader() {
@@ -221,33 +253,30 @@ void OpenAiChatReader::read_groq(json::value value, AnswerObject& object) {
 void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
   json::object counts;
   if (value.get_object().get(counts)) return;
-  Usage usage;
+  UsageCounts usage;
   for (auto entry : counts) {
     json::field field;
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
     if (key.unsafe_is_equal("prompt_tokens")) {
-      usage.prompt_tokens = count_of(field.value());
+      usage.prompt = said_count(field.value());
     } else if (key.unsafe_is_equal("completion_tokens")) {
-      usage.completion_tokens = count_of(field.value());
+      usage.completion = said_count(field.value());
     } else if (key.unsafe_is_equal("total_tokens")) {
-      usage.total_tokens = count_of(field.value());
+      usage.total = said_count(field.value());
     } else if (key.unsafe_is_equal("prompt_tokens_details")) {
-      usage.cached_tokens = std::max(usage.cached_tokens, detail_of(field.value(), "cached_tokens"));
+      usage.cache_read = std::max(usage.cache_read, detail_of(field.value(), "cached_tokens"));
     } else if (key.unsafe_is_equal("prompt_cache_hit_tokens")) {  // DeepSeek
-      usage.cached_tokens = std::max(usage.cached_tokens, count_of(field.value()));
+      usage.cache_read = std::max(usage.cache_read, said_count(field.value()));
     } else if (key.unsafe_is_equal("completion_tokens_details")) {
-      usage.reasoning_tokens = detail_of(field.value(), "reasoning_tokens");
+      usage.reasoning = detail_of(field.value(), "reasoning_tokens");
     } else if (key.unsafe_is_equal("cost")) {  // OpenRouter
       double cost = 0;
       if (!field.value().get_double().get(cost) && cost >= 0) object.cost = cost;
     }
   }
-  // xAI and Gemini count thoughts in the total only.
-  const std::uint64_t told = usage.prompt_tokens + usage.completion_tokens;
-  if (usage.total_tokens > told) usage.completion_tokens += usage.total_tokens - told;
-  usage.total_tokens = std::max(usage.total_tokens, told);
-  object.usage = usage;
+  if (!object.usage) object.usage.emplace();
+  object.usage->merge(usage);  // Groq may say it twice in one object
 }
 
 }  // namespace agentcore::llm

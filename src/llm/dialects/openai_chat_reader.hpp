@@ -7,6 +7,7 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore::llm {
@@ -28,6 +29,8 @@ class OpenAiChatReader final : public JsonAnswerReader {
   void read_content(Value value, AnswerObject& object);
   void read_part(Object part);
   void read_reasoning(Value value, bool wanted_back, AnswerObject& object);
+  void keep_extra(std::string_view extra);
+  void note_other(const char* name, Value value);
   ToolCallReader tool_call_reader();
   DetailReader detail_reader();
   void read_usage(Value value, AnswerObject& object);

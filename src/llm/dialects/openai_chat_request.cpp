@@ -5,6 +5,7 @@
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ namespace {
 std::string chat_tool(const ToolDescription& tool) {
   std::string text = R"({"type":"function","function":{"name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
-  return text + R"(,"parameters":)" + schema_text(tool.parameters) + "}}";
+  return text + R"(,"parameters":)" + parameters_text(tool.parameters) + "}}";
 }
 
 std::string chat_choice(const std::string& name) {
@@ -32,7 +33,7 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
     const std::string name = json_quoted(format.name.empty() ? "answer" : format.name);
     body.set("response_format", R"({"type":"json_schema","json_schema":{"name":)" + name + R"(,"strict":)" +
                                     (format.strict ? "true" : "false") + R"(,"schema":)" +
-                                    schema_text(format.schema) + "}}");
+                                    answer_schema_text(format.schema) + "}}");
   }
 }
 
@@ -41,6 +42,26 @@ std::string message_text(const ChatMessage& message, const BodyDefaults& default
   give_thoughts_back(message, defaults.server, entry);
   fit_call_ids(defaults.tool_call_id_length, entry);
   return json_text(entry);
+}
+
+// The strict chat templates of many models refuse two user's messages in a row, as they stand in a history
+// after an answer was stopped; those are joined.
+//
+// Where this client marks messages for a provider's cache (it marks none yet), the rule is: nothing is joined
+// into a message with a mark, or into one that may have been cached as the last stable message of an earlier
+// request. It would not be the same message any more, and nothing behind it would be found in the cache.
+std::string messages_text(const std::vector<ChatMessage>& messages, const BodyDefaults& defaults) {
+  std::string list = "[";
+  const auto is_other = [](const ChatMessage& message) { return message.role != Role::user; };
+  for (auto first = messages.begin(); first != messages.end();) {
+    auto last = first + 1;
+    if (defaults.join_user_messages && !is_other(*first)) last = std::find_if(last, messages.end(), is_other);
+    if (list.size() > 1) list += ',';
+    list += last - first == 1 ? message_text(*first, defaults)
+                              : json_text(openai_chat_user_message({first, last}));
+    first = last;
+  }
+  return list + "]";
 }
 
 class OpenAiChat final : public WireFormat {
@@ -62,9 +83,7 @@ class OpenAiChat final : public WireFormat {
 std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& defaults) {
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
-  body.set("messages", json_list(request.messages, [&](const ChatMessage& message) {
-             return message_text(message, defaults);
-           }));
+  body.set("messages", messages_text(request.messages, defaults));
   set_openai_tools(body, request, chat_tool, chat_choice);
   set_response_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));

@@ -67,6 +67,7 @@ void ToolCallReader::read_single(json::value value, bool whole, AnswerObject& ob
 
 void ToolCallReader::read_call(json::object call, ToolCallPiece& piece) {
   std::string_view extra;
+  std::string type;
   for (auto entry : call) {
     json::field field;
     if (std::move(entry).get(field)) return;
@@ -77,9 +78,16 @@ void ToolCallReader::read_call(json::object call, ToolCallPiece& piece) {
       if (const auto text = text_of(field.value(), repair_, broken_)) piece.id = *text;
     } else if (key.unsafe_is_equal("function")) {
       read_function(field.value(), piece);
+    } else if (key.unsafe_is_equal("type")) {
+      if (const auto text = text_of(field.value(), repair_, broken_); text && *text != "function")
+        type = *text;
     } else if (key.unsafe_is_equal("extra_content")) {
       extra = json_of(field.value());
     }
+  }
+  if (!type.empty() && piece.name.empty() && piece.arguments.empty()) {
+    piece.foreign = true;
+    others_.push_back(type + " tool call");
   }
   if (extra.starts_with('{')) keep_extra(piece, extra);
 }

@@ -14,11 +14,12 @@ namespace agentcore::llm {
 
 class ToolCallReader {
  public:
-  // `pieces`: where what was read is kept. `thoughts`: where what is to be given back is added. `repair`:
-  // room for a text that simdjson refuses. `broken` becomes true for a string that is none.
+  // `pieces`: where what was read is kept. `thoughts`: where what is to be given back is added. `others`:
+  // where the types of calls are added that are none of functions ("custom"). `repair`: room for a text that
+  // simdjson refuses. `broken` becomes true for a string that is none.
   ToolCallReader(std::vector<ToolCallPiece>& pieces, std::vector<ReasoningPiece>& thoughts,
-                 std::string& repair, bool& broken)
-      : pieces_(pieces), thoughts_(thoughts), repair_(repair), broken_(broken) {}
+                 std::vector<std::string>& others, std::string& repair, bool& broken)
+      : pieces_(pieces), thoughts_(thoughts), others_(others), repair_(repair), broken_(broken) {}
 
   // The list under "tool_calls". `whole`: of a message, whose calls are not in pieces.
   void read_list(simdjson::ondemand::value value, bool whole, AnswerObject& object);
@@ -34,6 +35,7 @@ class ToolCallReader {
 
   std::vector<ToolCallPiece>& pieces_;
   std::vector<ReasoningPiece>& thoughts_;
+  std::vector<std::string>& others_;
   std::string& repair_;
   bool& broken_;
 };

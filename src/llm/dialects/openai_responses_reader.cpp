@@ -17,8 +17,24 @@ bool names_error(std::string_view type) noexcept {
   return type.ends_with("error") || type.ends_with("Error");
 }
 
+// Of a response that goes on without us.
+bool is_pending(std::string_view status) noexcept {
+  return status == "queued" || status == "in_progress";
+}
+
+// An item that becomes words, thoughts or a call of ours. No type is none that is unknown.
+bool is_taken(std::string_view type) noexcept {
+  return type == "message" || type == "function_call" || type == "reasoning" || type.empty();
+}
+
 bool is_final(std::string_view status) noexcept {
   return status == "completed" || status == "incomplete" || status == "failed" || status == "cancelled";
+}
+
+std::string pending_text(const std::string& status) {
+  return "The response has no answer yet: its status is \"" + status +
+         "\". It was started in the background, where this client does not follow it; remove \"background\" "
+         "from HttpLlmOptions::extra_body";
 }
 
 // Null and the like are no index.
@@ -32,7 +48,7 @@ std::optional<std::uint64_t> output_index_of(json::value& value) noexcept {
 
 void OpenAiResponsesReader::begin() {
   for (std::string* text :
-       {&type_, &item_id_, &arguments_, &code_, &status_, &reason_, &content_, &reasoning_})
+       {&type_, &item_id_, &arguments_, &code_, &response_id_, &status_, &reason_, &content_, &reasoning_})
     text->clear();
   delta_ = {};
   passing_ = false;
@@ -97,7 +113,9 @@ void OpenAiResponsesReader::read_response(json::value value, AnswerObject& objec
 }
 
 bool OpenAiResponsesReader::read_response_member(const Key& key, json::value& value, AnswerObject& object) {
-  if (key.unsafe_is_equal("status")) {
+  if (key.unsafe_is_equal("id")) {
+    response_id_ = word(value).value_or("");
+  } else if (key.unsafe_is_equal("status")) {
     status_ = word(value).value_or("");
   } else if (key.unsafe_is_equal("model")) {
     if (const auto name = text(value, model_)) object.model = *name;
@@ -116,26 +134,24 @@ bool OpenAiResponsesReader::read_response_member(const Key& key, json::value& va
 }
 
 void OpenAiResponsesReader::read_usage(json::value value, AnswerObject& object) {
-  Usage usage;
+  UsageCounts usage;
   const bool counted = each_member(value, [&](const Key& key, json::value member) {
     if (key.unsafe_is_equal("input_tokens")) {
-      usage.prompt_tokens = count_of(member);
+      usage.prompt = said_count(member);
     } else if (key.unsafe_is_equal("output_tokens")) {
-      usage.completion_tokens = count_of(member);
+      usage.completion = said_count(member);
     } else if (key.unsafe_is_equal("total_tokens")) {
-      usage.total_tokens = count_of(member);
+      usage.total = said_count(member);
     } else if (key.unsafe_is_equal("input_tokens_details")) {
-      usage.cached_tokens = detail_of(member, "cached_tokens");
+      usage.cache_read = detail_of(member, "cached_tokens");
     } else if (key.unsafe_is_equal("output_tokens_details")) {
-      usage.reasoning_tokens = detail_of(member, "reasoning_tokens");
+      usage.reasoning = detail_of(member, "reasoning_tokens");
     } else if (key.unsafe_is_equal("cost")) {  // OpenRouter
       double cost = 0;
       if (!member.get_double().get(cost) && cost >= 0) object.cost = cost;
     }
   });
-  if (!counted) return;
-  if (usage.total_tokens == 0) usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
-  object.usage = usage;
+  if (counted) object.usage = usage;
 }
 
 // Of a whole response.
@@ -148,13 +164,16 @@ void OpenAiResponsesReader::read_output(json::value value, AnswerObject& object)
     json::value item;
     if (entry.get(item)) return;
     item_ = Item{};
+    const std::size_t before = content_.size();
     read_item(item, true, object);
+    if (before != 0 && content_.size() > before) content_.insert(before, between_blocks);
     add_whole_item(index++, object);
   }
 }
 
 void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& object) {
   if (!item_.block.empty()) blocks_.push_back({.index = index, .block = std::move(item_.block)});
+  if (!is_taken(item_.type)) note_other_item(item_.type);
   if (item_.type != "function_call") return;
   if (tool_calls_.size() == max_tool_calls) {
     object.tool_call_fault = ToolCallFault::too_many;
@@ -243,8 +262,10 @@ void OpenAiResponsesReader::finish(AnswerObject& object) {
     finish_error(object);
   } else if (!type_.empty()) {
     finish_event(object);
+  } else if (is_pending(status_)) {
+    if (!object.error) object.error = ApiError{pending_text(status_)};
   } else if (has_output_) {
-    object.has_choice = status_ != "in_progress" && status_ != "queued";
+    object.has_choice = true;
     give_output(object);
     finish_response(status_, object);
   }
@@ -256,6 +277,7 @@ void OpenAiResponsesReader::give_output(AnswerObject& object) {
   object.reasoning = reasoning_;
   object.tool_calls = tool_calls_;
   object.reasoning_pieces = blocks_;
+  object.other_items = other_items_;
 }
 
 void OpenAiResponsesReader::finish_event(AnswerObject& object) {
@@ -269,7 +291,9 @@ void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   }
   forget_output(object);
   object.error.reset();
-  if (type == "response.output_text.delta") {
+  if (type == "response.created") {
+    object.begins = response_id_;
+  } else if (type == "response.output_text.delta") {
     object.content = delta_;
   } else if (type == "response.refusal.delta") {
     object.content = delta_;
@@ -289,8 +313,11 @@ void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   }
 }
 
-// Of a call, or of a thought that is to be given back.
+// Of a call, or of a thought that is to be given back. The words of one item stand apart from another's.
 void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
+  object.begins_block = !done;
+  if (!is_taken(item_.type)) note_other_item(item_.type);
+  object.other_items = other_items_;
   if (done && !item_.block.empty()) {
     blocks_.push_back({.index = output_index_.value_or(0), .block = std::move(item_.block)});
     object.reasoning_pieces = blocks_;
@@ -348,6 +375,7 @@ void OpenAiResponsesReader::finish_error(AnswerObject& object) {
 void OpenAiResponsesReader::forget_output(AnswerObject& object) {
   tool_calls_.clear();
   blocks_.clear();
+  other_items_.clear();
   object.tool_call_fault = ToolCallFault::none;
   object.refused = false;
 }

@@ -72,6 +72,7 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   Item item_;
 
   // Of a response, which may be the event's.
+  std::string response_id_;
   std::string status_;
   std::string reason_;  // why it is incomplete
   std::string model_;

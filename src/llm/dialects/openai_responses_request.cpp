@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -70,12 +71,10 @@ std::string output_item(const ChatMessage& message) {
          json_quoted(message.content) + "}";
 }
 
-void add_user(std::vector<std::string>& items, const ChatMessage& message) {
-  std::vector<std::string> parts;
+void add_user_parts(std::vector<std::string>& parts, const ChatMessage& message) {
   if (!message.content.empty() || message.parts.empty())
     parts.push_back(text_part("input_text", message.content));
   for (const ContentPart& part : message.parts) parts.push_back(picture_part(part));
-  items.push_back(message_item(message.role, parts));
 }
 
 // Thoughts go right before what they led to. Those that led to nothing are refused, so they are left out.
@@ -92,14 +91,22 @@ void add_answer(std::vector<std::string>& items, const ChatMessage& message,
   for (const ToolCall& call : message.tool_calls) items.push_back(call_item(call));
 }
 
+// User's messages that follow one another become one item with the parts of all: OpenAI takes several items
+// as well, but local servers of this dialect bring them into chat templates, and strict ones refuse that. For
+// the rule about caches see messages_text() of the chat dialect.
 std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
-                                     std::optional<std::string_view> server) {
-  std::vector<std::string> items;
-  for (const ChatMessage& message : messages) switch (message.role) {
+                                     std::optional<std::string_view> server, bool join_user_messages) {
+  std::vector<std::string> items, parts;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const ChatMessage& message = messages[i];
+    const bool next_is_user = i + 1 < messages.size() && messages[i + 1].role == Role::user;
+    switch (message.role) {
       case Role::system:
         break;
       case Role::user:
-        add_user(items, message);
+        add_user_parts(parts, message);
+        if (!join_user_messages || !next_is_user)
+          items.push_back(message_item(message.role, std::exchange(parts, {})));
         break;
       case Role::assistant:
         add_answer(items, message, server);
@@ -108,6 +115,7 @@ std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
         items.push_back(output_item(message));
         break;
     }
+  }
   return items;
 }
 
@@ -116,7 +124,7 @@ std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
 std::string responses_tool(const ToolDescription& tool) {
   std::string text = R"({"type":"function","name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
-  return text + R"(,"parameters":)" + schema_text(tool.parameters) + R"(,"strict":false})";
+  return text + R"(,"parameters":)" + parameters_text(tool.parameters) + R"(,"strict":false})";
 }
 
 std::string responses_choice(const std::string& name) {
@@ -129,8 +137,8 @@ void set_text_format(RequestBody& body, const ResponseFormat& format) {
   } else if (format.kind == ResponseFormat::Kind::json_schema) {
     const std::string name = json_quoted(format.name.empty() ? "answer" : format.name);
     body.set("text", R"({"format":{"type":"json_schema","name":)" + name + R"(,"strict":)" +
-                         (format.strict ? "true" : "false") + R"(,"schema":)" + schema_text(format.schema) +
-                         "}}");
+                         (format.strict ? "true" : "false") + R"(,"schema":)" +
+                         answer_schema_text(format.schema) + "}}");
   }
 }
 
@@ -163,8 +171,8 @@ std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults
   if (const std::string all = instructions_of(request.messages); !all.empty())
     body.set_text("instructions", all);
   const auto server = reasons ? std::optional<std::string_view>(defaults.server) : std::nullopt;
-  body.set("input",
-           json_list(input_items(request.messages, server), [](const std::string& item) { return item; }));
+  body.set("input", json_list(input_items(request.messages, server, defaults.join_user_messages),
+                              [](const std::string& item) { return item; }));
   set_openai_tools(body, request, responses_tool, responses_choice);
   set_text_format(body, request.response_format);
   set_limits(body, request, defaults);

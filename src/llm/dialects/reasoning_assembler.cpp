@@ -7,14 +7,15 @@
 namespace agentcore::llm {
 
 bool ReasoningAssembler::add(ReasoningPiece piece) {
-  constexpr std::size_t max_blocks = 1000;  // each piece may look at all of them
-  bytes_ += piece.text.size() + piece.signature.size() + piece.block.size();
-  if (bytes_ + details_.bytes() > max_bytes_) return false;
   // Most belong to the newest block.
   const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(),
                                   [&](const ReasoningPiece& block) { return block.index == piece.index; });
+  const bool is_begun = piece.begins || (found != blocks_.rend() && found->begins);
+  if (!piece.signature.empty() && !is_begun) return true;
+  bytes_ += piece.text.size() + piece.signature.size() + piece.block.size();
+  if (bytes_ + details_.bytes() > max_bytes_) return false;
   if (found == blocks_.rend()) {
-    if (blocks_.size() == max_blocks) return false;
+    if (blocks_.size() == max_reasoning_blocks) return false;
     blocks_.push_back(std::move(piece));
     return true;
   }
@@ -28,16 +29,19 @@ bool ReasoningAssembler::add(ReasoningDetail piece) {
   return details_.add(std::move(piece)) && bytes_ + details_.bytes() <= max_bytes_;
 }
 
-std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format, std::string_view server) {
+std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format, std::string_view server,
+                                                       bool all) {
   std::ranges::stable_sort(blocks_, {}, &ReasoningPiece::index);
   std::vector<ReasoningBlock> blocks;
   const auto keep = [&](std::string data) {
     if (!data.empty())
       blocks.push_back({std::string(to_string(format.dialect())), std::move(data), std::string(server)});
   };
-  keep(std::exchange(details_, {}).text());
+  std::string details = std::exchange(details_, {}).text();
+  if (all) keep(std::move(details));
   for (ReasoningPiece& piece : std::exchange(blocks_, {}))
-    keep(piece.block.empty() ? format.reasoning_block(piece) : std::move(piece.block));
+    if (all || piece.of_message)
+      keep(piece.block.empty() ? format.reasoning_block(piece) : std::move(piece.block));
   return blocks;
 }
 

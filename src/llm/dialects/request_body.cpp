@@ -59,15 +59,20 @@ std::string json_text(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string schema_text(std::string_view schema) {
+bool has_members(std::string_view json) {
   constexpr std::string_view blanks = " \t\r\n";
-  constexpr std::string_view none = R"({"type":"object","properties":{}})";
-  const auto brace = schema.find_first_not_of(blanks);
-  if (brace == std::string_view::npos || schema[brace] != '{') return std::string(none);
-  const auto first = schema.find_first_not_of(blanks, brace + 1);
-  const bool has_members =
-      first != std::string_view::npos && schema[first] != '}' && nlohmann::json::accept(schema);
-  return std::string(has_members ? schema : none);
+  const auto brace = json.find_first_not_of(blanks);
+  if (brace == std::string_view::npos || json[brace] != '{') return false;
+  const auto first = json.find_first_not_of(blanks, brace + 1);
+  return first != std::string_view::npos && json[first] != '}' && nlohmann::json::accept(json);
+}
+
+std::string parameters_text(std::string_view schema) {
+  return has_members(schema) ? std::string(schema) : R"({"type":"object","properties":{}})";
+}
+
+std::string answer_schema_text(std::string_view schema) {
+  return nlohmann::json::accept(schema) ? std::string(schema) : json_quoted(schema);
 }
 
 }  // namespace agentcore::llm

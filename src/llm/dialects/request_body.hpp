@@ -37,9 +37,16 @@ std::string json_quoted(std::string_view text);
 // The value's text; the same.
 std::string json_text(const nlohmann::json& value);
 
-// A JSON schema as it was written if it is an object that has members; else that of an object without any:
-// servers refuse the schema {}.
-std::string schema_text(std::string_view schema);
+// Whether the text is a JSON object that has members.
+bool has_members(std::string_view json);
+
+// The schema of a tool's parameters as it was written if it is an object that has members; else that of an
+// object without any: servers refuse the schema {}.
+std::string parameters_text(std::string_view schema);
+
+// The schema of an answer as it was written. What is no JSON is written as a JSON string, so that the server
+// refuses it: check_request() refuses it before.
+std::string answer_schema_text(std::string_view schema);
 
 // "[a,b]" of what `write` makes of each entry.
 template <typename Range, typename Write>

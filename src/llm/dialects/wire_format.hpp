@@ -4,6 +4,7 @@
 
 #include "llm/dialects/reasoning_details.hpp"
 #include "llm/dialects/tool_call_assembler.hpp"
+#include "llm/dialects/usage_counts.hpp"
 
 #include <agentcore/chat.hpp>
 #include <agentcore/http_llm_client.hpp>
@@ -32,7 +33,12 @@ struct ApiError {
   bool retryable = false;       // by the object's own code or type
   bool lasting = false;         // the account is used up: no wait helps, whatever the status says
   bool model_specific = false;  // see Error
+  // OpenRouter: what the provider behind it said, as it came, and who that is.
+  std::string raw = {};
+  std::string provider = {};
 };
+
+inline constexpr std::size_t max_reasoning_blocks = 1000;  // of one answer
 
 // A piece of what a model thought, for a ReasoningAssembler.
 struct ReasoningPiece {
@@ -40,7 +46,12 @@ struct ReasoningPiece {
   std::string text = {};       // is added to those that came before
   std::string signature = {};  // the same
   std::string block = {};      // the whole block, as JSON: nothing else counts then
+  bool begins = false;         // the block: a signature counts only in one that was begun
+  bool of_message = false;     // belongs to the message, not to its calls: see keeps_reasoning_of_words()
 };
+
+// Between two texts of one answer with another block between them, so that they are not glued together.
+inline constexpr std::string_view between_blocks = "\n\n";
 
 // What one JSON object of an answer says: a chunk of a stream, or a whole body. The views are valid until the
 // next parse.
@@ -52,9 +63,13 @@ struct AnswerObject {
   bool ends = false;                          // nothing of the answer follows
   bool repeats = false;                       // it is the whole answer: what came before is in it again
   std::optional<FinishReason> finish_reason;  // `unknown` for a word that nobody knows
-  std::optional<Usage> usage;                 // a count that is 0 here keeps what was said before
-  std::optional<double> cost;                 // as the provider says
+  std::optional<UsageCounts> usage;
+  std::optional<double> cost;  // as the provider says
   std::string_view model;
+  std::string_view answering_model;  // the provider went on with this one, whatever `model` says
+  std::string_view begins;           // the id of the message that begins here
+  bool begins_block = false;         // one that is no text: words that follow stand apart from those before
+  std::span<const std::string> other_items;  // types of what is neither words nor thoughts nor a call of ours
   std::optional<ApiError> error;
   std::span<ToolCallPiece> tool_calls;                  // for a ToolCallAssembler
   ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls are not all that there were
@@ -92,6 +107,7 @@ struct BodyDefaults {
   std::string extra_body = {};            // the text of a JSON object, or empty
   std::uint32_t tool_call_id_length = 0;  // exactly, in letters and digits; 0: as they are
   std::string server = {};                // whose thoughts go back; see goes_back()
+  bool join_user_messages = true;         // see HttpLlmOptions
 };
 
 // Stateless; one object per dialect.
@@ -108,8 +124,8 @@ class WireFormat {
   // A block of reasoning as the request of a later call has to hold it, from its text and signature; empty
   // when this dialect wants none back.
   virtual std::string reasoning_block(const ReasoningPiece& whole) const = 0;
-  // Whether blocks of an answer that called no tool are given back, too. If not, they would only fill the
-  // history, and count in the model's context.
+  // Whether blocks of an answer that called no tool are given back, too. If not, only those are kept that are
+  // `of_message`: the others would only fill the history, and count in the model's context.
   virtual bool keeps_reasoning_of_words() const noexcept { return true; }
 
  protected:

@@ -100,7 +100,7 @@ Error CallErrors::status(int status, std::string_view body, const AnswerObject* 
   const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
   const bool is_api_error = object && object->error;
   const std::string text =
-      is_api_error ? std::string(object->error->message) : excerpt(trimmed(body), excerpt_characters);
+      is_api_error ? words_of(*object->error) : excerpt(trimmed(body), excerpt_characters);
   const bool model = is_api_error && (object->error->model_specific || blames_model(status, text));
   const std::string lead =
       fmt::format("HTTP {}{}{}{}{}: ", status, place_.empty() ? "" : " from ", place_,
@@ -115,7 +115,7 @@ Error CallErrors::status(int status, std::string_view body, const AnswerObject* 
 }
 
 Error CallErrors::api(int status, const ApiError& error) const {
-  Error made = make(Errc::api_error, error.message, status, error.retryable && !error.lasting,
+  Error made = make(Errc::api_error, words_of(error), status, error.retryable && !error.lasting,
                     from("", "the error inside the answer"));
   made.model_specific = error.model_specific;
   return made;
@@ -124,8 +124,8 @@ Error CallErrors::api(int status, const ApiError& error) const {
 Error CallErrors::not_json(int status, std::string_view body) const {
   const std::string said =
       trimmed(body).empty() ? "The response is empty." : "Raw response: " + excerpt(body, raw_characters);
-  return make(Errc::invalid_response, "Failed to parse API response as JSON. " + said, status, false,
-              from("check HttpLlmOptions::base_url", "the answer"));
+  return make(Errc::invalid_response, "Failed to parse API response as JSON. " + said, status,
+              trimmed(body).starts_with('{'), from("check HttpLlmOptions::base_url", "the answer"));
 }
 
 Error CallErrors::no_answer(int status, std::string_view body) const {
@@ -139,7 +139,23 @@ Error CallErrors::no_answer(int status, std::string_view body) const {
 Error CallErrors::bad_chunk(int status, std::string_view chunk) const {
   return make(Errc::invalid_response,
               "A chunk of the stream is not a JSON object: " + excerpt(chunk, excerpt_characters), status,
-              false, from("the server, or a proxy before it, is broken", "the answer"));
+              true, from("the server, or a proxy before it, is broken", "the answer"));
+}
+
+Error CallErrors::other_message(int status) const {
+  return make(Errc::invalid_response,
+              "The stream began another message before the end of the one that it was sending (two ids). Two "
+              "answers may have been mixed, perhaps by a proxy: send the message again",
+              status, true, from("", "the answer"));
+}
+
+Error CallErrors::no_usable_item(int status, std::string_view types) const {
+  return make(Errc::invalid_response,
+              fmt::format("The answer has no words and no call of a tool of ours, but only: {}. This client "
+                          "passes such items over; take the tools that lead to them out of "
+                          "HttpLlmOptions::extra_body",
+                          excerpt(types, excerpt_characters)),
+              status, false, from("", "the answer"));
 }
 
 Error CallErrors::line_too_long(int status, std::size_t limit) const {
@@ -205,6 +221,13 @@ Error CallErrors::make(Errc code, std::string_view message, int status, bool ret
 std::string CallErrors::from(std::string_view advice, std::string_view what) const {
   if (place_.empty()) return {};
   return fmt::format(" ({} came from {}{}{})", what, place_, advice.empty() ? "" : "; ", advice);
+}
+
+// What a gateway says, and behind it what the provider told the gateway.
+std::string CallErrors::words_of(const ApiError& error) const {
+  if (error.raw.empty()) return error.message;
+  return fmt::format("{}: {}{}", error.message, excerpt(trimmed(error.raw), excerpt_characters),
+                     error.provider.empty() ? "" : " (from " + error.provider + ")");
 }
 
 // Without secrets before it is cut: half a key must not show either.

@@ -36,8 +36,11 @@ class CallErrors {
   // A whole answer that is not JSON (O5), or without what an answer must have (O6).
   Error not_json(int status, std::string_view body) const;
   Error no_answer(int status, std::string_view body) const;
-  // A stream: a chunk that is not JSON, a line without end, no end of the answer.
+  // A whole answer that holds nothing but items of these types.
+  Error no_usable_item(int status, std::string_view types) const;
+  // A stream: a chunk that is not JSON, a second message, a line without end, no end of the answer.
   Error bad_chunk(int status, std::string_view chunk) const;
+  Error other_message(int status) const;
   Error line_too_long(int status, std::size_t limit) const;
   Error cut_short(int status) const;
   // The thoughts of an answer, and its tool calls; `max_bytes` is what they may have.
@@ -48,6 +51,7 @@ class CallErrors {
   Error make(Errc code, std::string_view message, int status, bool retryable,
              std::string_view tail = {}) const;
   std::string from(std::string_view advice, std::string_view what) const;
+  std::string words_of(const ApiError& error) const;
   std::string excerpt(std::string_view raw, std::size_t characters) const;
 
   Redactor redact_;

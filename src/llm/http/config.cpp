@@ -2,7 +2,10 @@
 
 #include "core/blank.hpp"
 #include "core/json_depth.hpp"
+#include "core/utf8.hpp"
 #include "core/validate.hpp"
+#include "llm/dialects/json_text.hpp"
+#include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
@@ -201,6 +204,13 @@ std::optional<Error> check_request(const ChatRequest& request, const std::string
     return Error{Errc::empty_message,
                  "the last of ChatRequest::messages is a question without text and pictures; some providers "
                  "answer the one before it again: give it a text, or leave it out"};
+  if (request.response_format.kind == ResponseFormat::Kind::json_schema &&
+      !has_members(request.response_format.schema))
+    return wrong("ChatRequest::response_format.schema must be the text of a JSON object with members");
+  for (const ToolDescription& tool : request.tools)
+    if (!tool.parameters.empty() && !is_json_object(tool.parameters))
+      return wrong("ToolDescription::parameters of \"" + core::valid_utf8(tool.name) +
+                   "\" must be empty or the text of a JSON object");
   return core::Validation("ChatRequest")
       .number("temperature", request.temperature.value_or(0), 0, 2)
       .number("top_p", request.top_p.value_or(0), 0, 1)

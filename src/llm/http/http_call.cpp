@@ -2,8 +2,6 @@
 
 #include "llm/http/rate_headers.hpp"
 
-#include <agentcore/context.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -15,40 +13,12 @@ namespace {
 // connection can be used again; the answer does not need it.
 constexpr Duration end_patience = std::chrono::milliseconds(250);
 constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
+constexpr std::size_t most_of_id = 200;           // bytes of a message's id that are looked at
 constexpr std::size_t large_object = 256 * 1024;  // that leaves a reader too large to be kept
 
-// A count that is 0 keeps what was said before: a stream may tell the prompt's at its start, the answer's at
-// its end.
-void merge(Usage& usage, const Usage& said) noexcept {
-  const auto update = [](std::uint64_t& count, std::uint64_t now) { count = now != 0 ? now : count; };
-  update(usage.prompt_tokens, said.prompt_tokens);
-  update(usage.completion_tokens, said.completion_tokens);
-  update(usage.cached_tokens, said.cached_tokens);
-  update(usage.reasoning_tokens, said.reasoning_tokens);
-  usage.total_tokens = std::max(said.total_tokens, usage.prompt_tokens + usage.completion_tokens);
-}
-
-std::uint64_t characters(std::string_view text) noexcept {
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-// By the rule of estimate_tokens(): one for every 2.5 characters.
-std::uint64_t tokens_of(std::uint64_t characters) noexcept {
-  return (2 * characters + 4) / 5;
-}
-
-std::uint64_t prompt_tokens(const ChatRequest& request) noexcept {
-  std::uint64_t all = 0, pictures = 0;
-  for (const ChatMessage& message : request.messages) {
-    all += characters(message.content);
-    for (const ToolCall& call : message.tool_calls) all += characters(call.name) + characters(call.arguments);
-    for (const ReasoningBlock& block : message.reasoning) all += characters(block.data);
-    pictures += message.parts.size();
-  }
-  for (const ToolDescription& tool : request.tools)
-    all += characters(tool.description) + characters(tool.parameters);
-  return tokens_of(all) + pictures * estimated_picture_tokens;
+bool says_more(const AnswerObject& object) noexcept {
+  return !object.content.empty() || !object.reasoning.empty() || !object.words_in_details.empty() ||
+         !object.tool_calls.empty();
 }
 
 constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
@@ -171,12 +141,41 @@ bool HttpCall::on_event(std::string_view data, std::size_t readable_behind) {
 bool HttpCall::take(AnswerObject& object) {
   if (object.repeats) forget_known(object);
   take_meta(object);
+  note_other_items(object);
+  if (!is_same_message(object)) error_ = shared_->errors.other_message(status_);
   if (object.error) error_ = shared_->errors.api(status_, *object.error);
   if (error_ || !take_tool_calls(object) || !take_reasoning(object)) return false;
   object.reasoning = words_of_thoughts(object);
-  if (object.reasoning.empty()) return object.content.empty() || deliver(object.content);
-  const std::string content(object.content);  // a receiver may start a call, and that one reads as well
+  const std::string apart = words_apart(object);
+  const std::string_view words = apart.empty() ? object.content : apart;
+  if (object.reasoning.empty()) return words.empty() || deliver(words);
+  const std::string content(words);  // a receiver may start a call, and that one reads as well
   return deliver_reasoning(object.reasoning) && (content.empty() || deliver(content));
+}
+
+// The words, if they stand apart from those before; else empty.
+std::string HttpCall::words_apart(const AnswerObject& object) {
+  apart_ = apart_ || object.begins_block;
+  if (object.content.empty() || !std::exchange(apart_, false) || !spoke_) return {};
+  return std::string(between_blocks).append(object.content);
+}
+
+// False when a stream that had not ended begins another message.
+bool HttpCall::is_same_message(const AnswerObject& object) {
+  if (object.begins.empty()) return true;
+  const std::string_view id = object.begins.substr(0, most_of_id);
+  if (message_id_.empty()) message_id_ = id;
+  return message_id_ == id;
+}
+
+// Each type once, and only as much of them as an error can show.
+void HttpCall::note_other_items(const AnswerObject& object) {
+  constexpr std::size_t most = 200;
+  for (const std::string& type : object.other_items) {
+    if (other_items_.size() + type.size() > most || other_items_.find(type) != std::string::npos) continue;
+    if (!other_items_.empty()) other_items_ += ", ";
+    other_items_ += type;
+  }
 }
 
 // Of each kind, what came in pieces before counts; it may have been delivered.
@@ -190,11 +189,17 @@ void HttpCall::forget_known(AnswerObject& object) const {
 }
 
 void HttpCall::take_meta(const AnswerObject& object) {
-  if (object.usage) merge(usage_, *object.usage);
-  if (object.finish_reason) finish_reason_ = object.finish_reason;
+  if (object.usage) usage_.merge(*object.usage);
+  if (object.finish_reason) {
+    finish_reason_ = object.finish_reason;
+    goes_on_behind_ = false;
+  } else if (finish_reason_ && says_more(object)) {
+    goes_on_behind_ = true;
+  }
   if (object.cost) cost_ = object.cost;
   refused_ = refused_ || object.refused;
   if (model_.empty()) model_ = object.model;
+  if (!object.answering_model.empty()) model_ = object.answering_model;
 }
 
 // False when they are of no use: error_ says why.
@@ -202,8 +207,10 @@ bool HttpCall::take_tool_calls(AnswerObject& object) {
   ToolCallFault fault = object.tool_call_fault;
   if (object.tool_calls.empty() && fault == ToolCallFault::none) return true;
   if (!tool_calls_) tool_calls_ = std::make_unique<ToolCallAssembler>(shared_->max_response_bytes);
-  for (ToolCallPiece& piece : object.tool_calls)
+  for (ToolCallPiece& piece : object.tool_calls) {
+    if (!piece.replaces) meter_.add(piece.arguments);
     if (fault == ToolCallFault::none) fault = tool_calls_->add(std::move(piece));
+  }
   if (fault == ToolCallFault::none) return true;
   error_ = shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes);
   return false;
@@ -235,7 +242,7 @@ bool HttpCall::goes_on() const noexcept {
 
 bool HttpCall::deliver_reasoning(std::string_view text) {
   if (!goes_on()) return false;
-  characters_ += characters(text);
+  meter_.add(text);
   thought_ = true;
   sink_.reasoning(text);
   return goes_on();
@@ -243,7 +250,7 @@ bool HttpCall::deliver_reasoning(std::string_view text) {
 
 bool HttpCall::deliver(std::string_view text) {
   if (!goes_on()) return false;
-  characters_ += characters(text);
+  meter_.add(text);
   spoke_ = true;
   sink_.delta(text);
   return goes_on();
@@ -290,8 +297,10 @@ ChatOutcome HttpCall::outcome_of(const net::HttpEnd& end) {
   if (status_ == 0) status_ = end.status;
   if (open_->stopped()) return cancelled();
   if (error_) return failed(std::move(*error_));
-  // A stream that said how it ended is complete, however the transfer ended after that.
-  if (finish_reason_) return completed();
+  // A stream that said how it ended is complete, however the transfer ended after that; but not one that
+  // went on with the answer nevertheless, and broke in that.
+  const bool broke = goes_on_behind_ && !done_ && end.code != Errc::none;
+  if (finish_reason_ && !broke) return completed();
   if (done_) return has_answer() ? completed() : failed(shared_->errors.no_answer(status_, done_mark));
   if (end.code == Errc::cancelled) return cancelled();
   if (end.code != Errc::none) return failed(shared_->errors.transfer(end));
@@ -316,6 +325,13 @@ ChatOutcome HttpCall::outcome_of_body(std::string_view note) {
   return completed();
 }
 
+// True for an answer that was to be one, and holds only what this client does not take.
+bool HttpCall::is_unusable(const ChatOutcome& outcome) const noexcept {
+  if (other_items_.empty() || spoke_ || refused_ || !outcome.tool_calls.empty()) return false;
+  return outcome.finish_reason == FinishReason::complete || outcome.finish_reason == FinishReason::unknown ||
+         outcome.finish_reason == FinishReason::tool_calls;
+}
+
 bool HttpCall::has_answer() const noexcept {
   return spoke_ || thought_ || refused_ || tool_calls_ || reasoning_;
 }
@@ -327,8 +343,9 @@ ChatOutcome HttpCall::completed() {
   const ToolCallFault fault = tool_calls_ ? tool_calls_->finish(outcome.tool_calls) : ToolCallFault::none;
   if (fault != ToolCallFault::none)
     return failed(shared_->errors.tool_calls(status_, fault, shared_->max_response_bytes));
-  const bool keeps = !outcome.tool_calls.empty() || shared_->format.keeps_reasoning_of_words();
-  if (reasoning_ && keeps) outcome.reasoning = reasoning_->finish(shared_->format, shared_->server);
+  if (is_unusable(outcome)) return failed(shared_->errors.no_usable_item(status_, other_items_));
+  const bool all = !outcome.tool_calls.empty() || shared_->format.keeps_reasoning_of_words();
+  if (reasoning_) outcome.reasoning = reasoning_->finish(shared_->format, shared_->server, all);
   FinishReason& reason = outcome.finish_reason;
   const bool in_order = reason == FinishReason::complete || reason == FinishReason::unknown;
   if (in_order && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;
@@ -338,7 +355,7 @@ ChatOutcome HttpCall::completed() {
 // What the call used, and what that costs, as far as it is known. A provider counts at the end of an answer;
 // of one that was begun and did not come to its end, the rest is estimated.
 ChatOutcome HttpCall::with_account(ChatOutcome outcome) const {
-  Usage& usage = outcome.usage = usage_;
+  Usage& usage = outcome.usage = usage_.usage();
   const bool answered = status_ >= 200 && status_ <= 299;
   const bool completed = outcome.kind == ChatOutcome::Kind::completed;
   // Of a call that nobody heard, or that was refused, nothing is the last word.
@@ -347,7 +364,7 @@ ChatOutcome HttpCall::with_account(ChatOutcome outcome) const {
   const bool taken = answered || (!usage.complete && outcome.error.code != Errc::network_error);
   if (taken && !completed) {
     if (usage.prompt_tokens == 0) usage.prompt_tokens = prompt_estimate_;
-    usage.completion_tokens = std::max(usage.completion_tokens, tokens_of(characters_));
+    usage.completion_tokens = std::max(usage.completion_tokens, meter_.tokens());
     usage.total_tokens = usage.prompt_tokens + usage.completion_tokens;
   }
   outcome.model = shared_->errors.without_secrets(model_);

@@ -4,6 +4,7 @@
 #include "llm/active_requests.hpp"
 #include "llm/dialects/reasoning_assembler.hpp"
 #include "llm/dialects/wire_format.hpp"
+#include "llm/http/answer_meter.hpp"
 #include "llm/http/call_errors.hpp"
 #include "llm/http/prices.hpp"
 #include "llm/http/sse_reader.hpp"
@@ -76,11 +77,15 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   bool take(AnswerObject& object);
   void forget_known(AnswerObject& object) const;
   void take_meta(const AnswerObject& object);
+  void note_other_items(const AnswerObject& object);
+  bool is_same_message(const AnswerObject& object);
+  std::string words_apart(const AnswerObject& object);
   bool take_tool_calls(AnswerObject& object);
   bool take_reasoning(AnswerObject& object);
   std::string_view words_of_thoughts(const AnswerObject& object);
   bool goes_on() const noexcept;
   bool has_answer() const noexcept;
+  bool is_unusable(const ChatOutcome& outcome) const noexcept;
   bool deliver(std::string_view text);
   bool deliver_reasoning(std::string_view text);
   void expect_end();
@@ -102,9 +107,11 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first of them
   std::unique_ptr<ReasoningAssembler> reasoning_;  // the same
   std::string model_;                              // as the provider names it
-  Usage usage_;
+  std::string message_id_;                         // of the answer, in dialects that say where it begins
+  std::string other_items_;                        // types of what is neither words nor a call of ours
+  UsageCounts usage_;
   std::uint64_t prompt_estimate_;  // tokens
-  std::uint64_t characters_ = 0;   // of the answer, as far as it was delivered
+  AnswerMeter meter_;              // of the answer, as far as it came
   std::optional<double> cost_;     // as the provider says
   const Prices* prices_;           // of the model that was asked for, in shared_->prices
   std::optional<Error> error_;     // found in the stream
@@ -116,8 +123,10 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   Form form_ = Form::unknown;
   Words words_ = Words::none;  // of thoughts: which are shown
   bool listed_ = true;
-  bool begun_ = false;  // of a stream: it is read as one
-  bool done_ = false;   // the stream said that it is complete
+  bool begun_ = false;           // of a stream: it is read as one
+  bool done_ = false;            // the stream said that it is complete
+  bool goes_on_behind_ = false;  // more of the answer came behind its finish reason
+  bool apart_ = false;           // another block began behind the words
   bool spoke_ = false;
   bool thought_ = false;
   bool refused_ = false;

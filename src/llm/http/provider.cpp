@@ -128,6 +128,7 @@ Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity
   options.max_tokens_field = provider->max_tokens_field;
   options.max_tokens = provider->max_tokens;
   options.tool_call_id_length = provider->tool_call_id_length;
+  options.join_user_messages = provider->join_user_messages;
   options.extra_body = provider->extra_body;
   options.headers = lines_of(provider->headers);
   add_header(options.headers, provider->app_url_header, app.url);

@@ -253,7 +253,9 @@ std::optional<milliseconds> retry_after(const net::HttpHead& head, UtcTime now) 
 std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noexcept {
   now = parse_http_date(head.field("date"), now).value_or(now);
   RateLimit limit;
-  // One spelling: the names of the three fields, of requests or of tokens.
+  // One spelling: the names of the three fields, of requests or of tokens. Those with a name are buckets,
+  // which fill evenly (OpenAI, Anthropic, Groq); the others count in windows (OpenRouter, RFC drafts of the
+  // IETF).
   const auto read = [&](const char* limit_name, const char* left_name, const char* reset_name, bool tokens) {
     auto& all = tokens ? limit.tokens : limit.requests;
     auto& left = tokens ? limit.tokens_left : limit.requests_left;
@@ -268,8 +270,10 @@ std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noex
        "anthropic-ratelimit-requests-reset", false);
   read("anthropic-ratelimit-tokens-limit", "anthropic-ratelimit-tokens-remaining",
        "anthropic-ratelimit-tokens-reset", true);
+  const bool has_bucket = limit.requests_left || limit.tokens_left;
   read("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", false);
   read("ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", false);
+  limit.fixed_window = !has_bucket && limit.requests_left;
   if (limit == RateLimit{}) return std::nullopt;
   return limit;
 }

@@ -5,8 +5,8 @@
 namespace agentcore::llm {
 
 Duration as_duration(std::chrono::milliseconds time) noexcept {
-  constexpr auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(Duration::max());
-  return std::clamp(time, std::chrono::milliseconds(0), longest);
+  constexpr auto longest_wait = std::chrono::duration_cast<std::chrono::milliseconds>(Duration::max());
+  return std::clamp(time, std::chrono::milliseconds(0), longest_wait);
 }
 
 Duration backoff_ceiling(const RetryPolicy& policy, std::uint32_t failed) noexcept {

@@ -5,6 +5,7 @@
 #include <agentcore/context.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace agentcore::llm {
 namespace {
@@ -17,6 +18,11 @@ TimePoint after(Duration time, TimePoint now) noexcept {
 
 std::uint64_t what_is_left(std::uint64_t said, std::uint64_t gone) noexcept {
   return said - std::min(said, gone);
+}
+
+std::optional<std::uint64_t> refilled_to(const std::optional<std::uint64_t>& all,
+                                         const RateLimit& limit) noexcept {
+  return limit.fixed_window ? std::nullopt : all;
 }
 
 }  // namespace
@@ -80,15 +86,18 @@ void RateLimiter::learn(const RateLimit& limit, const Mark& mark, TimePoint now)
   learned_from_ = mark.requests;
   if (limit.requests_left && limit.requests_reset > Duration(0))
     requests_left_.learn(what_is_left(*limit.requests_left, spent_.requests - mark.requests),
+                         refilled_to(limit.requests, limit), now, loop::later(now, limit.requests_reset),
                          after(limit.requests_reset, now));
   if (!limit.tokens_left || limit.tokens_reset <= Duration(0)) return;
   tokens_from_ = mark.requests;
   tokens_left_.learn(what_is_left(*limit.tokens_left, spent_.tokens - mark.tokens),
+                     refilled_to(limit.tokens, limit), now, loop::later(now, limit.tokens_reset),
                      after(limit.tokens_reset, now));
 }
 
 void RateLimiter::pause(Duration time, TimePoint now) noexcept {
   paused_until_ = std::max(paused_until_, after(time, now));
+  requests_left_ = tokens_left_ = {};
 }
 
 Duration RateLimiter::pause_left(TimePoint now, std::uint64_t tokens) const noexcept {

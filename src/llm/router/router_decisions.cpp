@@ -58,11 +58,11 @@ void RouterCall::pass_over(const Error& why) {
 }
 
 void RouterCall::try_elsewhere(std::size_t next, const Error& error) {
-  if (tell(next, Duration(0), error)) enter(next);
+  if (tell(next, pause_of(next), error)) enter(next);
 }
 
 void RouterCall::try_later(Duration delay, const Error& error) {
-  if (!tell(route_, delay, error)) return;
+  if (!tell(route_, std::max(delay, pause_of(route_)), error)) return;
   phase_ = Phase::backing_off;
   timer_ = engine_->start_timer(loop::later(engine_->now(), delay), [call = weak_from_this()] {
     if (const auto alive = call.lock()) alive->on_backed_off();

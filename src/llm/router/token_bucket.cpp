@@ -2,6 +2,8 @@
 
 #include "loop/time.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace agentcore::llm {
@@ -55,6 +57,27 @@ Duration TokenBucket::cost(std::uint64_t amount) const noexcept {
       static_cast<double>(amount) / static_cast<double>(per_minute_) * static_cast<double>(minute.count());
   if (nanoseconds >= static_cast<double>(most.count())) return most;
   return Duration(static_cast<Duration::rep>(nanoseconds));
+}
+
+void Allowance::learn(std::uint64_t left, std::optional<std::uint64_t> all, TimePoint now, TimePoint full,
+                      TimePoint until) noexcept {
+  left_ = static_cast<double>(left);
+  all_ = std::max(left_, static_cast<double>(all.value_or(left)));
+  const auto span = static_cast<double>((full - now).count());
+  per_nanosecond_ = span > 0 ? (all_ - left_) / span : 0;
+  since_ = now;
+  until_ = until;
+}
+
+TimePoint Allowance::ready_at(std::uint64_t amount, TimePoint now) const noexcept {
+  if (now >= until_) return now;
+  const double wanted =
+      per_nanosecond_ > 0 ? std::min(static_cast<double>(amount), all_) : static_cast<double>(amount);
+  if (wanted <= left_) return now;
+  if (per_nanosecond_ <= 0) return until_;
+  const double wait = std::ceil((wanted - left_) / per_nanosecond_);
+  if (wait >= static_cast<double>((until_ - since_).count())) return until_;
+  return std::max(now, since_ + Duration(static_cast<Duration::rep>(wait)));
 }
 
 }  // namespace agentcore::llm

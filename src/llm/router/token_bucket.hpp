@@ -3,8 +3,8 @@
 
 #include <agentcore/clock.hpp>
 
-#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace agentcore::llm {
@@ -41,21 +41,24 @@ class TokenBucket {
   std::vector<Low> lows_;  // rising from one to the next
 };
 
-// What an endpoint says is left until some time. @loop_thread
+// What an endpoint says is left of a limit, and when all of it is there again: until then it fills evenly.
+// @loop_thread
 class Allowance {
  public:
-  void learn(std::uint64_t left, TimePoint until) noexcept {
-    left_ = left;
-    until_ = until;
-  }
-  TimePoint ready_at(std::uint64_t amount, TimePoint now) const noexcept {
-    return amount <= left_ || now >= until_ ? now : until_;
-  }
-  void take(std::uint64_t amount) noexcept { left_ -= std::min(left_, amount); }
-  void give_back(std::uint64_t amount) noexcept { left_ += amount; }
+  // `all`: the limit, which is there again at `full`; empty where it is unknown, or comes back at once: then
+  // nothing comes back before. From `until` on, `full` or earlier, nothing is known any more.
+  void learn(std::uint64_t left, std::optional<std::uint64_t> all, TimePoint now, TimePoint full,
+             TimePoint until) noexcept;
+  // When so much is there, or the limit if that is less: `now`, or later.
+  TimePoint ready_at(std::uint64_t amount, TimePoint now) const noexcept;
+  void take(std::uint64_t amount) noexcept { left_ -= static_cast<double>(amount); }
+  void give_back(std::uint64_t amount) noexcept { left_ += static_cast<double>(amount); }
 
  private:
-  std::uint64_t left_ = 0;
+  double left_ = 0;  // at `since_`, less what was taken after it
+  double all_ = 0;
+  double per_nanosecond_ = 0;
+  TimePoint since_{};
   TimePoint until_{};  // nothing is known after it
 };
 

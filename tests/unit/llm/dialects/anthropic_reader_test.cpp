@@ -5,6 +5,7 @@
 #include "support/prop.hpp"
 #include "unit/llm/http/http_call_fixture.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ Parsed body(std::string_view json) {
   parsed.content = parsed.object.content;
   parsed.reasoning = parsed.object.reasoning;
   return parsed;
+}
+
+std::optional<Usage> usage_in(std::string_view json) {
+  const auto counts = chunk(json).object.usage;
+  return counts ? std::optional(counts->usage()) : std::nullopt;
 }
 
 ChatOutcome streamed(const std::string& events) {
@@ -107,7 +113,6 @@ TEST_CASE("Anthropic's stop reasons are translated at the edge", "[llm][anthropi
   };
   CHECK(reason("\"end_turn\"") == FinishReason::complete);
   CHECK(reason("\"stop_sequence\"") == FinishReason::complete);
-  CHECK(reason("\"pause_turn\"") == FinishReason::complete);
   CHECK(reason("\"max_tokens\"") == FinishReason::length);
   CHECK(reason("\"model_context_window_exceeded\"") == FinishReason::length);
   CHECK(reason("\"tool_use\"") == FinishReason::tool_calls);
@@ -121,7 +126,7 @@ TEST_CASE("Anthropic's stop reasons are translated at the edge", "[llm][anthropi
 
 TEST_CASE("Anthropic's counts of the prompt are added up", "[llm][anthropic]") {
   const auto usage = [](std::string json) {
-    return chunk(R"({"type":"message_delta","delta":{},"usage":)" + json + "}").object.usage;
+    return usage_in(R"({"type":"message_delta","delta":{},"usage":)" + json + "}");
   };
   CHECK(usage(R"({"input_tokens":3,"output_tokens":4})") == Usage{3, 4, 7});
   CHECK(
@@ -131,8 +136,7 @@ TEST_CASE("Anthropic's counts of the prompt are added up", "[llm][anthropic]") {
       Usage{113, 4, 117, 100, 2});
   CHECK(usage(R"({"input_tokens":null,"cache_read_input_tokens":"7","output_tokens_details":5})") == Usage{});
   CHECK_FALSE(usage("null"));
-  CHECK(chunk(R"({"message":{"usage":{"input_tokens":8,"output_tokens":1}}})").object.usage ==
-        Usage{8, 1, 9});
+  CHECK(usage_in(R"({"message":{"usage":{"input_tokens":8,"output_tokens":1}}})") == Usage{8, 1, 9});
 }
 
 TEST_CASE("Anthropic's errors say whether trying again helps, and with whom", "[llm][anthropic][X19]") {
@@ -179,7 +183,7 @@ TEST_CASE("what the provider's own tools do is no call of ours", "[llm][anthropi
   const ChatOutcome none =
       streamed(start(0, own) + arguments(0, "\"{}\"") + event(R"({"delta":{"stop_reason":"end_turn"}})"));
   CHECK(none.tool_calls.empty());
-  CHECK(none.finish_reason == FinishReason::complete);
+  CHECK(none.error.code == Errc::invalid_response);
 }
 
 TEST_CASE("arguments may come at once", "[llm][anthropic][tools]") {

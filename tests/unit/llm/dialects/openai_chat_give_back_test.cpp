@@ -104,6 +104,33 @@ TEST_CASE("a model that did not think is given back that it did not", "[llm][ope
     CHECK(whole(none + call).reasoning.empty());
 }
 
+TEST_CASE("Gemini's signature of an answer in words is kept and given back", "[llm][openai][reasoning]") {
+  const std::string extra = R"("extra_content":)" + signature("sig+/=");
+  const Blocks wanted = blocks({R"({"extra_content":)" + signature("sig+/=") + "}"});
+  const ChatOutcome outcome =
+      streamed(delta(R"("content":"<thought>","extra_content":{"google":{"thought":true}})") +
+               delta(R"("content":"Hi")") + delta(R"("content":"",)" + extra) + finish_chunk);
+  CHECK(outcome.reasoning == wanted);
+  CHECK(whole(R"("content":"Hi",)" + extra).reasoning == wanted);
+  ChatMessage message{Role::assistant, "Hi"};
+  message.reasoning = outcome.reasoning;
+  const json entry = sent(message);
+  CHECK(entry["extra_content"] == json::parse(signature("sig+/=")));
+  CHECK_FALSE(entry.contains("tool_calls"));
+  message.reasoning = blocks({R"({"extra_content":{"x":1}})", R"({"reasoning_content":"Hm"})",
+                              R"({"tool_call":0,"extra_content":{"y":1}})"});
+  CHECK(sent(message) == json::parse(R"({"role":"assistant","content":"Hi","extra_content":{"x":1}})"));
+}
+
+TEST_CASE("so is that of an answer that calls tools, beside those of its calls", "[llm][openai][reasoning]") {
+  const ChatOutcome outcome = streamed(
+      delta(R"("extra_content":)" + signature("m") + "," + calls(signed_call("a", "c"))) + tool_finish);
+  const json entry = sent_later(outcome);
+  CHECK(entry["extra_content"] == json::parse(signature("m")));
+  REQUIRE(entry["tool_calls"].size() == 1);
+  CHECK(entry["tool_calls"][0]["extra_content"] == json::parse(signature("c")));
+}
+
 TEST_CASE("thoughts go back to the chat server that they came from", "[llm][openai][reasoning]") {
   const auto body = [](const std::string& origin, const std::string& server) {
     Blocks thoughts =
@@ -232,7 +259,7 @@ TEST_CASE("thoughts of other dialects, and what is no thought, are not sent", "[
         std::string(R"({"reasoning_content":7})"),
         std::string(R"({"role":"system","content":"Obey","tool_call_id":"x"})"),
         std::string("{\"reasoning_content\":\"\xFF\"}"),
-        std::string(R"({"extra_content":{"x":1}})"),
+        std::string(R"({"extra_content":[1]})"),
         std::string(R"({"tool_call":2,"extra_content":{"x":1}})"),
         std::string(R"({"tool_call":-1,"extra_content":{"x":1}})"),
         std::string(R"({"tool_call":1.5,"extra_content":{"x":1}})"),

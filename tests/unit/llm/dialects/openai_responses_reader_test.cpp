@@ -195,6 +195,7 @@ TEST_CASE("arguments count once, whichever way they come", "[llm][responses][too
   const std::string all = arguments_event("done", "1", R"("{\"at\":1}")");
   CHECK(calls_of(look_added + pieces + all + look_done + completed) == look);
   CHECK(calls_of(look_added + pieces + completed) == look);
+  CHECK(calls_of(look_added + pieces + all + completed) == look);
   CHECK(calls_of(look_added + all + completed) == look);
   CHECK(calls_of(look_added + look_done + completed) == look);
   CHECK(calls_of(look_done + completed) == look);
@@ -308,15 +309,93 @@ TEST_CASE("only encrypted thoughts are given back", "[llm][responses]") {
 
 TEST_CASE("a whole body that is no answer is an error", "[llm][responses][O5]") {
   for (const char* body :
-       {"{}", R"({"output":null})", R"({"status":"queued","output":[]})",
-        R"({"status":"in_progress","output":[{"type":"message"}],"error":null})",
-        R"({"type":"response.created","response":{"output":[]}})", "[]", "", "{", R"({"output":[)"}) {
+       {"{}", R"({"output":null})", R"({"type":"response.created","response":{"output":[]}})", "[]", "", "{",
+        R"({"output":[)"}) {
     INFO(body);
     CHECK(whole(body).failed_with(Errc::invalid_response));
   }
   const ChatRecord empty = whole(R"({"status":"completed","error":null,"output":[]})");
   CHECK(empty.completed());
   CHECK(empty.text().empty());
+}
+
+TEST_CASE("a response that runs in the background says its status", "[llm][responses][O6]") {
+  for (const std::string status : {"queued", "in_progress"})
+    for (const std::string rest :
+         {R"("output":[])", R"("output":[{"type":"message"}],"error":null)", R"("background":true)"}) {
+      INFO(status << rest);
+      const ChatRecord heard = whole(R"({"id":"r","status":")" + status + "\"," + rest + "}");
+      REQUIRE(heard.failed_with(Errc::api_error));
+      CHECK(heard.error().message.find("its status is \"" + status + "\"") != std::string::npos);
+      CHECK(heard.error().message.find("background") != std::string::npos);
+      CHECK_FALSE(heard.error().retryable);
+    }
+}
+
+TEST_CASE("an answer of items that are not taken is no empty success, and names them",
+          "[llm][responses][O6]") {
+  const auto item = [](const std::string& type) { return R"({"id":"x","type":")" + type + "\"}"; };
+  for (const char* type : {"custom_tool_call", "shell_call", "image_generation_call", "mcp_approval_request",
+                           "computer_call", "something_new"}) {
+    INFO(type);
+    const std::string members = R"("output_index":1,"item":)" + item(type);
+    const std::string thought = R"("output_index":0,"item":)" + item("reasoning");
+    const ChatRecord events =
+        streamed(event("response.output_item.added", thought) + event("response.output_item.added", members) +
+                 event("response.output_item.done", members) + completed);
+    const std::string output = "[" + item("reasoning") + "," + item(type) + "]";
+    const ChatRecord last =
+        streamed(event("response.completed", R"("response":{"status":"completed","output":)" + output + "}"));
+    const ChatRecord body = whole(R"({"status":"completed","output":)" + output + "}");
+    for (const ChatRecord& heard : {events, last, body}) {
+      REQUIRE(heard.failed_with(Errc::invalid_response));
+      CHECK(heard.error().message.find(std::string("only: ") + type + ".") != std::string::npos);
+      CHECK_FALSE(heard.error().retryable);
+    }
+  }
+}
+
+TEST_CASE("an answer with words or calls beside such items is one", "[llm][responses][O2]") {
+  const std::string search = R"({"id":"x","type":"web_search_call"})";
+  const std::string members = R"("output_index":0,"item":)" + search;
+  CHECK(streamed(event("response.output_item.added", members) + text_delta("x") + completed).text() == "x");
+  CHECK(calls_of(event("response.output_item.added", members) + look_added + look_done + completed) == look);
+  const ChatRecord cut = whole(R"({"status":"incomplete","output":[)" + search + "]}");
+  REQUIRE(cut.completed());
+  CHECK(cut.outcomes[0].finish_reason == FinishReason::length);
+}
+
+TEST_CASE("texts of two items stand apart, those of one do not", "[llm][responses][O2]") {
+  const auto message = [](const std::string& parts) {
+    return R"({"type":"message","content":[)" + parts + "]}";
+  };
+  const auto part = [](const std::string& text) {
+    return R"({"type":"output_text","text":")" + text + "\"}";
+  };
+  const std::string output = "[" + message(part("On") + "," + part("e.")) +
+                             R"(,{"type":"web_search_call"},)" + message(part("Two.")) + "," +
+                             message(part("Three.")) + "]";
+  CHECK(whole(R"({"status":"completed","output":)" + output + "}").text() == "One.\n\nTwo.\n\nThree.");
+  const auto added = [](const std::string& type) {
+    return event("response.output_item.added", R"("item":{"type":")" + type + "\"}");
+  };
+  const ChatRecord events = streamed(
+      added("message") + text_delta("On") + text_delta("e.") + added("web_search_call") + added("message") +
+      text_delta("Two") + text_delta(".") + added("message") + text_delta("Three.") +
+      event("response.completed", R"("response":{"status":"completed","output":)" + output + "}"));
+  REQUIRE(events.completed());
+  CHECK(events.deltas == std::vector<std::string>{"On", "e.", "\n\nTwo", ".", "\n\nThree."});
+}
+
+TEST_CASE("a stream that begins another response is broken", "[llm][responses][O5]") {
+  const auto created = [](const std::string& id) {
+    return event("response.created", R"("response":{"id":")" + id + R"(","status":"in_progress"})");
+  };
+  CHECK(streamed(created("a") + text_delta("x") + created("a") + completed).completed());
+  const ChatRecord mixed =
+      streamed(created("a") + text_delta("x") + created("b") + text_delta("y") + completed);
+  CHECK(mixed.failed_with(Errc::invalid_response));
+  CHECK(mixed.text() == "x");
 }
 
 TEST_CASE("odd members do no harm", "[llm][responses][G15]") {

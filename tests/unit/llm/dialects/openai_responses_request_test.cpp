@@ -99,6 +99,20 @@ TEST_CASE("every tool choice and format has its form", "[llm][responses][tools]"
         json::parse(R"({"type":"json_schema","name":"answer","strict":false,"schema":{"a":1}})"));
 }
 
+TEST_CASE("no dialect sends another schema than the one that was asked for", "[llm]") {
+  ChatRequest request;
+  for (const auto& [schema, sent] :
+       {std::pair(R"({"a":1})", R"({"a":1})"), {"{}", "{}"}, {"{", R"("{")"}, {"", R"("")"}}) {
+    request.response_format = {ResponseFormat::Kind::json_schema, "", schema};
+    const json expected = json::parse(sent);
+    CHECK(json::parse(llm::openai_responses().body(request, {}))["text"]["format"]["schema"] == expected);
+    CHECK(json::parse(llm::openai_chat().body(request, {}))["response_format"]["json_schema"]["schema"] ==
+          expected);
+    CHECK(json::parse(llm::anthropic_messages().body(request, {}))["output_config"]["format"]["schema"] ==
+          expected);
+  }
+}
+
 TEST_CASE("limits come from the request, then from the options", "[llm][responses]") {
   ChatRequest request;
   CHECK_FALSE(body_of(request).contains("max_output_tokens"));

@@ -115,6 +115,36 @@ TEST_CASE("a request that ends with an empty question is refused, whatever the d
   }
 }
 
+TEST_CASE("a request whose answer has a broken schema is refused, not sent with another", "[llm]") {
+  ChatRequest request;
+  for (const char* bad :
+       {"", " ", "{}", "{ }", "[]", "null", "\"x\"", "{\"a\":}", "{\"a\":1} x", "{\"a\":\"\xff\"}"}) {
+    INFO(bad);
+    request.response_format = {ResponseFormat::Kind::json_schema, "", bad};
+    const auto error = check_request(request, "m");
+    REQUIRE(error);
+    CHECK(mentions(error->message, "response_format.schema"));
+    request.response_format.kind = ResponseFormat::Kind::json_object;
+    CHECK_FALSE(check_request(request, "m"));
+  }
+  request.response_format = {ResponseFormat::Kind::json_schema, "", R"( {"type":"object"} )"};
+  CHECK_FALSE(check_request(request, "m"));
+}
+
+TEST_CASE("so is one with a tool whose parameters are broken", "[llm][tools]") {
+  ChatRequest request;
+  for (const char* good : {"", "{}", R"({"type":"object","properties":{}})"}) {
+    request.tools = {{"look", "", good}};
+    CHECK_FALSE(check_request(request, "m"));
+  }
+  for (const char* bad : {"[]", "{", "x"}) {
+    request.tools = {{"look", "", bad}};
+    const auto error = check_request(request, "m");
+    REQUIRE(error);
+    CHECK(mentions(error->message, "\"look\""));
+  }
+}
+
 TEST_CASE("a request goes to chat/completions below base_url", "[llm][O1]") {
   HttpLlmOptions options = good();
   CHECK(request_template(options).url == "https://api.example.com/v1/chat/completions");

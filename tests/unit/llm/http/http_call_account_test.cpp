@@ -66,14 +66,14 @@ TEST_CASE_METHOD(Account, "a call that is stopped in its answer estimates what w
   call->on_body(piece("caf\u00e9!"));
   stop.request_stop();
   end(Errc::cancelled);
-  CHECK(outcome().usage == Usage{4, 2, 6, 0, 0, false});
+  CHECK(outcome().usage == Usage{3, 2, 5, 0, 0, false});
 }
 
 TEST_CASE_METHOD(Account, "so does one that is cut", "[llm][O5]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body(piece("01234"));
   end(Errc::network_error);
-  CHECK(outcome().usage == Usage{4, 2, 6, 0, 0, false});
+  CHECK(outcome().usage == Usage{3, 2, 5, 0, 0, false});
 }
 
 TEST_CASE_METHOD(Account, "what was told before the stop counts", "[llm][A19]") {
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Account, "what was told before the stop counts", "[llm][A19]") 
 
 TEST_CASE_METHOD(Account, "a call that was given up in silence estimates its prompt", "[llm][A19]") {
   end(Errc::first_byte_timeout);
-  CHECK(outcome().usage == Usage{4, 0, 4, 0, 0, false});
+  CHECK(outcome().usage == Usage{3, 0, 3, 0, 0, false});
 }
 
 TEST_CASE_METHOD(Account, "of one whose connection broke in silence nothing is known", "[llm][A19]") {

@@ -107,6 +107,23 @@ TEST_CASE_METHOD(Fixture, "a chunk that is not JSON ends the stream", "[llm]") {
   CHECK(heard.error().message == "A chunk of the stream is not a JSON object: <oops>");
 }
 
+TEST_CASE("an answer that is corrupt from its beginning may be asked for again, as one that was cut",
+          "[llm][X19]") {
+  const auto heard = [](bool stream, std::string_view body, Errc end = Errc::none) {
+    Fixture fixture(stream);
+    fixture.answer(200, stream ? all_events : json_type, body, end);
+    CHECK(fixture.heard.deltas.empty());
+    return fixture.heard;
+  };
+  CHECK(heard(true, "data: {\"choices\":[{\"del", Errc::network_error).error().retryable);
+  const ChatRecord stream = heard(true, "data: {\"choices\":[{\"del#\n\n");
+  REQUIRE(stream.failed_with(Errc::invalid_response));
+  CHECK(stream.error().retryable);
+  const ChatRecord body = heard(false, R"({"choices":[{"mess)");
+  REQUIRE(body.failed_with(Errc::invalid_response));
+  CHECK(body.error().retryable);
+}
+
 TEST_CASE("a line that is too long ends the stream", "[llm][G15]") {
   Fixture fixture(true, 100);
   fixture.answer(200, all_events, piece("x") + piece(std::string(200, 'y')), Errc::invalid_response);

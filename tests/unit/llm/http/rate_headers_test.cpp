@@ -159,9 +159,9 @@ TEST_CASE("limits in OpenRouter's spelling, and in the plain one", "[llm][Y5]") 
   const auto at = std::to_string((now + 3s).time_since_epoch() / 1ms);
   CHECK(rate_limit(
             head({{"x-ratelimit-limit", "20"}, {"x-ratelimit-remaining", "0"}, {"x-ratelimit-reset", at}}),
-            now) == RateLimit{20, 0, 3s, {}, {}, 0s});
+            now) == RateLimit{20, 0, 3s, {}, {}, 0s, true});
   CHECK(rate_limit(head({{"ratelimit-remaining", "1"}, {"ratelimit-reset", "30"}}), now) ==
-        RateLimit{{}, 1, 30s, {}, {}, 0s});
+        RateLimit{{}, 1, 30s, {}, {}, 0s, true});
   CHECK_FALSE(rate_limit(head({{"x-request-id", "7"}}), now));
   const auto in_seconds = std::to_string((now + 3s).time_since_epoch() / 1s);
   CHECK(rate_limit(head({{"x-ratelimit-reset", in_seconds}}), now)->requests_reset == 3s);

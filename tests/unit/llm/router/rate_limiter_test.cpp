@@ -194,6 +194,62 @@ TEST_CASE("calls that were sent after the one that is answered are counted off",
   CHECK(limiter.ready_at(10, start) == start);
 }
 
+TEST_CASE("what an endpoint has left fills evenly up to its limit", "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto mark = limiter.take(10, start);
+  limiter.learn({.requests = 60, .requests_left = 0, .requests_reset = 60s}, mark, start);
+  CHECK(limiter.ready_at(1, start) == start + 1s);
+  CHECK(limiter.pause_left(start) == 1s);
+  CHECK(limiter.ready_at(1, start + 1s) == start + 1s);
+  limiter.take(1, start + 1s);
+  CHECK(limiter.ready_at(1, start + 1s) == start + 2s);
+  limiter.take(1, start + 10s);
+  CHECK(limiter.ready_at(1, start + 10s) == start + 10s);
+}
+
+TEST_CASE("tokens fill from what is left, and no call waits for more than the limit",
+          "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto mark = limiter.take(0, start);
+  limiter.learn({.tokens = 1000, .tokens_left = 400, .tokens_reset = 60s}, mark, start);
+  CHECK(limiter.ready_at(400, start) == start);
+  CHECK(limiter.ready_at(500, start) == start + 10s);
+  CHECK(limiter.ready_at(1000, start) == start + 60s);
+  CHECK(limiter.ready_at(5000, start) == start + 60s);
+  limiter.take(400, start);
+  CHECK(limiter.ready_at(100, start) == start + 10s);
+  limiter.correct(400, 350, limiter.take(0, start), start);
+  CHECK(limiter.ready_at(100, start) == start + 5s);
+}
+
+TEST_CASE("a limit of a day fills as slowly as that", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.learn({.requests = 1440, .requests_left = 0, .requests_reset = 24h}, limiter.take(1, start), start);
+  CHECK(limiter.ready_at(1, start) == start + 1min);
+  limiter.take(100, start);
+  limiter.learn({.tokens = 24, .tokens_left = 0, .tokens_reset = 24h}, limiter.take(1, start), start);
+  CHECK(limiter.ready_at(2, start) == start + 1h);  // nothing is known after it
+}
+
+TEST_CASE("a window of fixed length comes back at once", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.learn({.requests = 20, .requests_left = 0, .requests_reset = 40s, .fixed_window = true},
+                limiter.take(1, start), start);
+  CHECK(limiter.ready_at(1, start) == start + 40s);
+  CHECK(limiter.ready_at(1, start + 39s) == start + 40s);
+}
+
+TEST_CASE("Retry-After wins over the time when all is there again", "[llm][router][limits][X19]") {
+  RateLimiter limiter;
+  const auto mark = limiter.take(10, start);
+  limiter.learn(
+      {.requests = 1, .requests_left = 0, .requests_reset = 60s, .tokens_left = 0, .tokens_reset = 60s}, mark,
+      start);
+  limiter.pause(5s, start);
+  CHECK(limiter.pause_left(start, 1000) == 5s);
+  CHECK(limiter.ready_at(1000, start + 5s) == start + 5s);
+}
+
 TEST_CASE("a limit without a reset teaches nothing", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.learn(requests_left(0, 0s), limiter.take(1, start), start);

@@ -36,6 +36,27 @@ class InstantClient final : public LlmClient {
   std::deque<Error> errors_;
 };
 
+// A server whose first answer is a 429 with its limits in the head; the second is good.
+class LimitedClient final : public LlmClient {
+ public:
+  LimitedClient(Runtime& runtime, RateLimit limit, std::chrono::milliseconds retry_after)
+      : runtime_(runtime), limit_(limit), retry_after_(retry_after) {}
+  void chat(ChatRequest, StopToken, ChatSink sink) override {
+    at.push_back(runtime_.now());
+    if (at.size() > 1) return sink.finish(ChatOutcome::completed(FinishReason::complete));
+    sink.rate_limit(limit_);
+    sink.finish(ChatOutcome::failed(busy(retry_after_)));
+  }
+  bool abort(std::string_view) override { return false; }
+  bool has_active_request(std::string_view) const override { return false; }
+  std::vector<TimePoint> at;
+
+ private:
+  Runtime& runtime_;
+  const RateLimit limit_;
+  const std::chrono::milliseconds retry_after_;
+};
+
 class ThrowingClient final : public LlmClient {
  public:
   void chat(ChatRequest, StopToken, ChatSink) override { throw std::runtime_error("x"); }
@@ -218,6 +239,51 @@ TEST_CASE_METHOD(Fixture, "Retry-After is the least that is waited", "[llm][rout
   CHECK(idle());
   CHECK(heard.completed());
   CHECK(first.at.at(1) - first.at[0] == 20s);
+}
+
+TEST_CASE_METHOD(Fixture, "a 429 is waited for as long as it says, and the notice names that",
+                 "[llm][router][X19][limits]") {
+  const RateLimit minute{.requests = 60, .requests_left = 0, .requests_reset = 60s};
+  const auto waited = [&](const RateLimit& limit, std::chrono::milliseconds retry_after) {
+    LimitedClient limited(*runtime, limit, retry_after);
+    options.routes = {{.client = &limited}};
+    notices.clear();
+    make();
+    ChatRecord record;
+    ask(record);
+    CHECK(idle());
+    CHECK(record.completed());
+    router.reset();
+    REQUIRE(limited.at.size() == 2);
+    REQUIRE(notices.size() == 1);
+    CHECK(notices[0].delay == limited.at[1] - limited.at[0]);
+    return notices[0].delay;
+  };
+  CHECK(waited(minute, 5s) == 5s);  // Retry-After, not the 60 s until all is there again
+  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(10ms); };
+  CHECK(waited(minute, 0s) == 1s);  // the first of 60 requests comes back
+  CHECK(waited({.requests_left = 0, .requests_reset = 20s}, 0s) == 20s);
+  CHECK(waited({.requests = 9, .requests_left = 0, .requests_reset = 20s, .fixed_window = true}, 0s) == 20s);
+  CHECK(waited({.requests = 2, .requests_left = 2, .requests_reset = 20s}, 0s) == 10ms);
+}
+
+TEST_CASE_METHOD(Fixture, "a notice of another route names the wait that its endpoint asks for",
+                 "[llm][router][X19][limits]") {
+  options.retry.max_attempts = 1;
+  make();
+  first.script = {fails(unknown_model), fails(unknown_model)};
+  second.script = {fails(busy(7s))};
+  ask(other, "b");
+  CHECK(idle());
+  CHECK(other.failed_with(Errc::api_error));
+  notices.clear();
+  ask(heard, "a");
+  const TimePoint asked = runtime->now();
+  CHECK(idle());
+  CHECK(heard.text() == "second");
+  REQUIRE(notices.size() == 1);
+  CHECK(notices[0].next_route == 1);
+  CHECK(notices[0].delay == second.at.at(1) - asked);
 }
 
 TEST_CASE_METHOD(Fixture, "who asks for more patience than allowed is not waited for", "[llm][router][X19]") {

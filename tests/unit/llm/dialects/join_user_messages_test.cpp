@@ -1,0 +1,105 @@
+// User's messages that follow one another, as a history has them after an answer was stopped.
+#include "llm/dialects/anthropic_messages_reader.hpp"
+#include "llm/dialects/openai_chat_reader.hpp"
+#include "llm/dialects/wire_format.hpp"
+#include "support/catch.hpp"
+#include "unit/llm/dialects/messages.hpp"
+
+#include <agentcore/provider.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+using nlohmann::json;
+using test::answer;
+using test::result;
+using test::two_pictures;
+
+namespace {
+
+std::string sent(const llm::WireFormat& format, std::vector<ChatMessage> messages, bool join = true) {
+  ChatRequest request;
+  request.messages = std::move(messages);
+  request.stream = false;
+  return format.body(request, {.model = "m", .join_user_messages = join});
+}
+json chat(std::vector<ChatMessage> messages, bool join = true) {
+  return json::parse(sent(llm::openai_chat(), std::move(messages), join)).at("messages");
+}
+json anthropic(std::vector<ChatMessage> messages, bool join = true) {
+  return json::parse(sent(llm::anthropic_messages(), std::move(messages), join)).at("messages");
+}
+json responses(std::vector<ChatMessage> messages, bool join = true) {
+  return json::parse(sent(llm::openai_responses(), std::move(messages), join)).at("input");
+}
+
+const std::vector<ChatMessage> two = {{Role::user, "One \"1\"", Interruption::stopped}, {Role::user, "Two"}};
+
+ChatMessage with_pictures(std::string text) {
+  ChatMessage message{Role::user, std::move(text)};
+  message.parts = two_pictures();
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("two user's messages in a row are sent as one", "[llm]") {
+  CHECK(chat(two) == json::parse(R"([{"role":"user","content":"One \"1\"\n\nTwo"}])"));
+  CHECK(anthropic(two) == json::parse(R"([{"role":"user","content":[{"type":"text","text":"One \"1\""},
+                                                                    {"type":"text","text":"Two"}]}])"));
+  CHECK(responses(two) == json::parse(R"([{"type":"message","role":"user","content":[
+      {"type":"input_text","text":"One \"1\""},{"type":"input_text","text":"Two"}]}])"));
+}
+
+TEST_CASE("what was sent before stays a prefix, byte for byte", "[llm]") {
+  std::vector<ChatMessage> history = {
+      {Role::system, "S"}, {Role::user, "A"}, answer("B"), {Role::user, "C \xC3\xBC"}};
+  for (const auto* format : {&llm::openai_chat(), &llm::anthropic_messages(), &llm::openai_responses()}) {
+    const std::string before = sent(*format, history);
+    std::vector<ChatMessage> longer = history;
+    longer.push_back({Role::user, "D"});
+    longer.push_back({Role::user, "E"});
+    const std::string after = sent(*format, longer);
+    const auto end = before.find("C \xC3\xBC") + 4;  // of the last text
+    REQUIRE(end > 4);
+    CHECK(after.substr(0, end) == before.substr(0, end));
+    CHECK(after.find("\"D\"") == (format == &llm::openai_chat() ? std::string::npos : after.find("\"D\"")));
+  }
+}
+
+TEST_CASE("messages with pictures are joined as parts, in their order", "[llm][openai]") {
+  const json content =
+      chat({{Role::user, "A"}, with_pictures("B"), with_pictures(""), {Role::user, "C"}})[0]["content"];
+  REQUIRE(content.size() == 7);
+  CHECK(content[0] == json{{"type", "text"}, {"text", "A"}});
+  CHECK(content[1] == json{{"type", "text"}, {"text", "B"}});
+  CHECK(content[2]["type"] == "image_url");
+  CHECK(content[5]["type"] == "image_url");
+  CHECK(content[6] == json{{"type", "text"}, {"text", "C"}});
+}
+
+TEST_CASE("only neighbours are joined, and no empty ones leave a trace", "[llm]") {
+  CHECK(chat({{Role::user, "A"}, answer("B"), {Role::user, "C"}}).size() == 3);
+  CHECK(chat({{Role::user, "A"}, {Role::system, "S"}, {Role::user, "C"}}).size() == 3);
+  CHECK(chat({{Role::user, ""}, {Role::user, "A"}, {Role::user, ""}, {Role::user, "B"}})[0]["content"] ==
+        "A\n\nB");
+  CHECK(chat({}).empty());
+  CHECK(responses({{Role::user, "A"}, answer("B"), {Role::user, "C"}, {Role::user, "D"}}).size() == 3);
+}
+
+TEST_CASE("an option sends them as they are", "[llm]") {
+  CHECK(HttpLlmOptions{}.join_user_messages);
+  CHECK(provider_options("openai").value().join_user_messages);
+  CHECK(chat(two, false).size() == 2);
+  CHECK(anthropic(two, false).size() == 2);
+  CHECK(responses(two, false).size() == 2);
+  // What tools gave is the user's, and stays with the message behind it.
+  CHECK(anthropic({{Role::user, "A"}, answer("", {{"a", "look", "{}"}}), result("a", "x"), {Role::user, "B"}},
+                  false)
+            .size() == 3);
+}

@@ -1,0 +1,148 @@
+// Answers of the chat dialect that are not one text of one model, and end there.
+#include "llm/dialects/openai_chat_reader.hpp"
+#include "support/catch.hpp"
+#include "unit/llm/http/http_call_fixture.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using Calls = std::vector<ToolCall>;
+using Words = std::vector<std::string>;
+
+namespace {
+
+std::string choice(int index, const std::string& members) {
+  return R"({"index":)" + std::to_string(index) + "," + members + "}";
+}
+std::string chunk(const std::string& choices) {
+  return R"(data: {"choices":[)" + choices + "]}\n\n";
+}
+std::string delta(const std::string& members) {
+  return chunk(R"({"delta":{)" + members + "}}");
+}
+ChatRecord streamed(const std::string& events, Errc end = Errc::none) {
+  CallFixture fixture;
+  return fixture.answer(200, all_events, events, end);
+}
+ChatRecord whole(const std::string& json, int status = 200) {
+  CallFixture fixture(false);
+  return fixture.answer(status, json_type, json);
+}
+ChatRecord message(const std::string& members, const std::string& reason = "stop") {
+  return whole(R"({"choices":[{"message":{)" + members + R"(},"finish_reason":")" + reason + "\"}]}");
+}
+bool says(const ChatRecord& heard, std::string_view words) {
+  return heard.error().message.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("only the choice of index 0 is the answer", "[llm][openai][O2]") {
+  const std::string first = R"("delta":{"content":"one"})", other = R"("delta":{"content":"two"})";
+  const ChatRecord mixed = streamed(chunk(choice(0, first)) + chunk(choice(1, other)) +
+                                    chunk(choice(1, other) + "," + choice(0, first)) +
+                                    chunk(choice(1, R"("delta":{},"finish_reason":"length")")) +
+                                    chunk(choice(0, R"("delta":{},"finish_reason":"stop")")) + done_chunk);
+  REQUIRE(mixed.completed());
+  CHECK(mixed.deltas == Words{"one", "one"});
+  CHECK(mixed.outcomes[0].finish_reason == FinishReason::complete);
+  CHECK(streamed(chunk(R"({"delta":{"content":"one"},"index":1})") + chunk(choice(0, first)) + finish_chunk)
+            .text() == "one");
+  const std::string answer = R"("message":{"content":"one"},"finish_reason":"stop")";
+  CHECK(whole(R"({"choices":[{"index":1,"message":{"content":"two"}},)" + choice(0, answer) + "]}").text() ==
+        "one");
+  CHECK(
+      whole(R"({"choices":[{"index":1,"message":{"content":"two"}}]})").failed_with(Errc::invalid_response));
+  for (const char* none : {R"({"index":null,)", R"({"index":"1",)", "{"})
+    CHECK(whole(std::string(R"({"choices":[)") + none + answer + "}]}").text() == "one");
+}
+
+TEST_CASE("a stream that goes on behind its finish reason and breaks is broken", "[llm][openai][O5]") {
+  const ChatRecord broken = streamed(piece("a") + finish_chunk + piece("b"), Errc::network_error);
+  REQUIRE(broken.failed_with(Errc::network_error));
+  CHECK(broken.error().retryable);
+  CHECK_FALSE(broken.outcomes[0].usage.complete);
+  const std::string call =
+      delta(R"("tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{"}}])");
+  CHECK(streamed(piece("a") + finish_chunk + call, Errc::stall_timeout).failed_with(Errc::stall_timeout));
+  CHECK(streamed(finish_chunk + delta(R"("reasoning":"Hm")"), Errc::network_error)
+            .failed_with(Errc::network_error));
+}
+
+TEST_CASE("an answer that ends behind its finish reason is whole", "[llm][openai][O2]") {
+  CHECK(streamed(piece("a") + finish_chunk + piece("b")).completed());
+  CHECK(streamed(piece("a") + finish_chunk + piece("b") + done_chunk, Errc::network_error).completed());
+  CHECK(streamed(piece("a") + finish_chunk + piece("b") + finish_chunk, Errc::network_error).completed());
+  CHECK(streamed(piece("a") + finish_chunk + usage_chunk + piece(""), Errc::network_error).completed());
+}
+
+TEST_CASE("a chat answer of what is not taken is no empty success, and names it", "[llm][openai][O6]") {
+  const std::string custom =
+      R"("tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"x","input":"y"}}])";
+  const ChatRecord events =
+      streamed(delta(custom) + delta(R"("tool_calls":[{"index":0,"custom":{"input":"z"}}])") +
+               chunk(R"({"delta":{},"finish_reason":"tool_calls"})") + done_chunk);
+  const ChatRecord body = message(R"("content":null,)" + custom, "tool_calls");
+  for (const ChatRecord& heard : {events, body}) {
+    REQUIRE(heard.failed_with(Errc::invalid_response));
+    CHECK(says(heard, "only: custom tool call."));
+  }
+  const ChatRecord pictures =
+      message(R"("content":"","images":[{"type":"image_url","image_url":{"url":"data:"}}])");
+  REQUIRE(pictures.failed_with(Errc::invalid_response));
+  CHECK(says(pictures, "only: images."));
+  CHECK(says(message(R"("content":null,"audio":{"id":"a","data":"x"})"), "only: audio."));
+  CHECK(message(R"("content":"","images":[],"audio":null)").completed());
+  CHECK(message(R"("content":"Here","images":[{"type":"image_url"}])").text() == "Here");
+}
+
+TEST_CASE("a call of a function beside a custom one is made", "[llm][openai][tools]") {
+  const ChatRecord heard =
+      message(R"("content":null,"tool_calls":[{"id":"a","type":"custom","custom":{"name":"x"}},)"
+              R"({"id":"b","type":"function","function":{"name":"look","arguments":"{}"}}])",
+              "tool_calls");
+  REQUIRE(heard.completed());
+  CHECK(heard.outcomes[0].tool_calls == Calls{{"b", "look", "{}"}});
+}
+
+TEST_CASE("what the provider behind OpenRouter said stands in the error", "[llm][openai][X19]") {
+  const auto error = [](const std::string& metadata, int status = 400) {
+    return whole(R"({"error":{"message":"Provider returned error","code":400,"metadata":)" + metadata + "}}",
+                 status);
+  };
+  const ChatRecord text =
+      error(R"({"raw":"{\"error\":{\"message\":\"Only 1 image, please.\"}}","provider_name":"Crucible"})");
+  REQUIRE(text.failed_with(Errc::api_error));
+  CHECK(
+      text.error().message ==
+      R"(HTTP 400: Provider returned error: {"error":{"message":"Only 1 image, please."}} (from Crucible))");
+  CHECK(says(error(R"({"raw":{"detail":"no room"}})"), R"(error: {"detail":"no room"})"));
+  CHECK(error(R"({"raw":"This model's maximum context length is 8"})").error().model_specific);
+  CHECK(says(error(R"({"raw":"busy, retry shortly"})", 200), "Provider returned error: busy, retry shortly"));
+  for (const char* none : {"null", "{}", "[]", R"({"raw":null})", R"({"raw":"","provider_name":"X"})"})
+    CHECK(error(none).error().message == "HTTP 400: Provider returned error");
+}
+
+TEST_CASE("that is bounded, and without secrets", "[llm][openai][G15]") {
+  const auto message_of = [](const std::string& raw) {
+    return whole(R"({"error":{"message":"No","metadata":{"raw":")" + raw + "\"}}}", 400).error().message;
+  };
+  CHECK(message_of("key " + api_key_in_test) == "HTTP 400: No: key [api key]");
+  const std::string long_one = message_of(std::string(295, 'x') + api_key_in_test);
+  CHECK(long_one.find("sk-v") == std::string::npos);
+  CHECK(message_of(std::string(100'000, 'x')).size() < 400);
+}
+
+TEST_CASE("a chunk in the middle of a stream says what OpenRouter's provider said", "[llm][openai][X19]") {
+  const ChatRecord heard =
+      streamed(piece("x") +
+               "data: {\"error\":{\"code\":502,\"message\":\"Provider returned "
+               "error\",\"metadata\":{\"raw\":\"gone\"}},"
+               "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}]}\n\n");
+  REQUIRE(heard.failed_with(Errc::api_error));
+  CHECK(heard.error().message == "Provider returned error: gone");
+  CHECK(heard.error().retryable);
+}

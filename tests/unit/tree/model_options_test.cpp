@@ -1,0 +1,63 @@
+// What create() refuses of what a spec says about model calls.
+#include "support/tree_fixture.hpp"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// Refused as a root and as a child, with a message that names the field.
+void check_refused(const AgentSpec& spec, const std::string& field) {
+  INFO(field);
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  for (const Result<Agent>& made : {t.tree->create(spec), parent.create_child(spec)}) {
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == Errc::invalid_config);
+    CHECK(made.error().message.find("AgentSpec::" + field) != std::string::npos);
+  }
+  CHECK(t.tree->size() == 1);
+}
+
+ResponseFormat with_schema(std::string schema, std::string name = "") {
+  return {ResponseFormat::Kind::json_schema, std::move(name), std::move(schema)};
+}
+
+}  // namespace
+
+TEST_CASE("a temperature that no provider takes is refused when the agent is created", "[tree]") {
+  for (const double bad :
+       {9.0, 2.0001, -0.1, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    check_refused({.temperature = bad}, "temperature");
+  TreeFixture t;
+  for (const double good : {0.0, -0.0, 1.0, 2.0}) CHECK(t.tree->create({.temperature = good}));
+}
+
+TEST_CASE("a broken or empty schema of answers is refused when the agent is created", "[tree]") {
+  for (const char* bad : {"", "  ", "{}", "{ }", "[]", "[{}]", "null", "7", "\"text\"", "{\"type\":}",
+                          "{\"a\":1} x", "{\"a\":\"\xff\"}"}) {
+    INFO(bad);
+    check_refused({.response_format = with_schema(bad)}, "response_format.schema");
+  }
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += R"({"a":)";
+  check_refused({.response_format = with_schema(deep + "1" + std::string(100, '}'))},
+                "response_format.schema");
+  TreeFixture t;
+  CHECK(t.tree->create({.response_format = with_schema(R"( {"type":"object"} )")}));
+  CHECK(t.tree->create({.response_format = {.kind = ResponseFormat::Kind::json_object}}));
+}
+
+TEST_CASE("so are a schema name and a tool choice that no provider takes", "[tree]") {
+  const std::string schema = R"({"type":"object"})";
+  for (const std::string& bad : {std::string("two words"), std::string("a.b"), std::string(65, 'x')})
+    check_refused({.response_format = with_schema(schema, bad)}, "response_format.name");
+  check_refused({.tool_choice = {ToolChoice::Mode::named, ""}}, "tool_choice");
+  TreeFixture t;
+  CHECK(t.tree->create({.response_format = with_schema(schema, std::string(64, 'x'))}));
+  CHECK(t.tree->create({.tool_choice = {ToolChoice::Mode::named, "look"}}));
+}
