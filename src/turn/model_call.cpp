@@ -56,6 +56,21 @@ bool Turns::call_model(core::Node& node) {
   return !hub_.closed() && is_active(node) && active_turn(node)->phase == Phase::answered;
 }
 
+// The answer has calls that cannot be read: the model is told why, and asked once more (X30). Neither is kept
+// in the history, which goes on with the next answer.
+bool Turns::ask_again(core::Node& node, std::string text) {
+  ActiveTurn& turn = *active_turn(node);
+  const std::uint32_t epoch = turn.epoch;
+  turn.unread = std::move(text);
+  ++turn.repairs;
+  turn.result->response.clear();
+  turn.answer = {};
+  turn.phase = Phase::asked;
+  log(LogLevel::debug, "tool calls could not be read, the model is asked again",
+      {{"agent", table_.names().name_of(node, node.id())}, {"why", std::string(turn.result->parse_error)}});
+  return may_go_on(node, epoch) && within_budget(node);
+}
+
 ChatRequest Turns::request_for(core::Node& node) {
   const AgentSpec& spec = *node.spec;
   ChatRequest request;

@@ -193,21 +193,6 @@ bool Turns::take_answer(core::Node& node) {
   return within_budget(node);
 }
 
-// The answer has calls that cannot be read: the model is told why, and asked once more (X30). Neither is kept
-// in the history, which goes on with the next answer.
-bool Turns::ask_again(core::Node& node, std::string text) {
-  ActiveTurn& turn = *active_turn(node);
-  const std::uint32_t epoch = turn.epoch;
-  turn.unread = std::move(text);
-  ++turn.repairs;
-  turn.result->response.clear();
-  turn.answer = {};
-  turn.phase = Phase::asked;
-  log(LogLevel::debug, "tool calls could not be read, the model is asked again",
-      {{"agent", table_.names().name_of(node, node.id())}, {"why", std::string(turn.result->parse_error)}});
-  return may_go_on(node, epoch) && within_budget(node);
-}
-
 // waiting_llm -> processing -> idle.
 void Turns::complete(core::Node& node) {
   TurnData& data = data_of(node);

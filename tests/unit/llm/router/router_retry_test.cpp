@@ -146,7 +146,8 @@ TEST_CASE_METHOD(Fixture, "a pause that is too long to be waited for is told", "
   CHECK(idle());
   REQUIRE(heard.failed_with(Errc::api_error));
   CHECK(heard.error().message ==
-        "busy; the endpoint asks for a pause of 90.0 s, longer than RetryPolicy::max_retry_after (60.0 s) allows");
+        "busy; the endpoint asks for a pause of 90.0 s, longer than RetryPolicy::max_retry_after (60.0 s) "
+        "allows");
   CHECK(heard.error().retry_after == 90s);
   CHECK(first.asked.size() == 1);
 }
