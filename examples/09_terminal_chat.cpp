@@ -186,7 +186,7 @@ class Chat {
       std::fputs("[cut off: the answer reached its greatest length]\n", stderr);
     }
     failed_ = failed_ || end.outcome != agentcore::TurnOutcome::completed;
-    if (!arguments_.history.empty() && !save_history(arguments_.history, agent_.conversation()))
+    if (!arguments_.history.empty() && !save_history(arguments_.history, agent_.conversation().value()))
       std::fprintf(stderr, "cannot write %s: %s\n", arguments_.history.c_str(), std::strerror(errno));
   }
 

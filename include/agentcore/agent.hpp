@@ -19,8 +19,7 @@ namespace agentcore {
 
 // 16 bytes: the tree's core, counted, and an id with a generation. A handle may outlive its agent and its
 // tree: every call then says `agent_not_found`, and never reaches an agent that was made later. It may
-// outlive the Runtime, too: every call that returns a reason then says `runtime_gone`, and what is only read,
-// as the conversation, can be read as long as the tree lives. Copying a handle is @threadsafe; one and the
+// outlive the Runtime, too: every call then says `runtime_gone`. Copying a handle is @threadsafe; one and the
 // same handle object is not to be written by two threads at once.
 class Agent {
  public:
@@ -55,20 +54,21 @@ class Agent {
   Result<Agent> create_child(AgentSpec spec = {}) const;
   Result<Agent> create_child(const SharesAgentSpec auto& spec) const { return create_shared(spec); }
 
-  Result<Agent> parent() const;         // agent_not_found for a root. @loop_thread
-  std::vector<Agent> children() const;  // newest first. @loop_thread
-  std::size_t queue_length() const;     // messages waiting in the mailbox. @threadsafe
-  std::size_t clear_queue() const;      // drops them; how many (F3). @loop_thread
+  // What is asked of an agent that is gone has no value, but the error `agent_not_found`.
+  Result<Agent> parent() const;                 // agent_not_found for a root. @loop_thread
+  Result<std::vector<Agent>> children() const;  // newest first. @loop_thread
+  Result<std::size_t> queue_length() const;     // messages waiting in the mailbox. @threadsafe
+  Result<std::size_t> clear_queue() const;      // drops them; how many (F3). @loop_thread
   // A copy of the history, with the system prompt first if there is one; windows and text-protocol
   // instructions are not in it. Valid at every moment, and AgentSpec::history of another agent as it is.
   // @loop_thread
-  std::vector<ChatMessage> conversation() const;
+  Result<std::vector<ChatMessage>> conversation() const;
   // Which messages of it are still sent to the model: the rest was trimmed (ContextOptions). @loop_thread
-  std::vector<ChatMessage> context() const;
+  Result<std::vector<ChatMessage>> context() const;
 
   // What it used of its own budget, and what its subtree used of the subtree's. @loop_thread
-  Spent spent() const;
-  Spent subtree_spent() const;
+  Result<Spent> spent() const;
+  Result<Spent> subtree_spent() const;
   // Gives it a new budget and counts from zero. Refused when the agent or the Runtime is gone, and for a cost
   // or a time that is negative or not a number: that is never "no limit". @loop_thread
   GrantResult grant(const Budget& budget) const;
@@ -89,6 +89,8 @@ class Agent {
   friend struct core::AgentAccess;
   Agent(tree::TreeCore* core, std::uint64_t node) noexcept;
   Result<Agent> create_shared(const SharedAgentSpec& spec) const;
+  template <typename Read>
+  auto read(Read&& read) const;
 
   tree::TreeCore* core_ = nullptr;
   std::uint64_t node_ = 0;

@@ -120,7 +120,8 @@ class [[nodiscard]] Result {
   // The value. Throws BadResultAccess when there is none.
   T& value() & { return check(), std::get<0>(state_); }
   const T& value() const& { return check(), std::get<0>(state_); }
-  T&& value() && { return check(), std::get<0>(std::move(state_)); }
+  // By value: `for (auto& message : agent.conversation().value())` then has something to refer to.
+  T value() && { return check(), std::get<0>(std::move(state_)); }
   template <typename U>
   T value_or(U&& other) const& {
     return has_value() ? std::get<0>(state_) : static_cast<T>(std::forward<U>(other));

@@ -77,29 +77,35 @@ Result<Agent> Agent::parent() const {
   return core_->parent(node_);
 }
 
-std::vector<Agent> Agent::children() const {
-  return core_ ? core_->children(node_) : std::vector<Agent>{};
-}
-std::size_t Agent::queue_length() const {
-  return core_ ? core_->queue_length(node_) : 0;
-}
-std::size_t Agent::clear_queue() const {
-  return core_ ? core_->clear_queue(node_) : 0;
-}
-
-std::vector<ChatMessage> Agent::conversation() const {
-  return core_ ? core_->conversation(node_) : std::vector<ChatMessage>{};
+// What `read(core)` says of the agent, or the error that there is none.
+template <typename Read>
+auto Agent::read(Read&& read) const {
+  using Value = Result<std::decay_t<decltype(read(*core_))>>;
+  if (!core_) return Value(no_agent);
+  if (const Result<AgentState> state = core_->state(node_); !state) return Value(state.error());
+  return Value(read(*core_));
 }
 
-std::vector<ChatMessage> Agent::context() const {
-  return core_ ? core_->context(node_) : std::vector<ChatMessage>{};
+Result<std::vector<Agent>> Agent::children() const {
+  return read([&](auto& core) { return core.children(node_); });
 }
-
-Spent Agent::spent() const {
-  return core_ ? core_->spent(node_, false) : Spent{};
+Result<std::size_t> Agent::queue_length() const {
+  return read([&](auto& core) { return core.queue_length(node_); });
 }
-Spent Agent::subtree_spent() const {
-  return core_ ? core_->spent(node_, true) : Spent{};
+Result<std::size_t> Agent::clear_queue() const {
+  return read([&](auto& core) { return core.clear_queue(node_); });
+}
+Result<std::vector<ChatMessage>> Agent::conversation() const {
+  return read([&](auto& core) { return core.conversation(node_); });
+}
+Result<std::vector<ChatMessage>> Agent::context() const {
+  return read([&](auto& core) { return core.context(node_); });
+}
+Result<Spent> Agent::spent() const {
+  return read([&](auto& core) { return core.spent(node_, false); });
+}
+Result<Spent> Agent::subtree_spent() const {
+  return read([&](auto& core) { return core.spent(node_, true); });
 }
 GrantResult Agent::grant(const Budget& budget) const {
   return core_ ? core_->grant(node_, budget, false) : GrantResult{false, no_agent.code, no_agent.message};

@@ -70,7 +70,7 @@ std::string TreeCore::name_of(core::NodeId id) const {
 }
 
 bool TreeCore::exists(core::NodeId id) const noexcept {
-  const Node* node = resolve(id);
+  const Node* node = reach(id);
   return node && core::look_again(*node, core::generation_of(id)).valid;
 }
 

@@ -242,7 +242,7 @@ TEST_CASE("S0-P5: an abort leaves the history whole and without the partial answ
           for (FakeClient::Call* call : stage.t.llm->open_calls())
             if (call->stop.stop_requested()) call->sink.delta("partial");
           for (std::size_t i = 0; i < stage.size(); ++i)
-            RC_ASSERT(is_valid_history(stage.agent(i).conversation()));
+            RC_ASSERT(is_valid_history(stage.agent(i).conversation().value()));
         };
         check();
         stage.play_after(check);

@@ -50,9 +50,9 @@ std::string known(const Stage& stage, std::size_t i) {
   if (tree.references(Stage::id(i)) != 0) ways += " references";
   if (mentions(tree.roots(), agent)) ways += " roots";
   tree.walk([&](const Agent& other) {
-    if (other == agent || mentions(other.children(), agent)) ways += " walk";
+    if (other == agent || mentions(other.children().value(), agent)) ways += " walk";
   });
-  if (agent.queue_length() != 0 || !agent.conversation().empty() || !agent.children().empty())
+  if (agent.queue_length() || agent.conversation() || agent.children() || agent.context() || agent.spent())
     ways += " data";
   if (agent.send("x").reason != Errc::agent_not_found || agent.abort().reason != Errc::agent_not_found ||
       agent.stop().reason != Errc::agent_not_found || agent.resume().reason != Errc::agent_not_found ||
@@ -171,8 +171,8 @@ TEST_CASE("S1-P6: what a model says to a deleted agent is dropped", "[property][
           RC_ASSERT((scene.grace_over ? discarded <= open : discarded == open));
         }
         for (const auto& [agent, i] : anew) {
-          RC_ASSERT((agent.state().value() == AgentState::idle && agent.queue_length() == 0));
-          RC_ASSERT(agent.conversation().empty());
+          RC_ASSERT((agent.state().value() == AgentState::idle && agent.queue_length().value() == 0));
+          RC_ASSERT(agent.conversation().value().empty());
         }
       });
 }
@@ -202,7 +202,7 @@ TEST_CASE("S1-P7: a deleted agent is registered nowhere", "[property][S1-P7][D3]
         for (std::size_t i = 0; i < stage.size(); ++i) {
           if (!stage.inside(i)) continue;
           const Agent again = stage.t.root(Stage::id(i));
-          RC_ASSERT((again.state().value() == AgentState::idle && again.conversation().empty()));
+          RC_ASSERT((again.state().value() == AgentState::idle && again.conversation().value().empty()));
           RC_ASSERT((!(again == stage.agent(i)) && !stage.agent(i).exists()));
           RC_ASSERT(again.send("hello").accepted);
         }
@@ -216,7 +216,7 @@ TEST_CASE("S1-P9: a delete deletes every descendant", "[property][S1-P9][E2][E5]
        [](const Scene& scene) {
          Stage stage(scene);
          const auto watch = stage.t.tree->on_event([&](const Event& event) {
-           if (event.get<AgentDeleted>() && !event.agent().children().empty())
+           if (event.get<AgentDeleted>() && !event.agent().children().value().empty())
              stage.wrong.push_back(event.agent().id() + " goes before its children");
          });
          Deletion deletion(stage);
@@ -309,7 +309,7 @@ TEST_CASE("D9: an agent deletes only its own children", "[property][D9][D13][C19
          const auto number = *rc::gen::resize(100, rc::gen::inRange<std::size_t>(0, 40));
          Stage stage(scene);
          const std::size_t caller = number % stage.size();
-         const bool is_parent = mentions(stage.agent(caller).children(), stage.target_agent());
+         const bool is_parent = mentions(stage.agent(caller).children().value(), stage.target_agent());
          std::size_t reports = 0;
          TerminateResult result;
          stage.act([&] {

@@ -84,15 +84,15 @@ void go_on_with(const History& history, const std::string& prompt) {
   const auto agent = t.tree->create({.id = "a", .system_prompt = prompt, .tools = t.tools, .history = *read});
   RC_ASSERT(agent);
   History expected = put_back(history);
-  RC_ASSERT(agent->conversation() == expected);
+  RC_ASSERT(agent->conversation().value() == expected);
   RC_ASSERT(agent->send("and now?").accepted);
   t.settle();
   expected.push_back({Role::user, "and now?"});
   RC_ASSERT(t.llm->call(0).request.messages == expected);
   finish(t, {add_call("x1", 1, 2)});
   t.answer("three");
-  RC_ASSERT(agent->conversation().size() == expected.size() + 3);
-  RC_ASSERT(is_valid_history(agent->conversation()));
+  RC_ASSERT(agent->conversation().value().size() == expected.size() + 3);
+  RC_ASSERT(is_valid_history(agent->conversation().value()));
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ TEST_CASE("a conversation is taken out, kept as JSON, put back and gone on with,
       t.settle();
       if (*rc::gen::arbitrary<bool>()) finish(t, {{.name = "held"}, {.name = "held"}});
     }
-    History history = agent.conversation();
+    History history = agent.conversation().value();
     for (ChatMessage& message : history)
       message.pinned = message.role != Role::system && *rc::gen::inRange(0, 5) == 0;
     go_on_with(history, *rc::gen::element<std::string>("", prompt));

@@ -115,8 +115,8 @@ void compare_at_rest(World& world, const TreeModel& model) {
   RC_ASSERT(lines(told) == lines(model.events));
   RC_ASSERT(lines(world.reports) == lines(model.reports));
   world.t.tree->walk([&](const Agent& agent) {
-    RC_ASSERT(written(agent.conversation()) == model.history(agent.id()));
-    RC_ASSERT(is_valid_history(agent.conversation()));
+    RC_ASSERT(written(agent.conversation().value()) == model.history(agent.id()));
+    RC_ASSERT(is_valid_history(agent.conversation().value()));
     RC_ASSERT(to_string(world.t.seen.told(agent).value_or(AgentState::idle)) ==
               to_string(agent.state().value()));
   });
@@ -130,7 +130,7 @@ void compare_always(World& world, const TreeModel& model) {
   RC_ASSERT(lines(world.t.seen.violations) == "");
   RC_ASSERT(text_of(world.states()) == text_of(model.states()));
   for (const auto& [id, state] : model.states())
-    RC_ASSERT(world.t[id].queue_length() == model.queue_length(id));
+    RC_ASSERT(world.t[id].queue_length().value() == model.queue_length(id));
 }
 
 }  // namespace agentcore::test
@@ -223,7 +223,8 @@ TEST_CASE("small budgets and interfering callbacks break no promise", "[property
            run({What::create, id[0] - 'a', id[0] == 'a' ? 8 : id[0] - 'b', false, id[0] == 'c' ? 6 : 0});
          while (next < commands.size()) {
            run(commands[next++]);
-           world.t.tree->walk([](const Agent& agent) { RC_ASSERT(is_valid_history(agent.conversation())); });
+           world.t.tree->walk(
+               [](const Agent& agent) { RC_ASSERT(is_valid_history(agent.conversation().value())); });
          }
          world.give_up();
          world.t.advance(std::chrono::seconds(6));
@@ -232,7 +233,7 @@ TEST_CASE("small budgets and interfering callbacks break no promise", "[property
            RC_ASSERT(state == AgentState::idle || state == AgentState::waiting_llm ||
                      state == AgentState::stopped);
            RC_ASSERT(world.t.seen.told(world.t[id]).value_or(AgentState::idle) == state);
-           RC_ASSERT(state == AgentState::waiting_llm || world.t[id].queue_length() == 0U);
+           RC_ASSERT(state == AgentState::waiting_llm || world.t[id].queue_length().value() == 0U);
            RC_ASSERT((state == AgentState::waiting_llm) <= (world.t.llm->find(id) != nullptr));
          }
          for (FakeClient::Call* call : world.t.llm->open_calls())

@@ -156,13 +156,13 @@ TEST_CASE("S1-P4: a stopped agent refuses new messages", "[property][S1-P4][C6][
         const auto refused = [&] {
           for (std::size_t i = 0; i < stage.size(); ++i) {
             if (!stage.inside(i)) continue;
-            const std::size_t queued = stage.agent(i).queue_length();
+            const std::size_t queued = stage.agent(i).queue_length().value();
             const Errc reason = refusal(stage.state(i).value());
             const SendResult by_handle = stage.agent(i).send("refused");
             const SendResult by_id = stage.t.tree->send(Stage::id(i), "refused");
             RC_ASSERT((!by_handle.accepted && by_handle.reason == reason));
             RC_ASSERT((!by_id.accepted && by_id.reason == reason));
-            RC_ASSERT(stage.agent(i).queue_length() == queued);
+            RC_ASSERT(stage.agent(i).queue_length().value() == queued);
           }
         };
         refused();

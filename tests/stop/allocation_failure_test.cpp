@@ -255,7 +255,7 @@ struct World {
   // With all the memory that is needed.
   void end() {
     settle();
-    tree->walk([](const Agent& agent) { CHECK(is_valid_history(agent.conversation())); });
+    tree->walk([](const Agent& agent) { CHECK(is_valid_history(agent.conversation().value())); });
     counts.expected += tree->stop_all(stop_options()).ok;
     settle();
     clock.advance(std::chrono::seconds(6));

@@ -59,7 +59,8 @@ TEST_CASE("a stop against an answer: the stop wins, or the answer was there befo
     quiet_rounds += quiet.load();
     most_after_loud = std::max(most_after_loud, after_loud);
     quiet = loud = false;
-    valid = valid && is_valid_history(agent.conversation()) && agent.state().value() == AgentState::stopped;
+    valid = valid && is_valid_history(agent.conversation().value()) &&
+            agent.state().value() == AgentState::stopped;
     static_cast<void>(parent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
     audit.sweep();
@@ -87,7 +88,7 @@ TEST_CASE("an abort against an answer: one of them ends the turn", "[stop][race]
   bool valid = true;
   for (int round = 0; round < 3000; ++round) {
     if (round % 20 == 0) {
-      valid = valid && is_valid_history(agent.conversation());
+      valid = valid && is_valid_history(agent.conversation().value());
       static_cast<void>(agent.terminate());
       agent = tree.create().value();
     }
@@ -105,7 +106,7 @@ TEST_CASE("an abort against an answer: one of them ends the turn", "[stop][race]
           runtime.poll();
         });
     REQUIRE(drive(runtime, tree, client) == "");
-    idle_after = idle_after && agent.state().value() == AgentState::idle && agent.queue_length() == 0;
+    idle_after = idle_after && agent.state().value() == AgentState::idle && agent.queue_length().value() == 0;
   }
   INFO(aborted << " aborts hit");
   CHECK(idle_after);

@@ -28,7 +28,7 @@ bool all_say_not_found(const Agent& agent) {
   all = agent.terminate().reason == none && all;
   all = !agent.state().has_value() && all;
   all = agent.id().empty() && all;
-  return agent.queue_length() == 0 && all;
+  return !agent.queue_length().has_value() && all;
 }
 
 }  // namespace

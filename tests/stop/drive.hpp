@@ -23,7 +23,7 @@ inline std::string drive(agentcore::Runtime& runtime, const agentcore::AgentTree
   std::string still = "never at rest:";
   tree.walk([&](const agentcore::Agent& agent) {
     still += " " + agent.id() + "=" + std::string(to_string(agent.state().value())) + "/" +
-             std::to_string(agent.queue_length());
+             std::to_string(agent.queue_length().value());
   });
   return still;
 }

@@ -226,7 +226,7 @@ TEST_CASE("a message whose turn is stopped at its very beginning has a turn all 
       REQUIRE(agent.send("question").accepted);
       REQUIRE(drive(slow.runtime, slow.tree) == "");
       CHECK(agent.state().value() == AgentState::stopped);
-      CHECK(is_valid_history(agent.conversation()));
+      CHECK(is_valid_history(agent.conversation().value()));
     }
     CHECK(handled == 0);
     CHECK(slow.client.started() == 0);

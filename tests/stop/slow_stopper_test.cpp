@@ -80,5 +80,5 @@ TEST_CASE("a stop that is slow to be followed up does not stop an agent that was
   llm.finish(ChatOutcome::completed(FinishReason::complete));
   runtime.poll();
   CHECK(child.state().value() == AgentState::idle);
-  CHECK(child.conversation().size() == 3);
+  CHECK(child.conversation().value().size() == 3);
 }

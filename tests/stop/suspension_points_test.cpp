@@ -158,7 +158,8 @@ class Story {
     runtime_.poll();
     point();
     if (tree_)
-      tree_->walk([this](const Agent& agent) { histories_valid_ &= is_valid_history(agent.conversation()); });
+      tree_->walk(
+          [this](const Agent& agent) { histories_valid_ &= is_valid_history(agent.conversation().value()); });
   }
 
   // Every open call says a word, and ends if it is told to.

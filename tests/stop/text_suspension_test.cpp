@@ -88,7 +88,7 @@ class TextStory {
 
   void point() {
     if (tree_ && agent_.exists())
-      if (const std::string why = stop_test::refusal(agent_.conversation()); !why.empty())
+      if (const std::string why = stop_test::refusal(agent_.conversation().value()); !why.empty())
         note("a history no provider would take: " + why);
     if (++passed_ != inject_at_ || !tree_) return;
     switch (injection_) {

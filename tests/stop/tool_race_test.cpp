@@ -71,7 +71,7 @@ TEST_CASE("a stop against the results of tools: each is in the history or interr
                                     (tool && tool->outcome == ToolOutcome::completed));
     const auto* end = event.get<TurnEnded>();
     if (!end || end->result->steps.size() < 2) return;
-    const auto history = end->agent.conversation();
+    const auto history = end->agent.conversation().value();
     for (std::size_t i = 0; i < 2; ++i) {
       const InteractionStep& step = end->result->steps[i];
       const bool whole = step.outcome == ToolOutcome::completed;
@@ -97,7 +97,7 @@ TEST_CASE("a stop against the results of tools: each is in the history or interr
         [&] { runtime.poll(); });
     REQUIRE(drive(runtime, tree, client) == "");
     quiet = false;
-    CHECK(stop_test::refusal(agent.conversation()) == "");
+    CHECK(stop_test::refusal(agent.conversation().value()) == "");
     tools.clear();
     static_cast<void>(parent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
@@ -136,11 +136,11 @@ TEST_CASE("a stop against tools that create agents: each is inside the stop or r
                runtime.poll();
              });
     REQUIRE(drive(runtime, tree, client) == "");
-    for (const Agent& child : agent.children()) {
+    for (const Agent& child : agent.children().value()) {
       ++inside;
       REQUIRE(child.state().value() == AgentState::stopped);
     }
-    CHECK(stop_test::refusal(agent.conversation()) == "");
+    CHECK(stop_test::refusal(agent.conversation().value()) == "");
     static_cast<void>(agent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
     audit.sweep();
@@ -206,7 +206,7 @@ TEST_CASE("a stop against blocking tools and background tasks on a pool",
               client.cancel_stopped();
               std::this_thread::yield();
             }) == "");
-    CHECK(stop_test::refusal(agent.conversation()) == "");
+    CHECK(stop_test::refusal(agent.conversation().value()) == "");
     CHECK(agent.state().value() == AgentState::stopped);
     static_cast<void>(agent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");

@@ -153,7 +153,7 @@ class ToolStory {
     if (!tree_ || !problem_.empty()) return;
     for (const Agent& agent : {parent_, child_}) {
       if (!agent.exists()) continue;
-      const std::string why = stop_test::refusal(agent.conversation());
+      const std::string why = stop_test::refusal(agent.conversation().value());
       if (!why.empty()) problem_ = "a history no provider would take: " + why;
     }
   }

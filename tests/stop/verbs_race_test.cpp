@@ -56,7 +56,7 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
       static_cast<void>(tree.state(id));
       break;
     case 10:
-      static_cast<void>(agent.queue_length());
+      static_cast<void>(agent.queue_length().has_value());
       break;
     case 11: {
       const Agent copy = agent;
@@ -111,7 +111,7 @@ TEST_CASE("every verb against every other, with slots being recycled",
     tree.walk([&](const Agent& agent) {
       const AgentState state = agent.state().value();
       valid = valid && (state == AgentState::idle || state == AgentState::stopped);
-      valid = valid && is_valid_history(agent.conversation());
+      valid = valid && is_valid_history(agent.conversation().value());
     });
     for (const Agent& root : tree.roots()) static_cast<void>(root.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
@@ -158,8 +158,8 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
     REQUIRE(drive(runtime, tree) == "");
     for (const Agent& agent : {root, child, grandchild}) {
       const AgentState state = agent.state().value();
-      orderly =
-          orderly && (state == AgentState::idle || state == AgentState::stopped) && agent.queue_length() == 0;
+      orderly = orderly && (state == AgentState::idle || state == AgentState::stopped) &&
+                agent.queue_length().value() == 0;
     }
     // With everything at rest a stop works, and so does a resume of all that is stopped, from the top.
     static_cast<void>(root.stop());

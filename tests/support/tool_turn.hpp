@@ -42,7 +42,7 @@ struct ToolTurn : TreeFixture {
   void call(std::vector<ToolCall> calls, std::string_view text = {});
   // The model of "a" answers in words.
   void answer(std::string_view text);
-  std::string history() { return written((*this)["a"].conversation()); }
+  std::string history() { return written((*this)["a"].conversation().value()); }
 };
 
 ToolCall add_call(std::string id, int a, int b);

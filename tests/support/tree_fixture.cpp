@@ -210,7 +210,8 @@ void Recorder::on_event(const Event& event) {
     if (!seen.in_turn || ended->turn != seen.turn) broken("an end without a beginning");
     if (seen.tools != 0) broken("a tool call without an end");
     seen.in_turn = false;
-    if (!is_valid_history(event.agent().conversation())) broken("an invalid history");
+    const auto history = event.agent().conversation();
+    if (history && !is_valid_history(*history)) broken("an invalid history");
   }
   if (event.get<Settled>() && seen.in_turn) broken("settled within a turn");
   if (event.get<Settled>() && (seen.questions != 0 || seen.tasks != 0)) broken("settled with something open");

@@ -76,7 +76,7 @@ struct Run {
     REQUIRE(agent.send("hello"));
     REQUIRE(drive(runtime, &server, [&] { return end.has_value(); }));
     REQUIRE(drive(runtime, &server, [&] { return agent.state().value() != AgentState::stopping; }));
-    told.add(history_to_json(agent.conversation()));
+    told.add(history_to_json(agent.conversation().value()));
     told.add(lines);
   }
   bool says(std::string_view words) const { return told.text.find(words) != std::string::npos; }

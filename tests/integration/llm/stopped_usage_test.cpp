@@ -69,7 +69,7 @@ TEST_CASE("a call over HTTP that a verb ended is never told as free", "[openai][
   CHECK(*end.cost > 0);
   // Its client was asked first: what the provider had said by then counts.
   if (place != Place::first) CHECK(end.usage == Usage{1, 2, 3, 0, 0, false});
-  CHECK(parent.subtree_spent().tokens == end.usage.total_tokens);
-  CHECK(parent.subtree_spent().tokens_reserved == 0);
+  CHECK(parent.subtree_spent().value().tokens == end.usage.total_tokens);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 0);
   events.reset();
 }

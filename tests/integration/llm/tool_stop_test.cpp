@@ -54,7 +54,7 @@ TEST_CASE("a stop in the model call after the tools closes its connection", "[op
   REQUIRE(f.end.result->steps.size() == 2);
   CHECK(f.end.result->steps[0].outcome == ToolOutcome::completed);
   CHECK(f.end.result->steps[1].type == "terminated");
-  CHECK(is_valid_history(agent.conversation()));
+  CHECK(is_valid_history(agent.conversation().value()));
   CHECK(f.requests() == 2);
   CHECK(f.server->stats().tokens_after_client == 0);
   CHECK(open_transfers(f.runtime) == 0);
@@ -69,7 +69,7 @@ TEST_CASE("a stop amid the tool calls of an answer runs none of them", "[openai]
   REQUIRE(f.drive_to_end());
   CHECK(f.seen.count("tool a") == 0);
   CHECK(f.requests() == 1);
-  CHECK(is_valid_history(agent.conversation()));
+  CHECK(is_valid_history(agent.conversation().value()));
 }
 
 TEST_CASE("a stop while a program runs ends it, and the server is asked no more",
@@ -189,7 +189,7 @@ TEST_CASE("a turn with a program is stopped at each of its events, and leaves no
     REQUIRE(f.seen.count("ended a 1") == 1);
     REQUIRE(f.server_saw([](const standin::Stats& stats) { return stats.open == 0; }));
     REQUIRE(no_children());
-    REQUIRE(is_valid_history(agent.conversation()));
+    REQUIRE(is_valid_history(agent.conversation().value()));
     REQUIRE(open_transfers(f.runtime) == 0);
     REQUIRE(f.tree.tasks().empty());
     if (left <= 0) CHECK(agent.state().value() == AgentState::stopped);

@@ -52,7 +52,7 @@ TEST_CASE("a turn of three answers: the server is sent the calls and their resul
   CHECK(f.end.result->response == "It is 37.");
   CHECK(f.end.result->steps.size() == 3);
   CHECK(f.end.usage.total_tokens > 0);
-  CHECK(is_valid_history(agent.conversation()));
+  CHECK(is_valid_history(agent.conversation().value()));
 
   REQUIRE(f.requests() == 3);
   const json first = f.request(1);
@@ -124,7 +124,7 @@ TEST_CASE("a call that cannot be run is told to the server, and the turn goes on
   for (const json& call : second["messages"][1]["tool_calls"])
     CHECK(json::parse(call["function"]["arguments"].get<std::string>()).is_object());
   CHECK(results_in(f.request(3)).back() == "call_2_1=3");
-  CHECK(is_valid_history(agent.conversation()));
+  CHECK(is_valid_history(agent.conversation().value()));
 }
 
 TEST_CASE("results reach the server byte for byte, broken UTF-8 replaced",
@@ -171,5 +171,5 @@ TEST_CASE("the text protocol over HTTP: blocks in the answer, results in a messa
   const std::string results = second["messages"][3]["content"];
   CHECK(results.find(R"("result":"4")") != std::string::npos);
   CHECK(results.find("params.b is required") != std::string::npos);
-  CHECK(is_valid_history(agent.conversation()));
+  CHECK(is_valid_history(agent.conversation().value()));
 }

@@ -23,7 +23,7 @@ void check_failed(const Talk& talk, Errc code, bool retryable) {
   CHECK(talk.end.error.retryable == retryable);
   CHECK_FALSE(talk.end.error.message.empty());
   CHECK(talk.llm.open_calls() == 0);
-  const auto history = talk.agent.conversation();
+  const auto history = talk.agent.conversation().value();
   REQUIRE(history.size() == 1);
   CHECK(history.front().interruption == Interruption::failed);
   CHECK(is_valid_history(history));
@@ -73,7 +73,7 @@ TEST_CASE("aimock: through a router one question is enough for a server that fai
   CHECK(talk.ask("through a router", {.llm = &router}).outcome == TurnOutcome::completed);
   CHECK(talk.answer == "The second time.");
   CHECK(failures == std::vector<int>{500});
-  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(is_valid_history(talk.agent.conversation().value()));
   CHECK(talk.agent.terminate().terminated);
   talk.ask("let me in", {.llm = &router});
   check_failed(talk, Errc::api_error, false);

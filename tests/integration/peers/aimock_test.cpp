@@ -24,7 +24,7 @@ TEST_CASE("aimock: an answer is streamed and put together", "[.aimock][integrati
   CHECK(talk.answer == "Hello from a server that nobody here wrote: ä, привет, 🏖.");
   CHECK(talk.text == talk.answer);
   CHECK(talk.deltas > 1);
-  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(is_valid_history(talk.agent.conversation().value()));
 }
 
 TEST_CASE("aimock: a finish reason is translated", "[.aimock][integration]") {
@@ -49,7 +49,7 @@ TEST_CASE("aimock: an answer that is cut fails and leaves a valid history", "[.a
   Talk talk(aimock());
   const TurnEnded& end = talk.ask("cut");
   CHECK(end.outcome == TurnOutcome::failed);
-  const auto history = talk.agent.conversation();
+  const auto history = talk.agent.conversation().value();
   REQUIRE(history.size() == 1);
   CHECK(history.front().interruption == Interruption::failed);
 }
@@ -72,7 +72,7 @@ TEST_CASE("aimock: a stop in mid-stream ends the call and nothing follows",
   CHECK(talk.deltas == 2);
   CHECK(talk.llm.open_calls() == 0);
   CHECK(talk.agent.state().value() == AgentState::stopped);
-  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(is_valid_history(talk.agent.conversation().value()));
 }
 
 namespace {
@@ -178,8 +178,8 @@ TEST_CASE("aimock: a turn of three answers with parallel calls", "[.aimock][inte
   CHECK(talk.answer == "It is 37.");
   REQUIRE(end.result);
   CHECK(results_of(*end.result) == std::vector<std::string>{"sum_1=3", "sum_2=34", "sum_3=37"});
-  CHECK(talk.agent.conversation().size() == 8);
-  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(talk.agent.conversation().value().size() == 8);
+  CHECK(is_valid_history(talk.agent.conversation().value()));
 }
 
 TEST_CASE("aimock: a model learns from its bad arguments", "[.aimock][integration][tools][turn]") {
@@ -190,7 +190,7 @@ TEST_CASE("aimock: a model learns from its bad arguments", "[.aimock][integratio
   REQUIRE(end.result->steps.size() == 2);
   CHECK_FALSE(end.result->steps[0].success);
   CHECK(end.result->steps[1].success);
-  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(is_valid_history(talk.agent.conversation().value()));
 }
 
 TEST_CASE("aimock: tools by the text protocol", "[.aimock][integration][tools][turn]") {
@@ -211,5 +211,5 @@ TEST_CASE("aimock: a stop in the answer after the tools", "[.aimock][integration
   CHECK(talk.deltas == 1);
   CHECK(results_of(*end.result) == std::vector<std::string>{"talk_1=10", "=Task was terminated by user"});
   CHECK(talk.llm.open_calls() == 0);
-  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(is_valid_history(talk.agent.conversation().value()));
 }

@@ -39,5 +39,5 @@ TEST_CASE("mock-llm: an error under a good status is an error, and may pass or n
   CHECK(refused.error.code == Errc::api_error);
   CHECK(refused.error.message.starts_with("Incorrect API key provided. (the error inside the answer came"));
   CHECK_FALSE(refused.error.retryable);
-  CHECK(is_valid_history(talk.agent.conversation()));
+  CHECK(is_valid_history(talk.agent.conversation().value()));
 }

@@ -43,7 +43,7 @@ struct Launching : ToolTurn {
   std::string act(std::string name, std::string arguments = {}) {
     ask((*this)["a"].exists() ? (*this)["a"] : agent());
     call({{.name = std::move(name), .arguments = std::move(arguments)}});
-    const std::string told = (*this)["a"].conversation().back().content;
+    const std::string told = (*this)["a"].conversation().value().back().content;
     answer("done");
     return told;
   }
@@ -93,7 +93,7 @@ TEST_CASE("a model is told the same words by both protocols", "[tools][turn][Y9]
         list.push_back({{"window_id", window}, {"action_id", action}});
       t.answer("<tool_call>" + json{{"calls", list}}.dump() + "</tool_call>");
     }
-    const auto messages = t["a"].conversation();
+    const auto messages = t["a"].conversation().value();
     REQUIRE(messages.size() == 5);
     CHECK(messages[2].content == "error: Window 'gone' does not exist");
     CHECK(messages[3].content == "error: Window 'doc' cannot be closed");
@@ -230,7 +230,7 @@ TEST_CASE("no text that a tool returns opens or closes anything", "[tools][K9][K
   t.ask(t["a"]);
   t.call({{.name = "run"}});
   t.runtime->run_until_idle();
-  REQUIRE(t["a"].conversation().back().content == text + "\n{\"exit_code\":0}");
+  REQUIRE(t["a"].conversation().value().back().content == text + "\n{\"exit_code\":0}");
   CHECK(t.launched.empty());
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
 }
@@ -291,7 +291,7 @@ TEST_CASE("a launch that cannot be is the action's failure", "[tools][K12]") {
   none.tools->open(doc(launching("notes")));
   none.ask(none.agent());
   none.call({{.name = "doc__go"}});
-  CHECK(none["a"].conversation().back().content.find(
+  CHECK(none["a"].conversation().value().back().content.find(
             "error: launch failed: this host opens no applications") == 0);
 }
 
@@ -377,7 +377,7 @@ TEST_CASE("a tool that is removed while it runs is kept by its call", "[tools][Y
   CHECK(t.tools->close("doc"));
   for (auto& call : t.held.calls) call.done(ToolResult::done("still there"));
   t.settle();
-  CHECK(t["a"].conversation().back().content == "still there");
+  CHECK(t["a"].conversation().value().back().content == "still there");
   CHECK(t.llm->call(1).request.tools.size() == 3);  // add, throws, launcher__open
   CHECK(t.tools->names() == std::vector<std::string>{"add", "throws"});
 }
@@ -409,7 +409,7 @@ TEST_CASE("a window of any id is called by its native name", "[tools][Y9]") {
   t.tools->open(std::move(window));
   t.ask(t.agent());
   t.call({{.name = tools::native_name("My \xc3\xa4 window", "go")}});
-  CHECK(t["a"].conversation().back().content == "gone");
+  CHECK(t["a"].conversation().value().back().content == "gone");
 }
 
 TEST_CASE("windows stand in the system message, as they are at each call", "[tools][turn][Y8]") {
@@ -442,6 +442,6 @@ TEST_CASE("windows stand in the system message, as they are at each call", "[too
     const ChatMessage second = t.llm->call(1).request.messages.at(0);
     CHECK(second.content.find("Dear Madam") != std::string::npos);
     CHECK(second.content.find("Dear Sir") == std::string::npos);
-    CHECK(t["a"].conversation().at(0).content == "Be brief.");
+    CHECK(t["a"].conversation().value().at(0).content == "Be brief.");
   }
 }

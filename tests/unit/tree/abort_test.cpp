@@ -18,7 +18,7 @@ TEST_CASE("an abort ends the call and leaves the agent usable",
   CHECK(t.state("a") == AgentState::waiting_llm);
   t.llm->answer("a", "answer");
   t.settle();
-  CHECK(written(agent.conversation()) == "user:one!aborted, user:two, assistant:answer");
+  CHECK(written(agent.conversation().value()) == "user:one!aborted, user:two, assistant:answer");
   CHECK(t.seen.index("ended a 1 aborted") < t.seen.index("started a 2"));
   // The words and the key `agentId` are A15's; `agent` is the key of all other records.
   CHECK(t.log == std::vector<std::string>{
@@ -42,7 +42,7 @@ TEST_CASE("an abort without a call changes nothing", "[tree][A13][A20][S0-P4]") 
   }
   t.settle();
   CHECK((inside.ok && !inside.aborted && inside.reason == Errc::not_waiting_llm));
-  CHECK(handler.queue_length() == 0);
+  CHECK(handler.queue_length().value() == 0);
   CHECK(stopped.abort().reason == Errc::not_waiting_llm);
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("an abort keeps the queue, or drops what was in it", "[tree][X3]") {
     CHECK(agent.send("four").accepted);
     t.settle();
     CHECK(t.llm->find("a")->request.messages.back().content == (clear ? "four" : "two"));
-    CHECK(agent.queue_length() == (clear ? 0U : 2U));
+    CHECK(agent.queue_length().value() == (clear ? 0U : 2U));
   }
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("what a deaf client says after an abort is dropped", "[tree][A19][C4][
   t.llm->delta("a", "late");
   t.llm->answer("a", "later");
   t.settle();
-  CHECK(written(agent.conversation()) == "user:one!aborted");
+  CHECK(written(agent.conversation().value()) == "user:one!aborted");
   CHECK(joined(t.seen.with("delta")) == "delta a 1 partial");
   CHECK(t.seen.count("discarded a 1 answer") == 1);
   CHECK(t.logged("late result discarded agent=a what=answer"));
@@ -112,7 +112,7 @@ TEST_CASE("an abort from inside a delta ends the turn there", "[tree][Q3][A19]")
     t.settle();
     CHECK(t.seen.count("delta") == 1);
     CHECK(t.seen.count("ended a 1 aborted") == 1);
-    CHECK(written(agent.conversation()) == "user:one!aborted");
+    CHECK(written(agent.conversation().value()) == "user:one!aborted");
   }
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("an abort followed by a stop in the same tick is a stop", "[tree][X2]"
   CHECK(agent.stop().stopped);
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(written(agent.conversation()) == "user:one!stopped");
+  CHECK(written(agent.conversation().value()) == "user:one!stopped");
   CHECK(t.seen.count("ended") == 1);
 }
 

@@ -32,7 +32,7 @@ TEST_CASE("a message may be given as text or as a list in braces", "[tree][F1]")
   static_cast<void>(agent.send({}));
   static_cast<void>(t.tree->send("a", {}));
   CHECK(text == "lvalue");
-  CHECK(agent.queue_length() >= 13);
+  CHECK(agent.queue_length().value() >= 13);
 }
 
 TEST_CASE("a spec may be given by value, shared, or as a list in braces", "[tree][B2]") {

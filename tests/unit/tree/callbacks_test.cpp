@@ -66,7 +66,7 @@ struct Busy {
     t.tree->walk([&](const Agent& agent) {
       const AgentState state = agent.state().value();
       CHECK((can_process(state) || state == AgentState::stopped));
-      CHECK(is_valid_history(agent.conversation()));
+      CHECK(is_valid_history(agent.conversation().value()));
     });
   }
 
@@ -130,7 +130,7 @@ TEST_CASE("any callback may abort, resume, send, clear and stop all", "[tree][Q3
   at_every_event([](Busy& busy, const Agent& agent) {
     static_cast<void>(agent.abort());
     static_cast<void>(agent.send("more"));
-    static_cast<void>(agent.clear_queue());
+    static_cast<void>(agent.clear_queue().has_value());
     static_cast<void>(busy.t.tree->stop_all());
     static_cast<void>(agent.resume());
     static_cast<void>(busy.t.tree->resume_all());

@@ -59,17 +59,17 @@ TEST_CASE("an agent in the place of a deleted one inherits nothing", "[tree][D4]
   t.ask(old, "secret");
   t.llm->answer(old.id(), "answer");
   t.settle();
-  CHECK(old.spent().turns == 1);
+  CHECK(old.spent().value().turns == 1);
   CHECK(old.send("waiting").accepted);
   CHECK(old.terminate().terminated);
   t.settle();
   const Agent fresh = t.root("");
   REQUIRE(fresh.id().substr(0, fresh.id().find('.')) == place);
-  CHECK(fresh.conversation().empty());
-  CHECK(fresh.context().empty());
-  CHECK(fresh.queue_length() == 0);
-  CHECK(fresh.spent().turns == 0);
-  CHECK(fresh.spent().tokens == 0);
+  CHECK(fresh.conversation().value().empty());
+  CHECK(fresh.context().value().empty());
+  CHECK(fresh.queue_length().value() == 0);
+  CHECK(fresh.spent().value().turns == 0);
+  CHECK(fresh.spent().value().tokens == 0);
   t.seen.clear();
   t.ask(fresh, "hello");
   CHECK(t.seen.count("started " + fresh.id() + " 1") == 1);
@@ -134,7 +134,7 @@ TEST_CASE("specs can be shared, and bad ones are refused", "[tree]") {
   spec->system_prompt = "shared";
   const Agent a = t.tree->create(SharedAgentSpec(spec)).value();
   const Agent b = a.create_child(SharedAgentSpec(spec)).value();
-  CHECK(written(b.conversation()) == "system:shared");
+  CHECK(written(b.conversation().value()) == "system:shared");
   CHECK(t.tree->create(SharedAgentSpec()).error().code == Errc::invalid_config);
   CHECK(t.tree->create({.mailbox_limit = 65'001}).error().code == Errc::invalid_config);
 }
@@ -168,7 +168,7 @@ TEST_CASE("looking around", "[tree]") {
   const Agent ab = t.child(a, "ab");
   const Agent aaa = t.child(aa, "aaa");
   CHECK(t.tree->roots() == std::vector<Agent>{b, a});
-  CHECK(a.children() == std::vector<Agent>{ab, aa});
+  CHECK(a.children().value() == std::vector<Agent>{ab, aa});
   CHECK(aaa.parent().value() == aa);
   CHECK(a.parent().error().code == Errc::agent_not_found);
   std::vector<std::string> walked;
@@ -212,10 +212,13 @@ TEST_CASE("a handle without an agent says so everywhere", "[tree][handles]") {
   CHECK(nobody.create_child().error().code == Errc::agent_not_found);
   CHECK(nobody.create_child(std::make_shared<const AgentSpec>()).error().code == Errc::agent_not_found);
   CHECK(nobody.parent().error().code == Errc::agent_not_found);
-  CHECK(nobody.children().empty());
-  CHECK(nobody.queue_length() == 0);
-  CHECK(nobody.clear_queue() == 0);
-  CHECK(nobody.conversation().empty());
+  CHECK(nobody.children().error().code == Errc::agent_not_found);
+  CHECK(nobody.queue_length().error().code == Errc::agent_not_found);
+  CHECK(nobody.clear_queue().error().code == Errc::agent_not_found);
+  CHECK(nobody.conversation().error().code == Errc::agent_not_found);
+  CHECK(nobody.context().error().code == Errc::agent_not_found);
+  CHECK(nobody.spent().error().code == Errc::agent_not_found);
+  CHECK(nobody.subtree_spent().error().code == Errc::agent_not_found);
   CHECK(nobody == Agent{});
 }
 
@@ -241,7 +244,7 @@ TEST_CASE("handles and subscriptions may outlive the tree and the Runtime", "[tr
   CHECK(agent.stop().reason == Errc::runtime_gone);
   CHECK(agent.terminate().reason == Errc::runtime_gone);
   CHECK(agent.create_child().error().code == Errc::runtime_gone);
-  CHECK(agent.conversation().empty());
+  CHECK(agent.conversation().value().empty());
   scope.close();
 }
 
@@ -265,8 +268,8 @@ TEST_CASE("two trees may share a client, each with generated ids", "[tree][A3]")
   CHECK(first.id() != second.id());
   CHECK((first.send("a") && second.send("b")));
   REQUIRE(runtime.run_until_idle());
-  CHECK(written(first.conversation()) == "user:a, assistant:a");
-  CHECK(written(second.conversation()) == "user:b, assistant:b");
+  CHECK(written(first.conversation().value()) == "user:a, assistant:a");
+  CHECK(written(second.conversation().value()) == "user:b, assistant:b");
 }
 
 TEST_CASE("what a client says while the Runtime goes is for nobody", "[tree][G7]") {

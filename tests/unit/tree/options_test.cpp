@@ -83,8 +83,8 @@ std::string grant(const Budget& budget, bool subtree) {
   const GrantResult result = subtree ? agent.grant_subtree(budget) : agent.grant(budget);
   CHECK(static_cast<bool>(result) == result.message.empty());
   CHECK(result.reason == (result ? Errc::none : Errc::invalid_config));
-  CHECK(agent.spent().turns == (result && !subtree ? 0 : 1));  // a refused grant changes nothing
-  CHECK(agent.subtree_spent().turns == (result && subtree ? 0 : 1));
+  CHECK(agent.spent().value().turns == (result && !subtree ? 0 : 1));  // a refused grant changes nothing
+  CHECK(agent.subtree_spent().value().turns == (result && subtree ? 0 : 1));
   return result.message;
 }
 
@@ -137,7 +137,7 @@ std::string question_with(Duration timeout) {
   t.ask(agent);
   t.llm->call_tools("a", {{.id = "c", .name = "ask", .arguments = "{}"}});
   t.settle();
-  const auto history = agent.conversation();
+  const auto history = agent.conversation().value();
   const std::string result = history.back().content;
   return result.find("Question::") == std::string::npos ? "" : result;
 }
@@ -338,7 +338,7 @@ TEST_CASE("a cost from a client that is not an amount counts as unknown, and the
     REQUIRE(call);
     FakeClient::finish(*call, std::move(outcome));
     t.settle();
-    CHECK(agent.spent().cost == 7);
+    CHECK(agent.spent().value().cost == 7);
   }
 }
 

@@ -95,14 +95,18 @@ TEST_CASE("once the Runtime is gone everything that has a reason says so", "[tre
   CHECK(to_string(Errc::runtime_gone) == "runtime_gone");
 }
 
-TEST_CASE("what a tree knows can be read after its Runtime is gone", "[tree][Q3]") {
+TEST_CASE("ids can be read after the Runtime is gone; what is asked else says so", "[tree][Q3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
   t.llm->answer("a", "hi");
   t.settle();
   t.runtime.reset();
-  CHECK(written(agent.conversation()) == "user:question, assistant:hi");
+  REQUIRE_FALSE(agent.conversation());
+  CHECK(agent.conversation().error().code == Errc::runtime_gone);
+  CHECK(agent.queue_length().error().code == Errc::runtime_gone);
+  CHECK(agent.children().error().code == Errc::runtime_gone);
+  CHECK(agent.spent().error().code == Errc::runtime_gone);
   CHECK(agent.id() == "a");
   REQUIRE(t.tree->find("a"));
   CHECK(*t.tree->find("a") == agent);

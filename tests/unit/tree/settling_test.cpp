@@ -73,7 +73,7 @@ TEST_CASE("a stop reaches the children of one that is stopping without them", "[
   CHECK(top.stop().stopped);
   t.settle();
   CHECK(t.state("leaf") == AgentState::stopped);
-  CHECK(leaf.queue_length() == 0);
+  CHECK(leaf.queue_length().value() == 0);
   CHECK(t.state("middle") == AgentState::stopping);
   t.llm->answer("middle", "late");
   t.settle();
@@ -186,7 +186,7 @@ TEST_CASE("an old call that has not let go yet does not disturb the turn after i
   CHECK_FALSE(t.llm->call(1).stop.stop_requested());
   t.llm->answer("busy", "answer");
   t.settle();
-  CHECK(written(busy.conversation()) == "user:first!aborted, user:second, assistant:answer");
+  CHECK(written(busy.conversation().value()) == "user:first!aborted, user:second, assistant:answer");
 }
 
 TEST_CASE("an agent that goes while a walk rests before it does not derail the walk", "[tree][G4][Q2]") {

@@ -39,7 +39,7 @@ TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle",
   t.settle();
   CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping",
                                                  "a stopping>stopped", "settled a stopped"});
-  CHECK(written(agent.conversation()) == "user:question!stopped");
+  CHECK(written(agent.conversation().value()) == "user:question!stopped");
 }
 
 TEST_CASE("an idle agent can be stopped", "[tree][X28][T3]") {
@@ -63,7 +63,7 @@ TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4]") {
   CHECK(t.seen.count("started") == 1);
   CHECK(t.seen.count("ended a 1 stopped") == 1);
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(agent.queue_length() == 0);
+  CHECK(agent.queue_length().value() == 0);
 }
 
 TEST_CASE("a stop empties the mailboxes and tells nobody in them",
@@ -85,7 +85,8 @@ TEST_CASE("a stop empties the mailboxes and tells nobody in them",
   CHECK(report->messages_dropped == 3);
   CHECK(report->cascade_stopped == std::vector<std::string>{"child"});
   CHECK(report->cascade_failed.empty());
-  CHECK((child.queue_length() == 0 && parent.queue_length() == 0 && other.queue_length() == 0));
+  CHECK((child.queue_length().value() == 0 && parent.queue_length().value() == 0 &&
+         other.queue_length().value() == 0));
   CHECK(t.llm->calls() == 0);
 }
 
@@ -131,7 +132,7 @@ TEST_CASE("a stop wins against an answer that arrives with it", "[tree][C13][C4]
   t.runtime->post([&] { t.llm->answer("a", "too late"); });
   CHECK(agent.stop().stopped);
   t.settle();
-  CHECK(written(agent.conversation()) == "user:question!stopped");
+  CHECK(written(agent.conversation().value()) == "user:question!stopped");
   CHECK(t.seen.count("ended a 1 stopped") == 1);
   CHECK(t.seen.count("discarded a 1 answer") == 1);
   CHECK(t.seen.index("discarded a 1 answer") < t.seen.index("settled a stopped"));

@@ -44,8 +44,8 @@ TEST_CASE("deleting sends nothing to anyone", "[tree][D6][G11][E4][S1-P5][X6]") 
   const Agent child = t.child(parent, "child");
   CHECK(child.terminate({.caller = "parent"}).terminated);
   t.settle();
-  CHECK(parent.queue_length() == 0);
-  CHECK(parent.conversation().empty());
+  CHECK_FALSE(parent.queue_length());
+  CHECK_FALSE(parent.conversation());
   CHECK(t.llm->calls() == 0);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("a call that does not let go is given up after the grace",
     t.llm->answer("deaf", "late");
     t.settle();
     CHECK(t.seen.lines.empty());
-    if (!del) CHECK(written(deaf.conversation()) == "user:question!stopped");
+    if (!del) CHECK(written(deaf.conversation().value()) == "user:question!stopped");
   }
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("an agent resumed after a call was given up hears nothing of it", "[tr
   CHECK(t.state("a") == AgentState::waiting_llm);
   t.llm->answer("a", "answer");
   t.settle();
-  CHECK(written(agent.conversation()) == "user:one!stopped, user:two, assistant:answer");
+  CHECK(written(agent.conversation().value()) == "user:one!stopped, user:two, assistant:answer");
 }
 
 TEST_CASE("a hundred thousand agents come and go in bounded memory", "[tree][G13]") {

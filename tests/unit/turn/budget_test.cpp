@@ -65,13 +65,13 @@ TEST_CASE("an agent has as many turns as it was granted", "[turn][budget][G15]")
     CHECK_FALSE(t.asked_for());  // turns do not limit an answer
     t.complete("a", {});
   }
-  CHECK(agent.spent().turns == 2);
+  CHECK(agent.spent().value().turns == 2);
   CHECK(t.state("a") == AgentState::idle);
   t.refuse("a");
   CHECK(t.stops == std::vector<std::string>{"a stopping budget", "a settled budget"});
   CHECK(t.seen.count("ended a 3 stopped") == 1);
   CHECK(t.logged("a budget is used up agent=a reason=turns: 2 of 2 used"));
-  CHECK(written(agent.conversation()).ends_with("user:question!stopped"));
+  CHECK(written(agent.conversation().value()).ends_with("user:question!stopped"));
 }
 
 TEST_CASE("a resume without a new grant stops again, after a grant it goes on", "[turn][budget][G15][X4]") {
@@ -85,7 +85,7 @@ TEST_CASE("a resume without a new grant stops again, after a grant it goes on", 
   CHECK(t.stops.size() == 4);
   CHECK(agent.resume().resumed);
   CHECK(agent.grant({.turns = 1}));
-  CHECK(agent.spent().turns == 0);
+  CHECK(agent.spent().value().turns == 0);
   t.ask(agent);
   t.complete("a", {});
   t.refuse("a");
@@ -98,19 +98,19 @@ TEST_CASE("tokens are reserved before a call, settled after it, and limit the an
   const Agent agent = t.root("a", limited({.tokens = 100}));
   t.ask(agent);
   CHECK(t.asked_for() == 92U);
-  CHECK(agent.spent().tokens_reserved == 100);
-  CHECK(agent.spent().tokens == 0);
+  CHECK(agent.spent().value().tokens_reserved == 100);
+  CHECK(agent.spent().value().tokens == 0);
   t.complete("a", {8, 52, 60});
-  CHECK(agent.spent().tokens_reserved == 0);
-  CHECK(agent.spent().tokens == 60);
+  CHECK(agent.spent().value().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 60);
   t.ask(agent);  // 16 by now
   CHECK(t.asked_for() == 24U);
   t.complete("a", {16, 24, 40});
-  CHECK(agent.spent().tokens == 100);
+  CHECK(agent.spent().value().tokens == 100);
   CHECK(t.state("a") == AgentState::idle);  // not more than granted
   t.refuse("a");
   CHECK(t.logged("too little is left for the next model call"));
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("an answer is limited by its agent, too", "[turn][budget][G15]") {
@@ -119,12 +119,12 @@ TEST_CASE("an answer is limited by its agent, too", "[turn][budget][G15]") {
   const Agent usual = t.root("u", spec);
   t.ask(usual);
   CHECK_FALSE(t.asked_for());
-  CHECK(usual.spent().tokens_reserved == 8 + 4096);
+  CHECK(usual.spent().value().tokens_reserved == 8 + 4096);
   spec.max_tokens = 40;
   const Agent brief = t.root("b", spec);
   t.ask(brief);
   CHECK(t.asked_for() == 40U);
-  CHECK(brief.spent().tokens_reserved == 48);
+  CHECK(brief.spent().value().tokens_reserved == 48);
 }
 
 TEST_CASE("who used more than was granted is stopped, what came of the answer is kept",
@@ -135,7 +135,7 @@ TEST_CASE("who used more than was granted is stopped, what came of the answer is
   t.complete("a", {100, 100, 200}, "long");
   CHECK(t.seen.count("ended a 1 completed") == 1);
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(written(agent.conversation()) == "user:question, assistant:long");
+  CHECK(written(agent.conversation().value()) == "user:question, assistant:long");
   CHECK(t.logged("tokens: 200 of 100 used"));
 }
 
@@ -160,9 +160,9 @@ TEST_CASE("every model call of a turn draws on the budget", "[turn][budget][G15]
   t.ask(agent);
   t.call({add_call("x", 1, 2)});
   t.call({add_call("y", 1, 2)});
-  CHECK(agent.spent().tokens == 30);
-  CHECK(agent.spent().tokens_reserved > 4096);
-  CHECK(agent.spent().turns == 1);
+  CHECK(agent.spent().value().tokens == 30);
+  CHECK(agent.spent().value().tokens_reserved > 4096);
+  CHECK(agent.spent().value().turns == 1);
 }
 
 TEST_CASE("a turn that is stopped before its model is asked has cost nothing, and says so",
@@ -183,7 +183,7 @@ TEST_CASE("a turn that is stopped before its model is asked has cost nothing, an
   CHECK(end->outcome == TurnOutcome::stopped);
   CHECK(end->cost == 0.0);
   CHECK(end->usage == Usage{});
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("cost is counted by the prices of the agent's model", "[turn][budget][G15]") {
@@ -194,13 +194,13 @@ TEST_CASE("cost is counted by the prices of the agent's model", "[turn][budget][
   t.ask(agent);
   CHECK(t.asked_for() == 6U);  // 20 - 8, at 2 each
   t.complete("a", {8, 3, 11});
-  CHECK(std::abs(agent.spent().cost - 14.0) < 1e-6);
+  CHECK(std::abs(agent.spent().value().cost - 14.0) < 1e-6);
   t.refuse("a");
   CHECK(agent.resume().resumed);
   CHECK(agent.grant({.cost = 100}));
   t.ask(agent);
   t.complete("a", {24, 40, 64});
-  CHECK(std::abs(agent.spent().cost - 104.0) < 1e-6);
+  CHECK(std::abs(agent.spent().value().cost - 104.0) < 1e-6);
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(t.logged("cost: more than granted is used"));
 }
@@ -247,12 +247,12 @@ TEST_CASE("a child draws on the budgets of its ancestors' subtrees, not on their
   const Agent child = t.child(parent, "c", limited({.tokens = 500}));
   t.ask(child);
   CHECK(t.asked_for() == 492U);
-  CHECK(root.subtree_spent().tokens_reserved == 500);
+  CHECK(root.subtree_spent().value().tokens_reserved == 500);
   t.complete("c", {8, 12, 20});
-  CHECK(child.spent().tokens == 20);
-  CHECK(root.subtree_spent().tokens == 20);
-  CHECK(parent.spent().tokens == 0);
-  CHECK(parent.subtree_spent().turns == 1);
+  CHECK(child.spent().value().tokens == 20);
+  CHECK(root.subtree_spent().value().tokens == 20);
+  CHECK(parent.spent().value().tokens == 0);
+  CHECK(parent.subtree_spent().value().turns == 1);
   t.ask(child);
   t.complete("c", {8, 12, 20});
   CHECK(child.send("question").accepted);
@@ -272,14 +272,14 @@ TEST_CASE("two siblings cannot reserve the same tokens", "[turn][budget][G15]") 
   const Agent two = t.child(parent, "2", spec);
   t.ask(one);
   t.ask(two);
-  CHECK(parent.subtree_spent().tokens_reserved == 96);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 96);
   t.complete("1", {8, 2, 10});
-  CHECK(parent.subtree_spent().tokens == 10);
-  CHECK(parent.subtree_spent().tokens_reserved == 48);
+  CHECK(parent.subtree_spent().value().tokens == 10);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 48);
   const Agent three = t.child(parent, "3", spec);
   t.ask(three);  // the rest is free again
   CHECK(t.asked_for() == 34U);
-  CHECK(parent.subtree_spent().tokens_reserved == 90);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 90);
   const Agent four = t.child(parent, "4", spec);
   CHECK(four.send("question").accepted);
   t.settle();
@@ -293,7 +293,7 @@ TEST_CASE("two siblings cannot reserve the same tokens", "[turn][budget][G15]") 
   t.complete("2", {90, 10, 100});  // and now it is spent
   t.settle();
   CHECK(t.state("p") == AgentState::stopped);
-  CHECK(parent.subtree_spent().tokens_reserved == 0);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("where the provider says nothing, the usage is counted here", "[turn][budget][G15]") {
@@ -301,10 +301,10 @@ TEST_CASE("where the provider says nothing, the usage is counted here", "[turn][
   const Agent agent = t.root("a", limited({.tokens = 1000}));
   t.ask(agent);
   t.complete("a", {}, "four");
-  CHECK(agent.spent().tokens == 12);
+  CHECK(agent.spent().value().tokens == 12);
   t.ask(agent);
   t.complete("a", {3, 4, 0}, "four");  // no sum
-  CHECK(agent.spent().tokens == 19);
+  CHECK(agent.spent().value().tokens == 19);
 }
 
 TEST_CASE("calls of tools count, too", "[turn][budget][G15]") {
@@ -312,12 +312,12 @@ TEST_CASE("calls of tools count, too", "[turn][budget][G15]") {
   AgentSpec spec = limited({.tokens = 100'000});
   const Agent agent = t.agent(spec);
   t.ask(agent);
-  const std::uint64_t prompt = agent.spent().tokens_reserved - 4096;
+  const std::uint64_t prompt = agent.spent().value().tokens_reserved - 4096;
   ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
   outcome.tool_calls = {{.id = "x", .name = "held", .arguments = R"({"a":1})"}};
   FakeClient::finish(*t.llm->find("a"), std::move(outcome));
   t.settle();
-  CHECK(agent.spent().tokens == prompt + 4 + 7);
+  CHECK(agent.spent().value().tokens == prompt + 4 + 7);
 }
 
 TEST_CASE("calls that were aborted or stopped are counted as far as they came", "[turn][budget][G15][A19]") {
@@ -327,14 +327,14 @@ TEST_CASE("calls that were aborted or stopped are counted as far as they came", 
   t.llm->delta("a", "abc");
   CHECK(agent.abort().aborted);
   t.settle();
-  CHECK(agent.spent().tokens == 11);
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 11);
+  CHECK(agent.spent().value().tokens_reserved == 0);
   t.ask(agent);
   t.llm->delta("a", "abcd");
   CHECK(agent.stop().stopped);
   t.settle();
-  CHECK(agent.spent().tokens == 11 + 16 + 4);
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 11 + 16 + 4);
+  CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("a call that failed frees what was reserved", "[turn][budget][G15]") {
@@ -343,12 +343,12 @@ TEST_CASE("a call that failed frees what was reserved", "[turn][budget][G15]") {
   t.ask(agent);
   FakeClient::finish(*t.llm->find("a"), ChatOutcome::failed({Errc::network_error, "cut"}, {5, 1, 6}));
   t.settle();
-  CHECK(agent.spent().tokens == 6);
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 6);
+  CHECK(agent.spent().value().tokens_reserved == 0);
   t.ask(agent);
   t.llm->fail("a");
-  CHECK(agent.spent().tokens == 6);
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 6);
+  CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("limits that are lifted while a call is open leave nothing reserved", "[turn][budget][G15]") {
@@ -357,7 +357,7 @@ TEST_CASE("limits that are lifted while a call is open leave nothing reserved", 
   t.ask(agent);
   CHECK(agent.grant({}));
   t.complete("a", {8, 2, 10});
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens_reserved == 0);
   CHECK(agent.grant({.tokens = 100}));
   t.ask(agent);
 }
@@ -372,11 +372,11 @@ TEST_CASE("what was reserved before a grant does not free what is reserved after
   t.ask(one);
   CHECK(parent.grant_subtree({.tokens = 100}));
   t.ask(two);
-  CHECK(parent.subtree_spent().tokens_reserved == 48);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 48);
   t.complete("1", {8, 2, 10});
-  CHECK(parent.subtree_spent().tokens_reserved == 48);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 48);
   t.complete("2", {8, 2, 10});
-  CHECK(parent.subtree_spent().tokens_reserved == 0);
+  CHECK(parent.subtree_spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("a counter that throws is not counted on", "[turn][budget][G15][G16]") {
@@ -385,11 +385,11 @@ TEST_CASE("a counter that throws is not counted on", "[turn][budget][G15][G16]")
   spec.context.count_tokens = [](std::string_view) -> std::size_t { throw std::runtime_error("no idea"); };
   const Agent agent = t.root("a", spec);
   t.ask(agent);
-  CHECK(agent.spent().tokens_reserved == 4 + 4096);  // by our own estimate
+  CHECK(agent.spent().value().tokens_reserved == 4 + 4096);  // by our own estimate
   t.llm->answer("a", "answer");
   t.settle();
   CHECK(t.seen.count("ended a 1 completed") == 1);
-  CHECK(agent.spent().tokens == 4 + 3);
+  CHECK(agent.spent().value().tokens == 4 + 3);
   CHECK(t.logged("no idea"));
 }
 
@@ -476,7 +476,7 @@ TEST_CASE("an agent that says nothing but its prices pays them", "[turn][budget]
   const Agent child = t.child(parent, "c", {.prices = {.prompt = 1e6, .completion = 1e6}});
   t.ask(child);
   t.complete("c", {8, 2, 10});
-  CHECK(std::abs(parent.subtree_spent().cost - 10) < 1e-6);
+  CHECK(std::abs(parent.subtree_spent().value().cost - 10) < 1e-6);
 }
 
 // More agents than the stopping thread itself cuts.
@@ -504,7 +504,7 @@ TEST_CASE_METHOD(Spending, "a stop cuts each wire before it counts what was used
   CHECK(cut == count);
   for (std::size_t i = 0; i < count; ++i) {
     const Agent agent = (*this)["agent " + std::to_string(i)];
-    CHECK(agent.spent().tokens_reserved == 0);
-    CHECK(agent.spent().tokens > 9);
+    CHECK(agent.spent().value().tokens_reserved == 0);
+    CHECK(agent.spent().value().tokens > 9);
   }
 }

@@ -44,13 +44,13 @@ TEST_CASE("old turns are trimmed before a call, the conversation keeps them", "[
   CHECK(t.sent_with("four") == 1);
   CHECK(t.sent().at(0).content == "Be brief.");
   CHECK(t.sent_with("Be brief.") == 1);
-  CHECK(agent.conversation().size() == 9);
+  CHECK(agent.conversation().value().size() == 9);
   CHECK(is_valid_history(t.sent()));
   CHECK(t.logged("context trimmed agent=a"));
 
   const auto sent = t.sent();
   t.ask(agent, "short");
-  CHECK(agent.context() == t.sent());
+  CHECK(agent.context().value() == t.sent());
   CHECK(t.sent_with("one") == 0);  // also not when there is room again
   CHECK(t.sent().size() <= sent.size() + 2);
 }
@@ -61,7 +61,7 @@ TEST_CASE("what is short enough is sent as it is, and max_tokens 0 trims nothing
     const Agent agent = t.root("a", {.context = options});
     for (int i = 0; i < 5; ++i) t.say(agent, long_text);
     CHECK(t.sent().size() == 9);
-    CHECK(agent.context() == agent.conversation());
+    CHECK(agent.context().value() == agent.conversation().value());
     CHECK_FALSE(t.logged("context trimmed"));
   }
 }
@@ -88,12 +88,12 @@ TEST_CASE("within a turn the context is trimmed before every call, too",
     CHECK(t.sent_with("the question") == 1);
     CHECK(t.sent_with("Be brief.") == 1);
     CHECK(t.sent().back().tool_call_id == "call " + std::to_string(i));
-    CHECK(t.sent() == agent.context());
-    trimmed = trimmed || t.sent().size() < agent.conversation().size();
+    CHECK(t.sent() == agent.context().value());
+    trimmed = trimmed || t.sent().size() < agent.conversation().value().size();
   }
   CHECK(trimmed);
   CHECK(t.sent_with("an old turn") == 0);
-  CHECK(agent.conversation().size() == 1 + 2 + 1 + 8 * 2);
+  CHECK(agent.conversation().value().size() == 1 + 2 + 1 + 8 * 2);
 }
 
 TEST_CASE("a pinned turn stays, whatever its age", "[turn][context][Y8]") {
@@ -105,7 +105,7 @@ TEST_CASE("a pinned turn stays, whatever its age", "[turn][context][Y8]") {
   for (int i = 0; i < 4; ++i) t.say(agent, long_text);
   CHECK(t.sent_with("remember this") == 1);
   CHECK(t.sent_with("I do") == 1);
-  CHECK(t.sent().size() < agent.conversation().size() - 1);
+  CHECK(t.sent().size() < agent.conversation().value().size() - 1);
 }
 
 TEST_CASE("a counter may stop its agent: no model call begins", "[turn][context][G1][Q3]") {
@@ -120,7 +120,7 @@ TEST_CASE("a counter may stop its agent: no model call begins", "[turn][context]
   t.settle();
   CHECK(t.llm->calls() == 0);
   CHECK(t.seen.count("ended a 1 stopped") == 1);
-  CHECK(written(agent.conversation()) == "user:question!stopped");
+  CHECK(written(agent.conversation().value()) == "user:question!stopped");
 }
 
 TEST_CASE("a counter that throws: all is sent", "[turn][context][Y8][G16]") {
@@ -170,6 +170,6 @@ TEST_CASE("windows that are not important go before important ones, and pinned o
 TEST_CASE("an agent that was never asked has its system prompt for a context", "[turn][context][Y8]") {
   Trimming t;
   const Agent agent = t.root("a", {.system_prompt = "Be brief."});
-  CHECK(written(agent.context()) == "system:Be brief.");
-  CHECK(Agent{}.context().empty());
+  CHECK(written(agent.context().value()) == "system:Be brief.");
+  CHECK_FALSE(Agent{}.context());
 }

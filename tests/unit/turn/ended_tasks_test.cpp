@@ -58,7 +58,7 @@ TEST_CASE("the next turn tells the model how tasks ended, in that order and once
                                  t.line(0, "completed", "found it\n{\"n\":1}") + t.line(2, "canceled") +
                                  t.line(3, "failed", "error: timed out after 30 s; its effect is unknown") +
                                  "\nWell?");
-  const std::vector<ChatMessage> history = agent.conversation();
+  const std::vector<ChatMessage> history = agent.conversation().value();
   CHECK(is_valid_history(history));
   CHECK(history.back().content == t.last_question());
   const auto restored = history_from_json(history_to_json(history));
@@ -99,7 +99,7 @@ TEST_CASE("a stop that cancels tasks tells the model nothing, and nothing says t
     CHECK(t.history().find("running") == std::string::npos);
     CHECK(t.history().find("stopped") == std::string::npos);
     CHECK(t.history().find("cancel") == std::string::npos);
-    CHECK(is_valid_history(agent.conversation()));
+    CHECK(is_valid_history(agent.conversation().value()));
   }
 }
 
@@ -130,8 +130,8 @@ TEST_CASE("what tasks said is kept when the context is trimmed", "[turn][backgro
   t.settle();
   t.ask(agent, "Well?");
   CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
-  CHECK(agent.context().size() < agent.conversation().size());
-  CHECK(is_valid_history(agent.context()));
+  CHECK(agent.context().value().size() < agent.conversation().value().size());
+  CHECK(is_valid_history(agent.context().value()));
 }
 
 TEST_CASE("a simulated turn neither tells of tasks nor has tasks that are told", "[turn][background][G8]") {
@@ -172,5 +172,5 @@ TEST_CASE("the text protocol tells of tasks as well", "[turn][background][G8]") 
   t.settle();
   t.ask(agent, "Well?");
   CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
-  CHECK(is_valid_history(agent.conversation()));
+  CHECK(is_valid_history(agent.conversation().value()));
 }

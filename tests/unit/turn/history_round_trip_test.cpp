@@ -51,7 +51,7 @@ History eventful(ToolTurn& t, const Agent& agent) {
   CHECK(agent.stop().stopped);
   t.held.calls.clear();
   t.settle();
-  History history = agent.conversation();
+  History history = agent.conversation().value();
   REQUIRE(history.size() > 2);
   history[1].pinned = true;
   return history;
@@ -74,15 +74,15 @@ TEST_CASE("a conversation is taken out, kept as JSON, put back and gone on with"
 
   ToolTurn second;
   const Agent agent = second.agent({.system_prompt = prompt_of_next, .history = through_json(history)});
-  CHECK(agent.conversation() == history);
+  CHECK(agent.conversation().value() == history);
   second.ask(agent, "and now?");
   History expected = history;
   expected.push_back({Role::user, "and now?"});
   CHECK(second.llm->call(0).request.messages == expected);
   second.call({add_call("x1", 1, 1)});  // an id that the history has already
   second.answer("two");
-  CHECK(is_valid_history(agent.conversation()));
-  CHECK(agent.conversation().size() == history.size() + 4);
+  CHECK(is_valid_history(agent.conversation().value()));
+  CHECK(agent.conversation().value().size() == history.size() + 4);
 }
 
 TEST_CASE("a conversation that is taken out in the middle of a turn is put back as a stopped one",
@@ -91,30 +91,31 @@ TEST_CASE("a conversation that is taken out in the middle of a turn is put back 
   first.ask(first.agent({.system_prompt = "Be brief."}));
   first.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}});
   ToolTurn second;
-  const Agent agent = second.agent({.history = through_json(first["a"].conversation())});
+  const Agent agent = second.agent({.history = through_json(first["a"].conversation().value())});
   CHECK(
       second.history() ==
       "system:Be brief., user:question!stopped, assistant:[held x][held y], tool:x=interrupted: it had begun "
       "when its turn ended, and its effect is unknown, tool:y=cancelled");
   second.ask(agent, "and now?");
   second.answer("well");
-  CHECK(is_valid_history(agent.conversation()));
+  CHECK(is_valid_history(agent.conversation().value()));
   first.held.calls.clear();
 }
 
 TEST_CASE("the system message of a history is the system prompt", "[turn][tree][G8]") {
   TreeFixture t;
   const History history{{Role::system, "Be brief."}, {Role::user, "?"}, {Role::assistant, "!"}};
-  CHECK(t.root("empty", {.history = history}).conversation() == history);
-  CHECK(t.root("same", {.system_prompt = "Be brief.", .history = history}).conversation() == history);
+  CHECK(t.root("empty", {.history = history}).conversation().value() == history);
+  CHECK(t.root("same", {.system_prompt = "Be brief.", .history = history}).conversation().value() == history);
   const std::string problem = refusal(t, {.system_prompt = "Be kind.", .history = history});
   CHECK(problem ==
         "AgentSpec::history: message 1 (system) is not AgentSpec::system_prompt; leave system_prompt empty "
         "to go "
         "on with the history's, or remove message 1 to replace it");
   const History without(history.begin() + 1, history.end());
-  CHECK(written(t.root("replaced", {.system_prompt = "Be kind.", .history = without}).conversation()) ==
-        "system:Be kind., user:?, assistant:!");
+  CHECK(
+      written(t.root("replaced", {.system_prompt = "Be kind.", .history = without}).conversation().value()) ==
+      "system:Be kind., user:?, assistant:!");
   // An agent that was never asked has no more than its prompt. A spec may be shared.
   const auto shared = std::make_shared<AgentSpec>(AgentSpec{.history = {history.front()}});
   const auto agent = t.tree->create(SharedAgentSpec(shared));
@@ -145,8 +146,9 @@ TEST_CASE("windows and the text protocol's instructions are sent, and are not in
     CHECK(first.llm->call(0).request.messages[0].content.find("The sea is blue.") != std::string::npos);
     first.answer("yes");
     CHECK(first.history() == "system:Be brief., user:question, assistant:yes");
-    CHECK(first["a"].context() == first["a"].conversation());
-    const Agent agent = second.agent({.system_prompt = "Be brief.", .history = first["a"].conversation()});
-    CHECK(agent.conversation() == first["a"].conversation());
+    CHECK(first["a"].context().value() == first["a"].conversation().value());
+    const Agent agent =
+        second.agent({.system_prompt = "Be brief.", .history = first["a"].conversation().value()});
+    CHECK(agent.conversation().value() == first["a"].conversation().value());
   }
 }

@@ -62,7 +62,7 @@ TEST_CASE_METHOD(Accounted, "pictures go with their message, and count against i
   settle();
   REQUIRE(request().messages.size() == 1);
   CHECK(request().messages[0].parts == parts);
-  CHECK((*this)["a"].conversation().at(0).parts == parts);
+  CHECK((*this)["a"].conversation().value().at(0).parts == parts);
   const std::string large(TreeOptions().max_message_bytes, 'x');
   CHECK((*this)["a"].send({.text = "and this?", .parts = {{.data = large}}}).reason ==
         Errc::message_too_large);
@@ -87,8 +87,8 @@ TEST_CASE_METHOD(Accounted, "what a model thinks is heard, and is no part of its
   CHECK(thoughts == "1hm, 1yes");
   REQUIRE(end);
   CHECK(end->text == "Yes.");
-  CHECK((*this)["a"].conversation().back().content == "Yes.");
-  CHECK((*this)["a"].conversation().back().reasoning == outcome.reasoning);
+  CHECK((*this)["a"].conversation().value().back().content == "Yes.");
+  CHECK((*this)["a"].conversation().value().back().reasoning == outcome.reasoning);
 }
 
 TEST_CASE_METHOD(Accounted, "late thoughts are dropped like late words", "[turn][G7]") {

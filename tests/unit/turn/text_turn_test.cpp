@@ -135,7 +135,7 @@ TEST_CASE("a call that cannot be read is given back to the model once", "[turn][
   CHECK(t.result->success);
   CHECK(t.result->parse_error == "");
   CHECK(t.shown() == "I try. Again. 4");
-  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(is_valid_history(t["a"].conversation().value()));
 }
 
 TEST_CASE("a second answer that cannot be read ends the turn", "[turn][tools][X30]") {

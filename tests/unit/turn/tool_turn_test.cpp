@@ -18,7 +18,7 @@ TEST_CASE("an answer with a tool call is run, its result goes back, and the next
   t.call({add_call("x1", 2, 3)}, "let me see");
   REQUIRE(t.llm->calls() == 2);
   CHECK(t.history() == "user:question, assistant:let me see[add x1], tool:x1=5");
-  CHECK(t.llm->call(1).request.messages == t["a"].conversation());
+  CHECK(t.llm->call(1).request.messages == t["a"].conversation().value());
   t.llm->answer("a", "five");
   t.settle();
   CHECK(t.history() == "user:question, assistant:let me see[add x1], tool:x1=5, assistant:five");
@@ -81,7 +81,7 @@ TEST_CASE("a call that cannot be run tells the model why", "[turn][tools][X31][Y
           {.name = "add", .arguments = R"({"a":1})"},
           {.name = "add", .arguments = R"({"a":1,"b":"x"})"},
           {.name = "throws"}});
-  const auto messages = t["a"].conversation();
+  const auto messages = t["a"].conversation().value();
   REQUIRE(messages.size() == 8);
   CHECK(messages[2].content == "error: Tool 'nothing' does not exist");
   CHECK(messages[3].content == "error: the arguments are not valid JSON; write them as one JSON object");
@@ -115,11 +115,11 @@ TEST_CASE("a thirteenth tool call fails the turn unrun, its steps and usage are 
   CHECK(t.error.message == "executed 12 consecutive tool_call turns without a non-tool response");
   CHECK(t.result->steps.size() == 12);
   CHECK(t.result->usage.total_tokens == 13 * 15);
-  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(is_valid_history(t["a"].conversation().value()));
   CHECK(t.state("a") == AgentState::idle);
   t.ask(t["a"], "again");
   t.llm->answer("a", "ok");
-  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(is_valid_history(t["a"].conversation().value()));
 }
 
 TEST_CASE("a model call that fails after tools keeps their steps", "[turn][tools][K6]") {
@@ -140,7 +140,7 @@ TEST_CASE("a stop in the middle of tools says what became of each",
   t.ask(t.agent());
   t.call({add_call("one", 1, 2), {.id = "two", .name = "held"}, {.id = "three", .name = "held"}});
   REQUIRE(t.held.calls.size() == 1);
-  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(is_valid_history(t["a"].conversation().value()));
   CHECK(t["a"].stop().stopped);
   CHECK(t.held.calls[0].context.stop().stop_requested());
   t.settle();
@@ -231,8 +231,8 @@ TEST_CASE("an answer may have 64 tool calls; with one more none of them is run",
     CHECK(t.seen.count("ended a 1 failed") == (few ? 0U : 1U));
     CHECK(t.error.code == (few ? Errc::none : Errc::response_too_large));
     CHECK(t.state("a") == (few ? AgentState::waiting_llm : AgentState::idle));
-    CHECK(t["a"].conversation().size() == (few ? 2U + 64U : 1U));
-    CHECK(is_valid_history(t["a"].conversation()));
+    CHECK(t["a"].conversation().value().size() == (few ? 2U + 64U : 1U));
+    CHECK(is_valid_history(t["a"].conversation().value()));
   }
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("a stop by an observer is seen before the next thing begins", "[turn][
   CHECK(runs == moment.runs);
   CHECK(t.llm->calls() == 1);
   CHECK(t.seen.count("ended a 1 stopped") == 1);
-  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(is_valid_history(t["a"].conversation().value()));
   REQUIRE(t.result);
   REQUIRE(t.result->steps.size() == moment.outcomes.size() + 1);  // the last one is the stop
   for (std::size_t i = 0; i < moment.outcomes.size(); ++i)
@@ -359,8 +359,8 @@ TEST_CASE("a result that is too long says how much was dropped", "[turn][tools][
   t.settle();
   CHECK(progress == cut);
   CHECK(told == cut);
-  REQUIRE(t["a"].conversation().size() == 4);
-  CHECK(t["a"].conversation()[2].content == cut);
+  REQUIRE(t["a"].conversation().value().size() == 4);
+  CHECK(t["a"].conversation().value()[2].content == cut);
   REQUIRE(t.held.calls.size() == 2);
   t.held.calls[1].done(ToolResult::done(text));
   t.settle();
@@ -415,7 +415,7 @@ TEST_CASE("a simulated answer runs its calls once, without a model and without a
   REQUIRE(t.result->steps.size() == 1);
   CHECK(t.result->steps[0].message == "7");
   CHECK(t.result->steps[0].call_id == "call_1_1");
-  CHECK(agent.conversation().empty());
+  CHECK(agent.conversation().value().empty());
 }
 
 TEST_CASE("ids that a provider repeats are made unique", "[turn][tools][G8]") {
@@ -423,7 +423,7 @@ TEST_CASE("ids that a provider repeats are made unique", "[turn][tools][G8]") {
   t.ask(t.agent());
   t.call({add_call("same", 1, 1), add_call("same", 1, 2)});
   t.call({add_call("same", 1, 3)});
-  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(is_valid_history(t["a"].conversation().value()));
 }
 
 TEST_CASE("a tool may stop its own agent", "[turn][tools][Q3][G1]") {
@@ -436,7 +436,7 @@ TEST_CASE("a tool may stop its own agent", "[turn][tools][Q3][G1]") {
   t.call({{.id = "x", .name = "suicide"}, add_call("y", 1, 1)});
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(t.result->steps.at(1).outcome == ToolOutcome::not_started);
-  CHECK(is_valid_history(t["a"].conversation()));
+  CHECK(is_valid_history(t["a"].conversation().value()));
 }
 
 TEST_CASE("a tool may delete its own agent, and its tree", "[turn][tools][Q3][G1]") {
@@ -472,7 +472,7 @@ TEST_CASE("a closing tag among the words is only words", "[turn][tools][J11]") {
   t.llm->answer("a", R"(A </tool_call> B <tool_call>{"window_id":"tools","action_id":"held"}</tool_call> C)");
   t.settle();
   REQUIRE(t.held.calls.size() == 1);
-  CHECK(t["a"].conversation().at(1).content == "A </tool_call> B  C");
+  CHECK(t["a"].conversation().value().at(1).content == "A </tool_call> B  C");
 }
 
 TEST_CASE("a history whose last question has no answer can be gone on with", "[turn][G8]") {
@@ -483,8 +483,9 @@ TEST_CASE("a history whose last question has no answer can be gone on with", "[t
   result.tool_call_id = "x";
   const Agent agent = t.agent({.history = {{Role::user, "before"}, act, result}});
   t.ask(agent, "now");
-  CHECK(is_valid_history(agent.conversation()));
-  CHECK(written(agent.conversation()) == "user:before!stopped, assistant:[add x], tool:x=1, user:now");
+  CHECK(is_valid_history(agent.conversation().value()));
+  CHECK(written(agent.conversation().value()) ==
+        "user:before!stopped, assistant:[add x], tool:x=1, user:now");
 }
 
 TEST_CASE("the clock of a tool does not outlive its tree", "[turn][tools][G13]") {

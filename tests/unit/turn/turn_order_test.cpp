@@ -15,7 +15,7 @@ TEST_CASE("a turn that is stopped before its start was told has both its events"
   CHECK(joined(t.seen.with("started")) == "started a 1");
   CHECK(joined(t.seen.with("ended")) == "ended a 1 stopped");
   CHECK(t.llm->calls() == 0);
-  CHECK(written(agent.conversation()) == "user:x!stopped");
+  CHECK(written(agent.conversation().value()) == "user:x!stopped");
 }
 
 TEST_CASE("a handler's turn that is stopped before it runs has both its events", "[turn][G7][G1]") {

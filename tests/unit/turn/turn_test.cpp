@@ -31,7 +31,7 @@ TEST_CASE("a message becomes a call, deltas, an answer, and the agent is idle ag
                                                  "delta a 1 good ", "delta a 1 day",
                                                  "a waiting_llm>processing", "ended a 1 completed",
                                                  "a processing>idle"});
-  CHECK(written(agent.conversation()) == "system:You plan., user:hello, assistant:good day");
+  CHECK(written(agent.conversation().value()) == "system:You plan., user:hello, assistant:good day");
 }
 
 TEST_CASE("the end of a turn brings text, reason, usage and the history as it stays", "[turn][G8]") {
@@ -45,7 +45,7 @@ TEST_CASE("the end of a turn brings text, reason, usage and the history as it st
     CHECK(ended->text == "hi");
     CHECK(ended->finish_reason == FinishReason::length);
     CHECK(ended->usage.total_tokens == 12);
-    CHECK(written(agent.conversation()) == "user:question, assistant:hi");
+    CHECK(written(agent.conversation().value()) == "user:question, assistant:hi");
     CHECK(agent.state().value() == AgentState::processing);
   });
   t.ask(agent);
@@ -70,7 +70,7 @@ TEST_CASE("a failed call fails its turn and the agent goes on", "[turn][B12][A8]
   CHECK(t.seen.count("ended a 1 failed") == 1);
   CHECK(t.seen.index("a waiting_llm>idle") > 0);
   t.llm->answer("a", "ok");
-  CHECK(written(agent.conversation()) == "user:one!failed, user:two, assistant:ok");
+  CHECK(written(agent.conversation().value()) == "user:one!failed, user:two, assistant:ok");
 }
 
 TEST_CASE("a call that its client cancels by itself is an aborted turn", "[turn][A8]") {
@@ -93,7 +93,7 @@ TEST_CASE("a client may answer from within chat", "[turn][A2]") {
   for (int i = 0; i < 3; ++i) CHECK(agent.send("x").accepted);
   t.settle();
   CHECK(t.seen.count("ended") == 3);
-  CHECK(agent.conversation().size() == 6);
+  CHECK(agent.conversation().value().size() == 6);
   CHECK(t.state("a") == AgentState::idle);
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("the Runtime is not idle while a tool runs elsewhere, without any time
   const Agent agent = tree.create({.tools = tools}).value();
   CHECK(agent.send("go"));
   CHECK(runtime.run_until_idle());
-  CHECK(agent.conversation().size() == 4);
+  CHECK(agent.conversation().value().size() == 4);
 }
 
 TEST_CASE("a conversation keeps the question and drops the partial answer", "[turn][X22][A18][A19]") {

@@ -32,7 +32,7 @@ TEST_CASE("an abort with clear_queue leaves nothing that runs on, a stop never d
     else
       CHECK(agent.abort({.clear_queue = true}).aborted);
     t.settle();
-    CHECK(agent.queue_length() == 0);
+    CHECK(agent.queue_length().value() == 0);
     CHECK(t.llm->calls() == 1);
     CHECK(t.seen.count("started") == 1);
   }
@@ -86,7 +86,7 @@ TEST_CASE("what a tool of a deleted agent still does reaches nobody", "[turn][Y4
   t.settle();
   CHECK(heard);
   CHECK(t.seen.lines == before);
-  CHECK(next.queue_length() == 0);
+  CHECK(next.queue_length().value() == 0);
 }
 
 TEST_CASE("no tool leaves its agent in processing", "[turn][Y4][B6]") {
@@ -136,7 +136,7 @@ TEST_CASE("a stop clears what was sent before it, and nothing that is sent after
   t.settle();
   CHECK(agent.resume().resumed);
   CHECK(agent.send("after").accepted);  // at once, before the loop has heard of either
-  CHECK(agent.queue_length() == 1);
+  CHECK(agent.queue_length().value() == 1);
   t.settle();
   REQUIRE(t.llm->calls() == 2);
   CHECK(t.history() == "user:question!stopped, user:after");
@@ -149,7 +149,7 @@ TEST_CASE("a send that is refused says so, and queues nothing", "[turn][Y4][X5][
   CHECK(agent.send("two").reason == Errc::mailbox_full);
   CHECK(agent.send("much too long").reason == Errc::message_too_large);
   CHECK(agent.send("\xff").reason == Errc::invalid_utf8);
-  CHECK(agent.queue_length() == 1);
+  CHECK(agent.queue_length().value() == 1);
   t.settle();
   CHECK(agent.stop().stopped);
   CHECK(agent.send("x").reason == Errc::agent_stopping);

@@ -66,8 +66,8 @@ TEST_CASE("a client that ends its call within the cut tells what the ended turn 
     CHECK(t.end.outcome == (verb == Verb::abort ? TurnOutcome::aborted : TurnOutcome::stopped));
     CHECK(t.end.usage == provider_usage);
     CHECK(t.end.cost == provider_cost);
-    CHECK(parent.subtree_spent().tokens == 107);
-    CHECK(parent.subtree_spent().tokens_reserved == 0);
+    CHECK(parent.subtree_spent().value().tokens == 107);
+    CHECK(parent.subtree_spent().value().tokens_reserved == 0);
   }
 }
 
@@ -83,8 +83,8 @@ TEST_CASE("an outcome between the gate's closing and the settler tells what the 
     t.settle();
     CHECK(t.end.usage == provider_usage);
     CHECK(t.end.cost == provider_cost);
-    CHECK(parent.subtree_spent().tokens == 107);
-    CHECK(parent.subtree_spent().tokens_reserved == 0);
+    CHECK(parent.subtree_spent().value().tokens == 107);
+    CHECK(parent.subtree_spent().value().tokens_reserved == 0);
   }
 }
 
@@ -98,8 +98,8 @@ TEST_CASE("an answer that completes behind a closed gate is dropped, what it use
   t.settle();
   CHECK(t.end.outcome == TurnOutcome::stopped);
   CHECK(t.end.usage == Usage{8, 5, 13});
-  CHECK(agent.spent().tokens == 13);
-  CHECK(written(agent.conversation()) == "user:question!stopped");
+  CHECK(agent.spent().value().tokens == 13);
+  CHECK(written(agent.conversation().value()) == "user:question!stopped");
 }
 
 // More agents than the stopping thread itself cuts: the settler cuts the rest.
@@ -130,8 +130,8 @@ TEST_CASE("a client that does not know what its call used: the tree estimates it
     CHECK(agent.stop().stopped);
     t.settle();
     CHECK(t.end.usage == Usage{8, 4, 12, 0, 0, false});
-    CHECK(agent.spent().tokens == 12);
-    CHECK(agent.spent().tokens_reserved == 0);
+    CHECK(agent.spent().value().tokens == 12);
+    CHECK(agent.spent().value().tokens_reserved == 0);
   }
 }
 
@@ -155,8 +155,8 @@ TEST_CASE("a call that was never sent has used nothing", "[turn][usage][G15]") {
   CHECK(agent.stop().stopped);
   t.settle();
   CHECK(t.end.usage == Usage{});
-  CHECK(agent.spent().tokens == 0);
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 0);
+  CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("an outcome that comes after the turn's end changes nothing that was told", "[turn][usage][G7]") {
@@ -169,7 +169,7 @@ TEST_CASE("an outcome that comes after the turn's end changes nothing that was t
   FakeClient::finish(t.llm->call(0), cancelled_with_usage());
   t.settle();
   CHECK(t.end.usage == Usage{8, 0, 8, 0, 0, false});
-  CHECK(agent.spent().tokens == 8);
+  CHECK(agent.spent().value().tokens == 8);
   CHECK(t.state("a") == AgentState::stopped);
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a turn that is stopped among its tools has used what its answers used
   t.held.calls.at(0).done(ToolResult::failed("stopped"));
   t.settle();
   CHECK(t.end.usage == Usage{10, 5, 15});
-  CHECK(t["a"].spent().tokens == 15);
+  CHECK(t["a"].spent().value().tokens == 15);
 }
 
 TEST_CASE("a call is counted once when an abort meets its failure", "[turn][usage][G15]") {
@@ -201,7 +201,7 @@ TEST_CASE("a call is counted once when an abort meets its failure", "[turn][usag
   t.settle();
   CHECK(t.end.outcome == TurnOutcome::aborted);
   CHECK(t.end.usage == Usage{8, 3, 11, 0, 0, false});
-  CHECK(agent.spent().tokens == 11);
+  CHECK(agent.spent().value().tokens == 11);
 }
 
 TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves nothing",
@@ -222,8 +222,8 @@ TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves
   CHECK(t.llm->calls() == 0);
   CHECK(t.end.outcome == TurnOutcome::stopped);
   CHECK(t.end.usage == Usage{});
-  CHECK(agent.spent().tokens == 0);
-  CHECK(agent.spent().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 0);
+  CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
 TEST_CASE("a stop or an abort is no error", "[turn][usage][G10]") {
