@@ -95,7 +95,7 @@ TEST_CASE("a conversation that is taken out in the middle of a turn is put back 
   CHECK(
       second.history() ==
       "system:Be brief., user:question!stopped, assistant:[held x][held y], tool:x=interrupted: it had begun "
-      "when its turn ended, and its effect is unknown, tool:y=cancelled");
+      "when its turn ended, and its effect is unknown, tool:y=not started: its turn ended before it began");
   second.ask(agent, "and now?");
   second.answer("well");
   CHECK(is_valid_history(agent.conversation().value()));
