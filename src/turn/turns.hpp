@@ -55,9 +55,9 @@ class TurnOwner {
 // ends right there. The history and the turn's result say at every moment what they would have to say if it
 // ended then, so ending it takes no repair.
 //
-// turns.cpp holds the steps, turn_ends.cpp the ends; model_call.cpp, context_window.cpp and tool_calls.cpp what happens
-// within them; asking.cpp the questions to people; budgets.cpp what may be used; background.cpp the tasks
-// that outlive their turn. All @loop_thread.
+// turns.cpp holds the steps, turn_ends.cpp the ends; model_call.cpp, context_window.cpp and tool_calls.cpp
+// what happens within them; asking.cpp the questions to people; budgets.cpp what may be used; background.cpp
+// the tasks that outlive their turn. All @loop_thread.
 class Turns final : public tools::CallOwner {
  public:
   struct Limits {
