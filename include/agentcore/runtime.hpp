@@ -73,7 +73,7 @@ class Runtime {
   //
   // With a ManualClock it moves that clock from timer to timer instead of sleeping, and at each of these
   // times polls until nothing is ready. Work that never ends (a function that posts itself, a timer that
-  // starts itself again without delay) does not hold the clock up: after 1000 polls in a row that left
+  // starts itself again without delay) does not hold the clock up: after 100,000 polls in a row that left
   // something ready, or about six million steps of agents, each further poll is followed by a move of the
   // clock.
   void run_for(Duration duration);

@@ -10,10 +10,10 @@ namespace agentcore::loop {
 namespace {
 
 // A clock that is moved by hand stands still while something is ready. It moves on all the same after so many
-// polls in a row that left something ready, a poll full of steps counted as ten: there is work that never
-// ends.
-constexpr std::uint32_t polls_at_one_time = 1000;
-constexpr std::uint32_t steps_like_a_poll = 6554;
+// polls in a row that left something ready, a poll full of steps counted as a thousand: there is work that
+// never ends.
+constexpr std::uint32_t polls_at_one_time = 100'000;
+constexpr std::uint32_t steps_like_a_poll = 66;
 
 // Null when the clock cannot be moved from here.
 ManualClock* manual(const Clock& clock) noexcept {
@@ -65,7 +65,8 @@ bool Engine::run_until_idle(Duration limit) {
     if (is_idle()) return true;
     if (now() >= end || (real_end != TimePoint::max() && system_clock_.now() >= real_end)) return false;
     if (busy == 0) rest(end, real_end);
-    if (clock != nullptr && busy >= polls_at_one_time) move_clock(*clock, end);
+    // Where no timer waits, `real_end` bounds the work: it may be long, and end all the same.
+    if (clock != nullptr && busy >= polls_at_one_time && timers_.next_after(now())) move_clock(*clock, end);
   }
 }
 

@@ -51,6 +51,11 @@ std::string new_task_id(loop::Engine& engine) {
   return id;
 }
 
+// As a JSON string. (A JSON object would allocate when it is destroyed, where that cannot be caught.)
+std::string quoted(std::string text) {
+  return nlohmann::json(std::move(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state, ToolResult result) noexcept {
@@ -66,10 +71,13 @@ void Turns::note_end(core::Node& node, const FlightInfo& info, TaskState state,
   if (!info.in_history) return;
   engine_.guarded("the end of a background task", [&] {
     std::string& lines = data_of(node).ended_tasks;
-    nlohmann::json line{{"task_id", info.id}, {"tool", info.tool}, {"state", to_string(state)}};
     const std::size_t room = limits_.max_result_bytes - std::min(limits_.max_result_bytes, lines.size());
-    if (state != TaskState::canceled) line["result"] = limited(tools::text_of(result), room);
-    lines += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    std::string line = "{";
+    if (state != TaskState::canceled)
+      line += "\"result\":" + quoted(limited(tools::text_of(result), room)) + ",";
+    line += "\"state\":" + quoted(std::string(to_string(state))) + ",\"task_id\":" + quoted(info.id) +
+            ",\"tool\":" + quoted(info.tool) + "}\n";
+    lines += line;
   });
 }
 

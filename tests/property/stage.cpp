@@ -16,6 +16,10 @@ std::size_t number_of(std::string_view id) {
   return std::stoul(std::string(id.substr(1)));
 }
 
+std::vector<ChatMessage> history_of(const Agent& agent) {
+  return agent.conversation().value_or(std::vector<ChatMessage>{});
+}
+
 }  // namespace
 
 // The host of the place has to be able to play it.
@@ -194,7 +198,7 @@ std::vector<std::string> Stage::descendants(std::size_t root) const {
 
 std::vector<std::string> Stage::taken(std::size_t i) const {
   std::vector<std::string> texts = handled_[i];
-  for (const ChatMessage& message : agents_[i].conversation().value())
+  for (const ChatMessage& message : history_of(agents_[i]))
     if (message.role == Role::user) texts.push_back(message.content);
   return texts;
 }
@@ -204,8 +208,8 @@ View Stage::look() const {
   for (std::size_t i = 0; i < size(); ++i) {
     view.states.push_back(state(i));
     view.shown.push_back(t.seen.told(agents_[i]).value_or(AgentState::idle));
-    view.queued.push_back(agents_[i].queue_length().value());
-    view.histories.push_back(written(agents_[i].conversation().value()));
+    view.queued.push_back(agents_[i].queue_length().value_or(0U));
+    view.histories.push_back(written(history_of(agents_[i])));
     view.taken.push_back(taken(i));
     view.calling.push_back(!open_calls(i).empty());
   }
@@ -246,7 +250,7 @@ std::string Stage::gossip(std::size_t root) const {
     const std::vector<std::string> got = taken(i);
     const bool in_order =
         got.size() <= accepted[i].size() && std::equal(got.begin(), got.end(), accepted[i].begin());
-    if (!in_order || got.size() + agents_[i].queue_length().value() != accepted[i].size())
+    if (!in_order || got.size() + agents_[i].queue_length().value_or(0U) != accepted[i].size())
       found += id(i) + " got: " + text(got) + " of: " + text(accepted[i]) + "; ";
   }
   for (std::size_t c = 0; c < t.llm->calls(); ++c)

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <poll.h>
+
 namespace agentcore::test {
 
 using nlohmann::json;
@@ -47,6 +49,16 @@ void ToolTurn::call(std::vector<ToolCall> calls, std::string_view text) {
 void ToolTurn::answer(std::string_view text) {
   llm->answer("a", text);
   settle();
+}
+
+bool ToolTurn::drive(const std::function<bool()>& done) {
+  for (int i = 0; i < 1000 && !done(); ++i) {
+    while (runtime->poll()) {
+    }
+    pollfd watched{.fd = runtime->poll_descriptor(), .events = POLLIN, .revents = 0};
+    if (!done()) ::poll(&watched, 1, 10'000);
+  }
+  return done();
 }
 
 ToolCall add_call(std::string id, int a, int b) {

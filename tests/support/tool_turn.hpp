@@ -4,6 +4,7 @@
 #include "support/checked.hpp"
 #include "support/tree_fixture.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ struct ToolTurn : TreeFixture {
   void call(std::vector<ToolCall> calls, std::string_view text = {});
   // The model of "a" answers in words.
   void answer(std::string_view text);
+  // Drives the loop until `done`, and waits on its descriptor meanwhile. False: it never came to that.
+  bool drive(const std::function<bool()>& done);
   std::string history() { return written((*this)["a"].conversation().value()); }
 };
 

@@ -96,7 +96,7 @@ TEST_CASE("the connection of a transfer that ends early is shut down at once", "
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   REQUIRE(::dup2(pair[0], socket) == socket);  // connected, under the number that the table knows
   REQUIRE(::close(pair[0]) == 0);
-  table.sockets.want(socket, IoEvents::readable, cut);
+  REQUIRE(table.sockets.want(socket, IoEvents::readable, cut));
   const auto is_over = [&] {
     char byte = 0;
     return ::recv(pair[1], &byte, 1, MSG_DONTWAIT) == 0;

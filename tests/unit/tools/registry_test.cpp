@@ -229,7 +229,7 @@ TEST_CASE("no text that a tool returns opens or closes anything", "[tools][K9][K
   CHECK(t.act("fetch") == text + "\n" + text);
   t.ask(t["a"]);
   t.call({{.name = "run"}});
-  t.runtime->run_until_idle();
+  REQUIRE(t.drive([&] { return t.llm->calls() == 4; }));
   REQUIRE(t["a"].conversation().value().back().content == text + "\n{\"exit_code\":0}");
   CHECK(t.launched.empty());
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});

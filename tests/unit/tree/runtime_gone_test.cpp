@@ -95,7 +95,7 @@ TEST_CASE("once the Runtime is gone everything that has a reason says so", "[tre
   CHECK(to_string(Errc::runtime_gone) == "runtime_gone");
 }
 
-TEST_CASE("ids can be read after the Runtime is gone; what is asked else says so", "[tree][Q3]") {
+TEST_CASE("after the Runtime is gone, ids can be read, and every other question says so", "[tree][Q3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);

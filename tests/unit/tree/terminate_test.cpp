@@ -44,8 +44,8 @@ TEST_CASE("deleting sends nothing to anyone", "[tree][D6][G11][E4][S1-P5][X6]") 
   const Agent child = t.child(parent, "child");
   CHECK(child.terminate({.caller = "parent"}).terminated);
   t.settle();
-  CHECK_FALSE(parent.queue_length());
-  CHECK_FALSE(parent.conversation());
+  CHECK(parent.queue_length().value() == 0);
+  CHECK(parent.conversation().value().empty());
   CHECK(t.llm->calls() == 0);
 }
 

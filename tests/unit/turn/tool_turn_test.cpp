@@ -220,7 +220,7 @@ TEST_CASE("a tool whose time is over counts as interrupted, the turn goes on", "
   CHECK_FALSE(t.result->steps[0].success);
 }
 
-TEST_CASE("an answer may have 64 tool calls; with one more none of them is run", "[turn][tools][G15]") {
+TEST_CASE("an answer may have 64 tool calls, and with one more none of them is run", "[turn][tools][G15]") {
   for (const std::size_t count : {64U, 65U}) {
     CAPTURE(count);
     ToolTurn t;
