@@ -20,7 +20,7 @@ struct CallerKey {
   std::string_view agent_id;
   std::uint64_t tree = 0;  // ChatRequest::tree
 
-  auto operator<=>(const CallerKey&) const = default;
+  auto operator<=>(const CallerKey&) const = default;  // NOLINT: clang-tidy 14 sees a null pointer
 };
 
 // The open calls of one client by agent; anonymous calls are not in it (A4). Each call is its own token: only

@@ -104,7 +104,7 @@ std::string read_block(const json& block, int turn, std::vector<ActionCall>& all
     ActionCall& call = all.emplace_back();
     const std::string number = std::to_string(all.size());
     const std::string why = read_call(value, call);
-    if (!why.empty()) return "call " + number + " " + why;
+    if (!why.empty()) return std::string("call ").append(number).append(" ").append(why);
     call.id = "call_" + std::to_string(turn) + "_" + number;
   }
   return {};

@@ -228,8 +228,9 @@ TEST_CASE("no text that a tool returns opens or closes anything", "[tools][K9][K
   CHECK(t.act("doc__go") == text + "\n" + text);
   CHECK(t.act("fetch") == text + "\n" + text);
   t.ask(t["a"]);
+  const std::size_t asked = t.llm->calls();
   t.call({{.name = "run"}});
-  REQUIRE(t.drive([&] { return t.llm->calls() == 4; }));
+  REQUIRE(t.drive([&] { return t.llm->calls() > asked; }));
   REQUIRE(t["a"].conversation().value().back().content == text + "\n{\"exit_code\":0}");
   CHECK(t.launched.empty());
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
