@@ -30,9 +30,9 @@ struct EndedTasks : ToolTurn {
     REQUIRE(ids.size() == count);
     return made;
   }
-  std::string line(std::size_t task, std::string_view state, std::optional<std::string> result = {}) {
+  std::string line(std::size_t task, std::string_view state, std::optional<std::string> said = {}) {
     json line{{"task_id", ids.at(task)}, {"tool", "bg"}, {"state", state}};
-    if (result) line["result"] = *result;
+    if (said) line["result"] = *said;
     return line.dump() + "\n";
   }
   std::string last_question() { return llm->call(llm->calls() - 1).request.messages.back().content; }

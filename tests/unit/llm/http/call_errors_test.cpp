@@ -54,7 +54,7 @@ TEST_CASE("an HTTP error names where it came from and what to change", "[llm][O6
   CHECK(refused(429, "slow down", {}, "", 1500ms) ==
         "HTTP 429" + lead +
             ", and asks for a pause of 1.5 s: slow down (send less at a time (CallLimits), or later)");
-  CHECK(refused(429, "quota", {.lasting = true}) ==
+  CHECK(refused(429, "quota", {.message = {}, .lasting = true}) ==
         "HTTP 429" + lead + ": quota (look after the account with the provider)");
   CHECK(refused(503, "busy") == "HTTP 503" + lead + ": busy (the trouble is the server's: try again later)");
   CHECK(errors().status(500, " \n", nullptr, "", 0ms).message ==
