@@ -79,6 +79,14 @@ void* counted(std::size_t size, std::size_t alignment) {
   return memory;
 }
 
+void* counted_or_null(std::size_t size, std::size_t alignment) noexcept {
+  try {
+    return counted(size, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void gone(void* memory) noexcept {
   if (counts) live.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);  // 0 for null
   std::free(memory);
@@ -133,5 +141,31 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   gone(memory);
 }
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  gone(memory);
+}
+
+// A sanitizer has these of its own, which would not go together with the ones above.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, 1);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, 1);
+}
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
   gone(memory);
 }
