@@ -58,7 +58,7 @@ struct StopReport {
 // even while the loop is busy. The loop cuts the others at the start of its next poll, before it does
 // anything else.
 enum class StopCut : unsigned char {
-  all,  // up to 200; a call over HTTP costs about 15 us, so about 3 ms at most
+  all,  // up to 200; about 3 ms where a call over HTTP costs 15 us, longer on a busy machine
   few,  // up to 8: for a thread that has to go on within a tenth of a millisecond
 };
 
