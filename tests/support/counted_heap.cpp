@@ -44,8 +44,8 @@ void agentcore::test::at_next_allocation(void (*function)(void*), void* with) no
 
 namespace {
 
-thread_local std::size_t until_failure = 0;  // allocations; 0: as `failures` says
-thread_local std::size_t failures = 0;       // that are to come
+thread_local std::size_t until_failure = 0;  // number of the next allocation to fail; 0: one has failed
+thread_local std::size_t failures = 0;       // allocations that are still to fail
 
 #ifdef SANITIZED
 constexpr bool counts = false;
@@ -107,6 +107,8 @@ bool agentcore::test::FailingAllocation::failed() const noexcept {
   return until_failure == 0;
 }
 
+// ThreadSanitizer does not let a program replace its operators.
+#ifndef RACES_WATCHED
 void* operator new(std::size_t size) {
   return counted(size, 1);
 }
@@ -144,7 +146,7 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
   gone(memory);
 }
 
-// A sanitizer has these of its own, which would not go together with the ones above.
+// Without these, a sanitizer would use its own, which do not match the operators above.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return counted_or_null(size, 1);
 }
@@ -169,3 +171,4 @@ void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noex
 void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
   gone(memory);
 }
+#endif

@@ -15,12 +15,12 @@ std::size_t allocations() noexcept;
 std::size_t peak_heap() noexcept;
 void mark_heap() noexcept;
 
-// Calls `function` once, from within the next operator new of this thread: for a test of what may come in
-// between two steps of a function that allocates there.
+// Calls `function` once, from within the next operator new of this thread: for a test of what may happen
+// between two steps of a function that allocates there. Not under ThreadSanitizer.
 void at_next_allocation(void (*function)(void*), void* with) noexcept;
 
-// Makes the n-th allocation of this thread from now on fail (1: the next), and those after it, `count` in
-// all, as long as it lives. Works under a sanitizer, too.
+// Until it is destroyed, makes `count` allocations of this thread fail, from the n-th on (1: the next). Not
+// under ThreadSanitizer.
 class FailingAllocation {
  public:
   explicit FailingAllocation(std::size_t n, std::size_t count = 1) noexcept;
@@ -28,7 +28,7 @@ class FailingAllocation {
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
 
-  bool failed() const noexcept;
+  bool failed() const noexcept;  // at least one did
 };
 
 }  // namespace agentcore::test
