@@ -56,19 +56,26 @@ void Engine::close() {
   if (!logging_) log_ = nullptr;
 }
 
+void Engine::prepare_to_retire() {
+  const std::size_t needed = retired_.size() + sources_.size() + services_.size() + 1;
+  if (retired_.capacity() < needed) retired_.reserve(2 * needed);
+}
+
 void Engine::retire(std::shared_ptr<void> object) {
   if (in_poll_) retired_.push_back(std::move(object));
 }
 
 void Engine::release_retired() {
-  // What is destroyed here may retire more.
-  while (!retired_.empty()) const auto released = std::exchange(retired_, {});
+  // By index: what is destroyed here may retire more. The vector keeps its memory, see prepare_to_retire().
+  for (std::size_t i = 0; i < retired_.size(); ++i) const auto released = std::exchange(retired_[i], nullptr);
+  retired_.clear();
 }
 
 void Engine::add_source(std::shared_ptr<Source> source) {
   assert(on_loop_thread());
   if (closed_ || !source) return;
   const bool has_work = source->has_work();
+  prepare_to_retire();
   sources_.push_back(std::move(source));
   if (has_work) waker_->notify();
 }

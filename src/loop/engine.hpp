@@ -99,9 +99,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void remove_source(const Source* source);
 
   // Descriptors. The handler must stay alive until unwatch(), which may be called from within it, and must be
-  // called before the descriptor's number can serve something else. What the system refuses to watch is not
-  // watched: the handler would wait for ever, so the caller must end what it wants to do, and say why.
-  // @loop_thread
+  // called before the descriptor's number can serve something else. When watch() or rewatch()
+  // returns an error, the system refused and the handler will not be called: the caller must end the
+  // operation with that error. @loop_thread
   [[nodiscard]] std::error_code watch(int descriptor, IoEvents events, IoHandler& handler);
   [[nodiscard]] std::error_code rewatch(int descriptor, IoEvents events);
   void unwatch(int descriptor);
@@ -125,6 +125,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     for (auto& [type, object] : services_)
       if (type == std::type_index(typeid(T))) return std::static_pointer_cast<T>(object);
     std::shared_ptr<T> made = std::forward<Make>(make)();
+    prepare_to_retire();
     services_.emplace_back(std::type_index(typeid(T)), made);
     return made;
   }
@@ -190,20 +191,24 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void wait(Duration at_most);
   void wait_until(TimePoint end);
 
-  // Within a callback nothing is driven (docs/design/nested-loops.md). A loop of the host that runs in there
-  // asks in vain once; from then on until the callback has returned it is not woken again.
+  // Within a callback nothing is driven (docs/design/nested-loops.md). refuses() is true there. Its first
+  // call within a callback makes the descriptor and on_wake silent, so that a nested loop of the host can
+  // sleep; end_silence() reverses that when the callback has returned.
   bool refuses() noexcept;
   void end_silence() noexcept;
 
-  // Descriptors (engine_descriptors.cpp). Opens what is missing. False while the system has no descriptor for
-  // part of it. The log sink may have closed the engine afterwards.
+  // Descriptors (engine_descriptors.cpp). ensure_open() opens what is not open yet. False when the system has
+  // too few descriptors for that. It may call the log sink, which may close the engine.
   bool ensure_open();
   bool open_poller();
   bool open_wake();
   bool open_host_descriptor();
   void report_lack(int error);
 
-  // Keeps something that left during a poll until its end.
+  // retire() keeps a source or service that is removed during a poll until the end of that poll. Destructors
+  // call it, so it must not allocate: prepare_to_retire() makes room for each source and service before it is
+  // added.
+  void prepare_to_retire();
   void retire(std::shared_ptr<void> object);
   void release_retired();
 
@@ -225,14 +230,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int pending_ = 0;
 
   std::unique_ptr<Poller> poller_;  // null until something has to be waited for
-  bool stand_in_ = false;           // it is poll(2), because there was no descriptor for epoll
+  bool stand_in_ = false;           // poller_ is poll(2), because epoll could not be opened
   bool wake_watched_ = false;
-  bool host_asked_ = false;   // for its descriptor
-  int host_descriptor_ = -1;  // what it got
-  bool all_open_ = false;     // all of these are as they should be
-  bool lacking_ = false;      // they are not, because the system has no descriptor left
+  bool host_asked_ = false;   // poll_descriptor() was called
+  int host_descriptor_ = -1;  // what it returns
+  bool all_open_ = false;     // the poller, the wake-up and, if asked for, host_descriptor_ are open
+  bool lacking_ = false;      // they are not, because the system refused: it has been logged
   TimePoint retry_at_{};      // while lacking_: when poll() tries again
-  bool silent_ = false;       // a nested loop asked within the callback that is running
+  bool silent_ = false;       // refuses() was called within the callback that is running
   std::vector<Ready> ready_;  // found by the poller, from next_ready_ on not delivered yet
   std::size_t next_ready_ = 0;
 

@@ -1,5 +1,5 @@
 // What the loop waits with: the poller, the wake-up, and the descriptor for a foreign loop. Each of them
-// takes a descriptor, and the system may have none left.
+// needs a descriptor of the system, which may have none left.
 #include "loop/engine.hpp"
 #include "loop/time.hpp"
 
@@ -12,7 +12,7 @@ namespace agentcore::loop {
 
 namespace {
 
-// What may succeed later.
+// True for a lack of resources: the same call may succeed later.
 bool is_lack(int error) noexcept {
   return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOSPC;
 }
@@ -33,9 +33,10 @@ bool Engine::ensure_open() {
   return all_open_;
 }
 
-// False when poll(2) has to do the work meanwhile.
+// False when poll(2) stands in for epoll for now; errno then says why.
 bool Engine::open_poller() {
   if (poller_ && !stand_in_) return true;
+  int error = 0;
   if (backend_ != LoopBackend::poll) {
     auto made = make_epoll_poller();
     if (made && (!poller_ || made->take_over(*poller_))) {
@@ -43,9 +44,9 @@ bool Engine::open_poller() {
       stand_in_ = wake_watched_ = false;
       return true;
     }
-    stand_in_ = made || is_lack(errno);  // without epoll in the system poll(2) is no stand-in
+    error = errno;
+    stand_in_ = made || is_lack(error);  // a system without epoll: poll(2) is its poller for good
   }
-  const int error = errno;
   if (!poller_) poller_ = make_poll_poller();
   errno = error;
   return !stand_in_;
@@ -65,7 +66,7 @@ bool Engine::open_host_descriptor() {
   return host_descriptor_ >= 0;
 }
 
-// `error`: why something could not be opened; 0: all is open.
+// `error`: the errno of what could not be opened; 0: all is open. Logs when that changes.
 void Engine::report_lack(int error) {
   const bool lacking = error != 0;
   if (lacking) retry_at_ = later(now(), retry_after);
@@ -80,7 +81,7 @@ void Engine::report_lack(int error) {
 int Engine::poll_descriptor() {
   assert(on_loop_thread());
   if (closed_) return -1;
-  const auto self = shared_from_this();  // the log sink may drop everybody else's
+  const auto self = shared_from_this();  // the log sink may destroy the Runtime
   if (!std::exchange(host_asked_, true)) all_open_ = false;
   if (host_descriptor_ < 0) ensure_open();
   return closed_ ? -1 : host_descriptor_;

@@ -11,7 +11,7 @@ namespace {
 // Bounds a poll where time does not pass by itself, too.
 constexpr std::uint32_t step_limit = 65536;
 
-constexpr Duration longest_poll = std::chrono::hours(1);  // shares of it are computed
+constexpr Duration longest_poll = std::chrono::hours(1);  // so that a budget times 13 does not overflow
 
 }  // namespace
 
@@ -102,7 +102,7 @@ void Engine::run_timers(TimePoint now, Budget& budget) {
 }
 
 void Engine::run_posts(Budget& budget) {
-  // What is posted from here on waits for the next poll.
+  // A function that is posted from here on waits for the next poll.
   for (std::size_t left = posts_.size(); left > 0 && !closed_ && budget.spend(); --left) {
     const auto function = posts_.take();
     if (function) guarded("a posted function", function);

@@ -9,13 +9,13 @@ namespace agentcore::loop {
 
 namespace {
 
-// A clock that is moved by hand stands still while something is ready. It moves on all the same after so many
-// polls in a row that left something ready, a poll full of steps counted as a thousand: there is work that
-// never ends.
+// A ManualClock stands still while something is ready. After so many polls in a row that left something
+// ready, the work is taken to be endless, and the clock moves on. A poll full of steps counts as about a
+// thousand polls.
 constexpr std::uint32_t polls_at_one_time = 100'000;
 constexpr std::uint32_t steps_like_a_poll = 66;
 
-// Null when the clock cannot be moved from here.
+// Null when the clock is no ManualClock.
 ManualClock* manual(const Clock& clock) noexcept {
   // The options take a const Clock because nothing else in the library may change it. A ManualClock is made
   // to be moved, by its host or by run_for() in its place, so it is never a const object.
@@ -46,7 +46,7 @@ void Engine::run_by_hand(TimePoint end) {
   }
 }
 
-// To the first timer that is not due yet, at most to `end`.
+// Moves the clock to the first timer that is not due yet, at most to `end`.
 void Engine::move_clock(ManualClock& clock, TimePoint end) {
   const TimePoint start = now();
   clock.advance(std::min(timers_.next_after(start).value_or(end), end) - start);
@@ -65,7 +65,7 @@ bool Engine::run_until_idle(Duration limit) {
     if (is_idle()) return true;
     if (now() >= end || (real_end != TimePoint::max() && system_clock_.now() >= real_end)) return false;
     if (busy == 0) rest(end, real_end);
-    // Where no timer waits, `real_end` bounds the work: it may be long, and end all the same.
+    // Without a timer the clock stays: the work may be long and still end. `real_end` bounds it.
     if (clock != nullptr && busy >= polls_at_one_time && timers_.next_after(now())) move_clock(*clock, end);
   }
 }
@@ -86,10 +86,10 @@ void Engine::wait_until(TimePoint end) {
 void Engine::wait(Duration at_most) {
   // Not in a poll: the flag is clear, or it was set after the poll and the descriptor tells.
   ensure_open();
-  if (closed_) return;  // by the log sink
+  if (closed_) return;  // ensure_open() called the log sink, which closed the engine
   ready_.clear();
   next_ready_ = 0;
-  // Without a wake-up nothing tells of other threads: they are looked for.
+  // Without a wake-up descriptor other threads cannot end the wait: it is short then.
   poller_->wait(wake_watched_ ? at_most : std::min(at_most, retry_after), ready_);
 }
 
@@ -97,8 +97,8 @@ bool Engine::refuses() noexcept {
   if (closed_) return true;
   if (!in_poll_ && calling_ == 0) return false;
   if (std::exchange(silent_, true)) return true;
-  // A poll has told the waker already. Where observers are called outside of one, by create() or walk(), what
-  // is announced meanwhile is kept back as in a poll.
+  // During a poll the waker is silent anyway. Outside of a poll, in an observer that create() or walk()
+  // calls, it is made silent in the same way.
   if (!in_poll_) waker_->begin_poll();
   if (poller_) poller_->mute(true);
   return true;

@@ -64,7 +64,7 @@ class EpollPoller final : public Poller {
   bool is_open() const noexcept { return descriptor_ >= 0; }
   bool has_descriptor() const noexcept override { return true; }
 
-  // A descriptor around the first: only so can it be silent while sockets have something to read.
+  // An epoll descriptor that watches the first one only: so it can be muted while sockets are readable.
   int open_descriptor() noexcept override {
     if (outer_ >= 0) return outer_;
     const int opened = ::epoll_create1(EPOLL_CLOEXEC);
@@ -113,7 +113,7 @@ class EpollPoller final : public Poller {
 }  // namespace
 
 std::unique_ptr<Poller> make_epoll_poller() {
-  auto poller = std::make_unique<EpollPoller>();  // memory first: an open descriptor always has an owner
+  auto poller = std::make_unique<EpollPoller>();  // allocated first: an open descriptor always has an owner
   if (poller->is_open()) return poller;
   const int error = errno;
   poller.reset();

@@ -27,9 +27,8 @@ IoEvents from_poll(short bits) noexcept {
 class PollPoller final : public Poller {
  public:
   bool watch_wake(int descriptor) override {
+    append(descriptor, POLLIN, 0);
     wake_ = descriptor;
-    polled_.push_back({descriptor, POLLIN, 0});
-    serials_.push_back(0);
     return true;
   }
 
@@ -55,8 +54,7 @@ class PollPoller final : public Poller {
       drop(descriptor);
     } else if (from == IoEvents::none) {
       place(descriptor, polled_.size());
-      polled_.push_back({descriptor, to_poll(to), 0});
-      serials_.push_back(serial);
+      append(descriptor, to_poll(to), serial);
     } else {
       polled_[places_[static_cast<std::size_t>(descriptor)]].events = to_poll(to);
     }
@@ -64,6 +62,17 @@ class PollPoller final : public Poller {
   }
 
  private:
+  // Adds to both vectors, or to none when it throws.
+  void append(int descriptor, short events, std::uint32_t serial) {
+    polled_.push_back({descriptor, events, 0});
+    try {
+      serials_.push_back(serial);
+    } catch (...) {
+      polled_.pop_back();
+      throw;
+    }
+  }
+
   void place(int descriptor, std::size_t index) {
     const auto number = static_cast<std::size_t>(descriptor);
     if (number >= places_.size()) places_.resize(number + 1);

@@ -17,10 +17,10 @@ bool Poller::add(int descriptor, IoEvents events, IoHandler& handler) {
   if (index >= registrations_.size()) registrations_.resize(std::max(index + 1, registrations_.size() * 2));
   remove(descriptor);
   const std::uint32_t serial = ++last_serial_;
+  // Registered only after update(), which may throw: no handler is kept that the caller may destroy.
+  if (events != IoEvents::none && !update(descriptor, IoEvents::none, events, serial)) return false;
   registrations_[index] = {&handler, events, serial};
-  if (events == IoEvents::none || update(descriptor, IoEvents::none, events, serial)) return true;
-  registrations_[index] = {};
-  return false;
+  return true;
 }
 
 bool Poller::take_over(const Poller& other) {
@@ -41,8 +41,10 @@ bool Poller::modify(int descriptor, IoEvents events) {
     errno = ENOENT;
     return false;
   }
-  const IoEvents from = std::exchange(registration->events, events);
-  return from == events || update(descriptor, from, events, registration->serial);
+  const IoEvents from = registration->events;
+  if (from != events && !update(descriptor, from, events, registration->serial)) return false;
+  registration->events = events;
+  return true;
 }
 
 void Poller::remove(int descriptor) {

@@ -65,8 +65,8 @@ class Poller {
   // Stops watching. The descriptor may be closed already.
   void remove(int descriptor);
 
-  // Watches what `other` watches, from now on in its place: with the same serials, so that what `other` found
-  // can be delivered here. False when the system refused (errno); `other` is to be used on then.
+  // Takes over the registrations of `other`, with the same serials, so that events that `other` has found can
+  // be delivered here. False when the system refused (errno): then `other` remains in use.
   bool take_over(const Poller& other);
 
   // Lets wait() return when `descriptor`, a Waker's, becomes readable. It is not reported as ready.
@@ -76,12 +76,12 @@ class Poller {
   // appends what is ready. A signal ends the wait early. True when there may be more than was appended.
   virtual bool wait(std::optional<Duration> timeout, std::vector<Ready>& ready) = 0;
 
-  // True when this backend has a descriptor that stands for all.
+  // True when this backend can represent all watched descriptors by one.
   virtual bool has_descriptor() const noexcept = 0;
   // That descriptor: readable whenever wait() would find something, unless it is muted. The first call opens
   // it. -1: the system refused (errno), or there is none.
   virtual int open_descriptor() noexcept = 0;
-  // A muted descriptor is never readable; wait() works as ever. Nothing when it was not opened.
+  // While muted, that descriptor is never readable. wait() works as before. Without that descriptor a no-op.
   virtual void mute(bool muted) noexcept = 0;
 
   // To be asked right before each delivery: an earlier handler of the same batch may have changed everything.
@@ -106,7 +106,8 @@ class Poller {
   std::uint32_t last_serial_ = 0;
 };
 
-// The two backends. Null when the system has no epoll, or no descriptor left for it: errno says which.
+// The two backends. make_epoll_poller() returns null when the system has no epoll (errno is ENOSYS) or no
+// descriptor left for it.
 std::unique_ptr<Poller> make_epoll_poller();
 std::unique_ptr<Poller> make_poll_poller();  // never null
 

@@ -31,7 +31,7 @@ std::function<void()> PostQueue::take() noexcept {
   return std::exchange(batch_[next_++], nullptr);
 }
 
-// The memory of the last batch serves the next pushes, unless it is far too large for what waits now.
+// The next pushes reuse the memory of the last batch, unless it is far too large for what waits now.
 void PostQueue::take_batch() noexcept {
   batch_.clear();
   next_ = 0;

@@ -8,9 +8,9 @@
 
 namespace agentcore::loop {
 
-// Any thread pushes; the loop thread takes one by one, in the order of pushing. No function is called or
-// destroyed under the lock. The loop thread takes a whole batch under the lock, and the next one only when
-// that batch is used up: so a backlog that never ends occupies the memory of two batches and no more.
+// Any thread pushes; the loop thread takes one function at a time, in the order of pushing. No function is
+// called or destroyed under the lock. Under the lock, take() swaps a whole batch out, and the next one only
+// when that batch is used up: an endless backlog occupies the memory of two batches, and no more.
 class PostQueue {
  public:
   // False, and the function is dropped, when the queue is closed. @threadsafe
@@ -24,8 +24,8 @@ class PostQueue {
   // The oldest function; empty when there is none. @loop_thread
   std::function<void()> take() noexcept;
 
-  // Functions that fit into the memory that the queue holds: at most in proportion to those that wait, and
-  // those that waited when the last batch began. For tests. @loop_thread
+  // How many functions fit into the memory that the queue holds: in proportion to the number that waits, or
+  // that waited when the last batch was swapped out. For tests. @loop_thread
   std::size_t capacity() const;
 
   // Drops everything, now and later. @loop_thread

@@ -8,8 +8,8 @@
 
 namespace agentcore::loop {
 
-// Where the system has no descriptor left for the loop, the loop looks this often for what it would be woken
-// for, and tries again.
+// While the system has no descriptor left for the loop, the loop polls this often for what would otherwise
+// wake it, and tries this often to open the descriptor.
 inline constexpr Duration retry_after = std::chrono::milliseconds(10);
 
 // `start` plus `delay`, at most the end of time. A negative delay counts as none.

@@ -5,7 +5,7 @@
 namespace agentcore::loop {
 
 std::uint64_t TimerQueue::add(TimePoint when, std::function<void()> function) {
-  // First: a slot that is taken must come into the heap.
+  // First, because it may throw: a slot that is taken must get into the heap.
   if (heap_.size() == heap_.capacity()) heap_.reserve(heap_.size() * 2 + 8);
   const std::uint32_t slot = free_slot();
   slots_[slot].function = std::move(function);

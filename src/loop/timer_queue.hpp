@@ -24,7 +24,7 @@ class TimerQueue {
   bool cancel(std::uint64_t id) noexcept;
 
   std::optional<TimePoint> next() const noexcept;
-  // The first time after `now` at which a timer becomes due. Looks at each timer if the first one is due.
+  // The earliest time after `now` for which a timer is set. O(n) when the first timer is due already.
   std::optional<TimePoint> next_after(TimePoint now) const noexcept;
   bool empty() const noexcept { return heap_.empty(); }
   std::size_t size() const noexcept { return heap_.size(); }

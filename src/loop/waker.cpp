@@ -117,7 +117,7 @@ void Waker::drain() noexcept {
 Subscription Waker::on_wake(std::function<void()> wake) {
   if (closed_ || !wake) return Subscription();
   auto added = std::make_shared<Subscriber>(std::move(wake));
-  // Before it is subscribed: one whose Subscription could not be made would stay.
+  // Made before it is subscribed: if this throws, no subscriber without a Subscription remains.
   Subscription subscription([self = shared_from_this(), added] { self->end_subscription(added); });
   std::shared_ptr<Subscriber> replaced;
   {

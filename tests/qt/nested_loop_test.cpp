@@ -1,4 +1,5 @@
-// A real Qt event loop that runs inside a callback, and one that runs behind it.
+// A real Qt event loop that runs inside a callback, and one that runs after the callback.
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -11,12 +12,14 @@
 #include <chrono>
 #include <thread>
 
+#include <unistd.h>
+
 using namespace agentcore;
 using namespace std::chrono_literals;
 
 namespace {
 
-// What a Qt program needs to drive agents.
+// Drives a Runtime from Qt's event loop.
 class QtAdapter {
  public:
   explicit QtAdapter(Runtime& runtime)
@@ -27,7 +30,7 @@ class QtAdapter {
     watch_deadline();
   }
 
-  int wakes = 0;  // of Qt's loop, for agentcore
+  int wakes = 0;  // how often Qt's loop called poll()
 
  private:
   void poll() {
@@ -54,7 +57,16 @@ struct Application {
   QCoreApplication qt{count, words};
 };
 
-// As QDialog::exec(): a nested loop, which here ends after Qt has looked for events fifty times.
+// Reads one byte from each descriptor that is ready.
+struct Reader final : loop::IoHandler {
+  void on_io(int descriptor, loop::IoEvents) override {
+    char byte = 0;
+    reads += ::read(descriptor, &byte, 1) == 1 ? 1 : 0;
+  }
+  int reads = 0;
+};
+
+// A nested loop, like that of QDialog::exec(). It ends after fifty rounds of Qt's event loop.
 void exec_dialog() {
   QEventLoop dialog;
   int looks = 0;
@@ -133,8 +145,13 @@ TEST_CASE("with its descriptor alone the loop is silent while a socket has data 
   Application application;
   Runtime runtime({.poll_budget = 1h});
   QtAdapter adapter(runtime);
+  Reader reader;
+  int ends[2] = {-1, -1};
+  REQUIRE(::pipe(ends) == 0);
+  REQUIRE_FALSE(runtime.engine()->watch(ends[0], loop::IoEvents::readable, reader));
   int pings = 0, while_open = -1;
   runtime.post([&] {
+    CHECK(::write(ends[1], "x", 1) == 1);
     runtime.post([&] { ++pings; });
     const int before = adapter.wakes;
     exec_dialog();
@@ -143,5 +160,9 @@ TEST_CASE("with its descriptor alone the loop is silent while a socket has data 
   const Timer end = runtime.call_after(1ms, [] { QCoreApplication::quit(); });
   QCoreApplication::exec();
   CHECK(pings == 1);
+  CHECK(reader.reads == 1);
+  CHECK(while_open >= 0);
   CHECK(while_open <= 1);
+  runtime.engine()->unwatch(ends[0]);
+  for (const int end_of_pipe : ends) ::close(end_of_pipe);
 }

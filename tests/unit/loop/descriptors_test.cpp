@@ -8,11 +8,13 @@
 #include <agentcore/runtime.hpp>
 
 #include <cerrno>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 using namespace agentcore;
 using namespace loop_test;

@@ -121,7 +121,7 @@ struct FakeSource final : agentcore::loop::Source {
   bool pending = false;
 };
 
-// A poll of theirs has time for everything, so that a slow machine changes nothing.
+// A poll with these options has time for everything, so that a slow machine changes nothing.
 inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend = agentcore::LoopBackend::automatic,
                                       const agentcore::Clock* clock = nullptr) {
   agentcore::RuntimeOptions options;
