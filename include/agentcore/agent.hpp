@@ -17,10 +17,10 @@
 
 namespace agentcore {
 
-// 16 bytes: the tree's core, counted, and an id with a generation. A handle may outlive its agent and its
-// tree: every call then says `agent_not_found`, and never reaches an agent that was made later. It may
-// outlive the Runtime, too: every call then says `runtime_gone`. Copying a handle is @threadsafe; one and the
-// same handle object is not to be written by two threads at once.
+// 16 bytes: a counted reference to the tree's core, and an id with a generation. A handle may outlive its
+// agent and its tree: every call then returns `agent_not_found`, and never reaches an agent that was made
+// later. It may outlive the Runtime, too: every call then returns `runtime_gone`. Copying a handle is
+// @threadsafe; the same handle object must not be written by two threads at once.
 class Agent {
  public:
   Agent() noexcept = default;  // refers to no agent
@@ -54,23 +54,24 @@ class Agent {
   Result<Agent> create_child(AgentSpec spec = {}) const;
   Result<Agent> create_child(const SharesAgentSpec auto& spec) const { return create_shared(spec); }
 
-  // What is asked of an agent that is gone has no value, but the error `agent_not_found`.
+  // Without the agent these return the error `agent_not_found`, without the Runtime `runtime_gone`.
   Result<Agent> parent() const;                 // agent_not_found for a root. @loop_thread
   Result<std::vector<Agent>> children() const;  // newest first. @loop_thread
   Result<std::size_t> queue_length() const;     // messages waiting in the mailbox. @threadsafe
   Result<std::size_t> clear_queue() const;      // drops them; how many (F3). @loop_thread
   // A copy of the history, with the system prompt first if there is one; windows and text-protocol
-  // instructions are not in it. Valid at every moment, and AgentSpec::history of another agent as it is.
-  // @loop_thread
+  // instructions are not in it. Always a valid history, which can be the AgentSpec::history of another
+  // agent. @loop_thread
   Result<std::vector<ChatMessage>> conversation() const;
-  // Which messages of it are still sent to the model: the rest was trimmed (ContextOptions). @loop_thread
+  // The messages of the conversation that are still sent to the model: the rest was trimmed (ContextOptions).
+  // @loop_thread
   Result<std::vector<ChatMessage>> context() const;
 
   // What it used of its own budget, and what its subtree used of the subtree's. @loop_thread
   Result<Spent> spent() const;
   Result<Spent> subtree_spent() const;
-  // Gives it a new budget and counts from zero. Refused when the agent or the Runtime is gone, and for a cost
-  // or a time that is negative or not a number: that is never "no limit". @loop_thread
+  // Replaces its budget and counts from zero. Refused when the agent or the Runtime is gone, and for a cost
+  // or a time out of range (see Budget): such a value never means "no limit". @loop_thread
   GrantResult grant(const Budget& budget) const;
   GrantResult grant_subtree(const Budget& budget) const;
 

@@ -49,15 +49,15 @@ struct AgentSpec {
   std::optional<double> temperature = {};  // 0 to 2; others are refused when the agent is created
   std::optional<std::uint32_t> max_tokens = {};
   std::string reasoning_effort = {};    // "low", "medium", "high", or what the model takes; empty: not sent
-  ResponseFormat response_format = {};  // of its answers; a broken schema is refused like that
+  ResponseFormat response_format = {};  // of its answers; a broken schema is refused in the same way
   ToolChoice tool_choice = {};          // of the first model call of a turn; later ones are free to answer
 
   // What it may do besides talking. Shared by all agents that name it.
   std::shared_ptr<ToolRegistry> tools = {};
   ToolProtocol tool_protocol = ToolProtocol::native;
-  // With ToolProtocol::text: an answer whose calls cannot be read is given back to the model, with the
-  // reason, once in a turn; it counts as an answer with tool calls. After that, or if false, such an answer
-  // ends the turn as one in words, with InteractionResult::parse_error (X30).
+  // With ToolProtocol::text: an answer whose calls cannot be read is returned to the model, with the reason,
+  // once in a turn; it counts as an answer with tool calls. The second such answer, or the first if this is
+  // false, completes the turn as an answer in words, with InteractionResult::parse_error (X30).
   bool repair_tool_calls = true;
   // Answers with tool calls in one turn. When there were so many, the next answer has to be in words: if it
   // asks for tools once more, they are not run and the turn fails with `tool_turn_limit` (X18).
@@ -68,9 +68,9 @@ struct AgentSpec {
   std::uint16_t background_tasks = 0;
 
   ContextOptions context = {};
-  // To begin with, e.g. Agent::conversation() of an earlier run; must be valid (is_valid_history). If it
-  // begins with a system message, that is the system prompt: `system_prompt` is then empty or the same. A
-  // last question without an answer counts as stopped.
+  // The conversation to continue, e.g. Agent::conversation() of an earlier run; must be valid
+  // (is_valid_history). If it begins with a system message, that is the system prompt: `system_prompt` must
+  // then be empty or the same. If its last question has no answer, that question counts as stopped.
   std::vector<ChatMessage> history = {};
 
   Budget budget = {};          // of what it does itself
@@ -82,8 +82,8 @@ struct AgentSpec {
 // ignored.
 using SharedAgentSpec = std::shared_ptr<const AgentSpec>;
 
-// What can be given as a shared spec. The functions that take it are templates, so that a list in braces, as
-// in create({}), can only be an AgentSpec.
+// A type that converts to SharedAgentSpec. The functions that take one are templates, so that a list in
+// braces, as in create({}), can only be an AgentSpec.
 template <typename T>
 concept SharesAgentSpec = std::convertible_to<const T&, SharedAgentSpec>;
 

@@ -25,7 +25,8 @@ struct TreeOptions {
   std::size_t max_message_bytes = std::size_t{1} << 20;  // text, sender and parts together; at least 1
   std::size_t max_answer_bytes = std::size_t{4}
                                  << 20;  // of one turn; more fails it with `response_too_large`; at least 1
-  // Until a call that ignores its stop is given up. No duration here may be negative.
+  // How long a stop waits for a call that ignores its stop token, before the call is given up. No duration in
+  // TreeOptions may be negative.
   Duration stop_grace = std::chrono::seconds(5);
   // For tools that name no time-out of their own; 0: none. A call whose time is over counts as interrupted:
   // the model is told so, and the turn goes on.
@@ -55,8 +56,8 @@ std::string_view to_string(RunningTask::Kind kind) noexcept;
 // follows, handles say `agent_not_found`. For an orderly end call stop_all() and drive the loop until it has
 // settled.
 //
-// The tree may outlive its Runtime. Nothing happens in it any more, and everything that returns a reason says
-// `runtime_gone`; what is only read can still be read.
+// The tree may outlive its Runtime. Then nothing happens in it any more, and every function with a Result or
+// a reason returns `runtime_gone`. The others can still read: find(), size(), roots(), walk(), Agent::id().
 class AgentTree {
  public:
   // Throws std::invalid_argument when an option is out of range.
@@ -66,8 +67,8 @@ class AgentTree {
   AgentTree& operator=(const AgentTree&) = delete;
 
   // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists,
-  // agent_limit, invalid_config, invalid_history (the message says which entry is wrong, and how),
-  // runtime_gone, and agent_stopping or agent_stopped after stop_all(). @loop_thread
+  // agent_limit, invalid_config, invalid_history (the message names the entry and what is wrong with it),
+  // runtime_gone, out_of_memory, and agent_stopping or agent_stopped after stop_all(). @loop_thread
   Result<Agent> create(AgentSpec spec = {});
   Result<Agent> create(const SharesAgentSpec auto& spec) { return create_shared(spec); }
 
@@ -98,9 +99,8 @@ class AgentTree {
 
   // What runs now: turns, and what they wait for. @loop_thread
   std::vector<RunningTask> tasks() const;
-  // Cancels a background task; its agent goes on. False when there is none of that id (any more), or the
-  // Runtime is gone.
-  // @loop_thread
+  // Cancels a background task; its agent goes on. False when there is no such task (any more), or when the
+  // Runtime is gone. @loop_thread
   bool cancel_task(std::string_view task_id);
 
   std::size_t size() const noexcept;  // agents that exist, terminating ones included. @threadsafe

@@ -45,12 +45,12 @@ struct Spent {
   std::uint64_t tokens_reserved = 0;  // by calls that are open
 };
 
-// The answer to a grant. When it is not granted, the budget before it stays, with what was used of it.
+// The result of a grant. When it is refused, the old budget stays, with what was used of it.
 struct [[nodiscard]] GrantResult {
   bool granted = false;
-  Errc reason =
-      Errc::none;  // `agent_not_found`, `runtime_gone`, or `invalid_config` when a number has no meaning
-  std::string message = {};  // which field, its value and what is allowed
+  // `agent_not_found`, `runtime_gone`, `out_of_memory`, or `invalid_config` when a number is out of range.
+  Errc reason = Errc::none;
+  std::string message = {};  // why; for `invalid_config` with the field, its value and the range
 
   explicit operator bool() const noexcept { return granted; }
 };

@@ -75,21 +75,25 @@ struct Usage {
   std::uint64_t completion_tokens = 0;
   std::uint64_t total_tokens = 0;
   std::uint64_t cached_tokens = 0;     // of the prompt: read from the provider's cache
-  std::uint64_t reasoning_tokens = 0;  // of the completion: thought, not said
-  // False: not the provider's last word, because the call was stopped or failed or nothing was said. Counts
-  // that it had not told by then are estimates of ours, or 0. HttpLlmClient estimates a prompt by its bytes,
-  // one token for 4 of them, and an answer that ended too soon by the deltas that came, words, thoughts and
-  // arguments of calls: one token each, because most servers send tokens one by one, but no less than one for
-  // 4 bytes (deltas of several tokens) and no more than one for 2 (deltas of single letters). Of usual text
-  // and code that is within about a third of what the provider would count.
+  std::uint64_t reasoning_tokens = 0;  // of the completion: reasoning, not answer
+  // False: these are not the provider's final counts, because the call was stopped or failed, or because the
+  // provider sent none. Counts that it had not sent by then are estimates, or 0. HttpLlmClient estimates a
+  // prompt by its size, one token for 4 bytes. It estimates an answer that was cut off by the deltas received
+  // (text, reasoning and arguments of calls): one token each, because most servers send one token per delta,
+  // but at least one token for 4 bytes (deltas of several tokens) and at most one for 2 bytes (deltas of
+  // single letters). For usual text and code the estimate is within about a third of the provider's count.
   bool complete = true;
 
+  // Where a sum would overflow, it is the largest number: counts come from outside.
   Usage& operator+=(const Usage& other) noexcept {
-    prompt_tokens += other.prompt_tokens;
-    completion_tokens += other.completion_tokens;
-    total_tokens += other.total_tokens;
-    cached_tokens += other.cached_tokens;
-    reasoning_tokens += other.reasoning_tokens;
+    const auto add = [](std::uint64_t& sum, std::uint64_t more) noexcept {
+      sum = more > ~sum ? ~std::uint64_t{0} : sum + more;
+    };
+    add(prompt_tokens, other.prompt_tokens);
+    add(completion_tokens, other.completion_tokens);
+    add(total_tokens, other.total_tokens);
+    add(cached_tokens, other.cached_tokens);
+    add(reasoning_tokens, other.reasoning_tokens);
     complete = complete && other.complete;
     return *this;
   }
@@ -99,7 +103,7 @@ struct Usage {
 // Why the model ended its answer. Not to be confused with a stop, which is ours; a vendor's word "stop" is
 // translated to `complete` at the edge.
 // The words of a refusal are the answer's text. An answer that its provider paused (Anthropic's "pause_turn")
-// ends in none of these: the call fails with `api_error`.
+// has no finish reason: the call fails with `api_error`.
 enum class FinishReason : unsigned char { unknown, complete, length, content_filter, tool_calls, refusal };
 std::string_view to_string(FinishReason reason) noexcept;
 
@@ -137,8 +141,8 @@ struct ResponseFormat {
 // One model call. The client owns it from then on.
 struct ChatRequest {
   std::string agent_id = {};  // empty: anonymous, to be cancelled by its stop token only (A4)
-  // Tells agents of the same id in several trees of a Runtime apart: the number of the tree, from 1. 0: the
-  // call belongs to no tree. It is never sent.
+  // The number of the agent's tree in its Runtime, from 1: it distinguishes agents of the same id in several
+  // trees. 0: the call belongs to no tree. It is never sent.
   std::uint64_t tree = 0;
   std::string model = {};  // empty: the client's default
   std::vector<ChatMessage> messages = {};
@@ -163,7 +167,8 @@ struct RateLimit {
   std::optional<std::uint64_t> tokens = {};
   std::optional<std::uint64_t> tokens_left = {};
   Duration tokens_reset{0};
-  // True: they come back all at once at the reset, as windows of fixed length do; false: evenly until then.
+  // True: all requests and tokens become available at the reset, as with windows of fixed length. False: they
+  // become available gradually until then.
   bool fixed_window = false;
 
   bool operator==(const RateLimit&) const = default;
@@ -185,8 +190,8 @@ struct ChatOutcome {
   static ChatOutcome completed(FinishReason reason, Usage usage = {}) {
     return {.finish_reason = reason, .usage = usage};
   }
-  // By default nothing is known of what the call used: the tree then estimates it. `Usage{}` says that it
-  // used nothing, because it was never sent.
+  // By default the usage is unknown, and the tree estimates it. `Usage{}` says that the call used nothing,
+  // because it was never sent.
   static ChatOutcome cancelled(Usage usage = {.complete = false}) {
     return {.kind = Kind::cancelled, .usage = usage, .error = {Errc::cancelled, "the call was stopped"}};
   }

@@ -18,7 +18,7 @@ enum class Errc : unsigned char {
   // Finding and creating agents.
   missing_agent_id,  // the id given is empty
   agent_not_found,   // no such agent: never made, deleted, or its tree is gone
-  runtime_gone,      // the Runtime was destroyed: nothing can be done any more
+  runtime_gone,      // the Runtime was destroyed: the tree can only be read
   invalid_agent_id,  // longer than 255 bytes, not UTF-8, or beginning with '@' (kept for generated ids)
   agent_exists,      // the id is taken; a terminating agent still holds its id
   depth_limit,       // the tree would become deeper than TreeOptions::max_depth
@@ -33,7 +33,7 @@ enum class Errc : unsigned char {
   message_too_large,
   invalid_utf8,
   empty_message,  // no picture, and no text but white space
-  out_of_memory,  // an allocation failed; nothing was changed
+  out_of_memory,  // an allocation failed; a call that returns this has changed nothing
 
   // What a verb found instead of work to do.
   not_waiting_llm,  // abort: no model call to abort
@@ -120,7 +120,7 @@ class [[nodiscard]] Result {
   // The value. Throws BadResultAccess when there is none.
   T& value() & { return check(), std::get<0>(state_); }
   const T& value() const& { return check(), std::get<0>(state_); }
-  // By value: `for (auto& message : agent.conversation().value())` then has something to refer to.
+  // By value, so that `for (auto& message : agent.conversation().value())` does not dangle.
   T value() && { return check(), std::get<0>(std::move(state_)); }
   template <typename U>
   T value_or(U&& other) const& {
@@ -130,6 +130,7 @@ class [[nodiscard]] Result {
   // The value, unchecked as in std::expected: only after has_value().
   T& operator*() & noexcept { return *std::get_if<0>(&state_); }
   const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
+  T operator*() && { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() noexcept { return std::get_if<0>(&state_); }
   const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 

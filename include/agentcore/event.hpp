@@ -54,7 +54,7 @@ struct TurnStarted {
 struct DeltaReceived {
   Agent agent;
   std::uint64_t turn = 0;
-  std::string_view text;  // valid during the callback; with ToolProtocol::text without the <tool_call> blocks
+  std::string_view text;  // valid during the callback. ToolProtocol::text: without the <tool_call> blocks.
 };
 
 // What the model thinks, where its provider tells. It is no part of the answer.
@@ -124,8 +124,8 @@ struct QuestionClosed {
 enum class TaskState : unsigned char { started, completed, failed, canceled };
 std::string_view to_string(TaskState state) noexcept;
 
-// A background task of the agent (L7). The last three are ends; exactly one of them comes. The model reads at
-// the agent's next turn how its tasks have ended, but for those that a stop cancelled.
+// A background task of the agent (L7). The last three are ends; exactly one of them comes. The agent's next
+// turn informs the model how its tasks have ended, but for those that a stop cancelled.
 struct TaskChanged {
   Agent agent;
   std::string task_id;  // "task_" and 32 hexadecimal digits

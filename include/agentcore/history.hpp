@@ -29,31 +29,31 @@ struct RepairedHistory {
 // last answer, stays as it is. Idempotent.
 RepairedHistory repair_history(std::vector<ChatMessage> messages);
 
-// As a JSON array: the `messages` of a chat-completions request, with these further fields of ours where they
-// say something:
+// Returns a JSON array: the `messages` of a chat-completions request, with these further fields of agentcore
+// where they are not empty:
 //   "interruption"      of a message: "aborted", "stopped" or "failed"
 //   "pinned"            of a message: true
 //   "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
-//   "window_id"         of a tool call: its window, where the part of the name before "__" does not say it
+//   "window_id"         of a tool call: its window, unless the name is "<window>__<action>"
 //   "action_id"         of a tool call
-// Remove them before you send the array to a provider that refuses fields that it does not know. Nothing of a
-// message is lost, but for the `data` and `media_type` of a picture with a URL, which mean nothing there; a
-// URL that holds its picture in base64 is read as `data`. Broken UTF-8 is replaced by U+FFFD. Any vector can
+// Remove these fields before you send the array to a provider that refuses unknown fields. Nothing of a
+// message is lost, but for the `data` and `media_type` of a picture with a URL, which have no meaning there.
+// A data URL (a picture in base64) is read back as `data`. Broken UTF-8 is replaced by U+FFFD. Any vector can
 // be written.
 //
-// This is format 2. Format 1 had "reasoning_blocks" alone; each is read by the reader of the other.
+// This is format 2. Format 1 had only "reasoning_blocks". A reader of either format reads both.
 std::string history_to_json(const std::vector<ChatMessage>& messages);
 
 // Reads such an array, from us or from elsewhere. Unknown fields are ignored; content in parts
 // ([{"type":"text","text":...}]) is joined, and pictures ("image_url") are the message's parts; arguments
 // that are an object are written as its text; `developer` counts as `system`; a call named
-// "<window>__<action>" is an action of that window, unless "window_id" says another. What is null is empty,
-// and so is what is missing, but for `role`, `function` and the content of anything but an answer. The result
-// is as it was written: repair it, if it may not be valid.
+// "<window>__<action>" is an action of that window, unless "window_id" names another. A null or missing field
+// counts as empty, but for `role`, `function` and the content of anything but an answer. The result is not
+// checked: call repair_history(), if it may not be valid.
 //
 // Error: invalid_history, with the place ("message 3: role is missing", counted from 1): for what is not
 // JSON, nested deeper than 64 levels, of another type than it should be, content that is neither text nor a
-// picture, or an unknown interruption. How long `json` may be is the caller's matter.
+// picture, or an unknown interruption. The caller limits the length of `json`.
 Result<std::vector<ChatMessage>> history_from_json(std::string_view json);
 
 }  // namespace agentcore

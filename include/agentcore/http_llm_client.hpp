@@ -53,19 +53,19 @@ struct HttpLlmOptions {
   std::string auth_header = "Authorization";
   std::string auth_prefix = "Bearer ";
   std::vector<std::string> headers = {};  // further request headers, "Name: value"
-  // A further request header that carries ChatRequest::agent_id, for servers that keep apart who asks, e.g.
-  // "x-agent-id" for the stand-in. Bytes that are no visible ASCII, and '%', are sent as %XX. Empty: the id
-  // is not sent.
+  // The name of a further request header for ChatRequest::agent_id, for servers that distinguish agents, e.g.
+  // "x-agent-id" for the stand-in. '%' and bytes that are not visible ASCII are sent as %XX. Empty: the id is
+  // not sent.
   std::string agent_header = {};
   std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
   std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
   // Where a provider wants the ids of tool calls to be so many letters and digits, in the same dialect;
   // others in a history are replaced, one for one. 0: any will do. At most 10.
   std::uint32_t tool_call_id_length = 0;
-  // Two user's messages in a row (after a turn that was stopped or has failed) are sent as one, because the
+  // Two user messages in a row (after a turn that was stopped or has failed) are sent as one, because the
   // strict chat templates of many models refuse two: the texts with an empty line between them, or content
-  // parts. What was sent before stays a prefix of that. False: they are sent as they are. The history is not
-  // changed.
+  // parts. What was sent before remains a prefix of the new request, so that caches still match. False: the
+  // messages are sent as they are. The history is not changed.
   bool join_user_messages = true;
   std::string extra_body = {};  // the text of a JSON object, for what the rest has no name for: a merge
                                 // patch (RFC 7396) of every request's body, so null removes a member

@@ -51,9 +51,9 @@ Result<HttpExchange> exchange_from_json_line(std::string_view line);
 // a password of less than 4, is taken for no secret there: it would ruin the recording.
 class HttpRecorder {
  public:
-  // `write` is given one line, with its line break, when an exchange has ended and before its call's outcome
-  // is told. What it throws is logged, and does no harm to the call. Throws std::invalid_argument for an
-  // empty function. @loop_thread
+  // `write` is called with one line, its line break included, when an exchange has ended and before the
+  // outcome of its call is reported. What it throws is logged and does not affect the call. Throws
+  // std::invalid_argument for an empty function. @loop_thread
   explicit HttpRecorder(std::function<void(std::string_view line)> write);
 
   // Appends to a file, which is written through after each line; `invalid_recording` when it cannot be

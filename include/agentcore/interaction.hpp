@@ -37,8 +37,8 @@ struct InteractionResult {
   std::vector<InteractionStep> steps = {};
   Usage usage = {};                 // of all its model calls, as far as they told it
   std::optional<double> cost = {};  // the same; empty unless that is known of one of them
-  // Why tool calls in the last answer could not be read. If the turn completed, `response` is that answer as
-  // it came (X30).
+  // Why tool calls in the last answer could not be read. If the turn completed, `response` is that answer,
+  // unchanged (X30).
   std::string parse_error = {};
 };
 

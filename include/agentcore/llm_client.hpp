@@ -81,13 +81,13 @@ class LlmClient {
   // Starts one call. It is registered under request.tree and request.agent_id, if there is an id, before
   // anything is sent, and unregistered on every ending (A2-A4). A second call for an agent whose call is
   // still open ends with `request_in_progress`; agents of the same id in different trees are different
-  // agents.
-  // @loop_thread
+  // agents. @loop_thread
   virtual void chat(ChatRequest request, StopToken stop, ChatSink sink) = 0;
 
-  // Ends the open call of that agent, as its stop token would; of agents of that id in several trees, all of
-  // them. For the agent of one tree call Agent::abort() or AgentTree::abort(). True only if there was a call
-  // (A5); after that, has_active_request() is false at once, and a new call may start (X11). @threadsafe
+  // Ends the open call of that agent, as its stop token would. If several trees have an agent of that id,
+  // ends the calls of all of them; for one of them use Agent::abort() or AgentTree::abort(). True only if
+  // there was a call (A5); after that, has_active_request() is false at once, and a new call may start (X11).
+  // @threadsafe
   virtual bool abort(std::string_view agent_id) = 0;
 
   // True while a call of that agent is open, in any tree (A6). @threadsafe

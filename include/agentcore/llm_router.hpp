@@ -62,7 +62,7 @@ struct RetryNotice {
   std::uint32_t attempt = 0;   // of its route: the one that failed; 0: none was made, it is passed over
   std::size_t route = 0;       // index of the route that failed
   std::size_t next_route = 0;  // the same: it is tried again
-  Duration delay{0};           // until then: the back-off, or what its endpoint asks for if that is longer
+  Duration delay{0};           // until then: the back-off, or what the endpoint asked for if that is longer
   const Error& error;
 };
 

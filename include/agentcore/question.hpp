@@ -25,7 +25,7 @@ std::string_view to_string(QuestionOutcome outcome) noexcept;
 struct Question {
   std::string text = {};
   std::vector<std::string> choices = {};  // suggested answers; empty: any
-  // Not negative; 0: no limit; none: TreeOptions::question_timeout. A question ends with its call anyway.
+  // Not negative; 0: no limit; none: TreeOptions::question_timeout. A question never outlives its call.
   std::optional<Duration> timeout = {};
 };
 

@@ -17,19 +17,20 @@ namespace agentcore {
 enum class LoopBackend : unsigned char {
   automatic,  // epoll where there is one, else poll
   epoll,      // one descriptor stands for all: a foreign loop watches poll_descriptor()
-  poll,       // portable; poll_descriptor() tells only of wake-ups, so the host must wait with run_for()
+  poll,       // portable; poll_descriptor() shows only wake-ups, so the host must wait with run_for()
 };
 
 struct RuntimeOptions {
   const Clock* clock = nullptr;  // null: the steady clock. Must outlive the Runtime and all that uses it.
   std::uint64_t seed = 0;        // of random(); 0: taken from the system
   LoopBackend backend = LoopBackend::automatic;
-  // About how long one poll() may take; not negative. More than an hour counts as an hour. What goes beyond
-  // it is only the closing of connections of what was stopped: about 15 us each.
+  // About how long one poll() may take; not negative. More than an hour counts as an hour. A poll exceeds it
+  // only to shut down the connections of calls that were stopped: about 15 us each.
   Duration poll_budget = std::chrono::milliseconds(4);
-  // Connections that all HTTP clients of this Runtime together keep open for their next calls; 0: none, so
-  // that each call connects for itself. Of more, those that served longest ago are closed. One that its
-  // server closes is closed by the next polls; when the last client is destroyed, all are.
+  // How many idle connections all HTTP clients of this Runtime together keep open for their next calls. 0:
+  // each call opens a connection of its own. Above the limit, the connections that have been idle longest are
+  // closed. A connection that its server closes is closed by one of the next polls, and all are closed when
+  // the last client is destroyed.
   std::uint32_t max_idle_connections = 8;
   LogSink log = {};  // empty: nothing is logged
 };
@@ -42,11 +43,11 @@ struct RuntimeOptions {
 // own that waits for agents. In particular, do not open a modal dialog in a callback: post the opening to
 // your own loop (Qt: QMetaObject::invokeMethod with Qt::QueuedConnection), or open it without waiting for it.
 // The callback then returns, and while the dialog's loop runs it drives the agents as the main loop does. A
-// nested loop that runs in a callback all the same is not kept busy: the descriptor and on_wake are silent,
-// and next_deadline() is nullopt, until the callback has returned.
+// nested loop that runs in a callback all the same does not spin: the descriptor and on_wake are silent, and
+// next_deadline() is nullopt, until the callback has returned.
 //
 // Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the
-// poll() that is running then returns, and what is left becomes inert: its functions say `runtime_gone`.
+// poll() that is running then returns, and what is left becomes inert: its functions return `runtime_gone`.
 //
 // Functions that take a function to call later throw std::invalid_argument when it is empty.
 class Runtime {
@@ -63,19 +64,18 @@ class Runtime {
   // and returns false, as run_for() and run_until_idle() do. @loop_thread
   bool poll();
 
-  // The same, with a budget of this call alone: for a game that gives the loop what is left of its frame.
-  // Below 0 counts as 0: each stage takes one step all the same, so the loop makes progress. More than an
-  // hour counts as an hour. @loop_thread
+  // The same, with `budget` in place of RuntimeOptions::poll_budget for this call: for a game that gives the
+  // loop the rest of its frame. A negative budget counts as 0: each stage still takes one step, so the loop
+  // makes progress. More than an hour counts as an hour. @loop_thread
   bool poll(Duration budget);
 
   // Drives the loop, sleeping while there is nothing to do, until `duration` has passed, and polls at least
-  // once. Returns then however much is ready: what is left stays for the next call. @loop_thread
+  // once. It then returns even if work is left, which stays for the next call. @loop_thread
   //
   // With a ManualClock it moves that clock from timer to timer instead of sleeping, and at each of these
-  // times polls until nothing is ready. Work that never ends (a function that posts itself, a timer that
-  // starts itself again without delay) does not hold the clock up: after 100,000 polls in a row that left
-  // something ready, or about six million steps of agents, each further poll is followed by a move of the
-  // clock.
+  // times polls until nothing is ready. Endless work (a function that posts itself, a timer that starts
+  // itself again without delay) does not stop the clock: after 100,000 polls in a row that left something
+  // ready, or about six million steps of agents, the clock moves on after each further poll.
   void run_for(Duration duration);
 
   // Drives the loop until nothing is ready, no timer runs, and no agent has anything in flight (model calls,
@@ -88,8 +88,9 @@ class Runtime {
   // poll(). Together with next_deadline() all that an adapter needs. Valid as long as the Runtime.
   //
   // -1: the system has no descriptor left for it (EMFILE, ENFILE, ENOMEM), which is logged once as a warning.
-  // Nothing is lost, but nobody is woken: until it is there, next_deadline() is at most 10 ms away, and each
-  // poll() that comes then tries again. Ask again after every poll() while it is -1. @loop_thread
+  // No work is lost, but no descriptor becomes readable. Until it can be opened, next_deadline() is at most
+  // 10 ms away, and each poll() at that time tries again. Ask again after every poll() while it is -1.
+  // @loop_thread
   int poll_descriptor();
 
   // When poll() should next be called even if the descriptor stays silent; in the past or now when work is

@@ -39,8 +39,8 @@ class ScriptedClient final : public LlmClient {
   ScriptedClient(const ScriptedClient&) = delete;
   ScriptedClient& operator=(const ScriptedClient&) = delete;
 
-  // Adds a reply for the next call that has none. Throws std::invalid_argument for a negative delay; one of
-  // the responder's fails its call with `invalid_config`.
+  // Adds a reply for the next call that has none. Throws std::invalid_argument for a negative delay. A reply
+  // of the responder with a negative delay fails its call with `invalid_config`.
   void enqueue(ScriptedReply reply);
 
   void chat(ChatRequest request, StopToken stop, ChatSink sink) override;

@@ -31,7 +31,7 @@ struct SubprocessOptions {
   // From the call's arguments to the command. Called on the loop thread. What it throws makes the call fail.
   // A model wrote those arguments: name the program yourself, and think of what "-" can begin.
   std::function<SubprocessCommand(const nlohmann::json& arguments)> command = {};
-  // Of each of standard output and standard error. What is over is read and dropped, and the result says how
+  // Of each of standard output and standard error. The rest is read and dropped, and the result says how
   // much ("[N bytes more were dropped]"). Both together are cut to TreeOptions::max_tool_result_bytes.
   std::size_t max_output_bytes = std::size_t{64} << 10;
   // Between SIGTERM, which a stop or a time-out sends at once, from the stopping thread, and SIGKILL. Both go

@@ -43,10 +43,10 @@ enum class ToolOutcome : unsigned char {
 };
 std::string_view to_string(ToolOutcome outcome) noexcept;
 
-// An application that a tool opens, by the registry's LaunchHandler.
+// An application that a tool asks the registry's LaunchHandler to open.
 struct Launch {
   std::string app = {};     // not empty
-  std::string target = {};  // for the handler, the text of a JSON value; empty: none
+  std::string target = {};  // passed to the handler: the text of a JSON value; empty: none
 };
 
 struct ToolResult {
@@ -55,10 +55,10 @@ struct ToolResult {
   std::string data = {};     // the text of a JSON value, for the host and the model; empty: none
   std::string summary = {};  // one line for people; empty: none
 
-  // What a result leads to, if it succeeded. Only code of the host sets these: no text that a tool returns,
-  // its data included, is ever read for them.
+  // What happens after a result that succeeded. Only code of the host can set these: they are never read from
+  // the texts of a result, its data included.
   std::optional<Launch> launch = {};
-  bool close_source = false;  // closes the window of the action, if the model could close it
+  bool close_source = false;  // closes the window of the action, if the model is allowed to close it
 
   static ToolResult done(std::string message, std::string data = {}) {
     return {true, std::move(message), std::move(data)};

@@ -29,7 +29,7 @@ struct Window {
 
 // Opens an application for the model: what the launcher's action `open` leads to, and any other tool whose
 // result sets ToolResult::launch. `target` is the text of a JSON value, or empty. Called on the loop thread;
-// usually it opens a window in `registry`, which is the agent's. What it throws is the call's failure.
+// usually it opens a window in `registry`, which is the agent's. If it throws, the call fails.
 using LaunchHandler = std::function<void(ToolRegistry& registry, const Agent& agent, std::string_view app,
                                          std::string_view target)>;
 

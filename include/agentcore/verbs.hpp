@@ -32,9 +32,9 @@ struct AbortOptions {
   std::string reason = {};   // for the log
 };
 
-// `ok` is false when there is no such agent; then `reason` is `missing_agent_id`, `agent_not_found` or
-// `runtime_gone` (A10-A16), or when memory is short (`out_of_memory`; nothing was changed). `aborted` is true
-// when a model call was ended; else `reason` is `not_waiting_llm`.
+// `ok` is false when there is no such agent (`reason` is `missing_agent_id`, `agent_not_found` or
+// `runtime_gone`, A10-A16), or when an allocation failed (`out_of_memory`; nothing was changed). `aborted` is
+// true when a model call was ended; else `reason` is `not_waiting_llm`.
 struct AbortResult {
   bool ok = false;
   bool aborted = false;
@@ -53,13 +53,12 @@ struct StopReport {
   std::size_t messages_dropped = 0;  // emptied out of mailboxes, the agent's own included
 };
 
-// How many open calls (model calls, tool calls and background tasks) a stop or a delete cuts by itself, on
-// the calling thread and before it returns: their connections are shut down and their stop tokens triggered
-// even while the loop is busy. The loop cuts the others at the start of its next poll, before it does
-// anything else.
+// How many open calls (model calls, tool calls and background tasks) a stop or a delete cuts on the calling
+// thread, before it returns, even while the loop is busy: it triggers their stop tokens, and the connections
+// of model calls are shut down. The loop cuts the others at the start of its next poll, before anything else.
 enum class StopCut : unsigned char {
-  all,  // up to 200; about 3 ms where a call over HTTP costs 15 us, longer on a busy machine
-  few,  // up to 8: for a thread that has to go on within a tenth of a millisecond
+  all,  // up to 200: about 3 ms where a call over HTTP costs 15 us, longer on a busy machine
+  few,  // up to 8: for a thread that may be delayed by a fraction of a millisecond only
 };
 
 struct StopOptions {
@@ -71,7 +70,7 @@ struct StopOptions {
   StopCause cause = StopCause::user;
   std::string reason = {};
   std::optional<Duration> deadline =
-      {};  // until what does not let go is given up; below 0: as 0; default TreeOptions::stop_grace
+      {};  // until calls that do not end are given up; below 0: as 0; default TreeOptions::stop_grace
   std::function<void(const StopReport&)> on_settled = {};  // once, on the loop thread, if `ok`
   StopCut cut = StopCut::all;
 };
@@ -82,7 +81,7 @@ struct StopOptions {
 // `stopped` or `terminating` (C12, C20, X13). `quiet`: nothing of the subtree was running when the call
 // returned, but for the callback that made it. False: the loop thread was inside one action of the subtree;
 // what that action produces is dropped (G1).
-// `calls_cut`: see StopCut.
+// `calls_cut`: how many calls it cut on the calling thread, see StopCut.
 struct StopResult {
   bool ok = false;
   bool stopped = false;
@@ -118,7 +117,7 @@ struct TerminateReport {
 struct TerminateOptions {
   std::string caller = {};  // as in StopOptions
   std::string reason = {};
-  std::optional<Duration> deadline = {};
+  std::optional<Duration> deadline = {};  // as in StopOptions
   std::function<void(const TerminateReport&)> on_settled = {};
   StopCut cut = StopCut::all;
 };

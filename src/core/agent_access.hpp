@@ -12,13 +12,13 @@ struct AgentAccess {
   static tree::TreeCore* core(const Agent& agent) noexcept { return agent.core_; }
   static NodeId node(const Agent& agent) noexcept { return agent.node_; }
   // A handle that does not count, for the length of one callback: the tree's core is alive anyway. Copies of
-  // it count. It must be forgotten before it dies.
+  // it count. forget() must be called before it is destroyed.
   static Agent borrow(tree::TreeCore* core, NodeId node) noexcept {
     Agent agent;
     lend(agent, core, node);
     return agent;
   }
-  // The same in the place of an empty handle.
+  // The same, written into an empty handle.
   static void lend(const Agent& empty, tree::TreeCore* core, NodeId node) noexcept {
     auto& agent = const_cast<Agent&>(empty);
     agent.core_ = core;
@@ -27,7 +27,7 @@ struct AgentAccess {
   static void forget(const Agent& agent) noexcept { const_cast<Agent&>(agent).core_ = nullptr; }
 };
 
-// Forgets a borrowed handle that lies in an event, also when telling it throws for a lack of memory.
+// Forgets a borrowed handle that lies in an event, also when the event's delivery throws.
 class Forgetting {
  public:
   explicit Forgetting(const Agent& agent) noexcept : agent_(agent) {}

@@ -1,11 +1,11 @@
-// Texts that say nothing.
+// Blank texts.
 #pragma once
 
 #include <string_view>
 
 namespace agentcore::core {
 
-// True for an empty text and for one of nothing but ASCII white space.
+// True for a text that is empty or consists of ASCII white space only.
 constexpr bool is_blank(std::string_view text) noexcept {
   return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
 }

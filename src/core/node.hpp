@@ -40,7 +40,7 @@ struct alignas(64) Node {
   std::atomic<std::uint64_t> door{0};  // mailbox head, see mailbox/mailbox.hpp
   std::atomic<Node*> next_ready{nullptr};
   std::uint32_t index = 0;
-  std::atomic<std::uint32_t> first_child{no_node};  // links are the loop thread's; a stopper reads this one
+  std::atomic<std::uint32_t> first_child{no_node};  // links are the loop thread's; any thread may read this
   std::uint32_t next_sibling = no_node;
   std::uint32_t prev_sibling = no_node;
   std::atomic<std::uint32_t> flight{0};  // slot + 1 of what was begun last and is open; 0: none
@@ -69,7 +69,7 @@ struct alignas(64) Node {
   bool deleting = false;                // its delete has come to the loop
   bool direct = false;                  // a verb of its own closed it, not only one of an ancestor
   bool abandoned = false;               // a call was given up since the stop
-  bool late = false;                    // the grace of a stop or delete of it is over
+  bool late = false;                    // the grace period of its stop or delete is over
 
   Word load(std::memory_order order = std::memory_order_acquire) const noexcept {
     return Word{word.load(order)};

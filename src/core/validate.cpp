@@ -7,7 +7,7 @@
 namespace agentcore::core {
 namespace {
 
-// In the largest unit that shows the whole value.
+// In the largest unit of which the value is a whole multiple.
 std::string to_text(Duration value) {
   constexpr Duration::rep millisecond = 1'000'000;
   const Duration::rep count = value.count();
@@ -53,15 +53,19 @@ Validation& Validation::number(std::string_view field, double value, double leas
                [&] { return fmt::format("is {}; it must be {} to {}", value, least, most); });
 }
 
+// Usually all fields are good: then no field name is built, which would allocate.
 Validation& Validation::budget(std::string_view prefix, const Budget& budget) {
+  if (is_amount(budget.cost) && budget.wall_clock >= Duration::zero()) return *this;
   return amount(joined(prefix, "cost"), budget.cost)
       .not_negative(joined(prefix, "wall_clock"), budget.wall_clock);
 }
 
 Validation& Validation::prices(std::string_view prefix, const Prices& prices) {
+  const double cached = prices.cached_prompt.value_or(0);
+  if (is_amount(prices.prompt) && is_amount(prices.completion) && is_amount(cached)) return *this;
   return amount(joined(prefix, "prompt"), prices.prompt)
       .amount(joined(prefix, "completion"), prices.completion)
-      .amount(joined(prefix, "cached_prompt"), prices.cached_prompt.value_or(0));
+      .amount(joined(prefix, "cached_prompt"), cached);
 }
 
 void Validation::raise() const {

@@ -1,5 +1,4 @@
-// Checks of what a host hands in: numbers in range, functions that can be called. One wording for all
-// options.
+// Checks of the host's input: numbers are in range, functions are not empty. One wording for all options.
 #pragma once
 
 #include <agentcore/budget.hpp>
@@ -14,7 +13,7 @@
 
 namespace agentcore::core {
 
-// The largest price and the largest budget. Every sum of costs stays far from infinity.
+// The largest price and the largest cost of a budget, so that no sum of costs comes near infinity.
 inline constexpr double max_amount = 1e15;
 
 // Checks the fields of one options struct and keeps the first that is out of range, as an `invalid_config`
@@ -29,7 +28,7 @@ class Validation {
                     std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
   Validation& number(std::string_view field, double value, double least, double most);
   Validation& amount(std::string_view field, double value) { return number(field, value, 0, max_amount); }
-  // `prefix` stands before the name of each of their fields.
+  // `prefix` comes before the name of each field of the struct.
   Validation& budget(std::string_view prefix, const Budget& budget);
   Validation& prices(std::string_view prefix, const Prices& prices);
 
@@ -45,13 +44,13 @@ class Validation {
   std::optional<Error> problem_;
 };
 
-// A function that is called later must be one: throws std::invalid_argument that names it otherwise.
+// Throws std::invalid_argument with `name` in its message unless `is_set`.
 void require_function(bool is_set, std::string_view name);
 
-// Whether a cost from outside (a client, a server) can be one.
+// True for a cost that makes sense: a number from 0 to max_amount. For costs from a client or a server.
 bool is_amount(double value) noexcept;
 
-// The sum, or the largest number where it would be larger.
+// The sum, or the largest std::uint64_t where the sum would overflow.
 constexpr std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) noexcept {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max()
                                                            : a + b;

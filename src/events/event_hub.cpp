@@ -3,9 +3,9 @@
 namespace agentcore::events {
 namespace {
 
-// Where a body holds a text that is valid during the callback only; null: nowhere. There is an overload for
-// each body, so that a new one does not compile before this is decided. (Abandoned::what and Discarded::what
-// are literals.)
+// The member of a body that refers to a text which is valid during the callback only; null: the body has
+// none. There is an overload for each body, so that a new body does not compile without one. (Abandoned::what
+// and Discarded::what refer to literals.)
 struct BorrowedText {
   using Place = std::string_view*;
   Place operator()(DeltaReceived& body) const noexcept { return &body.text; }

@@ -38,9 +38,9 @@ class EventHub {
   // loop, the steps in between are told too. Nothing if that was the last thing told.
   void state(core::Node& node, AgentState to, StopCause cause) noexcept;
 
-  // Tells an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
-  // into the body. It is called only if there are observers. An event that cannot be made or kept for a lack
-  // of memory is lost, and reported to the log.
+  // Reports an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
+  // into the body. It is called only if there are observers. An event that cannot be built or deferred,
+  // because an allocation fails, is lost, and this is logged.
   template <typename Make>
   void tell(const core::Node& node, Make&& make) noexcept {
     const std::uint64_t sequence = ++sequence_;
@@ -55,7 +55,7 @@ class EventHub {
   Agent handle(const core::Node& node) const noexcept { return core::AgentAccess::make(core_, node.id()); }
   core::BorrowedAgent borrow(const core::Node& node) const noexcept { return {core_, node.id()}; }
 
-  // The tree is going: nobody is told anything from now on.
+  // The end of the tree: no observer is called from now on.
   void close();
   bool closed() const noexcept { return closed_; }
   // A callback is running.
@@ -64,15 +64,16 @@ class EventHub {
   std::size_t observers() const noexcept { return states_->size() + events_->size(); }
 
  private:
-  // What a callback caused. It is told when everybody has heard what that callback was told, so that the
-  // numbers rise for everyone.
+  // What a callback caused. It is delivered after all observers have received the event of that callback, so
+  // that the sequence numbers rise for each of them.
   struct Later {
     std::variant<Event, StateChange> what;
-    std::unique_ptr<const std::string> text;  // of its body, which points to it; null: it borrows none
+    std::unique_ptr<const std::string> text;  // what the body's text refers to; null: the body has none
   };
 
-  // The handle becomes the agent's only when nothing can throw any more: until then it is destroyed like any
-  // other, but this one does not count.
+  // The handle in the body is empty until the event is built: the destructor of a borrowed handle would
+  // release a reference that was never counted. From then on Forgetting makes it empty again, whatever
+  // throws.
   template <typename Body>
   void tell_body(std::uint64_t sequence, core::NodeId agent, Body&& body) {
     Event event{sequence, std::forward<Body>(body)};
@@ -84,7 +85,7 @@ class EventHub {
       deliver(event);
   }
 
-  // What `tell` throws is reported as what an observer throws.
+  // An exception of `tell` is logged like one of an observer.
   template <typename Tell>
   void contain(Tell&& tell) noexcept {
     try {

@@ -13,8 +13,8 @@
 namespace agentcore::events {
 
 // Callbacks may subscribe and unsubscribe while they run, themselves included, and may destroy what holds the
-// list: a callback that is running is destroyed only after it has returned. Unsubscribing costs the same
-// whatever the number of callbacks, and never allocates. All @loop_thread.
+// list: a callback that is running is destroyed only after it has returned. Unsubscribing takes
+// constant time and never allocates. All @loop_thread.
 template <typename Argument>
 class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>> {
  public:
@@ -25,7 +25,7 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
 
   Subscription add(Callback callback) {
     auto entry = std::make_shared<Entry>(Entry{std::move(callback)});
-    // Made first: an entry whose Subscription could not be made would stay in the list.
+    // Made first: if this throws, no entry without a Subscription remains in the list.
     Subscription subscription([list = this->weak_from_this(), weak = std::weak_ptr(entry)] {
       const auto alive = list.lock();
       const auto gone = weak.lock();
@@ -43,7 +43,7 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
   template <typename Guard>
   void notify(const Argument& argument, Guard&& guard) {
     if (entries_.empty()) return;
-    const auto last = std::prev(entries_.end());  // stays: nothing leaves the list while it is being called
+    const auto last = std::prev(entries_.end());  // stays valid: no entry leaves the list while depth_ > 0
     ++depth_;
     for (auto at = entries_.begin();; ++at) {
       if ((*at)->live) guard([&callback = (*at)->callback, &argument] { callback(argument); });

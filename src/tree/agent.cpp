@@ -77,7 +77,7 @@ Result<Agent> Agent::parent() const {
   return core_->parent(node_);
 }
 
-// What `read(core)` says of the agent, or the error that there is none.
+// What `read(core)` returns, or the error that the agent or the Runtime is gone.
 template <typename Read>
 auto Agent::read(Read&& read) const {
   using Value = Result<std::decay_t<decltype(read(*core_))>>;

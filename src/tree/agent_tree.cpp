@@ -11,7 +11,7 @@
 namespace agentcore {
 namespace {
 
-// Why there is no agent with that id.
+// Why find(id) found no agent.
 Errc unknown(const tree::TreeCore& core, std::string_view id) noexcept {
   const Errc reason = core.missing();
   return reason == Errc::agent_not_found && id.empty() ? Errc::missing_agent_id : reason;

@@ -20,10 +20,10 @@ bool is_usual(const ContextOptions& options) {
 }
 
 Error out_of_memory() noexcept {
-  return {Errc::out_of_memory, "out of memory"};  // short: its text needs none
+  return {Errc::out_of_memory, "out of memory"};  // a short text: no allocation
 }
 
-// Nothing is said; not even something that has no meaning.
+// True when no field is set. A field with a value that makes no sense counts as set.
 bool is_none(const Budget& budget) noexcept {
   return budget.turns == 0 && budget.tokens == 0 && budget.cost == 0 && budget.wall_clock == Duration::zero();
 }
@@ -32,8 +32,8 @@ bool is_none(const Prices& prices) noexcept {
   return prices.prompt == 0 && prices.completion == 0 && !prices.cached_prompt;
 }
 
-// True for a spec that says nothing but perhaps an id: all such agents share one. How tools are asked for
-// matters only where there are some.
+// True for a spec in which at most the id is set: all such agents share one spec. The fields that say how
+// tools are called matter only where `tools` is set.
 bool is_plain(const AgentSpec& spec) {
   return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
          spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
@@ -86,25 +86,25 @@ Result<Agent> TreeCore::create(core::NodeId parent_id, SharedAgentSpec spec, std
   Node* parent = reach(parent_id);
   if (!parent) return missing("the parent does not exist (any more)");
   if (!spec) return Error{Errc::invalid_config, "the shared AgentSpec is null"};
-  if (const auto problem = check_spec(*spec)) return *problem;
-  if (!id.empty() && !core::NameTable::is_valid(id))
-    return Error{Errc::invalid_agent_id,
-                 "an agent id is 1 to 255 bytes of UTF-8 and does not begin with '@'"};
-  if (parent->depth >= options_.max_depth)
-    return Error{Errc::depth_limit, "the tree would become deeper than TreeOptions::max_depth (" +
-                                        std::to_string(options_.max_depth) + ")"};
-  if (table_.alive() >= options_.max_agents)
-    return Error{Errc::agent_limit, "the tree holds TreeOptions::max_agents agents already"};
-  const core::Stepping stepping(table_, *parent);  // an action of the parent's (G1)
-  if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
   try {
+    if (const auto problem = check_spec(*spec)) return *problem;
+    if (!id.empty() && !core::NameTable::is_valid(id))
+      return Error{Errc::invalid_agent_id,
+                   "an agent id is 1 to 255 bytes of UTF-8 and does not begin with '@'"};
+    if (parent->depth >= options_.max_depth)
+      return Error{Errc::depth_limit, "the tree would become deeper than TreeOptions::max_depth (" +
+                                          std::to_string(options_.max_depth) + ")"};
+    if (table_.alive() >= options_.max_agents)
+      return Error{Errc::agent_limit, "the tree holds TreeOptions::max_agents agents already"};
+    const core::Stepping stepping(table_, *parent);  // an action of the parent's (G1)
+    if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
     return insert(*parent, std::move(spec), std::move(id));
-  } catch (const std::bad_alloc&) {  // it has taken back what it did
+  } catch (const std::bad_alloc&) {  // insert() has undone its changes
     return out_of_memory();
   }
 }
 
-// Takes a new agent back: nothing of it was told.
+// Removes a new agent again. No observer has been notified of it.
 void TreeCore::withdraw(Node& node) noexcept {
   mailbox::close(node, pool_, node.load().epoch() + 1);
   table_.erase(node);
@@ -196,10 +196,14 @@ GrantResult TreeCore::grant(core::NodeId id, const Budget& budget, bool subtree)
     Error problem = missing("no such agent (any more)");
     return {false, problem.code, std::move(problem.message)};
   }
-  if (const auto problem = core::Validation("Budget").budget("", budget).problem())
-    return {false, problem->code, problem->message};
-  turns_.grant(*node, budget, subtree);
-  return {true, Errc::none, {}};
+  try {
+    if (const auto problem = core::Validation("Budget").budget("", budget).problem())
+      return {false, problem->code, problem->message};
+    turns_.grant(*node, budget, subtree);
+    return {true, Errc::none, {}};
+  } catch (const std::bad_alloc&) {  // the budget before is unchanged
+    return {false, Errc::out_of_memory, "out of memory"};
+  }
 }
 
 AnswerResult TreeCore::answer(std::string_view question_id, Answer answer) {

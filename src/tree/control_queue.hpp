@@ -38,7 +38,7 @@ struct ControlOp {
   bool wants_report() const noexcept { return on_stopped || on_terminated; }
 };
 
-// An operation that `fill` has written; null where memory is short. A verb makes it before it changes
+// An operation, filled in by `fill`; null when an allocation fails. A verb makes it before it changes
 // anything.
 template <typename Fill>
 std::unique_ptr<ControlOp> prepared(Fill&& fill) noexcept {

@@ -39,7 +39,7 @@ bool is_object_with_members(std::string_view text) {
   return value.is_object() && !value.empty();
 }
 
-// As providers take the name of a schema; empty: there is a usual one.
+// True for a name of a schema that providers take. Empty: the default name is sent.
 bool is_schema_name(std::string_view name) noexcept {
   return name.size() <= 64 && std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

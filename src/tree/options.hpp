@@ -1,4 +1,4 @@
-// What TreeOptions and an AgentSpec must be.
+// Checks of TreeOptions and AgentSpec.
 #pragma once
 
 #include <agentcore/agent_spec.hpp>

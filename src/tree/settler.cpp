@@ -25,7 +25,7 @@ bool is_late(const Node& node) noexcept {
 }  // namespace
 
 void Settler::start(std::unique_ptr<ControlOp>& op) {
-  // All that needs memory first.
+  // Everything that allocates comes first.
   Jobs place;
   Job& job = *place.emplace(op->agent, std::make_unique<Job>())->second;
   std::list<Job*> queued{&job};
@@ -73,8 +73,8 @@ void Settler::run(loop::Budget& budget) {
   }
 }
 
-// Cuts what flies in a small subtree by its agents, so that its stop costs no look at the calls of all
-// others. In the order of cut(). False: it is not small, and nothing was done.
+// Cuts the open calls of a small subtree, found by way of its agents, so that its stop does not search the
+// calls of the whole tree. Keeps the order of cut(). False when the subtree is not small: nothing was done.
 bool Settler::cut_few(Node& root) {
   std::array<std::pair<std::uint32_t, core::NodeId>, few_agents> busy;
   std::size_t agents = 0, count = 0;
@@ -86,7 +86,7 @@ bool Settler::cut_few(Node& root) {
   }
   std::sort(busy.begin(), busy.begin() + count);
   for (std::size_t i = 0; i < count && !hub_.closed(); ++i) {
-    Node* const node = table_.find(busy[i].second);  // a callback may have done anything
+    Node* const node = table_.find(busy[i].second);  // looked up again: a callback may have run
     if (node && !core::look(*node, core::generation_of(busy[i].second)).open()) turns_.stop(*node);
   }
   return true;
@@ -109,8 +109,8 @@ bool Settler::cut(loop::Budget& budget) {
   return true;
 }
 
-// Forgets the calls that have not let go when the grace of a stop or delete above them is over, and says
-// whose they were. Returns as cut() does.
+// Gives up the calls that have not ended although the grace period of a stop or delete of their agent, or of
+// an ancestor, is over. Returns as cut() does.
 bool Settler::give_up(loop::Budget& budget) {
   turn::Flights& flights = turns_.flights();
   while (late_next_ != pass_done) {
@@ -130,7 +130,7 @@ bool Settler::give_up(loop::Budget& budget) {
   return true;
 }
 
-// After memory was short. Returns as cut() does.
+// Settles what an allocation failure has held up: visits all agents. Returns as cut() does.
 bool Settler::settle_again(loop::Budget& budget) {
   while (look_next_ != pass_done) {
     if (look_next_ >= table_.slots()) {
@@ -150,11 +150,12 @@ void Settler::dequeue(Job& job) noexcept {
   if (const auto place = std::exchange(job.place, std::nullopt)) queue_.erase(*place);
 }
 
-// Whoever is still there has something that did not let go yet. Its patience begins now.
+// Starts the grace period of the jobs of `root` that wait for calls which have not ended yet. A job that is
+// still in the queue gets its grace period when its walk is done: before that, no call can be given up.
 void Settler::wait_for(core::NodeId root) noexcept {
   for (auto [it, end] = jobs_.equal_range(root); it != end; ++it) {
     Job& job = *it->second;
-    if (job.timer || !job.op->took_effect || job.op->verb == Verb::resume) continue;
+    if (job.timer || job.place || !job.op->took_effect || job.op->verb == Verb::resume) continue;
     const bool started = engine_.guarded("a stop's grace period", [&] {
       job.timer = engine_.start_timer(loop::later(engine_.now(), job.op->deadline.value_or(grace_)),
                                       [this, root] { expire(root); });
@@ -177,25 +178,42 @@ void Settler::each_report(const Node& node, bool removed, Write&& write) {
   }
 }
 
-// Writes an agent that is about to stop, or to be removed, into the reports of the jobs that do it. Once it
-// has written a part and thrown, it can be called again.
-void Settler::record(const Node& node, bool removed) {
-  std::string name;
-  const auto add = [&name](std::vector<std::string>& names) {
-    if (names.empty() || names.back() != name) names.push_back(name);
+// Writes the name of an agent that is about to stop (`stops`), or to be removed (`goes`), or both, into the
+// reports of the jobs that do it. When it throws, it has undone its changes.
+void Settler::record(const Node& node, bool stops, bool goes) {
+  const auto each_list = [&](auto&& visit) {
+    for (const bool removed : {false, true}) {
+      if (!(removed ? goes : stops)) continue;
+      each_report(node, removed, [&](Job& job) {
+        if (job.root != &node) visit(job.done);
+        if (node.abandoned) visit(job.failed);
+      });
+    }
   };
-  each_report(node, removed, [&](Job& job) {
-    if (name.empty()) name = table_.names().name_of(node, node.id());
-    if (job.root != &node) add(job.done);
-    if (node.abandoned) add(job.failed);
-  });
+  std::string name;
+  std::size_t written = 0;
+  try {
+    each_list([&](std::vector<std::string>& names) {
+      if (name.empty()) name = table_.names().name_of(node, node.id());
+      names.push_back(name);
+      ++written;
+    });
+  } catch (...) {
+    each_list([&](std::vector<std::string>& names) {
+      if (written == 0) return;
+      names.pop_back();
+      --written;
+    });
+    throw;
+  }
 }
 
 void Settler::count_dropped(const Node& node, std::size_t messages, bool removed) noexcept {
   each_report(node, removed, [messages](Job& job) { job.messages_dropped += messages; });
 }
 
-// Takes out the jobs that have `root` as their root, in the order of the calls.
+// Takes out the jobs that have `root` as their root (with `stops_only` only the stops), in the order in which
+// their verbs were called.
 std::unique_ptr<Settler::Job> Settler::take_done(core::NodeId root, bool stops_only) noexcept {
   std::unique_ptr<Job> first;
   Job* last = nullptr;
@@ -216,7 +234,8 @@ std::unique_ptr<Settler::Job> Settler::take_done(core::NodeId root, bool stops_o
   return first;
 }
 
-// Those that have `root` as their root are done, but for a delete whose agent is still there.
+// Ends the jobs that have `root` as their root, but for a delete whose agent is still there, and calls their
+// completions.
 void Settler::complete_jobs(core::NodeId root) noexcept {
   Node* const node = table_.find(root);
   if (node ? !node->has_job : !jobs_.contains(root)) return;
@@ -232,28 +251,28 @@ void Settler::complete_jobs(core::NodeId root) noexcept {
     report(*done);
     done = std::exchange(done->next, nullptr);
   }
-  while (done) done = std::exchange(done->next, nullptr);  // not by recursion: there may be many
+  while (done) done = std::exchange(done->next, nullptr);  // one by one: recursion could exhaust the stack
 }
 
 void Settler::report(Job& job) noexcept {
   ControlOp& op = *job.op;
   reporting_ = true;
   if (op.on_stopped) {
-    const StopReport told{std::move(op.agent_name), op.cause,
+    const StopReport made{std::move(op.agent_name), op.cause,
                           std::move(op.reason),     std::move(job.done),
                           std::move(job.failed),    job.messages_dropped};
-    engine_.guarded("StopOptions::on_settled", [&] { op.on_stopped(told); });
+    engine_.guarded("StopOptions::on_settled", [&] { op.on_stopped(made); });
   } else if (op.on_terminated) {
-    const TerminateReport told{std::move(op.agent_name), op.cause,
+    const TerminateReport made{std::move(op.agent_name), op.cause,
                                std::move(op.reason),     std::move(job.done),
                                std::move(job.failed),    job.messages_dropped};
-    engine_.guarded("TerminateOptions::on_settled", [&] { op.on_terminated(told); });
+    engine_.guarded("TerminateOptions::on_settled", [&] { op.on_terminated(made); });
   }
   reporting_ = false;
   if (engine_.closed()) hub_.close();
 }
 
-// The grace of a job of `root` is over.
+// The grace period of a job of `root` is over.
 void Settler::expire(core::NodeId root) noexcept {
   Node* const node = table_.find(root);
   if (!node || hub_.closed()) return;

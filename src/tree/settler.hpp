@@ -31,24 +31,25 @@ namespace agentcore::tree {
 // by several walkers in turn, each in a subtree of its own, whose next agent is fetched while the others are
 // at work. All @loop_thread. After anything that tells observers the tree may be gone: hub.closed().
 //
-// Where memory is short nothing is lost but time. start() takes an operation over completely or not at all, a
-// walk stays where it is, and an agent that cannot be settled stays as it is: the next run() tries again.
+// When an allocation fails, work is delayed, but not lost: start() takes over an operation completely or
+// not at all, a walk keeps its position, and an agent that cannot be settled stays unchanged. The next run()
+// tries again.
 class Settler {
  public:
   Settler(core::AgentTable& table, mailbox::MessagePool& pool, events::EventHub& hub, turn::Turns& turns,
           loop::Engine& engine, Duration grace)
       : table_(table), pool_(pool), hub_(hub), turns_(turns), engine_(engine), grace_(grace) {
-    jobs_.reserve(16);  // from then on it says itself when it grows, see start()
+    jobs_.reserve(16);  // from then on start() reserves, before it changes anything
   }
 
-  // Takes over a stop, a terminate or a resume. What it throws leaves `op` with the caller, and all as it
-  // was.
+  // Takes over a stop, a terminate or a resume. When it throws, `op` is still the caller's and nothing has
+  // changed.
   void start(std::unique_ptr<ControlOp>& op);
   // Goes on with what was started until it is done or the budget is used up.
   void run(loop::Budget& budget);
   // A call of `node` has ended: settles it if that is what it was waiting for.
   void let_go(core::Node& node) noexcept;
-  // The same for all agents, in the next run().
+  // The same for all agents, in the next run(): for use when an allocation has failed.
   void look_again() noexcept { look_again_ = true; }
 
   bool has_work() const noexcept {
@@ -81,9 +82,9 @@ class Settler {
     std::vector<std::string> failed;
     std::size_t messages_dropped = 0;
     std::uint64_t timer = 0;
-    std::uint64_t number = 0;   // those that end together are told in the order of the calls
-    std::unique_ptr<Job> next;  // in a list of those that end together
-    std::optional<std::list<Job*>::iterator> place;  // in the queue
+    std::uint64_t number = 0;                        // jobs that end together are reported in this order
+    std::unique_ptr<Job> next;                       // in a list of jobs that end together
+    std::optional<std::list<Job*>::iterator> place;  // in the queue; empty: its walk is done, or it has none
   };
   using Jobs = std::unordered_multimap<core::NodeId, std::unique_ptr<Job>>;
 
@@ -116,7 +117,7 @@ class Settler {
   void step_aside(const core::Node& node);
   template <typename Write>
   void each_report(const core::Node& node, bool removed, Write&& write);
-  void record(const core::Node& node, bool removed);
+  void record(const core::Node& node, bool stops, bool goes);
   void count_dropped(const core::Node& node, std::size_t messages, bool removed) noexcept;
   void complete_jobs(core::NodeId root) noexcept;
   std::unique_ptr<Job> take_done(core::NodeId root, bool stops_only) noexcept;
@@ -131,14 +132,14 @@ class Settler {
   loop::Engine& engine_;
   Duration grace_;
 
-  // Passes over all slots, of the flights or the agents: where each goes on.
+  // Passes over all slots of flights or of agents: the slot at which each pass continues.
   static constexpr std::uint32_t pass_done = 0xffff'ffff;
-  std::uint32_t cut_next_ = pass_done;   // flights: cuts those that are closed
-  std::uint32_t late_next_ = pass_done;  // flights: gives up those whose grace is over
+  std::uint32_t cut_next_ = pass_done;   // flights: cuts those whose gate is closed
+  std::uint32_t late_next_ = pass_done;  // flights: gives up those whose grace period is over
   std::uint32_t look_next_ = pass_done;  // agents: settles those that could not be settled
-  bool look_again_ = false;              // begin that pass
-  std::list<Job*> queue_;                // whose walks are not done, oldest first
-  const Job* walking_ = nullptr;         // the one whose agents are being visited; null once it is done
+  bool look_again_ = false;              // the next run() begins the pass of look_next_
+  std::list<Job*> queue_;                // the jobs whose walks are not done, oldest first
+  const Job* walking_ = nullptr;         // the job whose agents are being visited; null once it is done
   Jobs jobs_;                            // all, by root
   std::size_t reports_wanted_ = 0;
   bool reporting_ = false;

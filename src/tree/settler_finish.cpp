@@ -42,7 +42,7 @@ void Settler::finish_upwards(Node& node, bool deleting_above) noexcept {
   }
 }
 
-// A stop goes before a delete (X13): so an agent that can still process below one is stopped first.
+// A stop goes before a delete (X13): an agent that can still process is stopped before it is deleted.
 bool Settler::stops_first(const Node& node, bool deleting) noexcept {
   const Word word = node.load();
   return word.state() == AgentState::stopping ||
@@ -50,13 +50,12 @@ bool Settler::stops_first(const Node& node, bool deleting) noexcept {
           (!deleting || core::look_again(node, word.generation()).seen == AgentState::stopping));
 }
 
-// Writes the reports that name it, which needs memory. False: there is none. Then nothing has changed, those
-// above wait for it, and it is tried again.
+// Writes the name of `node` into the reports that name it, which allocates. False when an allocation fails:
+// then nothing has changed, its ancestors wait for it, and the next run() tries again.
 bool Settler::can_finish(Node& node, bool deleting_above) noexcept {
   const bool deleting = deleting_above || node.deleting;
   const bool written = engine_.guarded("a report", [&] {
-    if (stops_first(node, deleting)) record(node, false);
-    if (deleting && node.first_child == core::no_node) record(node, true);
+    record(node, stops_first(node, deleting), deleting && node.first_child == core::no_node);
   });
   if (written) return true;
   if (!node.is_trunk()) count(node);

@@ -5,13 +5,14 @@
 #include <agentcore/terminate_scope.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace agentcore {
 namespace {
 
-// For one more. Forgets those that are gone before it grows, so that a long life costs no more than the
-// agents alive.
+// Makes room for one more handle. Before the vector grows, the handles of deleted agents are removed, so that
+// a scope that is open for long holds no more than the agents alive.
 void make_room(std::vector<Agent>& agents) {
   if (agents.size() != agents.capacity()) return;
   std::erase_if(agents, [](const Agent& kept) { return !kept.exists(); });
@@ -48,7 +49,11 @@ TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
 
 Result<Agent> TerminateScope::create(AgentSpec spec) {
   if (!open_) return Error{Errc::agent_not_found, "the scope is closed"};
-  make_room(agents_);  // before there is an agent that it has to keep
+  try {
+    make_room(agents_);  // first, so that an agent that was made can always be kept
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, "out of memory"};
+  }
   Result<Agent> made = parent_.create_child(std::move(spec));
   if (made) agents_.push_back(*made);
   return made;

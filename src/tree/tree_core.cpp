@@ -54,7 +54,7 @@ bool TreeCore::has_work() const noexcept {
   return taken_ || !control_.empty() || turns_.flights().has_left() || settler_.has_work() || !ready_.empty();
 }
 
-// Without its Runtime nothing of it will ever end.
+// Without its Runtime nothing that is in flight will ever end.
 bool TreeCore::busy() const noexcept {
   if (engine_->closed()) return false;
   return has_work() || settler_.jobs() != 0 || turns_.flights().open_count() != 0;
@@ -64,7 +64,7 @@ void TreeCore::run_control(loop::Budget& budget) {
   turn::Flights& flights = turns_.flights();
   if (closed() || (!taken_ && control_.empty() && !flights.has_left() && !settler_.has_work())) return;
   const Inside inside(*this);
-  flights.cut_left();  // whatever the budget: a connection that waits for its turn is one that streams on
+  flights.cut_left();  // whatever the budget: a call that is not cut yet goes on receiving
   if (closed() || hub_.closed()) return;
   if (!taken_) taken_ = control_.take_all();
   while (taken_ && budget.spend()) {
@@ -76,7 +76,7 @@ void TreeCore::run_control(loop::Budget& budget) {
     };
     try {
       start(op);
-    } catch (...) {  // memory is short: nothing has changed, the next poll tries again
+    } catch (...) {  // an allocation failed: nothing has changed, the next poll tries again
       give_back();
       throw;
     }
@@ -101,7 +101,7 @@ void TreeCore::run_round(loop::Budget& budget) {
     if (!node) return;
     try {
       if (!turn::Turns::is_active(*node)) step(*node);  // else its end will schedule it
-    } catch (...) {                                     // memory is short: its message is still there
+    } catch (...) {                                     // an allocation failed: it is tried again
       ready_.again(*node);
       throw;
     }
@@ -145,7 +145,7 @@ void TreeCore::schedule(Node& node) {
 void TreeCore::let_go(Node& node) noexcept {
   const Inside inside(*this);
   if (hub_.telling() || settler_.reporting())
-    let_go_later(node);  // nothing may be settled, or go, before the callback has returned
+    let_go_later(node);  // no agent may be settled or removed before the callback has returned
   else
     settler_.let_go(node);
   if (!closed()) schedule(node);
@@ -173,7 +173,7 @@ void TreeCore::stop_for_budget(Node& node, std::string reason) {
   static_cast<void>(stop(node.id(), std::move(options)));
 }
 
-// The abort has already made the agent idle and its call late; here its turn ends and its state is told.
+// The abort has already made the agent idle and cut its call; here its turn ends and its state is reported.
 void TreeCore::finish_abort(ControlOp& op) {
   Node* node = table_.find(op.agent);
   if (!node) return;
@@ -184,7 +184,7 @@ void TreeCore::finish_abort(ControlOp& op) {
   if (word.state() == AgentState::idle && core::admits(*node, word.generation(), op.epoch))
     hub_.state(*node, AgentState::idle, op.cause);
   if (closed()) return;
-  // Requirement A15 fixes the Chinese words, which say the same, and the key `agentId`.
+  // Requirement A15 fixes the Chinese words, a translation of the English ones, and the key `agentId`.
   engine_->log(LogLevel::info, "a model call was aborted (LLM 调用已中断)",
                {{"agent", op.agent_name}, {"reason", op.reason}, {"agentId", op.agent_name}});
   schedule(*node);

@@ -65,7 +65,7 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
 
   // The verbs' first halves, and what goes with them. @threadsafe
   core::NodeId find(std::string_view name) const noexcept;
-  // Why an agent is not there: `runtime_gone` or `agent_not_found`.
+  // The reason when reach() has found no agent: `runtime_gone` or `agent_not_found`.
   Errc missing() const noexcept { return engine_->closed() ? Errc::runtime_gone : Errc::agent_not_found; }
   std::string name_of(core::NodeId id) const;
   Result<AgentState> state(core::NodeId id) const;
@@ -113,7 +113,8 @@ class TreeCore final : public loop::Source, private turn::TurnOwner {
     release();
   }
 
-  // The agent as it is kept, and as long as something can be done with it. Null: see missing().
+  // The agent of that id: resolve() finds it until the tree is closed, reach() only while the Runtime exists,
+  // too. Null: see missing().
   core::Node* resolve(core::NodeId id) const noexcept;
   core::Node* reach(core::NodeId id) const noexcept { return engine_->closed() ? nullptr : resolve(id); }
   Error missing(std::string_view text) const;

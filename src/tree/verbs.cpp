@@ -103,6 +103,10 @@ SendResult TreeCore::send(core::NodeId id, Message&& message) {
       if (view.seen == AgentState::stopped && node->auto_resume.load(std::memory_order_relaxed)) {
         const Errc refused = resume(id, {}).reason;
         if (refused == Errc::none || refused == Errc::not_stopped) continue;  // another sender resumed it
+        if (refused == Errc::out_of_memory) {
+          result.reason = refused;
+          break;
+        }
       }
       result.reason = send_refusal(view.seen);
       break;

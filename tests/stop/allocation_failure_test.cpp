@@ -1,9 +1,9 @@
-// Every allocation of a scenario fails in turn: whatever is refused or lost then, the tree stays whole. It
-// can be stopped and deleted, reports come once, histories are valid, and nothing leaks.
+// Every allocation of a scenario fails in turn. Whatever is refused or lost then, the tree stays consistent:
+// it can be stopped and deleted, reports come once, histories are valid, and nothing leaks.
 //
-// What the host's own code allocates fails, too. Not failed is what happens inside curl (no model is called
-// over the network here), and the destructor of a nlohmann::json with members: it allocates, and ends the
-// process where it cannot. So no JSON in here has members.
+// The allocations of the host's own code fail, too. Two kinds do not fail here: those of curl, because no
+// model is called over the network, and those of the destructor of a nlohmann::json with members, which would
+// terminate the process. So no JSON in here has members.
 #include "support/catch.hpp"
 #include "support/counted_heap.hpp"
 #include "support/sanitized.hpp"
@@ -35,7 +35,7 @@ constexpr std::size_t most_calls = 64;
 const std::string parent_id = "the parent, whose id needs a heap";
 const std::string child_id = "the child, whose id needs a heap, too";
 
-// A model that allocates nothing of its own. The test ends its calls.
+// A client that allocates nothing itself. The test ends its calls.
 class PlainClient final : public LlmClient {
  public:
   PlainClient() { calls.reserve(most_calls); }
@@ -67,7 +67,7 @@ class PlainClient final : public LlmClient {
   std::vector<Call> calls;
 };
 
-// What is counted while memory fails allocates nothing.
+// Counters, because they are written while allocations fail.
 struct Counts {
   int started = 0, ended = 0, tool_started = 0, tool_ended = 0, asked = 0, closed = 0, created = 0,
       deleted = 0;
@@ -93,10 +93,10 @@ struct World {
     kept.reserve(most_calls);
     add_tools();
     witness = tree->create({.id = "witness"}).value();
-    counts.created = 1;  // nobody was told
+    counts.created = 1;  // there was no observer yet
   }
   ~World() {
-    kept.clear();  // a call that is dropped ends
+    kept.clear();  // a call whose ToolDone is destroyed ends
     events.reset();
     states.reset();
     tree.reset();
@@ -131,7 +131,7 @@ struct World {
         call("call number five, a long id", "ask")};
   }
 
-  // A part of the host's code, which does not care for what it cannot do.
+  // A part of the host's code, which ignores what fails.
   template <typename Part>
   void step(Part&& part) {
     try {
@@ -167,7 +167,7 @@ struct World {
     counts.closed += event.get<QuestionClosed>() != nullptr;
     counts.created += event.get<AgentCreated>() != nullptr;
     counts.deleted += event.get<AgentDeleted>() != nullptr;
-    // Within a callback, so that what it tells has to wait.
+    // Within a callback, so that its event is deferred.
     if (event.get<TurnStarted>() && counts.started == 1)
       static_cast<void>(tree->create({.id = "made within a callback, with a long id"}));
   }
@@ -252,7 +252,7 @@ struct World {
     drive();
   }
 
-  // With all the memory that is needed.
+  // While no allocation fails.
   void end() {
     settle();
     tree->walk([](const Agent& agent) { CHECK(is_valid_history(agent.conversation().value())); });
@@ -273,7 +273,7 @@ struct World {
     CHECK(tree->references(child_id) == 0);
     CHECK_FALSE(tree->busy());
     CHECK(counts.reports == counts.expected);
-    if (counts.lost != 0) return;  // an event that found no memory, and the log says so
+    if (counts.lost != 0) return;  // an event was lost because an allocation failed, and the log says so
     CHECK(counts.started == counts.ended);
     CHECK(counts.tool_started == counts.tool_ended);
     CHECK(counts.asked == counts.closed);
@@ -312,16 +312,16 @@ bool fails_at(std::size_t n, std::size_t row, bool deaf) {
     INFO("allocation " << n << ", " << row << " in a row" << (deaf ? ", deaf" : ""));
     world.end();
   }
-  // A handle that was released once too often has taken the tree's core away from this one.
+  // If a handle was released once too often, the core of the tree is gone, although this handle holds it.
   const std::size_t held = live_heap();
   if (counts_heap) CHECK(held > before + 1000);
   witness = Agent();
   const std::size_t after = live_heap();
-  if (n != no_failure) CHECK(after == before);  // what the first run allocates for good is not leaked
+  if (n != no_failure) CHECK(after == before);  // the first run allocates what stays until the process ends
   return failed;
 }
 
-// Each `step`-th allocation.
+// The same for each `step`-th allocation of the scenario.
 void fail_each(std::size_t step, std::size_t row, bool deaf) {
   REQUIRE_FALSE(fails_at(no_failure, 1, deaf));
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// What is told while something is being told comes later, complete.
+// Events and state changes that a callback causes are delivered later, complete. Observers come and go.
 #include "events/event_hub.hpp"
 
 #include "support/catch.hpp"
@@ -6,8 +6,12 @@
 #include "support/sanitized.hpp"
 
 #include <concepts>
+#include <memory>
+#include <new>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 using namespace agentcore;
@@ -30,7 +34,7 @@ struct Hub {
                }};
 };
 
-// Tells a Body within a callback, then changes the text that it borrowed; what the observer gets.
+// Reports a Body within a callback, then changes the text that it borrowed; returns what the observer gets.
 template <typename Body>
 std::string text_told_later() {
   Hub h;
@@ -92,19 +96,22 @@ TEST_CASE("dropping many observers allocates nothing and moves none", "[events][
 
 TEST_CASE("an observer that cannot be added for a lack of memory leaves nothing behind", "[events][G13]") {
   auto list = std::make_shared<ObserverList<int>>();
-  for (std::size_t n = 1; n < 10; ++n) {
+  int failures = 0;
+  bool added = false;
+  for (std::size_t n = 1; n < 10 && !added; ++n) {
     const auto held = std::make_shared<int>(0);
-    const test::FailingAllocation failing(n);
     try {
+      const test::FailingAllocation failing(n);
       const auto subscription = list->add([held](int) {});
-      CHECK(list->size() == 1);
-      break;
+      added = list->size() == 1;
     } catch (const std::bad_alloc&) {
+      ++failures;
     }
     CHECK(list->empty());
     CHECK(held.use_count() == 1);
   }
-  CHECK(list->empty());
+  CHECK(added);
+  CHECK(failures >= 2);  // at least the entry and its place in the list are allocated
 }
 
 TEST_CASE("a body that cannot be built is lost alone, and its handle is not counted twice", "[events][G16]") {

@@ -106,10 +106,10 @@ TEST_CASE("the loop cuts what a stop left in one poll, however small its budget"
 
 TEST_CASE("a stop without the children cuts only the agent's own call", "[tree][X12]") {
   Crowd t(20);
-  t.llm->on_stop = OnStop::deaf;
   t.ask(t.top);
   const StopResult result = t.top.stop({.cascade = false});
   CHECK(result.calls_cut == 1);
+  REQUIRE(t.llm->calls() == 22);
   CHECK(t.llm->call(21).stop.stop_requested());
   t.poll();
   CHECK(t.triggered() == 1);
