@@ -104,6 +104,7 @@ void CurlTransport::run_round(loop::Budget& budget) {
   }
   if (due_ && !closed()) run_due();
   for (int i = 0; i < removals_per_round && !ended_.empty() && !closed() && budget.spend(); ++i) reap_one();
+  if (!closed()) settle_connections();  // a removal may have left a connection idle
   if (!closed()) drop_if_unused();
   if (sweep_due_ && !closed()) sweep();
 }
@@ -157,15 +158,16 @@ void CurlTransport::act(curl_socket_t descriptor, int events) {
   if (!closed()) settle_connections();
 }
 
-// Those whose sockets the system refuses to watch. Noted while libcurl ran, which names no way to refuse one.
+// Ends the transfers whose sockets the system refuses to watch. on_socket() only marks them: no transfer can
+// be ended while libcurl runs.
 void CurlTransport::end_refused() {
   std::vector<std::uint64_t> ids;
   for (const auto& [id, transfer] : open_)
     if (transfer->is_deaf()) ids.push_back(id);
   for (const std::uint64_t id : ids) {
-    const auto found = open_.find(id);  // an end before may have closed all
-    if (closed() || found == open_.end()) return;
-    end(*found->second, found->second->describe(CURLE_OK));
+    if (closed()) return;  // by the handler of the transfer before
+    const auto found = open_.find(id);
+    if (found != open_.end()) end(*found->second, found->second->describe(CURLE_OK));
   }
 }
 

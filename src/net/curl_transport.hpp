@@ -92,7 +92,7 @@ class CurlTransport final : public Transport,
   loop::Engine& engine_;
   SocketTable sockets_;
   std::shared_ptr<CutQueue> cuts_;
-  CURLM* multi_ = nullptr;  // none once the last client went, until the next transfer
+  CURLM* multi_ = nullptr;  // null from the release of the last hold() until the next transfer
 
   Transfers open_;
   // Removed in the order of starting: libcurl looks for a connection from the oldest on, so that this order
@@ -103,17 +103,17 @@ class CurlTransport final : public Transport,
   std::size_t reuse_hopes_ = 0;
 
   const std::size_t max_idle_;
-  long connection_limit_ = 0;       // as libcurl was told it; 0: not yet
-  std::weak_ptr<const void> held_;  // by clients
-  bool unused_ = false;             // the last client went: no connection is to be kept
+  long connection_limit_ = 0;       // the CURLMOPT_MAXCONNECTS that was set last; 0: none yet
+  std::weak_ptr<const void> held_;  // what hold() gave to clients
+  bool unused_ = false;             // the last client released it: no connection is to be kept
   CURL* sweeper_ = nullptr;         // see sweep()
   bool sweep_due_ = false;
-  std::size_t left_retired_ = 0;  // that the last sweep did not close
+  std::size_t left_retired_ = 0;  // retired connections that the last sweep did not close
   std::uint64_t sweep_timer_ = 0;
 
   std::uint64_t curl_timer_ = 0;
   bool due_ = false;      // libcurl asked to be run now
-  bool refused_ = false;  // a transfer went deaf
+  bool refused_ = false;  // the system refused to watch a transfer's socket
   bool closed_ = false;
   bool http2_ = false;  // spoken where TLS and the server allow it
 };

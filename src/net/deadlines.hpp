@@ -40,7 +40,7 @@ class Deadlines {
   // When time is up; TimePoint::max(): never.
   TimePoint due() const noexcept { return std::min({silence_end(), end_, deadline_}); }
 
-  // How long the time was that code() names. Nothing of the caller's deadline.
+  // The length of the time-out that code() names. Meaningless for deadline_exceeded.
   Duration limit() const noexcept {
     return timeouts_[code() == Errc::total_timeout ? 3U : static_cast<unsigned>(phase_)];
   }
@@ -71,7 +71,7 @@ class Deadlines {
     return is_new;
   }
 
-  Duration timeouts_[4];  // of the phases, and of the whole
+  Duration timeouts_[4];  // of the three phases, then of the whole transfer
   TimePoint end_;
   TimePoint deadline_;
   TimePoint since_;

@@ -1,5 +1,5 @@
-// The connections that CurlTransport keeps for the next transfers: how many, until when, and how libcurl is
-// made to close one.
+// The connections that CurlTransport keeps for the next transfers: how many, for how long, and how libcurl is
+// made to close one of them.
 #include "net/curl_transport.hpp"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ curl_socket_t open_none(void*, curlsocktype, curl_sockaddr*) noexcept {
 
 }  // namespace
 
-// The last client may go while its transfers are still being removed, or from inside one of their callbacks.
+// The last hold may be released while handles are still being removed, or from inside a handler's call: then
+// run_round() drops the connections, once no transfer is left.
 std::shared_ptr<const void> CurlTransport::hold() {
   if (auto held = held_.lock()) return held;
   unused_ = false;
@@ -37,7 +38,7 @@ void CurlTransport::drop_if_unused() {
   if (unused_ && is_at_rest()) drop_multi();
 }
 
-// Closes all that is kept. No transfer's handle may be in it any more.
+// Closes all kept connections. No transfer's handle may be in the multi handle any more.
 void CurlTransport::drop_multi() {
   if (sweeper_ != nullptr) end_sweep();
   if (multi_ != nullptr) curl_multi_cleanup(std::exchange(multi_, nullptr));
@@ -48,9 +49,9 @@ void CurlTransport::drop_multi() {
   if (sweep_timer_ != 0) engine_.cancel_timer(std::exchange(sweep_timer_, 0));
 }
 
-// What libcurl limits is the sum of busy and idle connections, when one becomes idle: it then closes the one
-// that is idle longest. How many will be busy at that moment is an upper estimate: what is kept beyond the
-// limit is retired afterwards.
+// libcurl limits the sum of busy and idle connections. It compares when a connection becomes idle, and closes
+// the one that is idle longest if there are too many. The number of those that will be busy then is estimated
+// from above; settle_idle() retires those that libcurl keeps in excess.
 void CurlTransport::limit_connections() {
   const std::size_t busy = std::max(sockets_.busy(), open_.size());
   const auto limit = static_cast<long>(std::max<std::size_t>(busy + max_idle_, 2) - 1);
@@ -64,8 +65,9 @@ void CurlTransport::settle_connections() {
   left_retired_ = std::min(left_retired_, sockets_.retired());
 }
 
-// libcurl has no call that closes one kept connection, but closes those that it finds dead whenever a
-// transfer begins. This one begins, and fails for want of a socket.
+// libcurl has no call that closes one kept connection. But whenever a transfer begins, it closes the kept
+// connections that it finds dead. So this transfer begins, and fails because it gets no socket. It must not
+// use a kept connection: with one to port 80 of this machine it would send its request.
 void CurlTransport::sweep() {
   sweep_due_ = false;
   if (sockets_.retired() == 0 || multi_ == nullptr || sweeper_ != nullptr) return;
@@ -74,6 +76,7 @@ void CurlTransport::sweep() {
   curl_easy_setopt(sweeper_, CURLOPT_URL, "http://127.0.0.1/");
   curl_easy_setopt(sweeper_, CURLOPT_PROXY, "");
   curl_easy_setopt(sweeper_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(sweeper_, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt(sweeper_, CURLOPT_OPENSOCKETFUNCTION, &open_none);
   if (curl_multi_add_handle(multi_, sweeper_) != CURLM_OK)
     end_sweep();
@@ -81,7 +84,8 @@ void CurlTransport::sweep() {
     act(CURL_SOCKET_TIMEOUT, 0);
 }
 
-// What is left was too soon for libcurl. Time that is moved by hand does not pass for it.
+// Connections that are left were retired less than a second after libcurl's last look: a timer starts another
+// sweep. Under a manual clock there is none, because libcurl's own clock does not follow it.
 void CurlTransport::end_sweep() {
   CURL* const sweeper = std::exchange(sweeper_, nullptr);
   curl_multi_remove_handle(multi_, sweeper);

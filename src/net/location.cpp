@@ -8,7 +8,7 @@ namespace agentcore::net {
 
 namespace {
 
-constexpr std::size_t longest_path = 200;
+constexpr std::size_t longest_path = 200;  // bytes
 
 }  // namespace
 
@@ -22,7 +22,8 @@ std::string location_of(const std::string& url) {
     return std::string(text);
   };
   std::string path = part(CURLUPART_PATH);
-  if (path.size() > longest_path) path.replace(longest_path, std::string::npos, "...");
+  if (path.size() > longest_path)
+    path.replace(path.rfind('/', longest_path - 1) + 1, std::string::npos, "...");
   return part(CURLUPART_SCHEME) + "://" + part(CURLUPART_HOST) + ":" + part(CURLUPART_PORT) + path;
 }
 

@@ -1,12 +1,13 @@
-// Where a URL leads, as a message may name it.
+// The address of a URL, as an error message may show it.
 #pragma once
 
 #include <string>
 
 namespace agentcore::net {
 
-// "https://host:443/path": scheme, host, port and path, the latter shortened. User, password, query and
-// fragment are left out: they may hold credentials. Empty when it is no URL.
+// "https://host:443/path": scheme, host, port and path. A long path is cut behind a '/', so that no half of a
+// segment shows, which may be a credential. User, password, query and fragment are left out: they may hold
+// credentials. Empty when `url` is no URL.
 std::string location_of(const std::string& url);
 
 }  // namespace agentcore::net

@@ -8,8 +8,9 @@
 
 namespace agentcore::net {
 
-// The same request goes to `url`; empty: nowhere. Then `refusal` says why a redirect is not followed, and is
-// empty when the answer is none; `target` is where it leads, as location_of() shows it, if it says so.
+// What is to be done about an answer. If `url` is not empty, the same request is sent there. Otherwise
+// `refusal` says why the redirect is not followed; it is empty when the answer is no redirect. `target` is
+// the address that the redirect names, as location_of() shows it; empty if it names none.
 struct Redirect {
   std::string url = {};
   std::string_view refusal = {};

@@ -19,7 +19,7 @@ void fetch(const void* object, std::size_t bytes) noexcept {
     __builtin_prefetch(static_cast<const char*>(object) + at);
 }
 
-// Its transfer has not ended: libcurl waits for something else than the socket.
+// True while `owner`'s transfer runs: its socket is not idle, libcurl waits for something else just now.
 bool is_in_libcurl(const Cut& owner) noexcept {
   return owner.transfer() != nullptr && owner.transfer()->easy != nullptr;
 }
@@ -68,7 +68,9 @@ void SocketTable::unwant(int descriptor) {
 }
 
 void SocketTable::settle_idle(std::size_t most) {
-  for (const auto& [descriptor, owner] : newly_idle_) {
+  // Taken out first: watch() may call the host's log sink, which may close connections.
+  const auto newly_idle = std::exchange(newly_idle_, {});
+  for (const auto& [descriptor, owner] : newly_idle) {
     Socket& socket = at(descriptor);
     if (!socket.idle || socket.watched) continue;
     if (owner != nullptr && is_in_libcurl(*owner))
@@ -76,15 +78,14 @@ void SocketTable::settle_idle(std::size_t most) {
     else if (!watch(descriptor, socket, loop::IoEvents::readable))
       retire(descriptor, socket);
   }
-  newly_idle_.clear();
   while (idle_ > most) {
     const int oldest = oldest_idle();
     retire(oldest, at(oldest));
   }
 }
 
-// What HTTP/2 says on a kept connection (a ping, a window) is for libcurl, once it takes the connection
-// again: it is watched no more until then.
+// Over HTTP/2 a server may send frames on a kept connection (PING, WINDOW_UPDATE). libcurl reads them when it
+// uses the connection next. Until then it is not watched any more: it would be reported in every poll.
 void SocketTable::end_idle(int descriptor) {
   Socket& socket = at(descriptor);
   char byte = 0;
@@ -94,8 +95,8 @@ void SocketTable::end_idle(int descriptor) {
   retire(descriptor, socket);
 }
 
-// Its end goes out now; libcurl finds the connection dead when it looks at it next, and closes the
-// descriptor.
+// Shuts the connection down, so that the server sees its end now. libcurl closes the descriptor when it looks
+// for dead connections next.
 void SocketTable::retire(int descriptor, Socket& socket) {
   ::shutdown(descriptor, SHUT_RDWR);
   unwatch(descriptor, socket);

@@ -44,8 +44,8 @@ class SocketTable {
   // Releases and closes a socket made by open().
   void close(int descriptor);
 
-  // libcurl waits for `events` on behalf of `owner`'s transfer (null: of nobody in particular). False when
-  // the system refuses to watch the descriptor: the transfer would wait for ever.
+  // libcurl waits for `events` on behalf of `owner`'s transfer (null: of no single transfer). False when the
+  // system refuses to watch the descriptor: the transfer would wait for ever.
   [[nodiscard]] bool want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
                           Warmth warmth = {});
   // libcurl waits no longer: the connection is kept for others, or about to be closed.
@@ -67,19 +67,19 @@ class SocketTable {
   // watching.
   bool silence_if_over(int descriptor);
 
-  // Kept connections that serve nobody now.
+  // Kept connections that serve no transfer now.
   std::size_t idle() const noexcept { return idle_; }
   bool is_idle(int descriptor) noexcept { return at(descriptor).idle; }
-  // Those that serve a transfer, or are being made for one.
+  // Connections that serve a transfer, or are being made for one.
   std::size_t busy() const noexcept { return ours_ - idle_ - retired_; }
-  // Shut down by us while they were kept; libcurl has still to close them.
+  // Kept connections that were shut down here, and that libcurl has not closed yet.
   std::size_t retired() const noexcept { return retired_; }
 
-  // Watches the connections that are kept since the last call, and retires the oldest of more than `most`. To
-  // be called after each call into libcurl.
+  // Watches the connections that became idle since the last call. If more than `most` are idle then, retires
+  // those that are idle longest. To be called after each call into libcurl.
   void settle_idle(std::size_t most);
-  // Something happened on a kept connection: its server has closed it, or says what nobody asked for. Retires
-  // it.
+  // To be called when an event comes for an idle connection. Retires it if its server closed it, or sent over
+  // HTTP/1 what no request asked for.
   void end_idle(int descriptor);
 
   // From now on the engine is not told anything any more: it is gone, or about to go.
@@ -110,7 +110,7 @@ class SocketTable {
   loop::Engine& engine_;
   loop::IoHandler& handler_;
   std::vector<Socket> sockets_;  // by descriptor: the system hands out the smallest free numbers
-  std::vector<std::pair<int, std::shared_ptr<Cut>>> newly_idle_;  // with whom each served
+  std::vector<std::pair<int, std::shared_ptr<Cut>>> newly_idle_;  // each with its last owner, if it had one
   std::uint64_t last_idle_number_ = 0;
   std::size_t ours_ = 0;
   std::size_t idle_ = 0;

@@ -47,14 +47,14 @@ class Transfer {
   bool is_redirected() const noexcept { return opening_ != nullptr && !opening_->redirect.url.empty(); }
   void follow();
 
-  // How it ended, given libcurl's word for it. Names where it went, no header, no body, no secret.
+  // How it ended, given libcurl's result. The message names the address, but no header, body or secret.
   HttpEnd describe(CURLcode result) const;
   HttpEnd describe_timeout() const;
 
   // True when nothing more may reach the handler: cut, ended, or the runtime is gone.
   bool is_over() const noexcept;
 
-  // The system refuses to watch its socket: nothing more of the answer would be heard.
+  // The system refuses to watch its socket: nothing more of the answer would be received.
   void go_deaf() noexcept;
   bool is_deaf() const noexcept { return failure_ == Failure::unwatched; }
 
@@ -104,7 +104,7 @@ class Transfer {
     receiver_threw,
     refused,  // by the receiver
     bad_proxy,
-    unwatched,  // its socket, by the system
+    unwatched,  // the system refuses to watch its socket
   };
   bool fail(Failure failure) noexcept;
   bool admit(std::size_t bytes) noexcept;
@@ -137,7 +137,7 @@ class Transfer {
   int status_ = 0;
   bool may_share_ = false;
   Failure failure_ = Failure::none;
-  int socket_error_ = 0;          // why no socket could be made
+  int socket_error_ = 0;          // errno of the last socket that could not be made; 0: the last one was made
   std::string redirect_refusal_;  // the answer is a redirect, and this is why it is delivered
 };
 

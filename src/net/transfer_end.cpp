@@ -1,5 +1,5 @@
 // How a transfer ended: what happened, where, and what to change. Of the exchange itself nothing is quoted,
-// and of libcurl's own words only those that cannot quote it.
+// and of libcurl's error texts only those that cannot quote it.
 #include "net/curl_error.hpp"
 #include "net/curl_transport.hpp"
 #include "net/cut.hpp"
@@ -38,7 +38,7 @@ bool mentions_any(std::string_view text, std::initializer_list<std::string_view>
                      [&](std::string_view phrase) { return text.find(phrase) != std::string_view::npos; });
 }
 
-// What a TLS library says of a server that answers its greeting in plain text.
+// True for what a TLS library reports when a server answers the TLS handshake in plain text.
 bool is_plain_answer(std::string_view detail) noexcept {
   return mentions_any(detail, {"wrong version number", "unexpected TLS packet", "packet length too long",
                                "http request", "unknown protocol", "record overflow"});
@@ -74,7 +74,7 @@ bool is_broken_connection(CURLcode result) noexcept {
   }
 }
 
-// None is left to open: of this process, or of the system.
+// True for the errno of a socket that could not be made for lack of descriptors or memory.
 bool is_shortage(int number) noexcept {
   return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
 }
@@ -107,14 +107,13 @@ HttpEnd Transfer::reason_of(CURLcode result) const {
           status_};
 }
 
-// No connection, or none that could be used.
+// Why there was no connection, or none that could be used.
 std::string Transfer::before_request(CURLcode result, Errc code) const {
   const std::string where = peer();
   if (is_shortage(socket_error_))
     return fmt::format(
         "no socket for a connection to {}: {}; allow this process more descriptors (ulimit -n), or make "
-        "fewer "
-        "calls at a time (CallLimits)",
+        "fewer calls at a time (CallLimits)",
         where, errno_text(socket_error_));
   if (result == CURLE_COULDNT_RESOLVE_PROXY)
     return fmt::format("the name of the proxy on the way to {} was not found; check HttpLlmOptions::proxy",
@@ -135,7 +134,7 @@ std::string Transfer::before_request(CURLcode result, Errc code) const {
   return fmt::format("{}, on the way to {}", curl_easy_strerror(result), where);
 }
 
-// libcurl's detail names who was called: the server or a proxy.
+// libcurl's detail names the host that did not answer: the server or a proxy.
 std::string Transfer::no_connection(const std::string& where) const {
   long number = 0;
   if (easy != nullptr) curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &number);
@@ -181,7 +180,7 @@ std::string Transfer::not_http() const {
   return fmt::format("what {} answered is not HTTP; {}{}", peer(), check_base_url, tls_hint());
 }
 
-// What a server of TLS says to a plain request is no HTTP, or nothing.
+// A TLS server answers a plain request with bytes that are not HTTP, or not at all.
 std::string Transfer::tls_hint() const {
   return peer().starts_with("http://") ? "; if the server speaks TLS, write https:// there" : "";
 }
@@ -217,7 +216,8 @@ HttpEnd Transfer::describe_failure() const {
               status_};
     case Failure::receiver_threw:
       return {Errc::callback_failed,
-              fmt::format("the receiver of the answer from {} threw; the log has its words", where), status_};
+              fmt::format("the receiver of the answer from {} threw; its message is in the log", where),
+              status_};
     case Failure::unwatched:
       return {Errc::network_error,
               fmt::format("the system refuses to watch the socket to {}: it has too little memory, or "
@@ -236,7 +236,7 @@ HttpEnd Transfer::describe_failure() const {
   }
 }
 
-// 407: the proxy wants credentials, or others. What else a proxy says may pass.
+// 407: the proxy wants credentials, or other ones. Any other refusal may be temporary.
 HttpEnd Transfer::describe_refused_tunnel(long status) const {
   const bool wants_password = status == 407;
   return {wants_password ? Errc::invalid_config : Errc::network_error,
@@ -286,7 +286,8 @@ HttpEnd Transfer::describe_timeout() const {
 std::string Transfer::peer() const {
   const char* url = nullptr;
   if (easy != nullptr) curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
-  if (url == nullptr && opening_ != nullptr) url = opening_->request.url.c_str();
+  const bool is_set = url != nullptr && *url != '\0';  // it may be missing before the transfer begins
+  if (!is_set && opening_ != nullptr) url = opening_->request.url.c_str();
   std::string text = url != nullptr ? location_of(url) : std::string();
   return text.empty() ? "the server" : text;
 }

@@ -173,7 +173,7 @@ curl_socket_t Transfer::on_open(void* self, curlsocktype, curl_sockaddr* address
   if (transfer.is_over()) return CURL_SOCKET_BAD;
   const int descriptor =
       transfer.transport_.sockets().open(address->family, address->socktype, address->protocol);
-  if (descriptor < 0) transfer.socket_error_ = errno;
+  transfer.socket_error_ = descriptor < 0 ? errno : 0;
   return descriptor;
 }
 

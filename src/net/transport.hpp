@@ -93,8 +93,8 @@ class Transport {
   // came before the start ends it too, in the next poll, without a connection. @loop_thread
   virtual void start(HttpRequest request, std::shared_ptr<Cut> cut, std::unique_ptr<HttpHandler> handler) = 0;
 
-  // What a client holds as long as it may start transfers: when the last of these goes, no connection is kept
-  // any more. @loop_thread
+  // A client keeps the result as long as it may start transfers. When the last one is released, the kept
+  // connections are closed. Null: there is nothing to keep. @loop_thread
   virtual std::shared_ptr<const void> hold() { return nullptr; }
 
   // Transfers without an on_end() yet. @loop_thread

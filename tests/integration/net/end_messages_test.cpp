@@ -1,11 +1,11 @@
 // How transfers that fail end, word for word: what happened, where, and what to change.
 #include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/no_descriptors.hpp"
 #include "tls_identity.hpp"
 
 #include <optional>
-
-#include <sys/resource.h>
+#include <utility>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -24,7 +24,7 @@ net::HttpEnd end_of(const SocketServer* server, net::HttpRequest request) {
   return call.heard->end;
 }
 
-// What became of a request to "/v1/x?key=hunter2", when the server answered it so and closed.
+// The end of a request to "/v1/x?key=hunter2" whose server sends `reply` and closes the connection.
 net::HttpEnd end_after(std::string reply, std::string* place) {
   SocketServer server([&](Peer& peer) {
     peer.read_request();
@@ -33,23 +33,6 @@ net::HttpEnd end_after(std::string reply, std::string* place) {
   *place = server.url();
   return end_of(&server, request_to(server.url() + "?key=hunter2"));
 }
-
-// Lets this process open no more descriptors.
-class NoMoreDescriptors {
- public:
-  NoMoreDescriptors() {
-    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    rlimit now = before_;
-    now.rlim_cur = 3;  // those that are open stay
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &now) == 0);
-  }
-  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
-  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 }  // namespace
 
@@ -68,8 +51,7 @@ TEST_CASE("a lack of descriptors is told as that", "[net][O5]") {
   SocketServer server(stream_once);
   Runtime runtime;
   REQUIRE(runtime.poll_descriptor() >= 0);
-  std::optional<NoMoreDescriptors> none;
-  none.emplace();
+  std::optional<NoDescriptors> none(std::in_place);
   const Call call = start(runtime, request_to(server.url()));
   for (int i = 0; i < 1000 && call.heard->ends == 0; ++i) runtime.poll();
   none.reset();
@@ -186,7 +168,6 @@ TEST_CASE("a time-out says how long it was, and which option it is", "[net][G5]"
 }
 
 TEST_CASE("an answer that is too large names the option for that", "[net][G15]") {
-  std::string place;
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.write(answer(std::string(5000, 'x')));

@@ -25,7 +25,7 @@ void answer_once(Peer& peer) {
   peer.wait_step();
 }
 
-// Our own descriptors of sockets that were connected to that server, whatever became of the connection.
+// The number of this process's sockets on the client's side that are open, connected or shut down.
 std::size_t client_sockets(const SocketServer& server) {
   static const sockaddr_in none{};
   std::size_t count = 0;
@@ -46,7 +46,7 @@ struct Load {
   explicit Load(SocketServer::Script script, RuntimeOptions options = {})
       : server(std::move(script)), runtime(std::move(options)) {}
 
-  // So many transfers at a time, until all of them have ended.
+  // Runs `width` transfers side by side to their ends.
   void run(std::size_t width) {
     std::vector<Call> calls;
     for (std::size_t i = 0; i < width; ++i) calls.push_back(start(runtime, request_to(server.url())));

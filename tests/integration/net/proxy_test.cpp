@@ -93,7 +93,9 @@ TEST_CASE("an error that concerns the proxy shows no password", "[net][O5]") {
           Errc::resolve_failed);
   }
   SECTION("a scheme that is none") {
-    CHECK(ask(through("foo://" + rest, "https://api.test/"), nullptr)->end.code == Errc::invalid_config);
+    const auto heard = ask(through("foo://" + rest, "https://api.test/"), nullptr);
+    CHECK(heard->end.code == Errc::invalid_config);
+    CHECK(heard->end.message.find("on the way to https://api.test:443/;") != std::string::npos);
   }
   SECTION("a port that is none") {
     CHECK(ask(through("http://me:hunter2@127.0.0.1:port", "https://api.test/"), nullptr)->end.code ==

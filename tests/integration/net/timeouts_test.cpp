@@ -88,7 +88,7 @@ TEST_CASE("who is not answered on the first knock runs into the timeout of conne
   CHECK(open_transfers(timed.runtime) == 0);
 }
 
-// libcurl looks after an unanswered connection 200 ms after it began.
+// libcurl looks at an unanswered connection again 200 ms after it began.
 TEST_CASE("a wait of libcurl's own has the length that libcurl says", "[net][G5]") {
   const FullListener listener;
   Timed timed;

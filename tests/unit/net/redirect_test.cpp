@@ -1,5 +1,6 @@
 #include "net/redirect.hpp"
 
+#include "net/location.hpp"
 #include "support/catch.hpp"
 
 #include <string>
@@ -43,6 +44,13 @@ TEST_CASE("another origin is refused, and not named", "[net][O5]") {
     CHECK(!found.refusal.empty());
     CHECK(found.refusal.find("evil") == std::string_view::npos);
   }
+}
+
+TEST_CASE("the address in a message shows no credentials, and no half of them", "[net][O5]") {
+  CHECK(location_of("https://me:secret@api.test/v1/x?key=secret#secret") == "https://api.test:443/v1/x");
+  const std::string start = "https://api.test:443/" + std::string(100, 'a') + "/";
+  CHECK(location_of(start + std::string(150, 's') + "/x") == start + "...");
+  CHECK(location_of("https://api.test/" + std::string(300, 's')) == "https://api.test:443/...");
 }
 
 TEST_CASE("only the statuses of redirects are redirects", "[net]") {
