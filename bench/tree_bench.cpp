@@ -1,9 +1,8 @@
 // Large trees without a network: closing gates, settling, memory.
 //
-//   tree_bench stop [agents]     stop_gate_1m and settle_1m, for several shapes
-//   tree_bench memory [agents]   idle_bytes and create
-//   tree_bench questions [agents]   settle_asking: agents that wait for a person, beside the same without
-//   questions
+//   tree_bench stop [agents]        stop_gate_1m and settle_1m, for several shapes
+//   tree_bench memory [agents]      idle_bytes and create
+//   tree_bench questions [agents]   settle_asking: agents in tool calls, without and with a question each
 #include "forest.hpp"
 #include "harness.hpp"
 
@@ -142,7 +141,7 @@ void measure_memory(std::size_t count) {
   report("create", std::to_string(count), static_cast<double>(end - begin) / n, "ns");
 }
 
-// Asks for its one tool, and nothing else.
+// Each answer is a call of the tool "wait".
 class CallingClient final : public LlmClient {
  public:
   void chat(ChatRequest, StopToken, ChatSink sink) override {

@@ -1,7 +1,6 @@
 #include "llm/active_requests.hpp"
 
 #include <utility>
-#include <vector>
 
 namespace agentcore::llm {
 
@@ -21,19 +20,24 @@ void ActiveRequests::remove(const OpenCall& call) noexcept {
   calls_.erase(found);
 }
 
+// One call after the other, so that nothing has to be allocated: a stop must not fail for want of memory.
 bool ActiveRequests::abort(std::string_view agent_id) {
-  std::vector<std::shared_ptr<OpenCall>> found;
-  {
-    const std::lock_guard lock(mutex_);
-    auto at = calls_.lower_bound({agent_id, 0});
-    while (at != calls_.end() && at->first.agent_id == agent_id) {
-      found.push_back(at->second);  // before the entry goes: its key lies in the call
-      at = calls_.erase(at);
-    }
-  }
   bool stopped = false;
-  for (const auto& call : found) stopped = call->stop() || stopped;
+  std::uint64_t tree = 0;
+  while (const std::shared_ptr<OpenCall> call = take(agent_id, tree)) {
+    tree = call->caller().tree + 1;
+    stopped = call->stop() || stopped;
+  }
   return stopped;
+}
+
+std::shared_ptr<OpenCall> ActiveRequests::take(std::string_view agent_id, std::uint64_t first_tree) {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.lower_bound({agent_id, first_tree});
+  if (found == calls_.end() || found->first.agent_id != agent_id) return nullptr;
+  std::shared_ptr<OpenCall> call = std::move(found->second);
+  calls_.erase(found);  // its key lies in the call
+  return call;
 }
 
 bool ActiveRequests::contains(std::string_view agent_id) const {

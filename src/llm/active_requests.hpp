@@ -15,7 +15,7 @@ namespace agentcore::llm {
 
 class OpenCall;
 
-// The agent that a call is made for. Agents of the same id in two trees are two.
+// The agent that a call is made for. Agents of the same id in two trees are different callers.
 struct CallerKey {
   std::string_view agent_id;
   std::uint64_t tree = 0;  // ChatRequest::tree
@@ -31,16 +31,20 @@ class ActiveRequests {
   bool add(std::shared_ptr<OpenCall> call);
   // Forgets the call, if it is the one that is registered.
   void remove(const OpenCall& call) noexcept;
-  // Stops the calls of the agents of that id, in all trees. False when there is none (A5).
+  // Stops the open calls of all agents of that id, whatever their tree. False when there is none (A5).
   bool abort(std::string_view agent_id);
   bool contains(std::string_view agent_id) const;
 
  private:
+  // Removes the call of that agent id with the lowest tree from `first_tree` on. Null when there is none.
+  std::shared_ptr<OpenCall> take(std::string_view agent_id, std::uint64_t first_tree);
+
   mutable std::mutex mutex_;  // held for the map only, never while a call is stopped or destroyed
   std::map<CallerKey, std::shared_ptr<OpenCall>> calls_;  // a key's id lies in its call
 };
 
-// One open call, as other threads see it. Its agent is registered from its making until close() or stop().
+// One open call, as other threads see it. Its caller is registered from ActiveRequests::add() until close()
+// or stop().
 class OpenCall {
  public:
   OpenCall(std::string agent_id, std::weak_ptr<ActiveRequests> requests, std::uint64_t tree = 0)

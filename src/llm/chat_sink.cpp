@@ -29,7 +29,7 @@ class FunctionReceiver final : public ChatSink::Receiver {
   std::function<void(ChatOutcome)> on_outcome_;
 };
 
-// Empty where memory is short.
+// The text as a string; empty if there is no memory for it.
 std::string words(const char* text) noexcept {
   try {
     return text;
@@ -50,7 +50,7 @@ std::optional<std::string> thrown_by(Call&& call) noexcept {
   }
 }
 
-// The call may be running on: what it uses is not known. Where memory is short the error has fewer words.
+// The call may still run at the provider, so its usage is not known. Without memory the error has no message.
 ChatOutcome given_up(Errc code, std::string_view what, std::string_view more = {}) noexcept {
   ChatOutcome outcome;
   outcome.kind = ChatOutcome::Kind::failed;

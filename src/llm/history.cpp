@@ -12,7 +12,7 @@
 namespace agentcore {
 namespace {
 
-// What is wrong with a message, as a predicate; empty: nothing.
+// What is wrong with a message, as the rest of a sentence that begins with the message; empty: nothing.
 using Problem = std::string;
 
 // Fields that only messages of another role may have.
@@ -44,7 +44,7 @@ class Progress {
     return "has an unknown role";
   }
 
-  // The number of the message that is wrong, once all were taken; 0: none.
+  // To be asked after the last message: the number of the message with a call that has no result; 0: none.
   std::size_t unfinished() const { return open_.empty() ? 0 : calls_at_; }
   Problem open_call() const { return "has no result of its tool call '" + std::string(open_.front()) + "'"; }
 
@@ -86,10 +86,10 @@ class Progress {
 
   std::size_t number_ = 0;                    // of messages taken
   const ChatMessage* question_ = nullptr;     // of the turn
-  bool answered_ = false;                     // in words; the turn is over
+  bool answered_ = false;                     // without calls; the turn is over
   std::unordered_set<std::string_view> ids_;  // of all calls so far
   std::vector<std::string_view> open_;        // calls that wait for their results
-  std::size_t calls_at_ = 0;                  // the message that has them
+  std::size_t calls_at_ = 0;                  // number of the last answer
 };
 
 constexpr std::string_view cancelled_result = "cancelled";

@@ -175,7 +175,7 @@ class HistoryReader {
     return value->get<std::string>();
   }
 
-  // False if there is none.
+  // False if the object has no such member.
   bool read_flag(const json& object, const char* name) {
     const json* const value = member(object, name);
     if (!value) return false;
@@ -192,7 +192,7 @@ json block_json(const ReasoningBlock& block) {
   return entry;
 }
 
-// What a chat-completions request has no place for, where it says something.
+// Fields that are no part of a chat-completions request. Those with their default value are left out.
 void add_own_fields(const ChatMessage& message, json& entry) {
   if (message.interruption != Interruption::none) entry["interruption"] = to_string(message.interruption);
   if (message.pinned) entry["pinned"] = true;

@@ -8,8 +8,8 @@
 
 namespace agentcore::llm {
 
-// The first thing that is not as is_valid_history() demands, with its message, counted from 1: "message 3
-// (user) comes before the result of tool call 'c1'". Empty: the history is valid.
+// The first violation of what is_valid_history() demands, with the number of its message, counted from 1:
+// "message 3 (user) comes before the result of tool call 'c1'". Empty: the history is valid.
 std::string history_problem(const std::vector<ChatMessage>& messages);
 
 }  // namespace agentcore::llm

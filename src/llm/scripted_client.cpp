@@ -57,7 +57,7 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
         engine_->post([client = client_, number = id] {
           if (const auto alive = client.lock()) alive->on_stopped(number);
         });
-      } catch (const std::bad_alloc&) {  // then its next step sees it
+      } catch (const std::bad_alloc&) {  // then its next step, if there is one, finds it stopped
       }
     }
 

@@ -1,5 +1,5 @@
-// Containers and pointers for fixtures: a test that accesses what is not there fails, where std::vector and a
-// plain pointer would crash the test program.
+// Containers and pointers for fixtures: a test that accesses an element that does not exist, or dereferences
+// null, fails. With std::vector and a plain pointer the test program would crash.
 #pragma once
 
 #include <cstddef>

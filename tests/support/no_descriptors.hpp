@@ -9,7 +9,7 @@
 
 namespace agentcore::test {
 
-// As long as it lives, the process can open no descriptor but those that release() gives back.
+// Until it is destroyed, the process can open no descriptors but as many as release() closes.
 class NoDescriptors {
  public:
   NoDescriptors() {

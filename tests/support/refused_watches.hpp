@@ -16,9 +16,9 @@
 
 namespace agentcore::test {
 
-// While it is on, every epoll_ctl() of the Runtime fails, as where fs.epoll.max_user_watches is used up: the
-// number of its epoll descriptor stands for another file. The Runtime must have the epoll backend, and must
-// not have opened a descriptor yet.
+// Between on() and off() every epoll_ctl() of the Runtime fails, as where fs.epoll.max_user_watches is used
+// up: the number of its epoll descriptor is given to another file. The Runtime must have the epoll backend,
+// and must not have opened a descriptor yet.
 class RefusedWatches final : loop::IoHandler {
  public:
   explicit RefusedWatches(Runtime& runtime) : engine_(runtime.engine()) {

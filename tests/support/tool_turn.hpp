@@ -43,7 +43,7 @@ struct ToolTurn : TreeFixture {
   void call(std::vector<ToolCall> calls, std::string_view text = {});
   // The model of "a" answers in words.
   void answer(std::string_view text);
-  // Drives the loop until `done`, and waits on its descriptor meanwhile. False: it never came to that.
+  // Drives the loop until `done`, and waits on its descriptor meanwhile. False: `done` was never true.
   bool drive(const std::function<bool()>& done);
   std::string history() { return written((*this)["a"].conversation().value()); }
 };

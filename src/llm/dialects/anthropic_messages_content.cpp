@@ -67,7 +67,7 @@ std::string tool_result_block(const ChatMessage& result) {
 // A message as it goes out.
 struct Turn {
   bool assistant;
-  bool user = false;                      // a person's message is in it
+  bool user = false;                      // has a message with the role `user`, not only results
   std::vector<std::string> results = {};  // of tools, which the API wants first
   std::vector<std::string> blocks = {};
 
@@ -133,8 +133,8 @@ std::string anthropic_system(const std::vector<ChatMessage>& messages) {
   return system;
 }
 
-// Where this client marks blocks for the cache (it marks none yet), nothing is appended to a message with a
-// mark, or to one that may have been cached as the last stable message of an earlier request.
+// This client marks no blocks for the provider's cache yet. When it does, nothing may be appended to a
+// message with a mark, or to one that may have been cached as the last message of an earlier request.
 std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server,
                                     bool join_user_messages) {
   std::vector<Turn> turns;

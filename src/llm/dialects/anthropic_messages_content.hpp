@@ -13,9 +13,10 @@ namespace agentcore::llm {
 // in it.
 std::string anthropic_system(const std::vector<ChatMessage>& messages);
 
-// The array `messages`, of user's and assistant's in turn: neighbours of one role become one message, each
-// with blocks of its own, and what tools gave is the user's. Without `join_user_messages` two messages of
-// persons are not joined. The API refuses what says nothing, so none of these is written:
+// The array `messages`, in which the roles user and assistant alternate: consecutive messages of one role
+// become one message, with the blocks of each; results of tools have the role user. Without
+// `join_user_messages` two messages with the role user stay apart. The API refuses empty texts and messages,
+// so none of these is written:
 // - a text of nothing but white space;
 // - a message of nothing else, and an answer of nothing but thoughts;
 // - thoughts that do not go back to `server`, and those that are no JSON object.

@@ -35,7 +35,8 @@ std::uint64_t call_index(std::uint64_t place) noexcept {
   return std::min<std::uint64_t>(place, max_tool_calls - 1);
 }
 
-// Such an answer goes on when all its blocks are sent back. Those of the provider's tools are not kept here.
+// The API continues such an answer when all its blocks are sent back. This client does not keep the blocks of
+// the provider's own tools, so it cannot.
 constexpr std::string_view paused =
     "The provider paused the answer (stop_reason \"pause_turn\"), because a tool that it runs by itself "
     "takes long; what has come is not the whole answer, and this client cannot continue it. Send the "
@@ -59,8 +60,8 @@ struct AnthropicMessagesReader::Block {
   std::string id = {};
   std::string name = {};
   std::string input = {};     // its JSON
-  std::string to_model = {};  // of a fallback
-  std::string whole = {};     // the block as it came, if it goes back like that
+  std::string to_model = {};  // of a fallback: the model that answers from here on
+  std::string whole = {};     // the block as it came, if it is to be sent back unchanged
 };
 
 // What is added to a block.
@@ -231,15 +232,15 @@ void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64
   }
 }
 
-// Texts that follow one another directly belong together: citations cut them in pieces.
+// Consecutive text blocks are pieces of one text, which citations cut; a block between them separates texts.
 void AnthropicMessagesReader::take_text(std::string_view text) {
   if (stands_apart_ && !content_.empty() && !text.empty()) content_ += between_blocks;
   if (!text.empty()) stands_apart_ = false;
   content_ += text;
 }
 
-// The model before declined, and another one goes on. The block goes back with the thoughts around it: the
-// API checks their signatures by it.
+// The model before declined, and another one continues. The block is sent back between the reasoning blocks
+// around it: the API needs it to check their signatures.
 void AnthropicMessagesReader::take_fallback(Block& block, std::optional<std::uint64_t> place,
                                             AnswerObject& object) {
   fallback_model_ = std::move(block.to_model);
@@ -247,13 +248,13 @@ void AnthropicMessagesReader::take_fallback(Block& block, std::optional<std::uin
   add_reasoning({.index = place.value_or(0), .block = std::move(block.whole)});
 }
 
-// One more than a ReasoningAssembler takes is enough: it refuses the answer then.
+// Keeps one block more than a ReasoningAssembler takes, so that the assembler refuses the answer.
 void AnthropicMessagesReader::add_reasoning(ReasoningPiece piece) {
   if (reasoning_pieces_.size() <= max_reasoning_blocks) reasoning_pieces_.push_back(std::move(piece));
 }
 
-// What the provider does by itself. What follows of it in a stream looks like what follows of our calls, so
-// the assembler must know.
+// A block of a tool that the provider runs by itself. Its deltas in a stream look like those of our calls, so
+// the assembler needs a piece that marks its index as foreign.
 void AnthropicMessagesReader::take_other(Block& block, std::optional<std::uint64_t> place,
                                          AnswerObject& object) {
   note_other_item(block.type);
@@ -323,7 +324,7 @@ void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& 
   object.refused = object.finish_reason == FinishReason::refusal;
 }
 
-// The counts of a stream are spread over its events; each newer one is that of all of it.
+// A stream spreads its counts over several events; each count is of the whole answer so far.
 void AnthropicMessagesReader::read_usage(json::value value, AnswerObject& object) {
   json::object counts;
   if (!is_object(value) || value.get_object().get(counts)) return;

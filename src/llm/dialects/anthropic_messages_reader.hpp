@@ -54,7 +54,7 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   std::string reasoning_;      // the same
   std::string words_;          // of a delta, if simdjson refuses it
   std::string thoughts_;       // the same
-  bool stands_apart_ = false;  // the next text of content_ does
+  bool stands_apart_ = false;  // a separator goes before the next text of content_
   std::string model_;
   std::string fallback_model_;
   std::string message_id_;

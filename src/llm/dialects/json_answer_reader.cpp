@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t first_capacity = 4096;        // bytes of JSON that the parser is made for at first
 constexpr std::size_t kept_capacity = 256 * 1024;   // what is larger is not kept for the next chunk
 constexpr std::size_t most_repair = kept_capacity;  // that U+FFFD may add; what needs more is no text
-constexpr std::size_t most_raw = 64 * 1024;         // bytes of an error within an error
+constexpr std::size_t most_raw = 64 * 1024;         // bytes kept of a provider's error within a gateway's
 constexpr std::size_t body_depth = 128;             // nesting of a whole body
 
 template <std::size_t N>
@@ -148,7 +148,9 @@ void JsonAnswerReader::read_error(json::value value, AnswerObject& object) {
 
 void JsonAnswerReader::note_other_item(std::string_view type) {
   constexpr std::size_t most_items = 16, most_bytes = 64;
-  const std::string_view name = type.empty() ? "an item without a type" : type.substr(0, most_bytes);
+  std::string_view name = type;
+  if (type.empty()) name = "an item without a type";
+  if (type.size() > most_bytes) name = "an item with a long type";  // a cut could show half of a secret
   if (other_items_.size() < most_items && std::ranges::find(other_items_, name) == other_items_.end())
     other_items_.emplace_back(name);
 }

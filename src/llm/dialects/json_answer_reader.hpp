@@ -43,8 +43,8 @@ class JsonAnswerReader : public AnswerReader {
   std::optional<std::string_view> word(Value& value) { return text(value, repaired_word_); }
   // An error object or a text; null and the like are no error.
   void read_error(Value value, AnswerObject& object);
-  // What the answer holds besides words, thoughts and calls of ours, for other_items_: each type once, and no
-  // more than an error can name.
+  // Adds the type of an item that is neither text nor reasoning nor a call of our tools to other_items_: each
+  // type once, and no more of them than an error can name.
   void note_other_item(std::string_view type);
 
   std::string repaired_word_;   // a string that simdjson refuses

@@ -46,8 +46,7 @@ bool each_member(simdjson::ondemand::value value, Take&& take) {
 // 0 for what is no count.
 std::uint64_t count_of(simdjson::ondemand::value& value) noexcept;
 
-// The same, but empty for what is no count: a member that is null, negative, a text or beyond all reason says
-// nothing.
+// The same, but empty for what is no count: null, a text, a negative number, or one of 10^15 or more.
 std::optional<std::uint64_t> said_count(simdjson::ondemand::value& value) noexcept;
 
 // The count of that name inside {"cached_tokens": ...} and its like; empty without one.

@@ -35,7 +35,7 @@ nlohmann::json text_of(const Messages& messages) {
   return text;
 }
 
-// As a text where all are, because some servers take nothing else.
+// A string unless a message has pictures: some servers take no list of parts.
 nlohmann::json content_of(const Messages& messages) {
   if (std::ranges::all_of(messages, &std::vector<ContentPart>::empty, &ChatMessage::parts))
     return text_of(messages);

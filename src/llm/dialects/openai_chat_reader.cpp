@@ -48,7 +48,8 @@ bool is_failure(std::string_view word) noexcept {
   return word == "error" || word == "insufficient_system_resource";
 }
 
-// Its index, as a rule, is its first member. What is no number is none.
+// True for the choice of index 0, and for one whose index is missing or no number. Mostly "index" is the
+// first member, so that the search is short.
 bool is_first(json::object& choice) {
   json::value index;
   std::uint64_t number = 0;
@@ -94,7 +95,8 @@ void OpenAiChatReader::finish(AnswerObject& object) {
   object.content = content_;
 }
 
-// Only the choice of index 0 counts, and those without an index. Others come where extra_body asks for them.
+// Only the first choice is read, see is_first(). There are others if HttpLlmOptions::extra_body asks for
+// them.
 void OpenAiChatReader::read_choices(json::value value, AnswerObject& object) {
   json::array choices;
   if (value.get_array().get(choices)) return;
@@ -161,15 +163,15 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
   }
 }
 
-// Gemini signs an answer in words like that, in its last chunk. What else stands there marks a chunk as a
-// thought. Unread: whether it is JSON to the last byte shows when it is given back.
+// Gemini puts the signature of an answer without calls into extra_content of its last chunk; in other chunks
+// that member only marks reasoning. Kept without a check: the JSON is parsed when it is given back.
 void OpenAiChatReader::keep_extra(std::string_view extra) {
   if (!extra.starts_with('{') || extra.find("\"thought_signature\"") == std::string_view::npos) return;
   thoughts_to_keep_.push_back(
       {.index = UINT64_MAX, .block = R"({"extra_content":)" + std::string(extra) + "}", .of_message = true});
 }
 
-// What an answer may hold besides words and calls; null and [] are nothing.
+// Notes what an answer may hold besides text and calls. Null and [] hold nothing.
 void OpenAiChatReader::note_other(const char* name, json::value value) {
   const std::string_view text = json_of(value);
   if (text.starts_with('{') || (text.starts_with('[') && text.find('{') != std::string_view::npos))

@@ -44,12 +44,12 @@ std::string message_text(const ChatMessage& message, const BodyDefaults& default
   return json_text(entry);
 }
 
-// The strict chat templates of many models refuse two user's messages in a row, as they stand in a history
-// after an answer was stopped; those are joined.
+// The strict chat templates of many models refuse two consecutive messages of the role user, which a history
+// has after an answer was stopped. Such messages are joined.
 //
-// Where this client marks messages for a provider's cache (it marks none yet), the rule is: nothing is joined
-// into a message with a mark, or into one that may have been cached as the last stable message of an earlier
-// request. It would not be the same message any more, and nothing behind it would be found in the cache.
+// This client marks no messages for a provider's cache yet. When it does, nothing may be joined into a
+// message with a mark, or into one that may have been cached as the last message of an earlier request: the
+// message would change, and nothing after it would be found in the cache.
 std::string messages_text(const std::vector<ChatMessage>& messages, const BodyDefaults& defaults) {
   std::string list = "[";
   const auto is_other = [](const ChatMessage& message) { return message.role != Role::user; };

@@ -14,9 +14,9 @@ namespace agentcore::llm {
 
 class ToolCallReader {
  public:
-  // `pieces`: where what was read is kept. `thoughts`: where what is to be given back is added. `others`:
-  // where the types of calls are added that are none of functions ("custom"). `repair`: room for a text that
-  // simdjson refuses. `broken` becomes true for a string that is none.
+  // `pieces` receives the calls. Added to: `thoughts`, with what is to be given back, and `others`, with the
+  // types of calls that are not of functions ("custom"). `repair`: room for a text that simdjson refuses.
+  // `broken` becomes true for a string that is none.
   ToolCallReader(std::vector<ToolCallPiece>& pieces, std::vector<ReasoningPiece>& thoughts,
                  std::vector<std::string>& others, std::string& repair, bool& broken)
       : pieces_(pieces), thoughts_(thoughts), others_(others), repair_(repair), broken_(broken) {}

@@ -17,12 +17,12 @@ bool names_error(std::string_view type) noexcept {
   return type.ends_with("error") || type.ends_with("Error");
 }
 
-// Of a response that goes on without us.
+// The status of a response that runs in the background.
 bool is_pending(std::string_view status) noexcept {
   return status == "queued" || status == "in_progress";
 }
 
-// An item that becomes words, thoughts or a call of ours. No type is none that is unknown.
+// An item that becomes text, reasoning or a call of our tools. Without a type it is not reported as unknown.
 bool is_taken(std::string_view type) noexcept {
   return type == "message" || type == "function_call" || type == "reasoning" || type.empty();
 }
@@ -313,7 +313,7 @@ void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   }
 }
 
-// Of a call, or of a thought that is to be given back. The words of one item stand apart from another's.
+// Of a call, or of reasoning that is to be given back. A separator goes between the texts of two items.
 void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
   object.begins_block = !done;
   if (!is_taken(item_.type)) note_other_item(item_.type);

@@ -91,9 +91,9 @@ void add_answer(std::vector<std::string>& items, const ChatMessage& message,
   for (const ToolCall& call : message.tool_calls) items.push_back(call_item(call));
 }
 
-// User's messages that follow one another become one item with the parts of all: OpenAI takes several items
-// as well, but local servers of this dialect bring them into chat templates, and strict ones refuse that. For
-// the rule about caches see messages_text() of the chat dialect.
+// Consecutive messages of the role user become one item with the parts of all. OpenAI takes several items as
+// well, but local servers of this dialect apply chat templates to them, and strict templates refuse them. For
+// the rule about caches see messages_text() in openai_chat_request.cpp.
 std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
                                      std::optional<std::string_view> server, bool join_user_messages) {
   std::vector<std::string> items, parts;

@@ -15,14 +15,14 @@ class ReasoningAssembler {
   // `max_bytes`: of all pieces together. Of details, which may come in many small ones, what is held counts.
   explicit ReasoningAssembler(std::size_t max_bytes) noexcept : max_bytes_(max_bytes) {}
 
-  // False: more bytes than allowed, or more than max_reasoning_blocks. The assembler is spent then. A
-  // signature is passed over unless its block was begun.
+  // False: more bytes than allowed, or more than max_reasoning_blocks. The assembler is spent then. A piece
+  // with a signature is ignored unless the piece itself or the first of its block `begins` the block.
   bool add(ReasoningPiece piece);
   // The same for the entries of the block that is a list of details. It comes before the others.
   bool add(ReasoningDetail piece);
 
-  // The blocks, in the form that the dialect gives them, as those of `server`; without `all` only those that
-  // are of the message. The assembler is empty afterwards.
+  // The blocks, in the form that the dialect gives them, as those of `server`; without `all` only those whose
+  // pieces are `of_message`. The assembler is empty afterwards.
   std::vector<ReasoningBlock> finish(const WireFormat& format, std::string_view server, bool all);
 
  private:

@@ -44,8 +44,8 @@ bool has_members(std::string_view json);
 // object without any: servers refuse the schema {}.
 std::string parameters_text(std::string_view schema);
 
-// The schema of an answer as it was written. What is no JSON is written as a JSON string, so that the server
-// refuses it: check_request() refuses it before.
+// The schema of an answer as it was written. What is no JSON becomes a JSON string, so that the body stays
+// valid. check_request() refuses such a schema before.
 std::string answer_schema_text(std::string_view schema);
 
 // "[a,b]" of what `write` makes of each entry.

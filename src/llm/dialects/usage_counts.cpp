@@ -23,9 +23,9 @@ Usage UsageCounts::usage() const noexcept {
   sum.prompt_tokens = prompt.value_or(0);
   if (apart) sum.prompt_tokens += cache_written.value_or(0) + sum.cached_tokens;
   sum.completion_tokens = completion.value_or(0);
-  const std::uint64_t told = sum.prompt_tokens + sum.completion_tokens;
-  sum.total_tokens = std::max(total.value_or(0), told);
-  sum.completion_tokens += sum.total_tokens - told;
+  const std::uint64_t parts = sum.prompt_tokens + sum.completion_tokens;
+  sum.total_tokens = std::max(total.value_or(0), parts);
+  sum.completion_tokens += sum.total_tokens - parts;
   return sum;
 }
 

@@ -1,4 +1,4 @@
-// UsageCounts: what a provider has said of a call's usage so far, count by count.
+// UsageCounts: the counts of a call's usage that its provider has sent so far.
 #pragma once
 
 #include <agentcore/chat.hpp>
@@ -8,8 +8,8 @@
 
 namespace agentcore::llm {
 
-// A stream may say its counts in several objects. Each count that an object names replaces the one before,
-// also by 0; a count that it does not name stays. So the parts of a sum are kept apart until the end.
+// A stream may send its counts in several objects. Each count in an object replaces the one before, also by
+// 0; a count that is not in it stays. So the parts of a sum are kept apart until the end.
 struct UsageCounts {
   using Count = std::optional<std::uint64_t>;
 
@@ -21,12 +21,12 @@ struct UsageCounts {
   Count total = {};
   bool apart = false;  // the three counts of the prompt do not contain each other (Anthropic)
 
-  // Takes what a newer object of the same answer says. A total is that of the counts beside it: a newer
-  // object that names a part and no total makes the older total void.
+  // Takes the counts of a newer object of the same answer. A total belongs to the counts beside it: a newer
+  // object with a part and without a total makes the older total void.
   void merge(const UsageCounts& newer) noexcept;
 
-  // All that was said, added up. What only the total counts belongs to the completion: xAI and Gemini count
-  // thoughts there.
+  // The sums. A total that is larger than its parts adds the rest to the completion: xAI and Gemini count
+  // reasoning in the total only.
   Usage usage() const noexcept;
 };
 

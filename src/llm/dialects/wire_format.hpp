@@ -33,7 +33,7 @@ struct ApiError {
   bool retryable = false;       // by the object's own code or type
   bool lasting = false;         // the account is used up: no wait helps, whatever the status says
   bool model_specific = false;  // see Error
-  // OpenRouter: what the provider behind it said, as it came, and who that is.
+  // Of a gateway (OpenRouter): the error of the provider behind it, unchanged, and that provider's name.
   std::string raw = {};
   std::string provider = {};
 };
@@ -46,11 +46,11 @@ struct ReasoningPiece {
   std::string text = {};       // is added to those that came before
   std::string signature = {};  // the same
   std::string block = {};      // the whole block, as JSON: nothing else counts then
-  bool begins = false;         // the block: a signature counts only in one that was begun
+  bool begins = false;         // its block; in a block that was not begun, signatures are ignored
   bool of_message = false;     // belongs to the message, not to its calls: see keeps_reasoning_of_words()
 };
 
-// Between two texts of one answer with another block between them, so that they are not glued together.
+// The separator between two texts of one answer that have another block between them.
 inline constexpr std::string_view between_blocks = "\n\n";
 
 // What one JSON object of an answer says: a chunk of a stream, or a whole body. The views are valid until the
@@ -66,10 +66,10 @@ struct AnswerObject {
   std::optional<UsageCounts> usage;
   std::optional<double> cost;  // as the provider says
   std::string_view model;
-  std::string_view answering_model;  // the provider went on with this one, whatever `model` says
-  std::string_view begins;           // the id of the message that begins here
-  bool begins_block = false;         // one that is no text: words that follow stand apart from those before
-  std::span<const std::string> other_items;  // types of what is neither words nor thoughts nor a call of ours
+  std::string_view answering_model;          // the model that continued the answer; counts more than `model`
+  std::string_view begins;                   // the id of the message that begins here
+  bool begins_block = false;                 // another block begins: a separator goes before the next text
+  std::span<const std::string> other_items;  // types of items that are no text, reasoning or call of ours
   std::optional<ApiError> error;
   std::span<ToolCallPiece> tool_calls;                  // for a ToolCallAssembler
   ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls are not all that there were

@@ -1,5 +1,5 @@
-// Guesses of tokens, for calls that end before their provider has counted: of the request, and of the answer
-// as far as it came.
+// Estimates of tokens, for calls that end before their provider has sent its counts: of the request, and of
+// the part of the answer that was received.
 #pragma once
 
 #include <agentcore/chat.hpp>
@@ -16,7 +16,7 @@ constexpr std::uint64_t tokens_of_bytes(std::uint64_t bytes) noexcept {
   return (bytes + 3) / 4;
 }
 
-// The same of all that a request says; pictures count as everywhere.
+// An estimate of the whole request: its texts by their bytes, its pictures as in trimming (context.hpp).
 inline std::uint64_t prompt_tokens(const ChatRequest& request) noexcept {
   std::uint64_t bytes = 0, pictures = 0;
   for (const ChatMessage& message : request.messages) {
@@ -29,9 +29,9 @@ inline std::uint64_t prompt_tokens(const ChatRequest& request) noexcept {
   return tokens_of_bytes(bytes) + pictures * estimated_picture_tokens;
 }
 
-// Most servers send each token in a piece of its own, so the number of pieces is the better guess; but not
-// where the pieces are too large for that (batches of tokens), or too small (single letters). There the bytes
-// decide: one token for 4 of them at least, one for 2 at most.
+// Most servers send each token in a piece of its own, so the number of pieces is the estimate. But pieces may
+// be larger (batches of tokens) or smaller (single letters). So the bytes bound it: at least one token for 4
+// bytes, at most one for 2.
 class AnswerMeter {
  public:
   void add(std::string_view piece) noexcept {

@@ -52,8 +52,8 @@ bool blames_model(int status, std::string_view message) noexcept {
   return false;
 }
 
-// What to change, for a status that means the same everywhere. What a request lacks (400, 422), its server
-// says.
+// The remedy for a status with one meaning everywhere; else empty. What is wrong with a request (400, 422),
+// the server's own message says.
 std::string_view advice(int status, bool blames_model, bool lasting) noexcept {
   if (status >= 300 && status < 400)
     return "set HttpLlmOptions::base_url to where it leads, if you trust that";
@@ -125,7 +125,7 @@ Error CallErrors::not_json(int status, std::string_view body) const {
   const std::string said =
       trimmed(body).empty() ? "The response is empty." : "Raw response: " + excerpt(body, raw_characters);
   return make(Errc::invalid_response, "Failed to parse API response as JSON. " + said, status,
-              trimmed(body).starts_with('{'), from("check HttpLlmOptions::base_url", "the answer"));
+              trimmed(body).starts_with('{'), from("check HttpLlmOptions::base_url"));
 }
 
 Error CallErrors::no_answer(int status, std::string_view body) const {
@@ -133,20 +133,20 @@ Error CallErrors::no_answer(int status, std::string_view body) const {
   return make(Errc::invalid_response,
               "The API returned an empty response (no answer in it)." +
                   (trimmed(raw).empty() ? std::string() : " Raw response: " + raw),
-              status, false, from("check HttpLlmOptions::dialect", "the answer"));
+              status, false, from("check HttpLlmOptions::dialect"));
 }
 
 Error CallErrors::bad_chunk(int status, std::string_view chunk) const {
   return make(Errc::invalid_response,
               "A chunk of the stream is not a JSON object: " + excerpt(chunk, excerpt_characters), status,
-              true, from("the server, or a proxy before it, is broken", "the answer"));
+              true, from("the server, or a proxy before it, is broken"));
 }
 
 Error CallErrors::other_message(int status) const {
   return make(Errc::invalid_response,
               "The stream began another message before the end of the one that it was sending (two ids). Two "
               "answers may have been mixed, perhaps by a proxy: send the message again",
-              status, true, from("", "the answer"));
+              status, true, from());
 }
 
 Error CallErrors::no_usable_item(int status, std::string_view types) const {
@@ -155,16 +155,11 @@ Error CallErrors::no_usable_item(int status, std::string_view types) const {
                           "passes such items over; take the tools that lead to them out of "
                           "HttpLlmOptions::extra_body",
                           excerpt(types, excerpt_characters)),
-              status, false, from("", "the answer"));
+              status, false, from());
 }
 
 Error CallErrors::line_too_long(int status, std::size_t limit) const {
-  return make(
-      Errc::response_too_large,
-      fmt::format("A line of the stream is longer than {} bytes; if the server is to be trusted, raise "
-                  "HttpLlmOptions::max_line_bytes",
-                  limit),
-      status, false, from("", "the answer"));
+  return too_large(status, "A line of the stream is longer", limit, "max_line_bytes");
 }
 
 Error CallErrors::cut_short(int status) const {
@@ -172,40 +167,41 @@ Error CallErrors::cut_short(int status) const {
       Errc::network_error,
       "The stream was cut: it ended before the answer did (it did not say how it ended). Send the "
       "message again; if this happens often, look for a time limit of the server or of a proxy before it",
-      status, true, from("", "the answer"));
+      status, true, from());
 }
 
 Error CallErrors::reasoning_too_large(int status, std::size_t max_bytes) const {
-  return make(Errc::response_too_large,
-              fmt::format("The reasoning of the answer is larger than {} bytes; if the server is to be "
-                          "trusted, raise HttpLlmOptions::max_response_bytes",
-                          max_bytes),
-              status, false, from("", "the answer"));
+  return too_large(status, "The reasoning of the answer is larger", max_bytes, "max_response_bytes");
 }
 
 Error CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const {
   switch (fault) {
     case ToolCallFault::too_large:
-      return make(Errc::response_too_large,
-                  fmt::format("The tool calls of the answer are larger than {} bytes; if the server is to be "
-                              "trusted, raise HttpLlmOptions::max_response_bytes",
-                              max_bytes),
-                  status, false, from("", "the answer"));
+      return too_large(status, "The tool calls of the answer are larger", max_bytes, "max_response_bytes");
     case ToolCallFault::too_many:
       return make(Errc::invalid_response,
                   fmt::format("The answer has more than {} tool calls", max_tool_calls), status, false,
-                  from("another model may do better", "the answer"));
+                  from("another model may do better"));
     case ToolCallFault::bad_index:
       return make(Errc::invalid_response,
                   fmt::format("A tool call has an index that is none from 0 to {}", max_tool_calls - 1),
-                  status, false, from("another model, or server, may do better", "the answer"));
+                  status, false, from("another model, or server, may do better"));
     default:
       return make(Errc::invalid_response, "A tool call names no tool", status, false,
-                  from("another model, or server, may do better", "the answer"));
+                  from("another model, or server, may do better"));
   }
 }
 
-// Longer messages lose their middle: what is last says what to change.
+// `what`: "... is longer", or "... is larger". `option`: the member of HttpLlmOptions that sets the limit.
+Error CallErrors::too_large(int status, std::string_view what, std::size_t limit,
+                            std::string_view option) const {
+  return make(Errc::response_too_large,
+              fmt::format("{} than {} bytes; if the server is to be trusted, raise HttpLlmOptions::{}", what,
+                          limit, option),
+              status, false, from());
+}
+
+// Of a message that is too long the end of `message` is cut, not `tail`: that says what to change.
 Error CallErrors::make(Errc code, std::string_view message, int status, bool retryable,
                        std::string_view tail) const {
   const std::string last = redact_(core::valid_utf8(tail));
@@ -217,13 +213,13 @@ Error CallErrors::make(Errc code, std::string_view message, int status, bool ret
           .retryable = retryable};
 }
 
-// " (WHAT came from PLACE; ADVICE)"; nothing where the place is not known.
+// " (WHAT came from PLACE; ADVICE)"; empty where the place is not known.
 std::string CallErrors::from(std::string_view advice, std::string_view what) const {
   if (place_.empty()) return {};
   return fmt::format(" ({} came from {}{}{})", what, place_, advice.empty() ? "" : "; ", advice);
 }
 
-// What a gateway says, and behind it what the provider told the gateway.
+// The server's message. Of a gateway, also the message of the provider behind it.
 std::string CallErrors::words_of(const ApiError& error) const {
   if (error.raw.empty()) return error.message;
   return fmt::format("{}: {}{}", error.message, excerpt(trimmed(error.raw), excerpt_characters),

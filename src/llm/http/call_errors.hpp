@@ -38,7 +38,7 @@ class CallErrors {
   Error no_answer(int status, std::string_view body) const;
   // A whole answer that holds nothing but items of these types.
   Error no_usable_item(int status, std::string_view types) const;
-  // A stream: a chunk that is not JSON, a second message, a line without end, no end of the answer.
+  // A stream: a chunk that is not JSON, a second message, a line that is too long, no end of the answer.
   Error bad_chunk(int status, std::string_view chunk) const;
   Error other_message(int status) const;
   Error line_too_long(int status, std::size_t limit) const;
@@ -50,7 +50,8 @@ class CallErrors {
  private:
   Error make(Errc code, std::string_view message, int status, bool retryable,
              std::string_view tail = {}) const;
-  std::string from(std::string_view advice, std::string_view what) const;
+  Error too_large(int status, std::string_view what, std::size_t limit, std::string_view option) const;
+  std::string from(std::string_view advice = {}, std::string_view what = "the answer") const;
   std::string words_of(const ApiError& error) const;
   std::string excerpt(std::string_view raw, std::size_t characters) const;
 

@@ -22,7 +22,7 @@ std::optional<Error> check_request(const ChatRequest& request, const std::string
 // False for a key that cannot be sent in a header.
 bool is_sendable(std::string_view key) noexcept;
 
-// `text` as the value of a header: what is no visible ASCII, and '%', as %XX.
+// `text` as the value of a header: '%' and each byte that is no visible ASCII are written as %XX.
 std::string header_value(std::string_view text);
 
 // Everything of a request to the server but what differs from call to call: its body, its Accept header, its

@@ -13,7 +13,7 @@ namespace {
 // connection can be used again; the answer does not need it.
 constexpr Duration end_patience = std::chrono::milliseconds(250);
 constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
-constexpr std::size_t most_of_id = 200;           // bytes of a message's id that are looked at
+constexpr std::size_t most_of_id = 200;           // bytes of a message's id that are compared
 constexpr std::size_t large_object = 256 * 1024;  // that leaves a reader too large to be kept
 
 bool says_more(const AnswerObject& object) noexcept {
@@ -22,9 +22,9 @@ bool says_more(const AnswerObject& object) noexcept {
 }
 
 constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
-constexpr std::size_t most_held_back = 4096;  // of a beginning that does not say what it is
+constexpr std::size_t most_held_back = 4096;  // bytes, of a beginning that may be a stream's or not
 
-// A whole answer, without what some servers put before it.
+// A whole answer, without the byte order mark that some servers send before it.
 std::string_view without_mark(std::string_view body) noexcept {
   return body.starts_with(utf8_mark) ? body.substr(utf8_mark.size()) : body;
 }
@@ -36,8 +36,8 @@ bool begins_body(char letter) noexcept {
 
 enum class Looks : unsigned char { unclear, like_events, like_body };
 
-// What an answer is, by its beginning; the same however that was cut into pieces. `declared`: its content
-// type says that it is a stream.
+// What an answer is, judged by the bytes that it begins with, however they were cut into pieces. `declared`:
+// its content type says that it is a stream.
 Looks look_at(std::string_view beginning, bool declared) noexcept {
   if (utf8_mark.starts_with(beginning)) return Looks::unclear;
   const std::string_view text = without_mark(beginning);
@@ -98,7 +98,7 @@ bool HttpCall::on_body(std::string_view bytes) {
   return true;
 }
 
-// Holds back what came until it says whether it is a stream.
+// Keeps the beginning of the answer in body_ until it shows whether it is a stream.
 bool HttpCall::begin(std::string_view bytes) {
   body_.append(bytes);
   const bool declared = form_ == Form::stream;
@@ -149,18 +149,19 @@ bool HttpCall::take(AnswerObject& object) {
   const std::string apart = words_apart(object);
   const std::string_view words = apart.empty() ? object.content : apart;
   if (object.reasoning.empty()) return words.empty() || deliver(words);
-  const std::string content(words);  // a receiver may start a call, and that one reads as well
+  const std::string content(words);  // a receiver may start a call, which uses the same reader
   return deliver_reasoning(object.reasoning) && (content.empty() || deliver(content));
 }
 
-// The words, if they stand apart from those before; else empty.
+// The object's text with a separator before it, if another block lies between it and the text delivered
+// before; else empty.
 std::string HttpCall::words_apart(const AnswerObject& object) {
   apart_ = apart_ || object.begins_block;
   if (object.content.empty() || !std::exchange(apart_, false) || !spoke_) return {};
   return std::string(between_blocks).append(object.content);
 }
 
-// False when a stream that had not ended begins another message.
+// False when another message begins before the end of this one.
 bool HttpCall::is_same_message(const AnswerObject& object) {
   if (object.begins.empty()) return true;
   const std::string_view id = object.begins.substr(0, most_of_id);
@@ -168,7 +169,7 @@ bool HttpCall::is_same_message(const AnswerObject& object) {
   return message_id_ == id;
 }
 
-// Each type once, and only as much of them as an error can show.
+// Notes each type once, and no more of them than an error can show.
 void HttpCall::note_other_items(const AnswerObject& object) {
   constexpr std::size_t most = 200;
   for (const std::string& type : object.other_items) {
@@ -297,8 +298,8 @@ ChatOutcome HttpCall::outcome_of(const net::HttpEnd& end) {
   if (status_ == 0) status_ = end.status;
   if (open_->stopped()) return cancelled();
   if (error_) return failed(std::move(*error_));
-  // A stream that said how it ended is complete, however the transfer ended after that; but not one that
-  // went on with the answer nevertheless, and broke in that.
+  // A stream with a finish reason is complete, however the transfer ends after it. But not if more of the
+  // answer followed the finish reason, and the connection broke in that.
   const bool broke = goes_on_behind_ && !done_ && end.code != Errc::none;
   if (finish_reason_ && !broke) return completed();
   if (done_) return has_answer() ? completed() : failed(shared_->errors.no_answer(status_, done_mark));
@@ -325,7 +326,7 @@ ChatOutcome HttpCall::outcome_of_body(std::string_view note) {
   return completed();
 }
 
-// True for an answer that was to be one, and holds only what this client does not take.
+// True for an answer that ended normally, but has only items that this client does not take.
 bool HttpCall::is_unusable(const ChatOutcome& outcome) const noexcept {
   if (other_items_.empty() || spoke_ || refused_ || !outcome.tool_calls.empty()) return false;
   return outcome.finish_reason == FinishReason::complete || outcome.finish_reason == FinishReason::unknown ||

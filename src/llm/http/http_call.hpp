@@ -103,15 +103,15 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   std::optional<StopCallback> on_stop_;
   ChatSink sink_;
   SseReader reader_;
-  std::string body_;  // of an answer that is no stream, or that has not shown yet what it is
+  std::string body_;  // of an answer that is no stream, or not known yet to be one
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first of them
   std::unique_ptr<ReasoningAssembler> reasoning_;  // the same
   std::string model_;                              // as the provider names it
-  std::string message_id_;                         // of the answer, in dialects that say where it begins
-  std::string other_items_;                        // types of what is neither words nor a call of ours
+  std::string message_id_;                         // of the answer, in dialects that send one
+  std::string other_items_;  // types of items that are no text, reasoning or call of ours
   UsageCounts usage_;
   std::uint64_t prompt_estimate_;  // tokens
-  AnswerMeter meter_;              // of the answer, as far as it came
+  AnswerMeter meter_;              // of what was received of the answer
   std::optional<double> cost_;     // as the provider says
   const Prices* prices_;           // of the model that was asked for, in shared_->prices
   std::optional<Error> error_;     // found in the stream
@@ -123,10 +123,10 @@ class HttpCall final : public net::HttpHandler, private SseReader::Listener {
   Form form_ = Form::unknown;
   Words words_ = Words::none;  // of thoughts: which are shown
   bool listed_ = true;
-  bool begun_ = false;           // of a stream: it is read as one
+  bool begun_ = false;           // the answer is known to be a stream
   bool done_ = false;            // the stream said that it is complete
-  bool goes_on_behind_ = false;  // more of the answer came behind its finish reason
-  bool apart_ = false;           // another block began behind the words
+  bool goes_on_behind_ = false;  // more of the answer followed its finish reason
+  bool apart_ = false;           // another block began after the text that was delivered
   bool spoke_ = false;
   bool thought_ = false;
   bool refused_ = false;

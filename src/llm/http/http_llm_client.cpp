@@ -65,7 +65,7 @@ struct HttpLlmClient::Impl {
   const std::shared_ptr<const HttpRecorder> recorder;
   const bool replays;
   const std::weak_ptr<llm::ReplayTransport> replay;  // the engine owns it
-  std::shared_ptr<const void> transport_hold;        // from the first call on
+  std::shared_ptr<const void> transport_hold;        // Transport::hold(), from the first call on
   bool closing = false;
 };
 

@@ -253,9 +253,9 @@ std::optional<milliseconds> retry_after(const net::HttpHead& head, UtcTime now) 
 std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noexcept {
   now = parse_http_date(head.field("date"), now).value_or(now);
   RateLimit limit;
-  // One spelling: the names of the three fields, of requests or of tokens. Those with a name are buckets,
-  // which fill evenly (OpenAI, Anthropic, Groq); the others count in windows (OpenRouter, RFC drafts of the
-  // IETF).
+  // One spelling: the names of the three fields, of requests or of tokens. Names that say "requests" or
+  // "tokens" are of buckets, which fill evenly (OpenAI, Anthropic, Groq); the others are of fixed windows
+  // (OpenRouter, drafts of the IETF).
   const auto read = [&](const char* limit_name, const char* left_name, const char* reset_name, bool tokens) {
     auto& all = tokens ? limit.tokens : limit.requests;
     auto& left = tokens ? limit.tokens_left : limit.requests_left;

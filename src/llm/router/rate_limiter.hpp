@@ -37,13 +37,13 @@ class RateLimiter {
   // stands: the call is counted in it.
   void correct(std::uint64_t estimated, std::uint64_t used, const Mark& mark, TimePoint now);
 
-  // What the endpoint said when it answered the call that got `mark`. Of what was left then, that is gone
-  // which was sent after that call. It fills up evenly until the reset, when all is there again; where the
-  // limit is unknown, or counts in fixed windows, all comes back then. A limit without a time when it is
-  // reset teaches nothing.
+  // Takes the limits in the endpoint's answer to the call that got `mark`. What was sent after that call is
+  // subtracted from what was left. The allowance refills evenly until the reset; where the limit is unknown,
+  // or the endpoint counts in fixed windows, it refills at once at the reset. A limit without a time of its
+  // reset is ignored.
   void learn(const RateLimit& limit, const Mark& mark, TimePoint now) noexcept;
-  // Nothing goes until `time` is over, or an hour if that is shorter: then the endpoint may be asked again.
-  // It said that itself (Retry-After), so what it said about its limits does not count any more.
+  // No call goes until `time` is over, or an hour if that is shorter. The endpoint asked for that pause
+  // (Retry-After), so it replaces the limits that learn() took.
   void pause(Duration time, TimePoint now) noexcept;
   // How long the endpoint wants to be left alone by a call of so many tokens, from `now` on. By default: by
   // any call. Waits for the limits that were set do not count: they are short.

@@ -59,7 +59,7 @@ void RouterCall::cut() noexcept {
     engine_->post([call = weak_from_this()] {
       if (const auto alive = call.lock()) alive->on_stopped();
     });
-  } catch (const std::bad_alloc&) {  // then the outcome of its attempt, or its timer, sees it
+  } catch (const std::bad_alloc&) {  // then the end of its attempt, its back-off or its wait finds it stopped
   }
 }
 

@@ -45,7 +45,7 @@ struct Endpoint {
 
 // An agent that has calls running or waiting.
 struct Caller {
-  std::unique_ptr<const std::string> agent_id;  // its key views it
+  std::unique_ptr<const std::string> agent_id;  // the key in Slots::callers_ views it
   std::uint32_t running = 0;
   std::vector<std::unique_ptr<Lane>> lanes;  // one for each endpoint that it waits for
 };
@@ -67,7 +67,7 @@ class Slot {
 
  private:
   friend class Slots;
-  using Callers = std::map<CallerKey, Caller>;  // a key's id lies in its caller
+  using Callers = std::map<CallerKey, Caller>;  // a key views the agent_id of its caller
 
   void release();
 

@@ -41,21 +41,22 @@ class TokenBucket {
   std::vector<Low> lows_;  // rising from one to the next
 };
 
-// What an endpoint says is left of a limit, and when all of it is there again: until then it fills evenly.
+// What is left of a limit, by what its endpoint says. It refills evenly until the limit is reached.
 // @loop_thread
 class Allowance {
  public:
-  // `all`: the limit, which is there again at `full`; empty where it is unknown, or comes back at once: then
-  // nothing comes back before. From `until` on, `full` or earlier, nothing is known any more.
+  // `left` is available at `now`, and `all`, the limit, at `full`. `all` is empty where the limit is unknown
+  // or refills at once: then nothing is added before `until`. From `until` on, which is `full` or earlier,
+  // nothing is known, and everything may go.
   void learn(std::uint64_t left, std::optional<std::uint64_t> all, TimePoint now, TimePoint full,
              TimePoint until) noexcept;
-  // When so much is there, or the limit if that is less: `now`, or later.
+  // When `amount`, or the limit if that is less, is available: `now`, or later.
   TimePoint ready_at(std::uint64_t amount, TimePoint now) const noexcept;
   void take(std::uint64_t amount) noexcept { left_ -= static_cast<double>(amount); }
   void give_back(std::uint64_t amount) noexcept { left_ += static_cast<double>(amount); }
 
  private:
-  double left_ = 0;  // at `since_`, less what was taken after it
+  double left_ = 0;  // at since_, less what was taken after that
   double all_ = 0;
   double per_nanosecond_ = 0;
   TimePoint since_{};

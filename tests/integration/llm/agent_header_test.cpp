@@ -1,4 +1,4 @@
-// Whose call it is, as the server is told.
+// The header that names the agent of a call.
 #include "integration/llm/turn_fixture.hpp"
 
 using namespace agentcore;

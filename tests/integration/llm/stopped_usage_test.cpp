@@ -1,4 +1,5 @@
-// What a turn used whose call was ended by a verb, wherever the tree stands among the sources of its Runtime.
+// The usage of a turn whose model call was ended by a verb, wherever the tree stands among the sources of its
+// Runtime.
 #include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
 
@@ -12,7 +13,7 @@ using namespace agentcore::test;
 
 namespace {
 
-// The provider counts first; then one delta and silence. The answer to "hello" is whole.
+// Sends its counts and one delta, and then nothing more. The answer to "hello" is complete.
 void speak(Peer& peer) {
   for (std::string request = peer.read_request(); !request.empty(); request = peer.read_request()) {
     if (request.find("hello") != std::string::npos) {
@@ -67,9 +68,11 @@ TEST_CASE("a call over HTTP that a verb ended is never told as free", "[openai][
   CHECK(end.usage.completion_tokens > 0);
   REQUIRE(end.cost);
   CHECK(*end.cost > 0);
-  // Its client was asked first: what the provider had said by then counts.
+  // The transport, a source before the tree, has ended the call first: the provider's counts are known.
   if (place != Place::first) CHECK(end.usage == Usage{1, 2, 3, 0, 0, false});
   CHECK(parent.subtree_spent().value().tokens == end.usage.total_tokens);
   CHECK(parent.subtree_spent().value().tokens_reserved == 0);
+  CHECK(f.server.wait([&] { return f.server.closed() > 0; }));
+  CHECK(f.drive_until([&] { return llm.open_calls() == 0; }));
   events.reset();
 }

@@ -2,6 +2,7 @@
 #include "llm/active_requests.hpp"
 
 #include "support/catch.hpp"
+#include "support/counted_heap.hpp"
 #include "support/prop.hpp"
 
 #include <map>
@@ -56,12 +57,26 @@ TEST_CASE_METHOD(Fixture, "agents of the same id in two trees have a call each",
   first->close();
   CHECK(requests->contains("a"));
   CHECK(requests->add(first));
-  // By the id alone all of them are meant.
+  // It knows the id only, so it stops both.
   CHECK(requests->abort("a"));
   CHECK(first->cuts == 1);
   CHECK(second->cuts == 1);
   CHECK_FALSE(requests->contains("a"));
   CHECK(requests->contains("ab"));
+}
+
+TEST_CASE_METHOD(Fixture, "an abort needs no memory", "[llm][A5]") {
+  const auto first = call("a", 1), second = call("a", 2);
+  REQUIRE(requests->add(first));
+  REQUIRE(requests->add(second));
+  bool aborted = false;
+  {
+    const agentcore::test::FailingAllocation failing(1, 100);
+    aborted = requests->abort("a");
+  }
+  CHECK(aborted);
+  CHECK(first->cuts == 1);
+  CHECK(second->cuts == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "an anonymous call is not registered", "[llm][A4]") {

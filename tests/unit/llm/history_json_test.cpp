@@ -78,7 +78,7 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
       .parts = {{.url = "https://a/b.png", .detail = "low"}, {.data = "aGk=", .media_type = "image/png"}},
       .reasoning = {{"openai_chat", "{}", "api.example.com"}}};
   CHECK(read(history_to_json({full})) == History{full});
-  // A member that is added to one of these types does not compile here: write and read it, and set it above.
+  // With a new member in one of these types this does not compile: write and read it, and set it above.
   const auto& [role, content, interruption, tool_calls, tool_call_id, pinned, parts, reasoning] = full;
   const ChatMessage unset;
   CHECK(role != unset.role);

@@ -1,4 +1,5 @@
-// Answers of the chat dialect that are not one text of one model, and end there.
+// Unusual answers of the chat dialect: several choices, more after the finish reason, items that are not
+// taken, and errors of a provider behind a gateway.
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
 #include "unit/llm/http/http_call_fixture.hpp"

@@ -1,4 +1,4 @@
-// How many tokens of an answer have come, where its provider has not said it.
+// Estimates of the tokens of an answer, for calls whose provider has sent no counts.
 #include "llm/http/answer_meter.hpp"
 
 #include "support/catch.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// As the tokenizers of OpenAI cut them.
+// Texts, cut into tokens as OpenAI's tokenizers do.
 const Words english = {
     "The",    " weather", " in",   " Paris", " today",  " is",   " mostly", " sunny",    ",",
     " with",  " a",       " high", " of",    " about",  " ",     "24",      " degrees",  " C",
@@ -47,7 +47,7 @@ std::string quoted(std::string_view text) {
   return json;
 }
 
-// What a call that was stopped behind these deltas says that it used.
+// The completion tokens in the outcome of a call that was stopped after these deltas.
 std::uint64_t estimated(const Words& deltas) {
   CallFixture fixture;
   fixture.call->on_head({.status = 200, .content_type = all_events});
@@ -59,7 +59,7 @@ std::uint64_t estimated(const Words& deltas) {
   return heard.outcomes[0].usage.completion_tokens;
 }
 
-// In hundredths of what is true.
+// The estimate in percent of the true number.
 std::uint64_t percent(const Words& deltas, const Words& tokens) {
   return estimated(deltas) * 100 / tokens.size();
 }

@@ -164,7 +164,7 @@ TEST_CASE_METHOD(Fixture, "a call behind one that leaves goes at once when it ha
   const auto first = start("first", "e", 60), large = start("large", "e", 90),
              small = start("small", "e", 10);
   poll();
-  CHECK(order == Names{"first"});  // nobody overtakes the large one
+  CHECK(order == Names{"first"});  // no call overtakes the large one
   slots->leave(*large);
   poll();
   CHECK(order == Names{"first", "small"});
