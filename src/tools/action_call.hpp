@@ -6,7 +6,7 @@
 
 namespace agentcore::tools {
 
-// Under which window the text protocol, where each call names one, finds the ordinary tools.
+// The window id of ordinary tools in the text protocol, where each call names a window.
 inline constexpr std::string_view plain_tools_id = "tools";
 
 // One call of an action of a window, or of an ordinary tool, which has no window. Whether it runs at once or
@@ -16,7 +16,7 @@ struct ActionCall {
   std::string window_id;  // empty: an ordinary tool
   std::string action_id;
   std::string params;  // the text of a JSON object; empty: none were given, or what was given is no object.
-                       // In a history from elsewhere: anything.
+                       // In a history that the host supplied: any text.
 
   bool operator==(const ActionCall&) const = default;
 };

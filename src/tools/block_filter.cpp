@@ -23,7 +23,7 @@ std::string BlockFilter::pass(std::string_view piece) {
       matching_ = 0;
       inside_ = !inside_;
     } else {
-      // It only looked like the tag. The tag's first byte is not in it again, so no other beginning is lost.
+      // These bytes are no tag. The first byte of a tag occurs in it only once, so no tag begins within them.
       if (!inside_) words += tag.substr(0, matching_);
       matching_ = 0;
     }

@@ -1,4 +1,4 @@
-// BlockFilter: an answer without its <tool_call> blocks, while it comes in pieces.
+// BlockFilter: removes the <tool_call> blocks from an answer that arrives in pieces.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ namespace agentcore::tools {
 // of the answer.
 class BlockFilter {
  public:
-  // What of `piece`, and of the pieces before, is now known to be words. A beginning of a tag at the end of
-  // `piece` is held back until the next one decides.
+  // Takes the next piece. Returns the text that is now known to be outside of blocks. If `piece` ends with
+  // what may be the beginning of a tag, that beginning is held back until the next piece decides.
   std::string pass(std::string_view piece);
 
-  // The answer is over: what was held back, if it is words after all.
+  // The answer has ended. Returns what was held back, if it is outside of blocks.
   std::string finish();
 
  private:
-  bool inside_ = false;       // a block
-  std::size_t matching_ = 0;  // bytes of the next tag that the last piece ended with
+  bool inside_ = false;       // of a block
+  std::size_t matching_ = 0;  // how many bytes of the next tag the last piece ended with
 };
 
 // The same for a whole answer, and without the blanks at its end.

@@ -55,8 +55,8 @@ void add_result(const ChatMessage& result, std::string& text) {
   text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// Begins the message with the results of the last answer. If the turn was interrupted, this message, and no
-// longer the question, is the one that has no answer (G8).
+// Begins the message with the results of the last answer. If the turn was interrupted, this message has no
+// answer, and the question has one: so the mark moves from the question to this message (G8).
 void begin_results(std::vector<ChatMessage>& written) {
   ChatMessage results{Role::user, "Results of your calls:\n"};
   const auto question = std::find_if(written.rbegin(), written.rend(),

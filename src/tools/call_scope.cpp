@@ -16,8 +16,9 @@ void Completion::finish(ToolResult result) noexcept {
       scope->owner->on_result(*scope, std::move(*held));
     });
   } catch (...) {
-    // No memory to hand it on. Whoever drops the last copy tries again; if that fails, too, the call ends
-    // with its time-out or its agent's stop.
+    // No memory to post the result. The destructor of the last ToolDone posts a failed one; if that fails,
+    // too, the call ends with its time-out or the stop of its agent.
+    lost = true;
     finished = false;
   }
 }

@@ -44,7 +44,7 @@ struct CallScope {
   std::uint64_t turn = 0;
   StopToken stop = {};
   TimePoint deadline = TimePoint::max();
-  std::size_t max_result_bytes = static_cast<std::size_t>(-1);  // a longer message will be cut
+  std::size_t max_result_bytes = static_cast<std::size_t>(-1);  // a longer message is cut later
 };
 
 // What the library's own tools need of a context besides.
@@ -56,21 +56,22 @@ struct ContextAccess {
 // so that nothing that a tool does can run into the middle of something else.
 struct Completion {
   explicit Completion(std::shared_ptr<const CallScope> of) : scope(std::move(of)) {}
-  ~Completion() { fail("the tool dropped its call"); }
+  ~Completion() { fail(lost ? "the tool's result was lost: out of memory" : "the tool dropped its call"); }
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
   // @threadsafe
   void finish(ToolResult result) noexcept;
-  // The same with a failed result; where memory is short, with fewer words.
+  // The same with a failed result that says `before` and `what`; with an empty message where memory is short.
   void fail(std::string_view before, std::string_view what = {}) noexcept;
 
   const std::shared_ptr<const CallScope> scope;
-  bool starting = false;             // the loop thread, which alone may look, is inside ToolStart
-  std::atomic<bool> finished{true};  // until it is started
+  bool starting = false;             // the loop thread, which alone reads it, is inside ToolStart
+  std::atomic<bool> finished{true};  // true until the call is started, and once it has a result
+  std::atomic<bool> lost{false};     // there was a result, and no memory to post it
 };
 
-// What a call ends by. One that is dropped before it was started ends nothing.
+// The completion of a call that was not started yet. If it is dropped before start_call(), no result follows.
 std::shared_ptr<Completion> make_completion(std::shared_ptr<const CallScope> scope);
 // Starts a call: runs Tool::start, contains what it throws. @loop_thread
 void start_call(const Tool& tool, const nlohmann::json& arguments,

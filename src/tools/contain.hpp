@@ -27,7 +27,7 @@ std::optional<std::string> contain(loop::Engine& engine, std::string_view what,
       throw;
     }
   });
-  if (!returned && !thrown) thrown.emplace();  // no memory for its words
+  if (!returned && !thrown) thrown.emplace();  // no memory for the text of the exception
   return thrown;
 }
 

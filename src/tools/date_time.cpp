@@ -6,7 +6,8 @@
 namespace agentcore::tools {
 namespace {
 
-// What is left of a text that is read from its beginning; a part that is not there makes it wrong for good.
+// The rest of a text that is read from its beginning. Once a part is missing, the text is wrong, whatever
+// follows.
 class Rest {
  public:
   explicit Rest(std::string_view text) noexcept : text_(text) {}
@@ -53,7 +54,7 @@ void read_time(Rest& rest) noexcept {
   constexpr std::string_view digits = "0123456789";
   read_hours_and_minutes(rest);
   rest.take(":");
-  rest.need(rest.number(2) <= 60);  // a leap second
+  rest.need(rest.number(2) <= 60);  // 60: a leap second
   if (rest.skip(".")) {
     rest.take(digits);
     while (rest.skip(digits)) {

@@ -5,7 +5,7 @@
 
 namespace agentcore::tools {
 
-// Whether `text` is of the `format` "date", "time" or "date-time" of RFC 3339. True for any other format: it
+// Whether `text` has the `format` "date", "time" or "date-time" of RFC 3339. True for any other format, which
 // is not checked.
 bool has_format(std::string_view text, std::string_view format) noexcept;
 

@@ -14,17 +14,13 @@
 namespace agentcore::tools {
 namespace {
 
-[[maybe_unused]] Error refused(std::string why) {
+Error refused(std::string why) {
   return {Errc::invalid_config, std::move(why)};
 }
 
-}  // namespace
-
 #ifdef AGENTCORE_WITH_RE2
 
-namespace {
-
-// Of the compiled form, and as much again at most for what matching keeps.
+// In bytes: of the compiled form, and of what matching keeps besides.
 constexpr int max_memory = 1 << 20;
 
 RE2::Options options() {
@@ -35,7 +31,11 @@ RE2::Options options() {
   return options;
 }
 
+#endif
+
 }  // namespace
+
+#ifdef AGENTCORE_WITH_RE2
 
 struct Pattern::Impl {
   explicit Impl(const std::string& text) : expression(text, options()) {}
@@ -60,8 +60,8 @@ bool Pattern::matches(std::string_view text) const {
   return impl_->expression.Match({text.data(), text.size()}, 0, text.size(), RE2::UNANCHORED, nullptr, 0);
 }
 
-// Each byte may visit each instruction, but of a large program only a part: beyond some thousand instructions
-// the time measured does not grow.
+// For each byte RE2 may visit each instruction of the compiled pattern. Above some thousand instructions the
+// measured time grows no more.
 std::size_t Pattern::steps(std::size_t bytes) const noexcept {
   constexpr std::size_t most_visited = 4096;
   constexpr std::size_t visits_per_step = 32;

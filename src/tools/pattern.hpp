@@ -11,26 +11,25 @@ namespace agentcore::tools {
 
 inline constexpr std::size_t max_pattern_bytes = 1024;
 
-// The syntax is that of ECMA-262, but for what cannot be matched in linear time (look-ahead, look-behind,
-// back references). RE2 does the work; pattern.cpp alone knows it, and a build may do without. Immutable;
-// can be moved.
+// The syntax is that of ECMA-262, without what cannot be matched in linear time (look-ahead, look-behind,
+// back references). pattern.cpp alone uses RE2; a build may omit RE2. Immutable; can be moved.
 class Pattern {
  public:
-  // False: built without RE2, and compile() refuses everything.
+  // False: built without RE2; compile() refuses every pattern.
   static bool is_supported() noexcept;
 
-  // An error says what is wrong with the pattern, or too much: longer than max_pattern_bytes, or more than
-  // RE2 compiles within a megabyte. `text` must be UTF-8. Never throws but for a lack of memory.
+  // An error says what is wrong with the pattern, or which limit it exceeds: max_pattern_bytes, or what RE2
+  // compiles within a megabyte. `text` must be UTF-8. Throws nothing but std::bad_alloc.
   static Result<Pattern> compile(std::string_view text);
 
   Pattern(Pattern&& other) noexcept;
   Pattern& operator=(Pattern&& other) noexcept;
   ~Pattern();
 
-  // Whether it matches somewhere in `text`, which should be UTF-8.
+  // Whether some part of `text`, which should be UTF-8, matches.
   bool matches(std::string_view text) const;
 
-  // A bound of what it takes to match that many bytes, in steps of Schema::check.
+  // An upper bound of the cost of matching that many bytes, in the steps that Schema::check() counts.
   std::size_t steps(std::size_t bytes) const noexcept;
 
  private:

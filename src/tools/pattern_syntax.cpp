@@ -8,7 +8,7 @@
 namespace agentcore::tools {
 namespace {
 
-// What `\s` and `.` mean in ECMA-262, and do not in RE2.
+// `\s`, `\S` and `.` as ECMA-262 defines them; RE2 defines them otherwise.
 constexpr std::string_view space =
     R"(\t\n\v\f\r\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff})";
 constexpr std::string_view no_space =
@@ -111,7 +111,7 @@ class Translation {
     else
       out_ += c;
   }
-  // The hyphen before, or behind, an escape that stands for several characters is itself.
+  // Before, or behind, an escape that stands for several characters a hyphen is an ordinary character.
   bool before_class() const {
     return rest_.size() > 1 && rest_[0] == '\\' && std::string_view("dDsSwWpP").find(rest_[1]) != rest_.npos;
   }
@@ -175,7 +175,7 @@ class Translation {
     }
   }
 
-  // \p{Lu}, \p{Script=Greek}; RE2 knows the names.
+  // \p{Lu}, \p{Script=Greek}. RE2 checks the name.
   void property(char c) {
     const auto end = rest_.find('}');
     if (!skip("{") || end == rest_.npos) return wrong(std::string("\"\\") + c + "\" needs a name in braces");

@@ -1,4 +1,4 @@
-// The regular expressions of JSON schemas are those of ECMA-262; RE2 writes some of them in another way.
+// Translates the regular expressions of JSON schemas, which are those of ECMA-262, to the syntax of RE2.
 #pragma once
 
 #include <agentcore/error.hpp>
@@ -8,9 +8,9 @@
 
 namespace agentcore::tools {
 
-// The same expression as RE2 reads it, with code points for characters (as by ECMA-262's flag `u`). An error
-// says which part RE2 has no equivalent for: look-ahead, look-behind, back references, escapes that are not
-// ECMA-262's. Syntax that is wrong in both is left to RE2. `pattern` must be UTF-8.
+// The same expression in the syntax of RE2; a character is a code point (as with ECMA-262's flag `u`). An
+// error says which part RE2 has no equivalent for: look-ahead, look-behind, back references, escapes that
+// ECMA-262 does not define. What is wrong in both syntaxes passes; RE2 reports it. `pattern` must be UTF-8.
 Result<std::string> to_re2(std::string_view pattern);
 
 }  // namespace agentcore::tools

@@ -63,9 +63,10 @@ class Process final : private loop::IoHandler {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Takes over what was started. From here on its end is told, to Processes::on_end(). When `stop` is
-  // triggered, the group gets SIGTERM there and then, on that thread; begin_grace() is the other half.
-  // Returns why it cannot be watched, if that is so: no end is told then, and the caller drops it.
+  // Takes over what was started. Its end is reported to Processes::on_end(). When `stop` is triggered, the
+  // group gets SIGTERM at once, on the stopping thread; begin_grace() is the other half. If the system
+  // refuses to watch the program, returns the reason: then no end is reported, and the caller destroys this
+  // Process.
   [[nodiscard]] std::string run(Spawned spawned, std::string input, StopToken stop);
   void begin_grace();
   void kill() noexcept { group_.signal(SIGKILL); }

@@ -20,7 +20,7 @@ struct AskedCall {
   std::string action_id;  // of the window call.window_id, or of an ordinary tool
 };
 
-// The call with the window and the action that the name stands for, by which the native protocol calls it.
+// The call with the window and the action that its name means in the native protocol.
 AskedCall resolve(const ToolRegistry::Impl& registry, const ToolCall& call);
 
 struct ReadAnswer {

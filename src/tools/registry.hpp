@@ -64,7 +64,7 @@ struct ToolRegistry::Impl {
   // Whether a model calls something so already, by the native protocol. The launcher's `open` always is.
   bool is_taken(std::string_view native) const;
 
-  // Why it was not opened; "" if it was.
+  // Runs the host's launch handler. Returns why the application was not opened; "" if it was.
   std::string open_application(loop::Engine& engine, const Agent& agent, const Launch& wanted);
   void ensure_launcher();
   bool close(std::string_view window_id);

@@ -17,8 +17,6 @@ namespace {
 
 using Draft = valijson::SchemaParser::Version;
 
-constexpr std::size_t max_listed_place = 200;  // bytes
-
 Error unusable(const std::string& why) {
   return {Errc::invalid_config, "not a usable schema of arguments: " + why};
 }
@@ -46,18 +44,11 @@ bool is_for_objects(const json& schema) {
   return type == target->end() || *type == "object";
 }
 
-// In words for whoever wrote the schema.
-std::string words_of(const RefusedPattern& pattern) {
-  return "the pattern " + to_words(json(pattern.text)) + " at " + cut(pattern.place, max_listed_place) +
-         " cannot be used: " + cut(pattern.why, max_listed_place);
-}
-
 Result<std::shared_ptr<const Schema>> read(json schema) {
   SchemaFacts facts;
   if (deeper_than(schema, max_schema_depth))
     return unusable("it is nested deeper than " + std::to_string(max_schema_depth) + " levels");
   if (const std::string why = read_facts(schema, facts); !why.empty()) return unusable(why);
-  if (!facts.refused.empty()) return unusable(words_of(facts.refused.front()));
   std::unique_ptr<Schema::Compiled> compiled;
   const std::string why = compile(schema, facts.draft4 ? Draft::kDraft4 : Draft::kDraft7, compiled);
   // Who writes for draft 4 seldom says so.

@@ -23,8 +23,8 @@ class Schema {
  public:
   // Reads the text of a schema of an object; an empty text allows no arguments. Errc::invalid_config with the
   // reason when it is none: not JSON, nested deeper than max_schema_depth, a `type` besides "object", a
-  // `$ref` to somewhere else (nothing is ever fetched), a pattern that is no regular expression. Never throws
-  // but for a lack of memory.
+  // `$ref` to somewhere else (nothing is ever fetched), a pattern that Pattern::compile() refuses. Throws
+  // nothing but std::bad_alloc.
   static Result<std::shared_ptr<const Schema>> parse(std::string_view text);
 
   // As parse(), for a schema of any value and without the rule for an empty text.

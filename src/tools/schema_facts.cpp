@@ -1,6 +1,7 @@
 #include "tools/schema_facts.hpp"
 
 #include "tools/schema.hpp"
+#include "tools/schema_words.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -12,8 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_ref_levels = 512;  // compiling a schema recurses through its references
-constexpr std::size_t max_ref_steps = 16;    // from one to the next that is nothing but a reference
+constexpr std::size_t max_ref_levels = 512;   // compiling a schema recurses through its references
+constexpr std::size_t max_ref_steps = 16;     // from one to the next that is nothing but a reference
+constexpr std::size_t max_reason_part = 200;  // bytes, of the place of a pattern and of why it is refused
 
 // Keywords whose value is a schema; a list of schemas, or one; an object whose members are schemas.
 constexpr std::string_view single_schema[] = {
@@ -96,7 +98,7 @@ std::size_t depth_of(const json& value) {
   return deepest + 1;
 }
 
-// One step further in a JSON pointer.
+// The JSON pointer to the member or item `name` of what `place` points to.
 std::string within(const std::string& place, std::string name) {
   for (auto at = name.find_first_of("~/"); at != name.npos; at = name.find_first_of("~/", at + 2))
     name.replace(at, 1, name[at] == '~' ? "~0" : "~1");
@@ -174,13 +176,14 @@ class Reader {
     if (Result<Pattern> compiled = Pattern::compile(text))
       facts_.patterns.emplace(text, std::move(*compiled));
     else
-      facts_.refused.push_back({place, text, compiled.error().message});
+      wrong("the pattern " + to_words(json(text)) + " at " + cut(place, max_reason_part) +
+            " cannot be used: " + cut(compiled.error().message, max_reason_part));
   }
 
   json& root_;
   SchemaFacts& facts_;
-  std::vector<Found> found_;  // still to visit
-  std::vector<json*> identified_;
+  std::vector<Found> found_;       // still to visit
+  std::vector<json*> identified_;  // those with an `id`
   std::set<const json*> seen_;
   std::set<std::string> refs_;
   std::size_t levels_ = 0;  // as deep as its references can make it

@@ -14,18 +14,10 @@
 
 namespace agentcore::tools {
 
-// A pattern that cannot be matched.
-struct RefusedPattern {
-  std::string place;  // "#/properties/k/pattern"
-  std::string text;
-  std::string why;
-};
-
 struct SchemaFacts {
   bool draft4 = false;                                   // `$schema` says so
   std::map<std::string, Pattern, std::less<>> patterns;  // of `pattern` and `patternProperties`
-  std::vector<RefusedPattern> refused;
-  std::vector<nlohmann::json> constants;  // of `enum` and `const`, in their order
+  std::vector<nlohmann::json> constants;                 // of `enum` and `const`, in their order
 };
 
 // Whether arrays and objects in `value` are nested deeper than that.
@@ -35,9 +27,8 @@ bool deeper_than(const nlohmann::json& value, std::size_t levels);
 // if there is none, or they go in a circle.
 const nlohmann::json* resolve_ref(const nlohmann::json& root, std::string_view ref);
 
-// Fills `facts`. Returns what is wrong with the schema, or nothing; patterns that cannot be matched are in
-// `facts` alone. Its depth must have been checked. Takes out each `id`: references by it are not supported,
-// and the compiler would read it with a std::regex.
+// Fills `facts`. Returns what is wrong with the schema, or "". Its depth must have been checked. Removes each
+// `id`: references to an id are not supported, and the compiler would match the id with a std::regex.
 std::string read_facts(nlohmann::json& root, SchemaFacts& facts);
 
 }  // namespace agentcore::tools

@@ -72,7 +72,7 @@ std::string data_of(const ExitStatus& status) {
   return {};
 }
 
-// What was kept, `room` bytes at most, and a word about what was not.
+// What was kept, at most `room` bytes of it, and the number of bytes that are missing.
 std::string text_of(const CappedText& kept, std::size_t room) {
   const std::string_view whole =
       kept.dropped == 0 ? std::string_view(kept.text) : core::whole_characters(kept.text);
@@ -91,7 +91,7 @@ std::string section(std::string_view title, const CappedText& kept, std::size_t 
   return text.empty() ? text : std::string("\n").append(title).append(":\n").append(text);
 }
 
-// In at most `max_bytes`, so that nobody cuts off how much was dropped.
+// In at most `max_bytes`: a later cut would remove the number of the bytes that were dropped.
 ToolResult result_of(const ProcessEnd& end, std::size_t max_bytes) {
   constexpr std::size_t words = 256;  // around what the program wrote
   const std::size_t room = max_bytes - std::min(words, max_bytes / 2);

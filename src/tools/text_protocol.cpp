@@ -53,7 +53,7 @@ std::string set_params(const json& value, ActionCall& call) {
   return "has params nested deeper than " + std::to_string(max_json_depth) + " levels";
 }
 
-// Both return why `value` is no call, or nothing; then `call` is filled.
+// Fills `call`. Returns why `value` is no call, or "". So does read_call().
 std::string read_function_call(const json& value, ActionCall& call) {
   call.action_id = id_of(value, "name");
   if (call.action_id.empty()) return "has no name, or a blank one";
@@ -87,7 +87,7 @@ std::string read_call(const json& value, ActionCall& call) {
   return {};
 }
 
-// Adds the calls of one block. Returns why it holds none, or nothing.
+// Adds the calls of one block. Returns why the block cannot be read, or "".
 std::string read_block(const json& block, int turn, std::vector<ActionCall>& all) {
   if (!block.is_structured()) return "it holds no JSON object";
   json single;
@@ -99,7 +99,7 @@ std::string read_block(const json& block, int turn, std::vector<ActionCall>& all
   if (!calls->is_array()) return "`calls` is not an array";
   if (calls->empty()) return "`calls` is empty";
   if (all.size() + calls->size() > max_calls_per_answer)
-    return "`calls` has more than " + std::to_string(max_calls_per_answer) + " entries";
+    return "the answer has more than " + std::to_string(max_calls_per_answer) + " calls";
   for (const json& value : *calls) {
     ActionCall& call = all.emplace_back();
     const std::string number = std::to_string(all.size());
@@ -110,13 +110,13 @@ std::string read_block(const json& block, int turn, std::vector<ActionCall>& all
   return {};
 }
 
-// Whether such blocks come one for each call.
+// Models that write function calls may write a block for each call.
 bool is_of_function_calls(const json& block) {
   return is_function_call(block) || (block.is_array() && !block.empty() && is_function_call(block.front()));
 }
 
-// Reads the block that begins at the front of `rest`, up to which the answer is read then. `more`: the blocks
-// behind it count, too.
+// Reads the block whose content begins at the front of `rest`, and removes that block from `rest`. Clears
+// `more` unless the blocks behind this one are to be read, too. Returns why the block cannot be read, or "".
 std::string read_next(std::string_view& rest, int turn, std::vector<ActionCall>& all, bool& more) {
   const auto end = rest.find(block_end);
   if (end == rest.npos) return "it has no end";

@@ -23,30 +23,30 @@ inline constexpr std::string_view block_end = "</tool_call>";
 // What an answer turned out to be. Without calls and without an error it is an answer in words (X30).
 struct ParsedAnswer {
   std::vector<ActionCall> calls;  // in the order in which they are to run (J10)
-  std::string parse_error;        // why a block in it cannot be read; empty: it can, or there is none
+  std::string parse_error;        // why a block cannot be read; empty: all can be read, or there is none
 };
 
 // Reads the first <tool_call> block of an answer, which may go over several lines. It holds one JSON object:
 // with `calls`, an array (J2), or itself a single call (J6); or an array of calls. A call needs a `window_id`
 // and an `action_id` that are not blank (J3, J4); `params` that are no object count as none.
 //
-// Or it has the form that many models were trained on: a `name`, and `arguments`, an object or the text of
-// one. Then it is a call of an ordinary tool, unless it has a `window_id`, too; and if the first block is of
-// this form, the blocks behind it are read as well.
+// A call may also have the form that many models were trained on: a `name`, and `arguments`, an object or the
+// text of one. Without a `window_id` this is a call of an ordinary tool. If the first block has this form,
+// the blocks behind it are read as well, up to and including the first one of the other form.
 //
-// If one call cannot be read, none of them counts. Property names are read in any case. Ids are given here,
-// never by the model (J7): call_2_1 is the first call of the second turn (J8). Never throws but for a lack of
-// memory, and takes time linear in the answer.
+// If one call cannot be read, no call counts. Property names are read in any case. Ids are given here, never
+// by the model (J7): call_2_1 is the first call of the second turn (J8). Throws nothing but std::bad_alloc,
+// and takes time linear in the answer.
 ParsedAnswer parse_tool_text(std::string_view answer, int turn);
 
 // The block that parse_tool_text() reads back as these calls, but for their ids. `params` that are no JSON
-// object are written as the text `invalid_params`, which is read back as none.
+// object are written as the string `invalid_params`, which parse_tool_text() ignores.
 std::string render_tool_text(const std::vector<ActionCall>& calls);
 
 // What a system prompt must say for a model to write such blocks (N1-N4).
 std::string tool_text_instructions(bool has_launcher);
 
-// What a model is told of an answer that was refused with this ParsedAnswer::parse_error.
+// What a model reads after an answer that was refused with this ParsedAnswer::parse_error.
 std::string tool_text_correction(std::string_view parse_error);
 
 }  // namespace agentcore::tools

@@ -40,7 +40,7 @@ void ThreadPool::Impl::work() noexcept {
   while (const auto job = next()) {
     try {
       job();
-    } catch (...) {  // nobody to tell: it was the job's to catch
+    } catch (...) {  // no caller could receive it: the job has to catch what it throws
     }
   }
 }
@@ -80,7 +80,7 @@ void ThreadPool::submit(std::function<void()> job) {
   core::require_function(job != nullptr, "ThreadPool::submit: job");
   {
     const std::lock_guard lock(impl_->mutex);
-    if (impl_->closed) return;  // the parameter dies after the lock
+    if (impl_->closed) return;  // the parameter is destroyed after the lock
     impl_->jobs.push_back(std::move(job));
   }
   impl_->changed.notify_one();

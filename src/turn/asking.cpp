@@ -41,7 +41,7 @@ void Turns::on_ask(const tools::CallScope& call, Question question,
     asked.closed = closed;
     ask(node, call.key.slot, std::move(asked), question.timeout.value_or(limits_.question_timeout));
   });
-  if (is_asked || hub_.closed()) return;  // else no memory to ask: it is closed at once
+  if (is_asked || hub_.closed()) return;  // else there was no memory to ask: the question is closed at once
   tools::contain(engine_, "a question's callback", [&] { closed({QuestionOutcome::cancelled, {}}); });
   if (engine_.closed()) hub_.close();
 }
@@ -58,7 +58,7 @@ void Turns::ask(core::Node& node, std::uint32_t slot, AskedQuestion question, Du
             if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
           });
       asked.timer = Timer(engine_.weak_from_this(), timer);
-    } catch (...) {  // it must not be open without its time-out
+    } catch (...) {  // a question must not stay open without its time-out
       static_cast<void>(questions_.take(asked.question.id));
       throw;
     }

@@ -51,7 +51,7 @@ std::string new_task_id(loop::Engine& engine) {
   return id;
 }
 
-// As a JSON string. (A JSON object would allocate when it is destroyed, where that cannot be caught.)
+// As a JSON string. (The destructor of a JSON object allocates, and its exception could not be caught.)
 std::string quoted(std::string text) {
   return nlohmann::json(std::move(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -64,8 +64,8 @@ void Turns::tell_task(core::Node& node, const FlightInfo& info, TaskState state,
   });
 }
 
-// Keeps how a task ended by itself for the agent's next turn, as a line of JSON. All lines together hold at
-// most as much of results as one result may.
+// Keeps for the agent's next turn, as a line of JSON, how a task ended. The results in all lines together
+// have at most TreeOptions::max_tool_result_bytes.
 void Turns::note_end(core::Node& node, const FlightInfo& info, TaskState state,
                      const ToolResult& result) noexcept {
   if (!info.in_history) return;
@@ -204,11 +204,11 @@ void Turns::cancel_tasks(core::Node& node) noexcept {
     if (flights_.find(slot, serial)) cancel(slot);
     if (hub_.closed()) return;
   }
-  while (cancel_newest_task(node)) {  // there was no memory to list them
+  while (cancel_newest_task(node)) {  // those that there was no memory to list
   }
 }
 
-// False: none is left that was not cancelled before.
+// Cancels the newest task that is not cancelled yet. False: there was none, or the tree is gone.
 bool Turns::cancel_newest_task(core::Node& node) noexcept {
   std::optional<std::uint32_t> newest;
   flights_.for_each(node, [&](std::uint32_t slot) {

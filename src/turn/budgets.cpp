@@ -145,8 +145,8 @@ void Turns::release(core::Node& node, ActiveTurn& turn) noexcept {
   each_account(node, [&](core::Node&, Account& account) { return account.release(turn.reserved), true; });
 }
 
-// What the model call of that turn used: by its outcome. Where that is not the provider's last word, what it
-// does not say is taken from what was sent and received.
+// What the model call of that turn used, by its outcome. If the call was cancelled and its usage is not
+// complete, the counts that are missing are estimated from what was sent and received.
 Usage Turns::usage_of(const core::Node& node, const ActiveTurn& turn) const noexcept {
   Usage used = turn.answer.usage;
   if (turn.answer.kind != ChatOutcome::Kind::cancelled || used.complete) return used;
@@ -161,8 +161,8 @@ Usage Turns::usage_of(const core::Node& node, const ActiveTurn& turn) const noex
   return used;
 }
 
-// Writes down what the model call of that turn used, once, whatever ends the call or the turn. Where prices
-// are known, a turn without a call has cost nothing.
+// Adds what the model call of that turn used to the turn's result, once, whatever ends the call or the turn.
+// If the agent has prices, the cost is 0 before that, and no longer unknown.
 void Turns::settle(core::Node& node, ActiveTurn& turn) noexcept {
   const AgentSpec& spec = *node.spec;
   InteractionResult& result = *turn.result;
@@ -177,17 +177,17 @@ void Turns::settle(core::Node& node, ActiveTurn& turn) noexcept {
   settle_budgets(node, turn, used);
 }
 
-// The same for what was reserved for it in budgets, if anything. A provider that says nothing about an answer
-// does not make it free.
+// The same for budgets, if anything is reserved there. An answer whose provider reports no usage is not free:
+// its tokens are counted here.
 void Turns::settle_budgets(core::Node& node, ActiveTurn& turn, Usage used) noexcept {
   if (!std::exchange(turn.reserved.active, false)) return;
   const AgentSpec& spec = *node.spec;
   const ChatOutcome& outcome = turn.answer;
-  if (used.prompt_tokens + used.completion_tokens + used.total_tokens == 0 &&
-      outcome.kind == ChatOutcome::Kind::completed) {
+  const bool unreported = used.prompt_tokens == 0 && used.completion_tokens == 0 && used.total_tokens == 0;
+  if (unreported && outcome.kind == ChatOutcome::Kind::completed) {
     used.prompt_tokens = turn.reserved.prompt_tokens;
-    used.completion_tokens =
-        count_tokens(engine_, spec, turn.text) + count_calls(engine_, spec, outcome.tool_calls);
+    used.completion_tokens = core::saturating_sum(count_tokens(engine_, spec, turn.text),
+                                                  count_calls(engine_, spec, outcome.tool_calls));
   }
   if (used.total_tokens == 0)
     used.total_tokens = core::saturating_sum(used.prompt_tokens, used.completion_tokens);

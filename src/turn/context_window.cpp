@@ -27,7 +27,7 @@ std::size_t tokens_of_tools(const AgentSpec& spec, const ToolRegistry::Impl& reg
   return tokens;
 }
 
-// What a model that has to repair its calls reads behind the history.
+// What follows the history in a request that asks the model to repair its calls.
 std::vector<ChatMessage> correction(const ActiveTurn& turn) {
   if (turn.unread.empty()) return {};
   return {{Role::assistant, turn.unread},

@@ -11,8 +11,8 @@
 
 namespace agentcore::turn {
 
-// What is said to a model before the conversation: the spec's, or that of the history that the agent began
-// with. Windows and instructions are added to each request (tools::Protocol) and are not in it.
+// The system prompt of an agent: that of its spec, else the system message of the history that the agent
+// began with. Windows and instructions are not part of it: tools::Protocol adds them to each request.
 const std::string& system_prompt_of(const AgentSpec& spec) noexcept;
 
 class Conversation {
@@ -27,7 +27,7 @@ class Conversation {
   // system prompt. A last question without an answer counts as stopped.
   void restore(std::vector<ChatMessage> history);
 
-  // Makes room for a question: ask() then needs no memory.
+  // Allocates the place of a question: ask() then allocates nothing.
   void make_room();
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question, std::vector<ContentPart> parts = {});

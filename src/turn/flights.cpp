@@ -8,9 +8,9 @@
 namespace agentcore::turn {
 namespace {
 
-// A socket costs its stopper about 15 microseconds, a look at a slot some ten nanoseconds. These bounds keep
-// a stop short whatever the number of open calls. They are counts and not times: the work is even, a count is
-// the same on each run, and the clock that the host hands in may stand still.
+// To cut a socket takes the stopping thread about 15 microseconds, a look at a slot some ten nanoseconds.
+// These bounds keep a stop short whatever the number of open calls. They are counts, not times: each cut
+// costs about the same, a count gives the same result on each run, and the host's clock may stand still.
 constexpr std::size_t most_cuts = 200;
 constexpr std::size_t most_looks = 16'384;
 constexpr std::size_t few_cuts = 8;
@@ -30,7 +30,7 @@ struct Flights::Batch {
   std::array<std::optional<StopSource>, 8> sources;
   std::size_t count = 0;
 
-  // Triggers and forgets them; returns how many nobody else had triggered.
+  // Triggers and releases them; returns how many were not triggered before.
   std::size_t trigger() {
     std::size_t triggered = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -110,7 +110,7 @@ std::size_t Flights::cut_closed_below(const core::Node& root, bool with_subtree,
   return count;
 }
 
-// The newest of the agent itself, which is found without looking through the slots. True when that was all.
+// The newest flights of the agent itself, found by its list. True: the list has no others.
 bool Flights::copy_own(const core::Node& root, Batch& batch) {
   const std::lock_guard lock(mutex_);
   // Read under the lock: only a slot that is in use now can be in the list.
@@ -120,8 +120,8 @@ bool Flights::copy_own(const core::Node& root, Batch& batch) {
   return own == 0;
 }
 
-// From slot `next` on, which moves; not all at once, so that the loop never waits long for the lock. True at
-// the end of the slots.
+// Looks at a part of the slots, from `next` on, and moves `next` behind them: the loop must not wait long for
+// the lock. True: there are no more slots.
 bool Flights::copy_closed(const core::Node& root, bool with_subtree, std::size_t& next, std::size_t room,
                           Batch& batch) {
   const std::lock_guard lock(mutex_);

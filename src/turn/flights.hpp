@@ -36,7 +36,7 @@ struct Flight {
   std::uint64_t serial = 0;  // grows with every use of the slot
   std::uint32_t epoch = 0;   // of the agent, when it began
   std::uint32_t next = 0;    // slot + 1 of the same agent's flight that was opened before; 0: none
-  std::uint32_t newer = 0;   // the same of the one that was opened after it; the loop thread's
+  std::uint32_t newer = 0;   // slot + 1 of the one that was opened after it; for the loop thread alone
   std::uint64_t turn = 0;
   std::size_t late_deltas = 0;
   Kind kind = Kind::model_call;

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// JSON that is none, or nested too deep to be written again, is a text.
+// A text that is no JSON, or JSON nested too deep to be dumped again, stays a string.
 json parsed_or_text(const std::string& text) {
   if (core::json_depth(text) > core::max_json_depth) return text;
   json value = json::parse(text, nullptr, false);

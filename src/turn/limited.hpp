@@ -1,4 +1,4 @@
-// limited: what a tool says, as much of it as a history takes.
+// limited: cuts the text of a tool to a number of bytes.
 #pragma once
 
 #include "core/utf8.hpp"
@@ -9,8 +9,8 @@
 
 namespace agentcore::turn {
 
-// Valid UTF-8 of at most `max_bytes`, and behind it how much was cut off, if anything was. To be done once: a
-// second cut would take away the number that the first one wrote.
+// Valid UTF-8 of at most `max_bytes`, followed by the number of bytes that were cut off, if any were. Call it
+// once for a text: a second call would cut off the number that the first one wrote.
 inline std::string limited(std::string text, std::size_t max_bytes) {
   if (!core::is_utf8(text)) text = core::valid_utf8(text);
   if (text.size() <= max_bytes) return text;

@@ -28,7 +28,7 @@ class CallReceiver final : public ChatSink::Receiver {
   std::uint64_t serial_ = 0;
 };
 
-// Then people are not shown the blocks.
+// Whether the model writes its calls as blocks of its text, which observers of its deltas do not get.
 bool writes_blocks(const AgentSpec& spec) noexcept {
   return spec.tools && spec.tool_protocol == ToolProtocol::text;
 }
@@ -56,8 +56,8 @@ bool Turns::call_model(core::Node& node) {
   return !hub_.closed() && is_active(node) && active_turn(node)->phase == Phase::answered;
 }
 
-// The answer has calls that cannot be read: the model is told why, and asked once more (X30). Neither is kept
-// in the history, which goes on with the next answer.
+// The answer has calls that cannot be read: the model gets the reason and is asked once more (X30). Neither
+// that answer nor the reason is kept in the history, which goes on with the next answer.
 bool Turns::ask_again(core::Node& node, std::string text) {
   ActiveTurn& turn = *active_turn(node);
   const std::uint32_t epoch = turn.epoch;
@@ -159,7 +159,8 @@ void Turns::tell_delta(core::Node& node, std::string_view text) {
   hub_.tell(node, [&](Agent agent) { return DeltaReceived{std::move(agent), node.turns, text}; });
 }
 
-// The answer is over: what looked like the beginning of a tool call is words. False: the turn has ended.
+// The answer has ended: what looked like the beginning of a block is text, and observers get it now. False:
+// the turn has ended.
 bool Turns::tell_held_words(core::Node& node) {
   ActiveTurn& turn = *active_turn(node);
   const std::uint32_t epoch = turn.epoch;
@@ -184,7 +185,7 @@ void Turns::on_outcome(std::uint32_t slot, std::uint64_t serial, ChatOutcome out
   core::Node& node = *flight->node;
   const Entered entered(*this, node);
   TurnData& data = data_of(node);
-  // The turn that the call belongs to: under way, or being ended, whose cut brings the outcome.
+  // The turn that the call belongs to: under way, or being ended, if the outcome arrives during the cut.
   ActiveTurn* turn = data.turn ? data.turn.get() : data.ending;
   if (turn && turn->flight != slot + 1) turn = nullptr;
   const std::uint64_t number = flight->turn;

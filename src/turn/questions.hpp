@@ -28,8 +28,8 @@ struct AskedQuestion {
   Timer timer;
 };
 
-// Each is taken out before its `closed` is called, so it is closed once. What is asked about one agent or one
-// flight costs no look at the questions of others. All @loop_thread.
+// Each is taken out before its `closed` is called, so it is closed once. What take_of() and count() cost does
+// not depend on the questions of other agents. All @loop_thread.
 class Questions {
  public:
   // Gives it its id and keeps it.
@@ -46,7 +46,7 @@ class Questions {
   std::size_t size() const noexcept { return open_.size(); }
   std::size_t count(core::NodeId agent) const noexcept;
   void clear();
-  // Entries that take_of() and count() have looked at so far (for tests of what they cost).
+  // How many entries take_of() and count() have looked at so far (for tests of their cost).
   std::uint64_t looks() const noexcept { return looks_; }
 
  private:

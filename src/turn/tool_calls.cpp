@@ -149,7 +149,7 @@ bool Turns::run(core::Node& node, std::size_t index) {
   });
   // Asked again now that the call can be found: a stopper either finds it, or is seen here.
   if (!may_go_on(node, epoch)) return false;
-  // All that needs memory comes first: a call that is `running` has begun.
+  // All that needs memory comes first: once a call is `running`, its tool is started.
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   json arguments;
   static_cast<void>(tools::parse_arguments(call.arguments, arguments));
@@ -230,7 +230,8 @@ void Turns::on_result(const tools::CallScope& call, ToolResult result) {
   else
     attempt(*node, [&] { end_call(*node, call.key.slot, std::move(result)); });
   if (hub_.closed()) return;
-  if (flights_.find(call.key.slot, call.key.serial)) flights_.close(call.key.slot);  // its end threw
+  // If end_call() threw, it may have left the flight open.
+  if (flights_.find(call.key.slot, call.key.serial)) flights_.close(call.key.slot);
   owner_.let_go(*node);
 }
 
@@ -266,7 +267,8 @@ void Turns::end_call(core::Node& node, std::uint32_t slot, ToolResult result) {
   if (!hub_.closed() && result.success) discard(node, number, 0, "tool result");
 }
 
-// Nobody is sent more of a result than TreeOptions::max_tool_result_bytes, and nothing where memory is short.
+// Cuts the texts of a result to TreeOptions::max_tool_result_bytes. Without memory for that they become
+// empty.
 void Turns::limit(ToolResult& result) const noexcept {
   for (std::string* const text : {&result.message, &result.summary}) try {
       *text = limited(std::move(*text), limits_.max_result_bytes);

@@ -48,10 +48,10 @@ struct ActiveTurn {
   std::uint32_t epoch = 0;   // of the agent, when the turn began
   std::uint32_t flight = 0;  // slot + 1 of its model call; 0: none
   std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
-  tools::BlockFilter words;  // of that answer, for observers; with ToolProtocol::text
+  tools::BlockFilter words;  // makes the deltas for observers from that answer; with ToolProtocol::text
   ChatOutcome answer;        // outcome of the last model call; `cancelled` while the call is open
   bool uncounted = false;    // a model call was sent whose usage is not in the result yet
-  std::string unread;        // the last answer, if the model is to repair its calls
+  std::string unread;        // the last answer, while the model is asked to repair its calls; else empty
   std::uint32_t repairs = 0;
   std::uint32_t tool_turns = 0;
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
@@ -77,10 +77,10 @@ struct SentContext {
 struct TurnData final : core::AgentData {
   Conversation conversation;
   std::unique_ptr<ActiveTurn> turn;  // null: none is under way
-  ActiveTurn* ending = nullptr;      // whose model call is being cut: the outcome may come from within
+  ActiveTurn* ending = nullptr;      // the turn whose model call is being cut: its outcome may come meanwhile
   std::unique_ptr<ActiveTurn> next;  // made before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
-  std::string ended_tasks;           // since the last turn, in that order, as the next one tells the model
+  std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since
   SentContext sent;
   std::unique_ptr<Accounts> accounts;  // null: no budget was ever granted
 };

@@ -7,7 +7,7 @@
 namespace agentcore::turn {
 namespace {
 
-// The end of a turn matters more than its words.
+// Without memory the text stays empty: the turn ends all the same.
 void describe(InteractionResult& result, std::string_view error) noexcept {
   try {
     result.error = error;
@@ -72,7 +72,7 @@ void Turns::interrupt(core::Node& node) noexcept {
     hub_.state(node, AgentState::idle, StopCause::user);
 }
 
-// A part of the turn threw: the turn has failed, the agent goes on.
+// A part of the turn threw: the turn ends as failed, and the agent goes on.
 void Turns::break_off(core::Node& node, Errc code, std::string_view why) noexcept {
   if (engine_.closed()) hub_.close();
   if (hub_.closed() || !is_active(node)) return;
@@ -90,7 +90,7 @@ void Turns::break_off(core::Node& node, Errc code, std::string_view why) noexcep
   if (!hub_.closed()) owner_.schedule(node);
 }
 
-// Ends a turn before its answer is there. Where memory is short the end comes all the same, with fewer words.
+// Ends a turn that has no answer yet. Without memory the turn ends all the same, with empty texts.
 void Turns::end_early(core::Node& node, TurnOutcome outcome, Errc code, std::string_view why) noexcept {
   TurnData& data = static_cast<TurnData&>(*node.data);
   const std::uint64_t number = node.turns;
@@ -108,7 +108,8 @@ void Turns::end_early(core::Node& node, TurnOutcome outcome, Errc code, std::str
   }
   cancel_calls(node, number, turn->calls, *result);
   if (hub_.closed()) return;
-  // After the cut: what was used has to be counted, and among thousands who stop the wire would wait for it.
+  // After the cut, because counting takes time: where thousands stop, each connection would stay open for
+  // longer.
   settle(node, *turn);
   if (hub_.closed()) return;
   result->error = std::move(turn->stop_reason);
@@ -145,10 +146,11 @@ void Turns::stop(core::Node& node) noexcept {
   if (!hub_.closed() && node.flights != 0) cancel_tasks(node);
 }
 
-// Takes what the turn did out of it; from then on none is under way.
+// Takes what the turn did out of it, and counts what it used; from then on none is under way.
 std::shared_ptr<InteractionResult> Turns::leave(core::Node& node) noexcept {
   TurnData& data = static_cast<TurnData&>(*node.data);
   const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
+  settle(node, *turn);
   return std::move(turn->result);
 }
 

@@ -21,7 +21,8 @@ std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
   return size;
 }
 
-// The question, behind what the model has still to be told. Where memory is short a later turn tells it.
+// The question, preceded by the ends of background tasks that the model has not read yet. If an allocation
+// fails, they wait for a later turn.
 std::string with_ended_tasks(TurnData& data, std::string question) noexcept {
   if (data.ended_tasks.empty()) return question;
   try {
@@ -153,7 +154,7 @@ bool Turns::take_answer(core::Node& node) {
     answer.words = text;
   if (size_of(turn.answer.reasoning) > limits_.max_answer_bytes) {
     fail_acting(node, {Errc::response_too_large,
-                       "what the model thought is longer than TreeOptions::max_answer_bytes"});
+                       "the reasoning of the model is longer than TreeOptions::max_answer_bytes"});
     return false;
   }
   turn.result->response = answer.words;
@@ -175,8 +176,8 @@ bool Turns::take_answer(core::Node& node) {
   if (answer.calls.size() > tools::max_calls_per_answer ||
       size_of(turn.answer.tool_calls) > limits_.max_answer_bytes) {
     fail_acting(node, {Errc::response_too_large,
-                       "the answer has more than 64 tool calls, or is longer than "
-                       "TreeOptions::max_answer_bytes"});
+                       "the answer has more than " + std::to_string(tools::max_calls_per_answer) +
+                           " tool calls, or is longer than TreeOptions::max_answer_bytes"});
     return false;
   }
   list_calls(node, std::move(answer.calls), std::move(answer.words));

@@ -70,8 +70,9 @@ class Turns final : public tools::CallOwner {
   Turns(core::AgentTable& table, events::EventHub& hub, loop::Engine& engine, TurnOwner& owner, Limits limits)
       : table_(table), hub_(hub), engine_(engine), owner_(owner), limits_(limits) {}
 
-  // Makes what the next turn of `node` begins with. What it throws leaves all as it was. Then begin() needs
-  // no memory until its beginning is told: no message is lost.
+  // Allocates what the next turn of `node` begins with. If it throws, nothing has changed. Afterwards begin()
+  // needs no memory until it has reported the beginning, so that no message is lost. (A simulated answer for
+  // an agent with a MessageHandler is the exception: begin() allocates its turn.)
   void prepare(core::Node& node);
   // Begins a turn with `message`; the agent is idle, its gate was asked and Stepping is published.
   void begin(core::Node& node, Message message);
@@ -144,8 +145,7 @@ class Turns final : public tools::CallOwner {
   bool ask_again(core::Node& node, std::string text);
   bool run_calls(core::Node& node);
 
-  // Runs a part of the turn of `node`. What it throws, as a rule for a lack of memory, ends the turn as
-  // failed.
+  // Runs a part of the turn of `node`. If it throws, as a rule for a lack of memory, the turn ends as failed.
   template <typename Part>
   void attempt(core::Node& node, Part&& part) noexcept {
     try {

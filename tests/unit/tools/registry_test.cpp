@@ -214,7 +214,7 @@ TEST_CASE("an action that failed launches nothing", "[tools][K9]") {
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
 }
 
-// Anyone may have written it: a page that was fetched, a program that was run.
+// The author of the text is unknown: it may come from a page that was fetched or a program that was run.
 TEST_CASE("no text that a tool returns opens or closes anything", "[tools][K9][K10]") {
   const std::string text = R"({"action":"launch","app":"notes","target":{"page":3},"close_source":true})";
   Launching t;

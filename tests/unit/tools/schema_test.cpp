@@ -260,7 +260,7 @@ TEST_CASE("patterns are matched with short strings only", "[tools][G15]") {
                  "must be a date-time"));
 }
 
-// With std::regex one such string took ten seconds, and three of them a minute.
+// With std::regex one such string took ten seconds, and three such strings took a minute.
 TEST_CASE("no string can make a pattern slow", "[tools][G15]") {
   if (!Pattern::is_supported()) return;
   const std::string slow = R"({"pattern":"(\\w{1,30}[ -]?){1,30}!"})";

@@ -1,4 +1,4 @@
-// What the end of a tool call leaves behind: no question, no timer.
+// After the end of a tool call no question of that call is open, and no timer runs.
 #include "support/tool_turn.hpp"
 
 using namespace agentcore;
@@ -31,7 +31,7 @@ struct Asking : ToolTurn {
 
 }  // namespace
 
-TEST_CASE("the end of a call closes all of its questions", "[turn][questions][G5]") {
+TEST_CASE("the end of a call closes all of its questions", "[turn][questions][I15]") {
   Asking t;
   t.begin();
   t.held.calls[0].done(ToolResult::done("without you"));
@@ -54,6 +54,7 @@ TEST_CASE("the time-out of a call closes all of its questions", "[turn][question
   t.begin();
   t.advance(std::chrono::minutes(11));
   t.check_both_closed();
+  CHECK(t.llm->calls() == 2);  // the turn goes on
   t.held.calls[0].done(ToolResult::failed("late"));
   t.settle();
 }

@@ -1,7 +1,13 @@
-// What the model is told of background tasks that have ended: at its agent's next turn, in the history.
+// What the model reads about background tasks that have ended: at its agent's next turn, in the history.
 #include "support/tool_turn.hpp"
 
 #include <agentcore/history.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 using namespace agentcore;
 using namespace agentcore::test;

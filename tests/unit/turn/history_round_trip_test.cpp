@@ -28,7 +28,7 @@ std::string refusal(const TreeFixture& t, AgentSpec spec) {
 }
 
 // Everything that a history can hold: turns that were aborted, stopped and failed, a picture, calls with
-// results, what the model thought, a pin.
+// results, the reasoning of the model, a pin.
 History eventful(ToolTurn& t, const Agent& agent) {
   t.ask(agent, "aborted");
   CHECK(agent.abort().aborted);

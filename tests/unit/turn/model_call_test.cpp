@@ -167,20 +167,3 @@ TEST_CASE_METHOD(Accounted, "a turn that is stopped says what it used so far, by
   CHECK(*end->cost == static_cast<double>(end->usage.total_tokens));
   CHECK(end->result->usage == end->usage);
 }
-
-TEST_CASE_METHOD(ToolTurn, "a turn that is stopped between its calls has used what they told", "[turn][G7]") {
-  Usage usage;
-  const auto events = tree->on_event([&](const Event& event) {
-    if (const auto* ended = event.get<TurnEnded>()) usage = ended->usage;
-  });
-  const Agent stopped = agent();
-  REQUIRE(tree->send("a", "question").accepted);
-  settle();
-  ChatOutcome outcome = answered({1, 2, 3});
-  outcome.tool_calls = {{.id = "c1", .name = "held", .arguments = "{}"}};
-  FakeClient::finish(*llm->find("a"), outcome);
-  settle();
-  REQUIRE(stopped.stop().stopped);
-  settle();
-  CHECK(usage == Usage{1, 2, 3});
-}

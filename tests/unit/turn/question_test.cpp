@@ -168,17 +168,6 @@ TEST_CASE("a call that is over asks nobody", "[turn][questions][I13][C14]") {
   CHECK(t.seen.count("asked") == 1);
 }
 
-TEST_CASE("a call that ran out of time has its questions closed", "[turn][questions][I13][G15]") {
-  Asking t({.tool_timeout = std::chrono::seconds(10)});
-  t.hold();
-  t.ask_by_hand("Why?");
-  t.advance(std::chrono::seconds(11));
-  REQUIRE(t.heard.size() == 1);
-  CHECK(t.heard[0].outcome == QuestionOutcome::cancelled);
-  CHECK(t.llm->calls() == 2);
-  t.held.calls.clear();
-}
-
 TEST_CASE("after its tree a question is nobody's", "[turn][questions][I13]") {
   Asking t;
   t.check_at_end = false;

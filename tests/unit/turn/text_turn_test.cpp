@@ -18,7 +18,7 @@ struct TextTurn : ToolTurn {
     spec.tool_protocol = ToolProtocol::text;
     ask(agent(std::move(spec)));
   }
-  // The deltas told so far, joined.
+  // The deltas reported so far, joined.
   std::string shown() const {
     std::string all;
     for (const std::string& line : seen.with("delta a 1 ")) all += line.substr(10);
@@ -217,6 +217,16 @@ TEST_CASE("a repair is paid for by the budget, and refused by it", "[turn][tools
   t.settle();
   CHECK(t.llm->calls() == 1);
   CHECK(t.state("a") == AgentState::stopped);
+
+  TextTurn paid({.max_tokens = 10, .budget = {.tokens = 10'000}});
+  for (const std::string& text : {broken_block, std::string("words")}) {
+    paid.llm->delta("a", text);
+    const auto open = paid.llm->find("a");
+    REQUIRE(open);
+    FakeClient::finish(*open, ChatOutcome::completed(FinishReason::complete, {100, 10, 110}));
+    paid.settle();
+  }
+  CHECK(paid["a"].spent().value().tokens == 220);
 }
 
 TEST_CASE("a turn that was stopped among its tools is sent as a valid history", "[turn][tools][G8]") {

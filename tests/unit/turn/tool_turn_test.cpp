@@ -475,19 +475,6 @@ TEST_CASE("a closing tag among the words is only words", "[turn][tools][J11]") {
   CHECK(t["a"].conversation().value().at(1).content == "A </tool_call> B  C");
 }
 
-TEST_CASE("a history whose last question has no answer can be gone on with", "[turn][G8]") {
-  ToolTurn t;
-  ChatMessage act{Role::assistant, ""};
-  act.tool_calls = {{"x", "add", "{}"}};
-  ChatMessage result{Role::tool, "1"};
-  result.tool_call_id = "x";
-  const Agent agent = t.agent({.history = {{Role::user, "before"}, act, result}});
-  t.ask(agent, "now");
-  CHECK(is_valid_history(agent.conversation().value()));
-  CHECK(written(agent.conversation().value()) ==
-        "user:before!stopped, assistant:[add x], tool:x=1, user:now");
-}
-
 TEST_CASE("the clock of a tool does not outlive its tree", "[turn][tools][G13]") {
   ToolTurn t;
   t.check_at_end = false;

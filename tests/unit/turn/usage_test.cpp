@@ -1,5 +1,5 @@
-// What a turn is told to have used when it ends before its model call: by the outcome of the call, in
-// whatever order outcome, cut and stop come.
+// The usage that is reported for a turn that ends before its model call: taken from the outcome of the call,
+// in whatever order outcome, cut and stop come.
 #include "support/tool_turn.hpp"
 
 #include <memory>
@@ -102,7 +102,7 @@ TEST_CASE("an answer that completes behind a closed gate is dropped, what it use
   CHECK(written(agent.conversation().value()) == "user:question!stopped");
 }
 
-// More agents than the stopping thread itself cuts: the settler cuts the rest.
+// More agents than the stopping thread cuts with StopCut::few: the loop cuts the rest.
 TEST_CASE("what the settler's own cut brings tells what the ended turn used", "[turn][usage][G15]") {
   for (const std::size_t count : {std::size_t{30}, std::size_t{100}}) {
     Used t;
@@ -114,7 +114,9 @@ TEST_CASE("what the settler's own cut brings tells what the ended turn used", "[
     });
     const Agent parent = t.root("parent");
     for (std::size_t i = 0; i < count; ++i) t.ask(t.child(parent, "agent " + std::to_string(i)));
-    CHECK(parent.stop().stopped);
+    const StopResult stop = parent.stop({.cut = StopCut::few});
+    CHECK(stop.stopped);
+    CHECK(stop.calls_cut < count);
     t.settle();
     CHECK(told == count);
   }
@@ -224,6 +226,19 @@ TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves
   CHECK(t.end.usage == Usage{});
   CHECK(agent.spent().value().tokens == 0);
   CHECK(agent.spent().value().tokens_reserved == 0);
+}
+
+TEST_CASE("a turn that fails before its model is asked has cost 0 where there are prices",
+          "[turn][usage][G15]") {
+  Used t;
+  AgentSpec spec{.prices = {.prompt = 1, .completion = 1}, .budget = {.tokens = 1}};
+  spec.role = AgentRole::user;  // which a used up budget does not stop: the turn fails
+  const Agent agent = t.root("a", spec);
+  CHECK(agent.send("question").accepted);
+  t.settle();
+  CHECK(t.llm->calls() == 0);
+  CHECK(t.end.outcome == TurnOutcome::failed);
+  CHECK(t.end.cost == 0.0);
 }
 
 TEST_CASE("a stop or an abort is no error", "[turn][usage][G10]") {
