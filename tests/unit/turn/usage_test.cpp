@@ -231,7 +231,7 @@ TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves
 TEST_CASE("a turn that fails before its model is asked has cost 0 where there are prices",
           "[turn][usage][G15]") {
   Used t;
-  AgentSpec spec{.prices = {.prompt = 1, .completion = 1}, .budget = {.tokens = 1}};
+  AgentSpec spec{.budget = {.tokens = 1}, .prices = {.prompt = 1, .completion = 1}};
   spec.role = AgentRole::user;  // which a used up budget does not stop: the turn fails
   const Agent agent = t.root("a", spec);
   CHECK(agent.send("question").accepted);
