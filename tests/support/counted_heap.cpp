@@ -47,6 +47,26 @@ namespace {
 thread_local std::size_t until_failure = 0;  // number of the next allocation to fail; 0: one has failed
 thread_local std::size_t failures = 0;       // allocations that are still to fail
 
+}  // namespace
+
+agentcore::test::FailingAllocation::FailingAllocation(std::size_t n, std::size_t count) noexcept {
+  until_failure = n;
+  failures = count;
+}
+
+agentcore::test::FailingAllocation::~FailingAllocation() {
+  until_failure = failures = 0;
+}
+
+bool agentcore::test::FailingAllocation::failed() const noexcept {
+  return until_failure == 0;
+}
+
+// ThreadSanitizer does not let a program replace its operators.
+#ifndef RACES_WATCHED
+
+namespace {
+
 #ifdef SANITIZED
 constexpr bool counts = false;
 #else
@@ -94,21 +114,6 @@ void gone(void* memory) noexcept {
 
 }  // namespace
 
-agentcore::test::FailingAllocation::FailingAllocation(std::size_t n, std::size_t count) noexcept {
-  until_failure = n;
-  failures = count;
-}
-
-agentcore::test::FailingAllocation::~FailingAllocation() {
-  until_failure = failures = 0;
-}
-
-bool agentcore::test::FailingAllocation::failed() const noexcept {
-  return until_failure == 0;
-}
-
-// ThreadSanitizer does not let a program replace its operators.
-#ifndef RACES_WATCHED
 void* operator new(std::size_t size) {
   return counted(size, 1);
 }
