@@ -328,7 +328,7 @@ TEST_CASE("D9: an agent deletes only its own children", "[property][D9][D13][C19
        });
 }
 
-TEST_CASE("S1-P11: of several deletes at once exactly one executes", "[property][S1-P11][X13][D17]") {
+TEST_CASE("S1-P11: of several deletes at once exactly one executes", "[property][S1-P11][X13]") {
   prop(
       "whatever deletes and stops overlap, each agent ends once, and each caller is told whether it was the "
       "one",

@@ -165,7 +165,7 @@ TEST_CASE("X14: a subtree stops as one, and has stopped from the leaves up", "[p
       });
 }
 
-TEST_CASE("S1-P12: a stopping agent refuses every new operation", "[property][S1-P12][C10][E6]") {
+TEST_CASE("S1-P12: a stopping agent refuses every new operation", "[property][S1-P12][E6]") {
   prop(
       "messages, children, aborts, stops and resumes are refused while it is stopping, and no turn or call "
       "begins",
@@ -242,7 +242,7 @@ TEST_CASE("S1-P13: a stop goes before answers that come at the same time", "[pro
       });
 }
 
-TEST_CASE("S1-P14: a stop cancels everything that is pending", "[property][S1-P14][C14][G5]") {
+TEST_CASE("S1-P14: a stop cancels every model call and every message", "[property][S1-P14]") {
   prop(
       "calls on timers, queued messages and what they would start: nothing of the subtree is left, without "
       "time passing",

@@ -369,7 +369,7 @@ constexpr std::size_t recorded_points = 232;
 }  // namespace
 
 TEST_CASE("every verb at every suspension point of a turn with tools",
-          "[stop][tools][G1][G4][G7][G8][G9][G10][G13][Q3][X17][I2][I15][I7][I8][X29][I17]") {
+          "[stop][tools][G1][G4][G7][G8][G9][G10][G13][Q3][X17][I2][I15][I7][I8][X29][I17][S1-P14]") {
   ToolStory dry(0, Injection::none);
   dry.tell();
   CHECK(dry.verdict() == "");

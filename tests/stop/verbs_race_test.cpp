@@ -71,7 +71,7 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
 }  // namespace
 
 TEST_CASE("every verb against every other, with slots being recycled",
-          "[stop][race][G2][G4][G7][G12][G13][D17]") {
+          "[stop][race][G2][G4][G7][G12][G13][D17][B18]") {
   // With no time at all a poll takes one step of each kind, so that walks and verbs meet half-way.
   const Duration budget = GENERATE(Duration(0), Duration(std::chrono::milliseconds(4)));
   HeldClient client;

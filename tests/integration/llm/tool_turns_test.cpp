@@ -142,7 +142,7 @@ TEST_CASE("results reach the server byte for byte, broken UTF-8 replaced",
 }
 
 TEST_CASE("the text protocol over HTTP: blocks in the answer, results in a message",
-          "[openai][turn][tools][integration][J1][N4]") {
+          "[openai][turn][tools][integration][J1]") {
   const bool stream = GENERATE(true, false);
   INFO("stream: " << stream);
   TurnFixture f;

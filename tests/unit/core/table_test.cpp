@@ -23,7 +23,7 @@ GateView view(const Node& node) {
 
 }  // namespace
 
-TEST_CASE("a word keeps its four parts apart", "[core][B18]") {
+TEST_CASE("a word keeps its four parts apart", "[core]") {
   const Word word{0xdead'beef, Word::epoch_mask, Gate::stop_tree, AgentState::terminating};
   CHECK(word.generation() == 0xdead'beef);
   CHECK(word.epoch() == Word::epoch_mask);
@@ -219,7 +219,7 @@ TEST_CASE("a delete in between is seen below it, whatever happens further up lat
   CHECK(view(leaf).seen == AgentState::stopping);
 }
 
-TEST_CASE("generated names of two trees differ", "[core][E1]") {
+TEST_CASE("generated names of two trees differ", "[core]") {
   AgentTable first, second(2);
   const Node& one = first.insert(first.trunk());
   const Node& two = second.insert(second.trunk());

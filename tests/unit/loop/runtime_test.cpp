@@ -15,7 +15,7 @@ using namespace agentcore;
 using namespace loop_test;
 using loop::IoEvents;
 
-TEST_CASE("a runtime opens no descriptor before something has to be waited for", "[loop][Q1][G16]") {
+TEST_CASE("a runtime opens no descriptor before something has to be waited for", "[loop][G16]") {
   const auto before = open_descriptors();
   {
     Runtime runtime(with(EACH_BACKEND()));

@@ -110,7 +110,7 @@ void at_every_event(Act act) {
 
 }  // namespace
 
-TEST_CASE("any callback may stop its own agent", "[tree][Q3][G4]") {
+TEST_CASE("any callback may stop its own agent", "[tree][Q3][G4][B18]") {
   at_every_event([](Busy&, const Agent& agent) { static_cast<void>(agent.stop()); });
 }
 

@@ -16,7 +16,7 @@ TEST_CASE("a new agent is idle and ready", "[tree][B2]") {
   CHECK(agent.send("x").accepted);
 }
 
-TEST_CASE("ids are checked", "[tree][F1]") {
+TEST_CASE("ids are checked", "[tree]") {
   TreeFixture t;
   const auto code = [&](std::string id) { return t.tree->create({.id = std::move(id)}).error().code; };
   t.root("a");

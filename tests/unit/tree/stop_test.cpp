@@ -34,7 +34,12 @@ TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle",
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
+  CHECK(agent.send("waiting").accepted);
   t.seen.clear();
+  const auto order = t.tree->on_state_change([&](const StateChange& change) {
+    CHECK(t.llm->call(0).stop.stop_requested());
+    if (change.to == AgentState::stopped) CHECK(agent.queue_length().value() == 0);
+  });
   CHECK(agent.stop().stopped);
   t.settle();
   CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping",
@@ -170,7 +175,29 @@ TEST_CASE("settled comes once per agent, children first", "[tree][G4][X14][S1-P1
   CHECK(t.seen.index("b idle>stopping") < t.seen.index("settled d stopped"));
 }
 
-TEST_CASE("stopping all and resuming all", "[tree][Q7][X4]") {
+TEST_CASE("a shutdown stops all agents within its deadline, and deletes none", "[tree][Q7]") {
+  TreeFixture t;
+  const Agent deaf = t.root("deaf");
+  t.root("idle");
+  t.llm->on_stop = OnStop::deaf;
+  t.ask(deaf);
+  std::optional<StopReport> report;
+  StopOptions options;
+  options.cause = StopCause::shutdown;
+  options.deadline = std::chrono::seconds(1);
+  options.on_settled = [&](const StopReport& r) { report = r; };
+  CHECK(t.tree->stop_all(std::move(options)).stopped);
+  t.settle();
+  CHECK_FALSE(report);
+  t.advance(std::chrono::seconds(1));
+  REQUIRE(report);
+  CHECK(report->cascade_failed == std::vector<std::string>{"deaf"});
+  CHECK(t.state("deaf") == AgentState::stopped);
+  CHECK(t.state("idle") == AgentState::stopped);
+  CHECK(t.tree->size() == 2);
+}
+
+TEST_CASE("stopping all and resuming all", "[tree][X4]") {
   TreeFixture t;
   const Agent a = t.root("a");
   const Agent b = t.root("b");

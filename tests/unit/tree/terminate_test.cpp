@@ -145,7 +145,8 @@ TEST_CASE("a call that does not let go is given up after the grace",
     CHECK(t.tree->busy());
     t.advance(seconds(1));
     CHECK(failed == "deaf");
-    CHECK(t.logged("did not let go"));
+    CHECK(t.logged("warning something of a stopped agent did not let go in time"));
+    CHECK(t.logged("agent=deaf"));
     CHECK(t.seen.count(std::string("settled deaf ") + (del ? "terminating" : "stopped") + " abandoned") == 1);
     CHECK(t.tree->size() == (del ? 0 : 3));
     CHECK_FALSE(t.tree->busy());

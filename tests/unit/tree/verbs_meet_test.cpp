@@ -6,7 +6,7 @@ using namespace agentcore::test;
 using std::chrono::seconds;
 
 TEST_CASE("a delete's report is complete when what it waited for ends before the loop hears of the delete",
-          "[tree][X13][X32][D14]") {
+          "[tree][X13][X32]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent parent = t.root("parent");

@@ -95,3 +95,47 @@ TEST_CASE("no timer of a background task or of a question outlives it", "[turn][
   t.settle();
   CHECK_FALSE(t.runtime->next_deadline());
 }
+
+TEST_CASE("a tool that fails because of a stop leaves its turn stopped", "[turn][tools][I11]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 1);
+  const std::stop_callback fails(t.held.calls[0].context.stop(),
+                                 [&t] { t.held.calls[0].done(ToolResult::failed("interrupted")); });
+  CHECK(t["a"].stop().stopped);
+  t.settle();
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(t.seen.count("ended a 1") == 1);
+  CHECK(t.result->error == "Task terminated by user");
+}
+
+TEST_CASE("a client that fails because of a stop leaves its turn stopped", "[turn][I11]") {
+  ToolTurn t;
+  t.llm->on_stop = OnStop::deaf;
+  t.ask(t.agent());
+  FakeClient::Call& call = t.llm->call(0);
+  const std::stop_callback fails(call.stop, [&call] {
+    FakeClient::finish(call, ChatOutcome::failed({Errc::network_error, "cut"}));
+  });
+  CHECK(t["a"].stop().stopped);
+  t.settle();
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(t.seen.count("ended a 1") == 1);
+}
+
+TEST_CASE("a stop ends the calls of a turn, reports it, and closes the questions of these calls",
+          "[turn][questions][I3]") {
+  Asking t;
+  const Agent asking = t.begin();
+  CHECK(t.tree->tasks().size() == 2);  // the turn and its call
+  CHECK(asking.stop().stopped);
+  t.settle();
+  CHECK(t.held.calls[0].context.stop().stop_requested());
+  t.held.calls[0].done(ToolResult::failed("stopped"));
+  t.settle();
+  CHECK(t.tree->tasks().empty());
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(t.result->steps.back().type == "terminated");
+  t.check_both_closed();
+}

@@ -28,7 +28,7 @@ struct Interaction : ToolTurn {
 
 }  // namespace
 
-TEST_CASE("a turn that completed, as JSON in camelCase", "[turn][interaction][M1][M2][M4][I3][I11]") {
+TEST_CASE("a turn that completed, as JSON in camelCase", "[turn][interaction][M1][M2][M4]") {
   Interaction t;
   t.add();
   t.answer("five");
@@ -38,7 +38,7 @@ TEST_CASE("a turn that completed, as JSON in camelCase", "[turn][interaction][M1
                                   R"(],"success":true,)" + one_call);
 }
 
-TEST_CASE("a turn that failed keeps its steps", "[turn][interaction][M1][M3][M4][I3]") {
+TEST_CASE("a turn that failed keeps its steps", "[turn][interaction][M1][M3][M4]") {
   Interaction t;
   t.add();
   t.llm->fail("a");
@@ -50,7 +50,7 @@ TEST_CASE("a turn that failed keeps its steps", "[turn][interaction][M1][M3][M4]
             R"(],"success":false,)" + one_call);
 }
 
-TEST_CASE("a turn that was aborted keeps its steps, and has no response", "[turn][interaction][M1][M4][I3]") {
+TEST_CASE("a turn that was aborted keeps its steps, and has no response", "[turn][interaction][M1][M4]") {
   Interaction t;
   t.add();
   t.llm->delta("a", "fi");
@@ -65,7 +65,7 @@ TEST_CASE("a turn that was aborted keeps its steps, and has no response", "[turn
 }
 
 TEST_CASE("a turn that was stopped keeps its steps and says so in a last one",
-          "[turn][interaction][M1][M4][I3][I4][I5]") {
+          "[turn][interaction][M1][M4][I4][I5]") {
   Interaction t;
   t.ask(t.agent());
   t.call({add_call("x1", 2, 3), {.id = "x2", .name = "held"}, {.id = "x3", .name = "held"}}, "let me see");
@@ -111,7 +111,7 @@ TEST_CASE("a turn that is stopped while its model thinks has only the last step"
 }
 
 TEST_CASE("steps are numbered by the turn of tools and their place in the answer",
-          "[turn][interaction][I3][J8]") {
+          "[turn][interaction][J8]") {
   Interaction t;
   t.ask(t.agent());
   t.call({add_call("", 1, 1), add_call("", 1, 2)});
@@ -125,7 +125,7 @@ TEST_CASE("steps are numbered by the turn of tools and their place in the answer
   CHECK(t.result->usage.total_tokens == 30);
 }
 
-TEST_CASE("the ids of calls go on from turn to turn, the numbers begin anew", "[turn][interaction][I3][J8]") {
+TEST_CASE("the ids of calls go on from turn to turn, the numbers begin anew", "[turn][interaction][J8]") {
   Interaction t;
   t.ask(t.agent());
   t.call({add_call("", 1, 1)});
@@ -138,7 +138,7 @@ TEST_CASE("the ids of calls go on from turn to turn, the numbers begin anew", "[
   CHECK(t.seen.count("ended a 2 completed") == 1);
 }
 
-TEST_CASE("data, windows and tasks in JSON", "[turn][interaction][M2][M4][I11][I15]") {
+TEST_CASE("data, windows and tasks in JSON", "[turn][interaction][M2][M4]") {
   InteractionResult result;
   result.action = ToolCall{"c", "doc__go", "not JSON", "doc"};
   result.action_result =
@@ -173,7 +173,7 @@ TEST_CASE("data, windows and tasks in JSON", "[turn][interaction][M2][M4][I11][I
 }
 
 TEST_CASE("a stop keeps the result of what was done before, in history and steps alike",
-          "[turn][interaction][I3][I9][G8]") {
+          "[turn][interaction][I9][G8]") {
   Interaction t;
   t.add();
   CHECK(t["a"].stop().stopped);

@@ -122,6 +122,16 @@ TEST_CASE("a thirteenth tool call fails the turn unrun, its steps and usage are 
   CHECK(is_valid_history(t["a"].conversation().value()));
 }
 
+TEST_CASE("a model call that fails without words says that it failed", "[turn][K6]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  FakeClient::finish(*t.llm->find("a"), ChatOutcome::failed({Errc::network_error, ""}));
+  t.settle();
+  REQUIRE(t.result);
+  CHECK_FALSE(t.result->success);
+  CHECK(t.result->error == "LLM call failed");
+}
+
 TEST_CASE("a model call that fails after tools keeps their steps", "[turn][tools][K6]") {
   ToolTurn t;
   t.ask(t.agent());

@@ -32,7 +32,7 @@ TEST_CASE("a handler's turn that is stopped before it runs has both its events",
   CHECK(joined(t.seen.with("ended")) == "ended a 1 stopped");
 }
 
-TEST_CASE("an abort when the call has already failed finds no call", "[turn][A16][A20]") {
+TEST_CASE("an abort when the call has already failed finds no call", "[turn][A20]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   AbortResult result;

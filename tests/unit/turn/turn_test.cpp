@@ -3,11 +3,16 @@
 #include "turn/conversation.hpp"
 
 #include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <nlohmann/json.hpp>
+#include <signal.h>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -83,7 +88,33 @@ TEST_CASE("a call that its client cancels by itself is an aborted turn", "[turn]
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("a client may answer from within chat", "[turn][A2]") {
+TEST_CASE("a turn starts no thread and handles no signal", "[turn][Q1][G16]") {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto handlers = [] {
+    std::vector<void (*)(int)> all;
+    for (int number = 1; number < NSIG; ++number) {
+      struct sigaction action {};
+      ::sigaction(number, nullptr, &action);
+      all.push_back(action.sa_handler);
+    }
+    return all;
+  };
+  const auto threads_before = threads();
+  const auto handlers_before = handlers();
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  CHECK(threads() == threads_before);
+  t.llm->answer("a", "done");
+  t.settle();
+  CHECK(t.seen.count("ended a 1 completed") == 1);
+  CHECK(threads() == threads_before);
+  CHECK(handlers() == handlers_before);
+}
+
+TEST_CASE("a client may answer from within chat", "[turn]") {
   TreeFixture t;
   t.llm->on_chat = [](FakeClient&, FakeClient::Call& call) {
     call.sink.delta("at once");
@@ -97,7 +128,7 @@ TEST_CASE("a client may answer from within chat", "[turn][A2]") {
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("a client that fails, throws or forgets its sink fails the turn", "[turn][G16][A2]") {
+TEST_CASE("a client that fails, throws or forgets its sink fails the turn", "[turn][G16]") {
   TreeFixture t;
   int way = 0;
   t.llm->on_chat = [&](FakeClient&, FakeClient::Call& call) {

@@ -126,7 +126,7 @@ TEST_CASE("an abort of an agent that is not there says so", "[turn][Y4][A11][A12
 }
 
 TEST_CASE("a stop clears what was sent before it, and nothing that is sent after the resume",
-          "[turn][Y4][F7]") {
+          "[turn][Y4][F3]") {
   ToolTurn t;
   const Agent agent = t.agent();
   t.ask(agent);

@@ -41,7 +41,7 @@ Words in_batches(const Words& tokens, std::size_t size) {
   return batches;
 }
 
-std::string quoted(std::string_view text) {
+std::string as_json(std::string_view text) {
   std::string json;
   for (const char c : text) json += c == '\n' ? "\\n" : std::string(1, c);
   return json;
@@ -51,7 +51,7 @@ std::string quoted(std::string_view text) {
 std::uint64_t estimated(const Words& deltas) {
   CallFixture fixture;
   fixture.call->on_head({.status = 200, .content_type = all_events});
-  for (const std::string& delta : deltas) fixture.call->on_body(piece(quoted(delta)));
+  for (const std::string& delta : deltas) fixture.call->on_body(piece(as_json(delta)));
   fixture.stop.request_stop();
   const ChatRecord& heard = fixture.end(Errc::cancelled);
   REQUIRE(heard.outcomes.size() == 1);

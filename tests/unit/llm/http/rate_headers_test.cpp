@@ -135,7 +135,7 @@ TEST_CASE("instants as Anthropic writes them", "[llm]") {
   }
 }
 
-TEST_CASE("limits in OpenAI's spelling", "[llm][Y5]") {
+TEST_CASE("limits in OpenAI's spelling", "[llm]") {
   const auto limit = rate_limit(head({{"x-ratelimit-limit-requests", "60"},
                                       {"x-ratelimit-remaining-requests", "59"},
                                       {"x-ratelimit-reset-requests", "1s"},
@@ -146,7 +146,7 @@ TEST_CASE("limits in OpenAI's spelling", "[llm][Y5]") {
   CHECK(limit == RateLimit{60, 59, 1s, 150000, 0, 6min});
 }
 
-TEST_CASE("limits in Anthropic's spelling", "[llm][Y5]") {
+TEST_CASE("limits in Anthropic's spelling", "[llm]") {
   const auto limit = rate_limit(head({{"anthropic-ratelimit-requests-limit", "50"},
                                       {"anthropic-ratelimit-requests-remaining", "49"},
                                       {"anthropic-ratelimit-requests-reset", "2026-11-22T09:15:02Z"},
@@ -155,7 +155,7 @@ TEST_CASE("limits in Anthropic's spelling", "[llm][Y5]") {
   CHECK(limit == RateLimit{50, 49, 2s, {}, 1000, 0s});
 }
 
-TEST_CASE("limits in OpenRouter's spelling, and in the plain one", "[llm][Y5]") {
+TEST_CASE("limits in OpenRouter's spelling, and in the plain one", "[llm]") {
   const auto at = std::to_string((now + 3s).time_since_epoch() / 1ms);
   CHECK(rate_limit(
             head({{"x-ratelimit-limit", "20"}, {"x-ratelimit-remaining", "0"}, {"x-ratelimit-reset", at}}),

@@ -103,7 +103,7 @@ TEST_CASE_METHOD(Fixture, "a route without a model leaves the request's", "[llm]
 }
 
 TEST_CASE_METHOD(Fixture, "what passes is tried again on its route, up to max_attempts, then on the next",
-                 "[llm][router][X19][X20]") {
+                 "[llm][router][X19][X20][O3]") {
   make();
   first.script = {fails(cut), fails(busy(0ms)), fails(busy(0ms, 503))};
   ask(heard);
@@ -152,7 +152,7 @@ TEST_CASE_METHOD(Fixture, "a pause that is too long to be waited for is told", "
   CHECK(first.asked.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][router][X20][O3]") {
+TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][router][X20]") {
   options.retry.max_attempts = 1;
   make_one();
   first.script = {fails(cut)};
