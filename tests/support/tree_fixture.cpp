@@ -223,7 +223,7 @@ TreeFixture::TreeFixture(TreeOptions options, bool watch_states) {
   how.clock = &clock;
   how.seed = 1;
   how.log = [this](const LogRecord& record) {
-    std::string line(record.message);
+    std::string line = std::string(to_string(record.level)) + " " + std::string(record.message);
     for (const auto& field : record.fields)
       line += " " + std::string(field.key) + "=" + std::string(field.value);
     log.push_back(line);

@@ -22,7 +22,7 @@ TEST_CASE("an abort ends the call and leaves the agent usable",
   CHECK(t.seen.index("ended a 1 aborted") < t.seen.index("started a 2"));
   // The words and the key `agentId` are A15's; `agent` is the key of all other records.
   CHECK(t.log == std::vector<std::string>{
-                     "a model call was aborted (LLM 调用已中断) agent=a reason=enough agentId=a"});
+                     "info a model call was aborted (LLM 调用已中断) agent=a reason=enough agentId=a"});
 }
 
 TEST_CASE("an abort without a call changes nothing", "[tree][A13][A20][S0-P4]") {
