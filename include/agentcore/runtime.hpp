@@ -25,7 +25,7 @@ struct RuntimeOptions {
   std::uint64_t seed = 0;        // of random(); 0: taken from the system
   LoopBackend backend = LoopBackend::automatic;
   // About how long one poll() may take; not negative. More than an hour counts as an hour. A poll exceeds it
-  // only to shut down the connections of calls that were stopped: about 15 us each.
+  // only to shut down the connections of calls that were stopped: 15 to 45 us each.
   Duration poll_budget = std::chrono::milliseconds(4);
   // How many idle connections all HTTP clients of this Runtime together keep open for their next calls. 0:
   // each call opens a connection of its own. Above the limit, the connections that have been idle longest are

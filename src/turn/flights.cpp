@@ -8,7 +8,7 @@
 namespace agentcore::turn {
 namespace {
 
-// To cut a socket takes the stopping thread about 15 microseconds, a look at a slot some ten nanoseconds.
+// To cut a socket takes the stopping thread 15 to 45 microseconds, a look at a slot some ten nanoseconds.
 // These bounds keep a stop short whatever the number of open calls. They are counts, not times: each cut
 // costs about the same, a count gives the same result on each run, and the host's clock may stand still.
 constexpr std::size_t most_cuts = 200;
