@@ -114,6 +114,24 @@ TEST_CASE("a closed door lets nothing in, and what lay behind it is gone", "[mai
   CHECK(clear_up_to(box.node, box.pool, position(box.node)) == 0);
 }
 
+TEST_CASE("a close drops what the loop has taken over, too", "[mailbox][C3]") {
+  Box box;
+  for (int i = 0; i < 3; ++i) box.send(std::to_string(i));
+  CHECK(box.next() == "0");
+  CHECK(close(box.node, box.pool, 7) == 2);
+  open(box.node, box.generation(), 7);
+  CHECK(box.next().empty());
+}
+
+TEST_CASE("a message that was sent to the agent before in the slot is dropped", "[mailbox][G3]") {
+  Box box;
+  const std::uint32_t cell = box.pool.take();
+  REQUIRE(push(box.node, box.pool, cell, box.generation(), 0) == Push::queued_first);
+  box.pool[cell].generation += 1;  // as if the slot had changed hands while the message was sent
+  CHECK(box.send("next") == Push::queued);
+  CHECK(box.next() == "next");
+}
+
 TEST_CASE("a ticket opens only the door that was closed with it", "[mailbox][G3]") {
   Box box;
   close(box.node, box.pool, 7);

@@ -1,5 +1,6 @@
 // The usage that is reported for a turn that ends before its model call: taken from the outcome of the call,
 // in whatever order outcome, cut and stop come.
+#include "support/counted_heap.hpp"
 #include "support/tool_turn.hpp"
 
 #include <memory>
@@ -226,6 +227,23 @@ TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves
   CHECK(t.end.usage == Usage{});
   CHECK(agent.spent().value().tokens == 0);
   CHECK(agent.spent().value().tokens_reserved == 0);
+}
+
+TEST_CASE("a call that is cut because memory is short tells what it used", "[turn][usage][G15]") {
+  Used t;
+  t.end_inside_the_cut(cancelled_with_usage);
+  const Agent agent = t.root("a", Used::counted());
+  t.ask(agent);
+  const std::string piece(100'000, 'x');
+  {
+    const FailingAllocation failing(1);
+    t.llm->delta("a", piece);
+    REQUIRE(failing.failed());
+  }
+  t.settle();
+  CHECK(t.end.outcome == TurnOutcome::failed);
+  CHECK(t.end.error.code == Errc::out_of_memory);
+  CHECK(t.end.usage == provider_usage);
 }
 
 TEST_CASE("a turn that fails before its model is asked has cost 0 where there are prices",
