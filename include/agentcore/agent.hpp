@@ -17,73 +17,162 @@
 
 namespace agentcore {
 
-// 16 bytes: a counted reference to the tree's core, and an id with a generation. A handle may outlive its
-// agent and its tree: every call then returns `agent_not_found`, and never reaches an agent that was made
-// later. It may outlive the Runtime, too: every call then returns `runtime_gone`. Copying a handle is
-// @threadsafe; the same handle object must not be written by two threads at once.
+/// A handle to one agent. The AgentTree owns the agent; the handle owns nothing of it.
+///
+///     agentcore::Agent planner = tree.create({.id = "planner"}).value();
+///     agentcore::Agent scout = planner.create_child({.id = "scout"}).value();
+///     agentcore::SendResult sent = scout.send("Find three quiet beaches.");
+///     if (!sent) std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
+///     planner.stop();  // stops planner and scout
+///
+/// Size: 16 bytes, a counted reference to the tree's core, and an id with a generation.
+///
+/// Lifetime: a handle may outlive its agent, its tree and the Runtime.
+/// - After the agent was deleted or the tree was destroyed, every function with an error or a reason returns
+///   `agent_not_found`. A handle never refers to an agent that was created later.
+/// - After the Runtime was destroyed, they return `runtime_gone`.
+/// - In both cases exists() returns false. id() returns "" once the agent was deleted or the tree was
+///   destroyed; it does not depend on the Runtime.
+///
+/// Threads: handles may be copied on any thread. Two threads must not write the same handle object at once.
 class Agent {
  public:
-  Agent() noexcept = default;  // refers to no agent
+  /// Creates an empty handle, which refers to no agent. Its functions return `agent_not_found`.
+  Agent() noexcept = default;
+  /// Copies the handle, not the agent.
+  /// @threadsafe
   Agent(const Agent& other) noexcept;
+  /// Moves the handle. `other` refers to no agent afterwards.
   Agent(Agent&& other) noexcept : core_(other.core_), node_(other.node_) { other.core_ = nullptr; }
+  /// Replaces the handle. Neither agent changes.
   Agent& operator=(Agent other) noexcept;
+  /// Destroys the handle. The agent continues to exist.
   ~Agent();
 
-  // The id it was made with, or the generated one; "" when the agent is gone. @threadsafe
+  /// Returns the agent's id: AgentSpec::id, or the generated id. Returns "" if the agent was deleted.
+  /// @threadsafe
   std::string id() const;
 
-  // What it is doing, as seen from outside; Errc::agent_not_found when it is gone. @threadsafe
+  /// Returns the effective state of the agent (see AgentState).
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @threadsafe
   Result<AgentState> state() const;
-  bool exists() const noexcept;  // state() has a value. @threadsafe
+  /// Returns true if state() returns a value.
+  /// @threadsafe
+  bool exists() const noexcept;
 
-  // Puts a message at the end of the mailbox. Never blocks. @threadsafe
+  /// Appends a message to the agent's mailbox. Never blocks. If the message is refused, nothing is queued,
+  /// and SendResult::reason holds the reason.
+  /// @threadsafe
   SendResult send(Message message) const;
+  /// Same as send(Message), for a message that consists of `text` only.
+  /// @threadsafe
   SendResult send(MessageText auto&& text) const {
     return send(Message{.text = std::string(std::forward<decltype(text)>(text))});
   }
 
-  // The verbs. They never block, may be called from any callback, this agent's own included, and have taken
-  // effect when they return (G1); what remains to be cleaned up follows on the loop thread (G4). @threadsafe
+  /// Ends the agent's current model call. The agent becomes `idle` and takes its next message. Tool calls and
+  /// background tasks are not ended, and descendants are not affected.
+  ///
+  /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
+  /// be called from any callback, including a callback of this agent.
+  /// @threadsafe
   AbortResult abort(AbortOptions options = {}) const;
+  /// Ends everything that the agent and its subtree do, drops their queued messages, and refuses new messages
+  /// until resume(). For the agent alone, see StopOptions::cascade.
+  ///
+  /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
+  /// be called from any callback, including a callback of this agent.
+  /// @threadsafe
   StopResult stop(StopOptions options = {}) const;
+  /// Opens the stopped agent again, and the descendants that stopped because of it.
+  ///
+  /// Has taken effect for the agent itself when it returns (G1); its descendants follow on the loop thread
+  /// (G4). Never blocks. May be called from any callback, including a callback of this agent.
+  /// @threadsafe
   ResumeResult resume(ResumeOptions options = {}) const;
+  /// Deletes the agent and its subtree: a stop that cannot be resumed, after which the agents and their data
+  /// are removed.
+  ///
+  /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
+  /// be called from any callback, including a callback of this agent.
+  /// @threadsafe
   TerminateResult terminate(TerminateOptions options = {}) const;
 
-  // Makes a child. Refused while this agent or an ancestor is stopping, stopped or terminating (C10, E6).
-  // @loop_thread
+  /// Creates a child of this agent, `idle` and ready for messages.
+  ///
+  /// Errors: those of AgentTree::create(), `depth_limit` and `agent_not_found`. While this agent or an
+  /// ancestor is stopping, stopped or being deleted, the error is `agent_stopping`, `agent_stopped` or
+  /// `agent_terminating`.
+  /// @loop_thread
   Result<Agent> create_child(AgentSpec spec = {}) const;
+  /// Same as create_child(AgentSpec), with a shared spec. The child gets a generated id.
+  /// Further error: `invalid_config` if the pointer is null.
+  /// @loop_thread
   Result<Agent> create_child(const SharesAgentSpec auto& spec) const { return create_shared(spec); }
 
-  // Without the agent these return the error `agent_not_found`, without the Runtime `runtime_gone`.
-  Result<Agent> parent() const;                 // agent_not_found for a root. @loop_thread
-  Result<std::vector<Agent>> children() const;  // newest first. @loop_thread
-  Result<std::size_t> queue_length() const;     // messages waiting in the mailbox. @threadsafe
-  Result<std::size_t> clear_queue() const;      // drops them; how many (F3). @loop_thread
-  // A copy of the history, with the system prompt first if there is one; windows and text-protocol
-  // instructions are not in it. Always a valid history, which can be the AgentSpec::history of another
-  // agent. @loop_thread
+  /// Returns the parent.
+  /// Errors: `agent_not_found` for a root agent or if this agent does not exist; `runtime_gone`.
+  /// @loop_thread
+  Result<Agent> parent() const;
+  /// Returns the children, the newest first.
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @loop_thread
+  Result<std::vector<Agent>> children() const;
+  /// Returns the number of messages that wait in the mailbox.
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @threadsafe
+  Result<std::size_t> queue_length() const;
+  /// Drops all messages in the mailbox, and returns their number. For an agent that was stopped or is being
+  /// deleted the number can be 0, because the stop or the delete empties the mailbox itself.
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @loop_thread
+  Result<std::size_t> clear_queue() const;
+  /// Returns a copy of the history, with the system prompt first if there is one. Windows and the
+  /// instructions of ToolProtocol::text are not included. The result is always a valid history, and can be
+  /// the AgentSpec::history of another agent.
+  ///
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @loop_thread
   Result<std::vector<ChatMessage>> conversation() const;
-  // The messages of the conversation that are still sent to the model: the rest was trimmed (ContextOptions).
-  // @loop_thread
+  /// Returns the messages of conversation() that are still sent to the model. The other messages were trimmed
+  /// (see ContextOptions).
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @loop_thread
   Result<std::vector<ChatMessage>> context() const;
 
-  // What it used of its own budget, and what its subtree used of the subtree's. @loop_thread
+  /// Returns what the agent used of its own budget (AgentSpec::budget) since that budget was granted. Without
+  /// a limit nothing is counted: turns, tokens and cost are 0.
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @loop_thread
   Result<Spent> spent() const;
+  /// Returns what the agent and its descendants used of the budget of the subtree
+  /// (AgentSpec::subtree_budget). Otherwise same as spent().
+  /// @loop_thread
   Result<Spent> subtree_spent() const;
-  // Replaces its budget and counts from zero. Refused when the agent or the Runtime is gone, and for a cost
-  // or a time out of range (see Budget): such a value never means "no limit". @loop_thread
+  /// Replaces the agent's own budget, and counts from zero.
+  ///
+  /// Refused if the agent or the Runtime does not exist, if an allocation fails, and for a cost or a duration
+  /// out of range (see Budget): such a value never means "no limit". See GrantResult::reason.
+  /// @loop_thread
   GrantResult grant(const Budget& budget) const;
+  /// Replaces the budget of the subtree, and counts from zero. Refused as grant() is.
+  /// @loop_thread
   GrantResult grant_subtree(const Budget& budget) const;
 
-  // Takes `answer` as if the model had just said it: runs its tool calls once, without a model call, and
-  // tells what came of them as a turn of its own. Nothing of it is kept in the history. For tests and replays
-  // (K13). Refused like a message. @threadsafe
+  /// Handles `answer` as if a model had just returned it: runs its tool calls once, without a model call, and
+  /// reports the results as a turn of its own. The tool calls are read from <tool_call> blocks in `answer`
+  /// (ToolProtocol::text). Nothing of the turn is kept in the history. For tests and replays.
+  ///
+  /// `answer` waits in the mailbox like a message, and is refused for the same reasons.
+  /// @threadsafe
   SendResult simulate(std::string answer) const;
 
-  // Same agent: same tree, same slot, same generation.
+  /// Returns true if both handles refer to the same agent: same tree, same slot, same generation.
   friend bool operator==(const Agent& a, const Agent& b) noexcept {
     return a.core_ == b.core_ && a.node_ == b.node_;
   }
+  /// Returns a hash that is equal for equal handles.
   std::size_t hash() const noexcept;
 
  private:
@@ -99,6 +188,7 @@ class Agent {
 
 }  // namespace agentcore
 
+/// Hashes handles, so that an Agent can be a key of std::unordered_map and std::unordered_set.
 template <>
 struct std::hash<agentcore::Agent> {
   std::size_t operator()(const agentcore::Agent& agent) const noexcept { return agent.hash(); }

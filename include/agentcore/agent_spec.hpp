@@ -1,4 +1,4 @@
-// AgentSpec: what an agent is made from.
+// AgentSpec: the configuration from which an agent is created.
 #pragma once
 
 #include <agentcore/budget.hpp>
@@ -16,74 +16,128 @@
 
 namespace agentcore {
 
-// Who an agent is to the verbs (X10). The protection is against a direct stop or terminate; a stop or a
-// delete of an ancestor takes everything below it along.
+/// Protects an agent against verbs that are called on it directly. A stop or a delete of an ancestor always
+/// includes the agent, whatever its role.
 enum class AgentRole : unsigned char {
-  normal,
-  system,  // terminate is refused: `cannot_delete_system_agent`
-  user,    // stands for a person: terminate and stop are refused (`cannot_stop_user`)
+  normal,  ///< No protection.
+  system,  ///< terminate() is refused with `cannot_delete_system_agent`.
+  /// Represents a person. terminate() is refused with `cannot_delete_system_agent`, stop() with
+  /// `cannot_stop_user`.
+  user,
 };
 
-// Handles a message in the host's own code instead of a model call. The agent is `processing` while it runs.
-// Called on the loop thread, one message at a time per agent, only through the agent's gate; it may do
-// anything, stop its own agent and destroy the tree included. If it throws, the turn has failed and the agent
-// goes on.
+/// Handles a message in the host's code instead of a model call. The agent is `processing` while the function
+/// runs.
+///
+///     agentcore::AgentSpec spec;
+///     spec.handler = [](const agentcore::Agent& agent, const agentcore::Message& message) {
+///       std::printf("%s received: %s\n", agent.id().c_str(), message.text.c_str());
+///     };
+///     agentcore::Agent printer = tree.create(std::move(spec)).value();
+///
+/// Called on the loop thread, for one message at a time per agent, and never for an agent that is stopped or
+/// being deleted. `agent` and `message` are valid during the call; `agent` may be copied. The function may
+/// call anything, and may for example stop its own agent or destroy the tree. If the function throws, the
+/// turn fails with `callback_failed`, and the agent continues with its next message.
 using MessageHandler = std::function<void(const Agent& agent, const Message& message)>;
 
-// How a model is told of its tools, and asks for them.
+/// How the tools are described to a model, and how the model calls them.
 enum class ToolProtocol : unsigned char {
-  native,  // the provider's function calls
-  text,    // <tool_call> blocks in the answer, for models and servers without them
+  native,  ///< The function calls of the provider.
+  text,    ///< <tool_call> blocks in the text of the answer, for models and servers without function calls.
 };
 
+/// The configuration of an agent. All fields have defaults.
+///
+///     agentcore::AgentSpec spec;
+///     spec.id = "planner";
+///     spec.system_prompt = "You plan trips.";
+///     spec.tools = tools;  // a std::shared_ptr<agentcore::ToolRegistry>
+///     spec.budget = {.tokens = 100'000};
+///     agentcore::Agent planner = tree.create(std::move(spec)).value();
+///
+/// The fields are checked when the agent is created: a value out of range is refused with `invalid_config`,
+/// unless the field names another error.
 struct AgentSpec {
-  std::string id = {};  // empty: one is generated ("@17.1"; in the second tree of a Runtime "@2:17.1").
-                        // Unique in the tree, UTF-8, at most 255 bytes.
-  std::string system_prompt = {};  // first message of every model call; empty: that of `history`, if any
-  std::string model = {};          // empty: the client's default
-  LlmClient* llm = nullptr;        // null: the tree's. Must outlive the agent.
-  MessageHandler handler = {};     // set: messages go here, not to a model
+  /// Unique in the tree; UTF-8, at most 255 bytes, not beginning with '@'. Empty: an id is generated
+  /// ("@17.1"; in the second tree of a Runtime "@2:17.1"). Errors: `invalid_agent_id`, `agent_exists`.
+  std::string id = {};
+  /// The first message of every model call. Empty: the system message of `history`, if there is one.
+  std::string system_prompt = {};
+  /// The name of the model. Empty: the client's default.
+  std::string model = {};
+  /// The client for the agent's model calls; not owned, and must outlive the agent. Null: TreeOptions::llm.
+  /// If that is null too and there is no `handler`, each turn fails with `no_llm_client`.
+  LlmClient* llm = nullptr;
+  /// If set, messages are passed to this function and not to a model. The answers of Agent::simulate() are
+  /// not.
+  MessageHandler handler = {};
+  /// Protection against verbs.
   AgentRole role = AgentRole::normal;
-  std::uint16_t mailbox_limit = 0;         // 1 to 65,000 messages; 0: TreeOptions::mailbox_limit
-  bool auto_resume = false;                // a send to the stopped agent resumes it (X4); off: it is refused
-  std::optional<double> temperature = {};  // 0 to 2; others are refused when the agent is created
+  /// Maximum number of messages in the mailbox, 1 to 65,000. 0: TreeOptions::mailbox_limit.
+  std::uint16_t mailbox_limit = 0;
+  /// True: a message to the stopped agent resumes it. False: the message is refused. If an ancestor is
+  /// stopped, the message is refused in both cases.
+  bool auto_resume = false;
+  /// Sampling temperature, 0 to 2. Empty: not sent.
+  std::optional<double> temperature = {};
+  /// Maximum number of tokens of one answer. Empty: not sent.
   std::optional<std::uint32_t> max_tokens = {};
-  std::string reasoning_effort = {};    // "low", "medium", "high", or what the model takes; empty: not sent
-  ResponseFormat response_format = {};  // of its answers; a broken schema is refused in the same way
-  ToolChoice tool_choice = {};          // of the first model call of a turn; later ones are free to answer
+  /// "low", "medium", "high", or another value that the model accepts. Empty: not sent.
+  std::string reasoning_effort = {};
+  /// The format of the answers. For `json_schema`, a schema that is not a JSON object with members is
+  /// refused.
+  ResponseFormat response_format = {};
+  /// Applies to the model calls of a turn up to its first tool calls; the later model calls of the turn may
+  /// answer in words. `named` without a name is refused.
+  ToolChoice tool_choice = {};
 
-  // What it may do besides talking. Shared by all agents that name it.
+  /// The tools that the agent may call. The agents whose specs name the same registry share it. Null: none.
   std::shared_ptr<ToolRegistry> tools = {};
+  /// How the model calls the tools.
   ToolProtocol tool_protocol = ToolProtocol::native;
-  // With ToolProtocol::text: an answer whose calls cannot be read is returned to the model, with the reason,
-  // once in a turn; it counts as an answer with tool calls. The second such answer, or the first if this is
-  // false, completes the turn as an answer in words, with InteractionResult::parse_error (X30).
+  /// With ToolProtocol::text: an answer whose tool calls cannot be read is returned to the model together
+  /// with the reason, once in a turn. Such an answer counts as an answer with tool calls. The second such
+  /// answer, or the first one if this is false, completes the turn as an answer in words, and
+  /// InteractionResult::parse_error is set.
   bool repair_tool_calls = true;
-  // Answers with tool calls in one turn. When there were so many, the next answer has to be in words: if it
-  // asks for tools once more, they are not run and the turn fails with `tool_turn_limit` (X18).
+  /// Maximum number of answers with tool calls in one turn. After that many, the next answer must be in
+  /// words: if it has tool calls, they are not run, and the turn fails with `tool_turn_limit`.
   std::uint16_t max_tool_turns = 12;
-  // Calls of one answer that may run side by side; their results are kept in order. 1: one after the other.
+  /// Maximum number of tool calls of one answer that run concurrently. Their results are kept in the order of
+  /// the calls. 1, and also 0: one after the other.
   std::uint16_t parallel_tools = 1;
-  // Background tasks that it may have at once. 0: tools of mode `async` run like all others (L1).
+  /// Maximum number of background tasks of the agent at a time. 0: tools of ToolMode::async run as
+  /// ToolMode::sync.
   std::uint16_t background_tasks = 0;
 
+  /// How much of the conversation is sent to the model.
   ContextOptions context = {};
-  // The conversation to continue, e.g. Agent::conversation() of an earlier run; must be valid
-  // (is_valid_history). If it begins with a system message, that is the system prompt: `system_prompt` must
-  // then be empty or the same. If its last question has no answer, that question counts as stopped.
+  /// The conversation to continue, for example Agent::conversation() of an earlier run. Must be valid
+  /// (is_valid_history()). If it begins with a system message, that message is the system prompt, and
+  /// `system_prompt` must be empty or equal to it. If the last question has no answer, it is marked as
+  /// stopped. Error: `invalid_history`.
   std::vector<ChatMessage> history = {};
 
-  Budget budget = {};          // of what it does itself
-  Budget subtree_budget = {};  // of what it and all agents below it do together
-  Prices prices = {};          // of its model, for budgets with a cost
+  /// Limits what the agent itself uses.
+  Budget budget = {};
+  /// Limits what the agent and all its descendants use together.
+  Budget subtree_budget = {};
+  /// The prices of the agent's model, for budgets with a cost, and for TurnEnded::cost where the client
+  /// reports no cost.
+  Prices prices = {};
 };
 
-// For many agents alike: make the spec once and share it; each agent then costs no copy of it. Its `id` is
-// ignored.
+/// A spec that many equal agents share: create it once, and no agent needs a copy of it. AgentSpec::id is
+/// ignored: each agent gets a generated id.
+///
+///     auto shared = std::make_shared<agentcore::AgentSpec>();
+///     shared->system_prompt = "You summarize texts.";
+///     for (int i = 0; i < 1000; ++i) tree.create(shared).value();
 using SharedAgentSpec = std::shared_ptr<const AgentSpec>;
 
-// A type that converts to SharedAgentSpec. The functions that take one are templates, so that a list in
-// braces, as in create({}), can only be an AgentSpec.
+/// A type that converts to SharedAgentSpec. The functions that take a shared spec are templates, so that a
+/// list in braces, as in create({}), can only be an AgentSpec.
 template <typename T>
 concept SharesAgentSpec = std::convertible_to<const T&, SharedAgentSpec>;
 

@@ -1,4 +1,4 @@
-// The states of an agent and the edges between them.
+// The states of an agent, and the transitions between them.
 #pragma once
 
 #include <optional>
@@ -6,32 +6,38 @@
 
 namespace agentcore {
 
-// What an agent is doing, as everyone sees it: its own state, or what a closed ancestor makes of it (B1,
-// B19).
+/// The effective state of an agent: its own state, or the state that a stopped or deleted ancestor imposes on
+/// it.
+///
+///     agentcore::Result<agentcore::AgentState> state = agent.state();
+///     if (state && is_stopped(*state)) agent.resume();
 enum class AgentState : unsigned char {
-  idle,         // waits for a message
-  waiting_llm,  // a model call is open
-  processing,   // handles an answer, runs a tool, or is in its handler
-  stopping,     // its gate is closed, something of it is still in flight
-  stopped,      // nothing is left in flight; only resume() opens it again
-  terminating,  // being deleted; found, but refuses everything (X33)
+  idle,         ///< Waits for a message.
+  waiting_llm,  ///< A model call is in flight.
+  processing,   ///< Handles an answer, runs a tool, or runs its MessageHandler.
+  stopping,     ///< Closed by a stop; an operation of the agent is still in flight.
+  stopped,      ///< No operation is in flight any more. Only resume() opens the agent again.
+  terminating,  ///< Being deleted. AgentTree::find() still returns the agent, but it refuses everything.
 };
 
+/// The number of states.
 inline constexpr int agent_state_count = 6;
 
-// "idle", "waiting_llm", "processing", "stopping", "stopped", "terminating".
+/// Returns "idle", "waiting_llm", "processing", "stopping", "stopped" or "terminating".
 std::string_view to_string(AgentState state) noexcept;
+/// Returns the state with that name, or nullopt. The comparison is case-sensitive.
 std::optional<AgentState> agent_state_from_string(std::string_view text) noexcept;
 
-// True for the edges that an agent may take (B3-B13 and resume: stopped -> idle); every other pair is
-// refused. Deletion ends in no state at all: the agent is gone.
+/// Returns true if an agent may change from `from` to `to`, and false for every other pair, including two
+/// equal states. The change from `stopped` to `idle` happens only by resume(). A deletion ends in no state:
+/// the agent no longer exists.
 bool is_allowed(AgentState from, AgentState to) noexcept;
 
-// May start something new: idle, waiting_llm and processing (B16).
+/// Returns true for idle, waiting_llm and processing: the agent may start a new operation.
 constexpr bool can_process(AgentState state) noexcept {
   return state == AgentState::idle || state == AgentState::waiting_llm || state == AgentState::processing;
 }
-// stopping or stopped (B17).
+/// Returns true for stopping and stopped.
 constexpr bool is_stopped(AgentState state) noexcept {
   return state == AgentState::stopping || state == AgentState::stopped;
 }

@@ -17,110 +17,193 @@
 
 namespace agentcore {
 
+/// Options of an AgentTree. No duration may be negative.
 struct TreeOptions {
-  LlmClient* llm = nullptr;               // for agents whose spec names none. Must outlive the tree.
-  std::uint8_t max_depth = 64;            // agents on the way from a root to a leaf, both counted; 1 to 250
-  std::uint32_t max_agents = 16'000'000;  // alive at once; 1 to 134,000,000
-  std::uint16_t mailbox_limit = 1000;     // messages per agent, for specs that name no limit; 1 to 65,000
-  std::size_t max_message_bytes = std::size_t{1} << 20;  // text, sender and parts together; at least 1
-  std::size_t max_answer_bytes = std::size_t{4}
-                                 << 20;  // of one turn; more fails it with `response_too_large`; at least 1
-  // How long a stop waits for a call that ignores its stop token, before the call is given up. No duration in
-  // TreeOptions may be negative.
+  /// The client for agents whose AgentSpec::llm is null; not owned, and must outlive the tree. Null: none.
+  LlmClient* llm = nullptr;
+  /// Maximum number of agents on the path from a root to a leaf, both included; 1 to 250.
+  std::uint8_t max_depth = 64;
+  /// Maximum number of agents that exist at a time; 1 to 134,000,000.
+  std::uint32_t max_agents = 16'000'000;
+  /// Maximum number of messages in the mailbox of an agent whose AgentSpec::mailbox_limit is 0; 1 to 65,000.
+  std::uint16_t mailbox_limit = 1000;
+  /// Maximum size of a message in bytes: text, sender and parts together; at least 1.
+  std::size_t max_message_bytes = std::size_t{1} << 20;
+  /// Maximum size of an answer of a model in bytes; at least 1. The text, the tool calls and the reasoning
+  /// each have this limit. If an answer exceeds it, the turn fails with `response_too_large`.
+  std::size_t max_answer_bytes = std::size_t{4} << 20;
+  /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
+  /// given up.
   Duration stop_grace = std::chrono::seconds(5);
-  // For tools that name no time-out of their own; 0: none. A call whose time is over counts as interrupted:
-  // the model is told so, and the turn goes on.
+  /// Time-out of the calls of tools without ToolSpec::timeout. 0: none. A call that exceeds it counts as
+  /// interrupted: the model receives this as the result, and the turn continues.
   Duration tool_timeout = std::chrono::minutes(10);
-  Duration question_timeout{0};  // for approvals, and questions that name no time-out; 0: none
-  std::size_t max_tool_result_bytes = std::size_t{256} << 10;  // of a message, which is cut off there, and of
-                                                               // data, whose call fails; at least 1
+  /// Time-out of approvals, and of questions without Question::timeout. 0: none.
+  Duration question_timeout{0};
+  /// Maximum size of a tool's result in bytes; at least 1. A longer message is truncated; with longer data
+  /// the call fails.
+  std::size_t max_tool_result_bytes = std::size_t{256} << 10;
 };
 
-// Something that runs (I1). It is in the list from before it starts until it has let go, however it ends.
+/// A turn, a model call, a tool call or a background task that runs now. It is listed from before its start
+/// until it has ended or was given up.
 struct RunningTask {
-  enum class Kind : unsigned char { turn, model_call, tool_call, background };
+  /// What runs.
+  enum class Kind : unsigned char {
+    turn,        ///< A turn.
+    model_call,  ///< A model call of a turn.
+    tool_call,   ///< A tool call of a turn, or its approval.
+    background   ///< A background task.
+  };
 
-  Kind kind = Kind::turn;
-  std::string id = {};  // of a tool call or a background task
-  std::string agent_id = {};
-  std::uint64_t turn = 0;
-  std::string tool = {};
-  bool stopping = false;  // it was told to end, and has not let go yet
+  Kind kind = Kind::turn;     ///< What runs.
+  std::string id = {};        ///< Of a tool call or a background task; else empty.
+  std::string agent_id = {};  ///< The agent to which it belongs.
+  std::uint64_t turn = 0;     ///< The number of the turn in which it was started.
+  std::string tool = {};      ///< The name of the tool, for a tool call or a background task; else empty.
+  /// True if the stop token was triggered and the operation has not ended yet. Always false for a turn.
+  bool stopping = false;
 };
+/// Returns "turn", "model_call", "tool_call" or "background".
 std::string_view to_string(RunningTask::Kind kind) noexcept;
 
-// A forest of agents on one Runtime. Creating agents and looking around is @loop_thread; the verbs, send and
-// state are @threadsafe here as on Agent.
-//
-// Destroying the tree ends everything at once and quietly: open calls are cut, no event or completion
-// follows, handles say `agent_not_found`. For an orderly end call stop_all() and drive the loop until it has
-// settled.
-//
-// The tree may outlive its Runtime. Then nothing happens in it any more, and every function with a Result or
-// a reason returns `runtime_gone`. The others can still read: find(), size(), roots(), walk(), Agent::id().
+/// Owns a forest of agents on one Runtime: any number of root agents, each with its descendants. A Runtime
+/// may have several AgentTrees.
+///
+///     agentcore::Runtime runtime;
+///     agentcore::ScriptedClient llm{runtime};
+///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
+///     agentcore::Agent planner = tree.create({.id = "planner"}).value();
+///     agentcore::SendResult sent = planner.send("Plan a trip.");
+///     runtime.run_until_idle();
+///     tree.stop_all();
+///
+/// Threads: agents are created and listed on the loop thread only. send(), state(), find(), size() and the
+/// verbs may be called on any thread, as those of Agent.
+///
+/// Destroying the tree ends everything at once: operations in flight are cut, no event and no completion
+/// callback follows, and the functions of handles return `agent_not_found`. For an orderly end, call
+/// stop_all() and drive the loop until the stop has settled.
+///
+/// The tree may outlive its Runtime. After the Runtime was destroyed, nothing happens in the tree, and every
+/// function with a Result or a reason returns `runtime_gone`. These functions can still read: find(), size(),
+/// roots(), walk() and Agent::id().
 class AgentTree {
  public:
-  // Throws std::invalid_argument when an option is out of range.
+  /// Creates a tree without agents. Throws std::invalid_argument if an option is out of range.
   explicit AgentTree(Runtime& runtime, TreeOptions options = {});
+  /// Ends everything and deletes all agents (see AgentTree). May be called in a callback.
   ~AgentTree();
   AgentTree(const AgentTree&) = delete;
   AgentTree& operator=(const AgentTree&) = delete;
 
-  // Makes a root agent, `idle` and ready for messages (B2). Errors: invalid_agent_id, agent_exists,
-  // agent_limit, invalid_config, invalid_history (the message names the entry and what is wrong with it),
-  // runtime_gone, out_of_memory, and agent_stopping or agent_stopped after stop_all(). @loop_thread
+  /// Creates a root agent, `idle` and ready for messages.
+  ///
+  /// Errors: `invalid_agent_id`, `agent_exists`, `agent_limit`, `invalid_config`, `invalid_history` (the
+  /// message specifies the entry and what is wrong with it), `runtime_gone`, `out_of_memory`; after
+  /// stop_all() `agent_stopping` or `agent_stopped`.
+  /// @loop_thread
   Result<Agent> create(AgentSpec spec = {});
+  /// Same as create(AgentSpec), with a shared spec. The agent gets a generated id. A null pointer is refused
+  /// with `invalid_config`.
+  /// @loop_thread
   Result<Agent> create(const SharesAgentSpec auto& spec) { return create_shared(spec); }
 
-  // The agent with that id, own or generated; a terminating one is still found (X33). @threadsafe
+  /// Returns the agent with that id, chosen or generated, or nullopt. An agent that is being deleted is still
+  /// found.
+  /// @threadsafe
   std::optional<Agent> find(std::string_view id) const;
 
-  // By id what Agent offers by handle. An empty id gives `missing_agent_id`. @threadsafe
+  /// Same as Agent::state(), by id. Further error: `missing_agent_id` if `id` is empty.
+  /// @threadsafe
   Result<AgentState> state(std::string_view id) const;
+  /// Same as Agent::send(), by id. Further reason: `missing_agent_id` if `id` is empty.
+  /// @threadsafe
   SendResult send(std::string_view id, Message message);
+  /// Same as Agent::send(), by id. Further reason: `missing_agent_id` if `id` is empty.
+  /// @threadsafe
   SendResult send(std::string_view id, MessageText auto&& text) {
     return send(id, Message{.text = std::string(std::forward<decltype(text)>(text))});
   }
+  /// Same as Agent::abort(), by id. Further reason: `missing_agent_id` if `id` is empty.
+  /// @threadsafe
   AbortResult abort(std::string_view id, AbortOptions options = {});
+  /// Same as Agent::stop(), by id. Further reason: `missing_agent_id` if `id` is empty.
+  /// @threadsafe
   StopResult stop(std::string_view id, StopOptions options = {});
+  /// Same as Agent::resume(), by id. Further reason: `missing_agent_id` if `id` is empty.
+  /// @threadsafe
   ResumeResult resume(std::string_view id, ResumeOptions options = {});
+  /// Same as Agent::terminate(), by id. Further reason: `missing_agent_id` if `id` is empty.
+  /// @threadsafe
   TerminateResult terminate(std::string_view id, TerminateOptions options = {});
 
-  // Stops every agent as one, with cause `shutdown` unless told otherwise; none can be created until
-  // resume_all(). The report's agent_id is empty. @threadsafe
+  /// Stops all agents by one stop. No agent can be created until resume_all(). StopReport::agent_id is empty.
+  /// `options` without a cause have StopCause::user; without `options`, the cause is StopCause::shutdown.
+  /// @threadsafe
   StopResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
+  /// Resumes the tree after stop_all(), and the agents that stopped because of it.
+  /// @threadsafe
   ResumeResult resume_all(ResumeOptions options = {});
 
-  // Answers an open question: exactly one answer counts, a late one is refused with the reason. An approval
-  // is given by answer() (whatever the text) and refused by decline(). @loop_thread
+  /// Answers an open question. A question accepts one answer; later answers are refused with the reason (see
+  /// AnswerResult). To an approval, answer() gives the permission, whatever `text` contains.
+  /// @loop_thread
   AnswerResult answer(std::string_view question_id, std::string text);
+  /// Declines an open question, or refuses an approval. `reason` may be empty. Refused as answer() is.
+  /// @loop_thread
   AnswerResult decline(std::string_view question_id, std::string reason = {});
-  std::vector<OpenQuestion> questions() const;  // that are open, oldest first. @loop_thread
+  /// Returns the open questions, the oldest first.
+  /// @loop_thread
+  std::vector<OpenQuestion> questions() const;
 
-  // What runs now: turns, and what they wait for. @loop_thread
+  /// Returns what runs now: the turns, and the operations in flight.
+  /// @loop_thread
   std::vector<RunningTask> tasks() const;
-  // Cancels a background task; its agent goes on. False when there is no such task (any more), or when the
-  // Runtime is gone. @loop_thread
+  /// Cancels a background task. Its agent continues. Returns false if there is no such task, if the task has
+  /// already ended, or if the Runtime was destroyed.
+  /// @loop_thread
   bool cancel_task(std::string_view task_id);
 
-  std::size_t size() const noexcept;  // agents that exist, terminating ones included. @threadsafe
-  std::vector<Agent> roots() const;   // newest first. @loop_thread
+  /// Returns the number of agents that exist, including those that are being deleted.
+  /// @threadsafe
+  std::size_t size() const noexcept;
+  /// Returns the root agents, the newest first.
+  /// @loop_thread
+  std::vector<Agent> roots() const;
 
-  // Calls `visit` for every agent, parents before children. Creating agents meanwhile is allowed; whether
-  // they are visited is not said. A `visit` that throws is logged and ends the walk; the loop cannot be
-  // driven from within it. Throws std::invalid_argument for an empty function. @loop_thread
+  /// Calls `visit` for every agent, parents before children. `visit` may create agents; whether the walk
+  /// visits them is unspecified. If `visit` throws, the exception is logged and the walk ends. The loop
+  /// cannot be driven in `visit`. Throws std::invalid_argument if `visit` is empty.
+  /// @loop_thread
   void walk(const std::function<void(const Agent&)>& visit) const;
 
-  // True while a stop, a delete or a turn is under way; false once the Runtime is gone. @loop_thread
+  /// Returns true while a stop, a delete, a turn or another operation is in progress; false after the Runtime
+  /// was destroyed.
+  /// @loop_thread
   bool busy() const noexcept;
 
-  // Callbacks, on the loop thread, in the order of subscribing. Throws std::invalid_argument for an empty
-  // function. @loop_thread
+  /// Calls `callback` on the loop thread for each state change, until the Subscription is reset or destroyed.
+  /// Callbacks are called in the order in which they were registered. Throws std::invalid_argument if
+  /// `callback` is empty.
+  /// @loop_thread
   Subscription on_state_change(std::function<void(const StateChange&)> callback);
+  /// Calls `callback` on the loop thread for each event, until the Subscription is reset or destroyed.
+  /// Callbacks are called in the order in which they were registered. Throws std::invalid_argument if
+  /// `callback` is empty.
+  ///
+  ///     auto events = tree.on_event([](const agentcore::Event& event) {
+  ///       if (auto* end = event.get<agentcore::TurnEnded>())
+  ///         std::printf("%.*s\n", static_cast<int>(end->text.size()), end->text.data());
+  ///     });
+  ///
+  /// @loop_thread
   Subscription on_event(std::function<void(const Event&)> callback);
 
-  // How often the id or its agent is referred to by any table, list or queue of the tree: 0 once it is
-  // deleted (D4, G13). For tests: it looks everywhere, at a cost proportional to the tree. @loop_thread
+  /// Returns how many entries in the tables, lists and queues of the tree refer to the id or its agent: 0
+  /// after the agent was deleted (G13). For tests: it searches everywhere, in time proportional to the size
+  /// of the tree.
+  /// @loop_thread
   std::size_t references(std::string_view id) const;
 
  private:

@@ -1,4 +1,4 @@
-// Everything a host needs, in one include.
+// Includes all public headers.
 #pragma once
 
 #include <agentcore/agent.hpp>

@@ -10,48 +10,77 @@
 
 namespace agentcore {
 
-// Limits; 0 means none. A model call is begun only if what it will probably use is still there: its prompt as
-// counted, and its answer. That much is reserved before the call and settled by what the provider reports
-// after it (by a count of our own where it reports nothing). An answer is asked for no longer than what is
-// left. Who needs more than is left is stopped, with cause `budget`; what has come of an answer is kept.
-// Where that is an AgentRole::user, which nothing stops, the turn that needs more fails with
-// `budget_exceeded`.
+/// Limits for one agent (AgentSpec::budget) or for an agent and its descendants (AgentSpec::subtree_budget).
+/// In each field, 0 means no limit.
+///
+///     agentcore::AgentSpec spec;
+///     spec.budget = {.tokens = 200'000, .cost = 1.50, .wall_clock = std::chrono::minutes(10)};
+///     spec.prices = {.prompt = 2.50, .completion = 10};  // per million tokens
+///     agentcore::Agent agent = tree.create(std::move(spec)).value();
+///     agentcore::Spent used = agent.spent().value();
+///
+/// Before a model call, the expected usage is reserved: the tokens of the prompt as counted (see
+/// TokenCounter), and AgentSpec::max_tokens for the answer, or 4,096 if that is empty. If less is left, the
+/// answer is limited to what is left. After the call, the reservation is replaced by the usage that the
+/// provider reports, or by agentcore's own count if the provider reports none.
+///
+/// The agent that has the budget is stopped with StopCause::budget, and its subtree with it, if too little is
+/// left for a model call, if a model call used more than was left, if a turn begins after `turns` was used
+/// up, or when `wall_clock` has passed. An answer that was received completely is kept. Exceptions:
+/// - An AgentRole::user cannot be stopped: the turn that needs more fails with `budget_exceeded`.
+/// - If the missing amount is only reserved by other model calls in flight, no agent is stopped. The turn
+///   fails with `budget_exceeded`, and may be tried again when those calls have ended.
 struct Budget {
-  std::uint64_t turns = 0;   // with a model; those of a MessageHandler do not count
-  std::uint64_t tokens = 0;  // prompt and completion
-  double cost = 0;           // in the currency of Prices; 0 to 1e15
-  Duration wall_clock{0};    // since the agent was made, or the last grant; running or not; not negative
+  /// Turns that use a model, and turns of Agent::simulate(). The turns of a MessageHandler do not count.
+  std::uint64_t turns = 0;
+  /// Tokens of prompts and answers together.
+  std::uint64_t tokens = 0;
+  /// In the currency of Prices; 0 to 1e15.
+  double cost = 0;
+  /// Time since the agent was created or the budget was granted, whether the agent is active or not. Not
+  /// negative.
+  Duration wall_clock{0};
 
+  /// Returns true if at least one field is a limit.
   bool limits() const noexcept {
     return turns != 0 || tokens != 0 || cost > 0 || wall_clock > Duration::zero();
   }
 };
 
-// What a million tokens cost, 0 to 1e15, in any currency; the same one for a whole tree.
+/// The price of one million tokens, 0 to 1e15, in any currency. All agents of a tree must use the same
+/// currency.
 struct Prices {
-  double prompt = 0;
-  double completion = 0;
-  std::optional<double> cached_prompt = {};  // of the prompt's tokens that were cached; empty: as `prompt`
+  double prompt = 0;      ///< Of the prompt.
+  double completion = 0;  ///< Of the answer.
+  /// Of those tokens of the prompt that the provider had cached. Empty: the price of `prompt`.
+  std::optional<double> cached_prompt = {};
 };
 
-// What that usage costs.
+/// Returns the cost of `usage`, in the currency of `prices`.
+///
+///     agentcore::Usage usage{.prompt_tokens = 1'000, .completion_tokens = 200};
+///     double cost = agentcore::cost_of(usage, {.prompt = 2.50, .completion = 10});  // 0.0045
 double cost_of(const Usage& usage, const Prices& prices) noexcept;
 
-// What was used of a budget since it was granted.
+/// What was used of a budget since it was granted.
 struct Spent {
-  std::uint64_t turns = 0;
-  std::uint64_t tokens = 0;
-  double cost = 0;
-  std::uint64_t tokens_reserved = 0;  // by calls that are open
+  std::uint64_t turns = 0;   ///< Turns that have begun.
+  std::uint64_t tokens = 0;  ///< Tokens of the model calls that have ended.
+  double cost = 0;           ///< Cost of the model calls that have ended.
+  /// Tokens that are reserved for model calls in flight. Not included in `tokens`.
+  std::uint64_t tokens_reserved = 0;
 };
 
-// The result of a grant. When it is refused, the old budget stays, with what was used of it.
+/// The result of Agent::grant() and Agent::grant_subtree(). If the grant is refused, the previous budget and
+/// the amounts used of it remain unchanged.
 struct [[nodiscard]] GrantResult {
-  bool granted = false;
-  // `agent_not_found`, `runtime_gone`, `out_of_memory`, or `invalid_config` when a number is out of range.
+  bool granted = false;  ///< True if the budget was replaced.
+  /// `agent_not_found`, `runtime_gone`, `out_of_memory`, or `invalid_config` if a number is out of range.
   Errc reason = Errc::none;
-  std::string message = {};  // why; for `invalid_config` with the field, its value and the range
+  /// The reason as a text. For `invalid_config`: the field, its value and the allowed range.
+  std::string message = {};
 
+  /// Returns `granted`.
   explicit operator bool() const noexcept { return granted; }
 };
 

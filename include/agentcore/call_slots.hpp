@@ -1,4 +1,4 @@
-// CallSlots: how many model calls may run at once, and how many per minute.
+// CallSlots: limits of concurrent model calls, and of calls and tokens per minute.
 #pragma once
 
 #include <agentcore/chat.hpp>
@@ -13,41 +13,60 @@
 
 namespace agentcore {
 
+/// Limits of model calls. In every number, 0 means no limit.
 struct CallLimits {
-  std::uint32_t total = 3;         // calls at once, over all endpoints (Y5); 0: no limit, here and below
-  std::uint32_t per_endpoint = 0;  // calls at once to one endpoint
-  std::uint32_t per_agent = 1;     // calls at once of one agent; anonymous calls are not counted
-  // A minute's worth may go at once, and then as much as comes back evenly. Tokens are estimated before a
-  // call and corrected by its usage.
-  std::uint64_t requests_per_minute = 0;  // to one endpoint
-  std::uint64_t tokens_per_minute = 0;    // to one endpoint, prompt and completion together
-  std::size_t max_waiting = 10'000;       // calls that may wait; one more fails with `queue_full`
-  bool learn = true;                      // heed what endpoints say about their limits (headers, Retry-After)
+  std::uint32_t total = 3;         ///< Concurrent calls to all endpoints together.
+  std::uint32_t per_endpoint = 0;  ///< Concurrent calls to one endpoint.
+  std::uint32_t per_agent = 1;     ///< Concurrent calls of one agent. Anonymous calls are not counted.
+  /// Requests per minute to one endpoint. A full minute's worth may start at once; after that, calls start as
+  /// the amount refills, evenly.
+  std::uint64_t requests_per_minute = 0;
+  /// Tokens per minute to one endpoint, prompt and completion together; applied like requests_per_minute.
+  /// They are estimated before a call and corrected by its usage.
+  std::uint64_t tokens_per_minute = 0;
+  std::size_t max_waiting = 10'000;  ///< Calls that may wait for a slot. A further call: Errc::queue_full.
+  /// True: applies the limits that endpoints report (headers, Retry-After), each for at most one hour.
+  bool learn = true;
 };
 
-// What routers share to keep to limits together. A call that finds no slot waits; the waiting are served in
-// the order in which they came, but nobody waits behind a call whose own endpoint or agent is at its limit. A
-// call that is stopped while it waits is gone at once, and a slot is free as soon as its attempt has ended: a
-// back-off holds none. A call that comes back from one has kept its place, and is not refused for a full
-// queue.
-//
-// A router that is a route of another router needs slots of its own: sharing them, the outer calls hold the
-// slots that the inner ones wait for.
-//
-// All functions are @loop_thread. May outlive its Runtime.
+/// The slots of model calls. Routers that share one CallSlots object share its limits.
+///
+/// A call that finds no free slot waits. Waiting calls get slots in the order in which they came, but no call
+/// waits behind a call whose own endpoint or agent is at its limit. A call that is stopped while it waits
+/// leaves the queue at once. A slot is free as soon as its attempt has ended; a call holds no slot during a
+/// back-off. After a back-off a call returns to its previous place in the queue and is not rejected because
+/// the queue is full.
+///
+/// A router that is a route of another router needs a CallSlots object of its own. If both shared one, the
+/// outer calls would hold the slots that the inner calls wait for.
+///
+/// May outlive its Runtime.
+///
+///     auto slots = std::make_shared<agentcore::CallSlots>(runtime, agentcore::CallLimits{.total = 8});
+///     slots->set_endpoint("local", {.per_endpoint = 1});
+///     agentcore::LlmRouter llm{
+///         runtime, {.routes = {{.client = &model, .endpoint = "local"}}, .slots = slots}};
+///
+/// @loop_thread
 class CallSlots {
  public:
+  /// Makes slots with `limits`, for routers of `runtime`.
   explicit CallSlots(Runtime& runtime, CallLimits limits = {});
   ~CallSlots();
   CallSlots(const CallSlots&) = delete;
   CallSlots& operator=(const CallSlots&) = delete;
 
-  // Limits of one endpoint that are other than all the others'. `total`, `per_agent`, `max_waiting` and
-  // `learn` of `limits` are not looked at.
+  /// Replaces the limits of the endpoint that routes name `endpoint` (Route::endpoint): per_endpoint,
+  /// requests_per_minute and tokens_per_minute of `limits`. A field that is 0 means no limit for this
+  /// endpoint. The other fields of `limits` are ignored: total, per_agent, max_waiting and learn. May be
+  /// called at any time.
   void set_endpoint(std::string endpoint, const CallLimits& limits);
 
+  /// Returns the number of slots in use.
   std::size_t running() const noexcept;
+  /// Returns the number of slots in use for the endpoint of that name; 0 if there is none.
   std::size_t running(std::string_view endpoint) const noexcept;
+  /// Returns the number of calls that wait for a slot.
   std::size_t waiting() const noexcept;
 
  private:

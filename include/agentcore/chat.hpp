@@ -1,4 +1,4 @@
-// What is said to a model and what comes back: messages, requests, outcomes.
+// Messages, requests and outcomes of model calls.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -12,79 +12,110 @@
 
 namespace agentcore {
 
-enum class Role : unsigned char { system, user, assistant, tool };
+/// The author of a message.
+enum class Role : unsigned char {
+  system,     ///< Instructions of the host.
+  user,       ///< A message to the model.
+  assistant,  ///< An answer of the model: text, tool calls or both.
+  tool        ///< The result of one tool call.
+};
+/// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Role role) noexcept;
 
-// How the turn that a user message began ended before it got its answer. It is kept beside the message and is
-// never sent to a model (G8, G11).
-enum class Interruption : unsigned char { none, aborted, stopped, failed };
+/// Why the turn that a user message started ended without its final answer. The mark is stored beside the
+/// message and is never sent to a model (G8, G11).
+enum class Interruption : unsigned char {
+  none,     ///< The turn was not interrupted.
+  aborted,  ///< An abort ended the turn.
+  stopped,  ///< A stop ended the turn.
+  failed    ///< The turn ended with an error.
+};
+/// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Interruption interruption) noexcept;
 
-// One call of a tool, as a model asked for it in an answer.
+/// One tool call, as requested by the model in an answer.
 struct ToolCall {
-  std::string id = {};  // the result names it; unique within a history
-  std::string name =
-      {};  // of the tool; of a window's action: "<window>__<action>", as far as providers take it
-  std::string arguments = {};  // as the model wrote them: meant to be the text of a JSON object
-  std::string window_id = {};  // of an action; empty: an ordinary tool
-  std::string action_id = {};  // of that window; empty: `name` says it
+  /// Identifies the call: ChatMessage::tool_call_id of its result has the same value. Unique within a
+  /// history.
+  std::string id = {};
+  /// The name of the tool. For an action of a window: "<window>__<action>", as far as providers accept that.
+  std::string name = {};
+  /// The arguments, as written by the model. They should be the text of a JSON object.
+  std::string arguments = {};
+  /// The window, if the call is an action of a window. Empty: the call is one of an ordinary tool.
+  std::string window_id = {};
+  /// The action of that window. Empty: `name` specifies the action.
+  std::string action_id = {};
 
+  /// True if all fields are equal.
   bool operator==(const ToolCall&) const = default;
 };
 
-// A part of a message that is not its text: a picture.
+/// A part of a message that is not text: an image. Set either `url`, or `data` and `media_type`.
 struct ContentPart {
-  std::string url = {};         // "https://..."; empty: `data` is the picture itself
-  std::string data = {};        // in base64
-  std::string media_type = {};  // of `data`, e.g. "image/png"
-  std::string detail = {};      // "low", "high" or "auto", for providers that take it; empty: not sent
+  std::string url = {};         ///< "https://...". Empty: `data` is the image itself.
+  std::string data = {};        ///< The image in base64. Ignored if `url` is set.
+  std::string media_type = {};  ///< Of `data`, e.g. "image/png".
+  /// The resolution for the model: "low", "high" or "auto", for providers that support it. Empty: not sent.
+  std::string detail = {};
 
+  /// True if all fields are equal.
   bool operator==(const ContentPart&) const = default;
 };
 
-// What a model thought before it answered, as its provider wants to be given it back: signed, encrypted or as
-// it was said. It is sent to no other dialect and, if `server` is known, to no other server: others refuse a
-// request that holds it.
+/// Reasoning of a model, in the form in which its provider expects it in later requests: signed, encrypted or
+/// in plain text. A block is never sent in another dialect and, if `server` is known, never to another
+/// server: other servers reject a request that contains it.
 struct ReasoningBlock {
-  std::string dialect = {};  // whose: to_string(Dialect)
-  std::string data = {};     // the text of a JSON object
-  // Who wrote it: the host of HttpLlmOptions::base_url in small letters, and ":port" behind it if that is not
-  // the scheme's own: "api.deepseek.com", "127.0.0.1:8000", "[::1]:8000". Empty: unknown.
+  std::string dialect = {};  ///< The dialect of the block, as returned by to_string(Dialect).
+  std::string data = {};     ///< The text of a JSON object.
+  /// The server that created the block: the host of HttpLlmOptions::base_url in lower case, followed by
+  /// ":port" unless the port is the default of the scheme: "api.deepseek.com", "127.0.0.1:8000",
+  /// "[::1]:8000". Empty: unknown.
   std::string server = {};
 
+  /// True if all fields are equal.
   bool operator==(const ReasoningBlock&) const = default;
 };
 
-// One entry of a conversation.
+/// One message of a conversation.
+///
+///     agentcore::ChatMessage question{agentcore::Role::user, "What is in this image?"};
+///     question.parts.push_back({.url = "https://example.com/cat.png"});
 struct ChatMessage {
-  Role role = Role::user;
-  std::string content = {};  // UTF-8
-  Interruption interruption = Interruption::none;
-  std::vector<ToolCall> tool_calls = {};       // of an answer: what is to be done before the next one
-  std::string tool_call_id = {};               // of a tool's message: the call whose result it is
-  bool pinned = false;                         // never trimmed out of what a model is sent
-  std::vector<ContentPart> parts = {};         // of a user's message: what is sent behind its text
-  std::vector<ReasoningBlock> reasoning = {};  // of an answer
+  Role role = Role::user;                          ///< The author.
+  std::string content = {};                        ///< The text, in UTF-8.
+  Interruption interruption = Interruption::none;  ///< Only in user messages.
+  /// Only in assistant messages: the tool calls whose results must follow before the next answer.
+  std::vector<ToolCall> tool_calls = {};
+  std::string tool_call_id = {};  ///< Only in tool messages: ToolCall::id of the call with this result.
+  bool pinned = false;            ///< True: trimming never removes the message from what is sent to a model.
+  std::vector<ContentPart> parts = {};         ///< Only in user messages: images, sent after the text.
+  std::vector<ReasoningBlock> reasoning = {};  ///< Only in assistant messages.
 
+  /// True if all fields are equal.
   bool operator==(const ChatMessage&) const = default;
 };
 
-// Tokens, as the provider counts them.
+/// The tokens that model calls used, as counted by the provider.
 struct Usage {
-  std::uint64_t prompt_tokens = 0;
-  std::uint64_t completion_tokens = 0;
-  std::uint64_t total_tokens = 0;
-  std::uint64_t cached_tokens = 0;     // of the prompt: read from the provider's cache
-  std::uint64_t reasoning_tokens = 0;  // of the completion: reasoning, not answer
-  // False: these are not the provider's final counts, because the call was stopped or failed, or because the
-  // provider sent none. Counts that it had not sent by then are estimates, or 0. HttpLlmClient estimates a
-  // prompt by its size, one token for 4 bytes. It estimates an answer that was cut off by the deltas received
-  // (text, reasoning and arguments of calls): one token each, because most servers send one token per delta,
-  // but at least one token for 4 bytes (deltas of several tokens) and at most one for 2 bytes (deltas of
-  // single letters). For usual text and code the estimate is within about a third of the provider's count.
+  std::uint64_t prompt_tokens = 0;      ///< Tokens of the request.
+  std::uint64_t completion_tokens = 0;  ///< Tokens of the answer, reasoning included.
+  std::uint64_t total_tokens = 0;       ///< Prompt and completion together.
+  std::uint64_t cached_tokens = 0;      ///< Part of the prompt tokens: read from the provider's cache.
+  std::uint64_t reasoning_tokens = 0;   ///< Part of the completion tokens: reasoning, not answer.
+  /// True: the counts are the provider's final counts. False: they are not, because the call was stopped or
+  /// failed, or because the provider sent no counts. Counts that had not arrived by then are estimates, or 0.
+  ///
+  /// HttpLlmClient estimates a prompt by its size: one token for 4 bytes, and estimated_picture_tokens for an
+  /// image. It estimates an answer that was cut off by the number of deltas received (text, reasoning and
+  /// arguments of tool calls): one token for each delta, because most servers send one token per delta, but
+  /// at least one token for 4 bytes (deltas of several tokens) and at most one token for 2 bytes (deltas of
+  /// single letters). For typical text and code the estimate is within about a third of the provider's count.
   bool complete = true;
 
-  // Where a sum would overflow, it is the largest number: counts come from outside.
+  /// Adds the counts of `other`. A sum that would overflow becomes the largest value of its type, because the
+  /// counts come from outside the library. The sum is complete if both operands are.
   Usage& operator+=(const Usage& other) noexcept {
     const auto add = [](std::uint64_t& sum, std::uint64_t more) noexcept {
       sum = more > ~sum ? ~std::uint64_t{0} : sum + more;
@@ -97,104 +128,155 @@ struct Usage {
     complete = complete && other.complete;
     return *this;
   }
+  /// True if all fields are equal.
   bool operator==(const Usage&) const = default;
 };
 
-// Why the model ended its answer. Not to be confused with a stop, which is ours; a vendor's word "stop" is
-// translated to `complete` at the edge.
-// The words of a refusal are the answer's text. An answer that its provider paused (Anthropic's "pause_turn")
-// has no finish reason: the call fails with `api_error`.
-enum class FinishReason : unsigned char { unknown, complete, length, content_filter, tool_calls, refusal };
+/// Why the model ended its answer. This is unrelated to a stop by the host: the value "stop" of a provider is
+/// translated to `complete`.
+///
+/// An answer that its provider paused (Anthropic's "pause_turn") has no finish reason: the call fails with
+/// Errc::api_error.
+enum class FinishReason : unsigned char {
+  unknown,         ///< The provider sent no reason, or an unknown one.
+  complete,        ///< The answer is complete.
+  length,          ///< The answer reached a token limit.
+  content_filter,  ///< The provider's content filter ended the answer.
+  tool_calls,      ///< The model requests tool calls.
+  refusal          ///< The model refuses to answer. The text of the refusal is the text of the answer.
+};
+/// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(FinishReason reason) noexcept;
 
-// A tool as a model is told of it.
+/// The description of a tool in a request.
 struct ToolDescription {
-  std::string name = {};         // letters, digits, '_' and '-'; at most 64
-  std::string description = {};  // what it does and when to use it
-  std::string parameters = {};   // the text of the JSON schema of its arguments; empty: it takes none
+  std::string name = {};         ///< At most 64 letters, digits, '_' and '-'.
+  std::string description = {};  ///< What the tool does and when to use it.
+  /// The text of the JSON schema of the arguments: a JSON object. Empty: the tool has no arguments.
+  /// HttpLlmClient fails the call with Errc::invalid_config for any other text.
+  std::string parameters = {};
 
+  /// True if all fields are equal.
   bool operator==(const ToolDescription&) const = default;
 };
 
-// Whether an answer has to call tools.
+/// Whether an answer may or must call tools.
 struct ToolChoice {
-  enum class Mode : unsigned char { automatic, none, required, named };
+  /// The rule for the answer.
+  enum class Mode : unsigned char {
+    automatic,  ///< The model decides.
+    none,       ///< The answer must not call tools.
+    required,   ///< The answer must call at least one tool.
+    named       ///< The answer must call the tool `name`.
+  };
 
-  Mode mode = Mode::automatic;
-  std::string name = {};  // of the tool, for `named`
+  Mode mode = Mode::automatic;  ///< The rule for the answer.
+  std::string name = {};        ///< The tool, for Mode::named.
 
+  /// True if all fields are equal.
   bool operator==(const ToolChoice&) const = default;
 };
 
-// What an answer's text has to be.
+/// The required form of the text of an answer.
 struct ResponseFormat {
-  enum class Kind : unsigned char { text, json_object, json_schema };
+  /// The form of the text.
+  enum class Kind : unsigned char {
+    text,         ///< Any text.
+    json_object,  ///< A JSON object. Dialect::anthropic_messages does not support it: it is not sent there.
+    json_schema   ///< JSON that matches `schema`.
+  };
 
-  Kind kind = Kind::text;
-  std::string name = {};    // of the schema: letters, digits, '_' and '-'; empty: "answer"
-  std::string schema = {};  // the text of a JSON schema, for `json_schema`
-  bool strict = true;       // the provider is to guarantee it, where it can
+  Kind kind = Kind::text;  ///< The form of the text.
+  std::string name = {};   ///< Name of the schema: letters, digits, '_' and '-'. Empty: "answer".
+  /// For Kind::json_schema: the text of a JSON schema, a JSON object with members. HttpLlmClient fails the
+  /// call with Errc::invalid_config for any other text.
+  std::string schema = {};
+  bool strict = true;  ///< True: the provider must guarantee the schema, if it supports that.
 
+  /// True if all fields are equal.
   bool operator==(const ResponseFormat&) const = default;
 };
 
-// One model call. The client owns it from then on.
+/// The request of one model call. LlmClient::chat() takes ownership of it.
+///
+///     agentcore::ChatRequest request;
+///     request.messages = {{agentcore::Role::user, "Why is the sky blue?"}};
+///     request.max_tokens = 200;
 struct ChatRequest {
-  std::string agent_id = {};  // empty: anonymous, to be cancelled by its stop token only (A4)
-  // The number of the agent's tree in its Runtime, from 1: it distinguishes agents of the same id in several
-  // trees. 0: the call belongs to no tree. It is never sent.
+  /// The agent of the call. Empty: the call is anonymous, and only its stop token can cancel it.
+  std::string agent_id = {};
+  /// The number of the agent's tree in its Runtime, from 1. It distinguishes agents of the same id in several
+  /// trees. 0: the call belongs to no tree. It is never sent.
   std::uint64_t tree = 0;
-  std::string model = {};  // empty: the client's default
+  std::string model = {};  ///< Empty: the default model of the client.
+  /// The conversation. HttpLlmClient fails the call with Errc::empty_message if the last message is a user
+  /// message without images and with no text but white space.
   std::vector<ChatMessage> messages = {};
-  std::vector<ToolDescription> tools = {};  // that the answer may call
-  ToolChoice tool_choice = {};
-  std::optional<bool> parallel_tool_calls = {};  // whether one answer may call several; empty: not sent
-  ResponseFormat response_format = {};
-  std::optional<double> temperature = {};        // 0 to 2
-  std::optional<double> top_p = {};              // 0 to 1
-  std::optional<std::uint32_t> max_tokens = {};  // of the answer
-  std::vector<std::string> stop_sequences = {};
-  std::string reasoning_effort = {};       // "low", "medium", "high", or what the model takes
-  std::optional<TimePoint> deadline = {};  // the call fails with `deadline_exceeded` then; by Runtime::now()
-  bool stream = true;
+  std::vector<ToolDescription> tools = {};  ///< The tools that the answer may call.
+  ToolChoice tool_choice = {};              ///< Not sent if `tools` is empty.
+  /// Whether one answer may call several tools. Empty: not sent.
+  std::optional<bool> parallel_tool_calls = {};
+  ResponseFormat response_format = {};  ///< The required form of the answer's text.
+  /// 0 to 2; HttpLlmClient fails the call with Errc::invalid_config for any other value. In
+  /// Dialect::anthropic_messages values above 1 are sent as 1. Empty: not sent.
+  std::optional<double> temperature = {};
+  /// 0 to 1; HttpLlmClient fails the call with Errc::invalid_config for any other value. Empty: not sent.
+  std::optional<double> top_p = {};
+  std::optional<std::uint32_t> max_tokens = {};  ///< Limit of the answer. Empty: the default of the client.
+  std::vector<std::string> stop_sequences = {};  ///< Not sent in Dialect::openai_responses, which has none.
+  /// "low", "medium", "high", or another value that the model supports. Empty: not sent.
+  std::string reasoning_effort = {};
+  /// The time, by Runtime::now(), at which the call fails with Errc::deadline_exceeded. Empty: no deadline.
+  std::optional<TimePoint> deadline = {};
+  bool stream = true;  ///< True: the server sends the answer in pieces. False: in one piece, at its end.
 };
 
-// What an endpoint said about its rate limits, in the head of an answer.
+/// The rate limits that an endpoint reported in the headers of an answer.
 struct RateLimit {
-  std::optional<std::uint64_t> requests = {};  // allowed, per whatever time it counts in
-  std::optional<std::uint64_t> requests_left = {};
-  Duration requests_reset{0};  // until they are all there again; 0: it did not say
-  std::optional<std::uint64_t> tokens = {};
-  std::optional<std::uint64_t> tokens_left = {};
-  Duration tokens_reset{0};
-  // True: all requests and tokens become available at the reset, as with windows of fixed length. False: they
-  // become available gradually until then.
+  /// The allowed requests in one period; the endpoint chooses the period. Empty: not reported.
+  std::optional<std::uint64_t> requests = {};
+  std::optional<std::uint64_t> requests_left = {};  ///< Requests left in the period. Empty: not reported.
+  Duration requests_reset{0};  ///< The time until all requests are available again. 0: not reported.
+  std::optional<std::uint64_t> tokens = {};       ///< The allowed tokens in one period. Empty: not reported.
+  std::optional<std::uint64_t> tokens_left = {};  ///< Tokens left in the period. Empty: not reported.
+  Duration tokens_reset{0};  ///< The time until all tokens are available again. 0: not reported.
+  /// True: all requests and tokens become available at the reset, as with windows of fixed length. False:
+  /// they become available gradually until then.
   bool fixed_window = false;
 
+  /// True if all fields are equal.
   bool operator==(const RateLimit&) const = default;
 };
 
-// How a model call ended. The text itself came as deltas.
+/// How a model call ended. The text of the answer is not part of it: it was delivered as deltas.
 struct ChatOutcome {
-  enum class Kind : unsigned char { completed, cancelled, failed };
+  /// How the call ended.
+  enum class Kind : unsigned char {
+    completed,  ///< The answer is complete.
+    cancelled,  ///< The call was stopped.
+    failed      ///< The call failed; `error` specifies why.
+  };
 
-  Kind kind = Kind::completed;
-  FinishReason finish_reason = FinishReason::unknown;
-  Usage usage = {};
-  Error error = {};                            // for `failed`; for `cancelled` its code is Errc::cancelled
-  std::vector<ToolCall> tool_calls = {};       // of a completed answer, put together and in order
-  std::vector<ReasoningBlock> reasoning = {};  // of a completed answer, for the history
-  std::string model = {};                      // that answered, as the provider names it; empty: unknown
-  std::optional<double> cost = {};  // by the client's price table, or as the provider says; empty: unknown
+  Kind kind = Kind::completed;                         ///< How the call ended.
+  FinishReason finish_reason = FinishReason::unknown;  ///< Of a completed answer.
+  Usage usage = {};                                    ///< What the call used.
+  Error error = {};  ///< If failed: the error. If cancelled: its code is Errc::cancelled.
+  std::vector<ToolCall> tool_calls = {};       ///< Of a completed answer: whole calls, in order.
+  std::vector<ReasoningBlock> reasoning = {};  ///< Of a completed answer: the blocks for the history.
+  std::string model = {};  ///< The model that answered, as named by the provider. Empty: unknown.
+  /// The cost of the call, by the price table of the client or as reported by the provider. Empty: unknown.
+  std::optional<double> cost = {};
 
+  /// Makes the outcome of a complete answer.
   static ChatOutcome completed(FinishReason reason, Usage usage = {}) {
     return {.finish_reason = reason, .usage = usage};
   }
-  // By default the usage is unknown, and the tree estimates it. `Usage{}` says that the call used nothing,
-  // because it was never sent.
+  /// Makes the outcome of a stopped call. By default the usage is unknown, and the tree estimates it. Pass
+  /// `Usage{}` for a call that used nothing because it was never sent.
   static ChatOutcome cancelled(Usage usage = {.complete = false}) {
     return {.kind = Kind::cancelled, .usage = usage, .error = {Errc::cancelled, "the call was stopped"}};
   }
+  /// Makes the outcome of a failed call.
   static ChatOutcome failed(Error error, Usage usage = {}) {
     return {.kind = Kind::failed, .usage = usage, .error = std::move(error)};
   }

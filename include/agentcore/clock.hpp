@@ -1,4 +1,4 @@
-// Time, handed in: the system's steady clock, or one that a test moves by hand.
+// The time of a Runtime: the steady clock of the system, or a clock that a test moves.
 #pragma once
 
 #include <atomic>
@@ -6,27 +6,38 @@
 
 namespace agentcore {
 
+/// A time span, in nanoseconds.
 using Duration = std::chrono::nanoseconds;
+/// A point in time of a Clock.
 using TimePoint = std::chrono::steady_clock::time_point;
 
-// Where a Runtime reads the time. now() is @threadsafe and never goes back.
+/// The source of time of a Runtime (RuntimeOptions::clock).
 class Clock {
  public:
   virtual ~Clock() = default;
+
+  /// The current time. Never goes back.
+  /// @threadsafe
   virtual TimePoint now() const noexcept = 0;
 
-  // False when time passes only by hand: the loop then never sleeps for a timer.
+  /// False if the time passes only when a caller moves it: the loop then never sleeps for a timer.
   virtual bool runs_by_itself() const noexcept { return true; }
 };
 
-// std::chrono::steady_clock. The default of every Runtime.
+/// std::chrono::steady_clock: the default clock of every Runtime.
 class SystemClock final : public Clock {
  public:
   TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
 };
 
-// A clock for tests and simulations. Runtime::run_for() moves it from timer to timer, so that an hour of
-// time-outs runs in no time and always in the same order.
+/// A clock for tests and simulations; it begins at 0. Runtime::run_for() moves it from timer to timer: an
+/// hour of time-outs takes no real time and always runs in the same order.
+///
+///     agentcore::ManualClock clock;
+///     agentcore::Runtime runtime{{.clock = &clock}};
+///     bool called = false;
+///     agentcore::Timer timer = runtime.call_after(std::chrono::hours(1), [&] { called = true; });
+///     runtime.run_for(std::chrono::hours(1));  // returns at once; `called` is true
 class ManualClock final : public Clock {
  public:
   TimePoint now() const noexcept override {
@@ -34,7 +45,8 @@ class ManualClock final : public Clock {
   }
   bool runs_by_itself() const noexcept override { return false; }
 
-  // @threadsafe. Moves forward by `step` (not negative).
+  /// Moves the clock forward by `step`, which must not be negative.
+  /// @threadsafe
   void advance(Duration step) noexcept { nanoseconds_.fetch_add(step.count(), std::memory_order_acq_rel); }
 
  private:

@@ -1,4 +1,4 @@
-// ContextOptions: how much of a conversation a model is sent.
+// ContextOptions: how much of a conversation is sent to a model.
 #pragma once
 
 #include <cstddef>
@@ -8,30 +8,57 @@
 
 namespace agentcore {
 
-// Counts the tokens of a text. Called on the loop thread, often: it should be quick, and must not throw.
+/// Returns the number of tokens of `text`. Called often and on the loop thread: the function should be fast,
+/// and must not throw. If it throws nevertheless, the exception is logged, the conversation is sent without
+/// trimming, and budgets use estimate_tokens().
 using TokenCounter = std::function<std::size_t(std::string_view text)>;
 
-// A guess for any model: one token for every 2.5 characters (code points), rounded up. Of broken UTF-8 it
-// counts the bytes that do not continue a code point.
+/// Returns an estimate of the number of tokens for any model: one token for every 2.5 characters (code
+/// points), rounded up. In invalid UTF-8, every byte that does not continue a code point counts as a
+/// character.
+/// @threadsafe
 std::size_t estimate_tokens(std::string_view text) noexcept;
 
-// What estimates count for a picture. What providers count depends on its size.
+/// The number of tokens that estimates count for one image. The number that a provider counts depends on the
+/// size of the image.
 inline constexpr std::size_t estimated_picture_tokens = 1000;
 
-// Before every model call the conversation is trimmed, if it has grown over `max_tokens`, until no more than
-// `target_tokens` are left: first the oldest turns, as long as the conversation keeps
-// `min_conversation_tokens`, and windows that are not important; then, if that was not enough, the oldest
-// important windows. If even then more than `max_tokens` are left, the first of the finished steps of the
-// turn under way go, and as a last resort, down to `max_tokens`, the conversation does not keep its minimum.
-//
-// Never removed are the system prompt, pinned windows, turns with a pinned message, the question and the last
-// step of the turn under way, and half of a tool call and its result. What is trimmed stays in
-// Agent::conversation(); it is only not sent any more, also not when there is room again.
+/// The limits to which a conversation is trimmed before each model call.
+///
+///     agentcore::AgentSpec spec;
+///     spec.context = {.max_tokens = 100'000, .target_tokens = 60'000};
+///     spec.context.count_tokens = [](std::string_view text) { return text.size() / 4; };
+///     agentcore::Agent agent = tree.create(std::move(spec)).value();
+///
+/// If the request has more than `max_tokens`, content is left out until at most `target_tokens` remain:
+/// 1. The oldest turns and the windows that are not Window::important, oldest first. Turns are left out only
+///    as long as the conversation keeps `min_conversation_tokens`.
+/// 2. The important windows, oldest first.
+///
+/// If more than `max_tokens` remain after that:
+/// 3. The finished steps of the current turn, oldest first, as long as the conversation keeps
+///    `min_conversation_tokens`.
+/// 4. The oldest turns, then finished steps, even below `min_conversation_tokens`, until at most `max_tokens`
+///    remain.
+///
+/// Never left out are the system prompt, windows with Window::pinned, turns with a ChatMessage::pinned
+/// message, and the question and the last step of the current turn. A tool call and its result are only left
+/// out together. If more than `max_tokens` remain at the end, the request is sent nevertheless.
+///
+/// Messages that were left out stay in Agent::conversation(). Content that was left out is not sent again,
+/// even if there is room later.
 struct ContextOptions {
-  std::size_t max_tokens = 32'000;              // of all that is sent; 0: never trimmed
-  std::size_t target_tokens = 16'000;           // 0, or more than max_tokens: half of max_tokens
-  std::size_t min_conversation_tokens = 8'000;  // more than target_tokens: as target_tokens
-  TokenCounter count_tokens = {};               // empty: estimate_tokens
+  /// Maximum number of tokens of a request: system prompt, tool descriptions, windows and messages. 0: the
+  /// conversation is never trimmed.
+  std::size_t max_tokens = 32'000;
+  /// Number of tokens to which a longer request is trimmed. 0, or more than `max_tokens`: half of
+  /// `max_tokens`.
+  std::size_t target_tokens = 16'000;
+  /// Number of tokens of the conversation (all messages but the system prompt) to keep. More than
+  /// `target_tokens`: counts as `target_tokens`.
+  std::size_t min_conversation_tokens = 8'000;
+  /// Counts the tokens. Empty: estimate_tokens().
+  TokenCounter count_tokens = {};
 };
 
 }  // namespace agentcore

@@ -1,4 +1,4 @@
-// Errors and refusals: one vocabulary of codes, and Result<T>, a value or an Error.
+// Errors: the codes Errc, Error, and Result<T>, which holds a value or an Error.
 #pragma once
 
 #include <chrono>
@@ -11,93 +11,97 @@
 
 namespace agentcore {
 
-// Why something failed or was refused. `to_string` gives the word that goes over a wire, spelled as here.
+/// The reason of a failure or a refusal. to_string() returns the name of the enumerator, which is also the
+/// form that is used in protocols.
 enum class Errc : unsigned char {
-  none,  // no error; prints as ""
+  none,  ///< no error; to_string() returns ""
 
   // Finding and creating agents.
-  missing_agent_id,  // the id given is empty
-  agent_not_found,   // no such agent: never made, deleted, or its tree is gone
-  runtime_gone,      // the Runtime was destroyed: the tree can only be read
-  invalid_agent_id,  // longer than 255 bytes, not UTF-8, or beginning with '@' (kept for generated ids)
-  agent_exists,      // the id is taken; a terminating agent still holds its id
-  depth_limit,       // the tree would become deeper than TreeOptions::max_depth
-  agent_limit,       // the tree would hold more agents than TreeOptions::max_agents
-  no_llm_client,     // an agent got a message, and neither it nor its tree has an LlmClient or a handler
+  missing_agent_id,  ///< the id is empty
+  agent_not_found,   ///< no such agent: it never existed, or it, or its tree, was deleted
+  runtime_gone,      ///< the Runtime was destroyed: the tree can only be read
+  invalid_agent_id,  ///< longer than 255 bytes, not UTF-8, or beginning with '@' (reserved for generated ids)
+  agent_exists,      ///< the id is in use; a terminating agent still uses its id
+  depth_limit,       ///< the tree would become deeper than TreeOptions::max_depth
+  agent_limit,       ///< the tree would have more agents than TreeOptions::max_agents
+  no_llm_client,     ///< a message arrived, but neither the agent nor its tree has an LlmClient or handler
 
-  // Refusals of a message or of a new operation, by the state of the agent or of an ancestor (G12).
-  agent_stopping,
-  agent_stopped,
-  agent_terminating,
-  mailbox_full,
-  message_too_large,
-  invalid_utf8,
-  empty_message,  // no picture, and no text but white space
-  out_of_memory,  // an allocation failed; a call that returns this has changed nothing
+  // A message or a new operation is refused, because of the state of the agent or of an ancestor (G12).
+  agent_stopping,     ///< the agent, or an ancestor, is stopping
+  agent_stopped,      ///< the agent, or an ancestor, is stopped
+  agent_terminating,  ///< the agent, or an ancestor, is being deleted
+  mailbox_full,       ///< the mailbox has as many messages as AgentSpec::mailbox_limit allows
+  message_too_large,  ///< the message is larger than TreeOptions::max_message_bytes
+  invalid_utf8,       ///< the text is not UTF-8
+  empty_message,      ///< no image, and no text other than white space
+  out_of_memory,      ///< an allocation failed; a function that returns this has changed nothing
 
-  // What a verb found instead of work to do.
-  not_waiting_llm,  // abort: no model call to abort
-  stopping,         // stop: it is already on its way
-  stopped,          // stop: it already stopped
-  terminating,      // stop, resume or terminate: the agent is being deleted
-  not_stopped,      // resume: nothing to resume
-  parent_stopped,   // resume: an ancestor is stopped; resume that one
+  // A verb found nothing to do.
+  not_waiting_llm,  ///< abort: the agent has no model call
+  stopping,         ///< stop: the agent is stopping already. resume: its stop has not settled yet
+  stopped,          ///< stop: the agent is stopped already
+  terminating,      ///< stop, resume, terminate: the agent is being deleted
+  not_stopped,      ///< resume: the agent is not stopped
+  parent_stopped,   ///< resume: an ancestor is stopped; resume that ancestor
 
   // Permissions.
-  not_child_agent,             // an agent may stop and delete only its own children
-  not_allowed,                 // only the host may do this
-  cannot_delete_system_agent,  // AgentRole::system and AgentRole::user
-  cannot_stop_user,            // AgentRole::user
+  not_child_agent,             ///< an agent may stop and terminate only its own children
+  not_allowed,                 ///< only the host may do this
+  cannot_delete_system_agent,  ///< terminate: the agent is an AgentRole::system or AgentRole::user
+  cannot_stop_user,            ///< stop: the agent is an AgentRole::user
 
-  // How a model call ended, other than with an answer.
-  cancelled,            // its stop token was triggered; neither an error nor a success
-  connect_timeout,      // no connection (name, TCP, TLS) in time
-  first_byte_timeout,   // connected, but no answer began in time
-  stall_timeout,        // the answer began, then fell silent
-  total_timeout,        // the whole call took longer than the client allows
-  deadline_exceeded,    // the caller's own ChatRequest::deadline passed
-  resolve_failed,       // the host name is unknown
-  network_error,        // refused, reset, cut
-  tls_error,            // certificate or handshake
-  http_error,           // a status outside 2xx without a provider's error body
-  api_error,            // the provider's own error object, over any status
-  invalid_response,     // the answer is not what the protocol says
-  response_too_large,   // more bytes than the client's limit
-  request_in_progress,  // this agent id already has a call in this client
-  queue_full,           // too many calls wait for a slot already
-  circuit_open,         // the endpoint failed too often just now; it is left alone for a while
-  client_dropped_call,  // the LlmClient lost its ChatSink without an outcome
-  callback_failed,      // a function of the host threw
+  // A model call ended without an answer.
+  cancelled,            ///< its stop token was triggered; neither an error nor a success
+  connect_timeout,      ///< no connection (name resolution, TCP, TLS) within the time-out
+  first_byte_timeout,   ///< connected, but no byte of the answer arrived within the time-out
+  stall_timeout,        ///< the answer began, but no further byte arrived within the time-out
+  total_timeout,        ///< the whole call took longer than the client allows
+  deadline_exceeded,    ///< ChatRequest::deadline passed
+  resolve_failed,       ///< the host name could not be resolved
+  network_error,        ///< the connection was refused, reset or closed early
+  tls_error,            ///< TLS: the certificate or the handshake failed
+  http_error,           ///< an HTTP status outside 2xx, without an error body of the provider
+  api_error,            ///< an error body of the provider, with any HTTP status
+  invalid_response,     ///< the answer violates the protocol
+  response_too_large,   ///< the answer has more bytes than the limit of the client or the tree
+  request_in_progress,  ///< this agent id has an open call in this client
+  queue_full,           ///< too many calls wait for a slot
+  circuit_open,         ///< the endpoint failed too often recently; no call is sent to it for some time
+  client_dropped_call,  ///< the LlmClient destroyed its ChatSink without an outcome
+  callback_failed,      ///< a function of the host threw
 
-  // How a turn ended, other than with an answer in words.
-  tool_turn_limit,  // AgentSpec::max_tool_turns answers in a row asked for tools, and so did the next
-  budget_exceeded,  // a Budget was used up
+  // A turn ended without an answer in words.
+  tool_turn_limit,  ///< AgentSpec::max_tool_turns answers in a row had tool calls, and so had the next
+  budget_exceeded,  ///< a Budget is used up
 
   // Questions to people.
-  question_not_found,  // no such question was ever asked
-  question_closed,     // it was answered before, or its call was stopped, or its time is over
+  question_not_found,  ///< no question with this id was ever asked
+  question_closed,     ///< the question was answered, its call was cancelled, or it timed out
 
   // Data from outside.
-  invalid_history,    // not a JSON array of chat messages, or not a valid history
-  invalid_recording,  // not a recording of HTTP exchanges, or none of its exchanges fits
-  invalid_config,     // an option has no meaning; the message says which
+  invalid_history,    ///< not a JSON array of chat messages, or not a valid history
+  invalid_recording,  ///< not a recording of HTTP exchanges, or none of its exchanges matches the request
+  invalid_config,     ///< an option is invalid; the message names it
 };
 
+/// The name of the enumerator, e.g. "agent_not_found"; "" for Errc::none.
 std::string_view to_string(Errc code) noexcept;
 
-// An error as a value. `message` is for people; it never contains a secret.
+/// An error as a value.
 struct Error {
-  Errc code = Errc::none;
-  std::string message = {};
-  int http_status = 0;     // 0: no HTTP answer was involved
-  bool retryable = false;  // the same call may succeed later
-  // Of a model call: another model may well take what this one refused, because it is this model that is
-  // unknown, too small for the context, or not to be had; or because this provider's account is used up.
+  Errc code = Errc::none;    ///< the reason
+  std::string message = {};  ///< a text for people; never contains a secret
+  int http_status = 0;       ///< the HTTP status of the answer; 0: there was no HTTP answer
+  bool retryable = false;    ///< true: the same call may succeed later
+  /// Model calls only. True: another model may accept the request, because this model is unknown, unavailable
+  /// or too small for the context, or because the account at this provider is used up.
   bool model_specific = false;
-  std::chrono::milliseconds retry_after{0};  // how long the server asked to be left alone; 0: it did not say
+  /// The wait that the server asked for before the next request; 0: it did not specify one.
+  std::chrono::milliseconds retry_after{0};
 };
 
-// What Result<T>::value() throws when there is an error instead.
+/// The exception that Result<T>::value() throws if the Result holds an Error. what() returns the name of the
+/// code and the message.
 class BadResultAccess : public std::exception {
  public:
   explicit BadResultAccess(const Error& error);
@@ -107,34 +111,47 @@ class BadResultAccess : public std::exception {
   std::string what_;
 };
 
-// A value or an Error, spelled like std::expected<T, Error>.
+/// A value or an Error, with the interface of std::expected<T, Error>.
+///
+///     agentcore::Result<agentcore::Agent> agent = tree.create({.id = "planner"});
+///     if (!agent) {
+///       std::fprintf(stderr, "%s\n", agent.error().message.c_str());
+///       return 1;
+///     }
+///     std::puts(agent->id().c_str());
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
+  /// Holds `value`.
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  /// Holds `error`.
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
 
+  /// True if it holds a value.
   bool has_value() const noexcept { return state_.index() == 0; }
+  /// The same as has_value().
   explicit operator bool() const noexcept { return has_value(); }
 
-  // The value. Throws BadResultAccess when there is none.
+  /// The value. Throws BadResultAccess if it holds an Error.
   T& value() & { return check(), std::get<0>(state_); }
   const T& value() const& { return check(), std::get<0>(state_); }
-  // By value, so that `for (auto& message : agent.conversation().value())` does not dangle.
+  /// Returns the value by value, so that `for (auto& message : agent.conversation().value())` does not
+  /// dangle.
   T value() && { return check(), std::get<0>(std::move(state_)); }
+  /// A copy of the value, or `other` if it holds an Error.
   template <typename U>
   T value_or(U&& other) const& {
     return has_value() ? std::get<0>(state_) : static_cast<T>(std::forward<U>(other));
   }
 
-  // The value, unchecked as in std::expected: only after has_value().
+  /// The value, without a check, as in std::expected: undefined if has_value() is false.
   T& operator*() & noexcept { return *std::get_if<0>(&state_); }
   const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
   T operator*() && { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() noexcept { return std::get_if<0>(&state_); }
   const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 
-  // The error. Only when !has_value().
+  /// The error, without a check: undefined if has_value() is true.
   const Error& error() const& noexcept { return *std::get_if<1>(&state_); }
 
  private:

@@ -1,4 +1,4 @@
-// Executor: where blocking work runs, which must not be on the loop thread.
+// Executor: runs blocking work on threads other than the loop thread.
 #pragma once
 
 #include <cstddef>
@@ -7,30 +7,49 @@
 
 namespace agentcore {
 
-// The host's own pool, or a ThreadPool. submit() is @threadsafe, never blocks, and runs `job` once on some
-// other thread than the loop's; a job that it drops unrun counts as failed.
+/// Runs jobs that must not run on the loop thread. Implement it with the host's own thread pool, or use
+/// ThreadPool.
 class Executor {
  public:
   virtual ~Executor() = default;
+
+  /// Runs `job` once, on a thread other than the loop thread. Must not block. If the executor destroys the
+  /// job without running it, the tool call of the job fails.
+  /// @threadsafe
   virtual void submit(std::function<void()> job) = 0;
 };
 
-// A fixed number of threads and a queue. The destructor drops what has not begun and waits for what has, so
-// stop the agents first: their tools are then told to end. What a job throws ends there; one that wants it
-// known catches it itself, as make_blocking_tool() does. Keep the pool as long as the tree: one that only a
-// tool holds is joined when the last agent with that tool goes, on the loop thread. Never destroyed by one of
-// its own jobs, which cannot wait for itself.
+/// A fixed number of threads with a queue.
+///
+/// The destructor drops the jobs that have not started and waits for the jobs that have. Stop the agents
+/// first: the stop tokens of their tools are then triggered. An exception of a job is caught and dropped; a
+/// job that has to report an exception must catch it, as make_blocking_tool() does.
+///
+/// Keep the pool as long as the tree. If only a tool holds the pool, the pool is destroyed with the last
+/// agent that has the tool, and the loop thread waits for the jobs. A job must not destroy its own pool,
+/// because it cannot wait for itself.
+///
+///     auto pool = std::make_shared<agentcore::ThreadPool>(2);
+///     tools->add(agentcore::make_blocking_tool(
+///         {.name = "now"}, pool, [](const nlohmann::json&, const agentcore::ToolContext&) {
+///           return agentcore::ToolResult::done("12:00");
+///         }));
 class ThreadPool final : public Executor {
  public:
-  // 1 to 1024 threads, started at once. Throws std::invalid_argument out of that range, std::system_error
-  // when the system refuses.
+  /// Starts `threads` threads, 1 to 1024. Throws std::invalid_argument if the number is out of range, and
+  /// std::system_error if the system refuses a thread.
   explicit ThreadPool(std::size_t threads);
   ~ThreadPool() override;
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  void submit(std::function<void()> job) override;  // throws std::invalid_argument for an empty function
-  std::size_t queued() const;                       // jobs that have not begun. @threadsafe
+  /// Adds `job` to the queue, which has no limit. Throws std::invalid_argument if `job` is empty.
+  /// @threadsafe
+  void submit(std::function<void()> job) override;
+
+  /// The number of jobs that have not started.
+  /// @threadsafe
+  std::size_t queued() const;
 
  private:
   struct Impl;

@@ -1,6 +1,8 @@
-// Forward declarations of every public name. Include this in headers of your own.
+// Forward declarations of the main public types. In your own headers, include this file instead of
+// agentcore.hpp.
 #pragma once
 
+/// All public names of the library.
 namespace agentcore {
 
 class Agent;
@@ -61,7 +63,7 @@ struct Window;
 template <typename T>
 class Result;
 
-// Inside of the library: named here because public objects point to them.
+// Internal namespaces. They are declared here because public objects contain pointers to their types.
 namespace core {
 struct AgentAccess;
 }

@@ -1,4 +1,4 @@
-// Histories as data: checked and repaired. Pure functions, usable on any thread.
+// Histories: checks, repairs, JSON. Pure functions, usable on any thread.
 #pragma once
 
 #include <agentcore/chat.hpp>
@@ -10,50 +10,90 @@
 
 namespace agentcore {
 
-// True when `messages` can be sent to a provider as they are (G8): at most one system message, and that one
-// first; every answer after a question; two questions in a row only where the first was interrupted; an
-// answer in words only where it was not; every tool call with an id of its own and exactly one result, before
-// anything else is said; interruptions and pictures only in questions. Each Agent::conversation() is valid.
+/// True if `messages` can be sent to a provider as they are (G8). The rules:
+///
+///   - There is at most one system message, and it is the first message.
+///   - Every assistant message follows a user message.
+///   - A user message that has no final answer, and is not the last one, is marked as interrupted.
+///   - A turn whose user message is marked as interrupted has no final answer: no assistant message without
+///     tool calls. A final answer is followed by a user message, or by nothing.
+///   - Every tool call has a name, an id that is unique in the history, and exactly one result. All results
+///     of an assistant message come before any other message.
+///   - Only user messages have interruptions and images, only assistant messages have tool calls, and only
+///     tool messages have a tool_call_id.
+///
+/// The last user message may be unanswered. Agent::conversation() is always valid.
+///
+/// @threadsafe
 bool is_valid_history(const std::vector<ChatMessage>& messages);
 
+/// The result of repair_history().
 struct RepairedHistory {
-  std::vector<ChatMessage> messages;
-  std::vector<std::string> changes;  // one sentence for each thing that was not as it should be
+  std::vector<ChatMessage> messages;  ///< A valid history.
+  std::vector<std::string> changes;   ///< One sentence for each change; messages are counted from 1.
 };
 
-// Makes a valid history of any: of one that was broken off in the middle of a turn, or that comes from
-// elsewhere. A call without a result gets the result "cancelled"; a question without an answer is marked as
-// stopped, the last one too; two answers in a row become one; an id that is missing or taken is replaced.
-// Dropped is only what no provider takes: results without a call, answers before the first question, calls
-// without a name, further system messages, pictures outside a question. What is valid already, and has its
-// last answer, stays as it is. Idempotent.
+/// Makes a valid history from any messages: from a history that ends in the middle of a turn, or that comes
+/// from elsewhere. Idempotent. A valid history that ends with a final answer is not changed. The changes:
+///
+///   - A tool call without a result gets the result "cancelled".
+///   - A user message without a final answer is marked as stopped, also if it is the last one, unless it is
+///     already marked as interrupted.
+///   - An assistant message that follows a final answer is joined with it.
+///   - An id of a tool call that is missing or not unique is replaced, in its result, too.
+///   - An interruption mark is removed from a user message that has a final answer.
+///   - Only what no provider accepts is dropped: results without a call, assistant messages before the first
+///     user message, tool calls without a name, system messages after the first message, and fields that a
+///     message of its role must not have, such as images outside of user messages.
+///
+///     agentcore::RepairedHistory repaired = agentcore::repair_history(std::move(messages));
+///     for (const std::string& change : repaired.changes) std::puts(change.c_str());
+///
+/// @threadsafe
 RepairedHistory repair_history(std::vector<ChatMessage> messages);
 
-// Returns a JSON array: the `messages` of a chat-completions request, with these further fields of agentcore
-// where they are not empty:
-//   "interruption"      of a message: "aborted", "stopped" or "failed"
-//   "pinned"            of a message: true
-//   "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
-//   "window_id"         of a tool call: its window, unless the name is "<window>__<action>"
-//   "action_id"         of a tool call
-// Remove these fields before you send the array to a provider that refuses unknown fields. Nothing of a
-// message is lost, but for the `data` and `media_type` of a picture with a URL, which have no meaning there.
-// A data URL (a picture in base64) is read back as `data`. Broken UTF-8 is replaced by U+FFFD. Any vector can
-// be written.
-//
-// This is format 2. Format 1 had only "reasoning_blocks". A reader of either format reads both.
+/// Returns a JSON array: the `messages` of a chat-completions request, with these further fields of agentcore
+/// where they are not empty:
+///
+///     "interruption"      of a message: "aborted", "stopped" or "failed"
+///     "pinned"            of a message: true
+///     "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
+///     "window_id"         of a tool call: its window, unless the name is "<window>__<action>"
+///     "action_id"         of a tool call
+///
+/// Remove these fields before you send the array to a provider that rejects unknown fields. All data of a
+/// message is preserved, except for the `data` and `media_type` of an image with a URL, which have no meaning
+/// there. An image in base64 becomes a data URL, which is read back as `data`. Invalid UTF-8 is replaced by
+/// U+FFFD. Any vector can be written, valid or not.
+///
+/// This is format 2. Format 1 had only "reasoning_blocks". A reader of either format reads both.
+///
+/// @threadsafe
 std::string history_to_json(const std::vector<ChatMessage>& messages);
 
-// Reads such an array, from us or from elsewhere. Unknown fields are ignored; content in parts
-// ([{"type":"text","text":...}]) is joined, and pictures ("image_url") are the message's parts; arguments
-// that are an object are written as its text; `developer` counts as `system`; a call named
-// "<window>__<action>" is an action of that window, unless "window_id" names another. A null or missing field
-// counts as empty, but for `role`, `function` and the content of anything but an answer. The result is not
-// checked: call repair_history(), if it may not be valid.
-//
-// Error: invalid_history, with the place ("message 3: role is missing", counted from 1): for what is not
-// JSON, nested deeper than 64 levels, of another type than it should be, content that is neither text nor a
-// picture, or an unknown interruption. The caller limits the length of `json`.
+/// Reads such an array, written by agentcore or by another program:
+///
+///   - Unknown fields are ignored.
+///   - Content in parts ([{"type":"text","text":...}]) is joined to one text; images ("image_url") become the
+///     parts of the message.
+///   - Arguments that are a JSON object are converted to its text.
+///   - The role `developer` is read as `system`.
+///   - A tool call named "<window>__<action>" is an action of that window, unless "window_id" specifies
+///     another one.
+///   - A missing or null field counts as empty, but `role` and `function` are required, and `content` must be
+///     present in every message except those of the role assistant.
+///
+/// The result is not checked: call repair_history() if it may not be a valid history. The length of `json` is
+/// not limited here; the caller must limit it.
+///
+/// Error: Errc::invalid_history with the position ("message 3: role is missing", counted from 1), for text
+/// that is not JSON, more than 64 levels, a value of the wrong type, content that is neither text nor an
+/// image, or an unknown role or interruption.
+///
+///     auto messages = agentcore::history_from_json(text);
+///     if (messages) spec.history = agentcore::repair_history(*std::move(messages)).messages;
+///
+/// @threadsafe
 Result<std::vector<ChatMessage>> history_from_json(std::string_view json);
 
 }  // namespace agentcore

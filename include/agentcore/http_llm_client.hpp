@@ -1,4 +1,4 @@
-// HttpLlmClient: a model behind HTTP, in any of the dialects that providers speak.
+// HttpLlmClient: model calls over HTTP, in several dialects.
 #pragma once
 
 #include <agentcore/budget.hpp>
@@ -16,94 +16,132 @@
 
 namespace agentcore {
 
-// The wire formats.
+/// A form of request and answer.
 enum class Dialect : unsigned char {
-  openai_chat,         // POST {base_url}/chat/completions: OpenAI and everybody who is compatible with it
-  openai_responses,    // POST {base_url}/responses
-  anthropic_messages,  // POST {base_url}/messages
+  openai_chat,         ///< POST {base_url}/chat/completions: OpenAI and compatible servers.
+  openai_responses,    ///< POST {base_url}/responses: OpenAI.
+  anthropic_messages,  ///< POST {base_url}/messages: Anthropic.
 };
+/// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Dialect dialect) noexcept;
 
-// What a million tokens cost, by model. A model that is not in it has the prices of the longest name that it
-// begins with: "gpt-4o" serves "gpt-4o-2024-08-06".
+/// The prices of a million tokens, by model. A model without an entry has the prices of the longest entry
+/// that its name begins with: "gpt-4o" also applies to "gpt-4o-2024-08-06".
 using PriceTable = std::map<std::string, Prices, std::less<>>;
 
-// provider_options() fills this in for the providers that it knows.
+/// The options of an HttpLlmClient. provider_options() returns them for known providers. Values out of range
+/// make every call fail with Errc::invalid_config.
 struct HttpLlmOptions {
-  std::string base_url = {};  // e.g. "https://api.openai.com/v1"; the dialect's path is added. Required.
+  /// The URL of the API, e.g. "https://api.openai.com/v1"; the path of the dialect is added. Required: http
+  /// or https, without user, password, fragment and spaces.
+  std::string base_url = {};
 
-  // The key, from one of three places; none: no key is sent. What this library says of itself does not show
-  // it: no log record, error, model name, notice or recording, and no event but for an answer's own words. An
-  // answer (its words, thoughts and tool calls) is delivered as the server sent it, and one that repeats the
-  // key there shows it. A key of less than 8 characters is a dummy, as servers without keys are given one
-  // ("none", "EMPTY"): it is not looked for, since texts are full of such words.
-  //
-  // The client's own copies are overwritten when it goes, those in the options handed in included. The
-  // environment stays as it is. What libcurl, its TLS library and the system copy while a request is sent is
-  // freed as they do it.
+  /// The API key. Set at most one of `api_key`, `api_key_env` and `api_key_source`; if none is set, no key is
+  /// sent. A key must not contain control characters.
+  ///
+  /// The library never writes the key to a log record, error, model name, notice or recording. An event
+  /// contains the key only if the answer itself does: an answer (text, reasoning and tool calls) is delivered
+  /// as the server sent it. A key of less than 8 characters counts as a placeholder ("none", "EMPTY"), as
+  /// used for servers without keys, and is not searched for, because texts contain such words.
+  ///
+  /// The client overwrites its own copies of the key when it is destroyed, and the copy in the options that
+  /// were passed in. The environment is not changed. Copies that libcurl, its TLS library and the system make
+  /// while a request is sent are freed by them.
   std::string api_key = {};
-  std::string api_key_env = {};  // the environment variable that holds it; read once, by the constructor
-  // Asked before every call, on the loop thread; may do anything. A key of its is kept until that call ends.
+  /// The environment variable that contains the key. Read once, by the constructor of the client. If it is
+  /// not set or empty, every call fails with Errc::invalid_config.
+  std::string api_key_env = {};
+  /// Returns the key; called before every call. May do anything, for example destroy the client. The key is
+  /// kept until the call ends. An empty key fails the call with Errc::invalid_config, an exception with
+  /// Errc::callback_failed; the text of the exception is not logged, because it may contain the key.
+  ///
+  /// @loop_thread
   std::function<std::string()> api_key_source = {};
 
-  std::string model = {};  // used when a request names none
-  Dialect dialect = Dialect::openai_chat;
+  std::string model = {};                  ///< The default model, for requests that specify none.
+  Dialect dialect = Dialect::openai_chat;  ///< The dialect of the server.
 
-  // How the key is sent: this header, with this before the key.
-  std::string auth_header = "Authorization";
-  std::string auth_prefix = "Bearer ";
-  std::vector<std::string> headers = {};  // further request headers, "Name: value"
-  // The name of a further request header for ChatRequest::agent_id, for servers that distinguish agents, e.g.
-  // "x-agent-id" for the stand-in. '%' and bytes that are not visible ASCII are sent as %XX. Empty: the id is
-  // not sent.
+  std::string auth_header = "Authorization";  ///< The name of the header that contains the key.
+  std::string auth_prefix = "Bearer ";        ///< The text before the key in that header.
+  std::vector<std::string> headers = {};      ///< Further request headers, "Name: value".
+  /// The name of a request header for ChatRequest::agent_id, for servers that distinguish agents, e.g.
+  /// "x-agent-id" for the stand-in. '%' and bytes that are not visible ASCII are sent as %XX. Empty: the id
+  /// is not sent.
   std::string agent_header = {};
-  std::uint32_t max_tokens = 0;                 // used when a request says none; 0: the provider's own limit
-  std::string max_tokens_field = "max_tokens";  // as the provider calls it, in the OpenAI chat dialect
-  // Where a provider wants the ids of tool calls to be so many letters and digits, in the same dialect;
-  // others in a history are replaced, one for one. 0: any will do. At most 10.
+  /// The default limit of an answer, for requests that specify none. 0: the limit of the provider, or 4096 in
+  /// Dialect::anthropic_messages, which requires a limit.
+  std::uint32_t max_tokens = 0;
+  /// The name of the field for that limit, in Dialect::openai_chat; not empty.
+  std::string max_tokens_field = "max_tokens";
+  /// The exact length of the ids of tool calls, in letters and digits, in Dialect::openai_chat, for providers
+  /// that require it. Other ids of a history are replaced in the request, one for one. 0: any id is allowed.
+  /// At most 10.
   std::uint32_t tool_call_id_length = 0;
-  // Two user messages in a row (after a turn that was stopped or has failed) are sent as one, because the
-  // strict chat templates of many models refuse two: the texts with an empty line between them, or content
-  // parts. What was sent before remains a prefix of the new request, so that caches still match. False: the
-  // messages are sent as they are. The history is not changed.
+  /// True: consecutive user messages (after a turn that was stopped or has failed) are sent as one, because
+  /// the strict chat templates of many models reject them: the texts with an empty line between them, or
+  /// content parts. The text sent before remains a prefix of the new request, so that provider caches still
+  /// match. False: the messages are sent as they are. The history is not changed in either case.
   bool join_user_messages = true;
-  std::string extra_body = {};  // the text of a JSON object, for what the rest has no name for: a merge
-                                // patch (RFC 7396) of every request's body, so null removes a member
+  /// Fields of the request body that have no option: the text of a JSON object, applied to every body as a
+  /// merge patch (RFC 7396), so null removes a member. At most 64 levels deep. Empty: none.
+  std::string extra_body = {};
 
-  // Time-outs; each ends a call with an error of its own name. All are retryable, and > 0. A model may think
-  // for minutes without a word, and an answer that is given up is paid for; so these only end what is dead,
-  // which TCP's own keep-alive, as a rule, notices before. Who has less patience stops the call.
-  Duration connect_timeout = std::chrono::seconds(10);    // name, TCP and TLS together
-  Duration first_byte_timeout = std::chrono::minutes(5);  // from the request to the first byte of the body
-  Duration stall_timeout = std::chrono::minutes(5);       // longest silence inside an answer
-  Duration total_timeout = std::chrono::minutes(30);      // the whole call
+  /// Name resolution, TCP and TLS together; > 0. Ends the call with Errc::connect_timeout, which is
+  /// retryable. A model may reason for minutes without sending anything, and an answer that is cut off is
+  /// still billed. So the defaults of the four time-outs only end connections that are dead, which TCP
+  /// keep-alive usually detects earlier. For a shorter limit, set a deadline (ChatRequest::deadline) or stop
+  /// the call.
+  Duration connect_timeout = std::chrono::seconds(10);
+  /// From the request to the first byte of the body; > 0. Ends the call with Errc::first_byte_timeout, which
+  /// is retryable.
+  Duration first_byte_timeout = std::chrono::minutes(5);
+  /// The longest silence inside an answer; > 0. Ends the call with Errc::stall_timeout, which is retryable.
+  Duration stall_timeout = std::chrono::minutes(5);
+  /// The whole call; > 0. Ends the call with Errc::total_timeout, which is retryable.
+  Duration total_timeout = std::chrono::minutes(30);
 
-  std::size_t max_response_bytes = std::size_t{16} << 20;  // of the whole answer, decompressed
-  std::size_t max_line_bytes = std::size_t{1} << 20;       // of one line of a stream
-  std::uint32_t max_redirects = 3;  // 307 and 308, followed within one origin only; any other is an error
+  /// Limit of the whole answer in bytes, decompressed; >= 1. Beyond it the call fails with
+  /// Errc::response_too_large.
+  std::size_t max_response_bytes = std::size_t{16} << 20;
+  /// Limit of one line of a stream in bytes; >= 1. Beyond it the call fails with Errc::response_too_large.
+  std::size_t max_line_bytes = std::size_t{1} << 20;
+  /// Redirects that a call follows: 307 and 308 within one origin (scheme, host and port). Any other redirect
+  /// is an error.
+  std::uint32_t max_redirects = 3;
 
-  std::string ca_file = {};  // PEM bundle to verify servers with; empty: the system's
-  std::string proxy = {};    // empty: as the environment says; "none": no proxy at all
+  std::string ca_file = {};  ///< PEM bundle that servers are verified with. Empty: that of the system.
+  std::string proxy = {};    ///< The proxy. Empty: as specified by the environment. "none": no proxy.
 
-  PriceTable prices = {};                         // for ChatOutcome::cost
-  std::shared_ptr<HttpRecorder> recorder = {};    // hears every exchange
-  std::shared_ptr<const HttpReplay> replay = {};  // answers instead of the network
+  PriceTable prices = {};  ///< For ChatOutcome::cost. A cost reported by the provider takes precedence.
+  std::shared_ptr<HttpRecorder> recorder = {};    ///< Records every exchange. Null: nothing is recorded.
+  std::shared_ptr<const HttpReplay> replay = {};  ///< Answers in place of the network. Null: the network.
 };
 
-// An LlmClient over HTTP and TLS (always verified). Connections are kept and reused; a stop closes the
-// connection of its call at once, from the stopping thread, without waiting for the loop (G5, G6). With a
-// libcurl of 8.15 or later that speaks HTTP/2 a stop resets its stream from the loop, and the connection is
-// kept; with an older one HTTP/1.1 is spoken, because there a reset comes late or never.
-//
-// One call is one attempt: for retries, fallbacks and limits put an LlmRouter before it. What a model thought
-// goes back only to the server that it came from (see ReasoningBlock), so clients of several servers can take
-// turns in one conversation.
-//
-// All functions are @loop_thread but abort() and has_active_request(). Destroying it cancels what is open:
-// each open call gets its `cancelled` outcome from the destructor. A bad option makes every call fail with
-// `invalid_config`, whose message says what to change.
+/// An LlmClient over HTTP and TLS; the certificates of servers are always verified. Connections are kept and
+/// reused.
+///
+/// A stop closes the connection of its call at once, from the stopping thread, without waiting for the loop
+/// (G5, G6). With libcurl 8.15 or later that supports HTTP/2, a stop resets the stream from the loop, and the
+/// connection is kept. With an older libcurl only HTTP/1.1 is used, because its resets come late or never.
+///
+/// One call is one attempt. For retries, other routes and limits, use an LlmRouter with this client as a
+/// route. Reasoning is sent back only to the server that it came from (see ReasoningBlock). So clients of
+/// several servers can take turns in one conversation.
+///
+/// Invalid options make every call fail with Errc::invalid_config; the message specifies what to change. The
+/// destructor cancels all open calls: each receives the outcome `cancelled` before the destructor returns.
+///
+///     agentcore::HttpLlmClient llm{runtime,
+///                                  {.base_url = "https://api.openai.com/v1",
+///                                   .api_key_env = "OPENAI_API_KEY",
+///                                   .model = "gpt-4o-mini"}};
+///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
+///
+/// All functions except abort() and has_active_request():
+/// @loop_thread
 class HttpLlmClient final : public LlmClient {
  public:
+  /// Makes a client. Reads the key from the environment, if `options.api_key_env` is set.
   HttpLlmClient(Runtime& runtime, HttpLlmOptions options);
   ~HttpLlmClient() override;
   HttpLlmClient(const HttpLlmClient&) = delete;
@@ -113,12 +151,14 @@ class HttpLlmClient final : public LlmClient {
   bool abort(std::string_view agent_id) override;
   bool has_active_request(std::string_view agent_id) const override;
 
-  // Calls open now, in whatever phase. @loop_thread
+  /// Returns the number of calls without an outcome, in any phase.
+  ///
+  /// @loop_thread
   std::size_t open_calls() const noexcept;
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;  // a call that is being started holds it too
+  std::shared_ptr<Impl> impl_;  // also held by a call that is being started
 };
 
 }  // namespace agentcore

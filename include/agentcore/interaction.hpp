@@ -1,4 +1,4 @@
-// InteractionResult: what a turn did, step by step.
+// InteractionResult: the record of a turn, with each of its tool calls.
 #pragma once
 
 #include <agentcore/chat.hpp>
@@ -11,38 +11,58 @@
 
 namespace agentcore {
 
-// One tool call of a turn, as it went.
+/// The record of one tool call of a turn.
 struct InteractionStep {
-  std::string type = "action";  // or "terminated": the last step of a turn that was stopped (I4)
-  std::string call_id = {};
-  std::string window_id = {};  // empty: an ordinary tool
-  std::string action_id = {};
-  ToolMode resolved_mode = ToolMode::sync;  // how it was run, by its tool's mode and its agent (L1)
-  ToolOutcome outcome = ToolOutcome::not_started;
-  bool success = false;
-  std::string message = {};  // the result, as the model was told it
-  std::string summary = {};
-  std::string task_id = {};  // of the background task that it started
-  std::uint32_t turn = 0;    // of tools within this interaction, from 1
-  std::uint32_t index = 0;   // within the answer, from 1
+  /// "action": a tool call. "terminated": the last entry of a turn that was stopped.
+  std::string type = "action";
+  std::string call_id = {};    ///< the id of the tool call, unique within the history of the agent
+  std::string window_id = {};  ///< the window of the action; empty: an ordinary tool
+  std::string action_id = {};  ///< the name of the tool or action
+  /// The mode in which the call ran: it depends on ToolSpec::mode and AgentSpec::background_tasks.
+  ToolMode resolved_mode = ToolMode::sync;
+  ToolOutcome outcome = ToolOutcome::not_started;  ///< how the call ended
+  bool success = false;                            ///< ToolResult::success
+  /// The message of the result, as the model received it. If a call is rejected, the reason.
+  std::string message = {};
+  std::string summary = {};  ///< ToolResult::summary
+  std::string task_id = {};  ///< the background task that the call started; empty: none
+  std::uint32_t turn = 0;    ///< the number of the answer with tool calls within this turn, from 1
+  std::uint32_t index = 0;   ///< the number of the call within that answer, from 1
 };
 
-// Kept on every ending: completed, aborted, stopped, failed.
+/// The record of a turn, from TurnEnded::result. Every outcome of a turn has one: completed, aborted, stopped
+/// and failed.
+///
+///     for (const agentcore::InteractionStep& step : result.steps)
+///       std::printf("%s %s: %s\n", step.action_id.c_str(), to_string(step.outcome).data(),
+///                   step.message.c_str());
+///     std::printf("answer: %s\n", result.response.c_str());
 struct InteractionResult {
+  /// True: the turn completed.
   bool success = false;
-  std::string error = {};                        // why not
-  std::string response = {};                     // the answer in words
-  std::optional<ToolCall> action = {};           // the last one that was asked for
-  std::optional<ToolResult> action_result = {};  // of the last one that gave a result
+  /// The reason if `success` is false; otherwise empty.
+  std::string error = {};
+  /// The answer in words.
+  std::string response = {};
+  /// The last tool call that the model asked for.
+  std::optional<ToolCall> action = {};
+  /// The last result of a tool call.
+  std::optional<ToolResult> action_result = {};
+  /// The tool calls of the turn, in the order in which the model asked for them.
   std::vector<InteractionStep> steps = {};
-  Usage usage = {};                 // of all its model calls, as far as they told it
-  std::optional<double> cost = {};  // the same; empty unless that is known of one of them
-  // Why tool calls in the last answer could not be read. If the turn completed, `response` is that answer,
-  // unchanged (X30).
+  /// The sum over all model calls of the turn, as far as the usage is known. Usage::complete is false if a
+  /// part of it is not the final count of the provider.
+  Usage usage = {};
+  /// The sum over all model calls of the turn, as far as the cost is known: from the client, or from
+  /// AgentSpec::prices. Empty: the cost of none of them is known.
+  std::optional<double> cost = {};
+  /// Why tool calls in the last answer could not be read. If the turn completed, `response` is that answer,
+  /// unchanged.
   std::string parse_error = {};
 };
 
-// With camelCase names: {"success":true,"response":"...","steps":[{"callId":...}],"usage":{...}} (M4).
+/// The text of a JSON object with camelCase names: {"success":true,"response":"...","steps":[{"callId":...}],
+/// "usage":{...}}. Broken UTF-8 is replaced. The cost is not included.
 std::string to_json(const InteractionResult& result);
 
 }  // namespace agentcore

@@ -10,27 +10,47 @@
 
 namespace agentcore {
 
+/// Reports that an operation must end. Obtained from a StopSource.
 using StopToken = std::stop_token;
+/// Triggers its stop tokens, from any thread.
 using StopSource = std::stop_source;
 
-// Where a client delivers: any number of deltas and notices, then exactly one outcome. It enforces that: what
-// comes after the outcome is ignored, and a sink that is dropped without one delivers `client_dropped_call`.
-//
-// Receivers may do anything when they are called: stop the call, destroy the sink, its client, the Runtime.
-// What they throw ends there (G16): after a throw from on_delta() the outcome is `callback_failed`, at once,
-// and the sink is spent, so a client that finds its sink spent after a delta ends the call. Movable, not
-// copyable. @loop_thread: a client with threads of its own posts to the Runtime first.
+/// Receives the result of one model call: any number of deltas and notices, then exactly one outcome. A
+/// client calls it; the sink forwards to a Receiver. The sink enforces the order: calls after the outcome are
+/// ignored, and a sink that is destroyed without an outcome delivers Errc::client_dropped_call.
+///
+/// The functions of the receiver may do anything: stop the call, destroy the sink, its client or the Runtime.
+/// Exceptions of the receiver do not leave the sink (G16). After an exception of on_delta(), on_reasoning()
+/// or on_rate_limit() the receiver gets the outcome Errc::callback_failed at once, and the sink becomes
+/// false. So a client must test the sink after each delta, and end the call if the sink is false. An
+/// exception of on_outcome() is ignored.
+///
+/// Movable, not copyable. A client with threads of its own must post to the Runtime before it uses the sink.
+///
+///     std::string answer;
+///     llm.chat({.messages = {{agentcore::Role::user, "Why is the sky blue?"}}}, {},
+///              agentcore::ChatSink([&](std::string_view text) { answer += text; },
+///                                  [](const agentcore::ChatOutcome&) {}));
+///
+/// @loop_thread
 class ChatSink {
  public:
-  // What receives. Called on the loop thread; on_outcome() is the last call, and the receiver is destroyed
-  // after it, as soon as it is not being called any more.
+  /// Receives the deltas, the notices and the outcome of one call. on_outcome() is the last function called.
+  /// The receiver is destroyed after it, as soon as none of its functions is running.
+  ///
+  /// @loop_thread
   class Receiver {
    public:
     virtual ~Receiver() = default;
+    /// Called with the next piece of the answer: valid UTF-8, not empty. `text` is valid during the call.
     virtual void on_delta(std::string_view text) = 0;
+    /// Called once, with the outcome.
     virtual void on_outcome(ChatOutcome outcome) = 0;
-    // Of interest to some only.
+    /// Called with the next piece of the model's reasoning: valid UTF-8, not empty. `text` is valid during
+    /// the call. By default does nothing.
     virtual void on_reasoning(std::string_view /*text*/) {}
+    /// Called with the rate limits that the endpoint reported, before the first delta. By default does
+    /// nothing.
     virtual void on_rate_limit(const RateLimit& /*limit*/) {}
 
    private:
@@ -38,27 +58,36 @@ class ChatSink {
     struct Frame;
     void end(ChatOutcome outcome) noexcept;
 
-    Frame* frame_ = nullptr;  // of the delta that it is receiving now
-    bool spent_ = false;      // it had its outcome
+    Frame* frame_ = nullptr;  // of the outermost call that is running in this receiver
+    bool spent_ = false;      // the outcome was delivered
   };
 
+  /// Makes a sink without a receiver: false, ignores all calls.
   ChatSink() = default;
+  /// Makes a sink that forwards to `receiver`.
   explicit ChatSink(std::unique_ptr<Receiver> receiver) : receiver_(std::move(receiver)) {}
-  // For callers without an agent tree.
+  /// Makes a sink that calls two functions, for callers without an agent tree. Either may be empty.
   ChatSink(std::function<void(std::string_view)> on_delta, std::function<void(ChatOutcome)> on_outcome);
+  /// Takes over the receiver. `other` becomes false.
   ChatSink(ChatSink&&) noexcept = default;
+  /// Takes over the receiver of `other`. The previous receiver, if it has no outcome yet, receives
+  /// Errc::client_dropped_call.
   ChatSink& operator=(ChatSink&& other) noexcept;
+  /// Delivers Errc::client_dropped_call, if there was no outcome.
   ~ChatSink();
 
-  // A piece of the answer; valid UTF-8, never empty. `text` is read before the call returns.
+  /// Delivers the next piece of the answer. `text` must be valid UTF-8 and is read before the call returns.
+  /// An empty text is ignored.
   void delta(std::string_view text);
-  // A piece of what the model thinks before or between its words; the same rules.
+  /// Delivers the next piece of what the model writes for itself before or between the pieces of the answer.
+  /// The rules for `text` are those of delta().
   void reasoning(std::string_view text);
-  // What the endpoint said about its limits; before the first delta.
+  /// Delivers the rate limits that the endpoint reported. Call it before the first delta.
   void rate_limit(const RateLimit& limit);
-  // The end. The sink is spent afterwards.
+  /// Delivers the outcome. The sink is false afterwards.
   void finish(ChatOutcome outcome);
-  // False once finished, spent or moved from.
+  /// True while the sink has a receiver without an outcome. False after finish(), after an exception of the
+  /// receiver, and if the sink was moved from.
   explicit operator bool() const noexcept { return receiver_ && !receiver_->spent_; }
 
  private:
@@ -68,29 +97,46 @@ class ChatSink {
   std::unique_ptr<Receiver> receiver_;
 };
 
-// A model that can be called. Implementations: HttpLlmClient (HTTP), ScriptedClient (no network), yours.
-//
-// The contract of chat(): it returns at once. Deltas and the one outcome go to `sink`, from within chat() or
-// later. When `stop` is triggered, on whatever thread, the call ends at once: its connection is closed, its
-// slot freed, no delta follows, it is never retried, and the outcome is `cancelled` (A7-A9, G5-G7). A stop
-// callback that a client registers runs on the thread that stops, so all it may do there is cut and wake.
+/// Sends model calls. Implementations: HttpLlmClient (HTTP), LlmRouter (retries, other routes, limits),
+/// ScriptedClient (no network), and classes of the host.
+///
+/// The contract of chat(): it returns at once. Deltas and the one outcome go to `sink`, during chat() or
+/// later. When `stop` is triggered, on any thread, the call ends at once: its connection is closed, its slot
+/// is released, no delta follows, the call is never retried, and the outcome is `cancelled` (G5 to G7). A
+/// stop callback that a client registers runs on the thread that stops. So it may only cut the connection and
+/// wake the loop.
+///
+///     class OfflineClient final : public agentcore::LlmClient {
+///      public:
+///       void chat(agentcore::ChatRequest, agentcore::StopToken, agentcore::ChatSink sink) override {
+///         sink.finish(agentcore::ChatOutcome::failed({agentcore::Errc::network_error, "offline"}));
+///       }
+///       bool abort(std::string_view) override { return false; }
+///       bool has_active_request(std::string_view) const override { return false; }
+///     };
 class LlmClient {
  public:
   virtual ~LlmClient() = default;
 
-  // Starts one call. It is registered under request.tree and request.agent_id, if there is an id, before
-  // anything is sent, and unregistered on every ending (A2-A4). A second call for an agent whose call is
-  // still open ends with `request_in_progress`; agents of the same id in different trees are different
-  // agents. @loop_thread
+  /// Starts one call. If the request has an agent id, the call is registered under request.tree and
+  /// request.agent_id before anything is sent, and unregistered however it ends. A second call for an agent
+  /// with an open call fails with Errc::request_in_progress. Agents of the same id in different trees are
+  /// different agents.
+  ///
+  /// @loop_thread
   virtual void chat(ChatRequest request, StopToken stop, ChatSink sink) = 0;
 
-  // Ends the open call of that agent, as its stop token would. If several trees have an agent of that id,
-  // ends the calls of all of them; for one of them use Agent::abort() or AgentTree::abort(). True only if
-  // there was a call (A5); after that, has_active_request() is false at once, and a new call may start (X11).
-  // @threadsafe
+  /// Ends the open call of the agent `agent_id`, as its stop token would. If several trees have an agent of
+  /// that id, ends the calls of all of them; for one of them use Agent::abort() or AgentTree::abort().
+  /// Returns true only if there was a call. When it returns, has_active_request() is false and a new call may
+  /// start.
+  ///
+  /// @threadsafe
   virtual bool abort(std::string_view agent_id) = 0;
 
-  // True while a call of that agent is open, in any tree (A6). @threadsafe
+  /// True while a call of the agent `agent_id` is open, in any tree.
+  ///
+  /// @threadsafe
   virtual bool has_active_request(std::string_view agent_id) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// LlmRouter: an LlmClient that retries, falls back and keeps to limits.
+// LlmRouter: an LlmClient that retries, uses other routes and keeps to limits.
 #pragma once
 
 #include <agentcore/call_slots.hpp>
@@ -17,84 +17,114 @@
 
 namespace agentcore {
 
-// One way to an answer: a client, and the model to ask it for.
+/// A client and a model that a router can use for a call.
 struct Route {
-  LlmClient* client = nullptr;  // must outlive the router
-  std::string model = {};       // instead of the request's; empty: the request's, else the client's default
-  std::string endpoint = {};    // whose slots, limits and circuit breaker; empty: one for each client
+  LlmClient* client = nullptr;  ///< Required. Must outlive the router.
+  /// The model to request. Empty: the model of the request, or else the default model of the client.
+  std::string model = {};
+  /// The endpoint. Routes of the same endpoint share its slots, limits and circuit. Empty: one endpoint for
+  /// each client.
+  std::string endpoint = {};
 };
 
-// Whether and when a failed attempt is made again (X19, X20).
+/// Whether and when a failed attempt is repeated. Values out of range make every call fail with
+/// Errc::invalid_config.
 struct RetryPolicy {
-  std::uint32_t max_attempts = 3;  // per route, the first one included; >= 1
-  // The n-th wait is a random time from 0 to the smaller of max_delay and first_delay * 2^(n-1) (full
-  // jitter), but at least as long as the server asked for.
+  std::uint32_t max_attempts = 3;  ///< Attempts for each route, the first one included; >= 1.
+  /// The back-off after the n-th failed attempt of a route is a random time from 0 to the smaller of
+  /// max_delay and first_delay * 2^(n-1) (full jitter), but at least as long as the server requested; >= 0.
   Duration first_delay = std::chrono::seconds(1);
-  Duration max_delay = std::chrono::seconds(30);
-  // An endpoint that wants to be left alone for longer than this is not waited for: the next route is tried,
-  // or the call fails. Calls that wait for one of its slots by then do the same. So does a call that begins
-  // to wait for an endpoint which is to be left alone until after the call's deadline.
+  Duration max_delay = std::chrono::seconds(30);  ///< The upper limit of that random time; >= 0.
+  /// The longest pause, requested by an endpoint, that a call waits for; >= 0. If the endpoint requests a
+  /// longer pause, the call continues with the next route, or fails. This also applies to the calls that
+  /// already wait for a slot of the endpoint, and to a call that starts to wait for an endpoint whose pause
+  /// ends after the deadline of the call.
   Duration max_retry_after = std::chrono::minutes(1);
-  // Of the whole call: waiting for slots, attempts and back-offs together; 0: none. What would begin after
-  // it is not begun, and what runs then ends: with `deadline_exceeded`, which names the last error. A
-  // back-off that would end after it is not begun either: the next route is tried, or that is the end.
-  // ChatRequest::deadline wins where it is earlier.
+  /// The deadline of a whole call, counted from its start: waits for slots, attempts and back-offs together;
+  /// >= 0. 0: no deadline. At the deadline the call ends with Errc::deadline_exceeded, whose message includes
+  /// the last error: what runs then is ended, and nothing is started later. A back-off that would end after
+  /// the deadline is not started either: the call continues with the next route, or ends.
+  /// ChatRequest::deadline applies instead where it is earlier.
   Duration deadline{0};
-  // Set: the wait after the n-th failed attempt of a route (1, 2, ...), instead of the rule above,
-  // Retry-After included. It does not shorten what the queue keeps to: where CallLimits::learn is set, a
-  // Retry-After holds the endpoint's slots until it is over, whatever this says. If it throws, the rule above
-  // holds. @loop_thread
+  /// If set: returns the back-off after the n-th failed attempt of a route (1, 2, ...), in place of the rule
+  /// above and of Retry-After. A negative result counts as 0. The function does not shorten a pause of the
+  /// slots: with CallLimits::learn, a Retry-After blocks the slots of the endpoint until it is over. If the
+  /// function throws, the rule above applies.
+  ///
+  /// @loop_thread
   std::function<Duration(std::uint32_t attempt, const Error& error)> backoff = {};
 };
 
-// An endpoint that fails again and again is left alone for a while.
+/// When the circuit of an endpoint opens. While it is open, the router sends no call there. Each router has
+/// circuits of its own.
 struct BreakerPolicy {
-  // In a row, of kinds that say that the endpoint is ill: no connection, time-outs, cuts, 5xx. Any answer of
-  // it, 4xx included, begins the row anew. 0: never opens.
+  /// Failures in a row that open the circuit. Failures of the endpoint are counted: no connection, time-outs,
+  /// broken connections, HTTP 5xx, and retryable errors that it reports in an answer that began with success.
+  /// Any other answer of the endpoint, 4xx included, resets the count. 0: the circuit never opens.
   std::uint32_t failures = 5;
-  // Then one call at a time may try; the beginning of an answer closes the circuit.
+  /// How long the circuit stays open; >= 0. After that one call at a time may try the endpoint. The circuit
+  /// closes when the endpoint begins to answer.
   Duration open_for = std::chrono::seconds(30);
 };
 
-// Told before a call goes on elsewhere or later.
+/// Describes how a call continues after a failed attempt. The references are valid during the callback.
 struct RetryNotice {
-  std::string_view agent_id;
-  std::uint32_t attempt = 0;   // of its route: the one that failed; 0: none was made, it is passed over
-  std::size_t route = 0;       // index of the route that failed
-  std::size_t next_route = 0;  // the same: it is tried again
-  Duration delay{0};           // until then: the back-off, or what the endpoint asked for if that is longer
-  const Error& error;
+  std::string_view agent_id;  ///< The agent of the call. Empty: anonymous.
+  std::uint32_t attempt = 0;  ///< The failed attempt of `route`, from 1. 0: the route was skipped, not tried.
+  std::size_t route = 0;      ///< Index of the route that failed.
+  std::size_t next_route = 0;  ///< Index of the next route. Equal to `route`: the route is tried again.
+  Duration delay{0};   ///< The wait before that: the back-off, or a longer pause that the endpoint requested.
+  const Error& error;  ///< Why the route failed or was skipped.
 };
 
+/// The options of an LlmRouter.
 struct RouterOptions {
-  std::vector<Route> routes = {};  // in order of preference; at least one
-  RetryPolicy retry = {};
-  BreakerPolicy breaker = {};
-  std::shared_ptr<CallSlots> slots = {};  // to share limits with other routers; null: its own, by `limits`
-  CallLimits limits = {};
-  std::function<void(const RetryNotice&)> on_retry = {};  // @loop_thread
+  std::vector<Route> routes = {};         ///< In order of preference; at least one.
+  RetryPolicy retry = {};                 ///< Whether and when a failed attempt is repeated.
+  BreakerPolicy breaker = {};             ///< When the circuit of an endpoint opens.
+  std::shared_ptr<CallSlots> slots = {};  ///< Slots shared with other routers. Null: slots with `limits`.
+  CallLimits limits = {};                 ///< The limits of the router. Ignored if `slots` is set.
+  /// Called before a call continues on another route or waits for its next attempt. An exception is logged
+  /// and does not affect the call. Empty: not called.
+  ///
+  /// @loop_thread
+  std::function<void(const RetryNotice&)> on_retry = {};
 };
 
-// Takes each call along its routes until there is an answer:
-//
-//   - What passes (network, time-outs, HTTP 408, 429 and 5xx) is tried again on the same route, up to
-//     max_attempts, and then on the next one.
-//   - What is the model's (unknown, too small for the context) goes on with the next route at once.
-//   - Everything else, a bad key for example, is the end: the next route would only hide it.
-//   - A call of which anything was delivered, words or thoughts, is never tried again: half an answer and a
-//     whole one are not to be mixed. Its error is the outcome.
-//   - A route whose circuit is open, or who asks for more patience than allowed, is passed over. When none is
-//     left, the last error is the outcome.
-//
-// A stop ends whatever the call is at, on the spot: an attempt, a back-off, the wait for a slot. Its outcome
-// is `cancelled`, and nothing of it is tried again (A9, G5). An attempt keeps its slot until its client has
-// let go. The outcome's usage is that of all attempts; so is its cost, which is unknown when that of an
-// attempt that used tokens is. An error's message says how many attempts there were and on which route the
-// last.
-//
-// All functions are @loop_thread but abort() and has_active_request(). Destroying it cancels what is open.
+/// Sends each call to its routes, one after the other, until there is an answer:
+///
+///   - Transient errors (network, time-outs, HTTP 408, 429 and 5xx) are retried on the same route, up to
+///     max_attempts, and then on the next one.
+///   - Errors of the model (unknown, or its context is too small) continue with the next route at once.
+///   - Every other error, for example a wrong key, ends the call: the next route would only hide it.
+///   - A call that has delivered anything, a delta of the answer or of the reasoning, is never retried:
+///     a partial answer must not be mixed with another one. Its error is the outcome.
+///   - A route whose circuit is open, or whose endpoint requests a longer pause than allowed, is skipped.
+///     If no route is left, the last error is the outcome.
+///
+/// A stop ends the call at once, in every phase: during an attempt, during a back-off, and while it waits for
+/// a slot. The outcome is `cancelled`, and nothing is retried (G5). An attempt holds its slot until its
+/// client has released the ChatSink.
+///
+/// The usage of the outcome is the sum of all attempts, and so is the cost. The cost is unknown if that of an
+/// attempt that used tokens is unknown. The message of an error includes the number of attempts and the last
+/// route.
+///
+/// Invalid options make every call fail with Errc::invalid_config: no routes, a route without a client, a
+/// value out of range, or `slots` of another Runtime. The destructor cancels all open calls.
+///
+///     agentcore::LlmRouter llm{
+///         runtime,
+///         {.routes = {{.client = &large, .model = "large"}, {.client = &small, .model = "small"}},
+///          .retry = {.max_attempts = 3, .deadline = std::chrono::minutes(2)},
+///          .limits = {.total = 8, .requests_per_minute = 500}}};
+///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
+///
+/// All functions except abort() and has_active_request():
+/// @loop_thread
 class LlmRouter final : public LlmClient {
  public:
+  /// Makes a router. The clients of the routes must outlive it.
   LlmRouter(Runtime& runtime, RouterOptions options);
   ~LlmRouter() override;
   LlmRouter(const LlmRouter&) = delete;
@@ -104,10 +134,12 @@ class LlmRouter final : public LlmClient {
   bool abort(std::string_view agent_id) override;
   bool has_active_request(std::string_view agent_id) const override;
 
-  std::size_t open_calls() const noexcept;  // in whatever phase
+  /// Returns the number of calls without an outcome, in any phase.
+  std::size_t open_calls() const noexcept;
+  /// Returns RouterOptions::slots, or the slots of this router.
   const CallSlots& slots() const noexcept;
-  // Whether a call would pass that route over now because its circuit is open, or half open with a call that
-  // tries it already.
+  /// True if a call would skip the route of that index now because its circuit is open, or because another
+  /// call is trying the endpoint after the circuit was open. False if there is no such route.
   bool is_open(std::size_t route) const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Providers: who serves models, and how each wants to be talked to, as data.
+// Provider: the known providers of models, and ready-made options for them.
 #pragma once
 
 #include <agentcore/error.hpp>
@@ -10,35 +10,47 @@
 
 namespace agentcore {
 
+/// What a provider requires of its requests. In the result of providers() the views refer to constants.
 struct Provider {
-  std::string_view name = {};         // "openrouter"
-  std::string_view base_url = {};     // empty: it has none of its own, so yours must be set
-  std::string_view api_key_env = {};  // where its key usually is; empty: it needs none
-  Dialect dialect = Dialect::openai_chat;
-  std::string_view auth_header = "Authorization";
-  std::string_view auth_prefix = "Bearer ";
-  std::string_view max_tokens_field = "max_tokens";
-  std::uint32_t max_tokens = 0;           // where it wants a limit in every request
-  std::uint32_t tool_call_id_length = 0;  // as it wants them exactly
-  bool join_user_messages = true;         // HttpLlmOptions::join_user_messages
-  std::string_view extra_body = {};  // HttpLlmOptions::extra_body; what you add belongs into the same object
-  std::string_view headers = {};     // sent with every request, one "Name: value" per line
-  std::string_view app_url_header = {};  // for AppIdentity, where it wants to know
-  std::string_view app_name_header = {};
+  std::string_view name = {};                        ///< E.g. "openrouter".
+  std::string_view base_url = {};                    ///< Empty: the caller must set the URL of the server.
+  std::string_view api_key_env = {};                 ///< The usual variable of its key. Empty: needs no key.
+  Dialect dialect = Dialect::openai_chat;            ///< HttpLlmOptions::dialect
+  std::string_view auth_header = "Authorization";    ///< HttpLlmOptions::auth_header
+  std::string_view auth_prefix = "Bearer ";          ///< HttpLlmOptions::auth_prefix
+  std::string_view max_tokens_field = "max_tokens";  ///< HttpLlmOptions::max_tokens_field
+  std::uint32_t max_tokens = 0;           ///< The default limit, if every request needs one. 0: none needed.
+  std::uint32_t tool_call_id_length = 0;  ///< The exact length of ids of tool calls. 0: any length.
+  bool join_user_messages = true;         ///< HttpLlmOptions::join_user_messages
+  /// HttpLlmOptions::extra_body. Add fields of your own to the same JSON object.
+  std::string_view extra_body = {};
+  std::string_view headers = {};          ///< Sent with every request: one "Name: value" per line.
+  std::string_view app_url_header = {};   ///< The header for AppIdentity::url. Empty: not sent.
+  std::string_view app_name_header = {};  ///< The header for AppIdentity::name. Empty: not sent.
 };
 
-// Who calls, for providers that list or rank applications.
+/// The calling application, for providers that list or rank applications. Control characters are sent as
+/// spaces; an empty field is not sent.
 struct AppIdentity {
-  std::string url = {};
-  std::string name = {};
+  std::string url = {};   ///< The URL of the application.
+  std::string name = {};  ///< The name of the application.
 };
 
-// All that are known, by name. @threadsafe
+/// Returns all known providers, sorted by name.
+///
+/// @threadsafe
 std::span<const Provider> providers() noexcept;
 
-// Options for the provider of that name, ready to call but for the model; its key is read from its
-// environment variable. `invalid_config` for a name that is not known: its message lists those that are.
-// @threadsafe
+/// Returns the options for the provider of that name, complete except for the model (and the base_url, if the
+/// provider has none). The client reads the key from the provider's environment variable. To use another key,
+/// clear api_key_env and set api_key. Error: Errc::invalid_config for an unknown name; the message lists the
+/// known names.
+///
+///     agentcore::HttpLlmOptions options = agentcore::provider_options("openrouter").value();
+///     options.model = "openai/gpt-4o-mini";
+///     agentcore::HttpLlmClient llm{runtime, options};
+///
+/// @threadsafe
 Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity& app = {});
 
 }  // namespace agentcore

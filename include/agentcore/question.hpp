@@ -1,4 +1,5 @@
-// Questions to people: asked by a tool, or before a tool may run; answered by the host, once.
+// Questions to people: a tool asks one, or the library asks for the approval of a tool call. The host answers
+// it once.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -12,45 +13,73 @@
 
 namespace agentcore {
 
+/// The purpose of a question.
 enum class QuestionKind : unsigned char {
-  question,  // a tool asks for an answer in words
-  approval,  // may this call run? AgentTree::answer() allows it, decline() refuses it
+  question,  ///< a tool asks for an answer in words
+  approval,  ///< may this tool call run? AgentTree::answer() allows it, AgentTree::decline() refuses it
 };
+/// The name of the enumerator.
 std::string_view to_string(QuestionKind kind) noexcept;
 
-// How a question was closed. Exactly one of them, once.
-enum class QuestionOutcome : unsigned char { answered, declined, cancelled, timed_out };
+/// The end of a question. Each question has exactly one, once.
+enum class QuestionOutcome : unsigned char {
+  answered,   ///< AgentTree::answer() was accepted
+  declined,   ///< AgentTree::decline() was accepted
+  cancelled,  ///< the tool call that asked had to end
+  timed_out   ///< no answer within the time-out
+};
+/// The name of the enumerator.
 std::string_view to_string(QuestionOutcome outcome) noexcept;
 
+/// A question that a tool asks with ToolContext::ask().
+///
+///     agentcore::Question question{.text = "Which beach?", .choices = {"Agios Pavlos", "Triopetra"}};
+///     context.ask(std::move(question), [done](const agentcore::Answer& answer) {
+///       if (answer.outcome == agentcore::QuestionOutcome::answered)
+///         return done(agentcore::ToolResult::done(answer.text));
+///       done(agentcore::ToolResult::failed("no answer"));
+///     });
 struct Question {
+  /// The text for the person.
   std::string text = {};
-  std::vector<std::string> choices = {};  // suggested answers; empty: any
-  // Not negative; 0: no limit; none: TreeOptions::question_timeout. A question never outlives its call.
+  /// Suggested answers. Empty: none. The library does not check that the answer is one of them.
+  std::vector<std::string> choices = {};
+  /// The maximum wait for an answer. Not negative. 0: no limit. Not set: TreeOptions::question_timeout. A
+  /// question is always closed with the end of its tool call.
   std::optional<Duration> timeout = {};
 };
 
+/// The end of a question, for the tool that asked it.
 struct Answer {
-  QuestionOutcome outcome = QuestionOutcome::answered;
-  std::string text = {};  // the answer, or why it was declined; else empty
+  QuestionOutcome outcome = QuestionOutcome::answered;  ///< how the question ended
+  std::string text = {};  ///< the answer, or the reason why it was declined; otherwise empty
 };
 
-// A question that is open now.
+/// A question that is open. AgentTree::questions() and the event QuestionAsked provide it.
 struct OpenQuestion {
-  std::string id = {};  // "q_1", "q_2", ... in the order of asking
-  QuestionKind kind = QuestionKind::question;
-  std::string agent_id = {};
-  std::string call_id = {};  // of the tool call that waits for it
-  std::string tool = {};     // its name
-  std::string text = {};     // for an approval: the call's arguments
-  std::vector<std::string> choices = {};
+  std::string id = {};                         ///< "q_1", "q_2", ... in the order of asking
+  QuestionKind kind = QuestionKind::question;  ///< its purpose
+  std::string agent_id = {};                   ///< the agent of the tool call
+  std::string call_id = {};                    ///< the tool call or background task that waits for the answer
+  std::string tool = {};                       ///< the name of the tool
+  /// The text for the person. For an approval: the arguments of the tool call, as the text of a JSON object.
+  std::string text = {};
+  std::vector<std::string> choices = {};  ///< suggested answers; empty: none
 };
 
-// `reason`: `question_not_found`, `question_closed`, `runtime_gone`, or the state of an agent that is being
-// stopped or deleted: `agent_stopping`, `agent_stopped`, `agent_terminating` (C14, I13).
+/// The result of AgentTree::answer() and AgentTree::decline().
+///
+///     if (auto result = tree.answer(question.id, "yes"); !result)
+///       std::puts(to_string(result.reason).data());
 struct [[nodiscard]] AnswerResult {
+  /// True: the answer was given to the tool call.
   bool accepted = false;
+  /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `runtime_gone`, or
+  /// the state of an agent that is being stopped or deleted: `agent_stopping`, `agent_stopped`,
+  /// `agent_terminating`. Otherwise Errc::none.
   Errc reason = Errc::none;
 
+  /// The same as `accepted`.
   explicit operator bool() const noexcept { return accepted; }
 };
 

@@ -1,4 +1,4 @@
-// Runtime: the loop-side engine that the host drives.
+// Runtime: the event loop that the host drives, and its timers.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -13,125 +13,184 @@
 
 namespace agentcore {
 
-// How the loop waits for descriptors.
+/// How the loop waits for descriptors. If the system has no epoll, the loop uses poll(2).
 enum class LoopBackend : unsigned char {
-  automatic,  // epoll where there is one, else poll
-  epoll,      // one descriptor stands for all: a foreign loop watches poll_descriptor()
-  poll,       // portable; poll_descriptor() shows only wake-ups, so the host must wait with run_for()
+  automatic,  ///< epoll if the system has it, else poll(2)
+  epoll,      ///< one descriptor for all events: a foreign loop watches Runtime::poll_descriptor()
+  /// poll(2): portable. Runtime::poll_descriptor() reports wake-ups only, not the other descriptors, so the
+  /// host must wait with Runtime::run_for().
+  poll,
 };
 
+/// The options of a Runtime.
 struct RuntimeOptions {
-  const Clock* clock = nullptr;  // null: the steady clock. Must outlive the Runtime and all that uses it.
-  std::uint64_t seed = 0;        // of random(); 0: taken from the system
+  /// The clock of the Runtime; null: the steady clock of the system. Not owned: it must outlive the Runtime
+  /// and everything that uses the Runtime.
+  const Clock* clock = nullptr;
+  /// The seed of Runtime::random(). 0: a seed from the system.
+  std::uint64_t seed = 0;
+  /// How the loop waits for descriptors.
   LoopBackend backend = LoopBackend::automatic;
-  // About how long one poll() may take; not negative. More than an hour counts as an hour. A poll exceeds it
-  // only to shut down the connections of calls that were stopped: 15 to 45 us each.
+  /// The approximate maximum duration of one poll(). Not negative; more than one hour counts as one hour. A
+  /// poll exceeds it only to shut down the connections of stopped calls: 15 to 45 us for each connection.
   Duration poll_budget = std::chrono::milliseconds(4);
-  // How many idle connections all HTTP clients of this Runtime together keep open for their next calls. 0:
-  // each call opens a connection of its own. Above the limit, the connections that have been idle longest are
-  // closed. A connection that its server closes is closed by one of the next polls, and all are closed when
-  // the last client is destroyed.
+  /// The maximum number of idle connections that all HTTP clients of this Runtime together keep open for
+  /// their next calls. 0: each call opens its own connection. Above the limit, the connections that have been
+  /// idle longest are closed. If a server closes a connection, one of the next polls closes it too. All are
+  /// closed when the last client is destroyed.
   std::uint32_t max_idle_connections = 8;
-  LogSink log = {};  // empty: nothing is logged
+  /// Receives the log records. Empty: nothing is logged.
+  LogSink log = {};
 };
 
-// One Runtime belongs to one loop thread: whoever calls poll(). All callbacks of everything built on it run
-// there, inside poll(), run_for() or run_until_idle(). It makes no thread, installs no signal handler, keeps
-// no global state (G16), and opens its first descriptor when something first has to be waited for.
-//
-// Nothing is driven while a callback runs, not even other agents. So a callback must not run a loop of its
-// own that waits for agents. In particular, do not open a modal dialog in a callback: post the opening to
-// your own loop (Qt: QMetaObject::invokeMethod with Qt::QueuedConnection), or open it without waiting for it.
-// The callback then returns, and while the dialog's loop runs it drives the agents as the main loop does. A
-// nested loop that runs in a callback all the same does not spin: the descriptor and on_wake are silent, and
-// next_deadline() is nullopt, until the callback has returned.
-//
-// Declare it before what is built on it. It may all the same be destroyed first, even in a callback: the
-// poll() that is running then returns, and what is left becomes inert: its functions return `runtime_gone`.
-//
-// Functions that take a function to call later throw std::invalid_argument when it is empty.
+/// The event loop. The thread that calls poll() is the loop thread. All callbacks of all objects that use
+/// this Runtime are called there, inside poll(), run_for() or run_until_idle(), unless their description
+/// specifies another thread. Some functions also report an event before they return, e.g. AgentTree::create()
+/// and AgentTree::answer(). A Runtime creates no thread, installs no signal handler and keeps no global state
+/// (G16). It opens its first descriptor when it first has to wait for something.
+///
+///     agentcore::Runtime runtime;
+///     agentcore::ScriptedClient llm{runtime};
+///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
+///     agentcore::Agent agent = tree.create().value();
+///     if (!agent.send("Hello")) return 1;
+///     runtime.run_until_idle();  // or: poll() from your own loop
+///
+/// Nested loops. While a callback runs, the Runtime drives nothing, not even other agents. A callback must
+/// therefore not run a loop that waits for agents. In particular, do not open a modal dialog in a callback:
+/// post the opening to your own loop (Qt: QMetaObject::invokeMethod with Qt::QueuedConnection), or open the
+/// dialog without waiting for it. The callback then returns, and the loop of the dialog drives the agents as
+/// the main loop does. If a callback runs a nested loop nevertheless, that loop does not spin: until the
+/// callback has returned, the descriptor does not become readable, on_wake() reports nothing, and
+/// next_deadline() returns nullopt.
+///
+/// Lifetime. Declare the Runtime before the objects that use it. It may still be destroyed before them, even
+/// in a callback: the running poll() then returns, and the remaining objects do nothing more; their functions
+/// return `runtime_gone`.
+///
+/// Functions that take a function to call later throw std::invalid_argument if it is empty. What such a
+/// function throws is caught and logged.
 class Runtime {
  public:
-  // Throws std::invalid_argument when an option is out of range.
+  /// Throws std::invalid_argument if an option is out of range.
   explicit Runtime(RuntimeOptions options = {});
+  /// Drops all timers and posted functions without calling them.
+  /// @loop_thread
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Does what is ready now, for about RuntimeOptions::poll_budget, and never blocks: stops and other control
-  // operations first (C13), then descriptors, timers, posted functions, then agents, one step per agent per
-  // round (Q5). Returns true when more is ready than fitted in. Called from within a callback it does nothing
-  // and returns false, as run_for() and run_until_idle() do. @loop_thread
+  /// Does the work that is ready, for about RuntimeOptions::poll_budget. Never blocks. The order: stops and
+  /// other control operations, then descriptors, timers, posted functions, then agents, one step per agent
+  /// and round. Returns true if more work is ready than the budget allowed. Within a callback it does nothing
+  /// and returns false; so do run_for() and run_until_idle().
+  /// @loop_thread
   bool poll();
 
-  // The same, with `budget` in place of RuntimeOptions::poll_budget for this call: for a game that gives the
-  // loop the rest of its frame. A negative budget counts as 0: each stage still takes one step, so the loop
-  // makes progress. More than an hour counts as an hour. @loop_thread
+  /// As poll(), with `budget` instead of RuntimeOptions::poll_budget for this call, e.g. for a game that
+  /// gives the loop the rest of its frame. A negative budget counts as 0: each stage still does one step, so
+  /// the loop makes progress. More than one hour counts as one hour.
+  /// @loop_thread
   bool poll(Duration budget);
 
-  // Drives the loop, sleeping while there is nothing to do, until `duration` has passed, and polls at least
-  // once. It then returns even if work is left, which stays for the next call. @loop_thread
-  //
-  // With a ManualClock it moves that clock from timer to timer instead of sleeping, and at each of these
-  // times polls until nothing is ready. Endless work (a function that posts itself, a timer that starts
-  // itself again without delay) does not stop the clock: after 100,000 polls in a row that left something
-  // ready, or about six million steps of agents, the clock moves on after each further poll.
+  /// Drives the loop until `duration` has passed, and sleeps while nothing is ready. Polls at least once.
+  /// Returns after `duration` even if work is left; the next call continues with it.
+  ///
+  /// A ManualClock is moved from timer to timer instead of sleeping; at each of these times the loop polls
+  /// until nothing is ready. Endless work (a function that posts itself, a timer that starts itself again
+  /// without delay) does not stop the clock: after 100,000 consecutive polls that left something ready, or
+  /// about six million steps of agents, the clock moves on after each further poll.
+  /// @loop_thread
   void run_for(Duration duration);
 
-  // Drives the loop until nothing is ready, no timer runs, and no agent has anything in flight (model calls,
-  // tools, questions, background tasks), or until `limit` has passed. True when it became idle. A ManualClock
-  // is moved as by run_for(); where no timer runs, it waits for what is in flight, at most for `limit` of
-  // real time. @loop_thread
+  /// Drives the loop until it is idle, or until `limit` has passed. Idle: nothing is ready, no timer runs,
+  /// and no agent has an operation in flight (model call, tool call, question, background task). Returns true
+  /// if the loop became idle. A ManualClock is moved as by run_for(); while no timer runs, the function waits
+  /// for operations in flight for at most `limit` of real time.
+  /// @loop_thread
   bool run_until_idle(Duration limit = std::chrono::seconds(60));
 
-  // For a foreign loop: a descriptor that is readable whenever poll() has something to do; answer with
-  // poll(). Together with next_deadline() all that an adapter needs. Valid as long as the Runtime.
-  //
-  // -1: the system has no descriptor left for it (EMFILE, ENFILE, ENOMEM), which is logged once as a warning.
-  // No work is lost, but no descriptor becomes readable. Until it can be opened, next_deadline() is at most
-  // 10 ms away, and each poll() at that time tries again. Ask again after every poll() while it is -1.
-  // @loop_thread
+  /// A descriptor for a foreign loop: it is readable whenever poll() has work; call poll() then. An adapter
+  /// needs only this function and next_deadline(). Owned by the Runtime, and valid as long as the Runtime.
+  ///
+  /// Returns -1 if the system has no descriptor left (EMFILE, ENFILE, ENOMEM), which is logged once as a
+  /// warning. No work is lost, but no descriptor becomes readable. Until the descriptor can be opened,
+  /// next_deadline() is at most 10 ms ahead, and each poll() at that time tries again. Call this function
+  /// again after every poll() while it returns -1.
+  ///
+  ///     pollfd watched{.fd = runtime.poll_descriptor(), .events = POLLIN, .revents = 0};
+  ///     ::poll(&watched, 1, sleep_ms(runtime, 1000));  // until next_deadline(), at most 1000 ms
+  ///     runtime.poll();                                // sleep_ms(): examples/02_foreign_loop.cpp
+  ///
+  /// @loop_thread
   int poll_descriptor();
 
-  // When poll() should next be called even if the descriptor stays silent; in the past or now when work is
-  // ready; nullopt when no timer runs, and in a callback, where poll() does nothing. Ask again after every
-  // poll() and every call into agentcore. @loop_thread
+  /// The time of the next poll() that is necessary even if the descriptor is not readable. Now or in the past
+  /// if work is ready. nullopt if no timer runs, and within a callback, where poll() does nothing. Call it
+  /// again after every poll() and after every call into agentcore.
+  /// @loop_thread
   std::optional<TimePoint> next_deadline() const;
 
-  // `wake` is called, on whatever thread caused it, when a silent loop got work; then not again before the
-  // next poll(). It must be quick, must not throw, and must not call back into agentcore: post a message to
-  // your own loop. One subscriber at a time; a later one takes over. @loop_thread
+  /// Registers `wake`, which is called when work arrives for a loop that has none. It is then not called
+  /// again before the next poll(). It is called on the thread that caused the work. It must be quick, must
+  /// not throw, and must not call agentcore: post a message to your own loop. There is one subscriber at a
+  /// time; a later one replaces it. Resetting the Subscription waits for a call that is running on another
+  /// thread: do not hold a lock meanwhile that `wake` takes.
+  ///
+  ///     Subscription wake = runtime.on_wake([&] { my_loop.post([&] { runtime.poll(); }); });
+  ///
+  /// @loop_thread
   Subscription on_wake(std::function<void()> wake);
 
-  // Runs `function` on the loop thread, in one of the next poll()s, in the order of posting. Dropped uncalled
-  // when the Runtime goes first. @threadsafe
+  /// Calls `function` on the loop thread, in one of the next polls, in the order of posting. If the Runtime
+  /// is destroyed before, the function is destroyed without a call.
+  /// @threadsafe
   void post(std::function<void()> function);
 
-  // Runs `function` once, `delay` from now (below 0: now), unless the Timer is dropped before. @loop_thread
+  /// Calls `function` once, after `delay` (below 0: without delay), unless the Timer is destroyed or
+  /// cancelled before.
+  /// @loop_thread
   Timer call_after(Duration delay, std::function<void()> function);
 
-  TimePoint now() const noexcept;        // @threadsafe
-  std::uint64_t random();                // 64 bits from the seeded generator. @loop_thread
-  bool on_loop_thread() const noexcept;  // @threadsafe. Before the first poll(): the thread that made it.
+  /// The current time of RuntimeOptions::clock.
+  /// @threadsafe
+  TimePoint now() const noexcept;
 
-  // What the library's own parts build on (declared in src/loop/engine.hpp).
+  /// 64 bits from the generator that RuntimeOptions::seed initialized.
+  /// @loop_thread
+  std::uint64_t random();
+
+  /// True on the loop thread. Before the first poll(), the loop thread is the thread that created the
+  /// Runtime.
+  /// @threadsafe
+  bool on_loop_thread() const noexcept;
+
+  /// Internal: used by the other parts of the library (declared in src/loop/engine.hpp).
   const std::shared_ptr<loop::Engine>& engine() const noexcept { return engine_; }
 
  private:
   std::shared_ptr<loop::Engine> engine_;
 };
 
-// A pending call of Runtime::call_after(). Dropping it cancels the call. May outlive its Runtime.
-// @loop_thread
+/// A pending call of Runtime::call_after(). The destructor cancels the call. A Timer may outlive its Runtime.
+///
+///     agentcore::Timer timer = runtime.call_after(std::chrono::seconds(5), [] { std::puts("late"); });
+///     // ...
+///     timer.cancel();
+///
+/// @loop_thread
 class [[nodiscard]] Timer {
  public:
+  /// A timer without a call.
   Timer() = default;
+  /// Internal: Runtime::call_after() creates timers.
   Timer(std::weak_ptr<loop::Engine> engine, std::uint64_t id) : engine_(std::move(engine)), id_(id) {}
   Timer(Timer&& other) noexcept : engine_(std::move(other.engine_)), id_(std::exchange(other.id_, 0)) {}
+  /// Cancels the call of this timer, then takes over the call of `other`.
   Timer& operator=(Timer&& other) noexcept;
   ~Timer() { cancel(); }
 
-  // True when the call was still to come.
+  /// Cancels the call. Returns true if the call was still pending.
   bool cancel() noexcept;
 
  private:

@@ -13,42 +13,63 @@
 
 namespace agentcore {
 
-// What a scripted model does with one call: wait, say its deltas one by one, then end.
+/// What a ScriptedClient does with one call: it waits, delivers the deltas one by one, then ends the call.
 struct ScriptedReply {
-  std::vector<std::string> deltas = {};
-  std::vector<std::string> reasoning = {};  // said before the first delta, all at once
-  std::vector<ToolCall> tool_calls = {};    // in the outcome
-  Duration first_delay{0};                  // before the first delta; 0: in the next poll()
-  Duration interval{0};                     // between deltas, and before the outcome; 0: one delta per poll()
-  FinishReason finish_reason = FinishReason::complete;
-  Usage usage = {};
-  Error error = {};     // a code other than `none`: the call fails with it after the deltas
-  bool silent = false;  // after the deltas nothing more: the call ends only when it is stopped
-  bool deaf = false;    // ignores the stop token, as a careless client would: for tests of late results
+  std::vector<std::string> deltas = {};     ///< The pieces of the answer.
+  std::vector<std::string> reasoning = {};  ///< Pieces of reasoning, all delivered before the first delta.
+  std::vector<ToolCall> tool_calls = {};    ///< The tool calls of the outcome.
+  Duration first_delay{0};  ///< The wait before the first delta; >= 0. 0: the first delta in the next poll().
+  /// The wait between two deltas, and before the outcome; >= 0. 0: one delta per poll().
+  Duration interval{0};
+  FinishReason finish_reason = FinishReason::complete;  ///< The finish reason of the outcome.
+  Usage usage = {};  ///< The usage of the outcome, unless the call is stopped.
+  Error error = {};  ///< If its code is not Errc::none: the call fails with this error after the deltas.
+  /// True: nothing follows the deltas, and the call ends only when it is stopped. Without deltas the
+  /// reasoning is not delivered either.
+  bool silent = false;
+  /// True: the call ignores its stop token, like a faulty client; for tests of late results. The agent is
+  /// unregistered all the same: has_active_request() is false after the stop.
+  bool deaf = false;
 };
 
-// Answers every call by the script: the queued replies in order, then the responder, then an echo of the last
-// message, word by word. Driven by the Runtime's clock, so a manual clock makes it deterministic.
-// All functions are @loop_thread but abort() and has_active_request().
+/// Answers each call from a script: with the first queued reply; if none is queued, with the reply of the
+/// responder; without a responder, with the text of the last message, word by word. It uses the clock of the
+/// Runtime, so its behavior is deterministic with a ManualClock. The destructor cancels all open calls.
+///
+///     agentcore::ScriptedClient llm{runtime};
+///     agentcore::ScriptedReply reply;
+///     reply.deltas = {"The sky ", "is blue."};
+///     llm.enqueue(reply);
+///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
+///
+/// All functions except abort() and has_active_request():
+/// @loop_thread
 class ScriptedClient final : public LlmClient {
  public:
+  /// Returns the reply to a request. It may destroy the client. If it throws, the call fails with
+  /// Errc::callback_failed; if its reply has a negative delay, with Errc::invalid_config.
+  ///
+  /// @loop_thread
   using Responder = std::function<ScriptedReply(const ChatRequest&)>;
 
+  /// Makes a client. `responder` answers the calls for which no reply is queued; it may be empty.
   explicit ScriptedClient(Runtime& runtime, Responder responder = {});
   ~ScriptedClient() override;
   ScriptedClient(const ScriptedClient&) = delete;
   ScriptedClient& operator=(const ScriptedClient&) = delete;
 
-  // Adds a reply for the next call that has none. Throws std::invalid_argument for a negative delay. A reply
-  // of the responder with a negative delay fails its call with `invalid_config`.
+  /// Adds a reply to the queue. Each call takes the first reply of the queue when it starts. Throws
+  /// std::invalid_argument for a negative delay.
   void enqueue(ScriptedReply reply);
 
   void chat(ChatRequest request, StopToken stop, ChatSink sink) override;
   bool abort(std::string_view agent_id) override;
   bool has_active_request(std::string_view agent_id) const override;
 
-  std::size_t calls() const noexcept;       // started so far
-  std::size_t open_calls() const noexcept;  // without an outcome yet
+  /// Returns the number of calls started so far.
+  std::size_t calls() const noexcept;
+  /// Returns the number of calls without an outcome.
+  std::size_t open_calls() const noexcept;
 
  private:
   struct Impl;

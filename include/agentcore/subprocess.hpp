@@ -1,4 +1,4 @@
-// Programs as tools: run in a process group of their own, which a stop ends.
+// Programs as tools. Each call runs in its own process group, which a stop ends.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -15,48 +15,68 @@
 
 namespace agentcore {
 
-// What to run for one call. None of the texts may hold a null character.
+/// The program to run for one call. No argument, directory or environment variable may contain a null
+/// character; a command that cannot be run makes the call fail.
 struct SubprocessCommand {
-  // The program and its arguments; no shell. A name without a slash is looked up in the host's PATH, a
-  // relative path is taken from `directory`.
+  /// The program and its arguments, at least the program. No shell is used. A program name without a slash is
+  /// searched in the PATH of the host; a relative path is relative to `directory`.
   std::vector<std::string> arguments = {};
-  std::string directory = {};  // to run in; empty: the host's
-  std::string input = {};      // what it reads from its standard input; empty: nothing (/dev/null)
-  // Set in its environment, beside or in place of the host's own variables; of one named twice the last.
+  /// The working directory of the program; empty: the working directory of the host.
+  std::string directory = {};
+  /// The standard input of the program; empty: /dev/null.
+  std::string input = {};
+  /// Names and values of environment variables. They are added to the variables of the host, or replace them.
+  /// If a name occurs twice, the last value is used. A name must not be empty or contain '='.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  bool inherit_environment = true;  // false: only `environment`
+  /// False: the program receives only `environment`, without the variables of the host.
+  bool inherit_environment = true;
 };
 
+/// The options of make_subprocess_tool().
 struct SubprocessOptions {
-  // From the call's arguments to the command. Called on the loop thread. What it throws makes the call fail.
-  // A model wrote those arguments: name the program yourself, and think of what "-" can begin.
+  /// Returns the command for the arguments of a call. Called on the loop thread. If it throws, the call
+  /// fails. The arguments come from a model: choose the program in your own code, and remember that an
+  /// argument may begin with "-".
   std::function<SubprocessCommand(const nlohmann::json& arguments)> command = {};
-  // Of each of standard output and standard error. The rest is read and dropped, and the result says how
-  // much ("[N bytes more were dropped]"). Both together are cut to TreeOptions::max_tool_result_bytes.
+  /// The maximum for standard output and for standard error, in bytes, for each of the two. The rest is read
+  /// and dropped; the result states how much ("[N bytes more were dropped]"). Both together are cut to
+  /// TreeOptions::max_tool_result_bytes.
   std::size_t max_output_bytes = std::size_t{64} << 10;
-  // Between SIGTERM, which a stop or a time-out sends at once, from the stopping thread, and SIGKILL. Both go
-  // to the whole group (G5). 0: SIGKILL as soon as the loop gets round to it. Not negative.
+  /// The time between SIGTERM and SIGKILL. A stop or a time-out sends SIGTERM at once, on the thread that
+  /// stops. Both signals go to the whole process group (G5). 0: SIGKILL follows in the next poll. Not
+  /// negative.
   Duration kill_grace = std::chrono::seconds(2);
 };
 
-// The result succeeded when the program exits with 0 and was not told to end. Its message is what the program
-// wrote to standard output; otherwise how it ended and what it wrote to standard output and standard error;
-// its data is {"exit_code":..} or {"signal":..}. Both pipes are drained whatever the size; broken UTF-8 is
-// replaced. A program that cannot be started is a failed result that says why.
-//
-// Whatever is left of its process group when the program has ended is killed, at once: nothing of a call
-// outlives it, but for processes that left the group (setsid), which are not waited for either (G13). When
-// the Runtime goes first, the group is killed without a grace and reaped before its destructor returns; for
-// one that even SIGKILL does not end at once (it runs as another user, or in a system call that does not
-// return) that waits a second at most.
-//
-// The program gets default signal handlers, an empty signal mask, and of the host's descriptors none but its
-// three (that needs glibc 2.34). Where the system has no pidfd_open (Linux 5.3) its end is noticed up to 50
-// ms late. No thread, no signal handler: but a host that ignores SIGCHLD, or reaps children that are not its
-// own, takes the exit code away, and what is then left of the group lives on.
-//
-// The tool is used on the loop thread. Throws std::invalid_argument without a `command`, or when an option
-// is out of range.
+/// Creates a tool that runs a program for each call.
+///
+///     tools->add(agentcore::make_subprocess_tool(
+///         {.name = "list"}, {.command = [](const nlohmann::json&) {
+///           agentcore::SubprocessCommand command;
+///           command.arguments = {"ls", "-l"};
+///           return command;
+///         }}));
+///
+/// Result. The call succeeds if the program exits with 0 before a stop or a time-out signals it. The message
+/// is then the standard output of the program. Otherwise it states how the program ended, with its standard
+/// output and standard error. The data is {"exit_code":..} or {"signal":..}. Both pipes are drained, whatever
+/// the size of the output. Broken UTF-8 is replaced. If the program cannot be started, the result is a
+/// failure with the reason.
+///
+/// End of the program. When the program has ended, the rest of its process group is killed at once: no
+/// process outlives its call, except processes that left the group (setsid); the call does not wait for those
+/// (G13). If the Runtime is destroyed first, its destructor kills the group without a grace period and reaps
+/// the program. If SIGKILL does not end a program at once (it runs as another user, or in a system call that
+/// does not return), the destructor waits at most one second for each such program.
+///
+/// Environment. The program has the default signal handlers and an empty signal mask. It inherits no
+/// descriptor of the host except its standard input, output and error (requires glibc 2.34). If the system
+/// has no pidfd_open (Linux 5.3), the end of the program is noticed up to 50 ms late. The tool uses no thread
+/// and no signal handler. If the host ignores SIGCHLD, or reaps children that it did not start, the exit code
+/// is lost, and the rest of the process group is not killed.
+///
+/// Throws std::invalid_argument if `command` is empty or an option is out of range. The library uses
+/// the tool on the loop thread.
 Tool make_subprocess_tool(ToolSpec spec, SubprocessOptions options);
 
 }  // namespace agentcore

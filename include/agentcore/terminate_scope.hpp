@@ -1,4 +1,4 @@
-// TerminateScope: agents that live no longer than a block of code.
+// TerminateScope: agents whose lifetime ends with a block of code.
 #pragma once
 
 #include <agentcore/agent.hpp>
@@ -8,42 +8,68 @@
 
 namespace agentcore {
 
-// What closing a scope does to its agents.
-enum class ScopePolicy : unsigned char { terminate, stop };
+/// The verb that closing a scope calls on its agents.
+enum class ScopePolicy : unsigned char {
+  terminate,  ///< Agent::terminate()
+  stop        ///< Agent::stop()
+};
 
-// RAII over agents: those created through it, or attached to it, are deleted (or stopped, by policy) with
-// everything below them when it closes. Closing calls the verb for each, newest first, and returns at once;
-// the gates are closed then, what is left is cleaned up by the loop (G4). It may be closed from any callback.
-//
-// A scope may outlive its agents and its tree: closing it then does nothing. Scopes nest: an inner scope's
-// agents are usually below an outer one's, and whichever closes first wins. Movable; a moved-from scope is
-// empty. Not @threadsafe: create() and attach() are @loop_thread, close() may be called by whoever owns it.
+/// RAII for agents. When the scope closes, the agents that were created through it or attached to it are
+/// deleted (or stopped, see ScopePolicy) together with their descendants.
+///
+///     {
+///       agentcore::TerminateScope scope{planner};
+///       agentcore::Agent helper = scope.create({.id = "helper"}).value();
+///       if (!helper.send("Look this up.")) return;
+///     }  // helper and its descendants are deleted, also after an exception
+///
+/// Closing calls the verb for each agent, the newest first, and returns at once. By then the agents are
+/// closed; the loop cleans up later (G4). The results of the verbs are ignored: an agent whose AgentRole
+/// refuses the verb continues. A scope may be closed from any callback.
+///
+/// A scope may outlive its agents and its tree; closing it then does nothing. Scopes may be nested: the
+/// agents of an inner scope are usually descendants of agents of an outer scope. The first scope that closes
+/// ends them, and the other scope finds nothing left to do.
+///
+/// A scope can be moved; a moved-from scope is closed and empty.
+///
+/// Threads: the scope object is not synchronized, so two threads must not use it at once. create() and
+/// attach() must be called on the loop thread; the owner may call close() on any thread.
 class TerminateScope {
  public:
-  // Children of `parent`.
+  /// Creates an open scope whose create() creates children of `parent`.
   explicit TerminateScope(Agent parent, ScopePolicy policy = ScopePolicy::terminate) noexcept;
-  // Root agents of `tree`.
+  /// Creates an open scope whose create() creates root agents of `tree`.
   explicit TerminateScope(AgentTree& tree, ScopePolicy policy = ScopePolicy::terminate) noexcept;
+  /// Takes over the agents of `other`, which is closed and empty afterwards.
   TerminateScope(TerminateScope&& other) noexcept;
-  TerminateScope& operator=(TerminateScope&& other) noexcept;  // closes what it held
+  /// Closes this scope as close() does, then takes over the agents of `other`.
+  TerminateScope& operator=(TerminateScope&& other) noexcept;
+  /// Calls close().
   ~TerminateScope() { close(); }
 
-  // Makes an agent that belongs to the scope. Errors as Agent::create_child(); `agent_not_found` on a scope
-  // that is closed, released or moved from.
+  /// Creates an agent that belongs to the scope.
+  /// Errors: those of Agent::create_child(). `agent_not_found` if the scope is closed, released or moved
+  /// from.
+  /// @loop_thread
   Result<Agent> create(AgentSpec spec = {});
 
-  // Takes an existing agent of the same tree in, e.g. one made elsewhere. False when it is gone, of another
-  // tree, or the scope is closed.
+  /// Adds an existing agent of the same tree to the scope, for example an agent that was created elsewhere.
+  /// Adding an agent twice has no further effect. Returns false if the agent was deleted or belongs to
+  /// another tree, or if the scope is closed. Throws std::bad_alloc if an allocation fails.
+  /// @loop_thread
   bool attach(const Agent& agent);
 
-  // Applies the policy to its agents and closes the scope. Does not block. Idempotent.
+  /// Applies the policy to the agents, and closes the scope. Does not block. Further calls have no effect.
   void close() noexcept;
 
-  // Lets its agents live on, and closes the scope. Returns them, oldest first.
+  /// Closes the scope without ending its agents. Returns the agents, the oldest first.
   std::vector<Agent> release() noexcept;
 
-  // Agents held. One that was deleted by others may still count for a while.
+  /// Returns the number of agents in the scope. An agent that was deleted by other means may still be counted
+  /// for a while.
   std::size_t size() const noexcept { return agents_.size(); }
+  /// Returns false after close(), release() or a move from this scope.
   bool is_open() const noexcept { return open_; }
 
  private:

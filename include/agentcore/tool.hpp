@@ -1,6 +1,6 @@
-// Tools: what an agent may do besides talking. A Tool is a description for the model and a function that
-// starts one call; the factories below make one of a plain function, a blocking function, or a question to a
-// person (subprocess.hpp: a program).
+// Tools: functions and programs that a model may call. A Tool is a description for the model and a function
+// that starts one call. The make_...() functions create a tool from a plain function, a blocking function, or
+// a question to a person. For a program: subprocess.hpp.
 #pragma once
 
 #include <agentcore/agent.hpp>
@@ -20,86 +20,117 @@
 
 namespace agentcore {
 
+/// Internal.
 namespace tools {
 struct CallScope;
 struct Completion;
 struct ContextAccess;
 }  // namespace tools
 
-// Whether a turn waits for a tool (J9: the model has no say in it).
+/// Whether a turn waits for the calls of a tool. The model has no influence on it.
 enum class ToolMode : unsigned char {
-  sync,
-  async,  // in the background, for agents that may have background tasks (L1); else as sync
+  sync,   ///< the turn waits for the result
+  async,  ///< a background task, if AgentSpec::background_tasks allows any for the agent; otherwise as sync
 };
+/// The name of the enumerator.
 std::string_view to_string(ToolMode mode) noexcept;
 
-// What became of a call (G9).
+/// How a tool call ended (G9).
 enum class ToolOutcome : unsigned char {
-  not_started,  // its turn ended first, or it was refused: it had no effect
-  completed,    // it gave a result, good or bad
-  interrupted,  // it had begun when its turn, or its time, ended: its effect is unknown
-  abandoned,    // that, and it did not let go within the grace period; it may be running still. Known only
-                // after its turn has ended, so it is the event Abandoned that says it.
+  not_started,  ///< the turn ended before the call began, or the call was rejected: it had no effect
+  completed,    ///< the tool delivered a result, with success or not
+  interrupted,  ///< the turn ended, or the call timed out, after the call began: its effect is unknown
+  /// As interrupted, and the tool did not end within the grace period; it may still be running. This is known
+  /// only after the turn has ended: the event Abandoned reports it.
+  abandoned,
 };
+/// The name of the enumerator.
 std::string_view to_string(ToolOutcome outcome) noexcept;
 
-// An application that a tool asks the registry's LaunchHandler to open.
+/// An application to open: a tool asks the LaunchHandler of its ToolRegistry for it with ToolResult::launch.
 struct Launch {
-  std::string app = {};     // not empty
-  std::string target = {};  // passed to the handler: the text of a JSON value; empty: none
+  std::string app = {};     ///< the name of the application; not empty
+  std::string target = {};  ///< passed to the handler: the text of a JSON value; empty: none
 };
 
+/// The result of a tool call.
+///
+///     return agentcore::ToolResult::done("3 files", R"({"files":3})");
+///     return agentcore::ToolResult::failed("the directory does not exist");
 struct ToolResult {
+  /// False: the call failed; the model receives "error: " before the message.
   bool success = true;
-  std::string message = {};  // for the model; UTF-8, what is broken is replaced
-  std::string data = {};     // the text of a JSON value, for the host and the model; empty: none
-  std::string summary = {};  // one line for people; empty: none
+  /// The text for the model. Broken UTF-8 is replaced. It is cut to TreeOptions::max_tool_result_bytes.
+  std::string message = {};
+  /// The text of a JSON value, for the host and the model; empty: none. The call fails if the text is not
+  /// UTF-8, is longer than TreeOptions::max_tool_result_bytes, or is nested deeper than 64 levels.
+  std::string data = {};
+  /// One line for people; empty: none.
+  std::string summary = {};
 
-  // What happens after a result that succeeded. Only code of the host can set these: they are never read from
-  // the texts of a result, its data included.
+  /// The application to open after a result with success. Only code of the host can set this member: it is
+  /// never read from a text of the result. If the application cannot be opened, the call fails.
   std::optional<Launch> launch = {};
-  bool close_source = false;  // closes the window of the action, if the model is allowed to close it
+  /// True: closes the window of the action after a result with success, if the model is allowed to close it.
+  /// Only code of the host can set this member, as with `launch`.
+  bool close_source = false;
 
+  /// A result with success.
   static ToolResult done(std::string message, std::string data = {}) {
     return {true, std::move(message), std::move(data)};
   }
+  /// A failed result; `message` is the reason.
   static ToolResult failed(std::string message) { return {false, std::move(message)}; }
 };
 
-// How a tool is described to the model, and run.
+/// The description of a tool for the model, and the way its calls run.
 struct ToolSpec {
-  std::string name = {};         // 1 to 64 of A-Z a-z 0-9 _ -
-  std::string description = {};  // for the model: what it does, when to use it
-  std::string parameters = {};   // the text of a JSON schema (draft 4 to 7) of an object; empty: no arguments
+  /// The name: 1 to 64 characters of A-Z a-z 0-9 _ -
+  std::string name = {};
+  /// UTF-8 text for the model: what the tool does and when to use it.
+  std::string description = {};
+  /// The text of a JSON schema (draft 4 to 7) of an object. Empty: the tool takes no arguments.
+  std::string parameters = {};
+  /// Whether a turn waits for the calls.
   ToolMode mode = ToolMode::sync;
-  bool needs_approval = false;  // a person is asked before each call
-  // Of one call; not negative. 0: no limit; none: TreeOptions::tool_timeout.
+  /// True: a person has to approve each call before it begins (QuestionKind::approval).
+  bool needs_approval = false;
+  /// The time-out of one call, without the wait for an approval. Not negative. 0: no limit. Not set:
+  /// TreeOptions::tool_timeout.
   std::optional<Duration> timeout = {};
 };
 
-// What a running call may know and do. A handle, cheap to copy, that may outlive its call, its agent and its
-// tree; then it does nothing. All functions are @threadsafe.
+/// A running tool call, as the tool sees it. A handle: cheap to copy. It may outlive the call, the agent and
+/// the tree; then it does nothing.
+/// @threadsafe
 class ToolContext {
  public:
+  /// Internal: tools receive their context from the library.
   explicit ToolContext(std::shared_ptr<const tools::CallScope> scope) : scope_(std::move(scope)) {}
 
-  const Agent& agent() const noexcept;          // that makes the call
-  const std::string& call_id() const noexcept;  // unique within the agent's history
-  std::uint64_t turn() const noexcept;          // of the agent
+  /// The agent that makes the call.
+  const Agent& agent() const noexcept;
+  /// The id of the call, unique within the history of the agent; of a background task: the id of the task.
+  const std::string& call_id() const noexcept;
+  /// The number of the turn that started the call.
+  std::uint64_t turn() const noexcept;
 
-  // Triggered when the call has to end: its agent is stopped or deleted, its task cancelled, its time over
-  // (an abort does not end tools). A tool that hears it lets go by calling its ToolDone soon, with whatever
-  // it has; nobody reads it any more. A callback on the token runs on the stopping thread: cut and wake, no
-  // more.
+  /// The stop token of the call. It is triggered when the call has to end: its agent is stopped or deleted,
+  /// its background task is cancelled, or it timed out. An abort does not trigger it. The tool must then call
+  /// its ToolDone soon, with any result: the result is dropped. A callback on the token runs on the thread
+  /// that stops: it must only end a connection or wake a thread.
   StopToken stop() const noexcept;
-  TimePoint deadline() const noexcept;  // when its time will be over; TimePoint::max(): never
+  /// The time at which the call times out; TimePoint::max(): never.
+  TimePoint deadline() const noexcept;
 
-  // Tells observers how far it is (ToolProgress).
+  /// Reports the progress of the call as an event ToolProgress. Ignored if the call has ended.
   void progress(std::string text) const;
 
-  // Asks a person. `closed` is called on the loop thread, exactly once: when the question was answered or
-  // declined, timed out, or was cancelled because the call had to end. Not called when the tree, or the
-  // Runtime, is gone. Throws std::invalid_argument without a function, or for a negative time-out.
+  /// Asks a person. `closed` is called on the loop thread, exactly once: when the question was answered or
+  /// declined, when it timed out, or when it was cancelled because the call had to end. If the call has ended
+  /// already, `closed` reports `cancelled`, on the loop thread within ask(). It is not called if the tree or
+  /// the Runtime has been destroyed. Throws std::invalid_argument if `closed` is empty or the time-out is
+  /// negative.
   void ask(Question question, std::function<void(const Answer&)> closed) const;
 
  private:
@@ -107,43 +138,73 @@ class ToolContext {
   std::shared_ptr<const tools::CallScope> scope_;
 };
 
-// Where a call delivers its result, once. Copies stand for the same call: the first result counts, later ones
-// are ignored; when the last copy goes without one, the call has failed ("the tool dropped its call").
-// @threadsafe
+/// Delivers the result of a tool call, once. All copies belong to the same call: the first result counts,
+/// later results are ignored. If the last copy is destroyed without a result, the call fails ("the tool
+/// dropped its call").
+/// @threadsafe
 class ToolDone {
  public:
+  /// Internal: tools receive their ToolDone from the library.
   explicit ToolDone(std::shared_ptr<tools::Completion> completion) : completion_(std::move(completion)) {}
+  /// Delivers the result.
   void operator()(ToolResult result) const;
 
  private:
   std::shared_ptr<tools::Completion> completion_;
 };
 
-// A plain function: called on the loop thread, has to return soon.
+/// A function that returns the result of a call. For make_tool() and make_blocking_tool(), which specify the
+/// thread. If it throws, the call fails.
 using ToolFunction = std::function<ToolResult(const nlohmann::json& arguments, const ToolContext& context)>;
-// Starts a call on the loop thread and returns at once; the result goes to `done`, from within or later, on
-// any thread.
+/// A function that starts a call. Called on the loop thread; must return at once. It passes the result to
+/// `done`, within the function or later, on any thread.
 using ToolStart =
     std::function<void(const nlohmann::json& arguments, const ToolContext& context, ToolDone done)>;
 
-// `arguments` are always an object that fits ToolSpec::parameters; it is valid during the call of `start`.
-// What a tool throws makes its call fail, with what() as the message.
+/// A tool. Register it with ToolRegistry::add(), or as an action of a Window.
+///
+///     agentcore::Tool tool;
+///     tool.spec.name = "next_poll";
+///     tool.spec.description = "Waits for the next poll.";
+///     tool.start = [&runtime](const nlohmann::json&, const agentcore::ToolContext&,
+///                             agentcore::ToolDone done) {
+///       runtime.post([done] { done(agentcore::ToolResult::done("waited")); });
+///     };
 struct Tool {
+  /// The description.
   ToolSpec spec = {};
+  /// Starts a call. `arguments` is always an object that conforms to ToolSpec::parameters. It is valid only
+  /// during the call of `start`. If `start` throws, the call fails, with what() in the message.
   ToolStart start = {};
 };
 
-// Runs `function` on the loop thread. For what takes microseconds. Throws std::invalid_argument without a
-// function.
+/// Creates a tool that calls `function` on the loop thread. The function must return within microseconds.
+/// Throws std::invalid_argument if `function` is empty.
+///
+///     tools->add(agentcore::make_tool(
+///         {.name = "roll", .description = "Rolls a die."},
+///         [&](const nlohmann::json&, const agentcore::ToolContext&) {
+///           return agentcore::ToolResult::done(std::to_string(runtime.random() % 6 + 1));
+///         }));
 Tool make_tool(ToolSpec spec, ToolFunction function);
 
-// Runs `function` on the host's executor; it should look at context.stop() now and then. Throws
-// std::invalid_argument without an executor or a function.
+/// Creates a tool that calls `function` on `executor`. The function should check context.stop() regularly. A
+/// call that is stopped before the executor runs it does not begin. Throws std::invalid_argument if
+/// `executor` is null or `function` is empty.
+///
+///     auto pool = std::make_shared<agentcore::ThreadPool>(2);
+///     tools->add(agentcore::make_blocking_tool(
+///         {.name = "count"}, pool, [](const nlohmann::json&, const agentcore::ToolContext& context) {
+///           int count = 0;
+///           while (count < 1'000'000 && !context.stop().stop_requested()) ++count;
+///           return agentcore::ToolResult::done(std::to_string(count));
+///         }));
 Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function);
 
-// The tool `ask_human`: asks the person the question in its argument `question`, with the suggested answers
-// in `choices`, if any, and gives the answer to the model. Declined and timed out are failed results that say
-// so. Throws std::invalid_argument for a negative time-out.
+/// Creates the tool `ask_human`. It asks the person the question in its argument `question`, with the
+/// suggested answers in its argument `choices`, if any, and returns the answer to the model. If the person
+/// declines or does not answer in time, the result is a failure that states this. `timeout` is
+/// Question::timeout; the call itself has no time-out. Throws std::invalid_argument if `timeout` is negative.
 Tool make_ask_human_tool(std::optional<Duration> timeout = {});
 
 }  // namespace agentcore

@@ -1,4 +1,4 @@
-// ToolRegistry: the tools that agents may call, and the windows with actions that they see.
+// ToolRegistry: the tools that agents may call, and the windows with actions that their models see.
 #pragma once
 
 #include <agentcore/fwd.hpp>
@@ -13,51 +13,88 @@
 
 namespace agentcore {
 
-// A piece of the host's screen as a model sees it: a text, and actions, which are tools that belong to it.
+/// A part of the user interface of the host, as the model sees it: a text, and actions, which are tools that
+/// belong to the window.
 struct Window {
-  // 1 to 64 bytes of UTF-8, without "__", control characters and blanks at its ends; `launcher` and `tools`
-  // are taken.
+  /// The id: 1 to 64 bytes of UTF-8, without "__", without control characters, and without blanks at the
+  /// ends. `launcher` and `tools` are reserved.
   std::string id = {};
+  /// What the window is for, in UTF-8.
   std::string description = {};
+  /// The text that the window shows, in UTF-8. ToolRegistry::set_content() replaces it.
   std::string content = {};
-  std::vector<Tool> actions = {};     // by their names; `close` is taken
-  bool closable = true;               // may the model close it, by the action `close`
-  bool auto_close_on_action = false;  // it closes after an action that succeeded, closable or not
-  bool pinned = false;                // never trimmed out of what a model sees
-  bool important = true;              // trimmed only after the oldest turns
+  /// The actions, each with a name that is unique within the window. `close` is reserved.
+  std::vector<Tool> actions = {};
+  /// True: the model may close the window, with the action `close`.
+  bool closable = true;
+  /// True: the window closes after an action with success, even if it is not closable.
+  bool auto_close_on_action = false;
+  /// True: the window is never removed from the context of the model.
+  bool pinned = false;
+  /// True: the window is removed from the context only after the oldest turns. False: in the order of age
+  /// together with the oldest turns.
+  bool important = true;
 };
 
-// Opens an application for the model: what the launcher's action `open` leads to, and any other tool whose
-// result sets ToolResult::launch. `target` is the text of a JSON value, or empty. Called on the loop thread;
-// usually it opens a window in `registry`, which is the agent's. If it throws, the call fails.
+/// Opens an application for the model. Called for the action `open` of the launcher, and for each tool result
+/// that sets ToolResult::launch. Called on the loop thread. `registry` is the registry of the agent; usually
+/// the handler opens a window in it. `app` is Launch::app. `target` is the text of a JSON value, or empty. If
+/// the handler throws, the call fails. Without a handler in the registry, the call fails, too.
 using LaunchHandler = std::function<void(ToolRegistry& registry, const Agent& agent, std::string_view app,
                                          std::string_view target)>;
 
-// Shared by the agents that name it in their AgentSpec. Ordinary tools and windows may come and go at any
-// time, also while they are in use: a call that runs keeps its tool. All functions are @loop_thread, and
-// throw std::invalid_argument for what cannot be registered: a name that is taken or not allowed, a schema
-// that is none. The action `save` of the window `notes` takes the name `notes__save`.
+/// The tools and windows of the agents whose AgentSpec::tools refers to this registry. Several agents may
+/// share it. Tools and windows can be added and removed at any time, even while they are in use: a call that
+/// runs keeps its tool.
+///
+///     auto tools = std::make_shared<agentcore::ToolRegistry>();
+///     tools->add(agentcore::make_ask_human_tool());
+///     agentcore::Window notes;
+///     notes.id = "notes";
+///     notes.content = "(empty)";
+///     tools->open(std::move(notes));
+///     agentcore::Agent agent = tree.create({.tools = tools}).value();
+///
+/// Names. The action `save` of the window `notes` uses the name `notes__save`. Where that name is longer than
+/// 64 characters, or has characters that the name of a tool must not have, it is shortened, these characters
+/// are replaced, and a hash is added. All names of a registry are unique.
+///
+/// All functions are for the loop thread. They throw std::invalid_argument for a tool or window that cannot
+/// be registered: a name that is taken or not allowed, a schema that is not valid, a text that is not UTF-8,
+/// a negative time-out, or a tool without ToolStart.
+/// @loop_thread
 class ToolRegistry {
  public:
-  // With a `launch` handler, or once it had a window, the registry has the window `launcher`, with the action
-  // `open`, which cannot be closed.
+  /// `launch` opens applications for the model. The registry has the window `launcher`, with the action
+  /// `open`, if `launch` is not empty, or as soon as another window was opened. The launcher cannot be
+  /// closed.
   explicit ToolRegistry(LaunchHandler launch = {});
   ~ToolRegistry();
   ToolRegistry(const ToolRegistry&) = delete;
   ToolRegistry& operator=(const ToolRegistry&) = delete;
 
+  /// Adds an ordinary tool: one that belongs to no window.
   void add(Tool tool);
-  bool remove(std::string_view name);      // false: there is none
-  std::vector<std::string> names() const;  // of ordinary tools, in the order of adding
+  /// Removes an ordinary tool. Returns false if there is no tool of that name.
+  bool remove(std::string_view name);
+  /// The names of the ordinary tools, in the order of adding.
+  std::vector<std::string> names() const;
 
+  /// Opens a window.
   void open(Window window);
-  bool close(std::string_view window_id);  // whether the model could, or not; the launcher stays: false
+  /// Closes a window, even one that the model may not close. Returns false if there is no window of that id,
+  /// and for the launcher, which stays open.
+  bool close(std::string_view window_id);
+  /// Replaces Window::content. Returns false if there is no window of that id.
   bool set_content(std::string_view window_id, std::string content);
-  std::vector<std::string> windows() const;  // in the order of opening, `launcher` first
+  /// The ids of the open windows: `launcher` first, then the others in the order of opening.
+  std::vector<std::string> windows() const;
 
-  // What the library's own parts build on (declared in src/tools/registry.hpp).
+  /// Internal: used by the other parts of the library (declared in src/tools/registry.hpp).
   struct Impl;
+  /// Internal.
   Impl& impl() noexcept { return *impl_; }
+  /// Internal.
   const Impl& impl() const noexcept { return *impl_; }
 
  private:
