@@ -104,7 +104,6 @@ void CurlTransport::run_round(loop::Budget& budget) {
   }
   if (due_ && !closed()) run_due();
   for (int i = 0; i < removals_per_round && !ended_.empty() && !closed() && budget.spend(); ++i) reap_one();
-  if (!closed()) settle_connections();  // a removal may have left a connection idle
   if (!closed()) drop_if_unused();
   if (sweep_due_ && !closed()) sweep();
 }

@@ -36,8 +36,7 @@ void cut_when(Runtime& runtime, SocketServer* server, net::HttpRequest request,
   CHECK(call.heard->after_end == 0);
   // The server's end of the connection lives in this process as well, until the server goes.
   const std::size_t servers = server != nullptr ? static_cast<std::size_t>(server->accepted()) : 0;
-  // Fewer where the transport, left without a connection, has closed libcurl's own descriptors, too.
-  CHECK(open_descriptors() <= before + servers);
+  CHECK(open_descriptors() == before + servers);
 }
 
 }  // namespace
