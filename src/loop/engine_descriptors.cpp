@@ -33,7 +33,7 @@ bool Engine::ensure_open() {
   return all_open_;
 }
 
-// False when poll(2) stands in for epoll for now; errno then says why.
+// Returns false if poll(2) is used because epoll could not be opened; errno then has the reason.
 bool Engine::open_poller() {
   if (poller_ && !stand_in_) return true;
   int error = 0;
