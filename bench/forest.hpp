@@ -31,7 +31,7 @@ struct Forest {
   }
 };
 
-// Says below which of the agents made so far the next one hangs.
+// Selects the agent, among those created so far, below which the next one is created.
 class Parents {
  public:
   explicit Parents(Shape shape) : shape_(shape) {}

@@ -1,4 +1,4 @@
-// What every benchmark program here shares: clocks, memory, and one line of JSON per figure.
+// Common functions of the benchmark programs: clocks, memory, and one line of JSON per figure.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ inline std::uint64_t process_cpu() {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// Spaces out the load that a program makes or the samples that it takes; nothing is awaited with it.
+// Spaces out the load that a program makes or the samples that it takes; never used to wait for an event.
 inline void pace_ms(long milliseconds) {
   const timespec t{.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000};
   clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
@@ -52,7 +52,7 @@ inline std::size_t resident() {
 }
 
 // One figure of one run, as a line of JSON. scripts/bench collects them over several runs and takes medians.
-// `peer` names who was measured; empty: agentcore.
+// `peer` is the measured library; empty: agentcore.
 inline void report_peer(std::string_view id, std::string_view variant, double value, std::string_view unit,
                         std::string_view peer) {
   const auto length = [](std::string_view text) { return static_cast<int>(text.size()); };

@@ -30,13 +30,13 @@ SharedAgentSpec counting_spec(std::size_t& handled) {
 
 // CPU time, since one thread does it all.
 void measure_send_on_one_thread() {
-  constexpr std::size_t window = 1000;  // about the length of the channel that it is compared with
+  constexpr std::size_t window = 1000;  // about the length of the channel in the comparison
   std::size_t handled = 0;
   Forest forest;
   const Agent agent = forest.tree.create(counting_spec(handled)).value();
   const std::uint64_t begin = cpu();
   for (std::size_t i = 0; i < messages; ++i) {
-    if (!agent.send("x").accepted) std::abort();
+    if (!agent.send("x").accepted()) std::abort();
     if (i % window == window - 1) forest.settle();
   }
   forest.settle();
@@ -54,7 +54,7 @@ void measure_send_from_another_thread() {
   const std::uint64_t begin = now();
   std::jthread sender([&] {
     for (std::size_t i = 0; i < messages; ++i)
-      while (!agent.send("x").accepted) std::this_thread::yield();
+      while (!agent.send("x").accepted()) std::this_thread::yield();
   });
   while (handled < messages) forest.runtime.poll();
   report("send", "other thread", static_cast<double>(now() - begin) / messages, "ns");
@@ -67,7 +67,7 @@ void measure_fan(std::size_t count) {
   const auto round = [&] {
     const std::uint64_t begin = cpu();
     for (std::size_t i = 0; i < count; ++i) {
-      if (!forest.agents[i].send("x").accepted) std::abort();
+      if (!forest.agents[i].send("x").accepted()) std::abort();
       if (i % 1024 == 1023) forest.runtime.poll();
     }
     forest.settle();
@@ -90,11 +90,11 @@ double time_question(Question question) {
   return static_cast<double>(cpu() - begin) / rounds;
 }
 
-// The look-up that every action of an agent asks first, at depth 7.
+// The look-up that every action of an agent does first, at depth 7.
 void measure_admission() {
   core::Node chain[7];
   for (std::size_t i = 0; i < std::size(chain); ++i) {
-    chain[i].word = core::Word{1, 0, core::Gate::open, AgentState::idle}.raw();
+    chain[i].packed = core::PackedState{1, 0, core::Gate::open, AgentState::idle}.raw();
     if (i) chain[i].parent = &chain[i - 1];
   }
   std::stop_source source;

@@ -2,9 +2,9 @@
 //
 //   parse_bench [events]
 //
-// Beside our reader and parser it runs, in turn: the limit, a `memchr` for the events' ends and simdjson
-// on-demand on each (no SSE rules, no check of anything); and the usual way, a byte-wise line reader and a
-// DOM by nlohmann/json.
+// Besides this library's reader and parser it runs, in turn: the limit, a `memchr` for the events' ends and
+// simdjson on-demand on each (no SSE rules, no checks); and the usual way, a byte-wise line reader and a DOM
+// by nlohmann/json.
 #include "harness.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "llm/http/sse_reader.hpp"
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
     rate(ours, input);  // warm-up
     bench::report("parse", variant, bench::median_of(5, [&] { return rate(ours, input); }), "GB/s");
     bench::report_peer("parse", variant, rate(usual, input), "GB/s", "byte-wise + nlohmann DOM");
-    input.pieces = cut(input.bytes, 0);  // the limit knows no other way
+    input.pieces = cut(input.bytes, 0);  // the limit requires it
     bench::report_peer("parse", variant, bench::median_of(5, [&] { return rate(limit, input); }), "GB/s",
                        "limit: memchr + simdjson");
   }

@@ -1,4 +1,4 @@
-// What every C++ client of the stream server reports, and how it waits for the server's word.
+// Common figures of the C++ clients of the stream server, and the waits for the server's record.
 #pragma once
 
 #include "harness.hpp"
@@ -20,7 +20,7 @@ struct StreamPlan {
   std::size_t streams = 0;
   double seconds = 0;     // of steady streaming, for chunk_cpu
   std::size_t stops = 0;  // of single streams, for stop_wire
-  std::string_view peer;  // who measures; empty: agentcore
+  std::string_view peer;  // the measured library; empty: agentcore
 
   static StreamPlan parse(int argc, char** argv, std::string_view peer) {
     if (argc != 6) {
@@ -50,10 +50,10 @@ struct StreamPlan {
   }
 };
 
-inline constexpr std::uint64_t patience = 60'000'000'000;  // for anything; then the program gives up
-inline constexpr std::size_t max_opening = 400;            // streams asked for and not yet there
+inline constexpr std::uint64_t patience = 60'000'000'000;  // for any wait; then the program exits
+inline constexpr std::size_t max_opening = 400;            // streams requested and not open yet
 
-// Runs `step` until `done`. Exits when that takes longer than a benchmark may.
+// Runs `step` until `done`. Exits when that takes longer than the maximum of a benchmark.
 template <typename Done, typename Step>
 void drive_until(const char* what, Done done, Step step) {
   const std::uint64_t end = now() + patience;
@@ -77,7 +77,7 @@ void measure_chunks(const StreamPlan& plan, const std::size_t& chunks, Step step
   plan.report("chunk_cpu", "", spent / counted / 1e3, "us");
 }
 
-// From each stop to the moment when the server knew, in microseconds.
+// From each stop until the server detected it, in microseconds.
 inline void report_stops(const StreamPlan& plan, std::string_view id, const StreamRecord& record,
                          const std::vector<std::pair<std::size_t, std::uint64_t>>& stops) {
   std::vector<double> samples;
@@ -90,7 +90,7 @@ inline void report_stops(const StreamPlan& plan, std::string_view id, const Stre
   plan.report(id, ", p99", quantile(samples, 0.99), "us");
 }
 
-// From one call that stopped all streams in `order` from `first` on, until the server saw the last one go.
+// From one call that stopped all streams in `order` from `first` on, until the server detected the last end.
 inline void report_stop_all(const StreamPlan& plan, const StreamRecord& record, std::uint64_t called,
                             const std::vector<std::size_t>& order, std::size_t first) {
   std::uint64_t last = called;

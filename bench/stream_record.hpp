@@ -1,4 +1,4 @@
-// StreamRecord: what the stream server tells its client about the other end of the wire, in shared memory.
+// StreamRecord: the measurements of the stream server for its client, in shared memory.
 #pragma once
 
 #include <atomic>
@@ -15,12 +15,12 @@
 
 namespace bench {
 
-// Exit codes that scripts/bench knows: neither is a fault of the program.
+// Exit codes that scripts/bench handles: neither is a fault of the program.
 inline constexpr int not_possible = 3;
 inline constexpr int too_slow = 4;
 
 // 64-bit words in the machine's order; peers in other languages read them by position. `seen` holds, by
-// stream number, when the server learnt that the client is gone, in nanoseconds of CLOCK_MONOTONIC, which all
+// stream number, when the server detected the end of the client, in nanoseconds of CLOCK_MONOTONIC, which all
 // processes of a machine share; 0: not yet.
 struct StreamRecord {
   static constexpr std::size_t max_streams = 65536;

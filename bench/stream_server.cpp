@@ -1,12 +1,12 @@
-// The other end of the wire: streams chat.completion.chunk events to many clients at a steady rate, and
-// writes into shared memory when it learns that a client is gone.
+// The server of the streams: sends chat.completion.chunk events to many clients at a steady rate, and writes
+// into shared memory when it detects that a client has closed its connection.
 //
 //   stream_server RECORD CHUNKS_PER_SECOND
 //
-// Prints its port, then serves until its standard input ends. It answers any POST whose body contains
-// "stream N" with an endless event stream, of which it says the rest under number N. The rate is that of all
-// streams together, spread evenly. One thread listens to the clients and does nothing else, so that it sees
-// an end at once; another one sends.
+// Prints its port, then serves until its standard input ends. It answers any POST whose body contains "stream
+// N" with an endless event stream, and records its measurements under number N. The rate is that of all
+// streams together, spread evenly. One thread only waits for the clients, so that it detects an end at once;
+// another one sends.
 #include "harness.hpp"
 #include "stream_record.hpp"
 #include "stream_text.hpp"

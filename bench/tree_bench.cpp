@@ -79,9 +79,9 @@ class StopMeter {
  private:
   void stop() {
     const std::uint64_t begin = now();
-    const StopResult result = forest_.agents.front().stop();
+    const VerbResult result = forest_.agents.front().stop();
     gate_ = now() - begin;
-    if (!result.stopped) std::abort();
+    if (!result.took_effect()) std::abort();
   }
 
   void round() {
@@ -90,14 +90,14 @@ class StopMeter {
       other_.call([this] { stop(); });
     else
       stop();
-    if (forest_.agents.back().send("late").accepted) std::abort();
-    const std::uint64_t begin = cpu();  // what other programs take of this processor is no part of it
+    if (forest_.agents.back().send("late").accepted()) std::abort();
+    const std::uint64_t begin = cpu();  // excludes the time that other programs take of this processor
     forest_.settle();
     const std::uint64_t walk = cpu() - begin;
     if (settled_ != count_) std::abort();
     gates_.push_back(static_cast<double>(gate_) / 1e3);
     wholes_.push_back(static_cast<double>(gate_ + walk) / static_cast<double>(count_));
-    if (!forest_.agents.front().resume().resumed) std::abort();
+    if (!forest_.agents.front().resume().took_effect()) std::abort();
     forest_.settle();
     if (forest_.agents.back().state().value() != AgentState::idle) std::abort();
   }
@@ -167,11 +167,11 @@ double settle_waiting(std::size_t count, bool asks) {
   Forest forest;
   forest.grow(count, std::make_shared<const AgentSpec>(std::move(spec)), Shape::star);
   for (const Agent& agent : forest.agents)
-    if (!agent.send("go").accepted) std::abort();
+    if (!agent.send("go").accepted()) std::abort();
   while (open.size() < count) forest.runtime.poll();
   forest.runtime.poll();
   const std::uint64_t begin = cpu();
-  if (!forest.agents.front().stop().stopped) std::abort();
+  if (!forest.agents.front().stop().took_effect()) std::abort();
   forest.runtime.poll();
   for (ToolDone& done : open) done(ToolResult::failed("stopped"));
   forest.settle();

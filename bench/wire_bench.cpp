@@ -4,7 +4,8 @@
 //
 // In this order: opens STREAMS agents' streams (stream_bytes), receives for SECONDS (chunk_cpu), stops STOPS
 // agents one by one from another thread (stop_wire), as many again while the loop thread is busy in the
-// host's code (stop_wire_busy_loop), and then the root (stop_wire_all). The server says when it saw each go.
+// host's code (stop_wire_busy_loop), and then the root (stop_wire_all). The server records when it detected
+// each end.
 #include "stream_figures.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -78,7 +79,7 @@ class Host {
     std::uint64_t returned = 0;
     std::thread stopper([&] {
       called = bench::now();
-      if (!root_.stop().stopped) std::abort();
+      if (!root_.stop().took_effect()) std::abort();
       returned = bench::now();
     });
     bench::drive_until(
@@ -90,10 +91,10 @@ class Host {
   }
 
  private:
-  // Nothing but a stop ends a stream here.
+  // Only a stop ends a stream here.
   static void expect_stopped(const TurnEnded& end) {
-    if (end.outcome == TurnOutcome::stopped) return;
-    std::fprintf(stderr, "a turn failed: %s\n", end.error.message.c_str());
+    if (end.result->outcome == TurnOutcome::stopped) return;
+    std::fprintf(stderr, "a turn failed: %s\n", end.result->error.message.c_str());
     std::abort();
   }
 
@@ -107,7 +108,7 @@ class Host {
   void stop_next(Stops& stops) {
     const std::size_t stream = order_[stopped_];
     stops.emplace_back(stream, bench::now());
-    if (!agents_[stream].stop().stopped) std::abort();
+    if (!agents_[stream].stop().took_effect()) std::abort();
     calls_.push_back(static_cast<double>(bench::now() - stops.back().second) / 1e3);
     ++stopped_;
   }

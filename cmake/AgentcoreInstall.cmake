@@ -1,4 +1,4 @@
-# Install rules: library, headers, CMake package, pkg-config file.
+# Install rules: library, headers, CMake package, pkg-config file, documents and examples.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -7,7 +7,7 @@ set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/agentcore")
 install(TARGETS agentcore EXPORT agentcoreTargets FILE_SET HEADERS)
 install(EXPORT agentcoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
 
-# A static library hands its dependencies on to whoever links it.
+# A static library passes its dependencies on to its consumers.
 get_target_property(library_type agentcore TYPE)
 set(pc_private "libcurl simdjson fmt")
 if(AGENTCORE_HAS_RE2)
@@ -32,10 +32,12 @@ if(AGENTCORE_IS_STATIC AND AGENTCORE_HAS_RE2)
   install(FILES cmake/AgentcoreRe2.cmake DESTINATION "${config_dir}")
 endif()
 
-# Found from the file's own place, so that an installation can be moved.
+# Found relative to the file itself, so that an installation can be moved.
 cmake_path(SET pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH pc_prefix "/root/${pc_dir}" "/root")
 configure_file(cmake/agentcore.pc.in "${PROJECT_BINARY_DIR}/agentcore.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/agentcore.pc" DESTINATION "${pc_dir}")
 
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# Placed as in the source tree, so that the links from README to the documents and examples are valid.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")

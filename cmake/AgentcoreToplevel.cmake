@@ -1,4 +1,4 @@
-# What holds only when agentcore is built for itself, not as a part of another project.
+# Settings for agentcore as the main project, not as a part of another one.
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -9,7 +9,7 @@ endif()
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(AGENTCORE_CCACHE ccache)
   if(AGENTCORE_CCACHE)
-    # Else ccache does not cache what is compiled with a precompiled header.
+    # Otherwise ccache does not cache files that use a precompiled header.
     set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${AGENTCORE_CCACHE}")
   endif()

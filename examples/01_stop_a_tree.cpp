@@ -1,5 +1,6 @@
 // Stop a tree of agents in mid-stream. Runs without a network: the model is scripted.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -11,17 +12,19 @@ void expect(bool condition) {
   if (!condition) std::abort();
 }
 
+agentcore::testing::ScriptedReply endless_answer(const agentcore::ChatRequest&) {
+  agentcore::testing::ScriptedReply reply;
+  reply.deltas = {"The first ", "beach is ", "quiet, "};
+  reply.silent = true;  // nothing follows, and the answer does not end
+  return reply;
+}
+
 }  // namespace
 
 int main() {
-  agentcore::Runtime runtime;
-  agentcore::ScriptedClient llm{runtime, [](const agentcore::ChatRequest&) {
-                                  agentcore::ScriptedReply reply;
-                                  reply.deltas = {"The first ", "beach is ", "quiet, "};
-                                  reply.silent = true;  // would go on for ever
-                                  return reply;
-                                }};
   // [snippet: stop]
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};  // shows a callback that throws
+  agentcore::testing::ScriptedClient llm{runtime, endless_answer};  // or an HttpLlmClient
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
 
   std::size_t late = 0;
@@ -40,14 +43,14 @@ int main() {
 
   runtime.run_for(std::chrono::milliseconds(20));  // or poll() from your own loop: it never blocks
 
-  agentcore::StopResult result = planner.stop();  // any thread: planner, scout and all below, as one
+  agentcore::VerbResult result = planner.stop();  // any thread: planner, scout and all below, as one
   stopped = true;
-  expect(sent.accepted && result.stopped && scout.state().value() == agentcore::AgentState::stopping);
+  expect(sent.accepted() && result.took_effect() && scout.state().value() == agentcore::AgentState::stopping);
 
   runtime.run_until_idle();
   expect(scout.state().value() == agentcore::AgentState::stopped && llm.open_calls() == 0 && late == 0);
   expect(scout.send("Still there?").reason == agentcore::Errc::agent_stopped);
   // [/snippet]
   std::printf("%s is %s, %zu late deltas\n", scout.id().c_str(), to_string(*scout.state()).data(), late);
-  return result.ok && late == 0 ? 0 : 1;
+  return result.accepted() && late == 0 ? 0 : 1;
 }

@@ -1,12 +1,14 @@
 // Agents that live no longer than a block of code, whatever way the block is left.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/references.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <cstdio>
 #include <stdexcept>
 
 int main() {
-  agentcore::Runtime runtime;
-  agentcore::ScriptedClient llm{runtime};
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
+  agentcore::testing::ScriptedClient llm{runtime};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   const agentcore::Agent planner = tree.create({.id = "planner"}).value();
 
@@ -24,5 +26,5 @@ int main() {
   // The gates closed when the block was left; the loop removes what is left.
   runtime.run_until_idle();
   std::printf("agents left: %zu\n", tree.size());
-  return tree.size() == 1 && tree.references("helper") == 0 ? 0 : 1;
+  return tree.size() == 1 && agentcore::testing::count_references(tree, "helper") == 0 ? 0 : 1;
 }

@@ -17,7 +17,7 @@ std::string from_environment(const char* name) {
 
 int main() {
   // [snippet: client]
-  agentcore::Runtime runtime;
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
   agentcore::HttpLlmClient llm{runtime,
                                {.base_url = from_environment("OPENAI_BASE_URL"),
                                 .api_key = from_environment("OPENAI_API_KEY"),
@@ -27,8 +27,8 @@ int main() {
     if (auto* delta = event.get<agentcore::DeltaReceived>())
       std::fwrite(delta->text.data(), 1, delta->text.size(), stdout);
     else if (auto* end = event.get<agentcore::TurnEnded>();
-             end && end->outcome == agentcore::TurnOutcome::failed)
-      std::fprintf(stderr, "%s\n", end->error.message.c_str());
+             end && end->result->outcome == agentcore::TurnOutcome::failed)
+      std::fprintf(stderr, "%s\n", end->result->error.message.c_str());
   });
   const agentcore::Agent agent = tree.create({.max_tokens = 200}).value();
   if (!agent.send("Why is the sky blue?")) return 1;

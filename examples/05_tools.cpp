@@ -1,6 +1,7 @@
 // Tools: a plain function that uses the host's own data, and one that may block, on a pool of threads. Runs
 // without a network: the model is scripted, the tools are real.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -22,8 +23,8 @@ bool is_prime(int number) {
 }
 
 // Asks for two tools, then says what it read in their results.
-agentcore::ScriptedReply model(const agentcore::ChatRequest& request) {
-  agentcore::ScriptedReply reply;
+agentcore::testing::ScriptedReply model(const agentcore::ChatRequest& request) {
+  agentcore::testing::ScriptedReply reply;
   const agentcore::ChatMessage& last = request.messages.back();
   if (last.role == agentcore::Role::tool) {
     reply.deltas = {"There are " + last.content + "."};
@@ -37,17 +38,16 @@ agentcore::ScriptedReply model(const agentcore::ChatRequest& request) {
 }  // namespace
 
 int main() {
-  agentcore::Runtime runtime;
-  agentcore::ScriptedClient llm{runtime, model};
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
+  agentcore::testing::ScriptedClient llm{runtime, model};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   bool answered = false;
   auto events = tree.on_event([&](const agentcore::Event& event) {
     if (auto* end = event.get<agentcore::TurnEnded>(); end && end->result) {
-      for (const agentcore::InteractionStep& step : end->result->steps)
-        std::printf("%s %s: %s\n", step.action_id.c_str(), to_string(step.outcome).data(),
-                    step.message.c_str());
-      std::printf("answer: %s\n", end->result->response.c_str());
-      answered = end->outcome == agentcore::TurnOutcome::completed;
+      for (const agentcore::ToolCallRecord& step : end->result->calls)
+        std::printf("%s %s: %s\n", step.tool.c_str(), to_string(step.outcome).data(), step.message.c_str());
+      std::printf("answer: %s\n", end->result->text.c_str());
+      answered = end->result->outcome == agentcore::TurnOutcome::completed;
     }
   });
 

@@ -1,5 +1,6 @@
 // A program as a tool, ended together with its children when the agent is stopped.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -38,12 +39,13 @@ bool wait_for_processes(agentcore::Runtime& runtime, std::size_t count) {
 }  // namespace
 
 int main() {
-  agentcore::Runtime runtime;
-  agentcore::ScriptedClient llm{runtime, [](const agentcore::ChatRequest&) {
-                                  agentcore::ScriptedReply reply;
-                                  reply.tool_calls = {{.name = "build", .arguments = R"({"target":"all"})"}};
-                                  return reply;
-                                }};
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
+  agentcore::testing::ScriptedClient llm{
+      runtime, [](const agentcore::ChatRequest&) {
+        agentcore::testing::ScriptedReply reply;
+        reply.tool_calls = {{.name = "build", .arguments = R"({"target":"all"})"}};
+        return reply;
+      }};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   agentcore::ToolOutcome outcome = agentcore::ToolOutcome::not_started;
   auto events = tree.on_event([&](const agentcore::Event& event) {
@@ -75,7 +77,7 @@ int main() {
   std::printf("a shell and its child run\n");
 
   const auto before = runtime.now();
-  if (!agent.stop().stopped) return 1;  // SIGTERM has gone to both when it returns
+  if (!agent.stop().took_effect()) return 1;  // SIGTERM has gone to both when it returns
   const bool settled = runtime.run_until_idle();
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(runtime.now() - before);
   const std::size_t left = marked_processes();

@@ -2,6 +2,7 @@
 // terminal you are the person; the end of the input (Ctrl-D) stops the agent. Otherwise the example answers
 // for you, and stops the agent when it asks once more.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -20,8 +21,8 @@ namespace {
 using nlohmann::json;
 
 // Asks, books what was answered, tells what came of it, and asks again.
-agentcore::ScriptedReply model(const agentcore::ChatRequest& request) {
-  agentcore::ScriptedReply reply;
+agentcore::testing::ScriptedReply model(const agentcore::ChatRequest& request) {
+  agentcore::testing::ScriptedReply reply;
   const agentcore::ChatMessage& last = request.messages.back();
   if (last.role == agentcore::Role::user) {
     reply.tool_calls = {{.name = "ask_human", .arguments = json{{"question", last.content}}.dump()}};
@@ -47,7 +48,7 @@ std::optional<std::string> line_from_terminal(agentcore::Runtime& runtime) {
   pollfd watched[2] = {{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
                        {.fd = runtime.poll_descriptor(), .events = POLLIN, .revents = 0}};
   for (;;) {
-    ::poll(watched, 2, 100);
+    ::poll(watched, 2, -1);
     runtime.poll();
     if (watched[0].revents == 0) continue;
     char text[512];
@@ -74,16 +75,16 @@ std::optional<std::string> scripted_line() {
 int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool attended = isatty(STDIN_FILENO) != 0;
-  agentcore::Runtime runtime;
-  agentcore::ScriptedClient llm{runtime, model};
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
+  agentcore::testing::ScriptedClient llm{runtime, model};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
 
   std::size_t booked = 0;
   std::vector<agentcore::QuestionOutcome> closed;
   auto events = tree.on_event([&](const agentcore::Event& event) {
     if (auto* end = event.get<agentcore::TurnEnded>())
-      std::printf("turn %s. %.*s\n", to_string(end->outcome).data(), static_cast<int>(end->text.size()),
-                  end->text.data());
+      std::printf("turn %s. %.*s\n", to_string(end->result->outcome).data(),
+                  static_cast<int>(end->result->text.size()), end->result->text.data());
     if (auto* question = event.get<agentcore::QuestionClosed>()) {
       closed.push_back(question->outcome);
       std::printf("[%s %s]\n", question->question_id.c_str(), to_string(question->outcome).data());
@@ -117,8 +118,8 @@ int main() {
       const auto line = attended ? line_from_terminal(runtime) : scripted_line();
       if (!line) {
         std::printf("(no answer: stop)\n");
-        if (!agent.stop().stopped) return 1;  // closes the question; nobody can answer it any more
-        if (tree.answer(open.id, "too late").accepted) return 1;
+        if (!agent.stop().took_effect()) return 1;  // closes the question; nobody can answer it any more
+        if (tree.answer(open.id, "too late").accepted()) return 1;
       } else if (approval && *line != "yes") {
         if (!tree.decline(open.id, *line)) return 1;
       } else if (!tree.answer(open.id, *line)) {

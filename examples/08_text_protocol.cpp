@@ -1,6 +1,7 @@
 // Windows, and tool calls as <tool_call> blocks in the answer, for models that have no function calls of
 // their own: the model opens an application, works in its window and closes it.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -42,7 +43,7 @@ void print_windows(const agentcore::ChatRequest& request) {
 }  // namespace
 
 int main() {
-  agentcore::Runtime runtime;
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
   const char* const answers[] = {
       "I need the notes. "
       R"(<tool_call>{"calls":[{"window_id":"launcher","action_id":"open","params":{"app":"notes"}}]}</tool_call>)",
@@ -51,26 +52,26 @@ int main() {
       R"(<tool_call>{"calls":[{"window_id":"notes","action_id":"close","params":{"summary":"two notes"}}]}</tool_call>)",
       "I wrote down milk and bread."};
   std::size_t asked = 0;
-  agentcore::ScriptedClient llm{runtime, [&](const agentcore::ChatRequest& request) {
-                                  print_windows(request);
-                                  agentcore::ScriptedReply reply;
-                                  reply.deltas = {answers[asked++]};
-                                  return reply;
-                                }};
+  agentcore::testing::ScriptedClient llm{runtime, [&](const agentcore::ChatRequest& request) {
+                                           print_windows(request);
+                                           agentcore::testing::ScriptedReply reply;
+                                           reply.deltas = {answers[asked++]};
+                                           return reply;
+                                         }};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   std::size_t steps = 0;
   bool completed = false;
   auto events = tree.on_event([&](const agentcore::Event& event) {
     auto* end = event.get<agentcore::TurnEnded>();
     if (!end || !end->result) return;
-    completed = end->outcome == agentcore::TurnOutcome::completed;
+    completed = end->result->outcome == agentcore::TurnOutcome::completed;
     std::printf("--- what it did\n");
-    for (const agentcore::InteractionStep& step : end->result->steps) {
+    for (const agentcore::ToolCallRecord& step : end->result->calls) {
       steps += step.success;
-      std::printf("%s %s.%s: %s\n", step.call_id.c_str(), step.window_id.c_str(), step.action_id.c_str(),
+      std::printf("%s %s.%s: %s\n", step.call_id.c_str(), step.window_id.c_str(), step.tool.c_str(),
                   step.message.c_str());
     }
-    std::printf("%s\n", end->result->response.c_str());
+    std::printf("%s\n", end->result->text.c_str());
   });
 
   // [snippet: windows]

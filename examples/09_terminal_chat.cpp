@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -178,19 +177,19 @@ class Chat {
   void ended(const agentcore::TurnEnded& end) {
     busy_ = false;
     if (shown_) show("\n");
-    if (end.outcome == agentcore::TurnOutcome::aborted) {
+    if (end.result->outcome == agentcore::TurnOutcome::aborted) {
       std::fputs("[stopped]\n", stderr);
-    } else if (end.outcome == agentcore::TurnOutcome::failed) {
-      std::fprintf(stderr, "%s\n%s", end.error.message.c_str(), advice(end.error));
-    } else if (end.finish_reason == agentcore::FinishReason::length) {
+    } else if (end.result->outcome == agentcore::TurnOutcome::failed) {
+      std::fprintf(stderr, "%s\n%s", end.result->error.message.c_str(), advice(end.result->error));
+    } else if (end.result->finish_reason == agentcore::FinishReason::length) {
       std::fputs("[cut off: the answer reached its greatest length]\n", stderr);
     }
-    failed_ = failed_ || end.outcome != agentcore::TurnOutcome::completed;
+    failed_ = failed_ || end.result->outcome != agentcore::TurnOutcome::completed;
     if (!arguments_.history.empty() && !save_history(arguments_.history, agent_.conversation().value()))
       std::fprintf(stderr, "cannot write %s: %s\n", arguments_.history.c_str(), std::strerror(errno));
   }
 
-  static const char* advice(const agentcore::Error& error) {
+  static const char* advice(const agentcore::ChatError& error) {
     if (error.http_status == 401 || error.http_status == 403)
       return "-> Is the key right, and in the environment? Local servers need none.\n";
     if (error.code == agentcore::Errc::resolve_failed || error.code == agentcore::Errc::network_error ||
@@ -243,7 +242,8 @@ class Chat {
     pollfd watched[] = {{.fd = runtime_.poll_descriptor(), .events = POLLIN, .revents = 0},
                         {.fd = interrupt_pipe[0], .events = POLLIN, .revents = 0},
                         {.fd = busy_ ? -1 : STDIN_FILENO, .events = POLLIN, .revents = 0}};
-    ::poll(watched, std::size(watched), milliseconds_to_deadline());
+    // The descriptor also reports timers. Without one (the system has none left) agentcore polls every 10 ms.
+    ::poll(watched, std::size(watched), watched[0].fd < 0 ? 10 : -1);
     runtime_.poll();
     char bytes[4096];
     if (watched[1].revents != 0) interrupted_ = ::read(interrupt_pipe[0], bytes, sizeof bytes) > 0;
@@ -252,19 +252,12 @@ class Chat {
     if (size > 0) input_.append(bytes, static_cast<std::size_t>(size));
     if (size == 0 || (size < 0 && errno != EINTR)) input_ended_ = true;
   }
-
-  int milliseconds_to_deadline() const {
-    const auto deadline = runtime_.next_deadline();
-    if (!deadline) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - runtime_.now()).count();
-    return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
-  }
   // [/snippet]
 
   // Ctrl-C. False: there was nothing to stop, or it is not to go on afterwards.
   bool stop_answer() {
     interrupted_ = false;
-    const bool stopped = busy_ && agent_.abort().aborted;
+    const bool stopped = busy_ && agent_.abort().took_effect();
     while (stopped && busy_) runtime_.poll();  // the end of the turn is told at once
     if (!stopped) std::fputs("\n", stderr);
     return stopped && interactive_;
@@ -302,7 +295,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (!watch_interrupts()) return 1;
-  agentcore::Runtime runtime;
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr(agentcore::LogLevel::warning)}};
   agentcore::HttpLlmClient llm{runtime, std::move(*options)};
   return Chat(runtime, llm, arguments, std::move(*history)).run();
 }

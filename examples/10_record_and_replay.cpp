@@ -29,10 +29,10 @@ int main() {
   options.replay = *replay;
   // To record: options.recorder = agentcore::HttpRecorder::to_file("calls.jsonl").value();
 
-  agentcore::Runtime runtime;
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
   agentcore::HttpLlmClient llm{runtime, options};
   std::string answer;
-  llm.chat({.messages = {{agentcore::Role::user, "Why is the sky blue?"}}}, {},
+  llm.chat({.messages = {agentcore::ChatMessage::user("Why is the sky blue?")}}, {},
            agentcore::ChatSink([&](std::string_view text) { answer += text; },
                                [](const agentcore::ChatOutcome&) {}));
   runtime.run_until_idle();

@@ -1,6 +1,7 @@
 // Two models, one client: what passes is tried again, and what is the first model's fault is asked of the
 // second. Runs without a network: in place of the two scripted models stand HttpLlmClients in a real program.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <cstdio>
 #include <string>
@@ -9,8 +10,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-agentcore::ScriptedReply fails_with(std::string message, bool retryable, bool model_specific) {
-  agentcore::ScriptedReply reply;
+agentcore::testing::ScriptedReply fails_with(std::string message, bool retryable, bool model_specific) {
+  agentcore::testing::ScriptedReply reply;
   reply.error = {.code = agentcore::Errc::api_error,
                  .message = std::move(message),
                  .retryable = retryable,
@@ -21,8 +22,8 @@ agentcore::ScriptedReply fails_with(std::string message, bool retryable, bool mo
 }  // namespace
 
 int main() {
-  agentcore::Runtime runtime;
-  agentcore::ScriptedClient large{runtime}, small{runtime};
+  agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
+  agentcore::testing::ScriptedClient large{runtime}, small{runtime};
   large.enqueue(fails_with("busy, come back later", true, false));
   large.enqueue(fails_with("this model's context is too small", false, true));
 
@@ -30,7 +31,7 @@ int main() {
   agentcore::LlmRouter llm{
       runtime,
       {.routes = {{.client = &large, .model = "large"}, {.client = &small, .model = "small"}},
-       .retry = {.max_attempts = 3, .first_delay = 200ms, .max_retry_after = 60s, .deadline = 2min},
+       .retry = {.max_attempts = 3, .first_delay = 200ms, .max_retry_after = 60s, .timeout = 2min},
        .breaker = {.failures = 5, .open_for = 30s},
        .limits = {.total = 8, .per_agent = 1, .requests_per_minute = 500},
        .on_retry = [](const agentcore::RetryNotice& notice) {
@@ -41,7 +42,7 @@ int main() {
 
   std::string answer;
   auto events = tree.on_event([&](const agentcore::Event& event) {
-    if (auto* end = event.get<agentcore::TurnEnded>()) answer = end->text;
+    if (auto* end = event.get<agentcore::TurnEnded>()) answer = end->result->text;
   });
   const agentcore::Agent agent = tree.create(agentcore::AgentSpec{}).value();
   if (!agent.send("Say this back.")) return 1;

@@ -7,7 +7,7 @@ namespace demo {
 using namespace agentcore;
 
 Company::Company(Runtime& runtime, const Model& model) : runtime_(runtime), model_(model), tree_(runtime) {
-  states_ = tree_.on_state_change([this](const StateChange& change) {
+  states_ = tree_.on<StateChanged>([this](const StateChanged& change) {
     if (Member* member = find(change.agent.id())) member->state = change.to;
   });
   events_ = tree_.on_event([this](const Event& event) { on_event(event); });
@@ -74,7 +74,7 @@ void Company::on_event(const Event& event) {
     member->text += delta->text;
     ++(member->halted ? member->tokens_after_stop : member->tokens);
   } else if (const auto* end = event.get<TurnEnded>()) {
-    if (end->outcome == TurnOutcome::failed) member->failure = end->error.message;
+    if (end->result->outcome == TurnOutcome::failed) member->failure = end->result->error.message;
   } else if (event.get<Settled>()) {
     member->settled = true;
   } else if (event.get<AgentDeleted>()) {

@@ -1,4 +1,4 @@
-// Company: the agents of the demo and what has become of them.
+// Company: the agents of the demo and their progress.
 #pragma once
 
 #include <agentcore/agentcore.hpp>
@@ -24,7 +24,7 @@ struct Member {
   std::string id;
   int level = 0;
   agentcore::Agent agent;
-  std::unique_ptr<agentcore::HttpLlmClient> llm;  // each its own, to tell the server by a header who calls
+  std::unique_ptr<agentcore::HttpLlmClient> llm;  // one per agent: a header names the agent to the server
   agentcore::AgentState state = agentcore::AgentState::idle;
   std::string text;
   std::size_t tokens = 0;             // deltas delivered

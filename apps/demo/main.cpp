@@ -1,5 +1,5 @@
-// agentcore-demo: a tree of agents streams side by side; then one branch is stopped in mid-stream, another is
-// deleted, and the last call is aborted. The table at the end says when, and what the server saw.
+// agentcore-demo: a tree of agents streams in parallel; then one branch is stopped in mid-stream, another is
+// deleted, and the last call is aborted. The table at the end shows when, and what the server measured.
 #include "demo/company.hpp"
 #include "demo/screen.hpp"
 #include "demo/witness.hpp"
@@ -28,7 +28,7 @@ the last call, and prints what the server saw of it.
 The API key is read from OPENAI_API_KEY. scripts/demo starts a stand-in server when no URL is given.
 )";
 
-// What one verb did, for the table.
+// The effect of one verb, for the table.
 struct Deed {
   std::string verb;
   std::string target;
@@ -71,7 +71,7 @@ class Show {
     company_.begin();
     if (!stream_until([this] { return company_.all_have_text(); }, 30s)) return give_up();
     stream_for(2s);
-    // From another thread, as a Stop button in a user interface would.
+    // From another thread, like a Stop button in a user interface.
     act("stop", "scout", [](const Agent& agent) { static_cast<void>(agent.stop()); });
     stream_for(2s);
     act("terminate", "writer", [](const Agent& agent) { static_cast<void>(agent.terminate()); });
@@ -103,7 +103,7 @@ class Show {
     stream_until([] { return false; }, time);
   }
 
-  // Calls a verb on a thread of its own, as a host would, and waits for its return: not for its effects.
+  // Calls a verb on a thread of its own, like a host, and waits for its return, not for its effects.
   void act(const std::string& verb, const std::string& target,
            const std::function<void(const Agent&)>& call) {
     Deed deed{verb, target, 0, 0, company_.below(target)};
@@ -160,7 +160,7 @@ class Show {
   }
 
   Model model_;
-  Runtime runtime_;
+  Runtime runtime_{{.log = log_to_stderr(LogLevel::warning)}};
   Screen screen_;
   Company company_;
   std::vector<Deed> deeds_;

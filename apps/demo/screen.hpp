@@ -27,9 +27,9 @@ class Screen {
 
   bool is_terminal() const noexcept { return terminal_; }
   std::size_t width() const noexcept { return width_; }
-  // Replaces what was drawn last by `lines`.
+  // Replaces the lines drawn last by `lines`.
   void draw(const std::vector<std::string>& lines);
-  // Writes below what was drawn, and keeps it.
+  // Writes below the drawn lines, and keeps the text.
   void print(std::string_view line);
 
  private:

@@ -1,4 +1,5 @@
-// AnswerText: what the stand-in says. Readable, deterministic, endless, and cheap enough for 10,000 streams.
+// AnswerText: the text of the stand-in's answers. Readable, deterministic, endless, and cheap enough for
+// 10,000 streams.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace standin {
 
-// The words of one answer: a preface that echoes the message, then sentences that depend on nothing but the
-// message. A word is a token. Copies go on independently.
+// The words of one answer: a preface that echoes the message, then sentences that depend only on the message.
+// A word is a token. Copies continue independently.
 class AnswerText {
  public:
   // `message` is valid UTF-8.
@@ -31,7 +32,7 @@ class AnswerText {
 // Appends `text` (valid UTF-8) escaped for the inside of a JSON string.
 void append_json_escaped(std::string& out, std::string_view text);
 
-// Words separated by white space: the stand-in's idea of tokens.
+// Words separated by white space: the stand-in counts them as tokens.
 std::uint64_t count_words(std::string_view text) noexcept;
 
 }  // namespace standin

@@ -133,7 +133,7 @@ bool parse_number(const std::string& text, T& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-// The x-standin-* headers. Says which one is wrong, or nullptr.
+// The x-standin-* headers. Returns the one that is invalid, or nullptr.
 const char* read_overrides(const HttpRequest& request, ChatCall& call) {
   if (const auto* text = request.header("x-standin-tokens")) {
     if (!parse_number(*text, call.pace.tokens) || call.pace.tokens > max_tokens) return "x-standin-tokens";
@@ -202,7 +202,7 @@ std::optional<ApiError> read_chat_call(const HttpRequest& request, const Options
   if (const char* name = read_overrides(request, call)) {
     return bad_request(name, fmt::format("Invalid value of the header '{}'.", name));
   }
-  // A length asked for by header is meant: the tests that do so want exactly that.
+  // A length that a header requests is exact: tests that set it need exactly that length.
   const bool forced = request.header("x-standin-tokens") != nullptr;
   if (!forced && limit != 0 && (call.pace.tokens == 0 || limit < call.pace.tokens)) {
     call.pace.tokens = limit;

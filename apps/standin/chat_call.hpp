@@ -1,4 +1,4 @@
-// ChatCall: what one POST to the chat path asks for, read from its headers and its JSON.
+// ChatCall: the request of one POST to the chat path, read from its headers and its JSON.
 #pragma once
 
 #include "http.hpp"
@@ -38,7 +38,7 @@ struct ChatCall {
   bool stream = false;
   bool include_usage = false;
   Pace pace;
-  bool cut_by_limit = false;  // max_tokens is what bounds the answer: its finish_reason is "length"
+  bool cut_by_limit = false;  // max_tokens limits the answer: its finish_reason is "length"
   Fault fault = Fault::none;
   Script script;  // dictates the answer, if it is not empty
   CallStyle call_style = CallStyle::pieces;
@@ -55,10 +55,11 @@ struct ApiError {
 
 std::string to_json(const ApiError& error);
 
-// The 401 that a request earns whose key is not the server's; nullopt when it is good.
+// The 401 for a request whose key is not the server's; nullopt when the key is accepted.
 std::optional<ApiError> check_api_key(const HttpRequest& request, const Options& options);
 
-// Reads the request into `call`; nullopt when it is good. After an error `call` still has what could be read.
+// Reads the request into `call`; nullopt when it is valid. After an error `call` still has the parts that
+// could be read.
 std::optional<ApiError> read_chat_call(const HttpRequest& request, const Options& options, ChatCall& call);
 
 }  // namespace standin

@@ -1,4 +1,4 @@
-// CommandLine: what the user asked agentcore-standin for.
+// CommandLine: the parsed command line of agentcore-standin.
 #pragma once
 
 #include "options.hpp"

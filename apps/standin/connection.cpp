@@ -58,7 +58,7 @@ bool Connection::on_timer(std::int64_t now) {
   return true;
 }
 
-// Reads until the kernel has no more, so that the end of the client's side is seen in the same round.
+// Reads until the kernel has no more, so that the end of the client's side is detected in the same round.
 bool Connection::read_all() {
   for (int reads = 0; reads < max_reads && wants_input(); ++reads) {
     const ssize_t got = recv(socket_, shared_.input.data(), shared_.input.size(), 0);
@@ -73,7 +73,7 @@ bool Connection::read_all() {
   }
   if (!client_ended_) return true;
   if (exchange_ || draining_ || out_.empty()) return client_gone(Ending::client_closed, now_ns());
-  keep_alive_ = false;  // it asked, closed its side and still reads: let it have the answer
+  keep_alive_ = false;  // it sent a request, closed its side and still reads: it gets the answer
   return true;
 }
 
@@ -102,8 +102,8 @@ bool Connection::serve(const HttpRequest& request) {
   return write(answer_plain(request, shared_.options, shared_.log), {}) && follow();
 }
 
-// The answer itself begins with the timer, behind the events of this round: a client that has gone already
-// gets none.
+// The answer begins with the timer, after the events of this round: a client that has already closed the
+// connection gets none.
 bool Connection::begin_chat(const HttpRequest& request) {
   const std::int64_t now = now_ns();
   ChatCall call;
@@ -136,7 +136,7 @@ bool Connection::produce(std::int64_t now) {
   return write(shared_.output, shared_.marks) && follow();
 }
 
-// Does what comes next once everything has been written.
+// Starts the next phase once everything has been written.
 bool Connection::follow() {
   if (!out_.empty()) return true;
   if (exchange_ && next_.what == Next::never) return true;
@@ -149,7 +149,7 @@ bool Connection::follow() {
   return keep_alive_ || close_gently();
 }
 
-// Hands the bytes to the kernel, and keeps what it does not take. False when the client has gone.
+// Passes the bytes to the kernel, and keeps the rest. False when the client has closed the connection.
 bool Connection::write(std::string_view bytes, const std::vector<TokenMark>& marks) {
   const std::int64_t at_ns = now_ns();
   const std::size_t sent = send_some(bytes);
@@ -188,7 +188,7 @@ void Connection::count(std::int64_t at_ns, std::size_t bytes, const std::vector<
   shared_.log.wrote(exchange_->number(), exchange_->status(), at_ns, tokens);
 }
 
-// Always false: the connection is of no further use.
+// Always false: the connection cannot be used any more.
 bool Connection::client_gone(Ending how, std::int64_t at_ns) {
   end_exchange(how, at_ns);
   return false;

@@ -17,7 +17,7 @@
 
 namespace standin {
 
-// What the connections of one server share. One thread, but for the log.
+// The state that the connections of one server share. One thread, except for the log.
 struct Shared {
   explicit Shared(Options the_options)
       : options(std::move(the_options)), log(options.max_records), wheel(now_ns()), input(64 << 10, '\0') {}
@@ -26,12 +26,12 @@ struct Shared {
   RecordLog log;
   TimerWheel wheel;
   int epoll = -1;
-  std::string input;             // scratch: what recv() gave
-  std::string output;            // scratch: what an exchange produced
+  std::string input;             // scratch: received by recv()
+  std::string output;            // scratch: produced by an exchange
   std::vector<TokenMark> marks;  // scratch: where tokens end in `output`
 };
 
-// Functions that return bool say whether the connection lives on; after false its owner lets it forget() and
+// Functions that return bool return false when the connection has ended; then its owner calls forget() and
 // destroys it, which closes the socket. All run on the server's thread.
 class Connection {
  public:
@@ -71,11 +71,11 @@ class Connection {
 
   Shared& shared_;
   const int socket_;
-  std::uint32_t watched_ = 0;  // epoll events asked for
+  std::uint32_t watched_ = 0;  // requested epoll events
   bool broken_ = false;        // the kernel has refused a write
   bool client_ended_ = false;  // it sends no more
   bool keep_alive_ = true;     // what the latest request allows
-  bool deaf_ = false;          // it sent far too much ahead: all but its end is thrown away
+  bool deaf_ = false;          // it sent far too much ahead: its data is discarded, only its end is detected
   bool draining_ = false;  // our side is closed; what still comes is thrown away, lest a reset overtakes it
   Timer timer_;
   RequestParser parser_;

@@ -49,7 +49,7 @@ Exchange::Exchange(ChatCall call, std::uint64_t number, std::int64_t start_ns, b
   prepare_events();
 }
 
-// A dictated answer is as long as it is.
+// The length of a dictated answer is fixed by its script.
 void Exchange::prepare_script() {
   deltas_ = text_deltas(call_.script.text);
   std::ranges::move(call_deltas(call_.script.calls, call_.call_style, number_), std::back_inserter(deltas_));
@@ -237,7 +237,7 @@ std::int64_t Exchange::due_ns(std::uint64_t token) const noexcept {
   return first_ns_ + static_cast<std::int64_t>(after_first) + 1;  // rounded up: then it is due indeed
 }
 
-// How many tokens should be out by now, all in all.
+// The number of tokens that are due by now, in total.
 std::uint64_t Exchange::tokens_due(std::int64_t now_ns) const noexcept {
   const std::uint64_t end = call_.pace.tokens == 0 ? UINT64_MAX : call_.pace.tokens;
   if (call_.pace.rate == 0) return end;

@@ -1,5 +1,5 @@
-// Exchange: the answer to one chat call as a function of time. Knows HTTP and tokens, but no socket and no
-// clock.
+// Exchange: the answer to one chat call as a function of time. Depends on HTTP and tokens, but on no socket
+// and no clock.
 #pragma once
 
 #include "answer.hpp"
@@ -11,11 +11,11 @@
 
 namespace standin {
 
-// What to do once the bytes that came with it are written.
+// The next action once the bytes that came with it are written.
 struct Next {
   enum What : std::uint8_t {
     at_time,   // call produce() again at `due_ns`
-    never,     // silence, until somebody goes away
+    never,     // silence, until one side closes the connection
     finished,  // the answer is complete
     close,     // end the connection
   };

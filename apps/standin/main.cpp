@@ -30,7 +30,7 @@ void print_record(const standin::Record& record) {
   std::fflush(stdout);
 }
 
-// Written beside it and renamed, so that whoever waits for the file never reads half of it.
+// Written to a temporary file and renamed, so that a process that waits for the file never reads half of it.
 bool write_port_file(const std::string& path, std::uint16_t port) {
   const std::string draft = path + ".part";
   std::FILE* file = std::fopen(draft.c_str(), "w");
@@ -40,7 +40,7 @@ bool write_port_file(const std::string& path, std::uint16_t port) {
 }
 
 int serve(standin::CommandLine line) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of our log that leaves is no reason to end
+  std::signal(SIGPIPE, SIG_IGN);  // a closed reader of the log must not end the server
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

@@ -103,7 +103,7 @@ Record* RecordLog::find(std::uint64_t number) {
   return found != records_.end() && found->number == number ? &*found : nullptr;
 }
 
-// An open record is never forgotten: its end is what people wait for.
+// An open record is never removed: clients wait for its end.
 void RecordLog::trim() {
   while (records_.size() > max_records_ && records_.front().ending != Ending::open) records_.pop_front();
 }

@@ -1,4 +1,4 @@
-// Record: what the server knows about one chat request. RecordLog: all of them, readable from any thread.
+// Record: the data about one chat request. RecordLog: all records, readable from any thread.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ enum class Ending : std::uint8_t {
   completed,      // the whole answer was handed to the kernel
   client_closed,  // the client ended the connection first (FIN)
   client_reset,   // ... by a reset (RST), as a close() with unread bytes does
-  server_closed,  // this server ended it: a fault that was asked for, or its own shutdown
+  server_closed,  // this server ended it: a requested fault, or its own shutdown
 };
 
 // "completed", "client_closed", ...
@@ -38,11 +38,11 @@ struct Record {
   std::int64_t first_byte_ns = 0;   // just before the first byte of the answer was written
   std::int64_t first_token_ns = 0;  // just before the first token was written
   std::int64_t last_token_ns = 0;   // just before the latest token was written
-  std::int64_t end_ns =
-      0;  // client_*: the instant at which the loop saw the client gone; else the end of the answer
+  std::int64_t end_ns = 0;   // client_*: the instant at which the loop detected the closed connection; else
+                             // the end of the answer
   std::uint64_t tokens = 0;  // tokens whose last byte the kernel has taken; never grows after end_ns
   Ending ending = Ending::open;
-  std::string request;  // its body, if Options::keep_requests says so; not in the JSON
+  std::string request;  // its body, if Options::keep_requests is set; not in the JSON
 };
 
 struct Stats {
@@ -53,7 +53,7 @@ struct Stats {
   std::uint64_t server_closed = 0;  // ended so
   std::uint64_t tokens = 0;         // produced, all requests together
   std::uint64_t tokens_after_client =
-      0;  // written after the client was seen gone: 0, or this server is broken
+      0;  // written after the client's end was detected: 0, or this server is broken
 };
 
 // Every function is @threadsafe. Writers are the server's own thread.
@@ -71,7 +71,7 @@ class RecordLog {
   // Copies of the records numbered above `since`, in order; open ones included.
   std::vector<Record> records(std::uint64_t since = 0) const;
   Stats stats() const;
-  // Forgets all records that have ended, and restarts the totals with those that are open. Numbers go on.
+  // Removes all records that have ended, and restarts the totals with those that are open. Numbers continue.
   void clear();
   // Blocks until `done(stats)` or `timeout_ms` has passed; returns whether it was done. `done` is called
   // under the lock.

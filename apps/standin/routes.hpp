@@ -1,4 +1,4 @@
-// Routes: which path is what, and the answers that are ready at once.
+// Routes: maps paths to handlers, and makes the answers that are ready at once.
 #pragma once
 
 #include "http.hpp"
@@ -9,13 +9,13 @@
 
 namespace standin {
 
-// Whether the request is one for the model: POST to /v1/chat/completions or /chat/completions.
+// True if the request is one for the model: POST to /v1/chat/completions or /chat/completions.
 bool is_chat(const HttpRequest& request) noexcept;
 
 // The whole answer to any other request: models, health, records, stats, or 404 and 405.
 std::string answer_plain(const HttpRequest& request, const Options& options, RecordLog& log);
 
-// The answer to bytes that are no request; says that the connection will be closed.
+// The answer to bytes that are not a request; announces that the connection will be closed.
 std::string answer_error(const HttpError& error);
 
 }  // namespace standin

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int max_accepts = 256;  // in a row
 constexpr std::size_t max_fires =
-    16;  // timers between two looks at the sockets: an end is noticed within that
+    16;  // timers between two checks of the sockets: limits the delay until an end is detected
 
 std::error_code last_error() {
   return {errno, std::generic_category()};
@@ -96,8 +96,8 @@ std::error_code Server::Loop::listen() {
   return epoll_ctl(shared.epoll, EPOLL_CTL_ADD, listener, &event) == 0 ? std::error_code{} : last_error();
 }
 
-// One look at the sockets, then a few timers, and so on: however many streams are due, the end of a client's
-// connection waits for a handful of writes at most.
+// Checks the sockets, then fires a few timers, and so on: however many streams are due, at most a few writes
+// delay the detection of a closed connection.
 void Server::Loop::run() {
   std::array<epoll_event, 512> events;
   for (bool going = true; going;) {
@@ -146,8 +146,8 @@ void Server::Loop::admit(int socket) {
   connections.emplace(socket, std::make_unique<Connection>(shared, socket));
 }
 
-// Closing a socket costs ten times what noticing an end does. When thousands end at once it can wait until
-// the last of them has been noticed.
+// Closing a socket costs ten times as much as detecting its end. When thousands end at once, closing is
+// delayed until the last end has been detected.
 void Server::Loop::drop(Connection& connection) {
   connection.forget();
   const auto found = connections.find(connection.socket());

@@ -29,8 +29,8 @@ class Server {
   // Ends run(), now or when it begins. @threadsafe, and safe in a signal handler
   void stop() noexcept;
 
-  // All below: after start(), @threadsafe. A client can have read bytes an instant before they are in the
-  // records: wait_until() what you look for, or ask over HTTP, where the order of things is kept.
+  // All below: after start(), @threadsafe. A client can have read bytes shortly before they are in the
+  // records: use wait_until(), or read the records over HTTP, where the order is kept.
   std::uint16_t port() const noexcept;
   // "http://127.0.0.1:PORT/v1"
   std::string base_url() const;

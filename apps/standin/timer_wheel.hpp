@@ -9,7 +9,8 @@
 
 namespace standin {
 
-// A node of a ring. Unlinks itself when it dies, so that a timer never outlives its owner in the wheel.
+// A node of a ring. Unlinks itself when it is destroyed, so that a timer never outlives its owner in the
+// wheel.
 class Timer {
  public:
   Timer() noexcept = default;
@@ -24,7 +25,7 @@ class Timer {
     prev_ = next_ = this;
   }
 
-  void* owner = nullptr;  // handed to the function that advance() calls
+  void* owner = nullptr;  // passed to the function that advance() calls
 
  private:
   friend class TimerWheel;
@@ -41,7 +42,7 @@ class Timer {
 };
 
 // Ticks are milliseconds. A timer never fires early, and fires up to one tick late. Timers must be unlinked
-// or gone before the wheel is. One thread.
+// or destroyed before the wheel is. One thread.
 class TimerWheel {
  public:
   static constexpr std::int64_t tick_ns = 1'000'000;
@@ -101,7 +102,7 @@ class TimerWheel {
   // Moves what is due up to `now_tick` to the due ring.
   void collect(std::int64_t now_tick) noexcept {
     if (now_tick - cursor_ >= static_cast<std::int64_t>(slot_count)) {
-      cursor_ = now_tick - static_cast<std::int64_t>(slot_count) + 1;  // one full round sees every slot
+      cursor_ = now_tick - static_cast<std::int64_t>(slot_count) + 1;  // one full round visits every slot
     }
     for (; cursor_ <= now_tick; ++cursor_) collect_slot(slot_of(cursor_), now_tick);
   }

@@ -1,5 +1,4 @@
-// Scripts: what an answer says when the message dictates it, which tools it calls, and the JSON in which it
-// does.
+// Scripts: the answer that a message dictates: its text, its tool calls, and their JSON.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@ struct ScriptedCall {
   bool operator==(const ScriptedCall&) const = default;
 };
 
-// How a stream tells its calls (header x-standin-calls).
+// The form in which a stream sends its calls (header x-standin-calls).
 enum class CallStyle : std::uint8_t {
   pieces,       // one call after the other, its arguments in pieces, as OpenAI does
   interleaved,  // the same pieces, a piece of each call in turn
@@ -30,14 +29,14 @@ enum class CallStyle : std::uint8_t {
 // "pieces" and so on; nullopt when there is no such style.
 std::optional<CallStyle> call_style_named(std::string_view name) noexcept;
 
-// What an answer has to be. Nothing: the stand-in's own words.
+// The contents of an answer. Nothing: the stand-in's own text.
 struct Script {
   std::string text;
   std::vector<ScriptedCall> calls;
 };
 
-// What a message dictates for the answer `round` (0: the first): "/say TEXT" a line of its text, "/call NAME
-// ARGUMENTS" a call; lines that are "/then" separate the answers. Other lines mean nothing.
+// The contents that a message dictates for the answer `round` (0: the first): "/say TEXT" is a line of its
+// text, "/call NAME ARGUMENTS" a call; lines that are "/then" separate the answers. Other lines are ignored.
 Script script_of(std::string_view message, std::size_t round);
 
 // The "delta" objects that stream this text.

@@ -6,6 +6,7 @@
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/subscription.hpp>
 #include <agentcore/verbs.hpp>
 
 #include <cstddef>
@@ -47,6 +48,7 @@ class Agent {
   /// Replaces the handle. Neither agent changes.
   Agent& operator=(Agent other) noexcept;
   /// Destroys the handle. The agent continues to exist.
+  /// @threadsafe
   ~Agent();
 
   /// Returns the agent's id: AgentSpec::id, or the generated id. Returns "" if the agent was deleted.
@@ -77,27 +79,27 @@ class Agent {
   /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
   /// be called from any callback, including a callback of this agent.
   /// @threadsafe
-  AbortResult abort(AbortOptions options = {}) const;
+  VerbResult abort(AbortOptions options = {}) const;
   /// Ends everything that the agent and its subtree do, drops their queued messages, and refuses new messages
   /// until resume(). For the agent alone, see StopOptions::cascade.
   ///
   /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
   /// be called from any callback, including a callback of this agent.
   /// @threadsafe
-  StopResult stop(StopOptions options = {}) const;
+  VerbResult stop(StopOptions options = {}) const;
   /// Opens the stopped agent again, and the descendants that stopped because of it.
   ///
   /// Has taken effect for the agent itself when it returns (G1); its descendants follow on the loop thread
   /// (G4). Never blocks. May be called from any callback, including a callback of this agent.
   /// @threadsafe
-  ResumeResult resume(ResumeOptions options = {}) const;
+  VerbResult resume(ResumeOptions options = {}) const;
   /// Deletes the agent and its subtree: a stop that cannot be resumed, after which the agents and their data
   /// are removed.
   ///
   /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
   /// be called from any callback, including a callback of this agent.
   /// @threadsafe
-  TerminateResult terminate(TerminateOptions options = {}) const;
+  VerbResult terminate(TerminateOptions options = {}) const;
 
   /// Creates a child of this agent, `idle` and ready for messages.
   ///
@@ -153,12 +155,49 @@ class Agent {
   /// Replaces the agent's own budget, and counts from zero.
   ///
   /// Refused if the agent or the Runtime does not exist, if an allocation fails, and for a cost or a duration
-  /// out of range (see Budget): such a value never means "no limit". See GrantResult::reason.
+  /// out of range (see Budget): such a value never means "no limit". See ChangeResult::reason.
   /// @loop_thread
-  GrantResult grant(const Budget& budget) const;
+  ChangeResult grant(const Budget& budget) const;
   /// Replaces the budget of the subtree, and counts from zero. Refused as grant() is.
   /// @loop_thread
-  GrantResult grant_subtree(const Budget& budget) const;
+  ChangeResult grant_subtree(const Budget& budget) const;
+
+  /// Replaces AgentSpec::model, from the next model call on. Empty: the client's default.
+  ///
+  ///     if (agentcore::ChangeResult changed = agent.set_model("gpt-4o"); !changed)
+  ///       std::fprintf(stderr, "refused: %s\n", changed.message.c_str());
+  ///
+  /// The history stays, also with set_llm(), set_system_prompt() and set_tools(). A model call in flight is
+  /// not affected. See ChangeResult::reason.
+  /// @loop_thread
+  ChangeResult set_model(std::string model) const;
+  /// Replaces AgentSpec::llm, from the next model call on. Null: TreeOptions::llm.
+  /// @loop_thread
+  ChangeResult set_llm(Ref<LlmClient> llm) const;
+  /// Replaces the system prompt, from the next model call on. Empty: none.
+  /// @loop_thread
+  ChangeResult set_system_prompt(std::string system_prompt) const;
+  /// Replaces AgentSpec::tools, from the next model call on. Null: none. Tool calls that have begun continue
+  /// with the tools that they began with.
+  /// @loop_thread
+  ChangeResult set_tools(Ref<ToolRegistry> tools) const;
+
+  /// Calls `callback` on the loop thread for each event of type T of this agent, until the Subscription is
+  /// reset or destroyed, or the agent is deleted. The events of its descendants are not included. Throws
+  /// std::invalid_argument if `callback` is empty. Returns a Subscription without a callback if the agent or
+  /// the Runtime does not exist.
+  ///
+  ///     auto ends = planner.on<agentcore::TurnEnded>([](const agentcore::TurnEnded& end) {
+  ///       std::printf("turn %llu ended\n", static_cast<unsigned long long>(end.turn));
+  ///     });
+  ///
+  /// The function is defined in event.hpp, which has the types of events.
+  /// @loop_thread
+  template <typename T>
+  Subscription on(std::function<void(const T&)> callback) const;
+  /// Same as on(), for the events of all types.
+  /// @loop_thread
+  Subscription on_event(std::function<void(const Event&)> callback) const;
 
   /// Handles `answer` as if a model had just returned it: runs its tool calls once, without a model call, and
   /// reports the results as a turn of its own. The tool calls are read from <tool_call> blocks in `answer`
@@ -179,6 +218,8 @@ class Agent {
   friend struct core::AgentAccess;
   Agent(tree::TreeCore* core, std::uint64_t node) noexcept;
   Result<Agent> create_shared(const SharedAgentSpec& spec) const;
+  ChangeResult change(const std::function<void(AgentSpec&)>& change) const;
+  Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const;
   template <typename Read>
   auto read(Read&& read) const;
 

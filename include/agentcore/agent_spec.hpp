@@ -5,6 +5,7 @@
 #include <agentcore/chat.hpp>
 #include <agentcore/context.hpp>
 #include <agentcore/fwd.hpp>
+#include <agentcore/ref.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -66,9 +67,9 @@ struct AgentSpec {
   std::string system_prompt = {};
   /// The name of the model. Empty: the client's default.
   std::string model = {};
-  /// The client for the agent's model calls; not owned, and must outlive the agent. Null: TreeOptions::llm.
-  /// If that is null too and there is no `handler`, each turn fails with `no_llm_client`.
-  LlmClient* llm = nullptr;
+  /// The client for the agent's model calls. Null: TreeOptions::llm. If that is null too and there is no
+  /// `handler`, each turn fails with `no_llm_client`.
+  Ref<LlmClient> llm = {};
   /// If set, messages are passed to this function and not to a model. The answers of Agent::simulate() are
   /// not.
   MessageHandler handler = {};
@@ -81,10 +82,17 @@ struct AgentSpec {
   bool auto_resume = false;
   /// Sampling temperature, 0 to 2. Empty: not sent.
   std::optional<double> temperature = {};
-  /// Maximum number of tokens of one answer. Empty: not sent.
+  /// Maximum number of tokens of one answer, at least 1. Empty: not sent.
   std::optional<std::uint32_t> max_tokens = {};
+  /// Nucleus sampling, 0 to 1. Empty: not sent.
+  std::optional<double> top_p = {};
+  /// Texts at which the model ends its answer. None may be empty. Empty: not sent.
+  std::vector<std::string> stop_sequences = {};
   /// "low", "medium", "high", or another value that the model accepts. Empty: not sent.
   std::string reasoning_effort = {};
+  /// True: the server sends each answer in pieces, and there are DeltaReceived events as they arrive. False:
+  /// in one piece, for servers that cannot stream, or cannot stream tool calls.
+  bool stream = true;
   /// The format of the answers. For `json_schema`, a schema that is not a JSON object with members is
   /// refused.
   ResponseFormat response_format = {};
@@ -93,17 +101,19 @@ struct AgentSpec {
   ToolChoice tool_choice = {};
 
   /// The tools that the agent may call. The agents whose specs name the same registry share it. Null: none.
-  std::shared_ptr<ToolRegistry> tools = {};
+  Ref<ToolRegistry> tools = {};
   /// How the model calls the tools.
   ToolProtocol tool_protocol = ToolProtocol::native;
   /// With ToolProtocol::text: an answer whose tool calls cannot be read is returned to the model together
   /// with the reason, once in a turn. Such an answer counts as an answer with tool calls. The second such
   /// answer, or the first one if this is false, completes the turn as an answer in words, and
-  /// InteractionResult::parse_error is set.
+  /// TurnResult::parse_error is set.
   bool repair_tool_calls = true;
   /// Maximum number of answers with tool calls in one turn. After that many, the next answer must be in
-  /// words: if it has tool calls, they are not run, and the turn fails with `tool_turn_limit`.
-  std::uint16_t max_tool_turns = 12;
+  /// words: if it has tool calls, they are not run, and the turn fails with `tool_round_limit`.
+  std::uint16_t max_tool_rounds = 12;
+  /// Whether the model may ask for several tool calls in one answer. Empty: not sent.
+  std::optional<bool> parallel_tool_calls = {};
   /// Maximum number of tool calls of one answer that run concurrently. Their results are kept in the order of
   /// the calls. 1, and also 0: one after the other.
   std::uint16_t parallel_tools = 1;
@@ -123,7 +133,7 @@ struct AgentSpec {
   Budget budget = {};
   /// Limits what the agent and all its descendants use together.
   Budget subtree_budget = {};
-  /// The prices of the agent's model, for budgets with a cost, and for TurnEnded::cost where the client
+  /// The prices of the agent's model, for budgets with a cost, and for TurnResult::cost where the client
   /// reports no cost.
   Prices prices = {};
 };

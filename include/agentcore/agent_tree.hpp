@@ -4,6 +4,7 @@
 #include <agentcore/agent.hpp>
 #include <agentcore/event.hpp>
 #include <agentcore/fwd.hpp>
+#include <agentcore/ref.hpp>
 #include <agentcore/subscription.hpp>
 
 #include <cstddef>
@@ -19,8 +20,8 @@ namespace agentcore {
 
 /// Options of an AgentTree. No duration may be negative.
 struct TreeOptions {
-  /// The client for agents whose AgentSpec::llm is null; not owned, and must outlive the tree. Null: none.
-  LlmClient* llm = nullptr;
+  /// The client for agents whose AgentSpec::llm is null. Null: none.
+  Ref<LlmClient> llm = {};
   /// Maximum number of agents on the path from a root to a leaf, both included; 1 to 250.
   std::uint8_t max_depth = 64;
   /// Maximum number of agents that exist at a time; 1 to 134,000,000.
@@ -48,14 +49,7 @@ struct TreeOptions {
 /// A turn, a model call, a tool call or a background task that runs now. It is listed from before its start
 /// until it has ended or was given up.
 struct RunningTask {
-  /// What runs.
-  enum class Kind : unsigned char {
-    turn,        ///< A turn.
-    model_call,  ///< A model call of a turn.
-    tool_call,   ///< A tool call of a turn, or its approval.
-    background   ///< A background task.
-  };
-
+  using Kind = TaskKind;      ///< What runs.
   Kind kind = Kind::turn;     ///< What runs.
   std::string id = {};        ///< Of a tool call or a background task; else empty.
   std::string agent_id = {};  ///< The agent to which it belongs.
@@ -64,14 +58,12 @@ struct RunningTask {
   /// True if the stop token was triggered and the operation has not ended yet. Always false for a turn.
   bool stopping = false;
 };
-/// Returns "turn", "model_call", "tool_call" or "background".
-std::string_view to_string(RunningTask::Kind kind) noexcept;
 
 /// Owns a forest of agents on one Runtime: any number of root agents, each with its descendants. A Runtime
 /// may have several AgentTrees.
 ///
 ///     agentcore::Runtime runtime;
-///     agentcore::ScriptedClient llm{runtime};
+///     agentcore::testing::ScriptedClient llm{runtime};
 ///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
 ///     agentcore::Agent planner = tree.create({.id = "planner"}).value();
 ///     agentcore::SendResult sent = planner.send("Plan a trip.");
@@ -93,6 +85,7 @@ class AgentTree {
   /// Creates a tree without agents. Throws std::invalid_argument if an option is out of range.
   explicit AgentTree(Runtime& runtime, TreeOptions options = {});
   /// Ends everything and deletes all agents (see AgentTree). May be called in a callback.
+  /// @loop_thread
   ~AgentTree();
   AgentTree(const AgentTree&) = delete;
   AgentTree& operator=(const AgentTree&) = delete;
@@ -127,24 +120,24 @@ class AgentTree {
   }
   /// Same as Agent::abort(), by id. Further reason: `missing_agent_id` if `id` is empty.
   /// @threadsafe
-  AbortResult abort(std::string_view id, AbortOptions options = {});
+  VerbResult abort(std::string_view id, AbortOptions options = {});
   /// Same as Agent::stop(), by id. Further reason: `missing_agent_id` if `id` is empty.
   /// @threadsafe
-  StopResult stop(std::string_view id, StopOptions options = {});
+  VerbResult stop(std::string_view id, StopOptions options = {});
   /// Same as Agent::resume(), by id. Further reason: `missing_agent_id` if `id` is empty.
   /// @threadsafe
-  ResumeResult resume(std::string_view id, ResumeOptions options = {});
+  VerbResult resume(std::string_view id, ResumeOptions options = {});
   /// Same as Agent::terminate(), by id. Further reason: `missing_agent_id` if `id` is empty.
   /// @threadsafe
-  TerminateResult terminate(std::string_view id, TerminateOptions options = {});
+  VerbResult terminate(std::string_view id, TerminateOptions options = {});
 
   /// Stops all agents by one stop. No agent can be created until resume_all(). StopReport::agent_id is empty.
   /// `options` without a cause have StopCause::user; without `options`, the cause is StopCause::shutdown.
   /// @threadsafe
-  StopResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
+  VerbResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
   /// Resumes the tree after stop_all(), and the agents that stopped because of it.
   /// @threadsafe
-  ResumeResult resume_all(ResumeOptions options = {});
+  VerbResult resume_all(ResumeOptions options = {});
 
   /// Answers an open question. A question accepts one answer; later answers are refused with the reason (see
   /// AnswerResult). To an approval, answer() gives the permission, whatever `text` contains.
@@ -183,32 +176,34 @@ class AgentTree {
   /// @loop_thread
   bool busy() const noexcept;
 
-  /// Calls `callback` on the loop thread for each state change, until the Subscription is reset or destroyed.
-  /// Callbacks are called in the order in which they were registered. Throws std::invalid_argument if
-  /// `callback` is empty.
+  /// Calls `callback` on the loop thread for each event of type T in the tree, until the Subscription is
+  /// reset or destroyed. For the events of one agent: Agent::on(). Throws std::invalid_argument if `callback`
+  /// is empty. Returns a Subscription without a callback if the Runtime was destroyed.
+  ///
+  ///     auto states = tree.on<agentcore::StateChanged>([](const agentcore::StateChanged& change) {
+  ///       std::printf("%s is %s\n", change.agent.id().c_str(), to_string(change.to).data());
+  ///     });
+  ///
   /// @loop_thread
-  Subscription on_state_change(std::function<void(const StateChange&)> callback);
-  /// Calls `callback` on the loop thread for each event, until the Subscription is reset or destroyed.
-  /// Callbacks are called in the order in which they were registered. Throws std::invalid_argument if
-  /// `callback` is empty.
+  template <EventType T>
+  Subscription on(std::function<void(const T&)> callback) {
+    return subscribe(detail::event_kind<T>, detail::only<T>(std::move(callback)));
+  }
+  /// Same as on(), for the events of all types.
   ///
   ///     auto events = tree.on_event([](const agentcore::Event& event) {
   ///       if (auto* end = event.get<agentcore::TurnEnded>())
-  ///         std::printf("%.*s\n", static_cast<int>(end->text.size()), end->text.data());
+  ///         std::printf("%.*s\n", static_cast<int>(end->result->text.size()), end->result->text.data());
   ///     });
   ///
   /// @loop_thread
   Subscription on_event(std::function<void(const Event&)> callback);
 
-  /// Returns how many entries in the tables, lists and queues of the tree refer to the id or its agent: 0
-  /// after the agent was deleted (G13). For tests: it searches everywhere, in time proportional to the size
-  /// of the tree.
-  /// @loop_thread
-  std::size_t references(std::string_view id) const;
-
  private:
   friend class TerminateScope;
+  friend struct detail::TestAccess;
   Result<Agent> create_shared(const SharedAgentSpec& spec);
+  Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback);
 
   tree::TreeCore* core_;
 };

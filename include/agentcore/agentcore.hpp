@@ -1,4 +1,4 @@
-// Includes all public headers.
+// Includes all public headers but those for tests, in agentcore/testing/.
 #pragma once
 
 #include <agentcore/agent.hpp>
@@ -16,19 +16,20 @@
 #include <agentcore/history.hpp>
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/http_recording.hpp>
-#include <agentcore/interaction.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/llm_router.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/provider.hpp>
 #include <agentcore/question.hpp>
+#include <agentcore/ref.hpp>
 #include <agentcore/runtime.hpp>
-#include <agentcore/scripted_client.hpp>
 #include <agentcore/subprocess.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/terminate_scope.hpp>
 #include <agentcore/tool.hpp>
 #include <agentcore/tool_registry.hpp>
+#include <agentcore/turn_result.hpp>
 #include <agentcore/verbs.hpp>
 #include <agentcore/version.hpp>
+#include <agentcore/window.hpp>

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace agentcore {
 
@@ -69,19 +68,6 @@ struct Spent {
   double cost = 0;           ///< Cost of the model calls that have ended.
   /// Tokens that are reserved for model calls in flight. Not included in `tokens`.
   std::uint64_t tokens_reserved = 0;
-};
-
-/// The result of Agent::grant() and Agent::grant_subtree(). If the grant is refused, the previous budget and
-/// the amounts used of it remain unchanged.
-struct [[nodiscard]] GrantResult {
-  bool granted = false;  ///< True if the budget was replaced.
-  /// `agent_not_found`, `runtime_gone`, `out_of_memory`, or `invalid_config` if a number is out of range.
-  Errc reason = Errc::none;
-  /// The reason as a text. For `invalid_config`: the field, its value and the allowed range.
-  std::string message = {};
-
-  /// Returns `granted`.
-  explicit operator bool() const noexcept { return granted; }
 };
 
 }  // namespace agentcore

@@ -13,11 +13,12 @@
 
 namespace agentcore {
 
-/// Limits of model calls. In every number, 0 means no limit.
+/// Limits of model calls. In every number, 0 means no limit. By default calls are limited only by what the
+/// endpoints report (see `learn`).
 struct CallLimits {
-  std::uint32_t total = 3;         ///< Concurrent calls to all endpoints together.
+  std::uint32_t total = 0;         ///< Concurrent calls to all endpoints together.
   std::uint32_t per_endpoint = 0;  ///< Concurrent calls to one endpoint.
-  std::uint32_t per_agent = 1;     ///< Concurrent calls of one agent. Anonymous calls are not counted.
+  std::uint32_t per_agent = 0;     ///< Concurrent calls of one agent. Anonymous calls are not counted.
   /// Requests per minute to one endpoint. A full minute's worth may start at once; after that, calls start as
   /// the amount refills, evenly.
   std::uint64_t requests_per_minute = 0;
@@ -52,6 +53,8 @@ class CallSlots {
  public:
   /// Makes slots with `limits`, for routers of `runtime`.
   explicit CallSlots(Runtime& runtime, CallLimits limits = {});
+  /// Destroys the object. Routers that share it keep its slots and limits.
+  /// @loop_thread
   ~CallSlots();
   CallSlots(const CallSlots&) = delete;
   CallSlots& operator=(const CallSlots&) = delete;

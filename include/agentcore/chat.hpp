@@ -4,10 +4,12 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore {
@@ -80,7 +82,7 @@ struct ReasoningBlock {
 
 /// One message of a conversation.
 ///
-///     agentcore::ChatMessage question{agentcore::Role::user, "What is in this image?"};
+///     agentcore::ChatMessage question = agentcore::ChatMessage::user("What is in this image?");
 ///     question.parts.push_back({.url = "https://example.com/cat.png"});
 struct ChatMessage {
   Role role = Role::user;                          ///< The author.
@@ -92,6 +94,17 @@ struct ChatMessage {
   bool pinned = false;            ///< True: trimming never removes the message from what is sent to a model.
   std::vector<ContentPart> parts = {};         ///< Only in user messages: images, sent after the text.
   std::vector<ReasoningBlock> reasoning = {};  ///< Only in assistant messages.
+
+  /// Makes a system message: instructions of the host.
+  static ChatMessage system(std::string text) { return {Role::system, std::move(text)}; }
+  /// Makes a user message.
+  static ChatMessage user(std::string text) { return {Role::user, std::move(text)}; }
+  /// Makes an answer of the model, without tool calls.
+  static ChatMessage assistant(std::string text) { return {Role::assistant, std::move(text)}; }
+  /// Makes the result of the tool call whose ToolCall::id is `call_id`.
+  static ChatMessage tool_result(std::string call_id, std::string text) {
+    return {.role = Role::tool, .content = std::move(text), .tool_call_id = std::move(call_id)};
+  }
 
   /// True if all fields are equal.
   bool operator==(const ChatMessage&) const = default;
@@ -107,11 +120,13 @@ struct Usage {
   /// True: the counts are the provider's final counts. False: they are not, because the call was stopped or
   /// failed, or because the provider sent no counts. Counts that had not arrived by then are estimates, or 0.
   ///
-  /// HttpLlmClient estimates a prompt by its size: one token for 4 bytes, and estimated_picture_tokens for an
-  /// image. It estimates an answer that was cut off by the number of deltas received (text, reasoning and
-  /// arguments of tool calls): one token for each delta, because most servers send one token per delta, but
-  /// at least one token for 4 bytes (deltas of several tokens) and at most one token for 2 bytes (deltas of
-  /// single letters). For typical text and code the estimate is within about a third of the provider's count.
+  /// HttpLlmClient estimates a prompt as trimming and budgets do: estimate_tokens() for each text,
+  /// estimated_image_tokens for an image, and 4 tokens for what surrounds a message. This is rather too
+  /// high than too low. It estimates an answer that was cut off by the number of deltas received (text,
+  /// reasoning and arguments of tool calls): one token for each delta, because most servers send one token
+  /// per delta, but at least one token for 4 bytes (deltas of several tokens) and at most one token for 2
+  /// bytes (deltas of single letters). For typical text and code the estimate of the answer is within about a
+  /// third of the provider's count.
   bool complete = true;
 
   /// Adds the counts of `other`. A sum that would overflow becomes the largest value of its type, because the
@@ -200,7 +215,8 @@ struct ResponseFormat {
 /// The request of one model call. LlmClient::chat() takes ownership of it.
 ///
 ///     agentcore::ChatRequest request;
-///     request.messages = {{agentcore::Role::user, "Why is the sky blue?"}};
+///     request.messages = {agentcore::ChatMessage::system("Answer in one sentence."),
+///                         agentcore::ChatMessage::user("Why is the sky blue?")};
 ///     request.max_tokens = 200;
 struct ChatRequest {
   /// The agent of the call. Empty: the call is anonymous, and only its stop token can cancel it.
@@ -222,7 +238,9 @@ struct ChatRequest {
   std::optional<double> temperature = {};
   /// 0 to 1; HttpLlmClient fails the call with Errc::invalid_config for any other value. Empty: not sent.
   std::optional<double> top_p = {};
-  std::optional<std::uint32_t> max_tokens = {};  ///< Limit of the answer. Empty: the default of the client.
+  /// Limit of the answer, >= 1; HttpLlmClient fails the call with Errc::invalid_config for 0. Empty: the
+  /// default of the client.
+  std::optional<std::uint32_t> max_tokens = {};
   std::vector<std::string> stop_sequences = {};  ///< Not sent in Dialect::openai_responses, which has none.
   /// "low", "medium", "high", or another value that the model supports. Empty: not sent.
   std::string reasoning_effort = {};
@@ -248,6 +266,26 @@ struct RateLimit {
   bool operator==(const RateLimit&) const = default;
 };
 
+/// Why a model call, or a turn, failed.
+///
+///     if (outcome.error.retryable) schedule_again(outcome.error.retry_after);
+struct ChatError {
+  Errc code = Errc::none;    ///< the reason
+  std::string message = {};  ///< a text for people; never contains a secret
+  int http_status = 0;       ///< the HTTP status of the answer; 0: there was no HTTP answer
+  bool retryable = false;    ///< true: the same call may succeed later
+  /// True: another model may accept the request, because this model is unknown, unavailable or too small for
+  /// the context, or because the account at this provider is used up.
+  bool model_specific = false;
+  /// The wait that the server asked for before the next request; 0: it did not specify one.
+  std::chrono::milliseconds retry_after{0};
+
+  /// Makes the error of a call from a code and a message.
+  static ChatError from(Error error) { return {error.code, std::move(error.message)}; }
+  /// The code and the message alone.
+  operator Error() const { return {code, message}; }  // NOLINT: implicit by design
+};
+
 /// How a model call ended. The text of the answer is not part of it: it was delivered as deltas.
 struct ChatOutcome {
   /// How the call ended.
@@ -260,7 +298,7 @@ struct ChatOutcome {
   Kind kind = Kind::completed;                         ///< How the call ended.
   FinishReason finish_reason = FinishReason::unknown;  ///< Of a completed answer.
   Usage usage = {};                                    ///< What the call used.
-  Error error = {};  ///< If failed: the error. If cancelled: its code is Errc::cancelled.
+  ChatError error = {};  ///< If failed: the error. If cancelled: its code is Errc::cancelled.
   std::vector<ToolCall> tool_calls = {};       ///< Of a completed answer: whole calls, in order.
   std::vector<ReasoningBlock> reasoning = {};  ///< Of a completed answer: the blocks for the history.
   std::string model = {};  ///< The model that answered, as named by the provider. Empty: unknown.
@@ -277,7 +315,7 @@ struct ChatOutcome {
     return {.kind = Kind::cancelled, .usage = usage, .error = {Errc::cancelled, "the call was stopped"}};
   }
   /// Makes the outcome of a failed call.
-  static ChatOutcome failed(Error error, Usage usage = {}) {
+  static ChatOutcome failed(ChatError error, Usage usage = {}) {
     return {.kind = Kind::failed, .usage = usage, .error = std::move(error)};
   }
 };

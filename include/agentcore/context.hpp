@@ -21,7 +21,7 @@ std::size_t estimate_tokens(std::string_view text) noexcept;
 
 /// The number of tokens that estimates count for one image. The number that a provider counts depends on the
 /// size of the image.
-inline constexpr std::size_t estimated_picture_tokens = 1000;
+inline constexpr std::size_t estimated_image_tokens = 1000;
 
 /// The limits to which a conversation is trimmed before each model call.
 ///

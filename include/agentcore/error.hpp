@@ -1,7 +1,7 @@
-// Errors: the codes Errc, Error, and Result<T>, which holds a value or an Error.
+// Errors: the codes Errc, Error, and Result<T>, which holds a value or an Error. Errors of model calls have
+// more fields: ChatError in chat.hpp.
 #pragma once
 
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -46,7 +46,6 @@ enum class Errc : unsigned char {
 
   // Permissions.
   not_child_agent,             ///< an agent may stop and terminate only its own children
-  not_allowed,                 ///< only the host may do this
   cannot_delete_system_agent,  ///< terminate: the agent is an AgentRole::system or AgentRole::user
   cannot_stop_user,            ///< stop: the agent is an AgentRole::user
 
@@ -71,8 +70,8 @@ enum class Errc : unsigned char {
   callback_failed,      ///< a function of the host threw
 
   // A turn ended without an answer in words.
-  tool_turn_limit,  ///< AgentSpec::max_tool_turns answers in a row had tool calls, and so had the next
-  budget_exceeded,  ///< a Budget is used up
+  tool_round_limit,  ///< AgentSpec::max_tool_rounds answers in a row had tool calls, and so had the next
+  budget_exceeded,   ///< a Budget is used up
 
   // Questions to people.
   question_not_found,  ///< no question with this id was ever asked
@@ -91,13 +90,24 @@ std::string_view to_string(Errc code) noexcept;
 struct Error {
   Errc code = Errc::none;    ///< the reason
   std::string message = {};  ///< a text for people; never contains a secret
-  int http_status = 0;       ///< the HTTP status of the answer; 0: there was no HTTP answer
-  bool retryable = false;    ///< true: the same call may succeed later
-  /// Model calls only. True: another model may accept the request, because this model is unknown, unavailable
-  /// or too small for the context, or because the account at this provider is used up.
-  bool model_specific = false;
-  /// The wait that the server asked for before the next request; 0: it did not specify one.
-  std::chrono::milliseconds retry_after{0};
+};
+
+/// The result of a function that changes an agent and returns nothing: Agent::grant(), Agent::set_model() and
+/// the like. If it is refused, nothing was changed.
+///
+///     if (agentcore::ChangeResult changed = agent.set_model("gpt-4o"); !changed)
+///       std::fprintf(stderr, "refused: %s\n", changed.message.c_str());
+struct [[nodiscard]] ChangeResult {
+  /// `none` if the change was made. Otherwise `agent_not_found`, `runtime_gone`, `out_of_memory`, or
+  /// `invalid_config` if a value is out of range.
+  Errc reason = Errc::none;
+  /// The reason as a text. For `invalid_config`: the field, its value and the allowed range.
+  std::string message = {};
+
+  /// True if the change was made.
+  bool accepted() const noexcept { return reason == Errc::none; }
+  /// The same as accepted().
+  explicit operator bool() const noexcept { return accepted(); }
 };
 
 /// The exception that Result<T>::value() throws if the Result holds an Error. what() returns the name of the

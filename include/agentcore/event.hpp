@@ -1,5 +1,5 @@
-// Events: what an AgentTree reports to the callbacks of on_event() and on_state_change(). The order of
-// events, and what a callback may do: see Event.
+// Events: what an AgentTree reports to the callbacks of on() and on_event(). The order of events, and what a
+// callback may do: see Event.
 #pragma once
 
 #include <agentcore/agent.hpp>
@@ -7,38 +7,39 @@
 #include <agentcore/fwd.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/tool.hpp>
+#include <agentcore/turn_result.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 namespace agentcore {
 
+/// An agent was created: the first event of the agent.
+struct AgentCreated {
+  Agent agent;  ///< the agent
+};
+
 /// An agent went from one state to another. The changes of an agent have no gaps: `from` is the `to` of the
 /// change before.
 ///
-///     auto states = tree.on_state_change([](const agentcore::StateChange& change) {
+///     auto states = tree.on<agentcore::StateChanged>([](const agentcore::StateChanged& change) {
 ///       std::printf("%s: %s -> %s\n", change.agent.id().c_str(), to_string(change.from).data(),
 ///                   to_string(change.to).data());
 ///     });
-struct StateChange {
+struct StateChanged {
   Agent agent;                         ///< the agent
   AgentState from = AgentState::idle;  ///< the state before
   AgentState to = AgentState::idle;    ///< the state now
   /// The cause if `to` is `stopping`, `stopped` or `terminating`, or is `idle` because of an abort. Otherwise
   /// without meaning.
   StopCause cause = StopCause::user;
-  /// The sequence number, in one series with Event::sequence.
-  std::uint64_t sequence = 0;
-};
-
-/// An agent was created: the first event of the agent.
-struct AgentCreated {
-  Agent agent;  ///< the agent
 };
 
 /// A turn began: the agent took one message from its mailbox. The turn ends with one TurnEnded.
@@ -51,6 +52,7 @@ struct TurnStarted {
 struct DeltaReceived {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
+  std::uint32_t call = 0;  ///< the number of the model call within the turn, from 1
   /// The text; valid during the callback. With ToolProtocol::text it does not contain the <tool_call> blocks.
   std::string_view text;
 };
@@ -59,43 +61,21 @@ struct DeltaReceived {
 struct ReasoningReceived {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
+  std::uint32_t call = 0;  ///< the number of the model call within the turn, from 1
   std::string_view text;   ///< the text; valid during the callback
 };
-
-/// How a turn ended.
-enum class TurnOutcome : unsigned char {
-  completed,  ///< with an answer
-  aborted,    ///< its model call was ended by an abort, or cancelled by its client
-  stopped,    ///< the agent was stopped or deleted
-  failed      ///< with an error: TurnEnded::error
-};
-/// The name of the enumerator.
-std::string_view to_string(TurnOutcome outcome) noexcept;
 
 /// A turn ended. The history already has its final form: the message has an answer, or is marked as
 /// interrupted (G8).
 struct TurnEnded {
-  Agent agent;                                   ///< the agent
-  std::uint64_t turn = 0;                        ///< the turn
-  TurnOutcome outcome = TurnOutcome::completed;  ///< how it ended
-  /// The whole answer if the turn completed, otherwise empty. Valid during the callback.
-  std::string_view text;
-  /// Why the model ended its last answer.
-  FinishReason finish_reason = FinishReason::unknown;
-  /// The usage of all model calls of the turn, as far as it is known.
-  Usage usage;
-  /// The error if the turn failed; otherwise its code is Errc::none.
-  Error error;
-  /// The record of the turn with its steps. Null for a turn of a MessageHandler.
-  std::shared_ptr<const InteractionResult> result;
-  /// The cost of all model calls of the turn, as far as it is known. Empty: the cost of none of them is
-  /// known.
-  std::optional<double> cost;
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  /// How it ended, the answer, the tool calls and the usage. Never null; it may be kept.
+  std::shared_ptr<const TurnResult> result;
 };
 
-/// A tool call begins. A call that is rejected before it begins (unknown tool, invalid arguments, not
-/// approved) has no events ToolStarted and ToolEnded; it is only a step of the result of the turn. A
-/// background task has TaskChanged instead.
+/// A tool call begins. A call that is refused before it begins has the event ToolRefused instead, and a
+/// background task has TaskChanged.
 struct ToolStarted {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
@@ -103,6 +83,18 @@ struct ToolStarted {
   std::string window_id;   ///< the window of the action; empty: an ordinary tool
   std::string tool;        ///< the name of the tool or action
   std::string arguments;   ///< the text of a JSON object
+};
+
+/// A tool call was refused, and its tool does not start: the tool is unknown, the arguments are invalid, or a
+/// person did not approve the call. The model receives the reason as the result.
+struct ToolRefused {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  std::string call_id;     ///< the id of the tool call, unique within the history of the agent
+  std::string window_id;   ///< the window of the action; empty: an ordinary tool
+  std::string tool;        ///< the name of the tool or action, as the model wrote it
+  std::string arguments;   ///< the arguments, as the model wrote them; they may be no JSON
+  std::string reason;      ///< why
 };
 
 /// A tool reported its progress with ToolContext::progress().
@@ -144,7 +136,7 @@ enum class TaskState : unsigned char {
   started,    ///< the task begins
   completed,  ///< the tool delivered a result with success
   failed,     ///< the tool delivered a failed result, or the task timed out
-  canceled    ///< AgentTree::cancel_task(), or a stop or a delete of the agent
+  cancelled   ///< AgentTree::cancel_task(), or a stop or a delete of the agent
 };
 /// The name of the enumerator.
 std::string_view to_string(TaskState state) noexcept;
@@ -159,15 +151,25 @@ struct TaskChanged {
   ToolResult result;                     ///< the result if `state` is `completed` or `failed`
 };
 
+/// What runs for an agent.
+enum class TaskKind : unsigned char {
+  turn,        ///< a turn
+  model_call,  ///< a model call of a turn
+  tool_call,   ///< a tool call of a turn, or its approval
+  background   ///< a background task
+};
+/// The name of the enumerator.
+std::string_view to_string(TaskKind kind) noexcept;
+
 /// An operation of the agent did not end within the grace period, and the tree gave it up. This event comes
 /// before the Settled of the agent. What the operation still delivers is dropped; what it still does is
 /// beyond the control of the library.
 struct Abandoned {
-  Agent agent;             ///< the agent
-  std::uint64_t turn = 0;  ///< the turn that started the operation
-  std::string_view what;   ///< "model call", "tool call" or "background task"
-  std::string name;        ///< the name of the tool; empty for a model call
-  std::string id;          ///< the id of the tool call or background task; empty for a model call
+  Agent agent;                           ///< the agent
+  std::uint64_t turn = 0;                ///< the turn that started the operation
+  TaskKind kind = TaskKind::model_call;  ///< what it is: never TaskKind::turn
+  std::string tool;                      ///< the name of the tool; empty for a model call
+  std::string call_id;  ///< the id of the tool call or background task; empty for a model call
 };
 
 /// A stop or a delete of the agent has settled: no operation of the agent is in flight any more.
@@ -179,14 +181,23 @@ struct Settled {
   bool abandoned = false;                ///< true: an operation was given up; see the event Abandoned
 };
 
+/// What arrived too late.
+enum class LateResult : unsigned char {
+  answer,      ///< the outcome of a model call: an answer
+  failure,     ///< the outcome of a model call: a failure
+  text,        ///< deltas of a model call that was cancelled, and has ended
+  tool_result  ///< the result of a tool call or background task
+};
+/// The name of the enumerator.
+std::string_view to_string(LateResult kind) noexcept;
+
 /// A result that arrived too late, after the end of its turn, tool call or background task, was dropped
 /// unread. A late result of a tool without success is dropped without this event.
 struct Discarded {
-  Agent agent;             ///< the agent
-  std::uint64_t turn = 0;  ///< the turn that started the operation
-  std::size_t deltas = 0;  ///< the number of deltas that arrived late
-  /// "answer", "failure", "tool result", or "text": late deltas of a call that was cancelled and has ended.
-  std::string_view what;
+  Agent agent;                           ///< the agent
+  std::uint64_t turn = 0;                ///< the turn that started the operation
+  std::size_t deltas = 0;                ///< the number of deltas that arrived late
+  LateResult kind = LateResult::answer;  ///< what was dropped
 };
 
 /// The agent is deleted when all callbacks of this event have returned: the last event of the agent. From
@@ -196,23 +207,31 @@ struct AgentDeleted {
 };
 
 /// The data of an event: one type for each kind of event.
-using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded,
-                               AgentDeleted, ToolStarted, ToolProgress, ToolEnded, QuestionAsked,
-                               QuestionClosed, TaskChanged, Abandoned, ReasoningReceived>;
+using EventBody =
+    std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
+                 ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
+                 ReasoningReceived, StateChanged, ToolRefused>;
 
-/// An event of an agent, for the callbacks of AgentTree::on_event(). Events are delivered on the loop thread;
-/// the library holds no lock meanwhile.
+/// The type of an event: one of the types of EventBody.
+template <typename T>
+concept EventType = requires(const EventBody& body) {
+  std::get_if<T>(&body);
+};
+
+/// An event of an agent, for the callbacks of AgentTree::on_event() and Agent::on_event(). Events are
+/// delivered on the loop thread; the library holds no lock meanwhile.
 ///
 ///     auto events = tree.on_event([](const agentcore::Event& event) {
 ///       if (auto* delta = event.get<agentcore::DeltaReceived>())
 ///         std::fwrite(delta->text.data(), 1, delta->text.size(), stdout);
 ///       else if (auto* end = event.get<agentcore::TurnEnded>())
-///         std::printf("\n%s\n", to_string(end->outcome).data());
+///         std::printf("\n%s\n", to_string(end->result->outcome).data());
 ///     });
 ///
 /// Order:
-/// - The events and state changes of a tree share one series of sequence numbers. They are delivered in the
-///   order of these numbers, which rise strictly; there may be gaps.
+/// - The events of a tree are delivered in the order of their sequence numbers, which rise strictly; there
+///   may be gaps. The callbacks for one event are called in the order in which they were registered, those of
+///   the tree before those of the agent.
 /// - The first event of an agent is AgentCreated, the last is AgentDeleted. Any number of turns is between
 ///   them. The turns of an agent do not overlap.
 /// - Each TurnStarted is followed by exactly one TurnEnded, whether the turn is stopped or not. DeltaReceived
@@ -243,5 +262,33 @@ struct Event {
     return std::visit([](const auto& b) -> const Agent& { return b.agent; }, body);
   }
 };
+
+namespace detail {
+
+inline constexpr EventKinds all_event_kinds = ~EventKinds{0};
+
+template <typename T, typename... Types>
+consteval EventKinds kind_of(const std::variant<Types...>* /*type only*/) {
+  EventKinds bit = 1, kind = 0;
+  ((kind |= std::is_same_v<T, Types> ? bit : 0, bit <<= 1), ...);
+  return kind;
+}
+template <EventType T>
+inline constexpr EventKinds event_kind = kind_of<T>(static_cast<const EventBody*>(nullptr));
+
+/// Internal: a callback for all events that calls `callback` for those of type T; empty if `callback` is.
+template <EventType T>
+std::function<void(const Event&)> only(std::function<void(const T&)> callback) {
+  if (!callback) return {};
+  return [callback = std::move(callback)](const Event& event) { callback(*event.get<T>()); };
+}
+
+}  // namespace detail
+
+template <typename T>
+Subscription Agent::on(std::function<void(const T&)> callback) const {
+  static_assert(EventType<T>, "T must be a type of event: one of the types of EventBody");
+  return subscribe(detail::event_kind<T>, detail::only<T>(std::move(callback)));
+}
 
 }  // namespace agentcore

@@ -11,6 +11,9 @@ namespace agentcore {
 /// ThreadPool.
 class Executor {
  public:
+  /// Called on the thread that releases the last reference. The library releases the references of tools on
+  /// the loop thread.
+  /// @threadsafe
   virtual ~Executor() = default;
 
   /// Runs `job` once, on a thread other than the loop thread. Must not block. If the executor destroys the
@@ -21,13 +24,11 @@ class Executor {
 
 /// A fixed number of threads with a queue.
 ///
-/// The destructor drops the jobs that have not started and waits for the jobs that have. Stop the agents
-/// first: the stop tokens of their tools are then triggered. An exception of a job is caught and dropped; a
-/// job that has to report an exception must catch it, as make_blocking_tool() does.
+/// An exception of a job is caught and dropped; a job that has to report an exception must catch it, as
+/// make_blocking_tool() does.
 ///
 /// Keep the pool as long as the tree. If only a tool holds the pool, the pool is destroyed with the last
-/// agent that has the tool, and the loop thread waits for the jobs. A job must not destroy its own pool,
-/// because it cannot wait for itself.
+/// agent that has the tool, and the loop thread waits for the jobs.
 ///
 ///     auto pool = std::make_shared<agentcore::ThreadPool>(2);
 ///     tools->add(agentcore::make_blocking_tool(
@@ -39,6 +40,10 @@ class ThreadPool final : public Executor {
   /// Starts `threads` threads, 1 to 1024. Throws std::invalid_argument if the number is out of range, and
   /// std::system_error if the system refuses a thread.
   explicit ThreadPool(std::size_t threads);
+  /// Drops the jobs that have not started and waits for the jobs that have. Stop the agents first: the stop
+  /// tokens of their tools are then triggered. A job must not destroy its own pool, because it cannot wait
+  /// for itself.
+  /// @threadsafe
   ~ThreadPool() override;
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -2,6 +2,8 @@
 // agentcore.hpp.
 #pragma once
 
+#include <cstdint>
+
 /// All public names of the library.
 namespace agentcore {
 
@@ -16,9 +18,7 @@ class HttpRecorder;
 class HttpReplay;
 class LlmClient;
 class LlmRouter;
-class ManualClock;
 class Runtime;
-class ScriptedClient;
 class Subscription;
 class TerminateScope;
 class ThreadPool;
@@ -35,33 +35,49 @@ enum class StopCause : unsigned char;
 struct AgentSpec;
 struct Answer;
 struct Budget;  // NOLINT(bugprone-forward-declaration-namespace): loop::Budget is another
+struct ChangeResult;
+struct ChatError;
 struct ChatMessage;
 struct ChatOutcome;
 struct ChatRequest;
 struct Error;
-struct GrantResult;
+struct Event;
 struct HttpExchange;
-struct InteractionResult;
-struct InteractionStep;
 struct LogRecord;
 struct Message;
 struct OpenQuestion;
 struct Question;
 struct RepairedHistory;
 struct RunningTask;
-struct StateChange;
+struct StateChanged;
 struct StopReport;
 struct TerminateReport;
 struct Tool;
 struct ToolCall;
+struct ToolCallRecord;
 struct ToolDescription;
 struct ToolResult;
 struct ToolSpec;
+struct TurnResult;
 struct Usage;
 struct Window;
 
 template <typename T>
+class Ref;
+template <typename T>
 class Result;
+
+/// What tests and demos use: a client without a network, a clock that is moved by hand.
+namespace testing {
+class ManualClock;
+class ScriptedClient;
+}  // namespace testing
+
+/// Internal.
+namespace detail {
+struct TestAccess;
+using EventKinds = std::uint32_t;  // a set of types of events, one bit for each
+}  // namespace detail
 
 // Internal namespaces. They are declared here because public objects contain pointers to their types.
 namespace core {

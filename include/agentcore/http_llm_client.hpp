@@ -5,6 +5,7 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
+#include <agentcore/ref.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -113,8 +114,8 @@ struct HttpLlmOptions {
   std::string proxy = {};    ///< The proxy. Empty: as specified by the environment. "none": no proxy.
 
   PriceTable prices = {};  ///< For ChatOutcome::cost. A cost reported by the provider takes precedence.
-  std::shared_ptr<HttpRecorder> recorder = {};    ///< Records every exchange. Null: nothing is recorded.
-  std::shared_ptr<const HttpReplay> replay = {};  ///< Answers in place of the network. Null: the network.
+  Ref<HttpRecorder> recorder = {};    ///< Records every exchange. Null: nothing is recorded.
+  Ref<const HttpReplay> replay = {};  ///< Answers in place of the network. Null: the network.
 };
 
 /// An LlmClient over HTTP and TLS; the certificates of servers are always verified. Connections are kept and
@@ -128,8 +129,7 @@ struct HttpLlmOptions {
 /// route. Reasoning is sent back only to the server that it came from (see ReasoningBlock). So clients of
 /// several servers can take turns in one conversation.
 ///
-/// Invalid options make every call fail with Errc::invalid_config; the message specifies what to change. The
-/// destructor cancels all open calls: each receives the outcome `cancelled` before the destructor returns.
+/// Invalid options make every call fail with Errc::invalid_config; the message specifies what to change.
 ///
 ///     agentcore::HttpLlmClient llm{runtime,
 ///                                  {.base_url = "https://api.openai.com/v1",
@@ -143,6 +143,8 @@ class HttpLlmClient final : public LlmClient {
  public:
   /// Makes a client. Reads the key from the environment, if `options.api_key_env` is set.
   HttpLlmClient(Runtime& runtime, HttpLlmOptions options);
+  /// Cancels all open calls: each receives the outcome `cancelled` before the destructor returns.
+  /// @loop_thread
   ~HttpLlmClient() override;
   HttpLlmClient(const HttpLlmClient&) = delete;
   HttpLlmClient& operator=(const HttpLlmClient&) = delete;

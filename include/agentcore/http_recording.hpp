@@ -61,6 +61,9 @@ Result<HttpExchange> exchange_from_json_line(std::string_view line);
 ///
 ///     agentcore::HttpLlmOptions options = agentcore::provider_options("openai").value();
 ///     options.recorder = agentcore::HttpRecorder::to_file("calls.jsonl").value();
+///
+/// Threads: one thread at a time may use a recorder. The destructor may be called on any thread; it destroys
+/// `write` there.
 class HttpRecorder {
  public:
   /// Makes a recorder that calls `write` with one line, its line break included, when an exchange has ended
@@ -94,6 +97,9 @@ class HttpRecorder {
 ///     options.base_url = "https://api.example.com/v1";
 ///     options.model = "any";
 ///     options.replay = *replay;
+///
+/// A replay does not change. All functions, the destructor included:
+/// @threadsafe
 class HttpReplay {
  public:
   /// When the pieces of an answer are delivered.

@@ -28,7 +28,7 @@ using StopSource = std::stop_source;
 /// Movable, not copyable. A client with threads of its own must post to the Runtime before it uses the sink.
 ///
 ///     std::string answer;
-///     llm.chat({.messages = {{agentcore::Role::user, "Why is the sky blue?"}}}, {},
+///     llm.chat({.messages = {agentcore::ChatMessage::user("Why is the sky blue?")}}, {},
 ///              agentcore::ChatSink([&](std::string_view text) { answer += text; },
 ///                                  [](const agentcore::ChatOutcome&) {}));
 ///
@@ -41,6 +41,7 @@ class ChatSink {
   /// @loop_thread
   class Receiver {
    public:
+    /// @loop_thread
     virtual ~Receiver() = default;
     /// Called with the next piece of the answer: valid UTF-8, not empty. `text` is valid during the call.
     virtual void on_delta(std::string_view text) = 0;
@@ -74,6 +75,7 @@ class ChatSink {
   /// Errc::client_dropped_call.
   ChatSink& operator=(ChatSink&& other) noexcept;
   /// Delivers Errc::client_dropped_call, if there was no outcome.
+  /// @loop_thread
   ~ChatSink();
 
   /// Delivers the next piece of the answer. `text` must be valid UTF-8 and is read before the call returns.
@@ -98,7 +100,7 @@ class ChatSink {
 };
 
 /// Sends model calls. Implementations: HttpLlmClient (HTTP), LlmRouter (retries, other routes, limits),
-/// ScriptedClient (no network), and classes of the host.
+/// testing::ScriptedClient (no network), and classes of the host.
 ///
 /// The contract of chat(): it returns at once. Deltas and the one outcome go to `sink`, during chat() or
 /// later. When `stop` is triggered, on any thread, the call ends at once: its connection is closed, its slot
@@ -116,6 +118,8 @@ class ChatSink {
 ///     };
 class LlmClient {
  public:
+  /// A client ends its open calls before it is destroyed: each receives the outcome `cancelled`.
+  /// @loop_thread
   virtual ~LlmClient() = default;
 
   /// Starts one call. If the request has an agent id, the call is registered under request.tree and

@@ -6,6 +6,7 @@
 #include <agentcore/error.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
+#include <agentcore/ref.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace agentcore {
 
 /// A client and a model that a router can use for a call.
 struct Route {
-  LlmClient* client = nullptr;  ///< Required. Must outlive the router.
+  Ref<LlmClient> client = {};  ///< Required.
   /// The model to request. Empty: the model of the request, or else the default model of the client.
   std::string model = {};
   /// The endpoint. Routes of the same endpoint share its slots, limits and circuit. Empty: one endpoint for
@@ -40,19 +41,19 @@ struct RetryPolicy {
   /// already wait for a slot of the endpoint, and to a call that starts to wait for an endpoint whose pause
   /// ends after the deadline of the call.
   Duration max_retry_after = std::chrono::minutes(1);
-  /// The deadline of a whole call, counted from its start: waits for slots, attempts and back-offs together;
-  /// >= 0. 0: no deadline. At the deadline the call ends with Errc::deadline_exceeded, whose message includes
-  /// the last error: what runs then is ended, and nothing is started later. A back-off that would end after
-  /// the deadline is not started either: the call continues with the next route, or ends.
-  /// ChatRequest::deadline applies instead where it is earlier.
-  Duration deadline{0};
+  /// The time-out of a whole call, from its start: waits for slots, attempts and back-offs together; >= 0. 0:
+  /// no time-out. After it the call ends with Errc::deadline_exceeded, whose message includes the last error:
+  /// what runs then is ended, and nothing is started later. A back-off that would end later is not started
+  /// either: the call continues with the next route, or ends. ChatRequest::deadline applies instead where it
+  /// is earlier.
+  Duration timeout{0};
   /// If set: returns the back-off after the n-th failed attempt of a route (1, 2, ...), in place of the rule
   /// above and of Retry-After. A negative result counts as 0. The function does not shorten a pause of the
   /// slots: with CallLimits::learn, a Retry-After blocks the slots of the endpoint until it is over. If the
   /// function throws, the rule above applies.
   ///
   /// @loop_thread
-  std::function<Duration(std::uint32_t attempt, const Error& error)> backoff = {};
+  std::function<Duration(std::uint32_t attempt, const ChatError& error)> backoff = {};
 };
 
 /// When the circuit of an endpoint opens. While it is open, the router sends no call there. Each router has
@@ -73,17 +74,17 @@ struct RetryNotice {
   std::uint32_t attempt = 0;  ///< The failed attempt of `route`, from 1. 0: the route was skipped, not tried.
   std::size_t route = 0;      ///< Index of the route that failed.
   std::size_t next_route = 0;  ///< Index of the next route. Equal to `route`: the route is tried again.
-  Duration delay{0};   ///< The wait before that: the back-off, or a longer pause that the endpoint requested.
-  const Error& error;  ///< Why the route failed or was skipped.
+  Duration delay{0};  ///< The wait before that: the back-off, or a longer pause that the endpoint requested.
+  const ChatError& error;  ///< Why the route failed or was skipped.
 };
 
 /// The options of an LlmRouter.
 struct RouterOptions {
-  std::vector<Route> routes = {};         ///< In order of preference; at least one.
-  RetryPolicy retry = {};                 ///< Whether and when a failed attempt is repeated.
-  BreakerPolicy breaker = {};             ///< When the circuit of an endpoint opens.
-  std::shared_ptr<CallSlots> slots = {};  ///< Slots shared with other routers. Null: slots with `limits`.
-  CallLimits limits = {};                 ///< The limits of the router. Ignored if `slots` is set.
+  std::vector<Route> routes = {};  ///< In order of preference; at least one.
+  RetryPolicy retry = {};          ///< Whether and when a failed attempt is repeated.
+  BreakerPolicy breaker = {};      ///< When the circuit of an endpoint opens.
+  Ref<CallSlots> slots = {};       ///< Slots shared with other routers. Null: slots with `limits`.
+  CallLimits limits = {};          ///< The limits of the router. Ignored if `slots` is set.
   /// Called before a call continues on another route or waits for its next attempt. An exception is logged
   /// and does not affect the call. Empty: not called.
   ///
@@ -111,12 +112,12 @@ struct RouterOptions {
 /// route.
 ///
 /// Invalid options make every call fail with Errc::invalid_config: no routes, a route without a client, a
-/// value out of range, or `slots` of another Runtime. The destructor cancels all open calls.
+/// value out of range, or `slots` of another Runtime.
 ///
 ///     agentcore::LlmRouter llm{
 ///         runtime,
 ///         {.routes = {{.client = &large, .model = "large"}, {.client = &small, .model = "small"}},
-///          .retry = {.max_attempts = 3, .deadline = std::chrono::minutes(2)},
+///          .retry = {.max_attempts = 3, .timeout = std::chrono::minutes(2)},
 ///          .limits = {.total = 8, .requests_per_minute = 500}}};
 ///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
 ///
@@ -124,8 +125,10 @@ struct RouterOptions {
 /// @loop_thread
 class LlmRouter final : public LlmClient {
  public:
-  /// Makes a router. The clients of the routes must outlive it.
+  /// Makes a router.
   LlmRouter(Runtime& runtime, RouterOptions options);
+  /// Cancels all open calls: each receives the outcome `cancelled` before the destructor returns.
+  /// @loop_thread
   ~LlmRouter() override;
   LlmRouter(const LlmRouter&) = delete;
   LlmRouter& operator=(const LlmRouter&) = delete;
@@ -140,7 +143,7 @@ class LlmRouter final : public LlmClient {
   const CallSlots& slots() const noexcept;
   /// True if a call would skip the route of that index now because its circuit is open, or because another
   /// call is trying the endpoint after the circuit was open. False if there is no such route.
-  bool is_open(std::size_t route) const noexcept;
+  bool is_circuit_open(std::size_t route) const noexcept;
 
  private:
   struct Impl;

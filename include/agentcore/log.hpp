@@ -1,4 +1,4 @@
-// Structured log records. The library prints nothing: the host provides a sink.
+// Structured log records. The library prints nothing unless the host provides a sink.
 #pragma once
 
 #include <functional>
@@ -31,10 +31,30 @@ struct LogRecord {
 /// runs are dropped.
 ///
 ///     agentcore::RuntimeOptions options;
-///     options.log = [](const agentcore::LogRecord& record) {
-///       std::fprintf(stderr, "%.*s\n", static_cast<int>(record.message.size()), record.message.data());
+///     options.log = [&lines](const agentcore::LogRecord& record) {
+///       lines.emplace_back(record.message);
 ///     };
 ///     agentcore::Runtime runtime{options};
+///
+/// A sink that is ready for use: log_to_stderr().
 using LogSink = std::function<void(const LogRecord&)>;
+
+/// Returns a sink that writes the records of level `at_least` and above to the standard error of the process:
+///
+///     agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};
+///
+/// One line for each record: the level, the message and the fields.
+///
+///     agentcore error: a callback threw callback="an observer" exception="no such file"
+///
+/// A value is quoted as in JSON. In all texts the control characters, the line separators of Unicode and the
+/// characters that change the direction of text are written as escapes (\n, \u001b), and broken UTF-8 is
+/// replaced by U+FFFD. So a text that comes from a model can neither begin a line of its own nor control a
+/// terminal.
+///
+/// Each line is written with one call of std::fwrite(). If the reader of standard error does not read, the
+/// call blocks, and with it the loop.
+/// @threadsafe
+LogSink log_to_stderr(LogLevel at_least = LogLevel::info);
 
 }  // namespace agentcore

@@ -72,15 +72,15 @@ struct OpenQuestion {
 ///     if (auto result = tree.answer(question.id, "yes"); !result)
 ///       std::puts(to_string(result.reason).data());
 struct [[nodiscard]] AnswerResult {
-  /// True: the answer was given to the tool call.
-  bool accepted = false;
   /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `runtime_gone`, or
   /// the state of an agent that is being stopped or deleted: `agent_stopping`, `agent_stopped`,
   /// `agent_terminating`. Otherwise Errc::none.
   Errc reason = Errc::none;
 
-  /// The same as `accepted`.
-  explicit operator bool() const noexcept { return accepted; }
+  /// True if the answer was passed to the tool call.
+  bool accepted() const noexcept { return reason == Errc::none; }
+  /// The same as accepted().
+  explicit operator bool() const noexcept { return accepted(); }
 };
 
 }  // namespace agentcore

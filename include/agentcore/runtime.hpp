@@ -4,6 +4,7 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/log.hpp>
+#include <agentcore/ref.hpp>
 #include <agentcore/subscription.hpp>
 
 #include <cstdint>
@@ -16,17 +17,16 @@ namespace agentcore {
 /// How the loop waits for descriptors. If the system has no epoll, the loop uses poll(2).
 enum class LoopBackend : unsigned char {
   automatic,  ///< epoll if the system has it, else poll(2)
-  epoll,      ///< one descriptor for all events: a foreign loop watches Runtime::poll_descriptor()
-  /// poll(2): portable. Runtime::poll_descriptor() reports wake-ups only, not the other descriptors, so the
-  /// host must wait with Runtime::run_for().
+  epoll,      ///< one descriptor for everything: a foreign loop watches Runtime::poll_descriptor()
+  /// poll(2): portable. Runtime::poll_descriptor() reports wake-ups only, neither the other descriptors nor
+  /// timers, so the host must wait with Runtime::run_for().
   poll,
 };
 
 /// The options of a Runtime.
 struct RuntimeOptions {
-  /// The clock of the Runtime; null: the steady clock of the system. Not owned: it must outlive the Runtime
-  /// and everything that uses the Runtime.
-  const Clock* clock = nullptr;
+  /// The clock of the Runtime; null: the steady clock of the system.
+  Ref<Clock> clock = {};
   /// The seed of Runtime::random(). 0: a seed from the system.
   std::uint64_t seed = 0;
   /// How the loop waits for descriptors.
@@ -39,7 +39,7 @@ struct RuntimeOptions {
   /// idle longest are closed. If a server closes a connection, one of the next polls closes it too. All are
   /// closed when the last client is destroyed.
   std::uint32_t max_idle_connections = 8;
-  /// Receives the log records. Empty: nothing is logged.
+  /// Receives the log records, for example log_to_stderr(). Empty: nothing is logged.
   LogSink log = {};
 };
 
@@ -49,8 +49,8 @@ struct RuntimeOptions {
 /// and AgentTree::answer(). A Runtime creates no thread, installs no signal handler and keeps no global state
 /// (G16). It opens its first descriptor when it first has to wait for something.
 ///
-///     agentcore::Runtime runtime;
-///     agentcore::ScriptedClient llm{runtime};
+///     agentcore::Runtime runtime{{.log = agentcore::log_to_stderr()}};  // else nothing is logged
+///     agentcore::testing::ScriptedClient llm{runtime};
 ///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
 ///     agentcore::Agent agent = tree.create().value();
 ///     if (!agent.send("Hello")) return 1;
@@ -74,7 +74,7 @@ class Runtime {
  public:
   /// Throws std::invalid_argument if an option is out of range.
   explicit Runtime(RuntimeOptions options = {});
-  /// Drops all timers and posted functions without calling them.
+  /// Drops all timers and posted functions without calling them. May be called in a callback.
   /// @loop_thread
   ~Runtime();
   Runtime(const Runtime&) = delete;
@@ -110,24 +110,32 @@ class Runtime {
   /// @loop_thread
   bool run_until_idle(Duration limit = std::chrono::seconds(60));
 
-  /// A descriptor for a foreign loop: it is readable whenever poll() has work; call poll() then. An adapter
-  /// needs only this function and next_deadline(). Owned by the Runtime, and valid as long as the Runtime.
+  /// A descriptor for a foreign loop: it is readable whenever poll() has work; call poll() then. It also
+  /// becomes readable when the earliest timer is due, so an adapter needs only this function. Owned by the
+  /// Runtime, and valid as long as the Runtime. It may be readable without work; poll() then does nothing.
+  ///
+  ///     pollfd watched{.fd = runtime.poll_descriptor(), .events = POLLIN, .revents = 0};
+  ///     ::poll(&watched, 1, -1);  // or your loop's wait, with your own descriptors beside it
+  ///     runtime.poll();
+  ///
+  /// The descriptor does not report timers, and the host must wait until next_deadline() at most:
+  ///
+  /// - with a clock other than SystemClock (RuntimeOptions::clock), as the system's timers have no other;
+  /// - with LoopBackend::poll;
+  /// - if the system has no timerfd_create() or forbids it, which is logged once as a warning.
   ///
   /// Returns -1 if the system has no descriptor left (EMFILE, ENFILE, ENOMEM), which is logged once as a
   /// warning. No work is lost, but no descriptor becomes readable. Until the descriptor can be opened,
   /// next_deadline() is at most 10 ms ahead, and each poll() at that time tries again. Call this function
   /// again after every poll() while it returns -1.
   ///
-  ///     pollfd watched{.fd = runtime.poll_descriptor(), .events = POLLIN, .revents = 0};
-  ///     ::poll(&watched, 1, sleep_ms(runtime, 1000));  // until next_deadline(), at most 1000 ms
-  ///     runtime.poll();                                // sleep_ms(): examples/02_foreign_loop.cpp
-  ///
   /// @loop_thread
   int poll_descriptor();
 
   /// The time of the next poll() that is necessary even if the descriptor is not readable. Now or in the past
   /// if work is ready. nullopt if no timer runs, and within a callback, where poll() does nothing. Call it
-  /// again after every poll() and after every call into agentcore.
+  /// again after every poll() and after every call into agentcore. A host that watches poll_descriptor() does
+  /// not need it, except in the cases named there.
   /// @loop_thread
   std::optional<TimePoint> next_deadline() const;
 
@@ -188,6 +196,8 @@ class [[nodiscard]] Timer {
   Timer(Timer&& other) noexcept : engine_(std::move(other.engine_)), id_(std::exchange(other.id_, 0)) {}
   /// Cancels the call of this timer, then takes over the call of `other`.
   Timer& operator=(Timer&& other) noexcept;
+  /// Cancels the call.
+  /// @loop_thread
   ~Timer() { cancel(); }
 
   /// Cancels the call. Returns true if the call was still pending.

@@ -33,6 +33,8 @@ class [[nodiscard]] Subscription {
     }
     return *this;
   }
+  /// Ends the subscription, as reset().
+  /// @loop_thread
   ~Subscription() { reset(); }
 
   /// Ends the subscription. Does nothing if it has ended.

@@ -34,7 +34,8 @@ enum class ScopePolicy : unsigned char {
 /// A scope can be moved; a moved-from scope is closed and empty.
 ///
 /// Threads: the scope object is not synchronized, so two threads must not use it at once. create() and
-/// attach() must be called on the loop thread; the owner may call close() on any thread.
+/// attach() must be called on the loop thread; the owner may call close(), release() and the destructor on
+/// any thread.
 class TerminateScope {
  public:
   /// Creates an open scope whose create() creates children of `parent`.
@@ -46,6 +47,7 @@ class TerminateScope {
   /// Closes this scope as close() does, then takes over the agents of `other`.
   TerminateScope& operator=(TerminateScope&& other) noexcept;
   /// Calls close().
+  /// @threadsafe
   ~TerminateScope() { close(); }
 
   /// Creates an agent that belongs to the scope.
@@ -61,9 +63,11 @@ class TerminateScope {
   bool attach(const Agent& agent);
 
   /// Applies the policy to the agents, and closes the scope. Does not block. Further calls have no effect.
+  /// @threadsafe
   void close() noexcept;
 
   /// Closes the scope without ending its agents. Returns the agents, the oldest first.
+  /// @threadsafe
   std::vector<Agent> release() noexcept;
 
   /// Returns the number of agents in the scope. An agent that was deleted by other means may still be counted

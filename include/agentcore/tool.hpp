@@ -8,6 +8,7 @@
 #include <agentcore/executor.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/question.hpp>
+#include <agentcore/ref.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -89,7 +90,9 @@ struct ToolSpec {
   std::string name = {};
   /// UTF-8 text for the model: what the tool does and when to use it.
   std::string description = {};
-  /// The text of a JSON schema (draft 4 to 7) of an object. Empty: the tool takes no arguments.
+  /// The text of a JSON schema (draft 4 to 7) of an object. Empty: the tool takes no arguments. A call with
+  /// any argument is then rejected: the tool does not start, and the model reads that the tool takes none.
+  /// For a tool that takes any arguments: {"type":"object"}.
   std::string parameters = {};
   /// Whether a turn waits for the calls.
   ToolMode mode = ToolMode::sync;
@@ -102,6 +105,8 @@ struct ToolSpec {
 
 /// A running tool call, as the tool sees it. A handle: cheap to copy. It may outlive the call, the agent and
 /// the tree; then it does nothing.
+///
+/// All functions, the destructor included:
 /// @threadsafe
 class ToolContext {
  public:
@@ -141,6 +146,8 @@ class ToolContext {
 /// Delivers the result of a tool call, once. All copies belong to the same call: the first result counts,
 /// later results are ignored. If the last copy is destroyed without a result, the call fails ("the tool
 /// dropped its call").
+///
+/// All functions, the destructor included:
 /// @threadsafe
 class ToolDone {
  public:
@@ -179,7 +186,8 @@ struct Tool {
 };
 
 /// Creates a tool that calls `function` on the loop thread. The function must return within microseconds.
-/// Throws std::invalid_argument if `function` is empty.
+/// Without ToolSpec::parameters, `arguments` is always an empty object. Throws std::invalid_argument if
+/// `function` is empty.
 ///
 ///     tools->add(agentcore::make_tool(
 ///         {.name = "roll", .description = "Rolls a die."},
@@ -189,8 +197,8 @@ struct Tool {
 Tool make_tool(ToolSpec spec, ToolFunction function);
 
 /// Creates a tool that calls `function` on `executor`. The function should check context.stop() regularly. A
-/// call that is stopped before the executor runs it does not begin. Throws std::invalid_argument if
-/// `executor` is null or `function` is empty.
+/// call that is stopped before the executor runs it does not begin. Without ToolSpec::parameters, `arguments`
+/// is always an empty object. Throws std::invalid_argument if `executor` is null or `function` is empty.
 ///
 ///     auto pool = std::make_shared<agentcore::ThreadPool>(2);
 ///     tools->add(agentcore::make_blocking_tool(
@@ -199,7 +207,7 @@ Tool make_tool(ToolSpec spec, ToolFunction function);
 ///           while (count < 1'000'000 && !context.stop().stop_requested()) ++count;
 ///           return agentcore::ToolResult::done(std::to_string(count));
 ///         }));
-Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function);
+Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction function);
 
 /// Creates the tool `ask_human`. It asks the person the question in its argument `question`, with the
 /// suggested answers in its argument `choices`, if any, and returns the answer to the model. If the person

@@ -1,8 +1,9 @@
-// ToolRegistry: the tools that agents may call, and the windows with actions that their models see.
+// ToolRegistry: the tools that agents may call, and the windows that their models see.
 #pragma once
 
 #include <agentcore/fwd.hpp>
 #include <agentcore/tool.hpp>
+#include <agentcore/window.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -12,29 +13,6 @@
 #include <vector>
 
 namespace agentcore {
-
-/// A part of the user interface of the host, as the model sees it: a text, and actions, which are tools that
-/// belong to the window.
-struct Window {
-  /// The id: 1 to 64 bytes of UTF-8, without "__", without control characters, and without blanks at the
-  /// ends. `launcher` and `tools` are reserved.
-  std::string id = {};
-  /// What the window is for, in UTF-8.
-  std::string description = {};
-  /// The text that the window shows, in UTF-8. ToolRegistry::set_content() replaces it.
-  std::string content = {};
-  /// The actions, each with a name that is unique within the window. `close` is reserved.
-  std::vector<Tool> actions = {};
-  /// True: the model may close the window, with the action `close`.
-  bool closable = true;
-  /// True: the window closes after an action with success, even if it is not closable.
-  bool auto_close_on_action = false;
-  /// True: the window is never removed from the context of the model.
-  bool pinned = false;
-  /// True: the window is removed from the context only after the oldest turns. False: in the order of age
-  /// together with the oldest turns.
-  bool important = true;
-};
 
 /// Opens an application for the model. Called for the action `open` of the launcher, and for each tool result
 /// that sets ToolResult::launch. Called on the loop thread. `registry` is the registry of the agent; usually
@@ -69,6 +47,8 @@ class ToolRegistry {
   /// `open`, if `launch` is not empty, or as soon as another window was opened. The launcher cannot be
   /// closed.
   explicit ToolRegistry(LaunchHandler launch = {});
+  /// Destroys the tools and windows. The agents that use the registry keep it alive.
+  /// @loop_thread
   ~ToolRegistry();
   ToolRegistry(const ToolRegistry&) = delete;
   ToolRegistry& operator=(const ToolRegistry&) = delete;

@@ -15,7 +15,7 @@ namespace agentcore {
 
 /// Why an agent was stopped, aborted or deleted.
 enum class StopCause : unsigned char {
-  user,      ///< The host asked for it. The default.
+  user,      ///< The host requested it. The default.
   parent,    ///< An ancestor was stopped or deleted.
   deadline,  ///< A time limit of the host has passed. Set only by the host, in StopOptions::cause.
   budget,    ///< A Budget is used up.
@@ -30,15 +30,67 @@ std::string_view to_string(StopCause cause) noexcept;
 ///     if (agentcore::SendResult sent = agent.send("Hello"); !sent)
 ///       std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
 struct [[nodiscard]] SendResult {
-  bool accepted = false;  ///< False: nothing was queued (G12).
   /// Why the message was refused; `none` if it was accepted. One of: the state of the agent
   /// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `missing_agent_id` (by id
   /// only), `runtime_gone`, `mailbox_full`, `message_too_large`, `invalid_utf8`, `empty_message` or
   /// `out_of_memory`.
   Errc reason = Errc::none;
 
-  /// Returns `accepted`.
-  explicit operator bool() const noexcept { return accepted; }
+  /// True if the message was queued. False: nothing was queued (G12).
+  bool accepted() const noexcept { return reason == Errc::none; }
+  /// The same as accepted().
+  explicit operator bool() const noexcept { return accepted(); }
+};
+
+/// How a verb (abort, stop, resume, terminate) ended.
+enum class VerbStatus : unsigned char {
+  done,       ///< The call took effect.
+  no_effect,  ///< There was nothing to do: the agent is already as the verb would leave it.
+  refused     ///< The verb is not possible. Nothing was changed.
+};
+/// Returns the name of the enumerator, spelled as above.
+std::string_view to_string(VerbStatus status) noexcept;
+
+/// The result of abort(), stop(), resume(), terminate(), stop_all() and resume_all().
+///
+///     if (agentcore::VerbResult stopped = planner.stop(); !stopped)
+///       std::fprintf(stderr, "not stopped: %s\n", to_string(stopped.reason).data());
+///
+/// Reasons if `status` is `refused`:
+/// - every verb: `agent_not_found`, `missing_agent_id` (by id only), `runtime_gone`, and `out_of_memory` (no
+///   agent was changed and no report follows; call again)
+/// - stop: `not_child_agent`, `cannot_stop_user`
+/// - resume: `stopping` (the stop has not settled yet), `terminating`, `parent_stopped`
+/// - terminate: `not_child_agent`, `cannot_delete_system_agent`
+///
+/// Reasons if `status` is `no_effect`:
+/// - abort: `not_waiting_llm`
+/// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
+/// - resume: `not_stopped`
+/// - terminate: `terminating`
+struct [[nodiscard]] VerbResult {
+  VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
+  Errc reason = Errc::none;                 ///< `none` if `status` is `done`; else why not.
+  /// Of stop and terminate. True: when the call returned, the loop was in no action of the subtree, except
+  /// for the callback that made the call. False: the loop thread was in one action of the subtree; what that
+  /// action produces is dropped (G1).
+  bool quiet = true;
+  /// Of stop and terminate: how many operations the call cut on the calling thread (see StopCut).
+  std::size_t calls_cut = 0;
+
+  /// True unless the verb was refused.
+  bool accepted() const noexcept { return status != VerbStatus::refused; }
+  /// True if this call took effect.
+  bool took_effect() const noexcept { return status == VerbStatus::done; }
+  /// The same as accepted().
+  explicit operator bool() const noexcept { return accepted(); }
+
+  /// Makes the result of a call that took effect.
+  static VerbResult done() noexcept { return {VerbStatus::done, Errc::none}; }
+  /// Makes the result of a call that found nothing to do.
+  static VerbResult no_effect(Errc reason) noexcept { return {VerbStatus::no_effect, reason}; }
+  /// Makes the result of a call that was refused.
+  static VerbResult refused(Errc reason) noexcept { return {VerbStatus::refused, reason}; }
 };
 
 /// Options of abort().
@@ -48,17 +100,6 @@ struct AbortOptions {
   bool clear_queue = false;
   /// For the log.
   std::string reason = {};
-};
-
-/// The result of abort().
-struct AbortResult {
-  /// False if the agent does not exist (`missing_agent_id`, `agent_not_found` or `runtime_gone`), or if an
-  /// allocation failed (`out_of_memory`; nothing was changed).
-  bool ok = false;
-  /// True if a model call was ended. If `ok` is true and this is false, `reason` is `not_waiting_llm`.
-  bool aborted = false;
-  /// `none` if a model call was ended; else why not.
-  Errc reason = Errc::none;
 };
 
 /// What a stop did. Passed to StopOptions::on_settled when all stopped agents have settled.
@@ -71,7 +112,7 @@ struct StopReport {
   std::vector<std::string> cascade_stopped = {};
   /// The agents with an operation that did not end within the grace period, including the agent itself. They
   /// are stopped nevertheless.
-  std::vector<std::string> cascade_failed = {};
+  std::vector<std::string> abandoned = {};
   /// Messages that were dropped from mailboxes, including the mailbox of the agent itself.
   std::size_t messages_dropped = 0;
 };
@@ -95,7 +136,7 @@ enum class StopCut : unsigned char {
 ///     options.on_settled = [](const agentcore::StopReport& report) {
 ///       std::printf("%zu agents below it stopped\n", report.cascade_stopped.size());
 ///     };
-///     agentcore::StopResult result = planner.stop(std::move(options));
+///     agentcore::VerbResult result = planner.stop(std::move(options));
 struct StopOptions {
   /// Empty: the host calls. Otherwise the id of the agent on whose behalf the call is made: an agent may stop
   /// only its own children (`not_child_agent`).
@@ -111,8 +152,8 @@ struct StopOptions {
   std::string reason = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
-  std::optional<Duration> deadline = {};
-  /// Called once on the loop thread if StopResult::ok is true, when all stopped agents have settled. If an
+  std::optional<Duration> grace = {};
+  /// Called once on the loop thread if VerbResult::accepted(), when all stopped agents have settled. If an
   /// earlier stop or delete closed the agent, it is called when that one has settled. Not called if the tree
   /// or the Runtime is destroyed before. An exception is caught and logged.
   std::function<void(const StopReport&)> on_settled = {};
@@ -120,44 +161,11 @@ struct StopOptions {
   StopCut cut = StopCut::all;
 };
 
-/// The result of stop().
-struct StopResult {
-  /// False if the stop was refused. `reason` is then `agent_not_found`, `missing_agent_id`, `runtime_gone`,
-  /// `not_child_agent`, `cannot_stop_user`, or `out_of_memory` (no agent was closed and no report follows;
-  /// call again).
-  bool ok = false;
-  /// True if this call closed the agent. If `ok` is true and this is false, `reason` is the state in which
-  /// the agent was: `stopping`, `stopped` or `terminating`.
-  bool stopped = false;
-  /// `none` if this call closed the agent; else why not.
-  Errc reason = Errc::none;
-  /// True: when the call returned, the loop was in no action of the subtree, except for the callback that
-  /// made the call. False: the loop thread was in one action of the subtree; what that action produces is
-  /// dropped (G1).
-  bool quiet = true;
-  /// How many operations the call cut on the calling thread (see StopCut).
-  std::size_t calls_cut = 0;
-};
-
 /// Options of resume().
 struct ResumeOptions {
-  /// Must be empty: only the host may resume. Otherwise the call is refused with `not_allowed`.
-  std::string caller = {};
   /// True: also resumes the descendants that stopped because this agent was stopped, but not those on which
   /// stop() was called directly.
   bool cascade = true;
-};
-
-/// The result of resume().
-struct ResumeResult {
-  /// True if the agent was resumed, or was not stopped (`not_stopped`).
-  bool ok = false;
-  /// True if this call opened the agent.
-  bool resumed = false;
-  /// `none` if the agent was resumed. Otherwise `agent_not_found`, `missing_agent_id`, `runtime_gone`,
-  /// `not_allowed`, `not_stopped`, `stopping` (the stop has not settled yet), `terminating`,
-  /// `parent_stopped`, or `out_of_memory` (nothing was changed).
-  Errc reason = Errc::none;
 };
 
 /// What a delete did. Passed to TerminateOptions::on_settled when all deleted agents have settled.
@@ -170,7 +178,7 @@ struct TerminateReport {
   std::vector<std::string> cascade_terminated = {};
   /// The agents with an operation that did not end within the grace period, including the agent itself. They
   /// are deleted nevertheless.
-  std::vector<std::string> cascade_failed = {};
+  std::vector<std::string> abandoned = {};
   /// Messages that were dropped from mailboxes, including the mailbox of the agent itself.
   std::size_t messages_dropped = 0;
 };
@@ -184,31 +192,12 @@ struct TerminateOptions {
   std::string reason = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
-  std::optional<Duration> deadline = {};
-  /// Called once on the loop thread if TerminateResult::ok is true, when the agents are deleted. Not called
+  std::optional<Duration> grace = {};
+  /// Called once on the loop thread if VerbResult::accepted(), when the agents are deleted. Not called
   /// if the tree or the Runtime is destroyed before. An exception is caught and logged.
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
-};
-
-/// The result of terminate().
-struct TerminateResult {
-  /// False if the delete was refused. `reason` is then `agent_not_found`, `missing_agent_id`, `runtime_gone`,
-  /// `not_child_agent`, `cannot_delete_system_agent`, or `out_of_memory` (no agent was closed and no report
-  /// follows; call again).
-  bool ok = false;
-  /// True if this call started the delete. A stop that is under way finishes first. The agent's id can be
-  /// used again when the agent is deleted. If `ok` is true and this is false, `reason` is `terminating`.
-  bool terminated = false;
-  /// `none` if this call started the delete; else why not.
-  Errc reason = Errc::none;
-  /// True: when the call returned, the loop was in no action of the subtree, except for the callback that
-  /// made the call. False: the loop thread was in one action of the subtree; what that action produces is
-  /// dropped (G1).
-  bool quiet = true;
-  /// How many operations the call cut on the calling thread (see StopCut).
-  std::size_t calls_cut = 0;
 };
 
 }  // namespace agentcore

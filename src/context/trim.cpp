@@ -6,15 +6,15 @@
 namespace agentcore::context {
 namespace {
 
-// Messages that go together: an old turn, or a finished step of the last one.
+// Messages that are trimmed together: an old turn, or a finished step of the last one.
 struct Unit {
   std::size_t begin = 0, end = 0;
-  std::size_t tokens = 0;  // of those that are sent
+  std::size_t tokens = 0;  // of the messages that are sent
 };
 
 using Messages = std::vector<ChatMessage>;
 
-// One behind the turn, or step, that begins at `begin`.
+// The position behind the turn, or step, that begins at `begin`.
 std::size_t turn_end(const Messages& messages, std::size_t begin) {
   std::size_t end = begin + 1;
   while (end < messages.size() && messages[end].role != Role::user) ++end;
@@ -64,7 +64,7 @@ class Trimmer {
       if (window.shown) total_ += window.tokens;
   }
 
-  // The old turns, then the steps of the last turn: the order in which they go.
+  // The old turns, then the steps of the last turn: the order in which they are trimmed.
   void find_units() {
     std::size_t begin = 0;
     while (begin < messages_.size() && messages_[begin].role == Role::system) ++begin;
@@ -105,7 +105,7 @@ class Trimmer {
     return done_.keep_message[message] && messages_[message].role != Role::system;
   }
 
-  // Those that may go, oldest first.
+  // The units that may be trimmed, oldest first.
   std::vector<std::size_t> windows(bool important) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < windows_.size(); ++i)
@@ -140,7 +140,7 @@ class Trimmer {
     while (next_ < units_.size() && drop_unit(goal, floor)) continue;
   }
 
-  // Drops the next unit, if more than `goal` is sent and `floor` is left of the conversation.
+  // Trims the next unit, if more than `goal` is sent and `floor` is left of the conversation.
   bool drop_unit(std::size_t goal, std::size_t floor) {
     const Unit& unit = units_[next_];
     if (total_ <= goal || conversation_ - unit.tokens < floor) return false;
@@ -162,19 +162,11 @@ class Trimmer {
   std::size_t conversation_ = 0;
   std::vector<Unit> units_;
   std::size_t old_turns_ = 0;  // how many of units_ are turns
-  std::size_t next_ = 0;       // of units_: the oldest that has not gone
+  std::size_t next_ = 0;       // of units_: the oldest that is not trimmed
   Trimmed done_;
 };
 
 }  // namespace
-
-std::size_t message_tokens(const ChatMessage& message, const TokenCounter& count) {
-  const auto tokens = [&count](std::string_view text) { return count ? count(text) : estimate_tokens(text); };
-  std::size_t sum = tokens_around_message + tokens(message.content);
-  for (const ToolCall& call : message.tool_calls) sum += tokens(call.name) + tokens(call.arguments);
-  for (const ReasoningBlock& block : message.reasoning) sum += tokens(block.data);
-  return sum + message.parts.size() * estimated_picture_tokens;
-}
 
 Trimmed trim(const std::vector<ChatMessage>& messages, const std::vector<std::size_t>& tokens,
              const std::vector<bool>& sent, const std::vector<WindowCost>& windows, std::size_t fixed_tokens,

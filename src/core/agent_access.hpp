@@ -1,4 +1,4 @@
-// AgentAccess: makes handles and looks into them. The only way in from inside the library.
+// AgentAccess: creates handles and reads their contents. The rest of the library has no other access to them.
 #pragma once
 
 #include "core/node.hpp"
@@ -11,8 +11,8 @@ struct AgentAccess {
   static Agent make(tree::TreeCore* core, NodeId node) noexcept { return Agent(core, node); }
   static tree::TreeCore* core(const Agent& agent) noexcept { return agent.core_; }
   static NodeId node(const Agent& agent) noexcept { return agent.node_; }
-  // A handle that does not count, for the length of one callback: the tree's core is alive anyway. Copies of
-  // it count. forget() must be called before it is destroyed.
+  // Returns a handle that counts no reference, for the duration of one callback, during which the tree's core
+  // exists anyway. Its copies count one. forget() must be called before the handle is destroyed.
   static Agent borrow(tree::TreeCore* core, NodeId node) noexcept {
     Agent agent;
     lend(agent, core, node);
@@ -27,7 +27,7 @@ struct AgentAccess {
   static void forget(const Agent& agent) noexcept { const_cast<Agent&>(agent).core_ = nullptr; }
 };
 
-// Forgets a borrowed handle that lies in an event, also when the event's delivery throws.
+// Empties a borrowed handle in an event, also when the delivery of the event throws.
 class Forgetting {
  public:
   explicit Forgetting(const Agent& agent) noexcept : agent_(agent) {}

@@ -1,4 +1,6 @@
-// The state table and the words for states.
+// The state table and the names of the states.
+#include "core/enum_names.hpp"
+
 #include <agentcore/agent_state.hpp>
 
 #include <array>
@@ -7,8 +9,15 @@
 namespace agentcore {
 namespace {
 
-constexpr std::array<std::string_view, agent_state_count> names = {"idle",     "waiting_llm", "processing",
-                                                                   "stopping", "stopped",     "terminating"};
+constexpr core::EnumNames agent_state_names{
+    std::to_array<core::EnumName<AgentState>>({{AgentState::idle, "idle"},
+                                               {AgentState::waiting_llm, "waiting_llm"},
+                                               {AgentState::processing, "processing"},
+                                               {AgentState::stopping, "stopping"},
+                                               {AgentState::stopped, "stopped"},
+                                               {AgentState::terminating, "terminating"}})};
+static_assert(agent_state_names.is_in_order());
+static_assert(agent_state_names.size() == agent_state_count);
 
 // Row: from. Column: to, in the order of the enumeration. Deleting is not a column: it ends in no state.
 constexpr bool edges[agent_state_count][agent_state_count] = {
@@ -24,14 +33,11 @@ constexpr bool edges[agent_state_count][agent_state_count] = {
 }  // namespace
 
 std::string_view to_string(AgentState state) noexcept {
-  const auto index = static_cast<std::size_t>(state);
-  return index < names.size() ? names[index] : std::string_view("unknown");
+  return agent_state_names.name(state);
 }
 
 std::optional<AgentState> agent_state_from_string(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == text) return static_cast<AgentState>(i);
-  return std::nullopt;
+  return agent_state_names.value(text);
 }
 
 bool is_allowed(AgentState from, AgentState to) noexcept {

@@ -3,8 +3,8 @@
 namespace agentcore::core {
 
 AgentTable::AgentTable(std::uint64_t tree) : tree_(tree), names_(tree) {
-  Node& trunk = slab_[slab_.grow()];
-  trunk.word.store(Word{1, 0, Gate::open, AgentState::idle}.raw(), std::memory_order_release);
+  Node& sentinel = slab_[slab_.grow()];
+  sentinel.packed.store(PackedState{1, 0, Gate::open, AgentState::idle}.raw(), std::memory_order_release);
 }
 
 Node& AgentTable::insert(Node& parent) {
@@ -25,8 +25,8 @@ Node& AgentTable::insert(Node& parent) {
   parent.first_child.store(index, std::memory_order_relaxed);
   node.parent.store(&parent, std::memory_order_release);
   // Generation 0 is never used, so that no id is 0.
-  node.word.store(Word{generation ? generation : 1, 0, Gate::open, AgentState::idle}.raw(),
-                  std::memory_order_seq_cst);
+  node.packed.store(PackedState{generation ? generation : 1, 0, Gate::open, AgentState::idle}.raw(),
+                    std::memory_order_seq_cst);
   alive_.fetch_add(1, std::memory_order_relaxed);
   return node;
 }
@@ -40,14 +40,11 @@ void AgentTable::erase(Node& node) {
     parent.first_child.store(node.next_sibling, std::memory_order_relaxed);
   if (node.next_sibling != no_node) slab_[node.next_sibling].prev_sibling = node.prev_sibling;
 
-  node.word.store(node.load().freed().raw(), std::memory_order_seq_cst);
+  node.packed.store(node.load().freed().raw(), std::memory_order_seq_cst);
   node.spec.reset();
   node.data.reset();
-  node.shown = AgentState::idle;
-  node.cause = StopCause::user;
-  node.unsettled = 0;
-  node.walked = node.delete_walked = node.counted = node.by_parent = node.has_job = node.deleting =
-      node.direct = node.abandoned = node.late = false;
+  node.reported = AgentState::idle;
+  node.settling = {};
 
   node.next_sibling = no_node;
   if (free_last_ == no_node)

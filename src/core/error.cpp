@@ -1,135 +1,84 @@
-// The words for error codes and causes.
+// The names of error codes and causes.
+#include "core/enum_names.hpp"
+
 #include <agentcore/error.hpp>
 #include <agentcore/verbs.hpp>
 
 namespace agentcore {
 
+namespace {
+
+constexpr core::EnumNames errc_names{
+    std::to_array<core::EnumName<Errc>>({{Errc::none, ""},
+                                         {Errc::missing_agent_id, "missing_agent_id"},
+                                         {Errc::agent_not_found, "agent_not_found"},
+                                         {Errc::runtime_gone, "runtime_gone"},
+                                         {Errc::invalid_agent_id, "invalid_agent_id"},
+                                         {Errc::agent_exists, "agent_exists"},
+                                         {Errc::depth_limit, "depth_limit"},
+                                         {Errc::agent_limit, "agent_limit"},
+                                         {Errc::no_llm_client, "no_llm_client"},
+                                         {Errc::agent_stopping, "agent_stopping"},
+                                         {Errc::agent_stopped, "agent_stopped"},
+                                         {Errc::agent_terminating, "agent_terminating"},
+                                         {Errc::mailbox_full, "mailbox_full"},
+                                         {Errc::message_too_large, "message_too_large"},
+                                         {Errc::invalid_utf8, "invalid_utf8"},
+                                         {Errc::empty_message, "empty_message"},
+                                         {Errc::out_of_memory, "out_of_memory"},
+                                         {Errc::not_waiting_llm, "not_waiting_llm"},
+                                         {Errc::stopping, "stopping"},
+                                         {Errc::stopped, "stopped"},
+                                         {Errc::terminating, "terminating"},
+                                         {Errc::not_stopped, "not_stopped"},
+                                         {Errc::parent_stopped, "parent_stopped"},
+                                         {Errc::not_child_agent, "not_child_agent"},
+                                         {Errc::cannot_delete_system_agent, "cannot_delete_system_agent"},
+                                         {Errc::cannot_stop_user, "cannot_stop_user"},
+                                         {Errc::cancelled, "cancelled"},
+                                         {Errc::connect_timeout, "connect_timeout"},
+                                         {Errc::first_byte_timeout, "first_byte_timeout"},
+                                         {Errc::stall_timeout, "stall_timeout"},
+                                         {Errc::total_timeout, "total_timeout"},
+                                         {Errc::deadline_exceeded, "deadline_exceeded"},
+                                         {Errc::resolve_failed, "resolve_failed"},
+                                         {Errc::network_error, "network_error"},
+                                         {Errc::tls_error, "tls_error"},
+                                         {Errc::http_error, "http_error"},
+                                         {Errc::api_error, "api_error"},
+                                         {Errc::invalid_response, "invalid_response"},
+                                         {Errc::response_too_large, "response_too_large"},
+                                         {Errc::request_in_progress, "request_in_progress"},
+                                         {Errc::queue_full, "queue_full"},
+                                         {Errc::circuit_open, "circuit_open"},
+                                         {Errc::client_dropped_call, "client_dropped_call"},
+                                         {Errc::callback_failed, "callback_failed"},
+                                         {Errc::tool_round_limit, "tool_round_limit"},
+                                         {Errc::budget_exceeded, "budget_exceeded"},
+                                         {Errc::question_not_found, "question_not_found"},
+                                         {Errc::question_closed, "question_closed"},
+                                         {Errc::invalid_history, "invalid_history"},
+                                         {Errc::invalid_recording, "invalid_recording"},
+                                         {Errc::invalid_config, "invalid_config"}})};
+static_assert(errc_names.is_in_order());
+
+constexpr core::EnumNames stop_cause_names{
+    std::to_array<core::EnumName<StopCause>>({{StopCause::user, "user"},
+                                              {StopCause::parent, "parent"},
+                                              {StopCause::deadline, "deadline"},
+                                              {StopCause::budget, "budget"},
+                                              {StopCause::shutdown, "shutdown"},
+                                              {StopCause::terminate, "terminate"}})};
+static_assert(stop_cause_names.is_in_order());
+
+}  // namespace
+
 std::string_view to_string(Errc code) noexcept {
-  switch (code) {
-    case Errc::none:
-      return "";
-    case Errc::missing_agent_id:
-      return "missing_agent_id";
-    case Errc::agent_not_found:
-      return "agent_not_found";
-    case Errc::runtime_gone:
-      return "runtime_gone";
-    case Errc::invalid_agent_id:
-      return "invalid_agent_id";
-    case Errc::agent_exists:
-      return "agent_exists";
-    case Errc::depth_limit:
-      return "depth_limit";
-    case Errc::agent_limit:
-      return "agent_limit";
-    case Errc::no_llm_client:
-      return "no_llm_client";
-    case Errc::agent_stopping:
-      return "agent_stopping";
-    case Errc::agent_stopped:
-      return "agent_stopped";
-    case Errc::agent_terminating:
-      return "agent_terminating";
-    case Errc::mailbox_full:
-      return "mailbox_full";
-    case Errc::message_too_large:
-      return "message_too_large";
-    case Errc::invalid_utf8:
-      return "invalid_utf8";
-    case Errc::empty_message:
-      return "empty_message";
-    case Errc::out_of_memory:
-      return "out_of_memory";
-    case Errc::not_waiting_llm:
-      return "not_waiting_llm";
-    case Errc::stopping:
-      return "stopping";
-    case Errc::stopped:
-      return "stopped";
-    case Errc::terminating:
-      return "terminating";
-    case Errc::not_stopped:
-      return "not_stopped";
-    case Errc::parent_stopped:
-      return "parent_stopped";
-    case Errc::not_child_agent:
-      return "not_child_agent";
-    case Errc::not_allowed:
-      return "not_allowed";
-    case Errc::cannot_delete_system_agent:
-      return "cannot_delete_system_agent";
-    case Errc::cannot_stop_user:
-      return "cannot_stop_user";
-    case Errc::cancelled:
-      return "cancelled";
-    case Errc::connect_timeout:
-      return "connect_timeout";
-    case Errc::first_byte_timeout:
-      return "first_byte_timeout";
-    case Errc::stall_timeout:
-      return "stall_timeout";
-    case Errc::total_timeout:
-      return "total_timeout";
-    case Errc::deadline_exceeded:
-      return "deadline_exceeded";
-    case Errc::resolve_failed:
-      return "resolve_failed";
-    case Errc::network_error:
-      return "network_error";
-    case Errc::tls_error:
-      return "tls_error";
-    case Errc::http_error:
-      return "http_error";
-    case Errc::api_error:
-      return "api_error";
-    case Errc::invalid_response:
-      return "invalid_response";
-    case Errc::response_too_large:
-      return "response_too_large";
-    case Errc::request_in_progress:
-      return "request_in_progress";
-    case Errc::queue_full:
-      return "queue_full";
-    case Errc::circuit_open:
-      return "circuit_open";
-    case Errc::client_dropped_call:
-      return "client_dropped_call";
-    case Errc::callback_failed:
-      return "callback_failed";
-    case Errc::tool_turn_limit:
-      return "tool_turn_limit";
-    case Errc::budget_exceeded:
-      return "budget_exceeded";
-    case Errc::question_not_found:
-      return "question_not_found";
-    case Errc::question_closed:
-      return "question_closed";
-    case Errc::invalid_history:
-      return "invalid_history";
-    case Errc::invalid_recording:
-      return "invalid_recording";
-    case Errc::invalid_config:
-      return "invalid_config";
-  }
-  return "unknown";
+  return errc_names.name(code);
 }
 
 std::string_view to_string(StopCause cause) noexcept {
-  switch (cause) {
-    case StopCause::user:
-      return "user";
-    case StopCause::parent:
-      return "parent";
-    case StopCause::deadline:
-      return "deadline";
-    case StopCause::budget:
-      return "budget";
-    case StopCause::shutdown:
-      return "shutdown";
-    case StopCause::terminate:
-      return "terminate";
-  }
-  return "unknown";
+  return stop_cause_names.name(cause);
 }
 
 BadResultAccess::BadResultAccess(const Error& error)

@@ -1,4 +1,4 @@
-// How deep JSON from outside may be nested: parsing and freeing it takes stack for each level.
+// Limits the nesting of received JSON: parsing and freeing it takes stack for each level.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace agentcore::core {
 
 inline constexpr std::size_t max_json_depth = 64;
 
-// The deepest nesting of a JSON text. What comes after a mistake in it does not matter: it will not parse.
+// The deepest nesting of a JSON text. The part after an error does not matter: parsing will fail.
 std::size_t json_depth(std::string_view text) noexcept;
 
 }  // namespace agentcore::core

@@ -21,10 +21,10 @@ NodeId parse_generated(std::string_view text) noexcept {
   const auto [last, error2] = std::from_chars(dot + 1, end, generation);
   if (error2 != std::errc{} || last != end) return 0;
   const bool padded = (text[0] == '0' && dot != text.data() + 1) || (dot[1] == '0' && end != dot + 2);
-  return padded ? 0 : make_id(index, generation);  // one agent, one name
+  return padded ? 0 : make_id(index, generation);  // each agent has one spelling of its name
 }
 
-// "@", and for the second tree of a Runtime "@2:", and so on: agents of two trees may share a client.
+// "@", and for the second tree of a Runtime "@2:", and so on: agents of two trees may use one client.
 std::string prefix_of(std::uint64_t tree) {
   std::string prefix(1, generated_mark);
   return tree > 1 ? prefix + std::to_string(tree) + ':' : prefix;
@@ -68,8 +68,8 @@ NodeId NameTable::find(std::string_view name) const {
 std::string NameTable::name_of(const Node& node, NodeId id) const {
   const std::shared_lock lock(mutex_);
   const std::string* name = node.name.load(std::memory_order_acquire);
-  const Word word = node.load();
-  if (word.generation() != generation_of(id) || word.is_free()) return {};
+  const PackedState packed = node.load();
+  if (packed.generation() != generation_of(id) || packed.is_free()) return {};
   if (name) return *name;
   return prefix_ + std::to_string(index_of(id)) + '.' + std::to_string(generation_of(id));
 }

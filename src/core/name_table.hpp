@@ -1,4 +1,4 @@
-// NameTable: from ids as people write them to slots.
+// NameTable: finds the slot of an agent by its id in text form.
 #pragma once
 
 #include "core/node.hpp"
@@ -15,23 +15,23 @@
 namespace agentcore::core {
 
 // Holds the ids that hosts choose. Generated ids ("@17.1": slot and generation; "@2:17.1" in the second tree
-// of a Runtime) need no entry: they are parsed. Looking up is @threadsafe; adding and removing is the loop
-// thread's.
+// of a Runtime) need no entry: they are parsed. Look-ups are @threadsafe; add(), remove() and clear() are
+// @loop_thread.
 class NameTable {
  public:
   explicit NameTable(std::uint64_t tree = 1);
 
-  // True for what a host may choose: 1 to 255 bytes of UTF-8 that do not begin with '@'.
+  // True for an id that a host may choose: 1 to 255 bytes of UTF-8 that do not begin with '@'.
   static bool is_valid(std::string_view name) noexcept;
 
-  // False when the name is taken.
+  // False when the name is in use.
   bool add(std::string name, Node& node);
   void remove(Node& node);
   void clear();
 
   // 0 when there is no such name, or the generated id has no valid form.
   NodeId find(std::string_view name) const;
-  // The id of that agent as a string; "" when it is gone.
+  // The id of that agent as a string; "" when the agent is deleted.
   std::string name_of(const Node& node, NodeId id) const;
 
   std::size_t size() const;

@@ -1,7 +1,7 @@
-// Node: an agent's place in the slab. 128 bytes, two cache lines.
+// Node: the slot of an agent in the slab. 128 bytes, two cache lines.
 #pragma once
 
-#include "core/word.hpp"
+#include "core/packed_state.hpp"
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/verbs.hpp>
@@ -14,7 +14,8 @@
 
 namespace agentcore::core {
 
-// What an agent needs only once it does something: its history and its turn. Derived from by the turn stage.
+// The data of an agent that is created with its first activity: history and turn. The turn stage derives from
+// it.
 struct AgentData {
   virtual ~AgentData() = default;
 };
@@ -33,55 +34,86 @@ constexpr std::uint32_t generation_of(NodeId id) noexcept {
 
 inline constexpr std::uint32_t no_node = 0xffff'ffff;
 
+// The kind of walk that has visited an agent which has not settled since. A delete's walk also serves a stop.
+enum class Visit : std::uint8_t { none, by_stop, by_delete };
+
+// The progress of an agent's settling. Written and read by the loop thread alone; all of it is reset when the
+// slot is freed. The functions of src/tree cite these invariants by number.
+//
+// 1. `visit` is not `none` from the visit of a walk to the end of the agent's settling. An agent settles only
+//    when it was visited, has no operation in flight, and `unsettled_children` is 0.
+// 2. `unsettled_children` is the number of children with `counted_in_parent`. Such a child was visited, or a
+//    walker has its subtree as its own; it is subtracted when it settles or is removed.
+// 3. `is_deleting` is set when the loop reads the operation of a delete, and never because of a gate: the
+//    gate of a delete may be closed before the loop has read its operation.
+// 4. `has_own_verb` is set from the read operation of a stop or delete of this very agent until it settles;
+//    without it the cause of its stop is `parent`.
+// 5. `stopped_by_ancestor` is kept after the settling: resume reopens exactly the agents below it that have
+//    it.
+// 6. `is_job_root` is true exactly while SettleJobs has a job of this agent.
+struct Settling {
+  std::uint32_t unsettled_children = 0;
+  StopCause cause = StopCause::user;  // of the stop or delete that settles it
+  Visit visit = Visit::none;
+  bool counted_in_parent : 1 = false;
+  bool stopped_by_ancestor : 1 = false;
+  bool is_job_root : 1 = false;
+  bool is_deleting : 1 = false;
+  bool has_own_verb : 1 = false;
+  bool has_abandoned : 1 = false;  // an operation was abandoned since the stop
+  bool is_overdue : 1 = false;     // the grace period of its stop or delete is over
+
+  bool is_visited() const noexcept { return visit != Visit::none; }
+};
+
 struct alignas(64) Node {
-  // First line: what every thread reads.
-  std::atomic<std::uint64_t> word{Word{}.raw()};
-  std::atomic<Node*> parent{nullptr};  // null only for the trunk; a parent outlives its children in the slab
-  std::atomic<std::uint64_t> door{0};  // mailbox head, see mailbox/mailbox.hpp
-  std::atomic<Node*> next_ready{nullptr};
-  std::uint32_t index = 0;
-  std::atomic<std::uint32_t> first_child{no_node};  // links are the loop thread's; any thread may read this
-  std::uint32_t next_sibling = no_node;
-  std::uint32_t prev_sibling = no_node;
-  std::atomic<std::uint32_t> flight{0};  // slot + 1 of what was begun last and is open; 0: none
-  std::atomic<std::uint16_t> mailbox_limit{0};
-  std::atomic<bool> scheduled{false};  // lies in the ready list
+  // First cache line: read by every thread.
+
+  // Written by any thread.
+  std::atomic<std::uint64_t> packed{PackedState{}.raw()};
+  std::atomic<std::uint64_t> mailbox_head{0};  // mailbox::Head
+  std::atomic<Node*> next_ready{
+      nullptr};                        // link of the ready list; by the thread that adds it, then the loop
+  std::atomic<bool> scheduled{false};  // it is in the ready list
+  // Written by the loop thread when it creates the agent.
+  std::atomic<bool> auto_resume{false};
   std::atomic<AgentRole> role{AgentRole::normal};
   std::uint8_t depth = 0;
-  std::atomic<bool> auto_resume{false};
+  std::atomic<std::uint16_t> mailbox_limit{0};
+  std::atomic<Node*> parent{nullptr};  // null only for the root sentinel; a parent outlives its children
+  std::uint32_t index = 0;
+  // Written by the loop thread. Other threads read only the atomic members.
+  std::atomic<std::uint32_t> first_child{no_node};
+  std::uint32_t next_sibling = no_node;
+  std::uint32_t prev_sibling = no_node;
+  std::atomic<std::uint32_t> newest_operation{0};  // slot + 1 of the newest operation in flight; 0: none
 
-  // Second line: the loop thread's, but for `name` and `taken`.
+  // Second cache line: written by the loop thread; other threads read `name` and `taken` only.
+
+  // The agent and its turns.
   alignas(64) std::shared_ptr<const AgentSpec> spec;
   std::unique_ptr<AgentData> data;
   std::atomic<const std::string*> name{nullptr};  // null: generated id. Read under the name table's lock.
-  std::atomic<std::uint32_t> taken{0};            // messages that ever left the mailbox; the loop writes
-  std::uint32_t backlog = 0;            // messages taken out of the door, oldest first: cell index + 1
-  std::uint32_t unsettled = 0;          // children that a walk has passed and that are not settled yet
-  std::uint32_t flights = 0;            // model calls, tool calls and tasks that have not let go
-  std::uint32_t turns = 0;              // begun so far
-  AgentState shown = AgentState::idle;  // the state last told to observers
-  StopCause cause = StopCause::user;    // of the stop that is settling it
-  bool walked = false;                  // a settling walk has passed it and waits for it
-  bool delete_walked = false;           // that walk was a delete's: what lies below is being deleted, too
-  bool counted = false;                 // it is in its parent's `unsettled`
-  bool by_parent = false;               // stopped because an ancestor was
-  bool has_job = false;                 // a job has it as its root
-  bool deleting = false;                // its delete has come to the loop
-  bool direct = false;                  // a verb of its own closed it, not only one of an ancestor
-  bool abandoned = false;               // a call was given up since the stop
-  bool late = false;                    // the grace period of its stop or delete is over
+  std::atomic<std::uint32_t> taken{0};            // messages that ever left the mailbox
+  std::uint32_t backlog = 0;     // messages taken off the mailbox head, oldest first: cell index + 1
+  std::uint32_t operations = 0;  // operations in flight: model calls, tool calls and tasks
+  std::uint32_t turns = 0;       // begun so far
+  AgentState reported = AgentState::idle;  // the state last reported to observers
 
-  Word load(std::memory_order order = std::memory_order_acquire) const noexcept {
-    return Word{word.load(order)};
+  // Stop, delete and resume.
+  Settling settling;
+
+  PackedState load(std::memory_order order = std::memory_order_acquire) const noexcept {
+    return PackedState{packed.load(order)};
   }
   NodeId id() const noexcept { return make_id(index, load(std::memory_order_relaxed).generation()); }
-  bool is_trunk() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }
+  bool is_root_sentinel() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }
 
-  // Replaces `expected` by `desired`; on failure `expected` becomes what is there.
-  bool replace(Word& expected, Word desired) noexcept {
+  // Replaces `expected` by `desired`; on failure `expected` becomes the present value.
+  bool replace(PackedState& expected, PackedState desired) noexcept {
     std::uint64_t raw = expected.raw();
-    const bool done = word.compare_exchange_strong(raw, desired.raw(), std::memory_order_seq_cst);
-    if (!done) expected = Word{raw};
+    const bool done = packed.compare_exchange_strong(raw, desired.raw(), std::memory_order_seq_cst);
+    if (!done) expected = PackedState{raw};
     return done;
   }
 };

@@ -12,10 +12,10 @@
 
 namespace agentcore::core {
 
-// Grows in chunks, each twice the size of the one before. A chunk is never moved or returned while the slab
-// lives, so that any thread may look at an object at any time; what it finds there, a generation in the
-// object itself has to tell. Objects are made once, when their index is first handed out, and reused by their
-// owner.
+// Grows in chunks, each twice the size of the one before. A chunk is never moved or freed as long as the slab
+// exists, so that any thread may read an object at any time; the object needs a generation by which the
+// reader knows which object of that slot it reads. Objects are constructed once, when their index is first
+// returned, and reused by their owner.
 template <typename T>
 class Slab {
  public:

@@ -76,7 +76,7 @@ std::string_view whole_characters(std::string_view text) noexcept {
   for (std::size_t length = 1; length <= 3 && length <= text.size(); ++length) {
     const std::string_view tail = text.substr(text.size() - length);
     const unsigned lead = byte_at(tail, 0);
-    if (lead >= 0x80 && lead < 0xC0) continue;  // in the midst of one
+    if (lead >= 0x80 && lead < 0xC0) continue;  // inside of a character
     const Sequence sequence = first_sequence(tail);
     const bool cut = lead >= 0xC2 && lead <= 0xF4 && !sequence.valid && sequence.length == length;
     return cut ? text.substr(0, text.size() - length) : text;

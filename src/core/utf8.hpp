@@ -1,4 +1,4 @@
-// UTF-8: is it, and if not, made so. What comes from outside is made valid before anyone sees it.
+// UTF-8: checks and repairs text. Received text is made valid before it is used.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ inline bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-// Adds the code point in UTF-8. One that is none (a surrogate, or too large) is added as U+FFFD.
+// Appends the code point in UTF-8. An invalid one (a surrogate, or too large) is appended as U+FFFD.
 void append_utf8(std::string& to, char32_t code_point);
 
 // `text` with every maximal broken sequence replaced by one U+FFFD, as browsers do.
@@ -55,7 +55,7 @@ std::string valid_utf8(std::string_view text);
 // The longest beginning of valid UTF-8 that has at most `characters` code points.
 std::string_view first_characters(std::string_view text, std::size_t characters) noexcept;
 
-// `text` without the character at its end that a cut took bytes from, if there is one.
+// `text` without the last character, if a cut has left that one incomplete.
 std::string_view whole_characters(std::string_view text) noexcept;
 
 }  // namespace agentcore::core

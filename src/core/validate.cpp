@@ -50,10 +50,10 @@ Validation& Validation::count(std::string_view field, std::uint64_t value, std::
 
 Validation& Validation::number(std::string_view field, double value, double least, double most) {
   return check(value >= least && value <= most, field,  // false for what is not a number
-               [&] { return fmt::format("is {}; it must be {} to {}", value, least, most); });
+               [&] { return fmt::format("is {}; it must be {:g} to {:g}", value, least, most); });
 }
 
-// Usually all fields are good: then no field name is built, which would allocate.
+// Usually all fields are valid: then no field name is built, which would allocate.
 Validation& Validation::budget(std::string_view prefix, const Budget& budget) {
   if (is_amount(budget.cost) && budget.wall_clock >= Duration::zero()) return *this;
   return amount(joined(prefix, "cost"), budget.cost)

@@ -1,4 +1,5 @@
-// Checks of the host's input: numbers are in range, functions are not empty. One wording for all options.
+// Checks of the host's input: numbers are in range, functions are not empty. All options use the same
+// wording.
 #pragma once
 
 #include <agentcore/budget.hpp>
@@ -17,7 +18,7 @@ namespace agentcore::core {
 inline constexpr double max_amount = 1e15;
 
 // Checks the fields of one options struct and keeps the first that is out of range, as an `invalid_config`
-// which names the field, its value and what is allowed.
+// with the field, its value and the allowed range.
 class Validation {
  public:
   explicit Validation(std::string_view owner) : owner_(owner) {}
@@ -47,7 +48,7 @@ class Validation {
 // Throws std::invalid_argument with `name` in its message unless `is_set`.
 void require_function(bool is_set, std::string_view name);
 
-// True for a cost that makes sense: a number from 0 to max_amount. For costs from a client or a server.
+// True for a valid cost: a number from 0 to max_amount. For costs from a client or a server.
 bool is_amount(double value) noexcept;
 
 // The sum, or the largest std::uint64_t where the sum would overflow.

@@ -8,7 +8,7 @@ void wipe(char* bytes, std::size_t size) noexcept {
 }
 
 void wipe(std::string& text) noexcept {
-  text.resize(text.capacity());  // there is room, so nothing moves
+  text.resize(text.capacity());  // within the capacity, so nothing is reallocated
   wipe(text.data(), text.size());
   text.clear();
 }

@@ -1,4 +1,4 @@
-// wipe: overwrites what was secret, so that it is not found in memory that is free.
+// wipe: overwrites a secret, so that it is not left in freed memory.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace agentcore::core {
 
-// Writes zeros that no optimiser leaves out.
+// Writes zeros; the compiler does not remove these writes.
 void wipe(char* bytes, std::size_t size) noexcept;
 
-// All that the string holds room for, also what is inside of the object itself; it is empty then.
+// Overwrites the whole capacity of the string, also a buffer inside the object; the string is empty then.
 void wipe(std::string& text) noexcept;
 
 }  // namespace agentcore::core

@@ -4,13 +4,11 @@ namespace agentcore::events {
 namespace {
 
 // The member of a body that refers to a text which is valid during the callback only; null: the body has
-// none. There is an overload for each body, so that a new body does not compile without one. (Abandoned::what
-// and Discarded::what refer to literals.)
+// none. There is an overload for each body, so that a new body does not compile without one.
 struct BorrowedText {
   using Place = std::string_view*;
   Place operator()(DeltaReceived& body) const noexcept { return &body.text; }
   Place operator()(ReasoningReceived& body) const noexcept { return &body.text; }
-  Place operator()(TurnEnded& body) const noexcept { return &body.text; }
   Place operator()(AgentCreated&) const noexcept { return nullptr; }
   Place operator()(TurnStarted&) const noexcept { return nullptr; }
   Place operator()(Settled&) const noexcept { return nullptr; }
@@ -23,83 +21,110 @@ struct BorrowedText {
   Place operator()(QuestionClosed&) const noexcept { return nullptr; }
   Place operator()(TaskChanged&) const noexcept { return nullptr; }
   Place operator()(Abandoned&) const noexcept { return nullptr; }
+  Place operator()(StateChanged&) const noexcept { return nullptr; }
+  Place operator()(TurnEnded&) const noexcept { return nullptr; }
+  Place operator()(ToolRefused&) const noexcept { return nullptr; }
 };
+
+// The kind of an event, as one bit.
+detail::EventKinds kind_of(const Event& event) noexcept {
+  return detail::EventKinds{1} << event.body.index();
+}
 
 }  // namespace
 
 EventHub::EventHub(tree::TreeCore* core, Guard guard) : core_(core), guard_(std::move(guard)) {
 }
 
-Subscription EventHub::on_state_change(std::function<void(const StateChange&)> callback) {
-  return closed_ ? Subscription{} : states_->add(std::move(callback));
+Subscription EventHub::subscribe(detail::EventKinds kinds, Callback callback) {
+  return closed_ ? Subscription{} : of_tree_->add(std::move(callback), kinds);
 }
 
-Subscription EventHub::on_event(std::function<void(const Event&)> callback) {
-  return closed_ ? Subscription{} : events_->add(std::move(callback));
+Subscription EventHub::subscribe(core::NodeId agent, detail::EventKinds kinds, Callback callback) {
+  if (closed_) return {};
+  auto& observers = by_agent_[agent];
+  if (!observers) observers = std::make_shared<Observers>();
+  Subscription subscription = observers->add(std::move(callback), kinds);
+  of_agents_ |= kinds | detail::event_kind<AgentDeleted>;  // the latter removes the entry
+  return subscription;
 }
 
-void EventHub::state(core::Node& node, AgentState to, StopCause cause) noexcept {
-  if (node.shown == to) return;
-  if (!is_allowed(node.shown, to)) {
+std::size_t EventHub::observers() const noexcept {
+  std::size_t count = of_tree_->size();
+  for (const auto& [agent, observers] : by_agent_) count += observers->size();
+  return count;
+}
+
+void EventHub::emit_state(core::Node& node, AgentState to, StopCause cause) noexcept {
+  if (node.reported == to) return;
+  if (!is_allowed(node.reported, to)) {
     // Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
-    // which they took effect. What is missing is the one state that joins the two.
+    // which they took effect. Exactly one state between the two is missing.
     AgentState between = AgentState::idle;
     if (to == AgentState::stopped) between = AgentState::stopping;
-    if (node.shown == AgentState::stopping) between = AgentState::stopped;
-    tell_state(node, between, cause);
+    if (node.reported == AgentState::stopping) between = AgentState::stopped;
+    emit_change(node, between, cause);
     if (closed_) return;
-    if (!is_allowed(node.shown, to)) tell_state(node, AgentState::idle, cause);
+    if (!is_allowed(node.reported, to)) emit_change(node, AgentState::idle, cause);
     if (closed_) return;
   }
-  tell_state(node, to, cause);
+  emit_change(node, to, cause);
 }
 
-void EventHub::tell_state(core::Node& node, AgentState to, StopCause cause) noexcept {
-  const AgentState from = std::exchange(node.shown, to);
-  const std::uint64_t sequence = ++sequence_;
-  if (!wants_states()) return;
-  {
-    const StateChange change{core::AgentAccess::borrow(core_, node.id()), from, to, cause, sequence};
-    const core::Forgetting forgetting(change.agent);
-    if (telling_)
-      contain([&] { later_.push_back({change, nullptr}); });
-    else
-      deliver(change);
-  }
-  if (!telling_ && !later_.empty()) deliver_later();
+void EventHub::emit_change(core::Node& node, AgentState to, StopCause cause) noexcept {
+  const AgentState from = std::exchange(node.reported, to);
+  emit(node, [&](Agent agent) { return StateChanged{std::move(agent), from, to, cause}; });
+}
+
+void EventHub::deliver(const Event& event) {
+  const detail::EventKinds kind = kind_of(event);
+  emitting_ = true;
+  if ((of_tree_->kinds() & kind) != 0) of_tree_->notify(event, guard_, kind);
+  if (!closed_ && (of_agents_ & kind) != 0) deliver_to_agent(event, kind);
+  emitting_ = false;
+}
+
+void EventHub::deliver_to_agent(const Event& event, detail::EventKinds kind) {
+  const core::NodeId agent = core::AgentAccess::node(event.agent());
+  const auto found = by_agent_.find(agent);
+  if (found == by_agent_.end()) return;
+  const std::shared_ptr<Observers> observers = found->second;  // a callback may remove the entry
+  observers->notify(event, guard_, kind);
+  if (closed_ || (observers->size() != 0 && event.get<AgentDeleted>() == nullptr)) return;
+  by_agent_.erase(agent);
+  if (by_agent_.empty()) of_agents_ = 0;
 }
 
 void EventHub::defer(const Event& event) {
-  Later later{event, nullptr};
-  if (std::string_view* const text = std::visit(BorrowedText(), std::get<Event>(later.what).body)) {
-    later.text = std::make_unique<const std::string>(*text);
-    *text = *later.text;
+  Deferred deferred{event, nullptr};
+  if (std::string_view* const text = std::visit(BorrowedText(), deferred.event.body)) {
+    deferred.text = std::make_unique<const std::string>(*text);
+    *text = *deferred.text;
   }
-  later_.push_back(std::move(later));
+  deferred_.push_back(std::move(deferred));
 }
 
-void EventHub::deliver_later() noexcept {
-  while (!closed_ && !later_.empty()) {
-    Later later = std::move(later_.front());
-    later_.pop_front();
-    if (const auto* change = std::get_if<StateChange>(&later.what))
-      deliver(*change);
-    else
-      deliver(std::get<Event>(later.what));
+void EventHub::deliver_deferred() noexcept {
+  while (!closed_ && !deferred_.empty()) {
+    const Deferred deferred = std::move(deferred_.front());
+    deferred_.pop_front();
+    deliver(deferred.event);
   }
 }
 
-void EventHub::settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept {
-  tell(node, [&](Agent agent) {
-    return Settled{std::move(agent), end, node.cause, messages_dropped, node.abandoned};
+void EventHub::emit_settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept {
+  emit(node, [&](Agent agent) {
+    return Settled{std::move(agent), end, node.settling.cause, messages_dropped, node.settling.has_abandoned};
   });
 }
 
 void EventHub::close() {
   closed_ = true;
-  later_.clear();
-  states_->clear();
-  events_->clear();
+  deferred_.clear();
+  of_tree_->clear();
+  for (auto& [agent, observers] : by_agent_) observers->clear();
+  by_agent_.clear();
+  of_agents_ = 0;
 }
 
 }  // namespace agentcore::events

@@ -1,4 +1,4 @@
-// EventHub: numbers what happens in a tree and tells its observers.
+// EventHub: numbers the events of a tree and calls its observers.
 #pragma once
 
 #include "core/agent_access.hpp"
@@ -13,109 +13,117 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
-#include <variant>
 
 namespace agentcore::events {
 
-// All @loop_thread. A callback may destroy the tree: after anything here that tells observers, ask closed()
-// before going on.
+// All @loop_thread. A callback may destroy the tree: after a function here that emits an event, check
+// closed() before continuing.
 class EventHub {
  public:
-  // Runs a host's callback so that nothing that it throws gets out (G16).
+  // Runs a callback of the host so that no exception leaves it (G16).
   using Guard = std::function<void(const std::function<void()>&)>;
+  using Callback = std::function<void(const Event&)>;
 
   // `core` is only put into handles.
   EventHub(tree::TreeCore* core, Guard guard);
 
-  Subscription on_state_change(std::function<void(const StateChange&)> callback);
-  Subscription on_event(std::function<void(const Event&)> callback);
+  // Calls `callback` for the events of these kinds: of all agents, or of one that exists.
+  Subscription subscribe(detail::EventKinds kinds, Callback callback);
+  Subscription subscribe(core::NodeId agent, detail::EventKinds kinds, Callback callback);
 
-  bool wants_states() const noexcept { return !states_->empty(); }
-  bool wants_events() const noexcept { return !events_->empty(); }
+  // True if an observer may receive an event of one of these kinds.
+  bool wants(detail::EventKinds kinds) const noexcept {
+    return ((of_tree_->kinds() | of_agents_) & kinds) != 0;
+  }
+  bool wants_states() const noexcept { return wants(detail::event_kind<StateChanged>); }
 
-  // Tells that `node` is now `to`, as the table of states has it: where a foreign thread was faster than the
-  // loop, the steps in between are told too. Nothing if that was the last thing told.
-  void state(core::Node& node, AgentState to, StopCause cause) noexcept;
+  // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster
+  // than the loop, the steps between are emitted too. Does nothing if that state was the last one emitted.
+  void emit_state(core::Node& node, AgentState to, StopCause cause) noexcept;
 
-  // Reports an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
-  // into the body. It is called only if there are observers. An event that cannot be built or deferred,
-  // because an allocation fails, is lost, and this is logged.
+  // Emits an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
+  // into the body. It is called only if there are observers. If an event cannot be built or deferred, because
+  // an allocation fails, it is lost, and the loss is logged.
   template <typename Make>
-  void tell(const core::Node& node, Make&& make) noexcept {
-    const std::uint64_t sequence = ++sequence_;
-    if (!wants_events()) return;
-    contain([&] { tell_body(sequence, node.id(), make(Agent())); });
-    if (!telling_ && !later_.empty()) deliver_later();
+  void emit(const core::Node& node, Make&& make) noexcept {
+    using Body = std::invoke_result_t<Make, Agent>;
+    emit_kind(node, detail::event_kind<Body>, std::forward<Make>(make));
   }
 
-  // A settled agent, of which there may be a million in a row.
-  void settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept;
+  // The end of one agent's settling; there may be a million in a row.
+  void emit_settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept;
 
   Agent handle(const core::Node& node) const noexcept { return core::AgentAccess::make(core_, node.id()); }
   core::BorrowedAgent borrow(const core::Node& node) const noexcept { return {core_, node.id()}; }
 
-  // The end of the tree: no observer is called from now on.
+  // The end of the tree: no observer is called any more.
   void close();
   bool closed() const noexcept { return closed_; }
-  // A callback is running.
-  bool telling() const noexcept { return telling_; }
+  // True while a callback runs.
+  bool emitting() const noexcept { return emitting_; }
   // Callbacks registered (for leak tests).
-  std::size_t observers() const noexcept { return states_->size() + events_->size(); }
+  std::size_t observers() const noexcept;
 
  private:
-  // What a callback caused. It is delivered after all observers have received the event of that callback, so
-  // that the sequence numbers rise for each of them.
-  struct Later {
-    std::variant<Event, StateChange> what;
+  using Observers = ObserverList<Event>;
+  // An event that a callback caused. It is delivered after all observers have received the event of that
+  // callback, so that the sequence numbers are ascending for each of them.
+  struct Deferred {
+    Event event;
     std::unique_ptr<const std::string> text;  // what the body's text refers to; null: the body has none
   };
 
+  template <typename Make>
+  void emit_kind(const core::Node& node, detail::EventKinds kind, Make&& make) noexcept {
+    const std::uint64_t sequence = ++sequence_;
+    if (!wants(kind)) return;
+    guard_and_report([&] { emit_body(sequence, node.id(), std::forward<Make>(make)(Agent())); });
+    if (!emitting_ && !deferred_.empty()) deliver_deferred();
+  }
+
   // The handle in the body is empty until the event is built: the destructor of a borrowed handle would
-  // release a reference that was never counted. From then on Forgetting makes it empty again, whatever
+  // release a reference that was never counted. After that, Forgetting empties it again, also when a callback
   // throws.
   template <typename Body>
-  void tell_body(std::uint64_t sequence, core::NodeId agent, Body&& body) {
+  void emit_body(std::uint64_t sequence, core::NodeId agent, Body&& body) {
     Event event{sequence, std::forward<Body>(body)};
     core::AgentAccess::lend(event.agent(), core_, agent);
     const core::Forgetting forgetting(event.agent());
-    if (telling_)
+    if (emitting_)
       defer(event);
     else
       deliver(event);
   }
 
-  // An exception of `tell` is logged like one of an observer.
-  template <typename Tell>
-  void contain(Tell&& tell) noexcept {
+  // An exception of `emit` is logged like one of an observer.
+  template <typename Emit>
+  void guard_and_report(Emit&& emit) noexcept {
     try {
-      std::forward<Tell>(tell)();
+      std::forward<Emit>(emit)();
     } catch (...) {
       guard_([] { throw; });
     }
   }
 
-  void tell_state(core::Node& node, AgentState to, StopCause cause) noexcept;
-  void deliver(const Event& event) { notify(*events_, event); }
-  void deliver(const StateChange& change) { notify(*states_, change); }
+  void emit_change(core::Node& node, AgentState to, StopCause cause) noexcept;
+  void deliver(const Event& event);
+  void deliver_to_agent(const Event& event, detail::EventKinds kind);
   void defer(const Event& event);
-  void deliver_later() noexcept;
-
-  template <typename Argument>
-  void notify(ObserverList<Argument>& list, const Argument& argument) {
-    telling_ = true;
-    list.notify(argument, guard_);
-    telling_ = false;
-  }
+  void deliver_deferred() noexcept;
 
   tree::TreeCore* core_;
   Guard guard_;
-  std::shared_ptr<ObserverList<StateChange>> states_ = std::make_shared<ObserverList<StateChange>>();
-  std::shared_ptr<ObserverList<Event>> events_ = std::make_shared<ObserverList<Event>>();
+  std::shared_ptr<Observers> of_tree_ = std::make_shared<Observers>();
+  // The observers of single agents. An entry is removed with its agent, or when an event finds it empty.
+  std::unordered_map<core::NodeId, std::shared_ptr<Observers>> by_agent_;
+  detail::EventKinds of_agents_ =
+      0;  // the kinds that any of them wants or wanted; 0 again when the map is empty
   std::uint64_t sequence_ = 0;
   bool closed_ = false;
-  bool telling_ = false;
-  std::deque<Later> later_;
+  bool emitting_ = false;
+  std::deque<Deferred> deferred_;
 };
 
 }  // namespace agentcore::events

@@ -1,9 +1,11 @@
-// ObserverList: the callbacks of one kind, in the order of subscribing.
+// ObserverList: callbacks, in the order of subscribing.
 #pragma once
 
 #include <agentcore/subscription.hpp>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <list>
@@ -12,20 +14,26 @@
 
 namespace agentcore::events {
 
-// Callbacks may subscribe and unsubscribe while they run, themselves included, and may destroy what holds the
-// list: a callback that is running is destroyed only after it has returned. Unsubscribing takes
-// constant time and never allocates. All @loop_thread.
+// Callbacks may subscribe and unsubscribe while they run, themselves included, and may destroy the owner of
+// the list: a running callback is destroyed only after it has returned. Unsubscribing takes constant time and
+// never allocates. All @loop_thread.
 template <typename Argument>
 class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>> {
  public:
   using Callback = std::function<void(const Argument&)>;
 
+  // A set of kinds of arguments, one bit for each.
+  using Kinds = std::uint32_t;
+  static constexpr Kinds all_kinds = ~Kinds{0};
+
   bool empty() const noexcept { return live_ == 0; }
   std::size_t size() const noexcept { return live_; }
+  // The kinds that at least one callback wants.
+  Kinds kinds() const noexcept { return kinds_; }
 
-  Subscription add(Callback callback) {
-    auto entry = std::make_shared<Entry>(Entry{std::move(callback)});
-    // Made first: if this throws, no entry without a Subscription remains in the list.
+  Subscription add(Callback callback, Kinds kinds = all_kinds) {
+    auto entry = std::make_shared<Entry>(Entry{std::move(callback), kinds});
+    // Created first: if this throws, no entry without a Subscription remains in the list.
     Subscription subscription([list = this->weak_from_this(), weak = std::weak_ptr(entry)] {
       const auto alive = list.lock();
       const auto gone = weak.lock();
@@ -35,18 +43,20 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
     entry->place = std::prev(entries_.end());
     entry->live = true;
     ++live_;
+    count(kinds, 1);
     return subscription;
   }
 
-  // Calls each callback that was there at the start and still is, through `guard`, which contains what it
-  // throws.
+  // Calls each callback for arguments of this kind that was there at the start and still is, through `guard`,
+  // which catches its exceptions.
   template <typename Guard>
-  void notify(const Argument& argument, Guard&& guard) {
+  void notify(const Argument& argument, Guard&& guard, Kinds kind = all_kinds) {
     if (entries_.empty()) return;
     const auto last = std::prev(entries_.end());  // stays valid: no entry leaves the list while depth_ > 0
     ++depth_;
     for (auto at = entries_.begin();; ++at) {
-      if ((*at)->live) guard([&callback = (*at)->callback, &argument] { callback(argument); });
+      if ((*at)->live && ((*at)->kinds & kind) != 0)
+        guard([&callback = (*at)->callback, &argument] { callback(argument); });
       if (at == last) break;
     }
     if (--depth_ == 0 && live_ != entries_.size()) sweep();
@@ -55,6 +65,8 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
   void clear() noexcept {
     for (auto& entry : entries_) entry->live = false;
     live_ = 0;
+    kinds_ = 0;
+    callbacks_of_ = {};
     if (depth_ == 0) sweep();
   }
 
@@ -63,19 +75,33 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
   using Entries = std::list<std::shared_ptr<Entry>>;
   struct Entry {
     Callback callback;
+    Kinds kinds = all_kinds;
     bool live = false;  // in the list, and subscribed
     typename Entries::iterator place = {};
   };
 
+  // Counts one callback more, or less, for each of these kinds.
+  void count(Kinds kinds, int change) noexcept {
+    for (std::size_t bit = 0; bit < callbacks_of_.size(); ++bit) {
+      if ((kinds >> bit & 1U) == 0) continue;
+      callbacks_of_[bit] += static_cast<std::size_t>(change);
+      if (callbacks_of_[bit] != 0)
+        kinds_ |= Kinds{1} << bit;
+      else
+        kinds_ &= ~(Kinds{1} << bit);
+    }
+  }
+
   void remove(Entry& entry) noexcept {
     if (!std::exchange(entry.live, false)) return;
     --live_;
-    if (depth_ != 0) return;  // swept when the callbacks have returned
+    count(entry.kinds, -1);
+    if (depth_ != 0) return;  // removed when the callbacks have returned
     Entries dead;
     dead.splice(dead.begin(), entries_, entry.place);
   }
 
-  // Destroys the dead ones, last of all: what they captured may call back into this list.
+  // Destroys the unsubscribed entries, last of all: their captures may call back into this list.
   void sweep() noexcept {
     Entries dead;
     for (auto at = entries_.begin(); at != entries_.end();) {
@@ -87,6 +113,8 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
 
   Entries entries_;
   std::size_t live_ = 0;
+  Kinds kinds_ = 0;
+  std::array<std::size_t, 32> callbacks_of_ = {};  // by the bit of the kind
   int depth_ = 0;
 };
 

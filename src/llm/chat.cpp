@@ -1,51 +1,43 @@
+#include "core/enum_names.hpp"
+
 #include <agentcore/chat.hpp>
 
 namespace agentcore {
 
+namespace {
+
+constexpr core::EnumNames role_names{std::to_array<core::EnumName<Role>>(
+    {{Role::system, "system"}, {Role::user, "user"}, {Role::assistant, "assistant"}, {Role::tool, "tool"}})};
+static_assert(role_names.is_in_order());
+
+constexpr core::EnumNames interruption_names{
+    std::to_array<core::EnumName<Interruption>>({{Interruption::none, "none"},
+                                                 {Interruption::aborted, "aborted"},
+                                                 {Interruption::stopped, "stopped"},
+                                                 {Interruption::failed, "failed"}})};
+static_assert(interruption_names.is_in_order());
+
+constexpr core::EnumNames finish_reason_names{
+    std::to_array<core::EnumName<FinishReason>>({{FinishReason::unknown, "unknown"},
+                                                 {FinishReason::complete, "complete"},
+                                                 {FinishReason::length, "length"},
+                                                 {FinishReason::content_filter, "content_filter"},
+                                                 {FinishReason::tool_calls, "tool_calls"},
+                                                 {FinishReason::refusal, "refusal"}})};
+static_assert(finish_reason_names.is_in_order());
+
+}  // namespace
+
 std::string_view to_string(Role role) noexcept {
-  switch (role) {
-    case Role::system:
-      return "system";
-    case Role::user:
-      return "user";
-    case Role::assistant:
-      return "assistant";
-    case Role::tool:
-      return "tool";
-  }
-  return "";
+  return role_names.name(role);
 }
 
 std::string_view to_string(Interruption interruption) noexcept {
-  switch (interruption) {
-    case Interruption::none:
-      return "none";
-    case Interruption::aborted:
-      return "aborted";
-    case Interruption::stopped:
-      return "stopped";
-    case Interruption::failed:
-      return "failed";
-  }
-  return "";
+  return interruption_names.name(interruption);
 }
 
 std::string_view to_string(FinishReason reason) noexcept {
-  switch (reason) {
-    case FinishReason::unknown:
-      return "unknown";
-    case FinishReason::complete:
-      return "complete";
-    case FinishReason::length:
-      return "length";
-    case FinishReason::content_filter:
-      return "content_filter";
-    case FinishReason::tool_calls:
-      return "tool_calls";
-    case FinishReason::refusal:
-      return "refusal";
-  }
-  return "";
+  return finish_reason_names.name(reason);
 }
 
 }  // namespace agentcore

@@ -30,7 +30,7 @@ class FunctionReceiver final : public ChatSink::Receiver {
 };
 
 // The text as a string; empty if there is no memory for it.
-std::string words(const char* text) noexcept {
+std::string copied(const char* text) noexcept {
   try {
     return text;
   } catch (const std::bad_alloc&) {
@@ -44,14 +44,14 @@ std::optional<std::string> thrown_by(Call&& call) noexcept {
     call();
     return std::nullopt;
   } catch (const std::exception& error) {
-    return words(error.what());
+    return copied(error.what());
   } catch (...) {
-    return words("not a std::exception");
+    return copied("not a std::exception");
   }
 }
 
 // The call may still run at the provider, so its usage is not known. Without memory the error has no message.
-ChatOutcome given_up(Errc code, std::string_view what, std::string_view more = {}) noexcept {
+ChatOutcome lost_call(Errc code, std::string_view what, std::string_view more = {}) noexcept {
   ChatOutcome outcome;
   outcome.kind = ChatOutcome::Kind::failed;
   outcome.usage.complete = false;
@@ -66,10 +66,10 @@ ChatOutcome given_up(Errc code, std::string_view what, std::string_view more = {
 
 }  // namespace
 
-// A receiver that is being called must not be destroyed by what it does there. It points to the frame of the
-// call that runs in it, and a sink that is done with it meanwhile leaves it there.
+// A receiver must not be destroyed while one of its functions runs. The receiver points to the stack frame of
+// its running call; a sink that finishes meanwhile moves the receiver into that frame, which destroys it.
 struct ChatSink::Receiver::Frame {
-  std::unique_ptr<Receiver> left;
+  std::unique_ptr<Receiver> finished;
 };
 
 ChatSink::ChatSink(std::function<void(std::string_view)> on_delta,
@@ -79,7 +79,7 @@ ChatSink::ChatSink(std::function<void(std::string_view)> on_delta,
 
 ChatSink& ChatSink::operator=(ChatSink&& other) noexcept {
   if (this == &other) return *this;
-  // The old receiver hears last: it may destroy this sink.
+  // The old receiver gets its outcome last: its function may destroy this sink.
   ChatSink old;
   old.receiver_ = std::exchange(receiver_, std::move(other.receiver_));
   return *this;
@@ -87,10 +87,10 @@ ChatSink& ChatSink::operator=(ChatSink&& other) noexcept {
 
 ChatSink::~ChatSink() {
   if (receiver_)
-    finish(given_up(Errc::client_dropped_call, "the client dropped the call without an outcome"));
+    finish(lost_call(Errc::client_dropped_call, "the LlmClient destroyed its ChatSink without an outcome"));
 }
 
-// From the call on, only `receiver` is touched: this sink may be gone.
+// After the call, only `receiver` is used: this sink may be destroyed.
 template <typename Call>
 void ChatSink::tell(const char* what, Call&& call) {
   Receiver* const receiver = receiver_.get();
@@ -98,7 +98,7 @@ void ChatSink::tell(const char* what, Call&& call) {
   Receiver::Frame* const outer =
       std::exchange(receiver->frame_, receiver->frame_ ? receiver->frame_ : &frame);
   const auto thrown = thrown_by([&] { call(*receiver); });
-  if (thrown && !receiver->spent_) receiver->end(given_up(Errc::callback_failed, what, *thrown));
+  if (thrown && !receiver->spent_) receiver->end(lost_call(Errc::callback_failed, what, *thrown));
   receiver->frame_ = outer;
 }
 
@@ -121,14 +121,14 @@ void ChatSink::finish(ChatOutcome outcome) {
   std::unique_ptr<Receiver> receiver = std::move(receiver_);
   if (!receiver) return;
   if (!receiver->spent_) receiver->end(std::move(outcome));
-  if (receiver->frame_) receiver->frame_->left = std::move(receiver);
+  if (receiver->frame_) receiver->frame_->finished = std::move(receiver);
 }
 
 void ChatSink::Receiver::end(ChatOutcome outcome) noexcept {
   spent_ = true;
   try {
     on_outcome(std::move(outcome));
-  } catch (...) {  // there is nobody left to tell
+  } catch (...) {  // no receiver is left for the error
   }
 }
 

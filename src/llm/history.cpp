@@ -19,10 +19,10 @@ using Problem = std::string;
 constexpr std::string_view stray_calls = "has tool calls, which only an answer may have";
 constexpr std::string_view stray_call_id = "names a tool call, which only a result may do";
 constexpr std::string_view stray_mark = "is marked as interrupted, which only a question may be";
-constexpr std::string_view stray_parts = "has pictures, which only a question may have";
+constexpr std::string_view stray_parts = "has images, which only a question may have";
 constexpr std::string_view late_system = "is a system message that is not the first";
 
-// Where a history stands: what may come next.
+// Checks the order of the messages of a history.
 class Progress {
  public:
   Problem take(const ChatMessage& message) {
@@ -44,7 +44,7 @@ class Progress {
     return "has an unknown role";
   }
 
-  // To be asked after the last message: the number of the message with a call that has no result; 0: none.
+  // After the last message: the number of the message with a call that has no result; 0: none.
   std::size_t unfinished() const { return open_.empty() ? 0 : calls_at_; }
   Problem open_call() const { return "has no result of its tool call '" + std::string(open_.front()) + "'"; }
 
@@ -192,7 +192,7 @@ class Repair {
     done_.messages.push_back(std::move(message));
   }
 
-  // What was called and has no result was not run to its end.
+  // Calls without a result were not completed.
   void close_calls() {
     for (const OpenCall& call : std::exchange(open_, {})) {
       note("comes before the result of call " + call.id + ": that counts as cancelled");

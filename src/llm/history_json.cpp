@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// The member of that name; null, like one that is not there, gives nullptr.
+// The member of that name; nullptr if it is missing or null.
 const json* member(const json& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() || found->is_null() ? nullptr : &*found;
@@ -30,7 +30,7 @@ std::string window_of(const std::string& name) {
   return at == std::string::npos || at + between.size() == name.size() ? std::string() : name.substr(0, at);
 }
 
-// Reads one history. What it refuses counts as empty from there on; the first refusal is the error.
+// Reads one history. A refused value counts as empty; the first refusal is the error.
 class HistoryReader {
  public:
   Result<std::vector<ChatMessage>> read(std::string_view text) {
@@ -49,19 +49,20 @@ class HistoryReader {
   std::vector<ChatMessage> read_messages(std::string_view text) {
     using Messages = std::vector<ChatMessage>;
     if (core::json_depth(text) > core::max_json_depth)
-      return refuse("nested deeper than " + std::to_string(core::max_json_depth) + " levels", Messages());
+      return refuse("the text is nested deeper than " + std::to_string(core::max_json_depth) + " levels",
+                    Messages());
     try {
       const json list = json::parse(text);
-      if (!list.is_array()) return refuse("not an array of messages", Messages());
+      if (!list.is_array()) return refuse("the text is not a JSON array of messages", Messages());
       return read_all<ChatMessage>(list, "message", &HistoryReader::read_message);
     } catch (const json::parse_error& error) {
-      return refuse("not valid JSON at byte " + std::to_string(error.byte), Messages());
+      return refuse("the text is not valid JSON at byte " + std::to_string(error.byte), Messages());
     } catch (const json::exception&) {
-      return refuse("not valid JSON: a number is out of range", Messages());
+      return refuse("the text is not valid JSON: a number is out of range", Messages());
     }
   }
 
-  // Up to the first entry that is refused, whose place is put before the reason.
+  // Reads up to the first entry that is refused; its position is put before the reason.
   template <typename T>
   std::vector<T> read_all(const json& list, const char* what, T (HistoryReader::*read_one)(const json&)) {
     std::vector<T> all;
@@ -98,7 +99,7 @@ class HistoryReader {
     if (name == "developer") return Role::system;
     for (const Role role : {Role::system, Role::user, Role::assistant, Role::tool})
       if (name == to_string(role)) return role;
-    return refuse("role is none of system, developer, user, assistant and tool", Role::user);
+    return refuse("role is not system, developer, user, assistant or tool", Role::user);
   }
 
   Interruption read_interruption(const json& entry) {
@@ -107,7 +108,7 @@ class HistoryReader {
     for (const Interruption mark :
          {Interruption::none, Interruption::aborted, Interruption::stopped, Interruption::failed})
       if (name == to_string(mark)) return mark;
-    return refuse("interruption is none of none, aborted, stopped and failed", Interruption::none);
+    return refuse("interruption is not none, aborted, stopped or failed", Interruption::none);
   }
 
   std::string read_content(const json& entry, ChatMessage& message) {
@@ -117,7 +118,7 @@ class HistoryReader {
     return content && content->is_array() ? read_parts(*content, message) : read_string(entry, "content");
   }
 
-  // Texts become one; pictures become the message's parts.
+  // Texts become one; images become the message's parts.
   std::string read_parts(const json& parts, ChatMessage& message) {
     std::string text;
     for (const json& part : parts) {
@@ -125,7 +126,7 @@ class HistoryReader {
       if (type == "text") {
         text += read_string(part, "text");
       } else if (type == "image_url") {
-        message.parts.push_back(read_picture(part));
+        message.parts.push_back(read_image(part));
       } else {
         return refuse("content has a part that is neither text nor image_url", std::string());
       }
@@ -133,17 +134,17 @@ class HistoryReader {
     return text;
   }
 
-  ContentPart read_picture(const json& part) {
+  ContentPart read_image(const json& part) {
     const json* const source = member(part, "image_url");
     if (!source || !source->is_object()) return refuse("image_url is not an object", ContentPart());
-    ContentPart picture{.url = read_string(*source, "url"), .detail = read_string(*source, "detail")};
+    ContentPart image{.url = read_string(*source, "url"), .detail = read_string(*source, "detail")};
     constexpr std::string_view scheme = "data:", encoding = ";base64,";
-    const auto comma = picture.url.find(encoding);
-    if (!picture.url.starts_with(scheme) || comma == std::string::npos) return picture;
-    picture.media_type = picture.url.substr(scheme.size(), comma - scheme.size());
-    picture.data = picture.url.substr(comma + encoding.size());
-    picture.url.clear();
-    return picture;
+    const auto comma = image.url.find(encoding);
+    if (!image.url.starts_with(scheme) || comma == std::string::npos) return image;
+    image.media_type = image.url.substr(scheme.size(), comma - scheme.size());
+    image.data = image.url.substr(comma + encoding.size());
+    image.url.clear();
+    return image;
   }
 
   ReasoningBlock read_block(const json& entry) {

@@ -8,7 +8,7 @@
 
 namespace agentcore::llm {
 
-// The first violation of what is_valid_history() demands, with the number of its message, counted from 1:
+// The first violation of the rules of is_valid_history(), with the number of its message, counted from 1:
 // "message 3 (user) comes before the result of tool call 'c1'". Empty: the history is valid.
 std::string history_problem(const std::vector<ChatMessage>& messages);
 

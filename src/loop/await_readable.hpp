@@ -1,4 +1,4 @@
-// await_readable: the one wait that is not the loop's, for what has to be over before a destructor returns.
+// await_readable: a wait outside of the loop, for an operation that must end before a destructor returns.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -6,7 +6,7 @@
 namespace agentcore::loop {
 
 // Blocks until `descriptor` is readable, for `at_most` of real time (rounded up to a millisecond). A signal
-// may end it early. Without a descriptor (-1) nothing wakes it, so ask for little then.
+// may end it early. Without a descriptor (-1) nothing ends it early: use a short `at_most` then.
 void await_readable(int descriptor, Duration at_most) noexcept;
 
 }  // namespace agentcore::loop

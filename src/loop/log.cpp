@@ -1,19 +1,22 @@
+#include "core/enum_names.hpp"
+
 #include <agentcore/log.hpp>
 
 namespace agentcore {
 
+namespace {
+
+constexpr core::EnumNames log_level_names{
+    std::to_array<core::EnumName<LogLevel>>({{LogLevel::debug, "debug"},
+                                             {LogLevel::info, "info"},
+                                             {LogLevel::warning, "warning"},
+                                             {LogLevel::error, "error"}})};
+static_assert(log_level_names.is_in_order());
+
+}  // namespace
+
 std::string_view to_string(LogLevel level) noexcept {
-  switch (level) {
-    case LogLevel::debug:
-      return "debug";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::error:
-      return "error";
-  }
-  return "unknown";
+  return log_level_names.name(level);
 }
 
 }  // namespace agentcore

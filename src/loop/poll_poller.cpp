@@ -46,6 +46,8 @@ class PollPoller final : public Poller {
 
   bool has_descriptor() const noexcept override { return false; }
   int open_descriptor() noexcept override { return -1; }
+  bool open_timer() noexcept override { return false; }
+  void arm_timer(TimePoint, TimePoint) noexcept override {}
   void mute(bool) noexcept override {}
 
  protected:
@@ -79,7 +81,7 @@ class PollPoller final : public Poller {
     places_[number] = index;
   }
 
-  // The last entry takes the place of the one that goes.
+  // Moves the last entry to the place of the removed one.
   void drop(int descriptor) {
     const std::size_t index = places_[static_cast<std::size_t>(descriptor)];
     polled_[index] = polled_.back();

@@ -58,7 +58,8 @@ Delivery Poller::deliver(const Ready& ready) const noexcept {
   const auto index = static_cast<std::size_t>(ready.descriptor);
   if (index >= registrations_.size()) return {nullptr, IoEvents::none};
   const Registration& registration = registrations_[index];
-  // The serial tells a registration from a later one of the same number: descriptors are reused at once.
+  // The serial distinguishes a registration from a later one of the same number: descriptors are reused at
+  // once.
   if (registration.handler == nullptr || registration.serial != ready.serial)
     return {nullptr, IoEvents::none};
   if (registration.events == IoEvents::none) return {nullptr, IoEvents::none};

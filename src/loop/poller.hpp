@@ -12,8 +12,8 @@
 
 namespace agentcore::loop {
 
-// Bit flags: what to wait for, and what has come. `error` comes unasked. A peer that hung up is told as
-// readable (and writable, if asked for), because there may still be bytes to read before the end.
+// Bit flags: what to wait for, and what has come. `error` is always reported. A peer that hung up is reported
+// as readable (and writable, if asked for), because there may still be bytes to read before the end.
 enum class IoEvents : std::uint8_t { none = 0, readable = 1, writable = 2, error = 4 };
 
 constexpr IoEvents operator|(IoEvents a, IoEvents b) noexcept {
@@ -26,12 +26,12 @@ constexpr bool has(IoEvents events, IoEvents any_of) noexcept {
   return (events & any_of) != IoEvents::none;
 }
 
-// Hears that a watched descriptor became ready. Called on the loop thread, inside a poll. Level-triggered:
-// what is not consumed is told again. May watch and unwatch any descriptor, its own included.
+// Notified when a watched descriptor became ready. Called on the loop thread, inside a poll. Level-triggered:
+// what is not consumed is reported again. May watch and unwatch any descriptor, its own included.
 class IoHandler {
  public:
   virtual void on_io(int descriptor, IoEvents events) = 0;
-  // An event of this descriptor may be told soon: time to fetch into the cache what it will need.
+  // An event of this descriptor may be delivered soon: a hint to prefetch what its handler will read.
   virtual void expect_io(int /*descriptor*/) noexcept {}
 
  protected:
@@ -45,20 +45,20 @@ struct Ready {
   IoEvents events;
 };
 
-// Where a ready event goes now.
+// The current receiver of a ready event.
 struct Delivery {
   IoHandler* handler;  // null: the registration is gone, the event is stale
-  IoEvents events;     // without those that nobody waits for any more
+  IoEvents events;     // without those that are no longer watched
 };
 
-// The registrations are kept here; a backend only tells the system about them. All of it is @loop_thread.
+// The registrations are kept here; a backend only passes them on to the system. All of it is @loop_thread.
 class Poller {
  public:
   virtual ~Poller() = default;
 
   // Starts watching; an earlier registration of the same descriptor is replaced. `none` keeps the
   // registration but reports nothing. The handler must stay alive until remove(). False when the system
-  // refused: errno says why, and nothing is registered.
+  // refused: errno has the reason, and nothing is registered.
   bool add(int descriptor, IoEvents events, IoHandler& handler);
   // Changes what is waited for. False when the descriptor is not registered or the system refused (errno).
   bool modify(int descriptor, IoEvents events);
@@ -78,17 +78,23 @@ class Poller {
 
   // True when this backend can represent all watched descriptors by one.
   virtual bool has_descriptor() const noexcept = 0;
-  // That descriptor: readable whenever wait() would find something, unless it is muted. The first call opens
-  // it. -1: the system refused (errno), or there is none.
+  // That descriptor: readable whenever wait() would find something, or the timer has fired, unless it is
+  // muted. The first call opens it. -1: the system refused (errno), or there is none.
   virtual int open_descriptor() noexcept = 0;
+  // Opens a timer for that descriptor. False when the system refused (errno), or has no such descriptor.
+  virtual bool open_timer() noexcept = 0;
+  // Makes that descriptor readable at `next`, by the steady clock of the system, or earlier. Needs an open
+  // timer.
+  virtual void arm_timer(TimePoint next, TimePoint now) noexcept = 0;
   // While muted, that descriptor is never readable. wait() works as before. Without that descriptor a no-op.
   virtual void mute(bool muted) noexcept = 0;
 
-  // To be asked right before each delivery: an earlier handler of the same batch may have changed everything.
+  // Called right before each delivery: an earlier handler of the same batch may have changed everything.
   Delivery deliver(const Ready& ready) const noexcept;
 
  protected:
-  // Tells the system. Called only when something changed; `from` is none for a descriptor that is new.
+  // Passes it on to the system. Called only when something changed; `from` is none for a descriptor that is
+  // new.
   virtual bool update(int descriptor, IoEvents from, IoEvents to, std::uint32_t serial) = 0;
 
   static int to_milliseconds(std::optional<Duration> timeout) noexcept;
@@ -102,7 +108,7 @@ class Poller {
 
   Registration* find(int descriptor) noexcept;
 
-  std::vector<Registration> registrations_;  // by descriptor: the system hands out the smallest free numbers
+  std::vector<Registration> registrations_;  // by descriptor: the system assigns the smallest free numbers
   std::uint32_t last_serial_ = 0;
 };
 

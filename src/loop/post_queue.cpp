@@ -6,7 +6,7 @@ namespace agentcore::loop {
 
 bool PostQueue::push(std::function<void()> function) {
   const std::lock_guard lock(mutex_);
-  if (closed_) return false;  // the parameter dies after the lock
+  if (closed_) return false;  // the parameter is destroyed after the lock is released
   pushed_.push_back(std::move(function));
   return true;
 }
@@ -49,6 +49,6 @@ void PostQueue::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   dropped_pushed.swap(pushed_);
-}  // the lock goes first, then the functions
+}  // the lock is released first, then the functions are destroyed
 
 }  // namespace agentcore::loop

@@ -37,7 +37,7 @@ class PostQueue {
   mutable std::mutex mutex_;
   std::vector<std::function<void()>> pushed_;  // guarded
   bool closed_ = false;                        // guarded
-  std::vector<std::function<void()>> batch_;   // the loop thread's own
+  std::vector<std::function<void()>> batch_;   // used by the loop thread only
   std::size_t next_ = 0;                       // in batch_
 };
 

@@ -25,25 +25,25 @@ Runtime::~Runtime() {
   engine_->close();
 }
 
-// The engine keeps itself alive through these: a callback may destroy this Runtime.
+// driver() keeps the engine alive during the call: a callback may destroy this Runtime.
 bool Runtime::poll() {
-  return engine_->poll();
+  return engine_->driver()->poll();
 }
 bool Runtime::poll(Duration budget) {
-  return engine_->poll(budget);
+  return engine_->driver()->poll(budget);
 }
 void Runtime::run_for(Duration duration) {
-  engine_->run_for(duration);
+  engine_->driver()->run_for(duration);
 }
 bool Runtime::run_until_idle(Duration limit) {
-  return engine_->run_until_idle(limit);
+  return engine_->driver()->run_until_idle(limit);
 }
 
 int Runtime::poll_descriptor() {
-  return engine_->poll_descriptor();
+  return engine_->driver()->poll_descriptor();
 }
 std::optional<TimePoint> Runtime::next_deadline() const {
-  return engine_->next_deadline();
+  return engine_->driver()->next_deadline();
 }
 Subscription Runtime::on_wake(std::function<void()> wake) {
   core::require_function(wake != nullptr, "Runtime::on_wake: wake");

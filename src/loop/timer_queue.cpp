@@ -17,7 +17,7 @@ std::uint64_t TimerQueue::add(TimePoint when, std::function<void()> function) {
 bool TimerQueue::cancel(std::uint64_t id) noexcept {
   const auto slot = static_cast<std::uint32_t>(id);
   if (slot >= slots_.size() || slots_[slot].generation != id >> 32U) return false;
-  // Nobody holds an id of a free slot's generation; asked all the same, because an id is just a number.
+  // No caller holds an id of a free slot's generation; checked all the same, because an id is just a number.
   const std::size_t place = slots_[slot].place;
   if (place >= heap_.size() || heap_[place].slot != slot) return false;
   const std::function<void()> dropped = remove(place);

@@ -72,11 +72,11 @@ bool Waker::Subscriber::call() noexcept {
 
 void Waker::Subscriber::end() noexcept {
   ended = true;
-  if (called_by_this_thread()) return;  // goes with the last reference, when the call returns
+  if (called_by_this_thread()) return;  // destroyed with the last reference, when the call returns
   std::function<void()> dropped;
   const std::lock_guard lock(running);
   dropped.swap(function);
-}  // the lock goes first, then the function
+}  // the lock is released first, then the function is destroyed
 
 Waker::~Waker() {
   close_ends(read_end_, write_end_);
@@ -89,7 +89,7 @@ void Waker::notify() noexcept {
 void Waker::signal() noexcept {
   std::shared_ptr<Subscriber> subscriber;
   {
-    // Under the lock, so that close() cannot give the descriptor's number to somebody else in between.
+    // Under the lock, so that close() cannot release the descriptor's number for another use in between.
     const std::lock_guard lock(mutex_);
     write_descriptor();
     subscriber = subscriber_;
@@ -143,7 +143,8 @@ int Waker::open(bool level) {
   if (read_end_ >= 0) return read_end_;
   if (!open_ends(read_end_, write_end_)) return -1;
   level_ = level;
-  // Who notified before found no descriptor. During a poll that needs no word: its end looks for work anyway.
+  // A notify() before this found no descriptor. During a poll that does not matter: its end looks for work
+  // anyway.
   if (!polling_ && notified_.load(std::memory_order_seq_cst)) write_descriptor();
   return read_end_;
 }

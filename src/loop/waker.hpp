@@ -11,7 +11,7 @@
 
 namespace agentcore::loop {
 
-// One flag says that the loop knows it has something to do. The first notify() that sets it signals: the
+// One flag is set while a poll is due or running. The first notify() that sets it signals: the
 // wake-up descriptor, if one was opened, and the host's on_wake function. All others cost one atomic
 // exchange. The flag stays set during a poll, so a foreign send meanwhile costs no system call.
 //
@@ -21,7 +21,7 @@ namespace agentcore::loop {
 // before that notify(). Whatever is announced with notify() must therefore show in what the loop looks at:
 // Source::has_work() or a post.
 //
-// Held by shared_ptr by whoever notifies; may outlive its engine, and does nothing then.
+// Each caller of notify() holds it by shared_ptr; it may outlive its engine, and does nothing then.
 class Waker : public std::enable_shared_from_this<Waker> {
  public:
   Waker() = default;
@@ -29,7 +29,7 @@ class Waker : public std::enable_shared_from_this<Waker> {
   Waker(const Waker&) = delete;
   Waker& operator=(const Waker&) = delete;
 
-  // Says that there is work. @threadsafe
+  // Reports that there is work. @threadsafe
   void notify() noexcept;
 
   // `wake` runs on the notifying thread and never in parallel with itself; it holds no lock that any other
@@ -62,8 +62,8 @@ class Waker : public std::enable_shared_from_this<Waker> {
 
   std::atomic<bool> notified_{false};
   std::atomic<bool> threw_{false};
-  bool polling_ = false;  // the loop thread's own
-  bool closed_ = false;   // the loop thread's own
+  bool polling_ = false;  // used by the loop thread only
+  bool closed_ = false;   // used by the loop thread only
 
   std::mutex mutex_;  // guards the rest; never held while the host's function runs
   int read_end_ = -1;

@@ -1,4 +1,5 @@
-// Mailbox: an agent's queue of messages. Anyone pushes, the loop takes; the door is part of the push.
+// Mailbox: an agent's queue of messages. Any thread pushes, the loop thread takes; a push fails when the
+// mailbox is closed.
 #pragma once
 
 #include "core/node.hpp"
@@ -9,22 +10,22 @@
 
 namespace agentcore::mailbox {
 
-// A value of Node::door. Open: the newest cell (28 bits), how many messages wait, drained ones included (16
-// bits), a 0, and the low 19 bits of the generation. Closed: the ticket, which is the epoch in which it was
-// closed (27 bits), a 1 and the generation.
+// A value of Node::mailbox_head. Open: the newest cell (28 bits), the number of waiting messages, drained
+// ones included (16 bits), a 0, and the low 19 bits of the generation. Closed: the ticket, which is the epoch
+// in which it was closed (22 bits), a 1 and the generation.
 //
-// One compare-and-set of this value is the whole push: it fails when the mailbox was closed, filled or handed
-// to another agent meanwhile, so a message can never be left behind closed doors (G12, F1). The ticket lets a
-// resume, or a sender that comes right after it, open exactly the door that it found, never one that a later
+// One compare-and-set of this value is the whole push: it fails when the mailbox was closed, filled or reused
+// by another agent meanwhile, so no message can be left behind in a closed mailbox (G12, F1). With the
+// ticket, a resume, or a sender right after it, opens exactly the head that it found, never one that a later
 // stop has closed again.
-class Door {
+class Head {
  public:
   static constexpr std::uint64_t closed_bit = std::uint64_t{1} << 44;
 
-  constexpr explicit Door(std::uint64_t raw) noexcept : raw_(raw) {}
-  static constexpr Door open(std::uint32_t generation) noexcept { return Door{tag(generation)}; }
-  static constexpr Door closed(std::uint32_t generation, std::uint32_t ticket) noexcept {
-    return Door{tag(generation) | closed_bit | ticket};
+  constexpr explicit Head(std::uint64_t raw) noexcept : raw_(raw) {}
+  static constexpr Head open(std::uint32_t generation) noexcept { return Head{tag(generation)}; }
+  static constexpr Head closed(std::uint32_t generation, std::uint32_t ticket) noexcept {
+    return Head{tag(generation) | closed_bit | ticket};
   }
 
   constexpr std::uint64_t raw() const noexcept { return raw_; }
@@ -35,17 +36,17 @@ class Door {
   constexpr std::uint32_t newest() const noexcept { return static_cast<std::uint32_t>(raw_) & 0x0fff'ffff; }
   constexpr std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(raw_ >> 28) & 0xffff; }
   constexpr std::uint32_t ticket() const noexcept {
-    return static_cast<std::uint32_t>(raw_) & core::Word::epoch_mask;
+    return static_cast<std::uint32_t>(raw_) & core::PackedState::epoch_mask;
   }
 
   static constexpr std::uint64_t one = std::uint64_t{1} << 28;
   // With one more message on top.
-  constexpr Door pushed(std::uint32_t cell) const noexcept {
-    return Door{((raw_ & ~newest_mask) + one) | cell};
+  constexpr Head pushed(std::uint32_t cell) const noexcept {
+    return Head{((raw_ & ~newest_mask) + one) | cell};
   }
-  // With the stack taken away, and the count kept but for `taken`.
-  constexpr Door drained(std::uint32_t taken) const noexcept {
-    return Door{(raw_ & ~newest_mask) - one * taken};
+  // Without the list of messages; the count is reduced by `taken`.
+  constexpr Head drained(std::uint32_t taken) const noexcept {
+    return Head{(raw_ & ~newest_mask) - one * taken};
   }
 
  private:
@@ -59,34 +60,42 @@ class Door {
 enum class Push : std::uint8_t { queued, queued_first, full, closed, gone };
 
 // Puts `cell` into the mailbox. `queued_first`: it was empty, so the agent has to be scheduled. `epoch` is
-// that of the open word which the sender saw: a door closed in an earlier epoch is opened on the way. On any
-// other answer than queued the cell is still the caller's. @threadsafe
+// the epoch of the open agent that the sender has read: a mailbox that was closed in an earlier epoch is
+// opened first. `closed`: the sender has to check the gates again. On any result except queued and
+// queued_first the caller still owns the cell. @threadsafe
 Push push(core::Node& node, MessagePool& pool, std::uint32_t cell, std::uint32_t generation,
           std::uint32_t epoch) noexcept;
 
-// Messages waiting. @threadsafe
+// The number of waiting messages. @threadsafe
 std::size_t length(const core::Node& node, std::uint32_t generation) noexcept;
 
-// The oldest message's cell, or 0. The caller gives it back to the pool. @loop_thread
+// The oldest message's cell, or 0. The caller returns it to the pool. @loop_thread
 std::uint32_t take(core::Node& node, MessagePool& pool) noexcept;
 
-// Drops all messages; how many. @loop_thread
+// Drops all messages. Returns their number. @loop_thread
 std::size_t clear(core::Node& node, MessagePool& pool) noexcept;
 
-// Where in the endless row of its messages the mailbox ends now. Exact while the loop does not take any, as
-// during a turn. @threadsafe
+// The number of messages ever pushed, modulo 2^32: the end of the mailbox in the sequence of its messages.
+// Exact while the loop does not take any, as during a turn. @threadsafe
 std::uint32_t position(const core::Node& node) noexcept;
 
 // Drops the messages up to that position; later ones stay. @loop_thread
 std::size_t clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept;
 
-// Closes the door for good (of this epoch) and drops all messages; how many. @loop_thread
+// Closes the mailbox with this ticket (final for its epoch) and drops all messages. Returns their number.
+// @loop_thread
 std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept;
 
-// True when the door is the one that was closed with this ticket. @threadsafe
+// True when the mailbox was closed with this ticket, and not opened since. @threadsafe
 bool is_closed(const core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept;
+// True if the stop or delete that led to `packed` has settled: the mailbox was closed with its epoch.
+// @threadsafe
+inline bool is_settled(const core::Node& node, core::PackedState packed) noexcept {
+  return is_closed(node, packed.generation(), packed.epoch());
+}
 
-// Opens the door that was closed with this ticket; does nothing if it is another one by now. @threadsafe
+// Opens the mailbox that was closed with this ticket; does nothing if it was opened or closed since.
+// @threadsafe
 void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept;
 
 }  // namespace agentcore::mailbox

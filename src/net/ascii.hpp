@@ -1,4 +1,4 @@
-// Text of headers and addresses, without a look at the locale.
+// Text of headers and addresses, independent of the locale.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@ namespace agentcore::net {
 
 namespace {
 
-// `list` is one of names that commas part. Those that are empty do no harm.
+// `list` is a list of names, separated by commas. Empty names are ignored.
 bool has_only(std::string_view list, std::initializer_list<std::string_view> known) {
   for (;;) {
     const std::size_t comma = list.find(',');

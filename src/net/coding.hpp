@@ -1,15 +1,17 @@
-// How the body of an answer is coded, and what of that we decode.
+// The codings of the body of an answer, and which of them are decoded.
 #pragma once
 
 #include "net/transport.hpp"
 
 namespace agentcore::net {
 
-// What we offer. The windows of these two are 32 KiB, whoever compressed; one of zstd's may be 128 MiB.
+// The codings that a request offers. The windows of gzip and deflate have 32 KiB at most; one of zstd may
+// have 128 MiB.
 inline constexpr const char* compressed_codings = "gzip, deflate";
 inline constexpr const char* plain_coding = "identity";
 
-// True when nothing else was used. libcurl would decode whatever it was built with, asked for or not.
+// True when no other coding was used. libcurl would decode every coding that it was built with, offered or
+// not.
 bool is_coded_as_offered(const HttpHead& head);
 
 }  // namespace agentcore::net

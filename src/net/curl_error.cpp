@@ -4,7 +4,7 @@ namespace agentcore::net {
 
 namespace {
 
-constexpr int too_large = 100;  // CURLE_TOO_LARGE, which the headers know from 8.6 on
+constexpr int too_large = 100;  // CURLE_TOO_LARGE, which the headers define from 8.6 on
 
 }  // namespace
 
@@ -16,7 +16,7 @@ Errc to_errc(CURLcode result) noexcept {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
       return Errc::resolve_failed;
-    case CURLE_OPERATION_TIMEDOUT:  // we set none of libcurl's own timeouts but one it needs to connect
+    case CURLE_OPERATION_TIMEDOUT:  // none of libcurl's own timeouts is set but one it needs to connect
       return Errc::connect_timeout;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -40,7 +40,7 @@ Errc to_errc(CURLcode result) noexcept {
       return Errc::invalid_config;
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
-    case CURLE_WRITE_ERROR:  // by a decoder that was given more than belongs to it: our own are known as such
+    case CURLE_WRITE_ERROR:  // a decoder received more than its data: our own errors are detected before
       return Errc::invalid_response;
     default:
       return Errc::network_error;

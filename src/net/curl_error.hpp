@@ -1,4 +1,4 @@
-// What libcurl's result codes mean to us.
+// Converts libcurl's result codes to error codes.
 #pragma once
 
 #include <agentcore/error.hpp>
@@ -9,11 +9,11 @@
 
 namespace agentcore::net {
 
-// CURLE_OK is Errc::none. What is left over is network_error: something between us and the server.
+// CURLE_OK is Errc::none. Any other result is network_error: a fault between this process and the server.
 Errc to_errc(CURLcode result) noexcept;
 
-// Whether the connection broke in TLS's handshake: libcurl has one name for that and for all else that goes
-// wrong there.
+// True when the connection broke in the TLS handshake: libcurl has one code for this and all other faults of
+// a handshake.
 bool is_cut_handshake(CURLcode result, std::string_view detail) noexcept;
 
 }  // namespace agentcore::net

@@ -1,4 +1,4 @@
-// Deadlines: until when a transfer may stay silent, phase by phase, and until when it may go on at all.
+// Deadlines: the time limits of a transfer: the silence allowed in each phase, and the total time.
 #pragma once
 
 #include "loop/time.hpp"
@@ -10,9 +10,10 @@
 
 namespace agentcore::net {
 
-// Connecting (name, TCP and TLS together), then waiting for the first body byte, then for each further one;
-// and over all of them the whole transfer's time and its caller's own deadline. Kept apart from timers: data
-// only stores a time, and the one timer of a transfer asks due() again when it fires.
+// The phases: connecting (name, TCP and TLS together), then waiting for the first body byte, then for each
+// further one. Limits over all phases: the total time of the transfer, and its caller's own deadline. Kept
+// apart from timers: data only stores a time, and the one timer of a transfer reads due() again when it
+// fires.
 class Deadlines {
  public:
   // Duration::max() and TimePoint::max(): none.
@@ -31,13 +32,13 @@ class Deadlines {
         deadline_(limits.deadline),
         since_(start) {}
 
-  // Each returns true when a new phase began, so that the end may now be nearer than it was. A redirect
-  // connects again: its phases begin anew, the whole does not.
+  // Each returns true when a new phase began, so that due() may be earlier than before. A redirect connects
+  // again: its phases begin again, the total time does not.
   bool connecting(TimePoint now) noexcept { return enter(Phase::connect, now); }
   bool request_sent(TimePoint now) noexcept { return enter(Phase::first_byte, now); }
   bool data_received(TimePoint now) noexcept { return enter(Phase::stall, now); }
 
-  // When time is up; TimePoint::max(): never.
+  // When the time is up; TimePoint::max(): never.
   TimePoint due() const noexcept { return std::min({silence_end(), end_, deadline_}); }
 
   // The length of the time-out that code() names. Meaningless for deadline_exceeded.
@@ -47,7 +48,7 @@ class Deadlines {
 
   bool is_connecting() const noexcept { return phase_ == Phase::connect; }
 
-  // Which time that is: the earliest. Of equal ones the caller's own comes first, then the whole transfer's.
+  // Which limit is the earliest. Of equal ones the caller's own comes first, then the total time.
   Errc code() const noexcept {
     constexpr Errc codes[] = {Errc::connect_timeout, Errc::first_byte_timeout, Errc::stall_timeout};
     const TimePoint silence = silence_end();
@@ -58,7 +59,7 @@ class Deadlines {
  private:
   enum class Phase : unsigned char { connect, first_byte, stall };
 
-  // A clock may stand so late that the sum would not fit.
+  // The time of a clock may be so late that the sum would overflow.
   static TimePoint end_of(TimePoint start, Duration timeout) noexcept {
     return timeout == Duration::max() ? TimePoint::max() : loop::later(start, timeout);
   }

@@ -12,7 +12,7 @@ namespace agentcore::net {
 
 namespace {
 
-// The fields that somebody asks for.
+// The header fields that the library uses.
 bool is_read(std::string_view name) noexcept {
   return name == "location" || name == "content-encoding" || name == "transfer-encoding" || name == "date" ||
          name.starts_with("retry-after") || name.find("ratelimit-") != std::string_view::npos ||

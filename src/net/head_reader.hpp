@@ -1,4 +1,4 @@
-// HeadReader: takes what matters from the header lines of an answer.
+// HeadReader: reads the header lines of an answer.
 #pragma once
 
 #include "net/transport.hpp"
@@ -7,16 +7,16 @@
 
 namespace agentcore::net {
 
-// Fed line by line, as libcurl delivers them. Interim answers (1xx) are passed over.
+// Receives line by line, as libcurl delivers them. Interim answers (1xx) are skipped.
 class HeadReader {
  public:
-  // One line, with its line end. True with the empty line that ends the head of the final answer.
+  // Takes one line, with its line end. True with the empty line that ends the head of the final answer.
   bool read(std::string_view line);
 
   int status() const noexcept { return head_.status; }
   const HttpHead& head() const noexcept { return head_; }
-  // Whether it announces a body of more than 2^63 - 1 bytes. libcurl reads such a one until the connection
-  // closes, and takes what came by then for all of it.
+  // True if the head announces a body of more than 2^63 - 1 bytes. libcurl would read such a body until the
+  // connection closes, and treat the bytes received by then as the complete body.
   bool has_absurd_length() const noexcept { return has_absurd_length_; }
 
  private:

@@ -1,4 +1,4 @@
-// Whether HTTP/2 is spoken.
+// Decides whether HTTP/2 is used.
 #pragma once
 
 namespace agentcore::net {

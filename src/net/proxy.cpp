@@ -19,7 +19,7 @@ bool is_proxy_address(const std::string& address) {
       curl_url_get(url.get(), CURLUPART_SCHEME, &text, 0) != CURLUE_OK)
     return false;
   const std::unique_ptr<char, decltype(&curl_free)> scheme(text, curl_free);
-  // A guess goes by the name, and may be any protocol: what was not said is not wrong.
+  // Without a scheme libcurl guesses the protocol by the host name: a missing scheme is not an error.
   return address.find("://") == std::string::npos ||
          std::find(schemes.begin(), schemes.end(), std::string_view(text)) != schemes.end();
 }

@@ -5,8 +5,7 @@
 
 namespace agentcore::net {
 
-// False when libcurl would not know what to do with it. Its own errors quote such an address, with the
-// password in it.
+// False when libcurl could not use the address. libcurl's own errors quote such an address with its password.
 bool is_proxy_address(const std::string& address);
 
 }  // namespace agentcore::net

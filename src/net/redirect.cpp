@@ -16,8 +16,8 @@ namespace {
 
 using Url = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 
-// "user", "password", "scheme", "host", "port": what must not change. The port is the scheme's own when the
-// URL names none.
+// "user", "password", "scheme", "host", "port": the parts that must not change. The port is the default of
+// the scheme when the URL has none.
 using Origin = std::array<std::string, 5>;
 
 std::string part(CURLU* url, CURLUPart what, unsigned flags = 0) {
@@ -38,7 +38,7 @@ Redirect resolve(const std::string& url, const std::string& location) {
   if (parsed == nullptr || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) return {};
   const Origin origin = origin_of(parsed.get());
   if (location.empty() || curl_url_set(parsed.get(), CURLUPART_URL, location.c_str(), 0) != CURLUE_OK)
-    return {{}, "it does not say where to", {}};
+    return {{}, "its Location is missing or not a URL", {}};
   std::string found = part(parsed.get(), CURLUPART_URL);
   std::string target = location_of(found);
   if (origin_of(parsed.get()) != origin)
@@ -55,7 +55,7 @@ Redirect redirect_of(const HttpRequest& request, const HttpHead& head) {
   if (!keeps_method)
     redirect.refusal = "with this status a POST would become a GET";
   else if (request.max_redirects == 0)
-    redirect.refusal = "there were too many (HttpLlmOptions::max_redirects)";
+    redirect.refusal = "it is one more than HttpLlmOptions::max_redirects allows";
   if (!redirect.refusal.empty()) redirect.url.clear();
   return redirect;
 }

@@ -6,8 +6,8 @@
 
 namespace agentcore::net {
 
-// std::mutex::lock() throws only where locking is a programming error (a deadlock with oneself), so noexcept
-// is honest here: no function calls out while it holds the lock.
+// std::mutex::lock() throws only for a programming error (a deadlock of one thread with itself), so noexcept
+// is correct here: no function calls out while it holds the lock.
 
 bool SocketGuard::claim(int descriptor) noexcept {
   const std::lock_guard lock(mutex_);

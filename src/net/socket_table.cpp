@@ -1,10 +1,12 @@
 #include "net/socket_table.hpp"
 
 #include "loop/engine.hpp"
-#include "net/cut.hpp"
+#include "net/call_handle.hpp"
 #include "net/transfer.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include <sys/socket.h>
@@ -19,9 +21,19 @@ void fetch(const void* object, std::size_t bytes) noexcept {
     __builtin_prefetch(static_cast<const char*>(object) + at);
 }
 
-// True while `owner`'s transfer runs: its socket is not idle, libcurl waits for something else just now.
-bool is_in_libcurl(const Cut& owner) noexcept {
-  return owner.transfer() != nullptr && owner.transfer()->easy != nullptr;
+// True while `owner`'s transfer runs: its socket is not idle, although libcurl does not wait for it now.
+bool is_in_libcurl(const CallHandle& owner) noexcept {
+  return owner.transfer() != nullptr && owner.transfer()->easy() != nullptr;
+}
+
+// The index of the socket that is idle longest. There must be one.
+template <typename Sockets>
+int oldest_idle(const Sockets& sockets) noexcept {
+  const auto is_older = [](const auto& a, const auto& b) {
+    const auto rank = [](const auto& socket) { return socket.is_idle() ? socket.idle_number : UINT64_MAX; };
+    return rank(a) < rank(b);
+  };
+  return static_cast<int>(std::min_element(sockets.begin(), sockets.end(), is_older) - sockets.begin());
 }
 
 }  // namespace
@@ -31,10 +43,8 @@ int SocketTable::open(int family, int type, int protocol) {
   if (descriptor < 0) return -1;
   Socket& socket = at(descriptor);
   unwatch(descriptor, socket);
-  release(descriptor, socket);  // nothing, unless libcurl closed the number's last owner without telling
-  set_idle(socket, false);
-  set_retired(socket, false);
-  if (!std::exchange(socket.ours, true)) ++ours_;
+  release(descriptor, socket);  // no effect, unless libcurl closed the previous socket without a callback
+  set_use(socket, Use::busy);
   return descriptor;
 }
 
@@ -42,50 +52,47 @@ void SocketTable::close(int descriptor) {
   Socket& socket = at(descriptor);
   unwatch(descriptor, socket);
   release(descriptor, socket);
-  set_idle(socket, false);
-  set_retired(socket, false);
-  if (std::exchange(socket.ours, false)) --ours_;
+  set_use(socket, Use::foreign);
   ::close(descriptor);
 }
 
-bool SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
-                       Warmth warmth) {
+bool SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<CallHandle>& owner,
+                       PrefetchHint hint) {
   Socket& socket = at(descriptor);
-  set_idle(socket, false);
-  set_retired(socket, false);
-  return !own(descriptor, socket, owner, warmth) || watch(descriptor, socket, events);
+  if (socket.use != Use::foreign) set_use(socket, Use::busy);
+  return !assign(descriptor, socket, owner, hint) || watch(descriptor, socket, events);
 }
 
 void SocketTable::unwant(int descriptor) {
   Socket& socket = at(descriptor);
   unwatch(descriptor, socket);
-  const std::shared_ptr<Cut> owner = socket.owner;
+  const std::shared_ptr<CallHandle> owner = socket.owner;
   socket.shared = owner == nullptr;
   release(descriptor, socket);
-  if (!socket.ours || socket.retired) return;
-  set_idle(socket, true);
+  if (socket.use == Use::foreign || socket.use == Use::retired) return;
+  set_use(socket, Use::idle);
   newly_idle_.emplace_back(descriptor, owner);
 }
 
 void SocketTable::settle_idle(std::size_t most) {
-  // Taken out first: watch() may call the host's log sink, which may close connections.
+  // Removed from the list first: watch() may call the host's log sink, which may close connections.
   const auto newly_idle = std::exchange(newly_idle_, {});
   for (const auto& [descriptor, owner] : newly_idle) {
     Socket& socket = at(descriptor);
-    if (!socket.idle || socket.watched) continue;
+    if (socket.use != Use::idle || socket.watched) continue;
     if (owner != nullptr && is_in_libcurl(*owner))
-      set_idle(socket, false);
+      set_use(socket, Use::busy);
     else if (!watch(descriptor, socket, loop::IoEvents::readable))
       retire(descriptor, socket);
   }
-  while (idle_ > most) {
-    const int oldest = oldest_idle();
+  while (idle() > most) {
+    const int oldest = oldest_idle(sockets_);
     retire(oldest, at(oldest));
   }
 }
 
 // Over HTTP/2 a server may send frames on a kept connection (PING, WINDOW_UPDATE). libcurl reads them when it
-// uses the connection next. Until then it is not watched any more: it would be reported in every poll.
+// uses the connection next. Until then the connection is not watched: it would be reported in every poll.
 void SocketTable::end_idle(int descriptor) {
   Socket& socket = at(descriptor);
   char byte = 0;
@@ -95,41 +102,32 @@ void SocketTable::end_idle(int descriptor) {
   retire(descriptor, socket);
 }
 
-// Shuts the connection down, so that the server sees its end now. libcurl closes the descriptor when it looks
-// for dead connections next.
+// Shuts the connection down, so that the server is notified of its end now. libcurl closes the descriptor in
+// its next check for dead connections.
 void SocketTable::retire(int descriptor, Socket& socket) {
   ::shutdown(descriptor, SHUT_RDWR);
   unwatch(descriptor, socket);
-  set_idle(socket, false);
-  set_retired(socket, true);
-}
-
-int SocketTable::oldest_idle() const noexcept {
-  std::size_t oldest = sockets_.size();
-  for (std::size_t i = 0; i < sockets_.size(); ++i)
-    if (sockets_[i].idle &&
-        (oldest == sockets_.size() || sockets_[i].idle_number < sockets_[oldest].idle_number))
-      oldest = i;
-  return static_cast<int>(oldest);
+  set_use(socket, Use::retired);
 }
 
 void SocketTable::share(int descriptor) {
   release(descriptor, at(descriptor));
 }
 
-void SocketTable::claim(int descriptor, const std::shared_ptr<Cut>& owner, Warmth warmth) {
+void SocketTable::claim(int descriptor, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint) {
   Socket& socket = at(descriptor);
-  if (socket.watched) own(descriptor, socket, owner, warmth);
+  if (socket.watched) assign(descriptor, socket, owner, hint);
 }
 
-// False when its transfer was cut: nothing of it is to be heard any more.
-bool SocketTable::own(int descriptor, Socket& socket, const std::shared_ptr<Cut>& owner, Warmth warmth) {
-  socket.warmth = warmth;
+// False when the transfer was cut: libcurl must not receive another event of it.
+bool SocketTable::assign(int descriptor, Socket& socket, const std::shared_ptr<CallHandle>& owner,
+                         PrefetchHint hint) {
+  socket.hint = hint;
   if (socket.owner != owner) {
     release(descriptor, socket);
     socket.owner = owner;
   }
-  if (!socket.ours || owner == nullptr || owner->guard().claim(descriptor)) return true;
+  if (socket.use == Use::foreign || owner == nullptr || owner->sockets().claim(descriptor)) return true;
   unwatch(descriptor, socket);
   return false;
 }
@@ -142,16 +140,16 @@ void SocketTable::hang_up(SocketGuard& guard) {
   }
 }
 
-void SocketTable::warm(int descriptor) const noexcept {
+void SocketTable::prefetch(int descriptor) const noexcept {
   const auto place = static_cast<std::size_t>(descriptor);
   if (place >= sockets_.size()) return;
   const Socket& socket = sockets_[place];
-  fetch(socket.owner.get(), sizeof(Cut));
-  fetch(socket.warmth.transfer, 192);
-  fetch(socket.warmth.handler, 384);
+  fetch(socket.owner.get(), sizeof(CallHandle));
+  fetch(socket.hint.transfer, 192);
+  fetch(socket.hint.handler, 384);
 }
 
-bool SocketTable::silence_if_over(int descriptor) {
+bool SocketTable::unwatch_if_over(int descriptor) {
   Socket& socket = at(descriptor);
   if (socket.owner == nullptr) return false;
   if (socket.owner->transfer() != nullptr && !socket.owner->is_cut()) return false;
@@ -178,21 +176,16 @@ void SocketTable::unwatch(int descriptor, Socket& socket) {
 
 void SocketTable::release(int descriptor, Socket& socket) {
   if (socket.owner == nullptr) return;
-  if (socket.ours) socket.owner->guard().release(descriptor);
+  if (socket.use != Use::foreign) socket.owner->sockets().release(descriptor);
   socket.owner = nullptr;
 }
 
-void SocketTable::set_idle(Socket& socket, bool idle) noexcept {
-  if (socket.idle == idle) return;
-  socket.idle = idle;
-  idle_ += idle ? 1U : static_cast<std::size_t>(-1);
-  if (idle) socket.idle_number = ++last_idle_number_;
-}
-
-void SocketTable::set_retired(Socket& socket, bool retired) noexcept {
-  if (socket.retired == retired) return;
-  socket.retired = retired;
-  retired_ += retired ? 1U : static_cast<std::size_t>(-1);
+void SocketTable::set_use(Socket& socket, Use use) noexcept {
+  if (socket.use == use) return;
+  if (socket.use != Use::foreign) --counts_[static_cast<std::size_t>(socket.use)];
+  if (use != Use::foreign) ++counts_[static_cast<std::size_t>(use)];
+  if (use == Use::idle) socket.idle_number = ++last_idle_number_;
+  socket.use = use;
 }
 
 }  // namespace agentcore::net

@@ -1,9 +1,10 @@
-// SocketTable: which descriptors libcurl uses now, what it waits for on each, and which transfer each one
-// serves.
+// SocketTable: the descriptors that libcurl uses now, the events that it waits for on each, and the transfer
+// that each one serves.
 #pragma once
 
 #include "loop/poller.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,20 +17,20 @@ class Engine;
 
 namespace agentcore::net {
 
-class Cut;
+class CallHandle;
 class SocketGuard;
 
-// What the next piece of an answer will be handled by. Only fetched into the cache, never read from here:
-// with thousands of streams each has gone cold since its last piece, and the system takes long enough to hand
-// out the next.
-struct Warmth {
+// The objects that will process the next piece of an answer. They are prefetched into the cache and never
+// read through these pointers: with thousands of streams, the objects of a stream have left the cache since
+// its last piece, and the system call that returns the next event takes long enough to fetch them.
+struct PrefetchHint {
   const void* transfer = nullptr;
   const void* handler = nullptr;
 };
 
 // Keeps the rules R1 and R2 of SocketGuard: a socket is claimed for at most one transfer, and released before
-// it is closed, pooled, or claimed for another. Sockets that we opened are guarded; other descriptors
-// (libcurl's resolver has its own) are only watched. All of it is @loop_thread.
+// it is closed, pooled, or claimed for another. Sockets that open() made are guarded; other descriptors
+// (libcurl's resolver has its own) are only watched. All functions are @loop_thread.
 //
 // Where the calls come from (read in libcurl 7.88, and no later version may do less): the socket callback
 // names a transfer's socket right after every step of that transfer (multi.c: singlesocket() follows
@@ -46,75 +47,79 @@ class SocketTable {
 
   // libcurl waits for `events` on behalf of `owner`'s transfer (null: of no single transfer). False when the
   // system refuses to watch the descriptor: the transfer would wait for ever.
-  [[nodiscard]] bool want(int descriptor, loop::IoEvents events, const std::shared_ptr<Cut>& owner,
-                          Warmth warmth = {});
-  // libcurl waits no longer: the connection is kept for others, or about to be closed.
+  [[nodiscard]] bool want(int descriptor, loop::IoEvents events, const std::shared_ptr<CallHandle>& owner,
+                          PrefetchHint hint = {});
+  // libcurl does not wait any more: the connection is kept for later transfers, or about to be closed.
   void unwant(int descriptor);
 
-  // From now on it serves nobody in particular: several transfers at a time, or nobody knows yet.
+  // The socket does not serve one transfer alone any more: several use it at a time, or may.
   void share(int descriptor);
-  // It turned out to serve `owner`'s transfer alone. Nothing when libcurl does not wait for it just now: only
-  // after a want() it will say when the transfer is done with it.
-  void claim(int descriptor, const std::shared_ptr<Cut>& owner, Warmth warmth);
+  // The socket serves `owner`'s transfer alone. Does nothing if libcurl does not wait for it now: libcurl
+  // reports when the transfer is done with the socket only after a want().
+  void claim(int descriptor, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint);
 
-  // Ends the connections of a transfer that ended early: shuts down what its guard holds and watches it no
-  // more.
+  // Ends the connections of a transfer that ended early: shuts down the sockets in its guard and stops
+  // watching them.
   void hang_up(SocketGuard& guard);
 
-  // Fetches what an event of this descriptor will need.
-  void warm(int descriptor) const noexcept;
-  // Why an event of this descriptor should not reach libcurl: its transfer has ended or was cut. Stops
-  // watching.
-  bool silence_if_over(int descriptor);
+  // Prefetches the objects that an event of this descriptor uses.
+  void prefetch(int descriptor) const noexcept;
+  // True when the transfer of this descriptor has ended or was cut, so that the event must not reach libcurl.
+  // Then the descriptor is no longer watched.
+  bool unwatch_if_over(int descriptor);
 
-  // Kept connections that serve no transfer now.
-  std::size_t idle() const noexcept { return idle_; }
-  bool is_idle(int descriptor) noexcept { return at(descriptor).idle; }
-  // Connections that serve a transfer, or are being made for one.
-  std::size_t busy() const noexcept { return ours_ - idle_ - retired_; }
-  // Kept connections that were shut down here, and that libcurl has not closed yet.
-  std::size_t retired() const noexcept { return retired_; }
+  // The number of kept connections that serve no transfer now.
+  std::size_t idle() const noexcept { return count(Use::idle); }
+  bool is_idle(int descriptor) noexcept { return at(descriptor).use == Use::idle; }
+  // The number of connections that serve a transfer, or are being made for one.
+  std::size_t busy() const noexcept { return count(Use::busy); }
+  // The number of kept connections that were shut down here, and that libcurl has not closed yet.
+  std::size_t retired() const noexcept { return count(Use::retired); }
 
   // Watches the connections that became idle since the last call. If more than `most` are idle then, retires
   // those that are idle longest. To be called after each call into libcurl.
   void settle_idle(std::size_t most);
-  // To be called when an event comes for an idle connection. Retires it if its server closed it, or sent over
-  // HTTP/1 what no request asked for.
+  // To be called when an event comes for an idle connection. Retires it if its server closed it, or sent data
+  // over HTTP/1 without a request.
   void end_idle(int descriptor);
 
-  // From now on the engine is not told anything any more: it is gone, or about to go.
+  // The engine is destroyed, or about to be: the object makes no further call to it.
   void abandon_engine() noexcept { engine_gone_ = true; }
 
  private:
-  struct Socket {
-    std::shared_ptr<Cut> owner;
-    Warmth warmth;
-    std::uint64_t idle_number = 0;  // grows with each connection that becomes idle
-    bool ours = false;              // made by open()
-    bool idle = false;              // ours, served a transfer, and waits for the next
-    bool shared = false;            // served several transfers at a time (HTTP/2)
-    bool retired = false;           // ours, kept no longer: shut down
-    bool watched = false;           // by the engine
+  enum class Use : std::uint8_t {
+    foreign,  // not made by open(): libcurl's own, only watched
+    busy,     // serves a transfer, or is being connected for one
+    idle,     // kept by libcurl for a later transfer
+    retired,  // was idle and was shut down here; libcurl has not closed it yet
   };
 
+  struct Socket {
+    std::shared_ptr<CallHandle> owner;
+    PrefetchHint hint;
+    std::uint64_t idle_number = 0;  // from a counter of the connections that became idle
+    Use use = Use::foreign;
+    bool shared = false;   // served several transfers at a time (HTTP/2)
+    bool watched = false;  // by the engine
+
+    bool is_idle() const noexcept { return use == Use::idle; }
+  };
+
+  std::size_t count(Use use) const noexcept { return counts_[static_cast<std::size_t>(use)]; }
   Socket& at(int descriptor);
+  void set_use(Socket& socket, Use use) noexcept;
   bool watch(int descriptor, Socket& socket, loop::IoEvents events);
   void unwatch(int descriptor, Socket& socket);
-  bool own(int descriptor, Socket& socket, const std::shared_ptr<Cut>& owner, Warmth warmth);
+  bool assign(int descriptor, Socket& socket, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint);
   void release(int descriptor, Socket& socket);
-  void set_idle(Socket& socket, bool idle) noexcept;
-  void set_retired(Socket& socket, bool retired) noexcept;
   void retire(int descriptor, Socket& socket);
-  int oldest_idle() const noexcept;
 
   loop::Engine& engine_;
   loop::IoHandler& handler_;
   std::vector<Socket> sockets_;  // by descriptor: the system hands out the smallest free numbers
-  std::vector<std::pair<int, std::shared_ptr<Cut>>> newly_idle_;  // each with its last owner, if it had one
+  std::vector<std::pair<int, std::shared_ptr<CallHandle>>> newly_idle_;  // with the last owner, if any
   std::uint64_t last_idle_number_ = 0;
-  std::size_t ours_ = 0;
-  std::size_t idle_ = 0;
-  std::size_t retired_ = 0;
+  std::array<std::size_t, 4> counts_{};  // of our sockets, by Use; `foreign` is not counted
   bool engine_gone_ = false;
 };
 

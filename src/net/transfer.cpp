@@ -1,130 +1,196 @@
 #include "net/transfer.hpp"
 
-#include "net/coding.hpp"
-#include "net/curl_transport.hpp"
-#include "net/cut.hpp"
+#include "core/wipe.hpp"
+#include "loop/engine.hpp"
+#include "net/ascii.hpp"
+#include "net/easy_options.hpp"
+#include "net/end_report.hpp"
+#include "net/kept_connections.hpp"
+#include "net/location.hpp"
+#include "net/proxy.hpp"
+#include "net/socket_table.hpp"
+#include "net/transfer_callbacks.hpp"
 
+#include <cerrno>
 #include <utility>
 
 namespace agentcore::net {
 
 namespace {
 
-// Of all heads together, interim answers included: a server may send those without an end. libcurl's own
-// limits (100 KiB of one line, and in later versions 300 KiB of all) lie behind it.
-constexpr std::size_t max_head_bytes = 128 << 10;
+bool is_https(std::string_view url) {
+  constexpr std::string_view scheme = "https:";
+  return lower(url.substr(0, scheme.size())) == scheme;
+}
+
+bool has_bad_proxy(const HttpRequest& request) {
+  return !request.proxy.empty() && request.proxy != "none" && !is_proxy_address(request.proxy);
+}
+
+long number_of(CURL* easy, CURLINFO info) noexcept {
+  long number = 0;
+  if (easy != nullptr) curl_easy_getinfo(easy, info, &number);
+  return number;
+}
 
 }  // namespace
 
-Transfer::Transfer(CurlTransport& transport, std::uint64_t number, HttpRequest request,
-                   std::shared_ptr<Cut> own_cut, std::unique_ptr<HttpHandler> own_handler)
-    : id(number),
-      cut(std::move(own_cut)),
-      handler(std::move(own_handler)),
-      deadlines({request.connect_timeout, request.first_byte_timeout, request.stall_timeout,
-                 request.total_timeout, request.deadline},
-                transport.engine().now()),
-      transport_(transport),
-      limit_(request.max_response_bytes) {
-  opening_ = std::make_unique<Opening>(std::move(request));
+Transfer::Opening::~Opening() {
+  wipe_and_free(headers);
+  for (std::string& line : request.headers) core::wipe(line);
+}
+
+Transfer::Transfer(TransferContext& context, std::uint64_t id, HttpRequest request,
+                   std::shared_ptr<CallHandle> handle, std::unique_ptr<HttpHandler> handler)
+    : context_(context),
+      handle_(std::move(handle)),
+      handler_(std::move(handler)),
+      answer_(*handler_, request.max_response_bytes),
+      id_(id),
+      timer_(context.engine,
+             {request.connect_timeout, request.first_byte_timeout, request.stall_timeout,
+              request.total_timeout, request.deadline},
+             [&context, id] { context.on_timer(id); }),
+      opening_(std::make_unique<Opening>(std::move(request))) {
+  handle_->attach(this);
 }
 
 Transfer::~Transfer() {
-  if (easy != nullptr) curl_easy_cleanup(easy);
-}
-
-Transfer* Transfer::of(CURL* handle) noexcept {
-  char* self = nullptr;
-  curl_easy_getinfo(handle, CURLINFO_PRIVATE, &self);
-  return reinterpret_cast<Transfer*>(self);
+  if (easy_ != nullptr) curl_easy_cleanup(easy_);
 }
 
 bool Transfer::is_over() const noexcept {
-  return cut->is_cut() || handler == nullptr || transport_.closed();
+  return handle_->is_cut() || has_hung_up_ || context_.engine.closed();
 }
 
-bool Transfer::fail(Failure failure) noexcept {
-  failure_ = failure;
-  return false;
+std::optional<HttpEnd> Transfer::prepare() {
+  if (handle_->is_cut()) return end_of(CURLE_OK);
+  timer_.connecting();
+  if (timer_.is_due()) return end_by_deadline();
+  expects_reuse_ = context_.kept.expect_reuse();
+  if (const CURLcode result = make_easy(); result != CURLE_OK) return end_of(result);
+  timer_.arm();
+  return std::nullopt;
 }
 
-void Transfer::go_deaf() noexcept {
-  fail(Failure::unwatched);
+CURLcode Transfer::make_easy() {
+  easy_ = curl_easy_init();
+  if (easy_ == nullptr) return CURLE_OUT_OF_MEMORY;
+  const HttpRequest& request = opening_->request;
+  if (has_bad_proxy(request)) {
+    answer_.fail(Failure::bad_proxy);
+    return CURLE_BAD_FUNCTION_ARGUMENT;
+  }
+  may_share_ = context_.http2 && is_https(request.url);
+  opening_->headers = make_headers(request);
+  const CURLcode result = set_callbacks(easy_, *this, context_.sockets);
+  if (result != CURLE_OK) return result;
+  return set_options(easy_, request,
+                     {.http2 = may_share_,
+                      .fresh_connection = !expects_reuse_,
+                      .keep_connection = context_.kept.keeps_any(),
+                      .headers = opening_->headers,
+                      .error_buffer = opening_->error.data()});
 }
 
-// Counts bytes of the answer, and says whether they may reach the handler.
-bool Transfer::admit(std::size_t bytes) noexcept {
-  if (is_over() || failure_ != Failure::none) return false;
-  received_ += bytes;
-  return received_ <= limit_ || fail(Failure::too_large);
+std::unique_ptr<HttpHandler> Transfer::take_handler() {
+  timer_.cancel();
+  if (std::exchange(expects_reuse_, false)) context_.kept.reuse_decided();
+  hang_up();
+  return std::move(handler_);
 }
 
-bool Transfer::take_head(std::string_view line) {
-  if (!admit(line.size())) return false;
-  if (opening_ == nullptr || status_ != 0) return true;
-  if (may_share_ && line.starts_with("HTTP/1.")) claim_socket();
-  opening_->head_bytes += line.size();
-  if (opening_->head_bytes > max_head_bytes) return fail(Failure::head_too_large);
-  return !opening_->head.read(line) || begin_answer(*opening_);
-}
-
-bool Transfer::begin_answer(Opening& opening) {
-  const HttpHead& head = opening.head.head();
-  status_ = head.status;
-  if (!is_coded_as_offered(head)) return fail(Failure::unknown_coding);
-  if (opening.head.has_absurd_length()) return fail(Failure::absurd_length);
-  opening.redirect = redirect_of(opening.request, head);
-  if (is_redirected()) return true;
-  redirect_refusal_ = refusal_of(opening.redirect);
-  const bool fine = transport_.engine().guarded("an HTTP handler", [&] { handler->on_head(head); });
-  return fine || fail(Failure::receiver_threw);
-}
-
-bool Transfer::take_body(std::string_view bytes) {
-  if (!admit(bytes.size())) return false;
-  if (deadlines.data_received(transport_.engine().now())) transport_.arm(*this);
-  if (is_redirected()) return true;
-  if (opening_ != nullptr) forget_opening();
-  bool goes_on = false;
-  const bool fine =
-      transport_.engine().guarded("an HTTP handler", [&] { goes_on = handler->on_body(bytes); });
-  if (!fine) return fail(Failure::receiver_threw);
-  return goes_on || fail(Failure::refused);
-}
-
-// A stream may last for hours, its request need not. It stays while libcurl still sends it: a server may
-// answer before it has read everything.
-void Transfer::forget_opening() {
-  curl_off_t sent = 0;
-  curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-  if (sent < static_cast<curl_off_t>(opening_->request.body.size())) return;
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, nullptr);
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
-  opening_.reset();
-}
-
-// Its connection may speak HTTP/2: whoever comes next may join it.
-void Transfer::leave_socket() {
-  for (const int descriptor : cut->guard().claimed())
-    if (descriptor >= 0) transport_.sockets().share(descriptor);
-}
-
-// It does not.
-void Transfer::claim_socket() {
-  may_share_ = false;
-  curl_socket_t descriptor = CURL_SOCKET_BAD;
-  curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &descriptor);
-  if (descriptor != CURL_SOCKET_BAD) transport_.sockets().claim(descriptor, cut, {this, handler.get()});
+void Transfer::hang_up() {
+  has_hung_up_ = true;
+  context_.sockets.hang_up(handle_->sockets());
+  handle_->attach(nullptr);
 }
 
 void Transfer::follow() {
-  curl_easy_cleanup(std::exchange(easy, nullptr));
+  curl_easy_cleanup(std::exchange(easy_, nullptr));
   HttpRequest request = std::move(opening_->request);
-  request.url = std::move(opening_->redirect.url);
+  request.url = answer_.follow();
   --request.max_redirects;
   opening_ = std::make_unique<Opening>(std::move(request));
-  status_ = 0;
+}
+
+EndFacts Transfer::facts(CURLcode result) const {
+  EndFacts facts;
+  facts.result = result;
+  facts.failure = answer_.failure();
+  facts.is_cut = handle_->is_cut();
+  facts.request_sent = !timer_.deadlines().is_connecting();
+  facts.status = answer_.status();
+  facts.os_error = static_cast<int>(number_of(easy_, CURLINFO_OS_ERRNO));
+  facts.socket_error = socket_error_;
+  facts.tunnel_status = number_of(easy_, CURLINFO_HTTP_CONNECTCODE);
+  facts.max_bytes = answer_.max_bytes();
+  facts.redirect_refusal = answer_.redirect_refusal();
+  const char* url = nullptr;
+  if (easy_ != nullptr) curl_easy_getinfo(easy_, CURLINFO_EFFECTIVE_URL, &url);
+  const bool is_set = url != nullptr && *url != '\0';  // it may be missing before the transfer begins
+  if (!is_set && opening_ != nullptr) url = opening_->request.url.c_str();
+  if (std::string peer = url != nullptr ? location_of(url) : std::string(); !peer.empty())
+    facts.peer = std::move(peer);
+  if (opening_ == nullptr) return facts;
+  facts.detail = opening_->error.data();
+  facts.ca_file = opening_->request.ca_file;
+  return facts;
+}
+
+HttpEnd Transfer::end_of(CURLcode result) const {
+  return report_end(facts(result));
+}
+
+HttpEnd Transfer::end_by_deadline() const {
+  if (handle_->is_cut()) return end_of(CURLE_OK);
+  return report_timeout(facts(CURLE_OK), timer_.deadlines().code(), timer_.deadlines().limit());
+}
+
+// A stream may last for hours, but its request is not needed so long. The request is kept while libcurl still
+// sends it: a server may answer before it has read everything.
+void Transfer::forget_opening() {
+  curl_off_t sent = 0;
+  curl_easy_getinfo(easy_, CURLINFO_SIZE_UPLOAD_T, &sent);
+  if (sent < static_cast<curl_off_t>(opening_->request.body.size())) return;
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, nullptr);
+  curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, nullptr);
+  curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, nullptr);
+  opening_.reset();
+  answer_.forget_head();
+}
+
+// The connection does not use HTTP/2.
+void Transfer::claim_socket() {
+  may_share_ = false;
+  curl_socket_t descriptor = CURL_SOCKET_BAD;
+  curl_easy_getinfo(easy_, CURLINFO_ACTIVESOCKET, &descriptor);
+  if (descriptor != CURL_SOCKET_BAD) context_.sockets.claim(descriptor, handle_, {this, handler_.get()});
+}
+
+bool Transfer::take_head(std::string_view line) {
+  if (may_share_ && line.starts_with("HTTP/1.")) claim_socket();
+  return answer_.take_head(line, opening_ != nullptr ? &opening_->request : nullptr);
+}
+
+bool Transfer::take_body(std::string_view bytes) {
+  timer_.data_received();
+  if (opening_ != nullptr && !answer_.is_redirected()) forget_opening();
+  return answer_.take_body(bytes);
+}
+
+void Transfer::take_connection() {
+  // The connection may use HTTP/2: later transfers may join it.
+  for (const int descriptor : handle_->sockets().claimed())
+    if (may_share_ && descriptor >= 0) context_.sockets.share(descriptor);
+  timer_.request_sent();
+  if (std::exchange(expects_reuse_, false)) context_.kept.reuse_decided();
+}
+
+curl_socket_t Transfer::open_socket(const curl_sockaddr& address) {
+  const int descriptor = context_.sockets.open(address.family, address.socktype, address.protocol);
+  socket_error_ = descriptor < 0 ? errno : 0;
+  return descriptor;
 }
 
 }  // namespace agentcore::net

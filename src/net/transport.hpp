@@ -1,5 +1,5 @@
 // Transport: HTTP requests on the engine's loop, by libcurl's multi interface and its socket callbacks. The
-// only part of agentcore that knows curl. One per engine.
+// only part of agentcore that uses libcurl. One per engine.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -19,7 +19,7 @@ class Engine;
 
 namespace agentcore::net {
 
-class Cut;  // src/net/cut.hpp: ends one transfer, from any thread
+class CallHandle;  // src/net/call_handle.hpp: stops one transfer, from any thread
 
 struct HttpRequest {
   std::string url;
@@ -34,15 +34,15 @@ struct HttpRequest {
   std::uint32_t max_redirects = 0;           // 307 and 308, followed within one origin only
   bool compressed = false;                   // the answer may come compressed: gzip or deflate is offered
   std::string ca_file;                       // empty: the system's
-  std::string proxy;                         // empty: as the environment says; "none": no proxy
+  std::string proxy;                         // empty: from the environment; "none": no proxy
 };
 
 // How a transfer ended. `code` is `none` when the whole answer arrived, whatever its status; `cancelled` when
 // it was cut; else a timeout, deadline_exceeded, resolve_failed, network_error, tls_error,
 // response_too_large, invalid_response (no HTTP, a coding that was not offered, or the handler asked to end),
-// invalid_config (an address or a proxy that makes no sense) or callback_failed (the handler threw).
-// `message` says what happened, where and what to change, but no secret; of an answer that is a redirect, why
-// it was not followed.
+// invalid_config (an invalid address or proxy) or callback_failed (the handler threw).
+// `message` has what happened, where and what to change, but no secret; for a redirect, also why it was not
+// followed.
 struct HttpEnd {
   Errc code = Errc::none;
   std::string message;
@@ -55,9 +55,9 @@ struct HttpHead {
   int status = 0;
   std::string content_type = {};  // lower case, without parameters; empty when the answer named none
   std::vector<std::pair<std::string, std::string>> fields =
-      {};  // of those that anybody reads; lower-case names
+      {};  // only those that the library reads; lower-case names
 
-  // Empty when there is none of that name, which must be in lower case.
+  // Empty when there is no field of that name, which must be in lower case.
   std::string_view field(std::string_view name) const noexcept {
     for (const auto& [key, value] : fields)
       if (key == name) return value;
@@ -65,10 +65,10 @@ struct HttpHead {
   }
 };
 
-// Receives one answer. Called on the loop thread, never after on_end(), never after the transfer was cut but
-// for on_end() itself. Destroyed after on_end(); without any call when the Runtime goes first. May start and
-// cut transfers, its own included, and destroy the Runtime from each of its functions. Of a redirect that is
-// followed it hears nothing.
+// Receives one answer. Called on the loop thread, never after on_end(); after a cut only on_end() is called.
+// Destroyed after on_end(); without any call when the Runtime is destroyed first. May start and cut
+// transfers, its own included, and destroy the Runtime from each of its functions. A redirect that is
+// followed causes no call.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
@@ -83,18 +83,19 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // The engine's transport, made on first need. @loop_thread
+  // The engine's transport, created when it is first needed. @loop_thread
   static std::shared_ptr<Transport> of(loop::Engine& engine);
 
-  // What can end a transfer of this transport. @loop_thread
-  virtual std::shared_ptr<Cut> make_cut() = 0;
+  // A handle for a transfer of this transport. @loop_thread
+  virtual std::shared_ptr<CallHandle> make_handle() = 0;
 
-  // Starts a transfer; never calls the handler before it returns. `cut` ends it from any thread; a cut that
-  // came before the start ends it too, in the next poll, without a connection. @loop_thread
-  virtual void start(HttpRequest request, std::shared_ptr<Cut> cut, std::unique_ptr<HttpHandler> handler) = 0;
+  // Starts a transfer; never calls the handler before it returns. `handle` stops it from any thread; a stop
+  // that came before the start ends the transfer in the next poll, without a connection. @loop_thread
+  virtual void start(HttpRequest request, std::shared_ptr<CallHandle> handle,
+                     std::unique_ptr<HttpHandler> handler) = 0;
 
   // A client keeps the result as long as it may start transfers. When the last one is released, the kept
-  // connections are closed. Null: there is nothing to keep. @loop_thread
+  // connections are closed. Null: no hold is needed. @loop_thread
   virtual std::shared_ptr<const void> hold() { return nullptr; }
 
   // Transfers without an on_end() yet. @loop_thread

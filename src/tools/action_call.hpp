@@ -1,4 +1,4 @@
-// ActionCall: what a model asked to be done.
+// ActionCall: one call of a tool or action by a model.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace agentcore::tools {
 // The window id of ordinary tools in the text protocol, where each call names a window.
 inline constexpr std::string_view plain_tools_id = "tools";
 
-// One call of an action of a window, or of an ordinary tool, which has no window. Whether it runs at once or
-// in the background is not the model's to say: that is the action's own (J9).
+// One call of an action of a window, or of an ordinary tool, which has no window. The action decides, not the
+// model, if it runs at once or in the background (J9).
 struct ActionCall {
   std::string id;         // unique within the agent's history
   std::string window_id;  // empty: an ordinary tool
   std::string action_id;
-  std::string params;  // the text of a JSON object; empty: none were given, or what was given is no object.
+  std::string params;  // the text of a JSON object; empty: none were given, or they were no object.
                        // In a history that the host supplied: any text.
 
   bool operator==(const ActionCall&) const = default;

@@ -1,4 +1,4 @@
-// The arguments of a call, as a model wrote them.
+// The arguments of a call, in the form in which a model wrote them.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace agentcore::tools {
 
-// Reads `text` into `arguments`, an object then; blank is an empty one. Why it is none, for the model; else
-// "".
+// Parses `text` into `arguments`, which is an object then; a blank text is an empty object. Returns the
+// reason for the model if the text is not an object; else "".
 std::string parse_arguments(const std::string& text, nlohmann::json& arguments);
 
-// What a provider is sent back later must be an object, whatever the model wrote.
+// Arguments that are sent back to a provider later must be an object, whatever the model wrote.
 std::string as_object(const std::string& text);
 
 }  // namespace agentcore::tools

@@ -23,7 +23,8 @@ std::string BlockFilter::pass(std::string_view piece) {
       matching_ = 0;
       inside_ = !inside_;
     } else {
-      // These bytes are no tag. The first byte of a tag occurs in it only once, so no tag begins within them.
+      // These bytes are not a tag. The first byte of a tag occurs in it only once, so no tag begins within
+      // them.
       if (!inside_) words += tag.substr(0, matching_);
       matching_ = 0;
     }

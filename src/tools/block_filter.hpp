@@ -7,15 +7,15 @@
 
 namespace agentcore::tools {
 
-// Agrees with parse_tool_text() on where a block begins and ends. A block that has no end reaches to the end
-// of the answer.
+// Uses the same rules as parse_tool_text() for where a block begins and ends. A block without an end extends
+// to the end of the answer.
 class BlockFilter {
  public:
   // Takes the next piece. Returns the text that is now known to be outside of blocks. If `piece` ends with
-  // what may be the beginning of a tag, that beginning is held back until the next piece decides.
+  // the possible beginning of a tag, that beginning is held back until the next piece decides.
   std::string pass(std::string_view piece);
 
-  // The answer has ended. Returns what was held back, if it is outside of blocks.
+  // The answer has ended. Returns the text that was held back, if it is outside of blocks.
   std::string finish();
 
  private:

@@ -1,4 +1,4 @@
-// Calls as blocks in the text: the history's calls and results are written as such for the model.
+// Calls as blocks in the text: the calls and results of the history are written as blocks for the model.
 #include "tools/block_protocol.hpp"
 
 #include "tools/block_filter.hpp"
@@ -56,7 +56,8 @@ void add_result(const ChatMessage& result, std::string& text) {
 }
 
 // Begins the message with the results of the last answer. If the turn was interrupted, this message has no
-// answer, and the question has one: so the mark moves from the question to this message (G8).
+// answer, and the question has one: so the mark of the interruption moves from the question to this message
+// (G8).
 void begin_results(std::vector<ChatMessage>& written) {
   ChatMessage results{Role::user, "Results of your calls:\n"};
   const auto question = std::find_if(written.rbegin(), written.rend(),
@@ -66,8 +67,8 @@ void begin_results(std::vector<ChatMessage>& written) {
   written.push_back(std::move(results));
 }
 
-// The same history for a model that knows no tool messages: calls are blocks, and the results of one answer
-// are one message of the user.
+// The same history for a model without tool messages: calls are blocks, and the results of one answer are one
+// message of the user.
 std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages) {
   std::vector<ChatMessage> written;
   bool in_results = false;

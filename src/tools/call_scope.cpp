@@ -11,7 +11,8 @@ void Completion::finish(ToolResult result) noexcept {
   try {
     if (scope->engine->on_loop_thread() && starting)
       return scope->owner->on_result(*scope, std::move(result));
-    // The scope holds the agent's handle, and with it the owner, until this has run or was dropped.
+    // The scope holds the agent's handle, and with it the owner, until this function has run or was
+    // destroyed.
     scope->engine->post([scope = scope, held = std::make_shared<ToolResult>(std::move(result))] {
       scope->owner->on_result(*scope, std::move(*held));
     });

@@ -1,6 +1,7 @@
-// CallScope: what ties a running tool call to the agent that made it.
+// CallScope: connects a running tool call with its agent.
 #pragma once
 
+#include "core/operation_id.hpp"
 #include "loop/engine.hpp"
 
 #include <agentcore/tool.hpp>
@@ -14,15 +15,9 @@
 
 namespace agentcore::tools {
 
-// Names one call among all that were ever started.
-struct CallKey {
-  std::uint32_t slot = 0;
-  std::uint64_t serial = 0;
-};
-
 struct CallScope;
 
-// Who started the call. What comes for one that has ended is late. @loop_thread
+// The object that started the call. A result for a call that has ended is late. @loop_thread
 class CallOwner {
  public:
   virtual void on_result(const CallScope& call, ToolResult result) = 0;
@@ -34,11 +29,11 @@ class CallOwner {
   ~CallOwner() = default;
 };
 
-// Behind ToolContext. The agent's handle keeps the owner in memory.
+// The implementation of ToolContext. The agent's handle keeps the owner in memory.
 struct CallScope {
   std::shared_ptr<loop::Engine> engine;
   CallOwner* owner;
-  CallKey key;
+  core::OperationId operation;
   Agent agent;
   std::string call_id;
   std::uint64_t turn = 0;
@@ -47,13 +42,13 @@ struct CallScope {
   std::size_t max_result_bytes = static_cast<std::size_t>(-1);  // a longer message is cut later
 };
 
-// What the library's own tools need of a context besides.
+// Access for the library's own tools.
 struct ContextAccess {
   static const CallScope& scope(const ToolContext& context) noexcept { return *context.scope_; }
 };
 
-// Behind ToolDone. A result that comes from within ToolStart is handed on at once; any other in a later poll,
-// so that nothing that a tool does can run into the middle of something else.
+// The implementation of ToolDone. A result from within ToolStart is delivered at once; any other in a later
+// poll, so that a tool never re-enters a running function of the library.
 struct Completion {
   explicit Completion(std::shared_ptr<const CallScope> of) : scope(std::move(of)) {}
   ~Completion() { fail(lost ? "the tool's result was lost: out of memory" : "the tool dropped its call"); }
@@ -62,18 +57,18 @@ struct Completion {
 
   // @threadsafe
   void finish(ToolResult result) noexcept;
-  // The same with a failed result that says `before` and `what`; with an empty message where memory is short.
+  // The same with a failed result whose message is made of `before` and `what`; empty if out of memory.
   void fail(std::string_view before, std::string_view what = {}) noexcept;
 
   const std::shared_ptr<const CallScope> scope;
-  bool starting = false;             // the loop thread, which alone reads it, is inside ToolStart
+  bool starting = false;             // the loop thread, its only reader, is inside ToolStart
   std::atomic<bool> finished{true};  // true until the call is started, and once it has a result
   std::atomic<bool> lost{false};     // there was a result, and no memory to post it
 };
 
 // The completion of a call that was not started yet. If it is dropped before start_call(), no result follows.
 std::shared_ptr<Completion> make_completion(std::shared_ptr<const CallScope> scope);
-// Starts a call: runs Tool::start, contains what it throws. @loop_thread
+// Starts a call: runs Tool::start, and reports its exception as a result. @loop_thread
 void start_call(const Tool& tool, const nlohmann::json& arguments,
                 const std::shared_ptr<Completion>& completion) noexcept;
 

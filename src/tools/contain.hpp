@@ -1,4 +1,4 @@
-// contain: runs the host's code, and says what it threw.
+// contain: runs the host's code, and reports its exception.
 #pragma once
 
 #include "loop/engine.hpp"
@@ -11,7 +11,7 @@
 
 namespace agentcore::tools {
 
-// What `function` threw, in words; nothing if it returned. It is logged, too (G16).
+// The text of the exception of `function`; nothing if it returned. It is logged, too (G16).
 template <typename Function>
 std::optional<std::string> contain(loop::Engine& engine, std::string_view what,
                                    Function&& function) noexcept {

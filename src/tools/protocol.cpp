@@ -23,7 +23,7 @@ AskedCall resolve(const ToolRegistry::Impl& registry, const ToolCall& call) {
       return asked;
     }
   }
-  // A window that is closed by now, or an action that it never had: the error shall say which (Y9).
+  // A window that is closed by now, or an action that it never had: the error must name which (Y9).
   AskedCall asked{call, call.name};
   if (const auto at = call.name.find("__"); at != std::string::npos && at > 0 && !registry.windows.empty()) {
     asked.call.window_id = call.name.substr(0, at);

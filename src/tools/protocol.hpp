@@ -1,4 +1,4 @@
-// Protocol: how a model is told of its tools, asks for them, and reads their results.
+// Protocol: how tools are offered to a model, and how its calls and their results are written.
 #pragma once
 
 #include "tools/registry.hpp"
@@ -14,19 +14,19 @@
 
 namespace agentcore::tools {
 
-// One call, as an answer asks for it. Its id may be missing, or taken: the conversation gives it one.
+// One call in an answer. Its id may be missing, or a duplicate: then the conversation assigns one.
 struct AskedCall {
   ToolCall call;
   std::string action_id;  // of the window call.window_id, or of an ordinary tool
 };
 
-// The call with the window and the action that its name means in the native protocol.
+// The call with the window and the action that its name stands for in the native protocol.
 AskedCall resolve(const ToolRegistry::Impl& registry, const ToolCall& call);
 
 struct ReadAnswer {
   std::string words;             // the answer without its calls; with a parse_error, all of it
-  std::vector<AskedCall> calls;  // none: the turn ends with the words
-  std::string parse_error;       // what looked like calls and is none (X30)
+  std::vector<AskedCall> calls;  // none: the turn ends with the text
+  std::string parse_error;       // a text that looks like calls, but is invalid (X30)
 };
 
 // The native function calls of the provider, or blocks in the text. The history is the same for both. Pure.
@@ -36,7 +36,7 @@ class Protocol {
   virtual ~Protocol() = default;
 
   // Puts tools and windows into a request whose first message, if it is a system message, is the system
-  // prompt, and writes the history behind it as the model reads it.
+  // prompt, and appends the history in the form for the model.
   virtual void write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const = 0;
   virtual ReadAnswer read(const ToolRegistry::Impl& registry, std::string_view text,
                           const std::vector<ToolCall>& calls) const = 0;
@@ -44,7 +44,7 @@ class Protocol {
 
 const Protocol& protocol_of(ToolProtocol kind) noexcept;
 
-// A result as the model reads it (X31).
+// A result in the form for the model (X31).
 std::string text_of(const ToolResult& result);
 
 }  // namespace agentcore::tools

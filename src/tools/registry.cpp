@@ -33,14 +33,15 @@ bool is_name(std::string_view name) noexcept {
 Entry checked(Tool tool) {
   const std::string& name = tool.spec.name;
   if (!is_name(name))
-    throw std::invalid_argument("a tool's name is 1 to 64 of A-Z a-z 0-9 _ -, and not '" + name + "'");
-  if (!tool.start) throw std::invalid_argument("the tool '" + name + "' has no function to start it");
+    throw std::invalid_argument("ToolSpec::name must be 1 to 64 of the characters A-Z a-z 0-9 _ -, and is '" +
+                                name + "'");
+  if (!tool.start) throw std::invalid_argument("the tool '" + name + "' has no function; set Tool::start");
   if (!core::is_utf8(tool.spec.description))
     throw std::invalid_argument("the description of the tool '" + name + "' is not UTF-8");
   core::Validation("the tool '" + name + "': ToolSpec")
       .not_negative("timeout", tool.spec.timeout.value_or(Duration::zero()))
       .raise();
-  auto schema = tools::Schema::parse(tool.spec.parameters);
+  auto schema = schema::Schema::parse(tool.spec.parameters);
   if (!schema)
     throw std::invalid_argument("the parameters of the tool '" + name + "': " + schema.error().message);
   return {std::make_shared<const Tool>(std::move(tool)), *schema};
@@ -56,7 +57,7 @@ bool is_control(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-// It stands in a line of the system message, and in calls, which are read without the blanks around it.
+// The id is part of a line of the system message, and of calls, which are read without the blanks around it.
 bool is_window_id(std::string_view id) noexcept {
   return !id.empty() && id.size() <= max_name_bytes && core::is_utf8(id) && id.front() != ' ' &&
          id.back() != ' ' && std::none_of(id.begin(), id.end(), is_control) &&
@@ -98,7 +99,7 @@ Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
 
 namespace tools {
 
-const ToolRegistry::Impl& registry_of(const std::shared_ptr<ToolRegistry>& registry) {
+const ToolRegistry::Impl& registry_of(const Ref<ToolRegistry>& registry) {
   static const ToolRegistry none;
   return registry ? registry->impl() : none.impl();
 }
@@ -187,7 +188,7 @@ std::string ToolRegistry::Impl::open_application(loop::Engine& engine, const Age
 void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id,
                                    ToolResult& result) {
   if (!result.success) return;
-  // The window that it is now: the launch may open another one with the same id.
+  // The present window of that id: the launch may open another one with the same id.
   const OpenWindow* const source = find_window(window_id);
   const std::uint64_t number = source ? source->number : 0;
   if (result.launch) {
@@ -198,7 +199,7 @@ void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std
       return;
     }
   }
-  // An action closes only what the model could close, too: of the launcher nothing is said (K10).
+  // An action closes only a window that the model could close, too (K10 does not mention the launcher).
   std::erase_if(windows, [&](const OpenWindow& open) {
     return open.number == number &&
            (open.window.auto_close_on_action || (result.close_source && open.window.closable));
@@ -213,7 +214,8 @@ void ToolRegistry::add(Tool tool) {
   Entry entry = checked(std::move(tool));
   const std::string& name = entry.tool->spec.name;
   if (impl_->is_taken(name))
-    throw std::invalid_argument("there is a tool, or a window's action, '" + name + "' already");
+    throw std::invalid_argument("a tool, or an action of a window, with the name '" + name +
+                                "' exists already");
   impl_->plain.push_back(std::move(entry));
 }
 
@@ -231,23 +233,27 @@ void ToolRegistry::open(Window window) {
   const std::string id = window.id;
   if (!is_window_id(id) || id == tools::launcher_id || id == tools::plain_tools_id)
     throw std::invalid_argument(
-        "a window's id is 1 to 64 bytes of UTF-8, without '__', control characters and blanks at its ends, "
-        "and not 'launcher' or 'tools'; this one is '" +
+        "Window::id must be 1 to 64 bytes of UTF-8, without '__', control characters and blanks at its ends, "
+        "must not be 'launcher' or 'tools', and is '" +
         id + "'");
-  if (impl_->find_window(id)) throw std::invalid_argument("there is a window '" + id + "' already");
+  if (impl_->find_window(id))
+    throw std::invalid_argument("a window with the id '" + id + "' is open already");
   if (!core::is_utf8(window.description) || !core::is_utf8(window.content))
     throw std::invalid_argument("the text of the window '" + id + "' is not UTF-8");
   OpenWindow open;
   for (Tool& action : window.actions) {
-    if (action.spec.name == tools::close_action || find_entry(open.actions, action.spec.name))
-      throw std::invalid_argument("the window '" + id + "' has the action '" + action.spec.name +
-                                  "' twice, or it is `close`, which is reserved");
+    if (action.spec.name == tools::close_action)
+      throw std::invalid_argument("the window '" + id +
+                                  "' has an action 'close', a reserved name; set Window::closable instead");
+    if (find_entry(open.actions, action.spec.name))
+      throw std::invalid_argument("the window '" + id + "' has two actions '" + action.spec.name + "'");
     open.actions.push_back(checked(std::move(action)));
   }
   if (window.closable) open.actions.push_back(checked(close_tool(*impl_, id)));
   for (const Entry& entry : open.actions)
     if (const std::string native = tools::native_name(id, entry.tool->spec.name); impl_->is_taken(native))
-      throw std::invalid_argument("there is a tool, or a window's action, '" + native + "' already");
+      throw std::invalid_argument("a tool, or an action of a window, with the name '" + native +
+                                  "' exists already");
   window.actions.clear();
   open.window = std::move(window);
   open.number = ++impl_->last_number;

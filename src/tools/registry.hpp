@@ -1,8 +1,8 @@
-// The inside of ToolRegistry: tools and actions, found by what a model calls them.
+// The implementation of ToolRegistry: tools and actions, found by the name that a model calls.
 #pragma once
 
+#include "schema/schema.hpp"
 #include "tools/action_call.hpp"
-#include "tools/schema.hpp"
 
 #include <agentcore/tool_registry.hpp>
 
@@ -22,12 +22,14 @@ namespace tools {
 inline constexpr std::string_view launcher_id = "launcher";
 inline constexpr std::string_view close_action = "close";
 
+using schema::Schema;
+
 struct Entry {
   std::shared_ptr<const Tool> tool;
   std::shared_ptr<const Schema> schema;
 };
 
-// A tool that was looked up, or why there is none. It stays what it is while the registry changes.
+// A tool that was looked up, or why there is none. It does not change when the registry changes.
 struct Found {
   Entry entry;
   std::string error;
@@ -39,29 +41,30 @@ struct OpenWindow {
   std::uint64_t number = 0;    // never used again
 };
 
-// "<window>__<action>", or the plain name, as far as providers take it: other bytes than A-Z a-z 0-9 _ - are
-// replaced, and what was changed or is too long gets a hash.
+// "<window>__<action>", or the plain name, in the characters that providers accept: other bytes than A-Z a-z
+// 0-9 _ - are replaced, and a name that was changed or is too long gets a hash.
 std::string native_name(std::string_view window_id, std::string_view action_id);
 
-// Of an agent; an empty one for agents without tools.
-const ToolRegistry::Impl& registry_of(const std::shared_ptr<ToolRegistry>& registry);
+// The registry of an agent; an empty one for agents without tools.
+const ToolRegistry::Impl& registry_of(const Ref<ToolRegistry>& registry);
 
 }  // namespace tools
 
 struct ToolRegistry::Impl {
   Impl(ToolRegistry& of, LaunchHandler handler);
 
-  // In the words that go back to the model (Y9).
+  // Errors are worded for the model (Y9).
   tools::Found find(std::string_view window_id, std::string_view action_id) const;
   tools::OpenWindow* find_window(std::string_view id);
   const tools::OpenWindow* find_window(std::string_view id) const;
 
-  // After a call gave its result: launches what the result names, closes the window of the action if the
-  // result, or the window, says so. A launch that fails makes the result a failed one. Runs the host's launch
-  // handler.
+  // After a call gave its result: opens the application that the result names, closes the window of the
+  // action if the result, or the window, requests it. A launch that fails makes the result a failed one. Runs
+  // the host's launch handler.
   void follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id, ToolResult& result);
 
-  // Whether a model calls something so already, by the native protocol. The launcher's `open` always is.
+  // True if a tool or action already has that name in the native protocol. The launcher's `open` always
+  // exists.
   bool is_taken(std::string_view native) const;
 
   // Runs the host's launch handler. Returns why the application was not opened; "" if it was.

@@ -1,8 +1,8 @@
-// What a program did, in words for the model.
+// The result of a program, worded for the model.
 #include "core/utf8.hpp"
 #include "core/validate.hpp"
+#include "process/processes.hpp"
 #include "tools/call_scope.hpp"
-#include "tools/processes.hpp"
 #include "tools/subprocess_tool.hpp"
 
 #include <agentcore/subprocess.hpp>
@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -47,33 +46,33 @@ std::string_view name_of(int signal) noexcept {
   }
 }
 
-std::string text_of(const ExitStatus& status) {
+std::string text_of(const process::ExitStatus& status) {
   switch (status.kind) {
-    case ExitStatus::Kind::exited:
+    case process::ExitStatus::Kind::exited:
       return "the program exited with code " + std::to_string(status.number);
-    case ExitStatus::Kind::signalled:
+    case process::ExitStatus::Kind::signalled:
       return "the program was ended by signal " + std::to_string(status.number) +
              std::string(name_of(status.number));
-    case ExitStatus::Kind::lost:
+    case process::ExitStatus::Kind::lost:
       break;
   }
-  return "the program ended, but nobody knows how: the host ignores SIGCHLD, or has reaped it";
+  return "the program ended with an unknown status: the host ignores SIGCHLD, or has reaped it";
 }
 
-std::string data_of(const ExitStatus& status) {
+std::string data_of(const process::ExitStatus& status) {
   switch (status.kind) {
-    case ExitStatus::Kind::exited:
+    case process::ExitStatus::Kind::exited:
       return "{\"exit_code\":" + std::to_string(status.number) + "}";
-    case ExitStatus::Kind::signalled:
+    case process::ExitStatus::Kind::signalled:
       return "{\"signal\":" + std::to_string(status.number) + "}";
-    case ExitStatus::Kind::lost:
+    case process::ExitStatus::Kind::lost:
       break;
   }
   return {};
 }
 
-// What was kept, at most `room` bytes of it, and the number of bytes that are missing.
-std::string text_of(const CappedText& kept, std::size_t room) {
+// The kept output, at most `room` bytes of it, and the number of bytes that are missing.
+std::string text_of(const process::CappedText& kept, std::size_t room) {
   const std::string_view whole =
       kept.dropped == 0 ? std::string_view(kept.text) : core::whole_characters(kept.text);
   std::string text = core::valid_utf8(whole);
@@ -86,16 +85,17 @@ std::string text_of(const CappedText& kept, std::size_t room) {
   return dropped == 0 ? text : text + "\n[" + std::to_string(dropped) + " bytes more were dropped]";
 }
 
-std::string section(std::string_view title, const CappedText& kept, std::size_t room) {
+std::string section(std::string_view title, const process::CappedText& kept, std::size_t room) {
   const std::string text = text_of(kept, room);
   return text.empty() ? text : std::string("\n").append(title).append(":\n").append(text);
 }
 
-// In at most `max_bytes`: a later cut would remove the number of the bytes that were dropped.
-ToolResult result_of(const ProcessEnd& end, std::size_t max_bytes) {
-  constexpr std::size_t words = 256;  // around what the program wrote
+// At most `max_bytes`: a later cut would remove the number of the dropped bytes.
+ToolResult result_of(const process::ProcessEnd& end, std::size_t max_bytes) {
+  constexpr std::size_t words = 256;  // around the program's output
   const std::size_t room = max_bytes - std::min(words, max_bytes / 2);
-  const bool well = end.status.kind == ExitStatus::Kind::exited && end.status.number == 0 && !end.stopped;
+  const bool well =
+      end.status.kind == process::ExitStatus::Kind::exited && end.status.number == 0 && !end.stopped;
   ToolResult result;
   result.success = well;
   result.data = data_of(end.status);
@@ -106,26 +106,26 @@ ToolResult result_of(const ProcessEnd& end, std::size_t max_bytes) {
   return result;
 }
 
-// Holds the options itself: the host's code may drop the tool meanwhile.
-void start_program(std::shared_ptr<const SubprocessOptions> options, ExitWatch watch,
+// Holds its own copy of the options: the host's code may destroy the tool meanwhile.
+void start_program(std::shared_ptr<const SubprocessOptions> options, process::ExitWatch watch,
                    const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
   const std::shared_ptr<loop::Engine> engine = ContextAccess::scope(context).engine;
   const std::size_t max_bytes = ContextAccess::scope(context).max_result_bytes;
   SubprocessCommand command = options->command(arguments);
-  // That was the host's code: it may have stopped the agent or destroyed the Runtime.
+  // That call ran the host's code: it may have stopped the agent or destroyed the Runtime.
   if (engine->closed()) return;
   if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
-  const ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
-  const std::string error = Processes::of(*engine)->start(
+  const process::ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
+  const std::string error = process::Processes::of(*engine)->start(
       std::move(command), limits, context.stop(),
-      [done, max_bytes](const ProcessEnd& end) { done(result_of(end, max_bytes)); });
+      [done, max_bytes](const process::ProcessEnd& end) { done(result_of(end, max_bytes)); });
   if (!error.empty()) done(ToolResult::failed(core::valid_utf8(error)));
 }
 
 }  // namespace
 
-Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, ExitWatch watch) {
-  if (!options.command) throw std::invalid_argument("a subprocess tool needs a `command`");
+Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, process::ExitWatch watch) {
+  core::require_function(options.command != nullptr, "SubprocessOptions::command");
   core::Validation("SubprocessOptions").not_negative("kill_grace", options.kill_grace).raise();
   const auto shared = std::make_shared<const SubprocessOptions>(std::move(options));
   return {std::move(spec),
@@ -137,7 +137,7 @@ Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, ExitWatch watch) 
 }  // namespace tools
 
 Tool make_subprocess_tool(ToolSpec spec, SubprocessOptions options) {
-  return tools::subprocess_tool(std::move(spec), std::move(options), tools::ExitWatch::automatic);
+  return tools::subprocess_tool(std::move(spec), std::move(options), process::ExitWatch::automatic);
 }
 
 }  // namespace agentcore

@@ -1,12 +1,12 @@
-// subprocess_tool: make_subprocess_tool() with a choice of how the end of a program is noticed, for tests.
+// subprocess_tool: make_subprocess_tool() with a choice of how the end of a program is detected, for tests.
 #pragma once
 
-#include "tools/process.hpp"
+#include "process/process.hpp"
 
 #include <agentcore/subprocess.hpp>
 
 namespace agentcore::tools {
 
-Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, ExitWatch watch);
+Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, process::ExitWatch watch);
 
 }  // namespace agentcore::tools

@@ -16,13 +16,13 @@ using nlohmann::json;
 // {"calls":[{"params":...}]}
 constexpr std::size_t levels_around_params = 3;
 
-// In ASCII, whatever locale the host has set.
+// For ASCII only, independent of the host's locale.
 bool same_name(std::string_view a, std::string_view b) noexcept {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// The member of that name, spelled just so if there is one, else in any case; or null.
+// The member of exactly that name if there is one, else of that name in any case; or null.
 const json* member(const json& object, const std::string& name) {
   const auto exact = object.find(name);
   if (exact != object.end()) return &*exact;
@@ -53,7 +53,7 @@ std::string set_params(const json& value, ActionCall& call) {
   return "has params nested deeper than " + std::to_string(max_json_depth) + " levels";
 }
 
-// Fills `call`. Returns why `value` is no call, or "". So does read_call().
+// Fills `call`. Returns why `value` is not a call, or "". So does read_call().
 std::string read_function_call(const json& value, ActionCall& call) {
   call.action_id = id_of(value, "name");
   if (call.action_id.empty()) return "has no name, or a blank one";
@@ -155,7 +155,7 @@ std::string render_tool_text(const std::vector<ActionCall>& calls) {
       entry["invalid_params"] = call.params;
   }
   std::string text = json{{"calls", std::move(list)}}.dump(-1, ' ', false, json::error_handler_t::replace);
-  // A string in it may hold the words that end the block: JSON lets a slash be escaped.
+  // A string in it may hold the text that ends the block: JSON allows an escaped slash.
   for (auto at = text.find(block_end); at != std::string::npos; at = text.find(block_end, at))
     text.insert(at + 1, 1, '\\');
   return std::string(block_begin).append(text).append(block_end);

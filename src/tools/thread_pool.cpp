@@ -13,7 +13,7 @@
 
 namespace agentcore {
 
-// A job may do anything when it runs and when it is destroyed, so neither ever happens under the lock.
+// A job may run any code, also in its destructor, so it is neither run nor destroyed under the lock.
 struct ThreadPool::Impl {
   std::mutex mutex;
   std::condition_variable changed;
@@ -26,7 +26,7 @@ struct ThreadPool::Impl {
   void close() noexcept;
 };
 
-// The next job, waited for; empty when the pool is closed.
+// Waits for the next job; empty when the pool is closed.
 std::function<void()> ThreadPool::Impl::next() {
   std::unique_lock lock(mutex);
   changed.wait(lock, [this] { return closed || !jobs.empty(); });
@@ -40,7 +40,7 @@ void ThreadPool::Impl::work() noexcept {
   while (const auto job = next()) {
     try {
       job();
-    } catch (...) {  // no caller could receive it: the job has to catch what it throws
+    } catch (...) {  // there is no caller: the job has to catch its exceptions
     }
   }
 }
@@ -53,7 +53,7 @@ void ThreadPool::Impl::close() noexcept {
     dropped.swap(jobs);
   }
   changed.notify_all();
-  dropped.clear();  // before the wait: whoever waits for one of them hears at once that it will not run
+  dropped.clear();  // before the wait: destroying a job reports to its waiter that it will not run
   for (auto& thread : threads) thread.join();
 }
 

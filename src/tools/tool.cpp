@@ -1,4 +1,5 @@
-// What a tool gets, how it delivers, and the tools that are made of functions.
+// The context of a tool, the delivery of its result, and the tools that are made of functions.
+#include "core/enum_names.hpp"
 #include "core/validate.hpp"
 #include "tools/call_scope.hpp"
 
@@ -10,22 +11,27 @@
 
 namespace agentcore {
 
+namespace {
+
+constexpr core::EnumNames tool_mode_names{
+    std::to_array<core::EnumName<ToolMode>>({{ToolMode::sync, "sync"}, {ToolMode::async, "async"}})};
+static_assert(tool_mode_names.is_in_order());
+
+constexpr core::EnumNames tool_outcome_names{
+    std::to_array<core::EnumName<ToolOutcome>>({{ToolOutcome::not_started, "not_started"},
+                                                {ToolOutcome::completed, "completed"},
+                                                {ToolOutcome::interrupted, "interrupted"},
+                                                {ToolOutcome::abandoned, "abandoned"}})};
+static_assert(tool_outcome_names.is_in_order());
+
+}  // namespace
+
 std::string_view to_string(ToolMode mode) noexcept {
-  return mode == ToolMode::async ? "async" : "sync";
+  return tool_mode_names.name(mode);
 }
 
 std::string_view to_string(ToolOutcome outcome) noexcept {
-  switch (outcome) {
-    case ToolOutcome::not_started:
-      return "not_started";
-    case ToolOutcome::completed:
-      return "completed";
-    case ToolOutcome::interrupted:
-      return "interrupted";
-    case ToolOutcome::abandoned:
-      return "abandoned";
-  }
-  return "unknown";
+  return tool_outcome_names.name(outcome);
 }
 
 const Agent& ToolContext::agent() const noexcept {
@@ -83,7 +89,7 @@ Tool make_tool(ToolSpec spec, ToolFunction function) {
 
 namespace {
 
-// Runs on the executor's thread. What is thrown there ends there.
+// Runs on the executor's thread. Exceptions are caught there.
 ToolResult result_of(const ToolFunction& function, const nlohmann::json& arguments,
                      const ToolContext& context) noexcept {
   try {
@@ -97,14 +103,16 @@ ToolResult result_of(const ToolFunction& function, const nlohmann::json& argumen
 
 }  // namespace
 
-Tool make_blocking_tool(ToolSpec spec, std::shared_ptr<Executor> executor, ToolFunction function) {
-  if (!executor) throw std::invalid_argument("a blocking tool needs an executor, e.g. a ThreadPool");
+Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction function) {
+  if (!executor)
+    throw std::invalid_argument("make_blocking_tool: the executor of '" + spec.name +
+                                "' is null; pass one, e.g. a ThreadPool");
   core::require_function(function != nullptr, "make_blocking_tool: the function of '" + spec.name + "'");
   return {std::move(spec), [executor = std::move(executor),
                             shared = std::make_shared<const ToolFunction>(std::move(function))](
                                const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
             executor->submit([shared, arguments, context, done = std::move(done)] {
-              // What was stopped while it waited in the queue is not begun.
+              // A call that was stopped while it waited in the queue is not begun.
               if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
               done(result_of(*shared, arguments, context));
             });

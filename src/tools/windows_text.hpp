@@ -1,4 +1,4 @@
-// The windows as a model sees them.
+// The windows in the form for a model.
 #pragma once
 
 #include "tools/protocol.hpp"
@@ -7,12 +7,12 @@
 
 namespace agentcore::tools {
 
-// Id, description and content of each window that is shown; "" without windows.
+// Id, description and content of each window that is sent; "" without windows.
 std::string windows_text(const ToolRegistry::Impl& registry, const Protocol::Shown& shown);
-// Of one, for those who count its tokens.
+// The text of one window, to count its tokens.
 std::string window_text(const OpenWindow& open);
 
-// Adds a paragraph to the request's system message, which is made if there is none.
+// Adds a paragraph to the request's system message, which is created if there is none.
 void append_to_system(ChatRequest& request, const std::string& text);
 
 }  // namespace agentcore::tools

@@ -1,7 +1,9 @@
 // Agent: forwards to the core that its tree shares with all handles.
+#include "core/validate.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent.hpp>
+#include <agentcore/event.hpp>
 
 #include <utility>
 
@@ -27,91 +29,118 @@ Agent::~Agent() {
 
 namespace {
 
-const Error no_agent{Errc::agent_not_found, "the handle refers to no agent"};
+const Error no_agent{Errc::agent_not_found,
+                     "the Agent handle is empty; get one from AgentTree::create() or find()"};
 
 }  // namespace
 
 std::string Agent::id() const {
-  return core_ ? core_->name_of(node_) : std::string();
+  return core_ ? core_->queries().name_of(node_) : std::string();
 }
 Result<AgentState> Agent::state() const {
-  return core_ ? core_->state(node_) : no_agent;
+  return core_ ? core_->queries().state(node_) : no_agent;
 }
 bool Agent::exists() const noexcept {
-  return core_ && core_->exists(node_);
+  return core_ && core_->queries().exists(node_);
 }
 
 SendResult Agent::send(Message message) const {
-  return core_ ? core_->send(node_, std::move(message)) : SendResult{false, Errc::agent_not_found};
+  return core_ ? core_->mailboxes().send(node_, std::move(message)) : SendResult{Errc::agent_not_found};
 }
 
-AbortResult Agent::abort(AbortOptions options) const {
-  return core_ ? core_->abort(node_, std::move(options)) : AbortResult{false, false, Errc::agent_not_found};
+VerbResult Agent::abort(AbortOptions options) const {
+  return core_ ? core_->verbs().abort(node_, std::move(options)) : VerbResult::refused(Errc::agent_not_found);
 }
 
-StopResult Agent::stop(StopOptions options) const {
-  return core_ ? core_->stop(node_, std::move(options)) : StopResult{false, false, Errc::agent_not_found};
+VerbResult Agent::stop(StopOptions options) const {
+  return core_ ? core_->verbs().stop(node_, std::move(options)) : VerbResult::refused(Errc::agent_not_found);
 }
 
-ResumeResult Agent::resume(ResumeOptions options) const {
-  return core_ ? core_->resume(node_, options) : ResumeResult{false, false, Errc::agent_not_found};
+VerbResult Agent::resume(ResumeOptions options) const {
+  return core_ ? core_->verbs().resume(node_, options) : VerbResult::refused(Errc::agent_not_found);
 }
 
-TerminateResult Agent::terminate(TerminateOptions options) const {
-  return core_ ? core_->terminate(node_, std::move(options))
-               : TerminateResult{false, false, Errc::agent_not_found};
+VerbResult Agent::terminate(TerminateOptions options) const {
+  return core_ ? core_->verbs().terminate(node_, std::move(options))
+               : VerbResult::refused(Errc::agent_not_found);
 }
 
 Result<Agent> Agent::create_child(AgentSpec spec) const {
   if (!core_) return no_agent;
-  return core_->create(node_, std::move(spec));
+  return core_->factory().create(node_, std::move(spec));
 }
 
 Result<Agent> Agent::create_shared(const SharedAgentSpec& spec) const {
   if (!core_) return no_agent;
-  return core_->create(node_, spec, {});
+  return core_->factory().create(node_, spec, {});
 }
 
 Result<Agent> Agent::parent() const {
   if (!core_) return no_agent;
-  return core_->parent(node_);
+  return core_->queries().parent(node_);
 }
 
-// What `read(core)` returns, or the error that the agent or the Runtime is gone.
+// Returns `read(core)`, or the error that the agent or the Runtime does not exist any more.
 template <typename Read>
 auto Agent::read(Read&& read) const {
   using Value = Result<std::decay_t<decltype(read(*core_))>>;
   if (!core_) return Value(no_agent);
-  if (const Result<AgentState> state = core_->state(node_); !state) return Value(state.error());
+  if (const Result<AgentState> state = core_->queries().state(node_); !state) return Value(state.error());
   return Value(read(*core_));
 }
 
 Result<std::vector<Agent>> Agent::children() const {
-  return read([&](auto& core) { return core.children(node_); });
+  return read([&](auto& core) { return core.queries().children(node_); });
 }
 Result<std::size_t> Agent::queue_length() const {
-  return read([&](auto& core) { return core.queue_length(node_); });
+  return read([&](auto& core) { return core.mailboxes().length(node_); });
 }
 Result<std::size_t> Agent::clear_queue() const {
-  return read([&](auto& core) { return core.clear_queue(node_); });
+  return read([&](auto& core) { return core.mailboxes().clear(node_); });
 }
 Result<std::vector<ChatMessage>> Agent::conversation() const {
-  return read([&](auto& core) { return core.conversation(node_); });
+  return read([&](auto& core) { return core.requests().conversation(node_); });
 }
 Result<std::vector<ChatMessage>> Agent::context() const {
-  return read([&](auto& core) { return core.context(node_); });
+  return read([&](auto& core) { return core.requests().context(node_); });
 }
 Result<Spent> Agent::spent() const {
-  return read([&](auto& core) { return core.spent(node_, false); });
+  return read([&](auto& core) { return core.requests().spent(node_, false); });
 }
 Result<Spent> Agent::subtree_spent() const {
-  return read([&](auto& core) { return core.spent(node_, true); });
+  return read([&](auto& core) { return core.requests().spent(node_, true); });
 }
-GrantResult Agent::grant(const Budget& budget) const {
-  return core_ ? core_->grant(node_, budget, false) : GrantResult{false, no_agent.code, no_agent.message};
+ChangeResult Agent::grant(const Budget& budget) const {
+  return core_ ? core_->requests().grant(node_, budget, false)
+               : ChangeResult{no_agent.code, no_agent.message};
 }
-GrantResult Agent::grant_subtree(const Budget& budget) const {
-  return core_ ? core_->grant(node_, budget, true) : GrantResult{false, no_agent.code, no_agent.message};
+ChangeResult Agent::grant_subtree(const Budget& budget) const {
+  return core_ ? core_->requests().grant(node_, budget, true) : ChangeResult{no_agent.code, no_agent.message};
+}
+
+ChangeResult Agent::set_model(std::string model) const {
+  return change([&](AgentSpec& spec) { spec.model = std::move(model); });
+}
+ChangeResult Agent::set_llm(Ref<LlmClient> llm) const {
+  return change([&](AgentSpec& spec) { spec.llm = std::move(llm); });
+}
+ChangeResult Agent::set_system_prompt(std::string system_prompt) const {
+  return change([&](AgentSpec& spec) { spec.system_prompt = std::move(system_prompt); });
+}
+ChangeResult Agent::set_tools(Ref<ToolRegistry> tools) const {
+  return change([&](AgentSpec& spec) { spec.tools = std::move(tools); });
+}
+ChangeResult Agent::change(const std::function<void(AgentSpec&)>& change) const {
+  return core_ ? core_->requests().change_spec(node_, change) : ChangeResult{no_agent.code, no_agent.message};
+}
+
+Subscription Agent::on_event(std::function<void(const Event&)> callback) const {
+  core::require_function(callback != nullptr, "Agent::on_event: callback");
+  return subscribe(detail::all_event_kinds, std::move(callback));
+}
+Subscription Agent::subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const {
+  core::require_function(callback != nullptr, "Agent::on: callback");
+  return exists() ? core_->hub().subscribe(node_, kinds, std::move(callback)) : Subscription();
 }
 
 SendResult Agent::simulate(std::string answer) const {

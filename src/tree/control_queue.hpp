@@ -1,12 +1,12 @@
-// ControlQueue: what the verbs leave for the loop to do.
+// ControlQueue: the second halves of verbs, queued for the loop thread.
 #pragma once
 
+#include "core/mpsc_stack.hpp"
 #include "core/node.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/verbs.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,15 +17,15 @@
 
 namespace agentcore::tree {
 
-enum class Verb : std::uint8_t { abort, stop, resume, terminate, let_go };
+enum class Verb : std::uint8_t { abort, stop, resume, terminate };
 
-// One verb that has taken effect and has to be followed up; or a call that ended within a callback.
+// The second half of one verb.
 struct ControlOp {
   Verb verb = Verb::stop;
   core::NodeId agent = 0;
-  std::string agent_name;   // for the report; only if one was asked for
+  std::string agent_name;   // for the report; only if one was requested
   std::uint32_t epoch = 0;  // abort: of the agent after it
-  bool took_effect = true;  // false: another one did it before; this one only waits for the end
+  bool took_effect = true;  // false: another verb did it before; this one only waits for the end
   bool cascade = true;
   StopCause cause = StopCause::user;
   std::string reason;
@@ -36,10 +36,12 @@ struct ControlOp {
   ControlOp* next = nullptr;
 
   bool wants_report() const noexcept { return on_stopped || on_terminated; }
+  // True for a verb that has a grace period and has closed a gate.
+  bool closes() const noexcept { return took_effect && verb != Verb::resume; }
 };
 
-// An operation, filled in by `fill`; null when an allocation fails. A verb makes it before it changes
-// anything.
+// Creates an operation and calls `fill` with it; null when an allocation fails. A verb creates it before it
+// changes any state.
 template <typename Fill>
 std::unique_ptr<ControlOp> prepared(Fill&& fill) noexcept {
   try {
@@ -51,42 +53,45 @@ std::unique_ptr<ControlOp> prepared(Fill&& fill) noexcept {
   }
 }
 
-// A lock-free stack that is turned around when it is taken.
+// Any thread pushes; the loop thread takes the operations in the order in which they were pushed.
 class ControlQueue {
  public:
   ControlQueue() = default;
   ControlQueue(const ControlQueue&) = delete;
   ControlQueue& operator=(const ControlQueue&) = delete;
-  ~ControlQueue() { drop(take_all()); }
+  ~ControlQueue() { clear(); }
 
   // @threadsafe
-  void push(std::unique_ptr<ControlOp> op) noexcept {
-    ControlOp* raw = op.release();
-    raw->next = newest_.load(std::memory_order_relaxed);
-    while (!newest_.compare_exchange_weak(raw->next, raw, std::memory_order_release,
-                                          std::memory_order_relaxed)) {
-    }
-  }
-  // @threadsafe
-  bool empty() const noexcept { return newest_.load(std::memory_order_acquire) == nullptr; }
+  void push(std::unique_ptr<ControlOp> op) noexcept { pushed_.push(*op.release()); }
 
-  // All of them, oldest first, linked by next. @loop_thread
-  ControlOp* take_all() noexcept {
-    if (empty()) return nullptr;
-    ControlOp* newest = newest_.exchange(nullptr, std::memory_order_acquire);
-    ControlOp* oldest = nullptr;
-    while (newest) {
-      ControlOp* next = std::exchange(newest->next, oldest);
-      oldest = std::exchange(newest, next);
-    }
-    return oldest;
+  // @loop_thread, as all that follows
+  bool empty() const noexcept { return !taken_ && pushed_.empty(); }
+  // Makes all operations pushed so far available to next(), unless an earlier batch is left.
+  void begin_batch() noexcept {
+    if (!taken_) taken_ = pushed_.take();
   }
-  static void drop(ControlOp* list) noexcept {
-    while (list) delete std::exchange(list, list->next);
+  // The oldest operation of the batch; null at its end.
+  std::unique_ptr<ControlOp> next() noexcept {
+    if (!taken_) return nullptr;
+    return std::unique_ptr<ControlOp>(std::exchange(taken_, taken_->next));
+  }
+  bool has_next() const noexcept { return taken_; }
+  // Puts `op` back: next() returns it again.
+  void put_back(std::unique_ptr<ControlOp> op) noexcept {
+    op->next = taken_;
+    taken_ = op.release();
+  }
+  void clear() noexcept {
+    do {
+      while (next()) {
+      }
+      begin_batch();
+    } while (has_next());
   }
 
  private:
-  std::atomic<ControlOp*> newest_{nullptr};
+  core::MpscStack<ControlOp, &ControlOp::next> pushed_;
+  ControlOp* taken_ = nullptr;  // oldest first
 };
 
 }  // namespace agentcore::tree

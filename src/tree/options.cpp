@@ -39,7 +39,7 @@ bool is_object_with_members(std::string_view text) {
   return value.is_object() && !value.empty();
 }
 
-// True for a name of a schema that providers take. Empty: the default name is sent.
+// True for a name of a schema that providers accept. Empty: the default name is sent.
 bool is_schema_name(std::string_view name) noexcept {
   return name.size() <= 64 && std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -80,10 +80,12 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
   if (auto problem = check_history(spec)) return problem;
   if (auto problem = problem_of(spec.response_format)) return problem;
   if (spec.tool_choice.mode == ToolChoice::Mode::named && spec.tool_choice.name.empty())
-    return wrong("AgentSpec::tool_choice is `named`, but names no tool");
+    return wrong("AgentSpec::tool_choice.name is empty; Mode::named needs the name of a tool");
   return core::Validation("AgentSpec")
       .count("mailbox_limit", spec.mailbox_limit, 0, max_mailbox_limit)
       .number("temperature", spec.temperature.value_or(0), 0, 2)
+      .number("top_p", spec.top_p.value_or(0), 0, 1)
+      .count("max_tokens", spec.max_tokens.value_or(1), 1)
       .budget("budget.", spec.budget)
       .budget("subtree_budget.", spec.subtree_budget)
       .prices("prices.", spec.prices)

@@ -1,72 +1,67 @@
-// ReadyList: the agents that have something to do.
+// ReadyList: the agents with work to do.
 #pragma once
 
+#include "core/mpsc_stack.hpp"
 #include "core/node.hpp"
 
 #include <atomic>
 
 namespace agentcore::tree {
 
-// Anyone adds; the loop takes them out in rounds, first come first served, one step each (Q5). An agent is in
-// it once at most, which its `scheduled` says; a slot that was recycled meanwhile only costs a look.
+// Any thread adds; the loop thread takes the agents out in rounds, in the order of adding, one step each
+// (Q5). An agent is in the list at most once: Node::scheduled is set while it is. A slot that was reused
+// meanwhile costs one check and nothing else.
 class ReadyList {
  public:
-  // @threadsafe. False when it was in already.
+  // False when it was in already. @threadsafe
   bool add(core::Node& node) noexcept {
     if (node.scheduled.exchange(true, std::memory_order_acq_rel)) return false;
-    core::Node* top = newest_.load(std::memory_order_relaxed);
-    do node.next_ready.store(top, std::memory_order_relaxed);
-    while (!newest_.compare_exchange_weak(top, &node, std::memory_order_release, std::memory_order_relaxed));
+    added_.push(node);
     return true;
   }
-  // @threadsafe for the newest part; the round belongs to the loop.
-  bool empty() const noexcept {
-    return !round_ && !again_first_ && newest_.load(std::memory_order_acquire) == nullptr;
-  }
 
-  // Begins a round with all that came since the last, unless one is unfinished. @loop_thread
+  // @loop_thread, as all that follows
+  bool empty() const noexcept { return !round_ && !again_first_ && added_.empty(); }
+
+  // Begins a round with all agents added since the last one, unless a round is unfinished.
   void begin_round() noexcept {
     if (round_) return;
-    // Those that have more to do come first, then the new ones, oldest first.
-    core::Node* newest = newest_.exchange(nullptr, std::memory_order_acquire);
-    while (newest) {
-      core::Node* next = newest->next_ready.load(std::memory_order_relaxed);
-      newest->next_ready.store(round_, std::memory_order_relaxed);
-      round_ = newest;
-      newest = next;
-    }
+    // Agents with more work come first, then the new ones, oldest first.
+    round_ = added_.take();
     if (!again_first_) return;
-    again_last_->next_ready.store(round_, std::memory_order_relaxed);
+    Added::link(*again_last_, round_);
     round_ = again_first_;
     again_first_ = again_last_ = nullptr;
   }
-  // The next of the round, or null at its end. It is still scheduled: afterwards the caller says again() or
-  // done(). What is added from now on belongs to the next round. @loop_thread
+  // The next agent of the round, or null at its end. It is still scheduled: afterwards the caller calls
+  // again() or done(). Agents added from now on belong to the next round.
   core::Node* next() noexcept {
     core::Node* node = round_;
     if (!node) return nullptr;
-    round_ = node->next_ready.load(std::memory_order_relaxed);
+    round_ = Added::next(*node);
     if (round_) {
       __builtin_prefetch(round_, 1);
       __builtin_prefetch(reinterpret_cast<const char*>(round_) + 64, 1);
     }
     return node;
   }
-  // It has more to do, in the next round. @loop_thread
+  // The agent has more work, in the next round.
   void again(core::Node& node) noexcept {
-    node.next_ready.store(nullptr, std::memory_order_relaxed);
+    Added::link(node, nullptr);
     if (again_last_)
-      again_last_->next_ready.store(&node, std::memory_order_relaxed);
+      Added::link(*again_last_, &node);
     else
       again_first_ = &node;
     again_last_ = &node;
   }
-  // It leaves the list. A sender that found `scheduled` set had pushed its message before; a look at the
-  // mailbox after this sees it. @loop_thread
+  // Removes the agent from the list. A sender that found `scheduled` set had pushed its message before; a
+  // check of the mailbox after this call finds the message.
   void done(core::Node& node) noexcept { node.scheduled.exchange(false, std::memory_order_acq_rel); }
 
  private:
-  std::atomic<core::Node*> newest_{nullptr};
+  using Added = core::MpscStack<core::Node, &core::Node::next_ready>;
+
+  Added added_;
   core::Node* round_ = nullptr;
   core::Node* again_first_ = nullptr;
   core::Node* again_last_ = nullptr;

@@ -12,7 +12,7 @@ namespace agentcore {
 namespace {
 
 // Makes room for one more handle. Before the vector grows, the handles of deleted agents are removed, so that
-// a scope that is open for long holds no more than the agents alive.
+// a long-lived scope holds no more than the living agents.
 void make_room(std::vector<Agent>& agents) {
   if (agents.size() != agents.capacity()) return;
   std::erase_if(agents, [](const Agent& kept) { return !kept.exists(); });
@@ -26,7 +26,7 @@ TerminateScope::TerminateScope(Agent parent, ScopePolicy policy) noexcept
 }
 
 TerminateScope::TerminateScope(AgentTree& tree, ScopePolicy policy) noexcept
-    : TerminateScope(core::AgentAccess::make(tree.core_, tree.core_->trunk()), policy) {
+    : TerminateScope(core::AgentAccess::make(tree.core_, tree.core_->queries().root_sentinel()), policy) {
 }
 
 TerminateScope::TerminateScope(TerminateScope&& other) noexcept
@@ -48,9 +48,9 @@ TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
 }
 
 Result<Agent> TerminateScope::create(AgentSpec spec) {
-  if (!open_) return Error{Errc::agent_not_found, "the scope is closed"};
+  if (!open_) return Error{Errc::agent_not_found, "the TerminateScope is closed; make a new one"};
   try {
-    make_room(agents_);  // first, so that an agent that was made can always be kept
+    make_room(agents_);  // first, so that a created agent can always be kept
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, "out of memory"};
   }

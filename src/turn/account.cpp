@@ -24,10 +24,10 @@ void Account::grant(const Budget& budget, Timer deadline) {
 }
 
 std::string Account::exhausted() const {
-  if (expired_) return "wall clock: its time is over";
+  if (expired_) return "wall clock: the time limit has passed";
   if (budget_.tokens && spent_.tokens > budget_.tokens)
     return used_up("tokens", spent_.tokens, budget_.tokens);
-  if (budget_.cost > 0 && spent_.cost > budget_.cost) return "cost: more than granted is used";
+  if (budget_.cost > 0 && spent_.cost > budget_.cost) return "cost: the limit is exceeded";
   return {};
 }
 

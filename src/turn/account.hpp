@@ -1,4 +1,4 @@
-// Accounts: what is left of an agent's budgets.
+// Accounts: the rest of an agent's budgets.
 #pragma once
 
 #include "core/node.hpp"
@@ -13,7 +13,7 @@
 
 namespace agentcore::turn {
 
-// What a model call will probably use.
+// The estimated usage of a model call.
 struct Estimate {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t answer_tokens = 0;
@@ -24,10 +24,10 @@ struct Estimate {
   std::uint64_t tokens() const noexcept { return core::saturating_sum(prompt_tokens, answer_tokens); }
 };
 
-// One budget, and what was used of it.
+// One budget, and its usage.
 class Account {
  public:
-  // `reservations`: how many were made before, by calls that know nothing of it.
+  // `reservations`: the number made before, by calls that do not count in this account.
   explicit Account(std::uint64_t reservations) noexcept : older_(reservations) {}
 
   void grant(const Budget& budget, Timer deadline);
@@ -35,18 +35,18 @@ class Account {
   bool limits() const noexcept { return budget_.limits(); }
   void expire() noexcept { expired_ = true; }
 
-  // Why nothing can be begun any more, or "".
+  // Why nothing may begin any more, or "".
   std::string exhausted() const;
-  // Why a turn more is one too many, or "".
+  // Why one more turn is refused, or "".
   std::string refuses_turn() const;
   void count_turn() noexcept { ++spent_.turns; }
 
-  // How many tokens an answer may have after such a prompt; 0: none. What is reserved counts as used, unless
-  // only what is spent shall count.
+  // How many tokens an answer may have after such a prompt; 0: none. Reserved tokens count as used, unless
+  // only the spent ones are to count.
   enum class Count : std::uint8_t { reserved, spent };
   std::uint64_t answer_tokens_left(std::uint64_t prompt_tokens, const Prices& prices,
                                    Count count = Count::reserved) const noexcept;
-  // Both also while there are no limits: they may be granted, or lifted, while the call is open.
+  // Both also while there are no limits: limits may be granted, or removed, while the call is open.
   void reserve(const Estimate& estimate) noexcept;
   void release(const Estimate& estimate) noexcept;
   void spend(std::uint64_t tokens, double cost) noexcept;
@@ -60,12 +60,12 @@ class Account {
   Timer deadline_;
 };
 
-// Those of one agent.
+// The accounts of one agent.
 struct Accounts {
   explicit Accounts(std::uint64_t reservations) noexcept : own(reservations), subtree(reservations) {}
 
-  Account own;      // for what it does itself
-  Account subtree;  // for what it and all below it do
+  Account own;      // for its own usage
+  Account subtree;  // for the usage of the agent and its subtree
 };
 
 }  // namespace agentcore::turn

@@ -42,7 +42,7 @@ void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasonin
 
 std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
                               std::vector<ReasoningBlock> reasoning) {
-  // Either all of it is written, or nothing: no call may be without a result.
+  // Either all of it is written, or nothing: every call must have a result.
   std::vector<ChatMessage> written;
   written.reserve(1 + calls.size());
   std::vector<std::string> ids;

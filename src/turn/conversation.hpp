@@ -17,8 +17,8 @@ const std::string& system_prompt_of(const AgentSpec& spec) noexcept;
 
 class Conversation {
  public:
-  // What a call's result says until there is one. It is the truth at every moment: should the turn end now,
-  // it stays (G9).
+  // The text of a call's result until there is a real one. It is correct at every moment: if the turn ends
+  // now, it stays (G9).
   static constexpr std::string_view not_started = "not started: its turn ended before it began";
   static constexpr std::string_view interrupted =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
@@ -27,23 +27,23 @@ class Conversation {
   // system prompt. A last question without an answer counts as stopped.
   void restore(std::vector<ChatMessage> history);
 
-  // Allocates the place of a question: ask() then allocates nothing.
+  // Allocates the space for a question: ask() then allocates nothing.
   void make_room();
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question, std::vector<ContentPart> parts = {});
   // The answer that ends the turn.
   void answer(std::string text, std::vector<ReasoningBlock> reasoning = {});
-  // An answer that asks for tools, and a result `not_started` for each call, so that none is ever without
-  // one. Ids that are missing or taken are replaced by call_<turn>_<index> (J8). Returns where the first
-  // result lies; the others follow in order.
+  // An answer with tool calls, and a result `not_started` for each call, so that every call has a result.
+  // Missing and duplicate ids are replaced by call_<turn>_<index> (J8). Returns the position of the first
+  // result; the others follow in order.
   std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
                   std::vector<ReasoningBlock> reasoning = {});
   void set_result(std::size_t place, std::string text) { messages_[place].content = std::move(text); }
-  // The turn's question will get no answer. Nothing that the model had begun to say is kept (A19).
+  // The turn's question will get no answer. No part of an unfinished answer is kept (A19).
   void interrupt(Interruption why);
 
   const std::vector<ChatMessage>& messages() const noexcept { return messages_; }
-  // The system prompt, if any, and what of the messages is `sent`; those beyond its end are.
+  // The system prompt, if any, and the messages marked in `sent`; those beyond its end are included.
   std::vector<ChatMessage> rendered(const std::string& system_prompt,
                                     const std::vector<bool>& sent = {}) const;
 

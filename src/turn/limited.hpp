@@ -9,8 +9,8 @@
 
 namespace agentcore::turn {
 
-// Valid UTF-8 of at most `max_bytes`, followed by the number of bytes that were cut off, if any were. Call it
-// once for a text: a second call would cut off the number that the first one wrote.
+// Valid UTF-8 of at most `max_bytes`, followed by the number of bytes that were cut off, if any were. To be
+// called once for a text: a second call would cut off the number that the first one wrote.
 inline std::string limited(std::string text, std::size_t max_bytes) {
   if (!core::is_utf8(text)) text = core::valid_utf8(text);
   if (text.size() <= max_bytes) return text;

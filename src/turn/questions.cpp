@@ -1,26 +1,33 @@
 #include "turn/questions.hpp"
 
+#include "core/enum_names.hpp"
+
 #include <charconv>
 #include <utility>
 
 namespace agentcore {
 
+namespace {
+
+constexpr core::EnumNames question_kind_names{std::to_array<core::EnumName<QuestionKind>>(
+    {{QuestionKind::question, "question"}, {QuestionKind::approval, "approval"}})};
+static_assert(question_kind_names.is_in_order());
+
+constexpr core::EnumNames question_outcome_names{
+    std::to_array<core::EnumName<QuestionOutcome>>({{QuestionOutcome::answered, "answered"},
+                                                    {QuestionOutcome::declined, "declined"},
+                                                    {QuestionOutcome::cancelled, "cancelled"},
+                                                    {QuestionOutcome::timed_out, "timed_out"}})};
+static_assert(question_outcome_names.is_in_order());
+
+}  // namespace
+
 std::string_view to_string(QuestionKind kind) noexcept {
-  return kind == QuestionKind::approval ? "approval" : "question";
+  return question_kind_names.name(kind);
 }
 
 std::string_view to_string(QuestionOutcome outcome) noexcept {
-  switch (outcome) {
-    case QuestionOutcome::answered:
-      return "answered";
-    case QuestionOutcome::declined:
-      return "declined";
-    case QuestionOutcome::cancelled:
-      return "cancelled";
-    case QuestionOutcome::timed_out:
-      return "timed_out";
-  }
-  return "unknown";
+  return question_outcome_names.name(outcome);
 }
 
 namespace turn {
@@ -73,11 +80,11 @@ std::optional<AskedQuestion> Questions::take(Open::iterator place) {
   return std::move(open_.extract(place).mapped());
 }
 
-std::optional<AskedQuestion> Questions::take_of(core::NodeId agent, std::uint32_t flight) {
-  const auto oldest = by_owner_.lower_bound({agent, flight, 0});
+std::optional<AskedQuestion> Questions::take_of(core::NodeId agent, core::OperationId operation) {
+  const auto oldest = by_owner_.lower_bound({agent, operation, 0});
   if (oldest == by_owner_.end()) return std::nullopt;
   ++looks_;
-  if (oldest->agent != agent || oldest->flight != flight) return std::nullopt;
+  if (oldest->agent != agent || oldest->operation != operation) return std::nullopt;
   return take(open_.find(oldest->number));
 }
 
@@ -89,7 +96,7 @@ std::vector<OpenQuestion> Questions::open() const {
 
 std::size_t Questions::count(core::NodeId agent) const noexcept {
   std::size_t found = 0;
-  for (auto at = by_owner_.lower_bound({agent, 0, 0}); at != by_owner_.end(); ++at) {
+  for (auto at = by_owner_.lower_bound({agent, {}, 0}); at != by_owner_.end(); ++at) {
     ++looks_;
     if (at->agent != agent) break;
     ++found;

@@ -1,7 +1,8 @@
-// Questions: those to people that are open now.
+// Questions: the open questions to the user.
 #pragma once
 
 #include "core/node.hpp"
+#include "core/operation_id.hpp"
 
 #include <agentcore/question.hpp>
 #include <agentcore/runtime.hpp>
@@ -23,36 +24,36 @@ struct AskedQuestion {
   OpenQuestion question;
   core::NodeId agent = 0;
   std::uint64_t turn = 0;
-  std::uint32_t flight = 0;  // slot + 1 of the call that waits for it
+  core::OperationId operation;  // the call that waits for it
   std::function<void(const Answer&)> closed;
   Timer timer;
 };
 
-// Each is taken out before its `closed` is called, so it is closed once. What take_of() and count() cost does
+// Each is removed before its `closed` is called, so it is closed once. The costs of take_of() and count() do
 // not depend on the questions of other agents. All @loop_thread.
 class Questions {
  public:
-  // Gives it its id and keeps it.
+  // Assigns its id and keeps it.
   AskedQuestion& add(AskedQuestion question);
-  // With that id, or null.
+  // The question with that id, or null.
   const AskedQuestion* find(std::string_view id) const noexcept;
   // True for the id of a question that was asked and is closed.
   bool was_closed(std::string_view id) const noexcept;
   std::optional<AskedQuestion> take(std::string_view id);
-  // The oldest that a flight of that agent waits for.
-  std::optional<AskedQuestion> take_of(core::NodeId agent, std::uint32_t flight);
+  // The oldest question that this operation of that agent waits for.
+  std::optional<AskedQuestion> take_of(core::NodeId agent, core::OperationId operation);
 
   std::vector<OpenQuestion> open() const;
   std::size_t size() const noexcept { return open_.size(); }
   std::size_t count(core::NodeId agent) const noexcept;
   void clear();
-  // How many entries take_of() and count() have looked at so far (for tests of their cost).
+  // How many entries take_of() and count() have visited so far (for tests of their cost).
   std::uint64_t looks() const noexcept { return looks_; }
 
  private:
   struct Owned {
     core::NodeId agent = 0;
-    std::uint32_t flight = 0;
+    core::OperationId operation;
     std::uint64_t number = 0;
 
     auto operator<=>(const Owned&) const = default;  // NOLINT: clang-tidy 14 sees a null pointer
@@ -60,7 +61,7 @@ class Questions {
   using Open = std::map<std::uint64_t, AskedQuestion>;
 
   static Owned owned(const Open::value_type& entry) noexcept {
-    return {entry.second.agent, entry.second.flight, entry.first};
+    return {entry.second.agent, entry.second.operation, entry.first};
   }
   std::optional<AskedQuestion> take(Open::iterator place);
   static std::optional<std::uint64_t> number_of(std::string_view id) noexcept;

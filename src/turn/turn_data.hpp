@@ -1,14 +1,15 @@
-// TurnData: what an agent has once it did something: its history, and the turn that is under way.
+// TurnData: the data of an agent since its first activity: history, budgets, and the turn in progress.
 #pragma once
 
 #include "core/node.hpp"
+#include "core/operation_id.hpp"
 #include "tools/block_filter.hpp"
 #include "tools/registry.hpp"
 #include "turn/account.hpp"
 #include "turn/conversation.hpp"
 
-#include <agentcore/interaction.hpp>
 #include <agentcore/llm_client.hpp>
+#include <agentcore/turn_result.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,55 +20,56 @@
 
 namespace agentcore::turn {
 
-// Where a turn stands. It goes round, until an answer asks for no tools.
+// The phase of a turn. The phases repeat until an answer has no tool calls.
 enum class Phase : std::uint8_t {
   asked,     // its question, or the results of its tools, are written; next is the model
-  calling,   // the model is at work
-  answered,  // its answer is there and not written yet
-  acting,    // its tools are at work
+  calling,   // the model call is open
+  answered,  // its answer has arrived and is not written yet
+  acting,    // its tools run
 };
 
-// One call of an answer. What became of it stands in the history and in the turn's steps at every moment, as
-// if the turn ended right then (G8, G9).
+// One call of an answer. At every moment the history and the turn's steps hold its outcome as if the turn
+// ended right then (G8, G9).
 struct PendingCall {
   enum class State : std::uint8_t { waiting, asking, approved, running, done };
 
   State state = State::waiting;
-  std::size_t message = 0;   // of its result, in the conversation
-  std::size_t step = 0;      // in the turn's result
-  std::uint32_t flight = 0;  // slot + 1, from before it is asked for, or begun, until it is done
-  bool told = false;         // its beginning was told: then its end is, too
-  std::string arguments;     // as the model wrote them
-  tools::Found found;        // the tool, once it was looked up
+  std::size_t message = 0;      // of its result, in the conversation
+  std::size_t step = 0;         // in the turn's result
+  core::OperationId operation;  // from before its approval is requested, or it is begun, until it is done
+  bool start_emitted = false;   // ToolStarted was emitted: then ToolEnded follows
+  std::string arguments;        // the text of the model
+  tools::Found found;           // the tool, once it was looked up
 };
 
 struct ActiveTurn {
   Phase phase = Phase::asked;
-  bool advancing = false;    // advance() is on the stack
-  bool simulated = false;    // without a model and without a history
-  std::uint32_t epoch = 0;   // of the agent, when the turn began
-  std::uint32_t flight = 0;  // slot + 1 of its model call; 0: none
-  std::string text;          // the answer so far; dropped when the turn is interrupted (A19)
-  tools::BlockFilter words;  // makes the deltas for observers from that answer; with ToolProtocol::text
-  ChatOutcome answer;        // outcome of the last model call; `cancelled` while the call is open
-  bool uncounted = false;    // a model call was sent whose usage is not in the result yet
-  std::string unread;        // the last answer, while the model is asked to repair its calls; else empty
+  bool running = false;         // TurnRunner::run_steps() is on the stack
+  bool simulated = false;       // without a model and without a history
+  std::uint32_t epoch = 0;      // of the agent, when the turn began
+  core::OperationId operation;  // its model call
+  std::string text;             // the answer so far; dropped when the turn is interrupted (A19)
+  tools::BlockFilter filter;    // makes the deltas for observers from that answer; with ToolProtocol::text
+  ChatOutcome answer;           // outcome of the last model call; `cancelled` while the call is open
+  bool usage_pending = false;   // a model call was sent whose usage is not in the result yet
+  std::string unreadable;       // the last answer, while the model is asked to repair its calls; else empty
   std::uint32_t repairs = 0;
+  std::uint32_t model_calls = 0;  // sent so far
   std::uint32_t tool_turns = 0;
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
   std::vector<PendingCall> calls;   // of the last answer
-  std::shared_ptr<InteractionResult> result = std::make_shared<InteractionResult>();
+  std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
   Estimate reserved;        // for the model call
-  std::string stop_reason;  // why it is being stopped, where the turn itself knows
+  std::string stop_reason;  // why it is being stopped, if the turn itself caused the stop
 };
 
-// A window, as the agent knows it.
+// A window in the context of the agent.
 struct SeenWindow {
-  std::size_t opened_at = 0;  // how many messages there were when it was first seen
+  std::size_t opened_at = 0;  // number of messages when it was first found
   bool shown = true;          // false: trimmed
 };
 
-// What of the history and of the windows the model is still sent, and what it costs.
+// The part of the history and of the windows that the model is still sent, and its cost.
 struct SentContext {
   std::vector<std::size_t> tokens;              // of each message, as far as counted
   std::vector<bool> messages;                   // as far as decided; the others are sent
@@ -76,9 +78,9 @@ struct SentContext {
 
 struct TurnData final : core::AgentData {
   Conversation conversation;
-  std::unique_ptr<ActiveTurn> turn;  // null: none is under way
-  ActiveTurn* ending = nullptr;      // the turn whose model call is being cut: its outcome may come meanwhile
-  std::unique_ptr<ActiveTurn> next;  // made before the message of the next turn is taken
+  std::unique_ptr<ActiveTurn> turn;  // null: none is in progress
+  ActiveTurn* ending = nullptr;      // the turn whose call is being cut: its outcome may arrive meanwhile
+  std::unique_ptr<ActiveTurn> next;  // created before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
   std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since
   SentContext sent;
@@ -90,7 +92,7 @@ inline TurnData& data_of(core::Node& node) {
   return static_cast<TurnData&>(*node.data);
 }
 
-// Null when no turn is under way.
+// Null when no turn is in progress.
 inline ActiveTurn* active_turn(const core::Node& node) noexcept {
   return node.data ? static_cast<const TurnData&>(*node.data).turn.get() : nullptr;
 }

@@ -1,166 +1,166 @@
-// The ends of a turn: completed, failed, aborted, stopped.
-#include "turn/turns.hpp"
+#include "turn/turn_ends.hpp"
+
+#include "turn/tool_calls.hpp"
+#include "turn/usage_accounting.hpp"
 
 #include <new>
+#include <string>
 #include <utility>
 
 namespace agentcore::turn {
 namespace {
 
-// Without memory the text stays empty: the turn ends all the same.
-void describe(InteractionResult& result, std::string_view error) noexcept {
+// Without memory the text stays empty: the turn ends anyway.
+void set_message(ChatError& error, std::string_view text) noexcept {
   try {
-    result.error = error;
+    error.message = text;
   } catch (const std::bad_alloc&) {
-    result.error.clear();
+    error.message.clear();
   }
+}
+
+// Why a turn ended early, for its result. The wording is fixed by requirements I4 and I10.
+std::string_view reason_of(TurnOutcome outcome, std::string_view why) noexcept {
+  return outcome == TurnOutcome::aborted   ? "the call was aborted"
+         : outcome == TurnOutcome::stopped ? "Task terminated by user"
+                                           : why;
+}
+
+Interruption interruption_by(TurnOutcome outcome) noexcept {
+  return outcome == TurnOutcome::aborted   ? Interruption::aborted
+         : outcome == TurnOutcome::stopped ? Interruption::stopped
+                                           : Interruption::failed;
 }
 
 }  // namespace
 
-// waiting_llm -> processing -> idle.
-void Turns::complete(core::Node& node) {
-  TurnData& data = data_of(node);
-  const std::uint32_t epoch = data.turn->epoch;
-  const FinishReason reason = data.turn->answer.finish_reason;
-  if (!data.turn->simulated)
-    data.conversation.answer(data.turn->result->response, std::move(data.turn->answer.reasoning));
-  auto result = leave(node);
-  result->success = true;
-  tell_end(node, TurnOutcome::completed, reason, {}, std::move(result));
-  if (hub_.closed() || !step_to(node, epoch, AgentState::processing, AgentState::idle)) return;
-  static_cast<void>(within_budget(node));
+Next TurnEnds::complete(Turn turn) {
+  ActiveTurn& active = turn.active();
+  active.result->finish_reason = active.answer.finish_reason;
+  if (!active.simulated)
+    turn.data().conversation.answer(active.result->text, std::move(active.answer.reasoning));
+  emit_end(turn, take_result(turn));
+  if (!turn.change_state(environment_.hub, AgentState::processing, AgentState::idle)) return Next::ended;
+  if (BudgetVerdict verdict = ledger_.check(turn.node()); verdict.exhausted)
+    environment_.listener.on_budget_exhausted(*verdict.exhausted, std::move(verdict.reason));
+  return Next::ended;
 }
 
-// waiting_llm -> idle (B12). A call that its client cancelled by itself counts as aborted.
-void Turns::fail(core::Node& node, ChatOutcome outcome) {
-  TurnData& data = data_of(node);
+Next TurnEnds::fail(Turn turn, ChatError error) {
+  if (turn.node().load().state() == AgentState::waiting_llm)
+    return fail_call(turn, ChatOutcome::failed(std::move(error)));
+  if (!turn.active().simulated) turn.data().conversation.interrupt(Interruption::failed);
+  auto result = take_result(turn);
+  result->outcome = TurnOutcome::failed;
+  result->finish_reason = FinishReason::tool_calls;
+  result->error = std::move(error);
+  emit_end(turn, std::move(result));
+  turn.change_state(environment_.hub, AgentState::processing, AgentState::idle);
+  return Next::ended;
+}
+
+Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
   const bool aborted = outcome.kind == ChatOutcome::Kind::cancelled;
-  const std::uint32_t epoch = data.turn->epoch;
   // First, so that an abort by an observer of the end finds no call any more (A16).
-  if (!change(node, epoch, AgentState::waiting_llm, AgentState::idle)) return interrupt(node);
-  data.conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
-  auto result = leave(node);
-  describe(*result, outcome.error.message.empty() ? "LLM call failed" : outcome.error.message);
-  if (aborted) outcome.error = {};  // an outcome beside failure
-  tell_end(node, aborted ? TurnOutcome::aborted : TurnOutcome::failed, outcome.finish_reason,
-           std::move(outcome.error), std::move(result));
-  // An observer of the end may have stopped it: then the stop is what is told next (X2).
-  if (!hub_.closed() && core::admits(node, node.load().generation(), epoch))
-    hub_.state(node, AgentState::idle, StopCause::user);
+  if (!turn.try_change_state(AgentState::waiting_llm, AgentState::idle)) {
+    interrupt(turn);
+    return Next::ended;
+  }
+  turn.data().conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
+  auto result = take_result(turn);
+  result->outcome = aborted ? TurnOutcome::aborted : TurnOutcome::failed;
+  result->finish_reason = outcome.finish_reason;
+  result->error = std::move(outcome.error);
+  if (aborted) result->error.code = Errc::none;  // an abort is an outcome, not an error
+  if (result->error.message.empty()) set_message(result->error, "LLM call failed");
+  emit_end(turn, std::move(result));
+  // An observer of the end may have stopped the agent: then the stop is emitted next (X2).
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  return Next::ended;
 }
 
-// The same in `processing`: the answer is refused, what was done before it stays.
-void Turns::fail_acting(core::Node& node, Error error) {
-  TurnData& data = data_of(node);
-  const std::uint32_t epoch = data.turn->epoch;
-  const bool simulated = data.turn->simulated;
-  if (!simulated) data.conversation.interrupt(Interruption::failed);
-  auto result = leave(node);
-  describe(*result, error.message);
-  tell_end(node, TurnOutcome::failed, FinishReason::tool_calls, std::move(error), std::move(result));
-  if (!hub_.closed()) step_to(node, epoch, AgentState::processing, AgentState::idle);
+Next TurnEnds::end_for_budget(Turn turn, BudgetVerdict verdict) {
+  if (verdict.exhausted) environment_.listener.on_budget_exhausted(*verdict.exhausted, verdict.reason);
+  if (turn.is_over()) return Next::ended;
+  turn.active().stop_reason = "a budget is used up: " + verdict.reason;
+  if (!turn.is_admitted()) return Next::ended;
+  return fail(turn, {Errc::budget_exceeded, std::move(verdict.reason), 0, true});
 }
 
-void Turns::interrupt(core::Node& node) noexcept {
-  if (!is_active(node)) return;
-  const bool aborted = core::look(node, node.load().generation()).open();
-  end_early(node, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, Errc::none, {});
-  // An abort by another thread may not have come to the loop yet, and the next turn may be faster.
-  if (aborted && !hub_.closed() && node.load().state() == AgentState::idle &&
-      core::look(node, node.load().generation()).open())
-    hub_.state(node, AgentState::idle, StopCause::user);
+void TurnEnds::interrupt(Turn turn) noexcept {
+  if (turn.is_over()) return;
+  core::Node& node = turn.node();
+  const auto is_open = [&node] { return core::look(node, node.load().generation()).open(); };
+  const bool aborted = is_open();
+  end_early(turn, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, Errc::none, {});
+  // The loop may not have read an abort by another thread yet, and the next turn may begin before it does.
+  if (aborted && node.load().state() == AgentState::idle && is_open())
+    environment_.hub.emit_state(node, AgentState::idle, StopCause::user);
 }
 
-// A part of the turn threw: the turn ends as failed, and the agent goes on.
-void Turns::break_off(core::Node& node, Errc code, std::string_view why) noexcept {
-  if (engine_.closed()) hub_.close();
-  if (hub_.closed() || !is_active(node)) return;
-  log(LogLevel::error, "a turn was broken off", {{"agent", name_of(node)}, {"why", why}});
-  if (hub_.closed() || !is_active(node)) return;
-  const std::uint32_t epoch = active_turn(node)->epoch;
-  const AgentState from = node.load().state();
-  const bool goes_on = core::admits(node, node.load().generation(), epoch) && can_process(from) &&
-                       (from == AgentState::idle || change(node, epoch, from, AgentState::idle));
-  if (!goes_on) return interrupt(node);
-  end_early(node, TurnOutcome::failed, code, why);
-  if (hub_.closed()) return;
-  if (core::admits(node, node.load().generation(), epoch))
-    hub_.state(node, AgentState::idle, StopCause::user);
-  if (!hub_.closed()) owner_.schedule(node);
+void TurnEnds::break_off(Turn turn, Errc code, std::string_view why) noexcept {
+  if (turn.is_over()) return;
+  environment_.log(LogLevel::error, "a turn was broken off",
+                   {{"agent", environment_.name_of(turn.node())}, {"why", why}});
+  if (turn.is_over()) return;
+  const AgentState from = turn.node().load().state();
+  const bool goes_on = turn.is_open() && can_process(from) &&
+                       (from == AgentState::idle || turn.try_change_state(from, AgentState::idle));
+  if (!goes_on) return interrupt(turn);
+  end_early(turn, TurnOutcome::failed, code, why);
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  environment_.listener.on_activity_ended(turn.node());
 }
 
-// Ends a turn that has no answer yet. Without memory the turn ends all the same, with empty texts.
-void Turns::end_early(core::Node& node, TurnOutcome outcome, Errc code, std::string_view why) noexcept {
-  TurnData& data = static_cast<TurnData&>(*node.data);
-  const std::uint64_t number = node.turns;
-  if (!data.turn->simulated)
-    data.conversation.interrupt(outcome == TurnOutcome::aborted   ? Interruption::aborted
-                                : outcome == TurnOutcome::stopped ? Interruption::stopped
-                                                                  : Interruption::failed);
-  // Before the cut: what comes from within it finds the turn ended.
-  const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
-  const auto result = turn->result;
-  if (turn->flight) {
-    data.ending = turn.get();
-    flights_.cut(turn->flight - 1);
+// Ends a turn that has no answer yet. Without memory the turn ends anyway, with empty texts. If the tree is
+// closed, the turn stays for the functions on the stack that refer to it, and is freed with the tree.
+void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept {
+  if (environment_.hub.closed()) return;
+  core::Node& node = turn.node();
+  TurnData& data = turn.data();
+  if (!data.turn->simulated) data.conversation.interrupt(interruption_by(outcome));
+  // Before the cut: deliveries during the cut find the turn over.
+  const std::unique_ptr<ActiveTurn> ended = std::exchange(data.turn, nullptr);
+  cut(turn, *ended);
+  if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
+  // After the cut, because counting takes time: where thousands of agents stop, each connection would stay
+  // open for longer.
+  usage_.settle(node, *ended);
+  const auto result = ended->result;
+  result->outcome = outcome;
+  result->text.clear();
+  result->error = {};
+  result->error.code = code;
+  if (outcome != TurnOutcome::failed) result->error.message = std::move(ended->stop_reason);
+  if (result->error.message.empty()) set_message(result->error, reason_of(outcome, why));
+  // The wording is fixed by requirement I5.
+  if (outcome == TurnOutcome::stopped)
+    environment_.log(LogLevel::info, "Agent execution was cancelled",
+                     {{"agent", environment_.name_of(node)}});
+  emit_end(turn, result);
+}
+
+// Ends the operations of the turn: its model call, its tool calls and their questions.
+void TurnEnds::cut(Turn turn, ActiveTurn& ended) noexcept {
+  TurnData& data = turn.data();
+  if (ended.operation) {
+    data.ending = &ended;
+    environment_.operations.cut(ended.operation);
     data.ending = nullptr;
   }
-  cancel_calls(node, number, turn->calls, *result);
-  if (hub_.closed()) return;
-  // After the cut, because counting takes time: where thousands stop, each connection would stay open for
-  // longer.
-  settle(node, *turn);
-  if (hub_.closed()) return;
-  result->error = std::move(turn->stop_reason);
-  result->response.clear();
-  Error error{code};
-  // The wording is fixed by requirements I4, I5 and I10.
-  if (outcome == TurnOutcome::stopped)
-    log(LogLevel::info, "Agent execution was cancelled", {{"agent", name_of(node)}});
-  engine_.guarded("a turn's end", [&] {
-    error.message = why;
-    if (outcome == TurnOutcome::stopped) {
-      InteractionStep step;
-      step.type = "terminated";
-      step.message = "Task was terminated by user";
-      result->steps.push_back(std::move(step));
-    }
-    if (result->error.empty())
-      result->error = outcome == TurnOutcome::aborted   ? "the call was aborted"
-                      : outcome == TurnOutcome::stopped ? "Task terminated by user"
-                                                        : why;
-  });
-  tell_end(node, outcome, FinishReason::unknown, std::move(error), result);
+  calls_.cancel(turn.node(), turn.number(), ended.calls, *ended.result);
 }
 
-void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) noexcept {
-  const ActiveTurn* const turn = active_turn(node);
-  if (!turn) return;
-  const std::uint32_t age = (epoch - turn->epoch) & core::Word::epoch_mask;
-  if (age != 0 && age <= core::Word::epoch_mask / 2) interrupt(node);
+// Takes the turn out and settles its usage. From then on the turn is over.
+std::shared_ptr<TurnResult> TurnEnds::take_result(Turn turn) noexcept {
+  const std::unique_ptr<ActiveTurn> ended = std::exchange(turn.data().turn, nullptr);
+  usage_.settle(turn.node(), *ended);
+  return std::move(ended->result);
 }
 
-void Turns::stop(core::Node& node) noexcept {
-  interrupt(node);
-  if (!hub_.closed() && node.flights != 0) cancel_tasks(node);
-}
-
-// Takes what the turn did out of it, and counts what it used; from then on none is under way.
-std::shared_ptr<InteractionResult> Turns::leave(core::Node& node) noexcept {
-  TurnData& data = static_cast<TurnData&>(*node.data);
-  const std::unique_ptr<ActiveTurn> turn = std::exchange(data.turn, nullptr);
-  settle(node, *turn);
-  return std::move(turn->result);
-}
-
-void Turns::tell_end(core::Node& node, TurnOutcome outcome, FinishReason reason, Error error,
-                     std::shared_ptr<InteractionResult> result) noexcept {
-  hub_.tell(node, [&](Agent agent) {
-    const std::string_view text =
-        outcome == TurnOutcome::completed ? std::string_view(result->response) : std::string_view();
-    return TurnEnded{std::move(agent), node.turns,       outcome, text,        reason,
-                     result->usage,    std::move(error), result,  result->cost};
+void TurnEnds::emit_end(Turn turn, std::shared_ptr<TurnResult> result) noexcept {
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return TurnEnded{std::move(agent), turn.number(), std::move(result)};
   });
 }
 

@@ -1,20 +1,23 @@
-// The words for how a turn ends.
+// The names of the outcomes of a turn.
+#include "core/enum_names.hpp"
+
 #include <agentcore/event.hpp>
 
 namespace agentcore {
 
+namespace {
+
+constexpr core::EnumNames turn_outcome_names{
+    std::to_array<core::EnumName<TurnOutcome>>({{TurnOutcome::completed, "completed"},
+                                                {TurnOutcome::aborted, "aborted"},
+                                                {TurnOutcome::stopped, "stopped"},
+                                                {TurnOutcome::failed, "failed"}})};
+static_assert(turn_outcome_names.is_in_order());
+
+}  // namespace
+
 std::string_view to_string(TurnOutcome outcome) noexcept {
-  switch (outcome) {
-    case TurnOutcome::completed:
-      return "completed";
-    case TurnOutcome::aborted:
-      return "aborted";
-    case TurnOutcome::stopped:
-      return "stopped";
-    case TurnOutcome::failed:
-      return "failed";
-  }
-  return "unknown";
+  return turn_outcome_names.name(outcome);
 }
 
 }  // namespace agentcore

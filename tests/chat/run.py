@@ -169,7 +169,7 @@ def test_errors_in_words(standin, chat, folder):
         said = complaint(1, "--base-url", server.url, "--model", "m", "hi")
         assert "HTTP 401" in said and "Is the key right" in said, said
         said = complaint(1, "--base-url", server.url, "hi")
-        assert "No model is named" in said and "--model" in said, said
+        assert "No model is set" in said and "--model" in said, said
     assert "ollama" in complaint(2, "--provider", "nobody", "hi")
     assert "usage:" in complaint(2, "--modle", "m", "hi")
     broken = folder / "broken.json"

@@ -1,11 +1,11 @@
-// What the fuzz targets share.
+// Common functions of the fuzz targets.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-// The entry point that libFuzzer calls, with each input. What it throws is a crash.
+// The entry point that libFuzzer calls, with each input. An exception counts as a crash.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace agentcore::fuzz {

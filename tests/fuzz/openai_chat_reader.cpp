@@ -1,4 +1,4 @@
-// OpenAI chat completions: the reader of answers, and the assemblers behind it.
+// OpenAI chat completions: the reader of answers and its assemblers.
 #include "reader.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

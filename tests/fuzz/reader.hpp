@@ -1,6 +1,6 @@
-// What the targets of the readers of answers share: any bytes, as a whole body and as the chunks of a stream,
-// one on each line, end in objects or refusals; all text in them is valid UTF-8, and so is what the
-// assemblers make of their tool calls and thoughts.
+// The common part of the targets for readers of answers: any bytes, as a whole body and as the chunks of a
+// stream, one on each line, give objects or refusals; all text in them is valid UTF-8, and so is the text
+// that the assemblers make of their tool calls and reasoning.
 #pragma once
 
 #include "core/utf8.hpp"
@@ -18,10 +18,10 @@
 
 namespace agentcore::fuzz {
 
-// Behind what is read in place: the end of the line, as in every stream, and what could be taken for a part
-// of it.
+// Bytes behind the data that is read in place: the end of the line, as in every stream, and bytes that could
+// be mistaken for data.
 inline const std::string padding = "\n" + std::string(63, '}');
-inline constexpr std::size_t max_bytes = 1 << 12;  // of tool calls or thoughts: small, so that it is reached
+inline constexpr std::size_t max_bytes = 1 << 12;  // of tool calls or reasoning: small, so that it is reached
 
 inline void check(const llm::AnswerObject& object) {
   expect(core::is_utf8(object.content) && core::is_utf8(object.reasoning) && core::is_utf8(object.model));
@@ -31,7 +31,7 @@ inline void check(const llm::AnswerObject& object) {
     expect(core::is_utf8(piece.id) && core::is_utf8(piece.name) && core::is_utf8(piece.arguments));
   for (const llm::ReasoningPiece& piece : object.reasoning_pieces)
     expect(core::is_utf8(piece.text) && core::is_utf8(piece.signature) && core::is_utf8(piece.block));
-  expect(core::is_utf8(object.words_in_details));
+  expect(core::is_utf8(object.text_in_details));
   expect(object.reasoning_details.size() <= llm::max_reasoning_details);
   for (const llm::ReasoningDetail& detail : object.reasoning_details) {
     expect(detail.members.size() <= llm::max_detail_members);
@@ -40,10 +40,10 @@ inline void check(const llm::AnswerObject& object) {
   }
 }
 
-// What one answer is put together in.
+// The assemblers of one answer.
 class Answer {
  public:
-  // Whether all of it was taken without a fault.
+  // True if all of it was taken without a fault.
   bool add(llm::AnswerObject& object) {
     for (llm::ToolCallPiece& piece : object.tool_calls)
       if (calls_.add(std::move(piece)) != llm::ToolCallFault::none) return false;

@@ -27,7 +27,7 @@ struct Listener final : SseReader::Listener {
     unsigned sum = 0;
     for (std::size_t i = 0; i < data.size() + readable_behind; ++i)
       sum += static_cast<unsigned char>(data.data()[i]);
-    expect(sum <= 255 * (data.size() + readable_behind));  // what may be read was read
+    expect(sum <= 255 * (data.size() + readable_behind));  // reads all bytes that may be read
     events.emplace_back(data);
     return events.size() < at_most;
   }
@@ -40,7 +40,7 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
-// In packets of these sizes, over and over; each is a block of the heap of its own.
+// In packets of these sizes, repeatedly; each is a heap block of its own.
 Read read(std::string_view stream, std::string_view sizes, std::size_t at_most) {
   SseReader reader(max_line_bytes);
   Listener listener;
@@ -60,7 +60,7 @@ Read read(std::string_view stream, std::string_view sizes, std::size_t at_most) 
 
 }  // namespace
 
-// The first byte says how many events the listener takes and how many bytes of sizes follow; the rest is the
+// The first byte holds how many events the listener takes and how many bytes of sizes follow; the rest is the
 // stream.
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view text = fuzz::text_of(data, size);

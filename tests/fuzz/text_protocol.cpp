@@ -1,5 +1,5 @@
-// The text protocol: any answer is read without a throw, and what was read is rendered and read again as it
-// was.
+// The text protocol: any answer is parsed without an exception, and the parsed calls are rendered and parsed
+// again without a change.
 #include "tools/text_protocol.hpp"
 
 #include "core/utf8.hpp"

@@ -1,9 +1,9 @@
-/* The configurations: who is there, who comes, how much mail. Each small enough to be searched whole. */
+/* The configurations: which agents, which threads, how many messages. Each small enough to be searched whole. */
 
-#define LIVE(x, mum) word[x] = WORD(1, 0, OPEN, IDLE); parent[x] = mum; door[x] = D_OPEN(1); life[x] = 1
-#define VACANT(x, mum) word[x] = WORD(1, 0, OPEN, FREE); parent[x] = mum; door[x] = D_CLOSED(0, 0)
-#define MAIL(x, n) door[x] = door[x] + n; accepted = accepted + n
-#define COUPLE LIVE(P, NONE); LIVE(Q, NONE); LIVE(C, P); mother[1] = P
+#define LIVE(x, mum) packed[x] = PACKED(1, 0, OPEN, IDLE); parent[x] = mum; head[x] = HEAD_OPEN(1); life[x] = 1
+#define VACANT(x, mum) packed[x] = PACKED(1, 0, OPEN, FREE); parent[x] = mum; head[x] = HEAD_CLOSED(0, 0)
+#define MAIL(x, n) head[x] = head[x] + n; accepted = accepted + n
+#define COUPLE LIVE(P, NONE); LIVE(Q, NONE); LIVE(C, P); true_parent[1] = P
 #define FAMILY COUPLE; if :: watched = true :: watched = false fi
 
 init {
@@ -20,7 +20,7 @@ init {
     LIVE(P, NONE); LIVE(Q, NONE); VACANT(C, P); users = 3;
     run Stopper(P, 1, true); run Resumer(P, 1); run Sender(P, 1);
 #endif
-#ifdef CONF_DOOR /* messages against two stops and a resume: the door and its ticket */
+#if defined(CONF_HEAD) || defined(CONF_HEAD_WRAP) /* messages against two stops and a resume: the head and its ticket */
     LIVE(P, NONE); LIVE(Q, NONE); VACANT(C, P); users = 4;
     run Stopper(P, 1, true); run Stopper(P, 1, true); run Resumer(P, 1); run Sender(P, 1);
 #endif
@@ -60,7 +60,7 @@ init {
     FAMILY; users = 3;
     run Stopper(P, 1, true); run Terminator(P, 1); run Resumer(P, 1);
 #endif
-#ifdef CONF_FLIGHTS /* answers against an abort and a stop: F6 */
+#ifdef CONF_LATE_ANSWER /* answers against an abort and a stop: F6 */
     LIVE(P, NONE); LIVE(Q, NONE); VACANT(C, P); MAIL(P, 2); users = 2;
     run Aborter(P, 1); run Stopper(P, 1, true);
 #endif
@@ -69,8 +69,12 @@ init {
     run Stopper(C, 1, true); run Resumer(C, 1);
 #endif
 #ifdef CONF_OLD_CALL /* an aborted call that has not let go, while another agent is stopped */
-    LIVE(P, NONE); LIVE(Q, NONE); LIVE(C, Q); mother[1] = Q; MAIL(P, 2); users = 2;
+    LIVE(P, NONE); LIVE(Q, NONE); LIVE(C, Q); true_parent[1] = Q; MAIL(P, 2); users = 2;
     run Aborter(P, 1); run Stopper(Q, 1, true);
+#endif
+#ifdef CONF_CLOSE /* the tree is closed at any moment, also within a turn, against a stop and a message */
+    LIVE(P, NONE); LIVE(Q, NONE); LIVE(C, P); true_parent[1] = P; MAIL(C, 1); users = 2;
+    run Stopper(P, 1, true); run Sender(C, 1);
 #endif
     run Loop()
   }

@@ -3,8 +3,8 @@
 
    Rules of the mirror. Each step names the C++ function that it stands for. A statement or an `atomic` block makes
    at most one access to memory that threads share; what rides along in it is private to its thread, or ghost: kept
-   for the assertions only. Everything in d_step or in `check_...` is ghost. Letting go of a lock is no step of its
-   own: only who waits for it can tell. Memory is sequentially consistent. */
+   for the assertions only. Everything in d_step or in `check_...` is ghost. To release a lock is no step of its own: only
+   a thread that waits for it notices. Memory is sequentially consistent. */
 
 /* ---- Agents: slots P and Q are roots, slot C lies below one of them and is recycled. ---------------------------- */
 #define P 0
@@ -13,7 +13,12 @@
 #define NONE 3
 #define ROOM 2 /* AgentSpec::mailbox_limit */
 
-/* core::Word: state 3 bits, gate 2, epoch 4, generation the rest. */
+/* core::PackedState: state 3 bits, gate 2, epoch 4, generation the rest. EPOCH_MASK below 15 makes the epoch wrap. */
+#ifdef CONF_HEAD_WRAP
+#define EPOCH_MASK 7
+#else
+#define EPOCH_MASK 15
+#endif
 #define IDLE 0
 #define WAITING 1
 #define PROCESSING 2
@@ -27,37 +32,42 @@
 #define TERMINATE 3
 #define STATE(w) ((w) & 7)
 #define GATE(w) (((w) >> 3) & 3)
-#define EPOCH(w) (((w) >> 5) & 15)
+#define EPOCH(w) (((w) >> 5) & EPOCH_MASK)
 #define GEN(w) ((w) >> 9)
-#define WORD(gen, epoch, gate, state) (((gen) << 9) | ((epoch) << 5) | ((gate) << 3) | (state))
-#define WITH(w, gate, state) WORD(GEN(w), EPOCH(w), gate, state)
-#define NEXT(w, gate, state) WORD(GEN(w), EPOCH(w) + 1, gate, state) /* with next_epoch() */
+#define PACKED(gen, epoch, gate, state) (((gen) << 9) | ((epoch) << 5) | ((gate) << 3) | (state))
+#define WITH(w, gate, state) PACKED(GEN(w), EPOCH(w), gate, state)
+#define NEXT(w, gate, state) PACKED(GEN(w), (EPOCH(w) + 1) & EPOCH_MASK, gate, state) /* with next_epoch() */
+#define WIDENED(w) NEXT(w, STOP_TREE, STOPPED)
 #define CAN(s) ((s) <= PROCESSING)                                   /* can_process() */
 #define CLOSES(w) (GATE(w) >= STOP_TREE)                             /* closes_subtree() */
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
+#include "transitions.pml"
 
-/* mailbox::Door: the count of waiting messages, or the ticket; a closed bit; the generation. */
-#define D_OPEN(gen) ((gen) << 6)
-#define D_CLOSED(gen, ticket) (((gen) << 6) | 32 | (ticket))
-#define D_GEN(d) ((d) >> 6)
-#define D_SHUT(d) (((d) & 32) != 0)
-#define D_LOW(d) ((d) & 31)
-#define SETTLED_DOOR(x, w) (door[x] == D_CLOSED(GEN(w), EPOCH(w))) /* mailbox::is_closed() */
+/* mailbox::Head: the count of waiting messages, or the ticket; a closed bit; the generation. */
+#define HEAD_OPEN(gen) ((gen) << 6)
+#define HEAD_CLOSED(gen, ticket) (((gen) << 6) | 32 | (ticket))
+#define HEAD_GEN(d) ((d) >> 6)
+#define HEAD_IS_CLOSED(d) (((d) & 32) != 0)
+#define HEAD_LOW(d) ((d) & 31)
+#define IS_SETTLED(x, w) (head[x] == HEAD_CLOSED(GEN(w), EPOCH(w))) /* mailbox::is_closed() */
 
-short word[3];
+short packed[3];
+#ifdef CONF_CLOSE
+short sentinel = PACKED(1, 0, OPEN, IDLE); /* AgentTable::root_sentinel(), the parent of the roots */
+#endif
 byte parent[3];
-short door[3];
-byte stepping = NONE; /* AgentTable::stepping */
+short head[3]; /* Node::mailbox_head */
+byte active_agent = NONE; /* AgentTable::active_agent */
 
-/* turn::Flights: calls that are open, two slots, and the mutex. */
+/* turn::Flights: model calls in flight, two slots, and the mutex. */
 bool lock;
-byte f_node[2] = NONE;
-byte f_gen[2];
-byte f_epoch[2];
-byte f_serial[2];
+byte op_node[2] = NONE;
+byte op_gen[2];
+byte op_epoch[2];
+byte op_serial[2];
 byte serials;
 
-bool closing; /* TreeCore::closing_ */
+bool closing; /* Verbs::closing_ */
 
 /* ControlQueue: what the verbs leave for the loop. */
 mtype = { stop_op, terminate_op, resume_op, abort_op };
@@ -65,71 +75,84 @@ chan control = [6] of { mtype, byte, byte, byte }; /* verb, slot, generation; ab
 
 /* Ghost. */
 byte life[3];       /* which agent really lies in the slot */
-byte mother[4];     /* of the agent with that life in slot C */
+byte true_parent[4];     /* of the agent with that life in slot C */
 byte resumes[3];    /* how often it was resumed */
 byte stops[3];      /* stops that executed since then */
-bool returned[3];   /* a stop or delete of it returned, nobody resumed it since */
+bool returned[3];   /* a stop or delete of it returned, and no resume of it since */
 bool quiet[3];      /* the same, and it said `quiet` */
-bool watched;       /* somebody observes states: hub_.wants_states() */
+bool watched;       /* the host observes states: hub_.wants_states() */
+#ifdef CONF_CLOSE
+bool closed;        /* TreeCore::close() has returned */
+#define CLOSED closed
+#define SENTINEL_GATE GATE(sentinel)
+#else
+#define CLOSED false
+#define SENTINEL_GATE OPEN
+#endif
 byte accepted, handled, dropped;
 byte users; /* foreign threads still at work */
 
-#define ALIVE(x) (STATE(word[x]) != FREE)
-#define ABOVE(x) ((parent[x]) == NONE -> OPEN : (CLOSES(word[parent[x]]) -> GATE(word[parent[x]]) : OPEN))
-#define STATE_ABOVE(x) ((parent[x]) == NONE -> IDLE : STATE(word[parent[x]]))
-/* core::look() with seen_below(): own state `s`, below a gate `g` and a state `a`. There is one ancestor at most. */
-#define SEEN(s, g, a) ((g) == OPEN || (s) == STOPPING || (s) == TERMINATING -> (s) : \
+#define ALIVE(x) (STATE(packed[x]) != FREE)
+#define PARENT_GATE(x) ((parent[x]) == NONE -> OPEN : (CLOSES(packed[parent[x]]) -> GATE(packed[parent[x]]) : OPEN))
+#define ABOVE(x) (SENTINEL_GATE == TERMINATE -> TERMINATE : PARENT_GATE(x))
+#define STATE_ABOVE(x) ((parent[x]) == NONE -> IDLE : STATE(packed[parent[x]]))
+/* core::look() with effective_below(): own state `s`, below a gate `g` and a state `a` of the one ancestor. What the
+   closed sentinel imposes is left out: nothing asks for a state of a closed tree. */
+#define EFFECTIVE(s, g, a) ((g) == OPEN || (s) == STOPPING || (s) == TERMINATING -> (s) : \
    ((a) == TERMINATING -> TERMINATING : (CAN(s) -> STOPPING : (s))))
-#define SEEN_NOW(x) SEEN(STATE(word[x]), ABOVE(x), STATE_ABOVE(x)) /* by everyone, all in one moment */
+#define EFFECTIVE_NOW(x) EFFECTIVE(STATE(packed[x]), PARENT_GATE(x), STATE_ABOVE(x)) /* all read in one moment */
 /* is_allowed(), but for gone. */
 #define ALLOWED(from, to) ((from) == (to) || (CAN(from) && (to) != STOPPED) || \
    ((from) == STOPPING && (to) == STOPPED) || ((from) == STOPPED && ((to) == IDLE || (to) == TERMINATING)))
 
 /* Locals of every thread that looks. */
-#define LOCALS short own, w, after; byte up, above, seen, seen_life, now; \
-   bool valid, ok, done, is_quiet; own = 0
+#define LOCALS short own, w, after; byte up, above, effective, life_then, now; \
+   bool valid, ok, done, is_quiet, after_close; own = 0; after_close = CLOSED
 
-#define FORGET own = 0; w = 0; above = 0; seen = 0; valid = false
+#define FORGET own = 0; w = 0; above = 0; effective = 0; valid = false
 
-/* Node::replace(): the compare-and-set. Every change follows the table of states (B13), but that what lies below a
-   closed gate need not be written `stopping` first: it is seen so already. */
+/* Node::replace(): the compare-and-set. Every change follows the state table (B13), except that an agent below a
+   closed gate need not be written `stopping` first: that is its effective state already. */
 inline store(x, desired) {
   atomic {
-    assert(ALLOWED(STATE(word[x]), STATE(desired)) ||
-           (ABOVE(x) != OPEN && CAN(STATE(word[x])) && STATE(desired) == STOPPED));
-    word[x] = desired
+    assert(ALLOWED(STATE(packed[x]), STATE(desired)) ||
+           (ABOVE(x) != OPEN && CAN(STATE(packed[x])) && STATE(desired) == STOPPED));
+    packed[x] = desired
   }
 }
 inline replace(x, expected, desired) {
   atomic {
-    done = (word[x] == (expected));
+    done = (packed[x] == (expected));
     if :: done -> store(x, desired) :: else fi
   }
 }
 
 /* core::look() and, with the epoch compared by the caller, core::admits(). */
 inline look(x, gen) {
-  atomic { own = word[x]; seen_life = life[x]; valid = false; above = OPEN; seen = STATE(own) };
+  atomic { own = packed[x]; life_then = life[x]; valid = false; above = OPEN; effective = STATE(own) };
   if
   :: GEN(own) == (gen) && STATE(own) != FREE ->
 #ifndef M_NO_ANCESTORS
      if
      :: x == C ->
         up = parent[x];
-        atomic { w = word[up]; if :: CLOSES(w) -> above = GATE(w); seen = SEEN(seen, above, STATE(w)) :: else fi }
-     :: else /* a root: its parent is the trunk, for good, and the trunk is not modelled */
+        atomic { w = packed[up]; if :: CLOSES(w) -> above = GATE(w); effective = EFFECTIVE(effective, above, STATE(w)) :: else fi }
+     :: else /* a root: its parent is the sentinel, for good */
      fi;
+#if defined(CONF_CLOSE) && !defined(M_CLOSE_UNREAD)
+     atomic { w = sentinel; if :: CLOSES(w) -> above = MAX(above, GATE(w)) :: else fi };
+#endif
 #endif
      atomic {
 #ifdef M_NO_FINAL_CHECK
        valid = true;
 #else
-       valid = (GEN(word[x]) == (gen));
+       valid = (GEN(packed[x]) == (gen));
 #endif
 #ifndef M_NO_ANCESTORS
-       if :: valid && x == C -> assert(up == mother[seen_life]) :: else fi; /* it saw its own ancestors, alive */
+       if :: valid && x == C -> assert(up == true_parent[life_then]) :: else fi; /* it saw its own ancestors, alive */
 #endif
-       w = 0; up = 0; seen_life = 0
+       w = 0; up = 0; life_then = 0
      }
   :: else
   fi
@@ -148,58 +171,67 @@ inline admits(x, gen, epoch) {
 /* ---- Mailbox ---------------------------------------------------------------------------------------------------- */
 
 /* mailbox::open() */
-inline open_door(x, gen, ticket) {
+inline open_head(x, gen, ticket) {
   atomic {
     if
 #ifdef M_OPEN_WITHOUT_TICKET
-    :: D_SHUT(door[x]) && D_GEN(door[x]) == (gen) ->
+    :: HEAD_IS_CLOSED(head[x]) && HEAD_GEN(head[x]) == (gen) ->
 #else
-    :: door[x] == D_CLOSED(gen, ticket) ->
+    :: head[x] == HEAD_CLOSED(gen, ticket) ->
 #endif
-       door[x] = D_OPEN(gen);
-       assert(ALIVE(x) && GEN(word[x]) == (gen) && STATE(word[x]) != STOPPED) /* never one that a later stop closed */
+       head[x] = HEAD_OPEN(gen);
+       assert(ALIVE(x) && GEN(packed[x]) == (gen) && STATE(packed[x]) != STOPPED) /* never one that a later stop closed */
     :: else
     fi
   }
 }
 
 /* mailbox::close(): an exchange; what it got out is dropped. */
-inline close_door(x, ticket) {
+inline close_head(x, ticket) {
   atomic {
-    if :: !D_SHUT(door[x]) -> dropped = dropped + D_LOW(door[x]) :: else fi;
-    door[x] = D_CLOSED(GEN(word[x]), ticket)
+    if :: !HEAD_IS_CLOSED(head[x]) -> dropped = dropped + HEAD_LOW(head[x]) :: else fi;
+    head[x] = HEAD_CLOSED(GEN(packed[x]), ticket)
   }
 }
 
-#define PUT(x) accepted++; assert(life[x] == mine && ALIVE(x)) /* never to an agent that lies there later */
+#define PUT(x) accepted++; assert(life[x] == mine && ALIVE(x) && !after_close) /* never to a later agent of the slot */
 
-#ifdef M_DOOR_WITHOUT_GENERATION
+/* How mailbox::push() tells an older ticket from a newer one. */
+#define IS_OLDER(ticket, epoch) (((epoch) - (ticket)) & EPOCH_MASK) <= EPOCH_MASK / 2
+
+#ifdef M_HEAD_WITHOUT_GENERATION
 #define OTHERS(d, gen) false
 #else
-#define OTHERS(d, gen) (D_GEN(d) != (gen)) /* !belongs_to() */
+#define OTHERS(d, gen) (HEAD_GEN(d) != (gen)) /* !belongs_to() */
 #endif
 
-/* TreeCore::send() with mailbox::push() */
+/* Mailboxes::send() with mailbox::push() */
 inline send(x, gen, mine) {
   skip;
 again:
   look(x, gen);
   if
   :: OPEN_VIEW ->
-     d = door[x];
+     d = head[x];
      do
      :: OTHERS(d, gen) -> break /* gone */
-     :: !OTHERS(d, gen) && D_SHUT(d) && D_LOW(d) >= EPOCH(own) -> FORGET; goto again /* closed */
-     :: !OTHERS(d, gen) && D_SHUT(d) && D_LOW(d) < EPOCH(own) ->
-        open_door(x, gen, D_LOW(d)); d = door[x] /* a resume, whose thread has not opened the door yet */
-     :: !OTHERS(d, gen) && !D_SHUT(d) ->
+     :: !OTHERS(d, gen) && HEAD_IS_CLOSED(d) ->
+        ok = (HEAD_LOW(d) != EPOCH(own) && IS_OLDER(HEAD_LOW(d), EPOCH(own)));
+#ifndef M_TICKET_BY_AGE
+        if :: ok -> ok = (GATE(packed[x]) == OPEN && EPOCH(packed[x]) == EPOCH(own)) :: else fi; /* is_open_in() */
+#endif
         if
-        :: D_LOW(d) >= ROOM -> break /* full */
+        :: ok -> open_head(x, gen, HEAD_LOW(d)); d = head[x]; ok = false /* of a resume that has not opened it yet */
+        :: else -> FORGET; goto again /* closed */
+        fi
+     :: !OTHERS(d, gen) && !HEAD_IS_CLOSED(d) ->
+        if
+        :: HEAD_LOW(d) >= ROOM -> break /* full */
         :: else ->
-#ifdef M_PUSH_IGNORES_DOOR
-           atomic { PUT(x); if :: !D_SHUT(door[x]) -> door[x] = door[x] + 1 :: else fi; break }
+#ifdef M_PUSH_IGNORES_CLOSE
+           atomic { PUT(x); if :: !HEAD_IS_CLOSED(head[x]) -> head[x] = head[x] + 1 :: else fi; break }
 #else
-           atomic { if :: door[x] == d -> door[x] = d + 1; PUT(x); break :: else -> d = door[x] fi }
+           atomic { if :: head[x] == d -> head[x] = d + 1; PUT(x); break :: else -> d = head[x] fi }
 #endif
         fi
      od
@@ -212,8 +244,9 @@ again:
 
 /* Stop, resume and terminate: one at a time, from the first look to the operation that is left for the loop. */
 inline enter() {
-#ifdef M_STEPPING_READ_FIRST
-  now = stepping;
+  after_close = CLOSED; /* G1: a verb that begins after a close has no effect */
+#ifdef M_ACTIVE_READ_FIRST
+  now = active_agent;
 #endif
 #if defined(M_VERBS_UNLOCKED) || defined(M_STOP_BY_STORE)
   skip
@@ -230,13 +263,13 @@ inline leave(op, cascade) {
 #endif
 }
 
-/* TreeCore::is_quiet(): read after the gate was closed. */
-inline read_stepping() {
+/* Verbs::is_quiet(): read after the gate was closed. */
+inline read_active_agent() {
 #ifdef M_QUIET_ALWAYS
   is_quiet = true
 #else
-#ifndef M_STEPPING_READ_FIRST
-  now = stepping;
+#ifndef M_ACTIVE_READ_FIRST
+  now = active_agent;
 #endif
   if
   :: now == NONE -> is_quiet = true
@@ -246,16 +279,16 @@ inline read_stepping() {
 }
 
 /* A stop never ends a call that was started after it, by an agent that is open again. */
-#define LIVE_CALL(s) (f_node[s] != NONE && GATE(word[f_node[s]]) == OPEN && ABOVE(f_node[s]) == OPEN && \
-   EPOCH(word[f_node[s]]) == f_epoch[s])
+#define LIVE_CALL(s) (op_node[s] != NONE && GATE(packed[op_node[s]]) == OPEN && ABOVE(op_node[s]) == OPEN && \
+   EPOCH(packed[op_node[s]]) == op_epoch[s])
 inline check_cut(serial) {
   d_step {
-    assert(!(f_serial[0] == serial && LIVE_CALL(0)));
-    assert(!(f_serial[1] == serial && LIVE_CALL(1)))
+    assert(!(op_serial[0] == serial && LIVE_CALL(0)));
+    assert(!(op_serial[1] == serial && LIVE_CALL(1)))
   }
 }
 
-/* Flights::cut_closed_below(): looks under the lock, triggers outside. */
+/* Operations::cut_closed_below(): looks under the lock, triggers outside. */
 inline cut_below(x) {
   byte slot, caught; bool within;
   atomic { !lock -> lock = true };
@@ -263,15 +296,15 @@ inline cut_below(x) {
   do
   :: slot < 2 && caught == 0 ->
      if
-     :: f_node[slot] != NONE ->
-        within = (f_node[slot] == x || parent[f_node[slot]] == x);
+     :: op_node[slot] != NONE ->
+        within = (op_node[slot] == x || parent[op_node[slot]] == x);
         if
         :: within ->
-           look(f_node[slot], f_gen[slot]);
+           look(op_node[slot], op_gen[slot]);
 #ifdef M_CUT_UNASKED
-           caught = f_serial[slot]
+           caught = op_serial[slot]
 #else
-           if :: !OPEN_VIEW -> caught = f_serial[slot] :: else fi /* is_closed() */
+           if :: !OPEN_VIEW -> caught = op_serial[slot] :: else fi /* is_closed() */
 #endif
         :: else
         fi
@@ -285,11 +318,11 @@ inline cut_below(x) {
   atomic { slot = 0; caught = 0; within = false }
 }
 
-/* A stop or delete returns: after leave(), with what it says of the stepping loop. */
+/* A stop or delete returns: after leave(), with what it says of the active_agent loop. */
 inline returns(subtree) {
   if
   :: done ->
-     read_stepping();
+     read_active_agent();
 #ifdef CONF_CUT
      cut_below(x); /* only there can the agent be open again before the cut */
 #endif
@@ -304,7 +337,7 @@ inline returns(subtree) {
   fi
 }
 
-/* TreeCore::stop() and close_for_stop() */
+/* Verbs::stop() and close_for_stop() */
 proctype Stopper(byte x; byte gen; bool cascade) {
   LOCALS;
   byte since, mine;
@@ -313,33 +346,34 @@ proctype Stopper(byte x; byte gen; bool cascade) {
   enter();
   do
   :: look(x, gen);
-     widens = (valid && cascade && GATE(own) == STOP_SELF && STATE(own) == STOPPED && above == OPEN);
+     widens = STOP_WIDENS(own, cascade);
      if
-     :: OPEN_VIEW || widens ->
+     :: valid && above == OPEN && STOP_ALLOWED(own, cascade) ->
         atomic {
-          after = NEXT(own, (cascade -> STOP_TREE : STOP_SELF), (widens -> STOPPED : STOPPING));
+          after = AFTER_STOP(own, cascade);
 #ifdef M_STOP_BY_STORE
-          done = true; word[x] = after; /* and without the lock */
+          done = true; packed[x] = after; /* and without the lock */
 #else
           replace(x, own, after);
 #endif
           if
           :: done ->
              stops[x] = (widens -> 1 : stops[x] + 1);
-             assert(stops[x] == 1 && life[x] == mine); /* C12, and never the agent that lies there later */
+             assert(stops[x] == 1 && life[x] == mine); /* C12, and never a later agent of the slot */
+             assert(!CLOSED); /* after a close no stop has an effect */
              since = resumes[x]
           :: else
           fi
         };
         if :: done -> break :: else fi
-     :: else -> done = false; break /* join() */
+     :: else -> done = false; break /* wait_for_other() */
      fi
   od;
   leave(stop_op, cascade);
   returns(cascade)
 }
 
-/* TreeCore::terminate() and close_for_delete() */
+/* Verbs::terminate() and close_for_delete() */
 proctype Terminator(byte x; byte gen) {
   LOCALS;
   byte since, mine;
@@ -348,23 +382,11 @@ proctype Terminator(byte x; byte gen) {
   do
   :: look(x, gen);
      if
-     :: !valid || GATE(own) == TERMINATE || above == TERMINATE -> done = false; break
+     :: !valid || !TERMINATE_ALLOWED(own) || above == TERMINATE -> done = false; break
      :: else ->
-        ok = SETTLED_DOOR(x, own);
+        ok = IS_SETTLED(x, own);
         atomic {
-          if
-          :: CAN(STATE(own)) && above != OPEN -> after = NEXT(own, TERMINATE, STOPPING) /* the stop goes first (X13) */
-          :: CAN(STATE(own)) && above == OPEN -> after = NEXT(own, TERMINATE, TERMINATING)
-          :: STATE(own) == STOPPED && ok && (GATE(own) != STOP_SELF || above == OPEN) ->
-             after = WITH(own, TERMINATE, TERMINATING)
-          :: STATE(own) == STOPPED && !(ok && (GATE(own) != STOP_SELF || above == OPEN)) ->
-             after = WITH(own, TERMINATE, STOPPED) /* what lies below may be stopping */
-#ifdef M_DELETE_OVERTAKES_STOP
-          :: STATE(own) == STOPPING -> after = WITH(own, TERMINATE, TERMINATING)
-#else
-          :: STATE(own) == STOPPING -> after = WITH(own, TERMINATE, STOPPING)
-#endif
-          fi;
+          after = AFTER_TERMINATE(own, above != OPEN, ok);
 #ifdef M_DELETE_BY_STORE
           done = true; store(x, after);
 #else
@@ -379,7 +401,7 @@ proctype Terminator(byte x; byte gen) {
   returns(true)
 }
 
-/* TreeCore::resume() and open_for_resume() */
+/* Verbs::resume() and open_for_resume() */
 inline resumed(x) {
   resumes[x]++; stops[x] = 0; returned[x] = false; quiet[x] = false
 }
@@ -387,18 +409,18 @@ proctype Resumer(byte x; byte gen) {
   LOCALS;
   bool cascade;
 #ifdef CONF_CUT
-  STATE(word[x]) == STOPPED; /* sooner it would be refused, and change nothing */
+  STATE(packed[x]) == STOPPED; /* sooner it would be refused, and change nothing */
 #endif
   enter();
   do
   :: look(x, gen);
      if
-     :: valid && STATE(own) == STOPPED && GATE(own) != TERMINATE && above == OPEN ->
+     :: valid && RESUME_ALLOWED(own, true) && above == OPEN ->
 #ifndef M_RESUME_WIDENED
-        if :: SETTLED_DOOR(x, own) -> skip :: else -> done = false; break fi; /* widened, and not settled again yet */
+        if :: IS_SETTLED(x, own) -> skip :: else -> done = false; break fi; /* widened, and not settled again yet */
 #endif
         atomic {
-          after = NEXT(own, OPEN, IDLE);
+          after = AFTER_RESUME(own);
           replace(x, own, after);
           if :: done -> resumed(x); cascade = (GATE(own) == STOP_TREE) :: else fi
         };
@@ -406,12 +428,12 @@ proctype Resumer(byte x; byte gen) {
      :: else -> done = false; break
      fi
   od;
-  if :: done -> open_door(x, gen, EPOCH(own)) :: else fi;
+  if :: done -> open_head(x, gen, EPOCH(own)) :: else fi;
   leave(resume_op, cascade);
   users--
 }
 
-/* TreeCore::abort(): its compare-and-set and its operation are two steps, and no lock is around them. */
+/* Verbs::abort(): its compare-and-set and its operation are two steps, and no lock is around them. */
 proctype Aborter(byte x; byte gen) {
   LOCALS;
   byte mine;
@@ -419,9 +441,9 @@ proctype Aborter(byte x; byte gen) {
   do
   :: look(x, gen);
      if
-     :: OPEN_VIEW && STATE(own) == WAITING ->
+     :: valid && above == OPEN && ABORT_ALLOWED(own) ->
         atomic {
-          after = NEXT(own, OPEN, IDLE);
+          after = AFTER_ABORT(own);
           replace(x, own, after);
           if :: done -> assert(life[x] == mine) :: else fi
         };
@@ -437,6 +459,7 @@ proctype Sender(byte x; byte gen) {
   short d;
   byte mine;
   mine = 1;
+  after_close = CLOSED;
   send(x, gen, mine);
   users--
 }

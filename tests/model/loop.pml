@@ -6,20 +6,36 @@
 #define STEP 3
 #define OUTCOME 4
 #define CREATE 5
-#define TELL 6
+#define REPORT 6
+#define CLOSE 7
 
-/* An action begins. G1: not after a quiet stop returned. And nothing of an earlier stop is left to tell. */
+/* An action begins. G1: not after a quiet stop returned, nor after a close. And all ends of earlier stops are reported. */
 inline check_action(x) {
-  assert(!quiet[x] && (parent[x] == NONE || !quiet[parent[x]]) && !owed[x])
+  assert(!CLOSED);
+  assert(!quiet[x] && (parent[x] == NONE || !quiet[parent[x]]) && !unreported[x])
 }
+
+#ifdef CONF_CLOSE
+/* TreeCore::close(): closes the gate of the sentinel, as a verb under the mutex. Nothing of the loop runs afterwards, but
+   for what is on the stack. */
+inline close_tree() {
+#ifdef M_CLOSE_UNLOCKED
+  sentinel = AFTER_TERMINATE(sentinel, false, true);
+#else
+  atomic { !closing -> closing = true };
+  atomic { sentinel = AFTER_TERMINATE(sentinel, false, true); closing = false };
+#endif
+  closed = true
+}
+#endif
 
 /* Turns::step_to(): one edge, unless a verb was faster. */
 inline step_to(x, epoch, from, to) {
   do
-  :: w = word[x];
+  :: w = packed[x];
      if
-     :: EPOCH(w) != (epoch) || GATE(w) != OPEN || STATE(w) != (from) -> moved = false; break
-     :: else -> replace(x, w, WITH(w, OPEN, to)); if :: done -> moved = true; break :: else fi
+     :: !STEP_ALLOWED(w, epoch, from) -> moved = false; break
+     :: else -> replace(x, w, AFTER_STEP(w, to)); if :: done -> moved = true; break :: else fi
      fi
   od
 }
@@ -29,49 +45,57 @@ inline interrupt(x) {
   atomic {
     if
     :: turn[x] ->
-       assert(GATE(word[x]) != OPEN || ABOVE(x) != OPEN || EPOCH(word[x]) != turn_epoch[x]);
-       turn[x] = false; turn_flight[x] = 0; turn_epoch[x] = 0
+       assert(GATE(packed[x]) != OPEN || ABOVE(x) != OPEN || EPOCH(packed[x]) != turn_epoch[x]);
+       assert(((EPOCH(packed[x]) - turn_epoch[x]) & EPOCH_MASK) <= 2); /* so no epoch comes back within one turn */
+       turn[x] = false; turn_op[x] = 0; turn_epoch[x] = 0
     :: else
     fi
   }
 }
 
-/* Flights::close() */
-inline close_flight() {
-  atomic { !lock; flights[x]--; f_node[s] = NONE; f_gen[s] = 0; f_epoch[s] = 0; f_serial[s] = 0 }
+/* Operations::close() */
+inline close_operation() {
+  atomic { !lock; operations[x]--; op_node[s] = NONE; op_gen[s] = 0; op_epoch[s] = 0; op_serial[s] = 0 }
 }
 
-/* TreeCore::step(), mailbox::take(), Turns::begin() and begin_call() */
+/* Scheduler::step(), mailbox::take(), TurnRunner::begin() and ModelCalls::send() */
 inline step() {
 #ifndef M_PUBLISH_LATE
-  stepping = x; /* Stepping: published before asking */
+  active_agent = x; /* ActiveAgentGuard: published before the admission */
 #endif
-  after = word[x];
+  after = packed[x];
   if
   :: STATE(after) == IDLE -> admits(x, GEN(after), EPOCH(after))
   :: else -> ok = false
   fi;
 #ifdef M_PUBLISH_LATE
-  stepping = x;
+  active_agent = x;
 #endif
   if
   :: ok ->
-     atomic { check_action(x); door[x] = door[x] - 1; handled++ };
-     atomic { turn_epoch[x] = EPOCH(word[x]); turn[x] = true };
+     atomic { check_action(x); head[x] = head[x] - 1; handled++ };
+     atomic { turn_epoch[x] = EPOCH(packed[x]); turn[x] = true };
      step_to(x, turn_epoch[x], IDLE, WAITING);
+#ifdef CONF_CLOSE
+     if :: true -> close_tree() :: skip fi; /* an observer of TurnStarted destroys the AgentTree */
+#endif
      if
      :: moved ->
-        atomic { /* Flights::open() */
+        atomic { /* Operations::open() */
           !lock;
-          s = (f_node[0] == NONE -> 0 : 1);
-          assert(f_node[s] == NONE);
-          serials++; f_node[s] = x; f_gen[s] = GEN(word[x]); f_epoch[s] = turn_epoch[x]; f_serial[s] = serials;
-          flights[x]++; turn_flight[x] = s + 1
+          s = (op_node[0] == NONE -> 0 : 1);
+          assert(op_node[s] == NONE);
+          serials++; op_node[s] = x; op_gen[s] = GEN(packed[x]); op_epoch[s] = turn_epoch[x]; op_serial[s] = serials;
+          operations[x]++; turn_op[x] = s + 1
         };
-        admits(x, GEN(after), turn_epoch[x]); /* now that a stopper can find it: one of the two sees the other */
+#ifdef M_CLOSE_UNASKED
+        ok = true;
+#else
+        admits(x, GEN(after), turn_epoch[x]); /* now that a stopper can find it: one of the two notices the other */
+#endif
         if
         :: ok -> check_action(x) /* LlmClient::chat() */
-        :: else -> close_flight(); interrupt(x)
+        :: else -> close_operation(); interrupt(x)
         fi
      :: else -> interrupt(x)
      fi
@@ -81,17 +105,17 @@ inline step() {
 
 /* Turns::on_outcome() and complete(): an answer, or the end of a call that was cut. */
 inline outcome() {
-  stepping = x;
+  active_agent = x;
   atomic {
-    late = (EPOCH(word[x]) != f_epoch[s] || GATE(word[x]) != OPEN || ABOVE(x) != OPEN);
+    late = (EPOCH(packed[x]) != op_epoch[s] || GATE(packed[x]) != OPEN || ABOVE(x) != OPEN);
 #ifdef M_NO_EPOCH
     current = true
 #else
-    current = (turn[x] && turn_flight[x] == s + 1)
+    current = (turn[x] && turn_op[x] == s + 1)
 #endif
   };
-  if :: current -> admits(x, f_gen[s], f_epoch[s]) :: else -> ok = false fi;
-  close_flight();
+  if :: current -> admits(x, op_gen[s], op_epoch[s]) :: else -> ok = false fi;
+  close_operation();
   assert(!ok || !late); /* F6: an answer that came late is never handled */
   if
   :: ok ->
@@ -99,56 +123,56 @@ inline outcome() {
      step_to(x, turn_epoch[x], WAITING, PROCESSING);
      if
      :: moved ->
-        atomic { arg = turn_epoch[x]; turn[x] = false; turn_flight[x] = 0; turn_epoch[x] = 0 };
+        atomic { arg = turn_epoch[x]; turn[x] = false; turn_op[x] = 0; turn_epoch[x] = 0 };
         step_to(x, arg, PROCESSING, IDLE)
      :: else -> interrupt(x)
      fi
   :: !ok && current -> interrupt(x)
   :: !ok && !current -> skip
   fi;
-  atomic { /* let_go() and is_deleted_above() */
+  atomic { /* Settler::operation_ended() and is_deleted_above() */
     first = x; second = (x == C -> parent[C] : NONE); deleting_above = (x == C && deleting[parent[C]])
   }
 }
 
 /* ---- Settler ---------------------------------------------------------------------------------------------------- */
 
-#define CHILD_OF(x) (STATE(word[C]) != FREE && parent[C] == (x)) /* links are the loop's */
+#define CHILD_OF(x) (STATE(packed[C]) != FREE && parent[C] == (x)) /* links are the loop's */
 #ifdef M_PARENT_FIRST
 #define UNSETTLED(x) false
 #else
 #define UNSETTLED(x) (counted && CHILD_OF(x))
 #endif
 
-/* EventHub::settled(): once for each stop, and before the agent does anything else. Only the loop tells, so it need not
-   come before the word: what a resume brings about is told in a later step. */
-inline tell_settled(x) {
-  assert(owed[x]);
-  owed[x] = false
+/* EventHub::settled(): once for each stop, and before the agent does anything else. Only the loop reports, so it need
+   not come before the write of `stopped`: what a resume brings about is reported in a later step. */
+inline report_settled(x) {
+  assert(unreported[x]);
+  unreported[x] = false
 }
 
-/* Settler::write_stopped(), then record() and EventHub::settled() */
+/* AgentSettler::write_stopped(), then EventHub::settled() */
 inline write_stopped(x) {
   do
-  :: w = word[x];
-     after = NEXT(w, (GATE(w) == OPEN -> STOP_TREE : GATE(w)), STOPPED);
-     close_door(x, EPOCH(after));
+  :: w = packed[x];
+     after = AFTER_SETTLE(w);
+     close_head(x, EPOCH(after));
      assert(STATE(w) != TERMINATING); /* a delete waits for the stop that it meets (X13) */
      atomic {
-       assert(GATE(word[x]) != OPEN || ABOVE(x) != OPEN); /* nobody is stopped but by a verb */
+       assert(GATE(packed[x]) != OPEN || ABOVE(x) != OPEN); /* no agent is stopped but by a verb */
        replace(x, w, after);
        if
        :: done ->
-          assert(!owed[x]); owed[x] = true;
-          assert(flights[x] == 0 && !turn[x]); /* G4: nothing left in flight, children first */
-          assert(GATE(after) == STOP_SELF || !CHILD_OF(x) || D_SHUT(door[C]));
+          assert(!unreported[x]); unreported[x] = true;
+          assert(operations[x] == 0 && !turn[x]); /* G4: nothing left in flight, children first */
+          assert(GATE(after) == STOP_SELF || !CHILD_OF(x) || HEAD_IS_CLOSED(head[C]));
           break
        :: else
        fi
      }
   od;
 #ifndef M_SETTLED_LATER
-  if :: owed[x] -> tell_settled(x) :: else fi
+  if :: unreported[x] -> report_settled(x) :: else fi
 #endif
 }
 
@@ -156,35 +180,35 @@ inline write_stopped(x) {
 inline erase(x) {
   atomic {
     assert(x == C || !CHILD_OF(x)); /* a parent outlives its children */
-    assert(flights[x] == 0 && !turn[x]);
+    assert(operations[x] == 0 && !turn[x]);
 #ifdef M_SAME_GENERATION
-    word[x] = WORD(GEN(word[x]), 0, OPEN, FREE);
+    packed[x] = PACKED(GEN(packed[x]), 0, OPEN, FREE);
 #else
-    word[x] = WORD(GEN(word[x]) + 1, 0, OPEN, FREE); /* Word::freed() */
+    packed[x] = PACKED(GEN(packed[x]) + 1, 0, OPEN, FREE); /* PackedState::freed() */
 #endif
     by_parent[x] = false; deleting[x] = false; stops[x] = 0; returned[x] = false; quiet[x] = false
   }
 }
 
-/* Settler::finish() and remove() */
-inline finish(x) {
+/* AgentSettler::settle() and remove() */
+inline settle(x) {
   atomic { walked[x] = false; if :: x == C -> counted = false :: else fi };
-  after = word[x];
+  after = packed[x];
   look(x, GEN(after));
 #ifdef M_DELETE_UNREAD
   going = (GATE(own) == TERMINATE || above == TERMINATE);
 #else
-  going = (deleting[x] || (x == C && deleting_above)); /* only if the loop has heard of the delete */
+  going = (deleting[x] || (x == C && deleting_above)); /* only if the loop has read the delete */
 #endif
   if
 #ifdef M_SHORT_CUT_DELETE
-  :: STATE(own) == STOPPING || (seen == STOPPING && !going) -> write_stopped(x)
+  :: STATE(own) == STOPPING || (effective == STOPPING && !going) -> write_stopped(x)
 #else
-  :: seen == STOPPING -> write_stopped(x) /* also before a delete (X13) */
+  :: effective == STOPPING -> write_stopped(x) /* also before a delete (X13) */
 #endif
   :: else ->
      if
-     :: STATE(after) == STOPPED && !SETTLED_DOOR(x, after) -> close_door(x, EPOCH(after)) /* its stop was widened */
+     :: STATE(after) == STOPPED && !IS_SETTLED(x, after) -> close_head(x, EPOCH(after)) /* its stop was widened */
      :: else
      fi
   fi;
@@ -195,61 +219,61 @@ inline finish(x) {
   :: going && (x == C || !CHILD_OF(x)) -> /* children that are left have only been stopped: the delete's walk is next */
 #endif
      do
-     :: w = word[x];
-        after = WITH(w, TERMINATE, TERMINATING);
+     :: w = packed[x];
+        after = AFTER_REMOVE(w);
         atomic {
-          assert(SEEN_NOW(x) != STOPPING); /* X13: it was seen to stop, so it stops before it goes */
+          assert(EFFECTIVE_NOW(x) != STOPPING); /* X13: the stop that it shows settles first */
           replace(x, w, after);
           if :: done -> break :: else fi
         }
      od;
-     close_door(x, EPOCH(after));
+     close_head(x, EPOCH(after));
      erase(x)
   :: else
   fi;
   going = false
 }
 
-/* Settler::visit() */
+/* SettleWalk::visit() */
 inline visit(y, is_root) {
-  w = word[y];
+  w = packed[y];
   if
-  :: !is_root && walked[y] -> counted = true /* count(): it keeps its parent waiting */
+  :: !is_root && walked[y] -> counted = true /* count_in_parent(): it keeps its parent waiting */
   :: !is_root && !walked[y] && verb == stop_op && STATE(w) == STOPPED -> skip
   :: else ->
      by_parent[y] = (is_root -> by_parent[y] : (STATE(w) <= STOPPING));
      walked[y] = true;
-     counted = counted || (!is_root && flights[y] != 0)
+     counted = counted || (!is_root && operations[y] != 0)
   fi
 }
 
-/* Who may be settled now: walk_up() visits, let_go() only finishes; then finish_upwards(). */
-inline finish_both() {
+/* The agents that may be settled now: settle_up() visits, operation_ended() only settles; then settle_upwards(). */
+inline settle_both() {
   do
   :: first != NONE || second != NONE ->
      atomic {
        if :: first != NONE -> y = first; first = NONE :: else -> y = second; second = NONE fi;
        if :: event == RUN_JOB -> visit(y, (y == x)) :: else fi;
-       ok = (walked[y] && flights[y] == 0 && (y == C || !UNSETTLED(y)))
+       ok = (walked[y] && operations[y] == 0 && (y == C || !UNSETTLED(y)))
      };
-     if :: ok -> finish(y) :: else fi
+     if :: ok -> settle(y) :: else fi
   :: else -> break
   od
 }
 
-/* Settler::cut(): ends the turns whose calls lie below a closed gate. */
+/* Settler::cut_if_closed(): ends the turns whose calls lie below a closed gate. */
 inline cut() {
   s = 0;
   do
   :: s < 2 ->
-     y = f_node[s];
+     y = op_node[s];
      if
 #ifdef M_CUT_BY_OLD_CALL
      :: y != NONE && turn[y] ->
 #else
-     :: y != NONE && turn[y] && turn_flight[y] == s + 1 -> /* the turn's own call, not an aborted one before it */
+     :: y != NONE && turn[y] && turn_op[y] == s + 1 -> /* the turn's own call, not an aborted one before it */
 #endif
-        admits(y, f_gen[s], f_epoch[s]);
+        admits(y, op_gen[s], op_epoch[s]);
         if :: !ok -> interrupt(y) :: else fi
      :: else
      fi;
@@ -258,23 +282,23 @@ inline cut() {
   od
 }
 
-/* Settler::walk_down() and mark(): what is seen becomes its own; but not before what lies below it has stopped. */
-#define ALL_STOPPED(x, w) (STATE(w) == STOPPED && GATE(w) != TERMINATE && SETTLED_DOOR(x, w))
+/* SettleWalk::mark_down() and mark(): the effective state becomes the agent's own; but not before what lies below it has
+   stopped. */
 inline mark(y) {
-  look(y, GEN(word[y]));
-  to = seen;
+  look(y, GEN(packed[y]));
+  to = effective;
   if
   :: to == STOPPING || to == TERMINATING ->
-     w = word[y];
+     w = packed[y];
      do
-     :: STATE(w) == to || (!CAN(STATE(w)) && !(to == TERMINATING && ALL_STOPPED(y, w))) -> break
+     :: STATE(w) == to || !IMPOSE_ALLOWED(w, to, IS_SETTLED(y, w)) -> break
      :: else ->
-        after = NEXT(w, MAX(GATE(w), (to == TERMINATING -> TERMINATE : STOP_TREE)), to);
+        after = AFTER_IMPOSED(w, to);
         atomic {
-          assert(GATE(word[y]) != OPEN || ABOVE(y) != OPEN); /* nobody is stopped but by a verb */
+          assert(GATE(packed[y]) != OPEN || ABOVE(y) != OPEN); /* no agent is stopped but by a verb */
           replace(y, w, after)
         };
-        if :: done -> break :: else -> w = word[y] fi
+        if :: done -> break :: else -> w = packed[y] fi
      od
   :: else
   fi;
@@ -291,7 +315,7 @@ inline mark_down() {
 /* Settler::start(). The verbs' operations come in the order of the verbs, so each finds its agent: a delete comes after
    everything that was done to the agent before, and whoever comes after it has no effect. */
 inline start() {
-  assert(GEN(word[x]) == gen && STATE(word[x]) != FREE);
+  assert(GEN(packed[x]) == gen && STATE(packed[x]) != FREE);
   if
   :: verb != resume_op ->
      by_parent[x] = false;
@@ -302,7 +326,7 @@ inline start() {
   jobs!verb(x, gen, arg)
 }
 
-/* Settler::run() and walk() of a stop or a delete. */
+/* Settler::run() and SettleWalk::run() of a stop or a delete. */
 inline walk() {
   if :: watched -> mark_down() :: else fi;
   if :: x != C && CHILD_OF(x) && arg -> first = C :: else fi;
@@ -314,7 +338,7 @@ inline walk() {
   deleting_above = (verb == terminate_op)
 }
 
-/* Settler::resume_down() and resume_one(). Closed again, but alone: what lies below is resumed all the same. */
+/* SettleWalk::resume_down() and resume(). Closed again, but alone: what lies below is resumed all the same. */
 inline resume_down() {
   look(x, gen);
   if
@@ -326,19 +350,19 @@ inline resume_down() {
      by_parent[x] = false;
      if
      :: x != C && CHILD_OF(x) && arg && by_parent[C] ->
-        w = word[C];
+        w = packed[C];
         if
-        :: STATE(w) == STOPPED && GATE(w) != TERMINATE ->
+        :: RESUME_ALLOWED(w, IS_SETTLED(C, w)) ->
            atomic {
-             replace(C, w, NEXT(w, OPEN, IDLE));
+             replace(C, w, AFTER_RESUME(w));
              if
              :: done ->
-                assert(stops[C] == 0); /* who was stopped by a verb of its own is resumed by one */
+                assert(stops[C] == 0); /* an agent that was stopped by a verb of its own is resumed by one */
                 resumed(C); by_parent[C] = false
              :: else
              fi
            };
-           if :: done -> open_door(C, GEN(w), EPOCH(w)) :: else fi
+           if :: done -> open_head(C, GEN(w), EPOCH(w)) :: else fi
         :: else
         fi
      :: else
@@ -347,11 +371,11 @@ inline resume_down() {
   fi
 }
 
-/* TreeCore::run_control(): reads one operation; finish_abort() */
+/* TreeCore::run_control(): reads one operation; Scheduler::finish_abort() */
 inline read_op() {
   if
   :: verb == abort_op ->
-     if :: GEN(word[x]) == gen && turn[x] && turn_epoch[x] < arg -> interrupt(x) :: else fi
+     if :: GEN(packed[x]) == gen && turn[x] && turn_epoch[x] < arg -> interrupt(x) :: else fi
   :: else -> start()
   fi
 }
@@ -360,30 +384,30 @@ inline read_op() {
 inline run_job() {
   if :: cutting -> cut(); cutting = false :: else fi;
   if
-  :: GEN(word[x]) != gen || STATE(word[x]) == FREE -> event = 0 /* removed, and its jobs with it */
+  :: GEN(packed[x]) != gen || STATE(packed[x]) == FREE -> event = 0 /* removed, and its jobs with it */
   :: else -> if :: verb == resume_op -> resume_down(); event = 0 :: else -> walk() fi
   fi
 }
 
-/* TreeCore::create() and insert(), called by the host on the loop thread: an action of the parent. */
+/* AgentFactory::create() and insert(), called by the host on the loop thread: an action of the parent. */
 inline create() {
-  stepping = x;
-  look(x, GEN(word[x]));
+  active_agent = x;
+  look(x, GEN(packed[x]));
   if
   :: OPEN_VIEW ->
      parent[C] = x; /* AgentTable::insert() */
      atomic {
-       word[C] = WORD(GEN(word[C]), 0, OPEN, IDLE);
-       life[C]++; mother[life[C]] = x; late = returned[x]
+       packed[C] = PACKED(GEN(packed[C]), 0, OPEN, IDLE);
+       life[C]++; true_parent[life[C]] = x; late = returned[x]
      };
-     door[C] = D_OPEN(GEN(word[C]));
+     head[C] = HEAD_OPEN(GEN(packed[C]));
 #ifdef M_NO_SECOND_LOOK
      assert(!late)
 #else
-     look(C, GEN(word[C]));
+     look(C, GEN(packed[C]));
      if
      :: OPEN_VIEW -> assert(!late) /* E6: never linked in after a stop of its parent had returned */
-     :: else -> close_door(C, EPOCH(word[C]) + 1); erase(C)
+     :: else -> close_head(C, EPOCH(packed[C]) + 1); erase(C)
      fi
 #endif
   :: else
@@ -391,26 +415,26 @@ inline create() {
 }
 
 /* Nothing is left to do: what must hold then. */
-#define WAITS(x) (D_SHUT(door[x]) -> 0 : D_LOW(door[x]))
+#define WAITS(x) (HEAD_IS_CLOSED(head[x]) -> 0 : HEAD_LOW(head[x]))
 inline check_end(x) {
   if
-  :: STATE(word[x]) != FREE ->
-     assert(STATE(word[x]) == IDLE || STATE(word[x]) == STOPPED); /* everything settled */
-     assert(STATE(word[x]) == STOPPED || ABOVE(x) == OPEN);       /* nobody open below a closed gate */
-     assert(STATE(word[x]) == IDLE || stops[x] > 0 || ABOVE(x) != OPEN); /* nobody stays stopped but by a verb */
-     assert((STATE(word[x]) == STOPPED) == D_SHUT(door[x]));      /* no door ajar, none stuck */
-     assert(!owed[x] && !turn[x] && flights[x] == 0 && !walked[x] && !deleting[x])
-  :: else -> assert(D_SHUT(door[x]))
+  :: STATE(packed[x]) != FREE ->
+     assert(STATE(packed[x]) == IDLE || STATE(packed[x]) == STOPPED); /* everything settled */
+     assert(STATE(packed[x]) == STOPPED || ABOVE(x) == OPEN);       /* no agent open below a closed gate */
+     assert(STATE(packed[x]) == IDLE || stops[x] > 0 || ABOVE(x) != OPEN); /* no agent stays stopped but by a verb */
+     assert((STATE(packed[x]) == STOPPED) == HEAD_IS_CLOSED(head[x]));      /* no mailbox left open or closed */
+     assert(!unreported[x] && !turn[x] && operations[x] == 0 && !walked[x] && !deleting[x])
+  :: else -> assert(HEAD_IS_CLOSED(head[x]))
   fi
 }
 
-/* In the ready list, and worth a step: the others would be refused. Where only the mailbox matters, nobody steps. */
-#if defined(CONF_DOOR) || defined(CONF_CHILD_MAIL) || defined(CONF_CHILD)
+/* In the ready list, and worth a step: the others would be refused. Where only the mailbox matters, no agent steps. */
+#if defined(CONF_HEAD) || defined(CONF_HEAD_WRAP) || defined(CONF_CHILD_MAIL) || defined(CONF_CHILD)
 #define STEPS false
 #else
 #define STEPS true
 #endif
-#define READY(x) (STEPS && !turn[x] && WAITS(x) > 0 && STATE(word[x]) == IDLE && ABOVE(x) == OPEN)
+#define READY(x) (STEPS && !turn[x] && WAITS(x) > 0 && STATE(packed[x]) == IDLE && ABOVE(x) == OPEN)
 
 proctype Loop() {
   chan jobs = [4] of { mtype, byte, byte, byte }; /* Settler::queue_: as in `control` */
@@ -418,35 +442,44 @@ proctype Loop() {
   bool walked[3], by_parent[3], deleting[3];
   bool counted;    /* of C, the only one with a parent */
   bool cutting;    /* the open calls have to be looked at */
-  byte flights[3]; /* Node::flights */
+  byte operations[3]; /* Node::flights: in flight */
   bool turn[3];    /* TurnData::active */
-  byte turn_epoch[3], turn_flight[3]; /* flight: slot + 1 */
-  bool owed[3];    /* ghost: its word became stopped, its settled event has not been told */
+  byte turn_epoch[3], turn_op[3]; /* op: slot + 1 */
+  bool unreported[3];    /* ghost: it became stopped, and its settled event was not reported yet */
   mtype verb;
   byte event, x, y, gen, arg, s, to, first = NONE, second = NONE;
   bool moved, late, current, going, deleting_above;
   byte births = BIRTHS;
   do
-  :: atomic {
+#ifdef CONF_CLOSE
+  :: closed -> break
+  :: !closed ->
+#else
+  ::
+#endif
+     atomic {
        if
+#ifdef CONF_CLOSE
+       :: event = CLOSE
+#endif
        :: control?verb, x, gen, arg -> event = READ_OP
        :: jobs?verb, x, gen, arg -> event = RUN_JOB
        :: READY(P) -> x = P; event = STEP
        :: READY(C) -> x = C; event = STEP
-       :: f_node[0] != NONE -> x = f_node[0]; s = 0; event = OUTCOME
-       :: f_node[1] != NONE -> x = f_node[1]; s = 1; event = OUTCOME
-       :: births > 0 && STATE(word[C]) == FREE -> births--; x = P; event = CREATE
-       :: births > 0 && STATE(word[C]) == FREE -> births--; x = Q; event = CREATE
+       :: op_node[0] != NONE -> x = op_node[0]; s = 0; event = OUTCOME
+       :: op_node[1] != NONE -> x = op_node[1]; s = 1; event = OUTCOME
+       :: births > 0 && STATE(packed[C]) == FREE -> births--; x = P; event = CREATE
+       :: births > 0 && STATE(packed[C]) == FREE -> births--; x = Q; event = CREATE
 #ifdef CONF_CUT
-       :: accepted == 0 && resumes[C] > 0 && ABOVE(C) == OPEN && STATE(word[C]) == IDLE && !D_SHUT(door[C]) ->
-          door[C] = door[C] + 1; accepted++ /* the host sends one on the loop thread */
+       :: accepted == 0 && resumes[C] > 0 && ABOVE(C) == OPEN && STATE(packed[C]) == IDLE && !HEAD_IS_CLOSED(head[C]) ->
+          head[C] = head[C] + 1; accepted++ /* the host sends one on the loop thread */
 #endif
 #ifdef M_SETTLED_LATER
-       :: owed[P] -> x = P; event = TELL
-       :: owed[C] -> x = C; event = TELL
+       :: unreported[P] -> x = P; event = REPORT
+       :: unreported[C] -> x = C; event = REPORT
 #endif
-       :: users == 0 && empty(control) && empty(jobs) && !READY(P) && !READY(C) && f_node[0] == NONE &&
-          f_node[1] == NONE && !owed[P] && !owed[C] && (births == 0 || STATE(word[C]) != FREE) -> break
+       :: users == 0 && empty(control) && empty(jobs) && !READY(P) && !READY(C) && op_node[0] == NONE &&
+          op_node[1] == NONE && !unreported[P] && !unreported[C] && (births == 0 || STATE(packed[C]) != FREE) -> break
        fi
      };
      if
@@ -455,19 +488,24 @@ proctype Loop() {
      :: event == STEP -> step()
      :: event == OUTCOME -> outcome()
      :: event == CREATE -> create()
-     :: event == TELL -> tell_settled(x)
+     :: event == REPORT -> report_settled(x)
+#ifdef CONF_CLOSE
+     :: event == CLOSE -> close_tree()
+#endif
      :: else
      fi;
-     finish_both();
+     if :: !CLOSED -> settle_both() :: else fi;
      atomic {
-       stepping = NONE; event = 0; verb = 0; x = 0; y = 0; gen = 0; arg = 0; s = 0; after = 0; ok = false; done = false;
+       active_agent = NONE; event = 0; verb = 0; x = 0; y = 0; gen = 0; arg = 0; s = 0; after = 0; ok = false; done = false;
        moved = false; late = false; current = false; deleting_above = false; FORGET
      }
   od;
   atomic {
+#ifndef CONF_CLOSE
     check_end(P);
     check_end(Q);
     check_end(C);
+#endif
     assert(accepted == handled + dropped + WAITS(P) + WAITS(Q) + WAITS(C)) /* no message is lost */
   }
 }

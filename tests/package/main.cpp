@@ -1,5 +1,6 @@
 // What a stranger's first program does: include everything, register a tool, let a model use it.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <cstdlib>
 #include <iostream>
@@ -26,8 +27,8 @@ agentcore::Tool adder() {
 
 int main() {
   agentcore::Runtime runtime;
-  agentcore::ScriptedClient model(runtime, [](const agentcore::ChatRequest& request) {
-    agentcore::ScriptedReply reply;
+  agentcore::testing::ScriptedClient model(runtime, [](const agentcore::ChatRequest& request) {
+    agentcore::testing::ScriptedReply reply;
     if (request.messages.back().role == agentcore::Role::tool)
       reply.deltas = {"It is ", request.messages.back().content};
     else
@@ -40,13 +41,13 @@ int main() {
 
   std::string answer;
   const auto events = tree.on_event([&answer](const agentcore::Event& event) {
-    if (const auto* ended = event.get<agentcore::TurnEnded>()) answer = ended->text;
+    if (const auto* ended = event.get<agentcore::TurnEnded>()) answer = ended->result->text;
   });
   agentcore::AgentSpec spec;
   spec.tools = std::make_shared<agentcore::ToolRegistry>();
   spec.tools->add(adder());
   const auto agent = tree.create(spec);
-  const bool sent = agent && agent->send("What is 2 + 40?").accepted;
+  const bool sent = agent && agent->send("What is 2 + 40?").accepted();
   const bool idle = runtime.run_until_idle();
   std::cout << "agentcore " << agentcore::version << ": " << answer << '\n';
   return sent && idle && answer == "It is 42" ? EXIT_SUCCESS : EXIT_FAILURE;

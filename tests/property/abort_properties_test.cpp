@@ -1,6 +1,9 @@
 // The properties of an abort: S0-P2 to S0-P5.
 #include "property/stage.hpp"
 
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/scripted_client.hpp>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -41,11 +44,11 @@ std::ostream& operator<<(std::ostream& out, const ClientStep& s) {
              << (s.fails ? " fails" : "");
 }
 
-// A client, and which call ought to be registered for which agent.
+// A client, and the call that must be registered for each agent.
 class Desk {
  public:
   Desk() : runtime_({.clock = &clock_, .seed = 1}) {
-    client_ = std::make_unique<ScriptedClient>(runtime_, [this](const ChatRequest& request) {
+    client_ = std::make_unique<testing::ScriptedClient>(runtime_, [this](const ChatRequest& request) {
       if (!request.agent_id.empty() && !client_->has_active_request(request.agent_id))
         wrong.push_back("asked before it was registered");
       return reply_;
@@ -128,12 +131,12 @@ class Desk {
     if (found != registered_.end() && found->second == &call) registered_.erase(found);
   }
 
-  ManualClock clock_;
+  testing::ManualClock clock_;
   Runtime runtime_;
-  ScriptedReply reply_;
+  testing::ScriptedReply reply_;
   std::vector<std::shared_ptr<Call>> calls_;
   std::map<int, Call*> registered_;
-  std::unique_ptr<ScriptedClient> client_;
+  std::unique_ptr<testing::ScriptedClient> client_;
 };
 
 }  // namespace
@@ -155,7 +158,7 @@ struct Arbitrary<ClientStep> {
 
 }  // namespace rc
 
-TEST_CASE("S0-P2: a call is registered from before its request until its end, whatever the end",
+TEST_CASE("S0-P2: a call is registered from before its request until any end",
           "[property][S0-P2][A2][A3][A4][A5][A6][X11]") {
   prop("an agent has an active request exactly from the start of its call to its success, failure or abort",
        [](const std::vector<ClientStep>& steps) {
@@ -174,10 +177,10 @@ TEST_CASE("S0-P3: an aborted agent is idle and can receive", "[property][S0-P3][
       [](const Scene& scene) {
         Stage stage(with_waiting_target(scene));
         const std::size_t target = stage.target();
-        AbortResult result;
+        VerbResult result;
         stage.act([&] { result = stage.target_agent().abort(); });
         RC_PRE(is_waiting(stage, target));
-        RC_ASSERT((result.ok && result.aborted && result.reason == Errc::none));
+        RC_ASSERT((result.accepted() && result.took_effect() && result.reason == Errc::none));
         RC_ASSERT(stage.after.queued == stage.before.queued);
         for (std::size_t i = 0; i < stage.size(); ++i)
           RC_ASSERT(stage.after.states[i] == (i == target ? AgentState::idle : stage.before.states[i]));
@@ -194,7 +197,7 @@ TEST_CASE("S0-P3: an aborted agent is idle and can receive", "[property][S0-P3][
           stage.t.llm->answer(Stage::id(target), "d");
         RC_ASSERT(stage.look().taken[target] == stage.accepted[target]);
         RC_ASSERT(stage.state(target) == AgentState::idle);
-        RC_ASSERT(stage.t.seen.count("settled") == 0U);  // nobody was stopped
+        RC_ASSERT(stage.t.seen.count("settled") == 0U);  // no agent was stopped
         RC_ASSERT(stage.broken() == "");
       });
 }
@@ -204,7 +207,7 @@ TEST_CASE("S0-P4: an abort without a call changes nothing", "[property][S0-P4][A
        [](const Scene& scene) {
          Stage stage(scene);
          Stage twin(scene);
-         std::vector<std::pair<std::size_t, AbortResult>> results;
+         std::vector<std::pair<std::size_t, VerbResult>> results;
          stage.act([&] {
            for (std::size_t i = 0; i < stage.size(); ++i)
              if (!is_waiting(stage, i))
@@ -212,7 +215,7 @@ TEST_CASE("S0-P4: an abort without a call changes nothing", "[property][S0-P4][A
          });
          twin.act([] {});
          for (const auto& [i, result] : results)
-           RC_ASSERT((result.ok && !result.aborted && result.reason == Errc::not_waiting_llm));
+           RC_ASSERT((result.accepted() && !result.took_effect() && result.reason == Errc::not_waiting_llm));
          RC_ASSERT(stage.before == stage.after);
          for (Stage* each : {&stage, &twin}) {
            each->play_after();
@@ -235,7 +238,7 @@ TEST_CASE("S0-P5: an abort leaves the history whole and without the partial answ
           for (std::size_t i = 0; i < stage.size(); ++i) {
             if (!stage.inside(i) || !is_waiting(stage, i)) continue;
             stage.t.llm->delta(Stage::id(i), "partial");
-            if (stage.agent(i).abort().aborted) aborted.push_back(i);
+            if (stage.agent(i).abort().took_effect()) aborted.push_back(i);
           }
         });
         const auto check = [&] {

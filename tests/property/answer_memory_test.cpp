@@ -2,9 +2,9 @@
 // names.
 #include "llm/http/recording_handler.hpp"
 #include "support/catch.hpp"
-#include "support/counted_heap.hpp"
+#include "support/drive/http_call_fixture.hpp"
+#include "support/observe/counted_heap.hpp"
 #include "support/sanitized.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <algorithm>
 #include <string>
@@ -30,7 +30,7 @@ struct Flood {
 
 struct Took {
   std::size_t peak;  // at any time, beyond what was held before the call
-  std::size_t kept;  // when it was over and its outcome gone
+  std::size_t kept;  // after the call, without its outcome
 };
 
 struct Way {
@@ -295,7 +295,7 @@ TEST_CASE("no recorded answer makes a call take more than its limits allow",
   for (const Flood& flood : bodies()) check(flood, false);
 }
 
-TEST_CASE("a reader keeps nothing of a large chunk once a small one was read", "[property][llm][G15]") {
+TEST_CASE("a reader frees the memory of a large chunk after a small one", "[property][llm][G15]") {
   for (const llm::WireFormat* format : {&chat, &messages, &responses}) {
     const auto reader = format->make_reader();
     const std::string large = R"({"a":")" + std::string(1024 * kib, 'x') + "\"}";

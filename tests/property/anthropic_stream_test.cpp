@@ -3,9 +3,9 @@
 #include "core/utf8.hpp"
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "property/any_history.hpp"
-#include "support/golden.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/wire/golden.hpp"
 
 #include <algorithm>
 #include <string>
@@ -105,7 +105,7 @@ void check_message(const json& message, bool assistant) {
 
 }  // namespace
 
-TEST_CASE("an Anthropic stream says the same however it is cut", "[property][llm][anthropic]") {
+TEST_CASE("an Anthropic stream gives the same result however it is split", "[property][llm][anthropic]") {
   prop("pieces of any size give the outcome and the words of the whole stream", [] {
     const std::string stream = golden_stream();
     const ChatRecord whole = heard_of({stream}), cut = heard_of(any_pieces(stream));
@@ -117,8 +117,7 @@ TEST_CASE("an Anthropic stream says the same however it is cut", "[property][llm
   });
 }
 
-TEST_CASE("an Anthropic stream that is cut short is complete only if it said why it ended",
-          "[property][llm][anthropic]") {
+TEST_CASE("a truncated Anthropic stream is complete only with a stop reason", "[property][llm][anthropic]") {
   prop("a beginning gives words of the whole, and fails in time to be tried again", [] {
     const std::string stream = golden_stream();
     const auto size = *rc::gen::inRange<std::size_t>(0, stream.size());
@@ -136,8 +135,7 @@ TEST_CASE("an Anthropic stream that is cut short is complete only if it said why
   });
 }
 
-TEST_CASE("an Anthropic request is JSON in UTF-8 whose roles alternate, whatever it holds",
-          "[property][llm][anthropic]") {
+TEST_CASE("any Anthropic request is JSON in UTF-8 with alternating roles", "[property][llm][anthropic]") {
   prop("messages of any role, words, calls, pictures and thoughts", [] {
     const std::string text = llm::anthropic_messages_body(any_request(), {.model = "m"});
     RC_ASSERT(core::is_utf8(text));

@@ -77,7 +77,7 @@ std::size_t minimum(const ContextOptions& options) {
   return std::min(options.min_conversation_tokens, own ? options.target_tokens : options.max_tokens / 2);
 }
 
-// The newest message that went; one behind the last, if none did.
+// The newest trimmed message; the end, if none was.
 std::size_t last_dropped(const Trimmed& result) {
   const auto& keep = result.keep_message;
   const auto found = std::find(keep.rbegin(), keep.rend(), false);
@@ -144,7 +144,7 @@ TEST_CASE("trimming keeps its limits", "[property][context][Y8][G15][K4]") {
   });
 }
 
-TEST_CASE("trimming leaves alone what is protected", "[property][context][Y8]") {
+TEST_CASE("trimming never removes protected messages", "[property][context][Y8]") {
   prop("pinned messages and windows, the system prompt, the question and the last step stay", [] {
     const Scene scene = any_scene();
     const Trimmed result = scene.trimmed();
@@ -155,7 +155,7 @@ TEST_CASE("trimming leaves alone what is protected", "[property][context][Y8]") 
   });
 }
 
-TEST_CASE("the conversation keeps its minimum", "[property][context][Y8]") {
+TEST_CASE("trimming keeps the minimum of the conversation", "[property][context][Y8]") {
   prop("it goes below only where more than max_tokens would be left otherwise", [] {
     const Scene scene = any_scene();
     const Trimmed result = scene.trimmed();

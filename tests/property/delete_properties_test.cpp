@@ -1,6 +1,8 @@
 // The properties of a delete: S1-P7 and P9, and what P1, P3, P5, P6, P10 and P13 say of it.
 #include "property/stopping.hpp"
 
+#include <agentcore/testing/references.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +12,7 @@ using namespace property_test;
 
 namespace {
 
-// Deletes the target of `stage` at the scene's instant, and keeps what is told of it.
+// Deletes the target of `stage` at the scene's instant, and records what is reported of it.
 struct Deletion {
   explicit Deletion(
       Stage& s, const std::function<void()>& first = [] {})
@@ -20,7 +22,7 @@ struct Deletion {
       result = stage.target_agent().terminate(
           {.reason = "over", .on_settled = [this](const TerminateReport& r) { reports.push_back(r); }});
     });
-    RC_ASSERT((result.ok && result.terminated && result.quiet && result.reason == Errc::none));
+    RC_ASSERT((result.accepted() && result.took_effect() && result.quiet && result.reason == Errc::none));
   }
   void finish(const std::function<void()>& check = [] {}) {
     stage.play_after(check);
@@ -31,7 +33,7 @@ struct Deletion {
   }
 
   Stage& stage;
-  TerminateResult result;
+  VerbResult result;
   std::vector<TerminateReport> reports;
 };
 
@@ -47,7 +49,7 @@ std::string known(const Stage& stage, std::size_t i) {
   if (tree.find(Stage::id(i))) ways += " find";
   if (tree.state(Stage::id(i)) || agent.state() || agent.exists()) ways += " state";
   if (!agent.id().empty()) ways += " id";
-  if (tree.references(Stage::id(i)) != 0) ways += " references";
+  if (testing::count_references(tree, Stage::id(i)) != 0) ways += " references";
   if (mentions(tree.roots(), agent)) ways += " roots";
   tree.walk([&](const Agent& other) {
     if (other == agent || mentions(other.children().value(), agent)) ways += " walk";
@@ -106,7 +108,7 @@ TEST_CASE("S1-P3: a delete empties the mailboxes", "[property][S1-P3][D2][G12][X
             if (!stage.inside(i)) continue;
             const Errc reason = stage.agent(i).exists() ? Errc::agent_terminating : Errc::agent_not_found;
             const SendResult sent = stage.agent(i).send("refused");
-            RC_ASSERT((!sent.accepted && sent.reason == reason));
+            RC_ASSERT((!sent.accepted() && sent.reason == reason));
             RC_ASSERT(stage.told("started", i).empty());
           }
         };
@@ -116,7 +118,8 @@ TEST_CASE("S1-P3: a delete empties the mailboxes", "[property][S1-P3][D2][G12][X
       });
 }
 
-TEST_CASE("S1-P5: a delete tells no agent, and the host exactly once", "[property][S1-P5][D6][E4][G11][X6]") {
+TEST_CASE("S1-P5: a delete sends nothing to agents and reports to the host exactly once",
+          "[property][S1-P5][D6][E4][G11][X6]") {
   prop(
       "nobody's mailbox, history or model context holds anything that was not sent to it; each end is told "
       "once",
@@ -139,7 +142,7 @@ TEST_CASE("S1-P5: a delete tells no agent, and the host exactly once", "[propert
       });
 }
 
-TEST_CASE("S1-P6: what a model says to a deleted agent is dropped", "[property][S1-P6][D5][F7][G7]") {
+TEST_CASE("S1-P6: results for a deleted agent are dropped", "[property][S1-P6][D5][F7][G7]") {
   prop(
       "late text, answers and failures are told only as discarded, and never reach a new agent of the same "
       "id",
@@ -204,7 +207,7 @@ TEST_CASE("S1-P7: a deleted agent is registered nowhere", "[property][S1-P7][D3]
           const Agent again = stage.t.root(Stage::id(i));
           RC_ASSERT((again.state().value() == AgentState::idle && again.conversation().value().empty()));
           RC_ASSERT((!(again == stage.agent(i)) && !stage.agent(i).exists()));
-          RC_ASSERT(again.send("hello").accepted);
+          RC_ASSERT(again.send("hello").accepted());
         }
         stage.t.settle();
         RC_ASSERT(stage.broken() == "");
@@ -230,7 +233,7 @@ TEST_CASE("S1-P9: a delete deletes every descendant", "[property][S1-P9][E2][E5]
          RC_ASSERT((report.reason == "over" && report.cause == StopCause::terminate));
          RC_ASSERT(text(sorted(report.cascade_terminated)) == text(stage.descendants(stage.target())));
          RC_ASSERT(out_of_order(stage, report.cascade_terminated) == "");
-         for (const std::string& id : report.cascade_failed) {
+         for (const std::string& id : report.abandoned) {
            const std::size_t i = std::stoul(id.substr(1));
            RC_ASSERT((scene.grace_over && stage.inside(i)));
            RC_ASSERT((stage.before.calling[i] && stage.member(i).on_stop == OnStop::deaf));
@@ -250,7 +253,7 @@ TEST_CASE("S1-P10: a delete by cascade does what a direct delete does", "[proper
          cascade.act([&] { static_cast<void>(cascade.target_agent().terminate()); });
          direct.act([&] {
            for (std::size_t i = direct.size(); i-- > 0;)  // children first
-             if (direct.inside(i) && !direct.agent(i).terminate().terminated)
+             if (direct.inside(i) && !direct.agent(i).terminate().took_effect())
                direct.wrong.push_back("not deleted: " + Stage::id(i));
          });
          RC_ASSERT(cascade.before == direct.before);
@@ -292,7 +295,7 @@ TEST_CASE("D11: a stopped or stopping agent can be deleted", "[property][S1-P9][
         }
         deletion.finish([&] {
           for (std::size_t i = 0; i < stage.size(); ++i)
-            if (stage.inside(i) && stage.agent(i).exists()) RC_ASSERT(!stage.agent(i).send("x").accepted);
+            if (stage.inside(i) && stage.agent(i).exists()) RC_ASSERT(!stage.agent(i).send("x").accepted());
         });
         for (std::size_t i = 0; i < stage.size(); ++i) {
           RC_ASSERT(stage.agent(i).exists() != stage.inside(i));
@@ -311,13 +314,13 @@ TEST_CASE("D9: an agent deletes only its own children", "[property][D9][D13][C19
          const std::size_t caller = number % stage.size();
          const bool is_parent = mentions(stage.agent(caller).children().value(), stage.target_agent());
          std::size_t reports = 0;
-         TerminateResult result;
+         VerbResult result;
          stage.act([&] {
            result = stage.t.tree->terminate(
                Stage::id(stage.target()),
                {.caller = Stage::id(caller), .on_settled = [&](const TerminateReport&) { ++reports; }});
          });
-         RC_ASSERT((result.ok == is_parent && result.terminated == is_parent));
+         RC_ASSERT((result.accepted() == is_parent && result.took_effect() == is_parent));
          RC_ASSERT(result.reason == (is_parent ? Errc::none : Errc::not_child_agent));
          if (!is_parent) RC_ASSERT(stage.before == stage.after);
          stage.play_after();
@@ -343,15 +346,16 @@ TEST_CASE("S1-P11: of several deletes at once exactly one executes", "[property]
             const std::size_t root = target % stage.size();
             const bool before = deleted[root];
             if (target >= 40) {
-              const StopResult result =
+              const VerbResult result =
                   stage.agent(root).stop({.on_settled = [&](const StopReport&) { ++reports; }});
-              if (!result.ok || (before && result.stopped))
+              if (!result.accepted() || (before && result.took_effect()))
                 stage.wrong.push_back("stop of " + Stage::id(root));
               continue;
             }
-            const TerminateResult result =
+            const VerbResult result =
                 stage.agent(root).terminate({.on_settled = [&](const TerminateReport&) { ++reports; }});
-            if (!result.ok || result.terminated == before || (before && result.reason != Errc::terminating))
+            if (!result.accepted() || result.took_effect() == before ||
+                (before && result.reason != Errc::terminating))
               stage.wrong.push_back("delete of " + Stage::id(root));
             for (std::size_t i = 0; i < stage.size(); ++i)
               if (stage.within(i, root)) deleted[i] = true;

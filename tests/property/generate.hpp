@@ -2,7 +2,7 @@
 // called, and what happens before and after it.
 #pragma once
 
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <cstddef>
 #include <ostream>
@@ -46,7 +46,7 @@ struct Scene {
   std::size_t host = 0;  // the agent of `place`; counted round
   std::vector<Step> before;
   std::vector<Step> after;
-  bool grace_over = false;  // what ignores its stop is given up before it lets go
+  bool grace_over = false;  // operations that ignore their stop are abandoned before they end
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Step& step) {

@@ -1,6 +1,6 @@
 // Any agent can go on with the conversation of another.
 #include "any_history.hpp"
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <string>
 #include <utility>
@@ -35,7 +35,7 @@ void finish(ToolTurn& t, std::vector<ToolCall> calls) {
 void play_turn(ToolTurn& t, const Agent& agent) {
   Message message{.text = "x" + *any_words()};
   if (*rc::gen::inRange(0, 4) == 0) message.parts = {{.url = "https://a/b.png", .detail = "low"}};
-  RC_ASSERT(agent.send(std::move(message)).accepted);
+  RC_ASSERT(agent.send(std::move(message)).accepted());
   t.settle();
   for (int steps = *rc::gen::inRange(0, 3); steps > 0; --steps)
     finish(t, {add_call(*rc::gen::element<std::string>("", "x1"), 1, 2), {.name = "nothing"}});
@@ -50,10 +50,10 @@ void play_turn(ToolTurn& t, const Agent& agent) {
       finish(t, {{.name = "held"}, add_call("x2", 1, 2)});
       [[fallthrough]];
     case 3:
-      RC_ASSERT(agent.stop().stopped);
+      RC_ASSERT(agent.stop().took_effect());
       t.held.calls.clear();
       t.settle();
-      RC_ASSERT(agent.resume().resumed);
+      RC_ASSERT(agent.resume().took_effect());
       break;
     default:
       finish(t, {});
@@ -85,7 +85,7 @@ void go_on_with(const History& history, const std::string& prompt) {
   RC_ASSERT(agent);
   History expected = put_back(history);
   RC_ASSERT(agent->conversation().value() == expected);
-  RC_ASSERT(agent->send("and now?").accepted);
+  RC_ASSERT(agent->send("and now?").accepted());
   t.settle();
   expected.push_back({Role::user, "and now?"});
   RC_ASSERT(t.llm->call(0).request.messages == expected);
@@ -97,15 +97,14 @@ void go_on_with(const History& history, const std::string& prompt) {
 
 }  // namespace
 
-TEST_CASE("a conversation is taken out, kept as JSON, put back and gone on with, whatever happened in it",
-          "[property][turn][G8]") {
+TEST_CASE("any conversation can be exported as JSON and imported and continued", "[property][turn][G8]") {
   prop("it comes back as it was, and the next turn follows it", [] {
     const std::string prompt = *rc::gen::element<std::string>("", "Be brief.");
     ToolTurn t;
     const Agent agent = t.agent({.system_prompt = prompt});
     for (int turns = *rc::gen::inRange(0, 5); turns > 0; --turns) play_turn(t, agent);
     if (*rc::gen::inRange(0, 3) == 0) {  // in the middle of a turn
-      RC_ASSERT(agent.send("open").accepted);
+      RC_ASSERT(agent.send("open").accepted());
       t.settle();
       if (*rc::gen::arbitrary<bool>()) finish(t, {{.name = "held"}, {.name = "held"}});
     }
@@ -117,7 +116,7 @@ TEST_CASE("a conversation is taken out, kept as JSON, put back and gone on with,
   });
 }
 
-TEST_CASE("any valid history can be gone on with", "[property][turn][G8]") {
+TEST_CASE("any valid history can be continued", "[property][turn][G8]") {
   prop("an agent that begins with it has it, and the next turn follows it",
        [] { go_on_with(HistoryWriter(20).write(*rc::gen::inRange(0, 6)), ""); });
 }

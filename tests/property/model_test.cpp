@@ -1,7 +1,9 @@
 // Random commands against the tree and against its model.
 #include "property/tree_world.hpp"
+#include "support/drive/tree_fixture.hpp"
 #include "support/prop.hpp"
-#include "support/tree_fixture.hpp"
+
+#include <agentcore/testing/references.hpp>
 
 #include <algorithm>
 #include <ostream>
@@ -12,16 +14,14 @@ using namespace agentcore::test;
 
 namespace agentcore::test {
 
-template <typename R, typename Done>
-Reply answer_of(const R& result, Done done) {
-  return {result.ok, result.*done, result.reason};
+Reply answer_of(const VerbResult& result) {
+  return {result.accepted(), result.took_effect(), result.reason};
 }
 
 // The same for a verb that reports its end.
-template <typename R, typename Done>
-Reply counted(World& world, const R& result, Done done) {
-  if (result.*done) world.effects.insert(world.verbs - 1);
-  return answer_of(result, done);
+Reply counted(World& world, const VerbResult& result) {
+  if (result.took_effect()) world.effects.insert(world.verbs - 1);
+  return answer_of(result);
 }
 
 std::string words(const Reply& a) {
@@ -54,30 +54,26 @@ void apply(World& world, TreeModel& model, const Command& c) {
       break;
     case What::send: {
       const SendResult sent = tree.send(c.id(), "m");
-      same({sent.accepted, sent.accepted, sent.reason}, model.send(c.id(), "m"));
+      same({sent.accepted(), sent.accepted(), sent.reason}, model.send(c.id(), "m"));
       break;
     }
     case What::abort:
-      same(answer_of(tree.abort(c.id(), {.clear_queue = c.flag}), &AbortResult::aborted),
-           model.abort(c.id(), c.flag));
+      same(answer_of(tree.abort(c.id(), {.clear_queue = c.flag})), model.abort(c.id(), c.flag));
       break;
     case What::stop:
-      same(counted(world, tree.stop(c.id(), world.stop_options(c)), &StopResult::stopped),
-           model.stop(c.id(), c.flag, c.second()));
+      same(counted(world, tree.stop(c.id(), world.stop_options(c))), model.stop(c.id(), c.flag, c.second()));
       break;
     case What::stop_all:
-      same(counted(world, tree.stop_all(world.stop_options(c)), &StopResult::stopped),
-           model.stop("", true, ""));
+      same(counted(world, tree.stop_all(world.stop_options(c))), model.stop("", true, ""));
       break;
     case What::resume:
-      same(answer_of(tree.resume(c.id(), {.cascade = c.flag}), &ResumeResult::resumed),
-           model.resume(c.id(), c.flag));
+      same(answer_of(tree.resume(c.id(), {.cascade = c.flag})), model.resume(c.id(), c.flag));
       break;
     case What::resume_all:
-      same(answer_of(tree.resume_all({.cascade = c.flag}), &ResumeResult::resumed), model.resume("", c.flag));
+      same(answer_of(tree.resume_all({.cascade = c.flag})), model.resume("", c.flag));
       break;
     case What::terminate:
-      same(counted(world, tree.terminate(c.id(), world.terminate_options(c)), &TerminateResult::terminated),
+      same(counted(world, tree.terminate(c.id(), world.terminate_options(c))),
            model.terminate(c.id(), c.second()));
       break;
     case What::delta:
@@ -117,12 +113,12 @@ void compare_at_rest(World& world, const TreeModel& model) {
   world.t.tree->walk([&](const Agent& agent) {
     RC_ASSERT(written(agent.conversation().value()) == model.history(agent.id()));
     RC_ASSERT(is_valid_history(agent.conversation().value()));
-    RC_ASSERT(to_string(world.t.seen.told(agent).value_or(AgentState::idle)) ==
+    RC_ASSERT(to_string(world.t.seen.reported_state(agent).value_or(AgentState::idle)) ==
               to_string(agent.state().value()));
   });
   for (char id = 'a'; id <= 'h'; ++id)
     if (!model.states().contains(std::string(1, id)))
-      RC_ASSERT(world.t.tree->references(std::string(1, id)) == 0U);
+      RC_ASSERT(testing::count_references(*world.t.tree, std::string(1, id)) == 0U);
 }
 
 // After every command.
@@ -156,7 +152,7 @@ TEST_CASE("the tree does what its model says", "[property][tree][B13][C12][X13][
        });
 }
 
-TEST_CASE("small budgets and interfering callbacks break no promise", "[property][tree][G4][G16][Q2][Q3]") {
+TEST_CASE("small budgets and interfering callbacks break no guarantee", "[property][tree][G4][G16][Q2][Q3]") {
   prop("whatever happens in whatever order, everything comes to rest",
        [](const std::vector<Command>& commands) {
          World world;
@@ -217,7 +213,7 @@ TEST_CASE("small budgets and interfering callbacks break no promise", "[property
            run(commands[next++]);
            --depth;
          };
-         const auto states = world.t.tree->on_state_change([&](const StateChange&) { interfere(); });
+         const auto states = world.t.tree->on<StateChanged>([&](const StateChanged&) { interfere(); });
          const auto hooks = world.t.tree->on_event([&](const Event&) { interfere(); });
          for (const char* const id : {"a", "b", "c"})
            run({What::create, id[0] - 'a', id[0] == 'a' ? 8 : id[0] - 'b', false, id[0] == 'c' ? 6 : 0});
@@ -232,7 +228,7 @@ TEST_CASE("small budgets and interfering callbacks break no promise", "[property
          for (const auto& [id, state] : world.states()) {
            RC_ASSERT(state == AgentState::idle || state == AgentState::waiting_llm ||
                      state == AgentState::stopped);
-           RC_ASSERT(world.t.seen.told(world.t[id]).value_or(AgentState::idle) == state);
+           RC_ASSERT(world.t.seen.reported_state(world.t[id]).value_or(AgentState::idle) == state);
            RC_ASSERT(state == AgentState::waiting_llm || world.t[id].queue_length().value() == 0U);
            RC_ASSERT((state == AgentState::waiting_llm) <= (world.t.llm->find(id) != nullptr));
          }

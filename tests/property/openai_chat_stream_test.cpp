@@ -1,8 +1,8 @@
 // Streams of the OpenAI chat dialect: however they are framed and cut into packets, the same answer comes
 // out; and broken off anywhere, they end in order.
 #include "property/any_history.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <algorithm>
 #include <string>
@@ -137,7 +137,7 @@ void feed(CallFixture& fixture, std::string_view stream) {
 
 }  // namespace
 
-TEST_CASE("a stream says the same, however it is framed and cut", "[property][llm][openai]") {
+TEST_CASE("a stream gives the same result however it is framed and split", "[property][llm][openai]") {
   prop("any framing in any packets gives the text, the thoughts, the calls and the account of the stream",
        [] {
          const Script script = any_script();
@@ -155,7 +155,7 @@ TEST_CASE("a stream says the same, however it is framed and cut", "[property][ll
        });
 }
 
-TEST_CASE("a stream that breaks off anywhere ends in order", "[property][llm][openai][G10]") {
+TEST_CASE("a stream that ends anywhere has exactly one outcome", "[property][llm][openai][G10]") {
   prop("any beginning of a stream is a beginning of its answer, with one outcome: all of it, or an error",
        [] {
          const Script script = any_script();

@@ -1,8 +1,8 @@
 // The OpenAI Responses dialect: however a stream is cut up or cut off, and whatever a request holds.
 #include "any_history.hpp"
 #include "core/utf8.hpp"
-#include "support/golden.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
+#include "support/wire/golden.hpp"
 
 #include <string>
 #include <vector>
@@ -72,7 +72,8 @@ ChatRequest any_request() {
 
 }  // namespace
 
-TEST_CASE("a stream of events says the same however it is cut up", "[property][llm][responses]") {
+TEST_CASE("a stream of Responses events gives the same result however it is split",
+          "[property][llm][responses]") {
   prop("any cuts, and line ends of either kind", [] {
     std::string stream = golden_stream(*rc::gen::elementOf(names));
     const ChatRecord expected = heard_of({stream});
@@ -91,7 +92,7 @@ TEST_CASE("a stream of events says the same however it is cut up", "[property][l
   });
 }
 
-TEST_CASE("no beginning of a stream of events passes for an answer", "[property][llm][responses][G10]") {
+TEST_CASE("no prefix of a stream of events counts as an answer", "[property][llm][responses][G10]") {
   prop("it completes if the event that ends the answer was read, and fails cleanly otherwise", [] {
     const std::string stream = golden_stream(*rc::gen::elementOf(names));
     const ChatRecord all = heard_of({stream});
@@ -129,7 +130,7 @@ TEST_CASE("a damaged stream of events ends in one outcome", "[property][llm][res
   });
 }
 
-TEST_CASE("whatever a request of this dialect holds, it is JSON in UTF-8", "[property][llm][responses]") {
+TEST_CASE("any Responses request is JSON in UTF-8", "[property][llm][responses]") {
   prop("histories, thoughts, tools and options of any bytes", [] {
     const std::string text = responses.body(any_request(), {.model = *rc::gen::arbitrary<std::string>()});
     RC_ASSERT(core::is_utf8(text));

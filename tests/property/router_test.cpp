@@ -1,9 +1,11 @@
 // The properties of routed calls, over generated routes, failures and stops.
+#include "support/clients/forwarding_client.hpp"
 #include "support/prop.hpp"
 
 #include <agentcore/llm_router.hpp>
 #include <agentcore/runtime.hpp>
-#include <agentcore/scripted_client.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +19,7 @@
 
 using namespace agentcore;
 using namespace std::chrono_literals;
+using agentcore::test::ForwardingClient;
 
 namespace {
 
@@ -32,7 +35,7 @@ struct RouterStep {
   bool stop_in_delta = false;
 };
 
-// How the n-th attempt goes, whoever makes it.
+// How the n-th attempt ends, for any call.
 struct Fate {
   End end = End::answer;
   int deltas = 0;
@@ -71,8 +74,8 @@ std::ostream& operator<<(std::ostream& out, const RouterCase& c) {
   return out;
 }
 
-ScriptedReply reply_for(const Fate& fate) {
-  ScriptedReply reply;
+testing::ScriptedReply reply_for(const Fate& fate) {
+  testing::ScriptedReply reply;
   reply.deltas.assign(static_cast<std::size_t>(fate.deltas), "word");
   reply.first_delay = reply.interval = std::chrono::milliseconds(fate.delay);
   reply.usage.total_tokens = 1;
@@ -91,15 +94,15 @@ ScriptedReply reply_for(const Fate& fate) {
   return reply;
 }
 
-// A router, its models, and what ought to be true of every call.
+// A router, its models, and what must be true of every call.
 class Junction {
  public:
   explicit Junction(const RouterCase& given) : case_(given), runtime_({.clock = &clock_, .seed = 1}) {
     RouterOptions options;
     for (int i = 0; i < case_.routes; ++i) {
       models_.push_back(std::make_unique<Model>(*this, static_cast<std::size_t>(i)));
-      options.routes.push_back(
-          {.client = models_.back().get(), .endpoint = case_.one_endpoint ? "e" : "e" + std::to_string(i)});
+      options.routes.push_back({.client = &models_.back()->client,
+                                .endpoint = case_.one_endpoint ? "e" : "e" + std::to_string(i)});
     }
     options.retry.max_attempts = static_cast<std::uint32_t>(case_.max_attempts);
     options.breaker = {.failures = static_cast<std::uint32_t>(case_.failures), .open_for = 5s};
@@ -167,39 +170,31 @@ class Junction {
     StopSource stop;
   };
 
-  // A route's client: looks at each attempt, and lets a scripted model make it.
-  class Model final : public LlmClient {
-   public:
+  // A route's model: looks at each attempt, and lets a scripted model make it.
+  struct Model {
     Model(Junction& junction, std::size_t route)
-        : junction_(junction),
-          route_(route),
-          client_(junction.runtime_, [&junction](const ChatRequest&) { return junction.next_reply(); }) {}
-    void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
-      const auto call = junction_.calls_[static_cast<std::size_t>(std::stoi(request.messages[0].content))];
-      junction_.on_attempt(*call, route_);
-      const auto to = std::make_shared<ChatSink>(std::move(sink));
-      client_.chat(std::move(request), std::move(stop),
-                   ChatSink([to](std::string_view text) { to->delta(text); },
-                            [this, to, call](ChatOutcome outcome) {
+        : scripted(junction.runtime_, [&junction](const ChatRequest&) { return junction.next_reply(); }),
+          client(scripted, [&junction, route](const ChatRequest& request, const StopToken&, ChatSink& sink) {
+            const auto call =
+                junction.calls_[static_cast<std::size_t>(std::stoi(request.messages[0].content))];
+            junction.on_attempt(*call, route);
+            const auto to = std::make_shared<ChatSink>(std::move(sink));
+            sink = ChatSink([to](std::string_view text) { to->delta(text); },
+                            [&junction, to, call](ChatOutcome outcome) {
                               call->attempting = false;
-                              --junction_.running_;
+                              --junction.running_;
                               to->finish(std::move(outcome));
-                            }));
-    }
-    bool abort(std::string_view agent) override { return client_.abort(agent); }
-    bool has_active_request(std::string_view agent) const override {
-      return client_.has_active_request(agent);
-    }
+                            });
+          }) {}
 
-   private:
-    Junction& junction_;
-    const std::size_t route_;
-    ScriptedClient client_;
+    testing::ScriptedClient scripted;
+    ForwardingClient client;
   };
 
   static std::string name(int agent) { return agent == 0 ? "" : "agent " + std::to_string(agent); }
-  ScriptedReply next_reply() {
-    return case_.fates.empty() ? ScriptedReply() : reply_for(case_.fates[next_fate_++ % case_.fates.size()]);
+  testing::ScriptedReply next_reply() {
+    return case_.fates.empty() ? testing::ScriptedReply()
+                               : reply_for(case_.fates[next_fate_++ % case_.fates.size()]);
   }
   void expect(bool truth, const char* what) {
     if (!truth && wrong_.empty()) wrong_ = what;
@@ -268,12 +263,12 @@ class Junction {
   }
 
   const RouterCase& case_;
-  ManualClock clock_;
+  testing::ManualClock clock_;
   Runtime runtime_;
   std::vector<std::shared_ptr<Call>> calls_;
   std::size_t running_ = 0, next_fate_ = 0;
   std::string wrong_;
-  bool destroying_ = false;  // from here on calls are cancelled that nobody has stopped
+  bool destroying_ = false;  // from here on calls are cancelled without a stop
   std::vector<std::unique_ptr<Model>> models_;
   std::shared_ptr<CallSlots> slots_;
   std::unique_ptr<LlmRouter> router_;
@@ -331,7 +326,7 @@ struct Arbitrary<RouterCase> {
 
 }  // namespace rc
 
-TEST_CASE("a routed call has one outcome, within its limits, and nothing of it follows a stop",
+TEST_CASE("a routed call has one outcome within its limits and nothing follows a stop",
           "[property][router][A3][A9][X11][X19][X20][Y5][G5][G7][G10][G15]") {
   prop(
       "whatever the routes do and whenever calls are stopped: each call has exactly one outcome, no attempt "

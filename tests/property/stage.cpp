@@ -81,9 +81,9 @@ bool Stage::is_cue(const Event& event) const {
   if (!verb_ || event.agent() != agents_[scene_.host]) return false;
   const auto* ended = event.get<TurnEnded>();
   if (scene_.place == Place::delta) return event.get<DeltaReceived>() != nullptr;
-  if (scene_.place == Place::answer) return ended && ended->outcome == TurnOutcome::completed;
-  if (scene_.place == Place::failure) return ended && ended->outcome == TurnOutcome::failed;
-  return scene_.place == Place::abort && ended && ended->outcome == TurnOutcome::aborted;
+  if (scene_.place == Place::answer) return ended && ended->result->outcome == TurnOutcome::completed;
+  if (scene_.place == Place::failure) return ended && ended->result->outcome == TurnOutcome::failed;
+  return scene_.place == Place::abort && ended && ended->result->outcome == TurnOutcome::aborted;
 }
 
 void Stage::act(const std::function<void()>& verb) {
@@ -107,7 +107,7 @@ void Stage::enter() {
   const std::size_t host = scene_.host;
   if (scene_.place == Place::outside) return run_verb();
   if (member(host).handler) {  // its next message is the cue
-    if (agents_[host].send(std::string(cue)).accepted) accepted[host].emplace_back(cue);
+    if (agents_[host].send(std::string(cue)).accepted()) accepted[host].emplace_back(cue);
     return;
   }
   if (scene_.place == Place::delta) t.llm->delta(id(host), "d");
@@ -169,7 +169,7 @@ void Stage::rest() {
 
 bool Stage::send(std::size_t i) {
   std::string text = "m" + std::to_string(i) + "." + std::to_string(accepted[i].size());
-  if (!agents_[i].send(text).accepted) return false;
+  if (!agents_[i].send(text).accepted()) return false;
   accepted[i].push_back(std::move(text));
   return true;
 }
@@ -207,7 +207,7 @@ View Stage::look() const {
   View view;
   for (std::size_t i = 0; i < size(); ++i) {
     view.states.push_back(state(i));
-    view.shown.push_back(t.seen.told(agents_[i]).value_or(AgentState::idle));
+    view.shown.push_back(t.seen.reported_state(agents_[i]).value_or(AgentState::idle));
     view.queued.push_back(agents_[i].queue_length().value_or(0U));
     view.histories.push_back(written(history_of(agents_[i])));
     view.taken.push_back(taken(i));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "property/generate.hpp"
+#include "support/drive/tree_fixture.hpp"
 #include "support/prop.hpp"
-#include "support/tree_fixture.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -16,8 +16,8 @@ namespace property_test {
 
 // What can be seen at one instant, per agent; and how much had happened by then.
 struct View {
-  std::vector<std::optional<agentcore::AgentState>> states;  // nullopt: gone
-  std::vector<agentcore::AgentState> shown;                  // the states last told
+  std::vector<std::optional<agentcore::AgentState>> states;  // nullopt: deleted
+  std::vector<agentcore::AgentState> shown;                  // the states reported last
   std::vector<std::size_t> queued;
   std::vector<std::string> histories;
   std::vector<std::vector<std::string>> taken;  // messages that left the mailbox for a turn

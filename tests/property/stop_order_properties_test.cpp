@@ -1,6 +1,8 @@
 // The properties of a stop against everything else: S1-P10 to P14.
 #include "property/stopping.hpp"
 
+#include <agentcore/testing/scripted_client.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -13,7 +15,7 @@ using namespace property_test;
 
 namespace {
 
-// The target's call does not let go by itself.
+// The target's call does not end by itself.
 Scene with_stubborn_target(Scene scene) {
   Member& target = scene.members[scene.target % scene.members.size()];
   target.handler = false;
@@ -46,7 +48,7 @@ TEST_CASE("S1-P10: a stop by cascade does what a direct stop does", "[property][
                       .stop({.cascade = false,
                              .on_settled =
                                  [&](const StopReport& r) { dropped_directly += r.messages_dropped; }})
-                      .stopped)
+                      .took_effect())
                direct.wrong.push_back("not stopped: " + Stage::id(i));
          });
          RC_ASSERT(cascade.before == direct.before);
@@ -82,7 +84,7 @@ TEST_CASE("S1-P11: of several stops at once exactly one executes", "[property][S
            if (m.on_stop == OnStop::at_once) m.on_stop = OnStop::post;
          const auto rivals = *rc::gen::resize(100, rc::gen::inRange<std::size_t>(2, 7));
          Stage stage(scene);
-         std::vector<StopResult> results(rivals);
+         std::vector<VerbResult> results(rivals);
          std::size_t reports = 0;
          stage.act([&] {
            std::atomic<std::size_t> ready{0};
@@ -95,10 +97,10 @@ TEST_CASE("S1-P11: of several stops at once exactly one executes", "[property][S
            for (std::thread& thread : threads) thread.join();
          });
          std::size_t executed = 0;
-         for (const StopResult& result : results) {
-           RC_ASSERT((result.ok && result.quiet));
-           RC_ASSERT(result.reason == (result.stopped ? Errc::none : Errc::stopping));
-           executed += result.stopped ? 1 : 0;
+         for (const VerbResult& result : results) {
+           RC_ASSERT((result.accepted() && result.quiet));
+           RC_ASSERT(result.reason == (result.took_effect() ? Errc::none : Errc::stopping));
+           executed += result.took_effect() ? 1 : 0;
          }
          RC_ASSERT(executed == 1U);
          stage.play_after();
@@ -112,7 +114,7 @@ TEST_CASE("S1-P11: of several stops at once exactly one executes", "[property][S
        });
 }
 
-TEST_CASE("S1-P11: stops of an agent, its ancestors and its descendants leave one stop for each agent",
+TEST_CASE("S1-P11: stops of an agent and its ancestors and descendants leave one stop for each agent",
           "[property][S1-P11][C12][C20]") {
   prop("whatever stops overlap, each agent stops once, and each caller is told whether it was the one",
        [](Scene scene) {
@@ -124,9 +126,9 @@ TEST_CASE("S1-P11: stops of an agent, its ancestors and its descendants leave on
          stage.act([&] {
            for (const std::size_t target : targets) {
              const std::size_t root = target % stage.size();
-             const StopResult result =
+             const VerbResult result =
                  stage.agent(root).stop({.on_settled = [&](const StopReport&) { ++reports; }});
-             if (!result.ok || result.stopped == closed[root] ||
+             if (!result.accepted() || result.took_effect() == closed[root] ||
                  (closed[root] && result.reason != Errc::stopping))
                stage.wrong.push_back("stop of " + Stage::id(root));
              for (std::size_t i = 0; i < stage.size(); ++i)
@@ -144,13 +146,13 @@ TEST_CASE("S1-P11: stops of an agent, its ancestors and its descendants leave on
        });
 }
 
-TEST_CASE("X14: a subtree stops as one, and has stopped from the leaves up", "[property][S1-P11][X14][C17]") {
+TEST_CASE("X14: a subtree stops at once and settles from the leaves up", "[property][S1-P11][X14][C17]") {
   prop(
       "whoever is told of the first stopping agent sees all of them closed; who has stopped has no child "
       "that has not",
       [](const Scene& scene) {
         Stage stage(scene);
-        const auto watch = stage.t.tree->on_state_change([&](const StateChange& change) {
+        const auto watch = stage.t.tree->on<StateChanged>([&](const StateChanged& change) {
           if (!is_stopped(change.to)) return;
           for (std::size_t i = 0; i < stage.size(); ++i) {
             if (stage.inside(i) && !is_stop_state(stage.state(i)))
@@ -180,12 +182,13 @@ TEST_CASE("S1-P12: a stopping agent refuses every new operation", "[property][S1
             RC_ASSERT(agent.send("x").reason == Errc::agent_stopping);
             const auto child = agent.create_child();
             RC_ASSERT((!child && child.error().code == Errc::agent_stopping));
-            const AbortResult aborted = agent.abort();
-            RC_ASSERT((aborted.ok && !aborted.aborted && aborted.reason == Errc::not_waiting_llm));
-            const StopResult stopped = agent.stop();
-            RC_ASSERT((stopped.ok && !stopped.stopped && stopped.reason == Errc::stopping));
-            const ResumeResult resumed = agent.resume();
-            RC_ASSERT((!resumed.ok && !resumed.resumed && resumed.reason == Errc::stopping));
+            const VerbResult aborted = agent.abort();
+            RC_ASSERT(
+                (aborted.accepted() && !aborted.took_effect() && aborted.reason == Errc::not_waiting_llm));
+            const VerbResult stopped = agent.stop();
+            RC_ASSERT((stopped.accepted() && !stopped.took_effect() && stopped.reason == Errc::stopping));
+            const VerbResult resumed = agent.resume();
+            RC_ASSERT((!resumed.accepted() && !resumed.took_effect() && resumed.reason == Errc::stopping));
             RC_ASSERT(stage.state(i) == AgentState::stopping);
           }
         };
@@ -200,7 +203,8 @@ TEST_CASE("S1-P12: a stopping agent refuses every new operation", "[property][S1
       });
 }
 
-TEST_CASE("S1-P13: a stop goes before answers that come at the same time", "[property][S1-P13][C13][C4]") {
+TEST_CASE("S1-P13: a stop takes effect before answers that come at the same time",
+          "[property][S1-P13][C13][C4]") {
   prop(
       "answers and failures that are ready in the poll that hears the stop lose; those of other agents count",
       [](const Scene& scene) {
@@ -216,13 +220,13 @@ TEST_CASE("S1-P13: a stop goes before answers that come at the same time", "[pro
                 stage.t.llm->answer(id, "d");
             });
         };
-        StopResult result;
+        VerbResult result;
         stage.act([&] {
           post(early);
           result = stage.target_agent().stop();
           post(late);
         });
-        RC_ASSERT(result.stopped);
+        RC_ASSERT(result.took_effect());
         stage.t.settle();
         for (const auto* list : {&early, &late})
           for (const std::size_t number : *list) {
@@ -248,11 +252,11 @@ TEST_CASE("S1-P14: a stop cancels every model call and every message", "[propert
       "time passing",
       [](Scene scene) {
         if (scene.place != Place::handler) scene.place = Place::outside;
-        std::unique_ptr<ScriptedClient> model;
+        std::unique_ptr<testing::ScriptedClient> model;
         Stage stage(scene, [&](TreeFixture& t, AgentSpec& spec) {
           if (!model)
-            model = std::make_unique<ScriptedClient>(*t.runtime, [&t](const ChatRequest&) {
-              ScriptedReply reply;
+            model = std::make_unique<testing::ScriptedClient>(*t.runtime, [&t](const ChatRequest&) {
+              testing::ScriptedReply reply;
               reply.deltas.assign(t.runtime->random() % 4, "d");
               reply.first_delay = std::chrono::milliseconds(1 + t.runtime->random() % 1000);
               reply.interval = std::chrono::milliseconds(1 + t.runtime->random() % 1000);

@@ -31,7 +31,7 @@ TEST_CASE("S1-P1: a stop ends the model calls at once", "[property][S1-P1][C1][C
         Stage stage(scene);
         std::vector<bool> meant(stage.t.llm->calls());
         std::vector<bool> cut;
-        StopResult result;
+        VerbResult result;
         stage.act([&] {
           meant.clear();
           for (std::size_t c = 0; c < stage.t.llm->calls(); ++c) {
@@ -45,7 +45,7 @@ TEST_CASE("S1-P1: a stop ends the model calls at once", "[property][S1-P1][C1][C
           });
           result = stage.target_agent().stop();
         });
-        RC_ASSERT(result.stopped);
+        RC_ASSERT(result.took_effect());
         std::size_t at_once = 0;
         std::size_t all = 0;
         for (std::size_t c = 0; c < meant.size(); ++c) {
@@ -73,7 +73,7 @@ TEST_CASE("S1-P1: a stop ends the model calls at once", "[property][S1-P1][C1][C
       });
 }
 
-TEST_CASE("S1-P2: a stopped agent shows stopping, then stopped, and nothing else",
+TEST_CASE("S1-P2: a stopped agent reports stopping and then stopped and nothing else",
           "[property][S1-P2][C5][C9][C11][X2][B8][B9]") {
   prop("stopping when stop returns, stopped in the end, never idle in between; the others are left alone",
        [](const Scene& scene) {
@@ -128,7 +128,7 @@ TEST_CASE("S1-P3: a stop empties the mailboxes", "[property][S1-P3][C3]") {
             RC_ASSERT(stage.after.queued[i] == stage.before.queued[i]);
         stop.finish();
         RC_ASSERT(stop.reports.at(0).messages_dropped == waiting);
-        RC_ASSERT(stage.target_agent().resume().resumed);
+        RC_ASSERT(stage.target_agent().resume().took_effect());
         stage.t.settle();
         View end = stage.look();
         for (std::size_t i = 0; i < stage.size(); ++i) {
@@ -160,8 +160,8 @@ TEST_CASE("S1-P4: a stopped agent refuses new messages", "[property][S1-P4][C6][
             const Errc reason = refusal(stage.state(i).value());
             const SendResult by_handle = stage.agent(i).send("refused");
             const SendResult by_id = stage.t.tree->send(Stage::id(i), "refused");
-            RC_ASSERT((!by_handle.accepted && by_handle.reason == reason));
-            RC_ASSERT((!by_id.accepted && by_id.reason == reason));
+            RC_ASSERT((!by_handle.accepted() && by_handle.reason == reason));
+            RC_ASSERT((!by_id.accepted() && by_id.reason == reason));
             RC_ASSERT(stage.agent(i).queue_length().value() == queued);
           }
         };
@@ -175,7 +175,8 @@ TEST_CASE("S1-P4: a stopped agent refuses new messages", "[property][S1-P4][C6][
       });
 }
 
-TEST_CASE("S1-P5: a stop tells no agent, and the host exactly once", "[property][S1-P5][C8][E4][G11][X6]") {
+TEST_CASE("S1-P5: a stop sends nothing to agents and reports to the host exactly once",
+          "[property][S1-P5][C8][E4][G11][X6]") {
   prop(
       "nobody's mailbox, history or model context holds anything that was not sent to it; each stopped agent "
       "is told once",
@@ -198,7 +199,7 @@ TEST_CASE("S1-P5: a stop tells no agent, and the host exactly once", "[property]
       });
 }
 
-TEST_CASE("S1-P6: what a model says to a stopped agent is dropped", "[property][S1-P6][C4][F7][G7]") {
+TEST_CASE("S1-P6: results for a stopped agent are dropped", "[property][S1-P6][C4][F7][G7]") {
   prop("late text, answers and failures change no history, start nothing and are told only as discarded",
        [](const Scene& scene) {
          Stage stage(with_deaf_models(scene));
@@ -236,7 +237,7 @@ TEST_CASE("S1-P8: a stop stops every descendant", "[property][S1-P8][E1][E5][C15
          RC_ASSERT(report.agent_id == Stage::id(stage.target()));
          RC_ASSERT(text(sorted(report.cascade_stopped)) == text(stage.descendants(stage.target())));
          RC_ASSERT(out_of_order(stage, report.cascade_stopped) == "");
-         for (const std::string& id : report.cascade_failed) {
+         for (const std::string& id : report.abandoned) {
            const std::size_t i = std::stoul(id.substr(1));
            RC_ASSERT((scene.grace_over && stage.inside(i)));
            RC_ASSERT((stage.before.calling[i] && stage.member(i).on_stop == OnStop::deaf));

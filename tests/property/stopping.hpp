@@ -1,4 +1,4 @@
-// Stopping: a stop on a stage, and what it leaves behind.
+// Stopping: a stop on a stage, and the state after it.
 #pragma once
 
 #include "property/stage.hpp"
@@ -11,14 +11,15 @@
 
 namespace property_test {
 
-// Stops the target of `stage` at the scene's instant, and keeps what is told of it.
+// Stops the target of `stage` at the scene's instant, and records what is reported of it.
 struct Stopping {
   explicit Stopping(Stage& s) : stage(s) {
     stage.act([this] {
       result = stage.target_agent().stop(
           {.on_settled = [this](const agentcore::StopReport& r) { reports.push_back(r); }});
     });
-    RC_ASSERT((result.ok && result.stopped && result.quiet && result.reason == agentcore::Errc::none));
+    RC_ASSERT((result.accepted() && result.took_effect() && result.quiet &&
+               result.reason == agentcore::Errc::none));
   }
   // Plays what follows, to the end.
   void finish(const std::function<void()>& check = [] {}) {
@@ -30,7 +31,7 @@ struct Stopping {
   }
 
   Stage& stage;
-  agentcore::StopResult result;
+  agentcore::VerbResult result;
   agentcore::test::Checked<agentcore::StopReport> reports;
 };
 
@@ -44,7 +45,7 @@ inline std::string interrupted(const Stage& stage, std::size_t i) {
          (stage.before.states[i] == agentcore::AgentState::waiting_llm ? "!stopped" : "");
 }
 
-// Nobody lets go of a call because it is stopped.
+// No client ends a call because it is stopped.
 inline Scene with_deaf_models(Scene scene) {
   for (Member& member : scene.members) member.on_stop = agentcore::test::OnStop::deaf;
   return scene;

@@ -66,7 +66,7 @@ Calls assembled(const Pieces& pieces) {
 
 }  // namespace
 
-TEST_CASE("tool calls are put together however they are cut and mixed", "[property][llm][tools]") {
+TEST_CASE("tool calls are assembled however they are split and mixed", "[property][llm][tools]") {
   prop("pieces with an index, those of all calls in any order", [] {
     const Calls calls = any_calls();
     std::vector<Pieces> lists;

@@ -42,7 +42,7 @@ TEST_CASE("the text protocol reads arbitrary text", "[property][tools][J11][X30]
   });
 }
 
-TEST_CASE("the words of an answer are the same in whatever pieces it comes", "[property][tools][X30]") {
+TEST_CASE("the text of an answer is the same however it is split", "[property][tools][X30]") {
   prop("the filter passes on what surrounds the blocks", [] {
     std::string answer, words;
     BlockFilter filter;

@@ -226,7 +226,7 @@ void TreeModel::settle() {
   for (const Op& op : ops) start(op);
   for (const auto& [id, n] : std::map(alive_))
     if (n->active && (n->aborted || !open(*n))) interrupt(*n);
-  for (Call* call : std::vector(client_))  // those that hear their stop
+  for (Call* call : std::vector(client_))  // those that react to their stop
     if (call->node && call->cut && !call->node->spec.deaf) end(call, ChatOutcome::Kind::cancelled);
   for (const Op& op : ops)
     if (op.verb == Verb::resume && !closes(*op.node) && !closed_above(*op.node)) {
@@ -244,7 +244,8 @@ void TreeModel::start(const Op& op) {
     return;
   }
   if (op.verb == Verb::resume) return;
-  if (find(n.id) != &n) return report({op.verb, &n, op.effect, op.cascade, {}, {}, 0});  // it is gone already
+  if (find(n.id) != &n)
+    return report({op.verb, &n, op.effect, op.cascade, {}, {}, 0});  // it is deleted already
   if (op.effect) n.direct = true;
   if (op.effect && op.verb == Verb::terminate) n.deleting = true;
   if (op.effect) n.by_parent = false;
@@ -279,7 +280,7 @@ void TreeModel::mark(Node& n) {
   n.gate = std::max(n.gate, to == AgentState::terminating ? Gate::terminate : Gate::tree);
 }
 
-// Children first. True when something of it is still in flight.
+// Children first. True if an operation of it is still in flight.
 bool TreeModel::settle_below(Node& n) {
   const bool is_closed = !open(n);
   if (is_closed && n.parent && !n.direct && n.own != AgentState::stopped && n.own != AgentState::terminating)

@@ -1,5 +1,5 @@
 // The reference model of AgentTree: plain maps and recursion, one thread, no epochs, no words. It says what
-// every verb answers, what everyone sees after it, and what has been told once the loop has come to rest.
+// every verb answers, the states after it, and what has been reported when the loop is idle.
 #pragma once
 
 #include <agentcore/agentcore.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "property/tree_model.hpp"
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <algorithm>
 #include <ostream>
@@ -119,7 +119,7 @@ class World {
     options.caller = c.what == What::stop_all ? "" : c.second();
     options.cascade = c.flag || c.what == What::stop_all;
     options.on_settled = [this, number = verbs++](const StopReport& r) {
-      report(number, "stop " + r.agent_id, r.cascade_stopped, r.cascade_failed, r.messages_dropped);
+      report(number, "stop " + r.agent_id, r.cascade_stopped, r.abandoned, r.messages_dropped);
     };
     return options;
   }
@@ -127,7 +127,7 @@ class World {
     TerminateOptions options;
     options.caller = c.second();
     options.on_settled = [this, number = verbs++](const TerminateReport& r) {
-      report(number, "terminate " + r.agent_id, r.cascade_terminated, r.cascade_failed, r.messages_dropped);
+      report(number, "terminate " + r.agent_id, r.cascade_terminated, r.abandoned, r.messages_dropped);
     };
     return options;
   }

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <QCoreApplication>
 #include <QEventLoop>
@@ -83,7 +84,7 @@ void exec_dialog() {
 TEST_CASE("a dialog that is opened in a callback does not keep Qt's loop busy", "[qt][Q2][Q3]") {
   Application application;
   Runtime runtime({.poll_budget = 1h});
-  ScriptedClient llm(runtime);
+  testing::ScriptedClient llm(runtime);
   AgentTree tree(runtime, {.llm = &llm});
   const Agent asker = *tree.create({.id = "asker"});
   const Agent other = *tree.create({.id = "other"});
@@ -114,7 +115,7 @@ TEST_CASE("a dialog that is opened in a callback does not keep Qt's loop busy", 
 TEST_CASE("a dialog that a callback posts to Qt's loop drives the agents", "[qt][Q3]") {
   Application application;
   Runtime runtime({.poll_budget = 1h});
-  ScriptedClient llm(runtime);
+  testing::ScriptedClient llm(runtime);
   AgentTree tree(runtime, {.llm = &llm});
   const Agent asker = *tree.create({.id = "asker"});
   const Agent other = *tree.create({.id = "other"});
@@ -140,7 +141,7 @@ TEST_CASE("a dialog that a callback posts to Qt's loop drives the agents", "[qt]
   CHECK(ended_in_dialog == 1);
 }
 
-TEST_CASE("with its descriptor alone the loop is silent while a socket has data and a callback runs",
+TEST_CASE("with only its descriptor the loop does not spin while a socket has data and a callback runs",
           "[qt][Q2]") {
   Application application;
   Runtime runtime({.poll_budget = 1h});

@@ -5,10 +5,11 @@
 // model is called over the network, and those of the destructor of a nlohmann::json with members, which would
 // terminate the process. So no JSON in here has members.
 #include "support/catch.hpp"
-#include "support/counted_heap.hpp"
+#include "support/drive/tree_fixture.hpp"
+#include "support/observe/counted_heap.hpp"
 #include "support/sanitized.hpp"
-#include "support/tree_fixture.hpp"
 
+#include <agentcore/testing/references.hpp>
 #include <agentcore/tool_registry.hpp>
 
 #include <array>
@@ -35,37 +36,19 @@ constexpr std::size_t most_calls = 64;
 const std::string parent_id = "the parent, whose id needs a heap";
 const std::string child_id = "the child, whose id needs a heap, too";
 
-// A client that allocates nothing itself. The test ends its calls.
-class PlainClient final : public LlmClient {
- public:
-  PlainClient() { calls.reserve(most_calls); }
-  void chat(ChatRequest, StopToken stop, ChatSink sink) override {
-    if (calls.size() < most_calls) calls.push_back({std::move(stop), std::move(sink)});
-  }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return false; }
+// The call that is open and not stopped, or null. Allocates nothing.
+FakeClient::Call* unstopped_call(const FakeClient& llm) {
+  for (std::size_t number = 0; number < llm.calls(); ++number)
+    if (FakeClient::Call& call = llm.call(number); call.open() && !call.stop.stop_requested()) return &call;
+  return nullptr;
+}
 
-  struct Call {
-    StopToken stop;
-    ChatSink sink;
-  };
-  // The call that is open and not stopped, or null.
-  Call* open() {
-    for (Call& call : calls)
-      if (call.sink && !call.stop.stop_requested()) return &call;
-    return nullptr;
-  }
-  void end_stopped() {
-    for (Call& call : calls)
-      if (call.sink && call.stop.stop_requested()) finish(call, {.kind = ChatOutcome::Kind::cancelled});
-  }
-  static void finish(Call& call, ChatOutcome outcome) {
-    ChatSink sink = std::move(call.sink);
-    sink.finish(std::move(outcome));
-  }
-
-  std::vector<Call> calls;
-};
+// Ends the stopped calls. Allocates nothing.
+void end_stopped(const FakeClient& llm) {
+  for (std::size_t number = 0; number < llm.calls(); ++number)
+    if (FakeClient::Call& call = llm.call(number); call.open() && call.stop.stop_requested())
+      FakeClient::finish(call, {.kind = ChatOutcome::Kind::cancelled});
+}
 
 // Counters, because they are written while allocations fail.
 struct Counts {
@@ -90,6 +73,7 @@ struct World {
     TreeOptions tree_options;
     tree_options.llm = &llm;
     tree = std::make_unique<AgentTree>(*runtime, tree_options);
+    llm.reserve(most_calls);
     kept.reserve(most_calls);
     add_tools();
     witness = tree->create({.id = "witness"}).value();
@@ -144,7 +128,7 @@ struct World {
   void drive() {
     for (int i = 0; i < 20; ++i) {
       step([&] { runtime->poll(); });
-      if (!deaf) step([&] { llm.end_stopped(); });
+      if (!deaf) step([&] { end_stopped(llm); });
     }
   }
   void settle() {
@@ -155,7 +139,7 @@ struct World {
   void watch() {
     step([&] {
       events = tree->on_event([this](const Event& event) { count(event); });
-      states = tree->on_state_change([](const StateChange&) {});
+      states = tree->on<StateChanged>([](const StateChanged&) {});
     });
   }
   void count(const Event& event) {
@@ -193,17 +177,18 @@ struct World {
   }
   void answer() {
     step([&] {
-      if (PlainClient::Call* const call = llm.open()) {
+      if (FakeClient::Call* const call = unstopped_call(llm)) {
         call->sink.reasoning("a thought that needs a heap to be kept");
         call->sink.delta("an answer that needs a heap to be kept");
       }
-      if (PlainClient::Call* const call = llm.open()) PlainClient::finish(*call, ChatOutcome::completed({}));
+      if (FakeClient::Call* const call = unstopped_call(llm))
+        FakeClient::finish(*call, ChatOutcome::completed({}));
     });
     drive();
   }
   void ask_for_tools() {
     step([&] {
-      if (PlainClient::Call* const call = llm.open()) PlainClient::finish(*call, wanted);
+      if (FakeClient::Call* const call = unstopped_call(llm)) FakeClient::finish(*call, wanted);
     });
     drive();
     for (int i = 0; i < 3; ++i) {
@@ -234,7 +219,7 @@ struct World {
     drive();
     send("a question with tools, which is stopped");
     ask_for_tools();
-    step([&] { counts.expected += parent.stop(stop_options()).ok; });
+    step([&] { counts.expected += parent.stop(stop_options()).accepted(); });
     drive();
     clock.advance(std::chrono::seconds(6));  // the grace
     drive();
@@ -247,7 +232,7 @@ struct World {
       counts.expected += parent
                              .terminate({.reason = "a reason that is long",
                                          .on_settled = [this](const TerminateReport&) { ++counts.reports; }})
-                             .ok;
+                             .accepted();
     });
     drive();
   }
@@ -256,21 +241,21 @@ struct World {
   void end() {
     settle();
     tree->walk([](const Agent& agent) { CHECK(is_valid_history(agent.conversation().value())); });
-    counts.expected += tree->stop_all(stop_options()).ok;
+    counts.expected += tree->stop_all(stop_options()).accepted();
     settle();
     clock.advance(std::chrono::seconds(6));
     settle();
     CHECK_FALSE(tree->busy());
     tree->walk([](const Agent& agent) { CHECK(agent.state().value() == AgentState::stopped); });
-    for (const Agent& agent : tree->roots()) CHECK(agent.terminate().ok);
+    for (const Agent& agent : tree->roots()) CHECK(agent.terminate().accepted());
     settle();
     clock.advance(std::chrono::seconds(6));
     settle();
     CHECK(tree->size() == 0);
     CHECK(tree->tasks().empty());
     CHECK(tree->questions().empty());
-    CHECK(tree->references(parent_id) == 0);
-    CHECK(tree->references(child_id) == 0);
+    CHECK(testing::count_references(*tree, parent_id) == 0);
+    CHECK(testing::count_references(*tree, child_id) == 0);
     CHECK_FALSE(tree->busy());
     CHECK(counts.reports == counts.expected);
     if (counts.lost != 0) return;  // an event was lost because an allocation failed, and the log says so
@@ -283,7 +268,7 @@ struct World {
   bool deaf;
   TestClock clock;
   Counts counts;
-  PlainClient llm;
+  FakeClient llm;
   std::shared_ptr<ToolRegistry> tools;
   ChatOutcome wanted;
   std::vector<ToolDone> kept;
@@ -312,7 +297,8 @@ bool fails_at(std::size_t n, std::size_t row, bool deaf) {
     INFO("allocation " << n << ", " << row << " in a row" << (deaf ? ", deaf" : ""));
     world.end();
   }
-  // If a handle was released once too often, the core of the tree is gone, although this handle holds it.
+  // If a handle was released once too often, the core of the tree is destroyed, although this handle holds
+  // it.
   const std::size_t held = live_heap();
   if (counts_heap) CHECK(held > before + 1000);
   witness = Agent();
@@ -331,23 +317,25 @@ void fail_each(std::size_t step, std::size_t row, bool deaf) {
 
 }  // namespace
 
-TEST_CASE("any one allocation that fails leaves a tree that can be stopped and deleted",
-          "[stop][G4][G13][G16]") {
+TEST_CASE("after any one failed allocation the tree can be stopped and deleted", "[stop][G4][G13][G16]") {
   fail_each(sampled, 1, false);
 }
 
-TEST_CASE("so it does where calls ignore their stop and are given up", "[stop][G4][G13][G16]") {
+TEST_CASE("after any one failed allocation calls that ignore their stop are abandoned",
+          "[stop][G4][G13][G16]") {
   fail_each(3 * sampled, 1, true);
 }
 
-TEST_CASE("so it does where memory is short for a while", "[stop][G4][G13][G16]") {
+TEST_CASE("after any series of failed allocations the tree can be stopped and deleted",
+          "[stop][G4][G13][G16]") {
   for (const std::size_t row : {2U, 5U, 50U}) {
     fail_each(11 * sampled, row, false);
     fail_each(11 * sampled, row, true);
   }
 }
 
-TEST_CASE("all of them, whatever watches memory", "[.all_allocations][stop][G4][G13][G16]") {
+TEST_CASE("every allocation fails once under every memory checker",
+          "[.all_allocations][stop][G4][G13][G16]") {
   for (const std::size_t row : {1U, 2U, 5U, 50U})
     for (const bool deaf : {false, true}) fail_each(1, row, deaf);
 }

@@ -1,9 +1,9 @@
 // Stop and abort against the answer of a model, on real threads.
-#include "stop/audit.hpp"
-#include "stop/drive.hpp"
-#include "stop/held_client.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/drive/drive.hpp"
+#include "support/drive/team.hpp"
+#include "support/observe/event_audit.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
@@ -13,14 +13,13 @@
 #include <cstddef>
 
 using namespace agentcore;
-using stop_test::Audit;
-using stop_test::drive;
-using stop_test::HeldClient;
-using stop_test::Team;
+using agentcore::test::Audit;
+using agentcore::test::drive;
+using agentcore::test::FakeClient;
+using agentcore::test::Team;
 
-TEST_CASE("a stop against an answer: the stop wins, or the answer was there before",
-          "[stop][race][G1][G7][C4][C13]") {
-  HeldClient client;
+TEST_CASE("in a race of a stop and an answer one of them ends the turn", "[stop][race][G1][G7][C4][C13]") {
+  FakeClient client;
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});
   Audit audit(tree);
@@ -29,7 +28,7 @@ TEST_CASE("a stop against an answer: the stop wins, or the answer was there befo
   const auto watch = tree.on_event([&](const Event& event) {
     const auto* end = event.get<TurnEnded>();
     const bool action = event.get<DeltaReceived>() || event.get<TurnStarted>() ||
-                        (end && end->outcome == TurnOutcome::completed);
+                        (end && end->result->outcome == TurnOutcome::completed);
     after_quiet += action && quiet.load();
     after_loud += action && loud.load();
   });
@@ -45,13 +44,13 @@ TEST_CASE("a stop against an answer: the stop wins, or the answer was there befo
     runtime.poll();
     team.run(
         [&](int) {
-          const StopResult stop = (round % 2 ? agent : parent).stop();
+          const VerbResult stop = (round % 2 ? agent : parent).stop();
           (stop.quiet ? quiet : loud) = true;
         },
         [&] {
-          for (const std::size_t call : client.calls()) {
-            client.delta(call, "word");
-            client.answer(call);
+          for (FakeClient::Call* const call : client.open_calls()) {
+            call->sink.delta("word");
+            FakeClient::complete(*call);
           }
           runtime.poll();
         });
@@ -71,12 +70,13 @@ TEST_CASE("a stop against an answer: the stop wins, or the answer was there befo
   CHECK(valid);
   CHECK(audit.turns_started == audit.turns_ended);
   CHECK(audit.problem == "");
-  CHECK(client.open() == 0);
+  CHECK(client.open_calls().size() == 0);
   CHECK(tree.size() == 0);
 }
 
-TEST_CASE("an abort against an answer: one of them ends the turn", "[stop][race][G1][G10][A14][A17][X3]") {
-  HeldClient client;
+TEST_CASE("in a race of an abort and an answer one of them ends the turn",
+          "[stop][race][G1][G10][A14][A17][X3]") {
+  FakeClient client;
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});
   Audit audit(tree);
@@ -92,13 +92,13 @@ TEST_CASE("an abort against an answer: one of them ends the turn", "[stop][race]
       static_cast<void>(agent.terminate());
       agent = tree.create().value();
     }
-    for (int i = 0; i < 3; ++i) sent += agent.send("question").accepted;
+    for (int i = 0; i < 3; ++i) sent += agent.send("question").accepted();
     runtime.poll();
     team.run(
         [&](int) {
-          const AbortResult abort = agent.abort();
-          aborted += abort.aborted;
-          failed += !abort.ok;
+          const VerbResult abort = agent.abort();
+          aborted += abort.took_effect();
+          failed += !abort.accepted();
         },
         [&] {
           if (round % 2) client.cancel_stopped();

@@ -1,8 +1,8 @@
 // Senders that race each other to an agent which a message resumes.
-#include "stop/audit.hpp"
-#include "stop/drive.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/drive/drive.hpp"
+#include "support/drive/team.hpp"
+#include "support/observe/event_audit.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
@@ -10,7 +10,7 @@
 #include <atomic>
 
 using namespace agentcore;
-using namespace stop_test;
+using namespace agentcore::test;
 
 TEST_CASE("every send to a stopped agent that resumes by itself is accepted", "[stop][race][G12][X4]") {
   constexpr int rounds = 3000;
@@ -24,10 +24,10 @@ TEST_CASE("every send to a stopped agent that resumes by itself is accepted", "[
   const Agent agent = *tree.create(spec);
   std::atomic<int> refused{0};
   for (int round = 0; round < rounds; ++round) {
-    REQUIRE(agent.stop().stopped);
+    REQUIRE(agent.stop().took_effect());
     REQUIRE(drive(runtime, tree) == "");
     REQUIRE(*agent.state() == AgentState::stopped);
-    team.run([&](int) { refused += !agent.send("x").accepted; }, [&] { runtime.poll(); });
+    team.run([&](int) { refused += !agent.send("x").accepted(); }, [&] { runtime.poll(); });
     REQUIRE(drive(runtime, tree) == "");
   }
   CHECK(refused == 0);

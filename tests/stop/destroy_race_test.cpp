@@ -1,7 +1,7 @@
 // Handles that are used while and after their tree is destroyed, on real threads.
-#include "stop/held_client.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/drive/team.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
@@ -12,9 +12,9 @@
 #include <vector>
 
 using namespace agentcore;
-using stop_test::Dice;
-using stop_test::HeldClient;
-using stop_test::Team;
+using agentcore::test::Dice;
+using agentcore::test::FakeClient;
+using agentcore::test::Team;
 
 namespace {
 
@@ -33,8 +33,8 @@ bool all_say_not_found(const Agent& agent) {
 
 }  // namespace
 
-TEST_CASE("handles outlive their tree, whoever uses or drops them last", "[stop][race][G12][G13]") {
-  HeldClient client;
+TEST_CASE("handles outlive their tree whichever thread uses or drops them last", "[stop][race][G12][G13]") {
+  FakeClient client;
   Runtime runtime;
   Team team(3);
   std::atomic<int> found_after{0};
@@ -74,12 +74,13 @@ TEST_CASE("handles outlive their tree, whoever uses or drops them last", "[stop]
           destroyed = true;
         });
     client.cancel_stopped();
+    client.forget_ended();
   }
   CHECK(found_after == 0);
 }
 
 TEST_CASE("a callback destroys the tree while other threads call its verbs", "[stop][race][G4][Q3]") {
-  HeldClient client;
+  FakeClient client;
   Runtime runtime;
   Team team(2);
   int called_after_end = 0;
@@ -95,7 +96,7 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
       tree.reset();
       destroyed = true;
     };
-    const auto states = tree->on_state_change([&](const StateChange&) { tick(); });
+    const auto states = tree->on<StateChanged>([&](const StateChanged&) { tick(); });
     const auto events = tree->on_event([&](const Event&) { tick(); });
     team.run(
         [&](int member) {
@@ -113,13 +114,13 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
           if (!destroyed && !runtime.poll() && countdown > 0) static_cast<void>(root.send("y"));
         });
     client.cancel_stopped();
+    client.forget_ended();
   }
   CHECK(called_after_end == 0);
 }
 
-TEST_CASE("the Runtime is destroyed while other threads call verbs: from then on each says so",
-          "[stop][race][G12][Q3]") {
-  HeldClient client;
+TEST_CASE("verbs return runtime_gone once another thread destroyed the Runtime", "[stop][race][G12][Q3]") {
+  FakeClient client;
   Team team(3);
   std::atomic<int> wrong{0};
   for (int round = 0; round < 500; ++round) {
@@ -151,6 +152,7 @@ TEST_CASE("the Runtime is destroyed while other threads call verbs: from then on
           destroyed = true;
         });
     client.cancel_stopped();
+    client.forget_ended();
   }
   CHECK(wrong == 0);
 }

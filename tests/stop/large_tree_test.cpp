@@ -1,11 +1,12 @@
 // A million agents in every shape: closed at once, settled in bounded polls, without an allocation for each.
-#include "stop/team.hpp"
 #include "support/catch.hpp"
-#include "support/counted_heap.hpp"
+#include "support/drive/team.hpp"
+#include "support/observe/counted_heap.hpp"
 #include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +16,7 @@
 #include <vector>
 
 using namespace agentcore;
-using stop_test::Dice;
+using agentcore::test::Dice;
 
 namespace {
 
@@ -75,10 +76,11 @@ struct Shape {
 
 }  // namespace
 
-TEST_CASE("a million agents stop, resume and go, in every shape", "[stop][large][G4][G13][G16][E1][E2][T6]") {
+TEST_CASE("a million agents are stopped and resumed and deleted in every tree shape",
+          "[stop][large][G4][G13][G16][E1][E2][T6]") {
   for (const Shape& shape : {Shape{"star", star}, Shape{"chains", chains}, Shape{"random", random_tree}}) {
     INFO(shape.name);
-    ManualClock clock;
+    testing::ManualClock clock;
     Runtime runtime({.clock = &clock, .seed = 1});
     AgentTree tree(runtime);
     const Agent root = shape.make(tree);
@@ -90,19 +92,19 @@ TEST_CASE("a million agents stop, resume and go, in every shape", "[stop][large]
       deleted += event.get<AgentDeleted>() != nullptr;
     });
     std::size_t before = agentcore::test::allocations();
-    const StopResult stop = root.stop();
-    CHECK((stop.stopped && stop.quiet));
+    const VerbResult stop = root.stop();
+    CHECK((stop.took_effect() && stop.quiet));
     CHECK(most_in_a_poll(runtime, tree, settled) <= most_settled_in_a_poll);
     CHECK(settled == many);
     CHECK(agentcore::test::allocations() - before < 100);
 
-    CHECK(root.resume().resumed);
+    CHECK(root.resume().took_effect());
     before = agentcore::test::allocations();
     CHECK(most_in_a_poll(runtime, tree, settled) == 0);
     CHECK(agentcore::test::allocations() - before < 100);
 
     // With an observer of states: told from the top, too.
-    auto states = tree.on_state_change([&](const StateChange&) { ++changes; });
+    auto states = tree.on<StateChanged>([&](const StateChanged&) { ++changes; });
     settled = 0;
     before = agentcore::test::allocations();
     static_cast<void>(root.stop());
@@ -112,7 +114,7 @@ TEST_CASE("a million agents stop, resume and go, in every shape", "[stop][large]
     states.reset();
 
     settled = 0;
-    CHECK(root.terminate().terminated);
+    CHECK(root.terminate().took_effect());
     CHECK(most_in_a_poll(runtime, tree, settled) <= most_settled_in_a_poll);
     CHECK(agentcore::test::allocations() - before < 200);
     CHECK((settled == many && deleted == many));
@@ -120,8 +122,8 @@ TEST_CASE("a million agents stop, resume and go, in every shape", "[stop][large]
   }
 }
 
-TEST_CASE("a hundred thousand stops, one by one, are taken up in bounded polls", "[stop][large][G16]") {
-  ManualClock clock;
+TEST_CASE("a hundred thousand single stops are settled in bounded polls", "[stop][large][G16]") {
+  testing::ManualClock clock;
   Runtime runtime({.clock = &clock, .seed = 1});
   AgentTree tree(runtime);
   std::vector<Agent> roots;

@@ -1,13 +1,15 @@
 // Nothing grows with the number of agents that ever lived.
-#include "stop/audit.hpp"
-#include "stop/drive.hpp"
 #include "support/catch.hpp"
+#include "support/drive/drive.hpp"
+#include "support/observe/event_audit.hpp"
 #include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
-#include <agentcore/scripted_client.hpp>
 #include <agentcore/terminate_scope.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/references.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -46,11 +48,12 @@ int slot_of(const Agent& agent) {
 
 }  // namespace
 
-TEST_CASE("a hundred thousand lives leave nothing behind", "[stop][leak][G13][D3][D4][D7]") {
-  ManualClock clock;
+TEST_CASE("a hundred thousand created and deleted agents leave nothing behind",
+          "[stop][leak][G13][D3][D4][D7]") {
+  testing::ManualClock clock;
   Runtime runtime({.clock = &clock, .seed = 1});
-  ScriptedClient client(runtime, [](const ChatRequest&) {
-    return ScriptedReply{.deltas = {"one ", "two ", "three "}};
+  testing::ScriptedClient client(runtime, [](const ChatRequest&) {
+    return testing::ScriptedReply{.deltas = {"one ", "two ", "three "}};
   });
   AgentTree tree(runtime, {.llm = &client});
   static_cast<void>(runtime.poll_descriptor());
@@ -82,8 +85,9 @@ TEST_CASE("a hundred thousand lives leave nothing behind", "[stop][leak][G13][D3
       if (cycle % 5 == 0) runtime.poll();
       inner.close();
     }
-    problem = stop_test::drive(runtime, tree);
-    if (cycle % 1000 == 0) none_left = none_left && tree.references(spec.id) == 0 && tree.size() == 0;
+    problem = agentcore::test::drive(runtime, tree);
+    if (cycle % 1000 == 0)
+      none_left = none_left && testing::count_references(tree, spec.id) == 0 && tree.size() == 0;
   }
   CHECK(problem == "");
   CHECK(none_left);
@@ -110,7 +114,7 @@ TEST_CASE("nested and moved scopes leave nothing behind", "[stop][leak][G13]") {
     if (cycle % 3 == 0) static_cast<void>(third.release());
     if (cycle % 3 == 1) moved = TerminateScope(tree);
     first.close();
-    REQUIRE(stop_test::drive(runtime, tree) == "");
+    REQUIRE(agentcore::test::drive(runtime, tree) == "");
     REQUIRE(tree.size() == 0);
   }
   if (heap_tells) CHECK(heap_in_use() <= heap + 16 * 1024);

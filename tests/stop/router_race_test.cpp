@@ -1,11 +1,12 @@
 // Stops against a router, on real threads: attempts, back-offs, the queue for a slot, and the router's end.
-#include "stop/held_client.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/clients/forwarding_client.hpp"
+#include "support/drive/team.hpp"
 
 #include <agentcore/llm_router.hpp>
 #include <agentcore/runtime.hpp>
-#include <agentcore/scripted_client.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <array>
 #include <atomic>
@@ -16,8 +17,9 @@
 
 using namespace agentcore;
 using namespace std::chrono_literals;
-using stop_test::HeldClient;
-using stop_test::Team;
+using agentcore::test::FakeClient;
+using agentcore::test::ForwardingClient;
+using agentcore::test::Team;
 
 namespace {
 
@@ -31,7 +33,7 @@ constexpr Order order_in(int round) {
   if (round % 10 == 8) return Order::stops_first;
   return round % 10 == 9 ? Order::ends_first : Order::race;
 }
-const Error cut{.code = Errc::network_error, .message = "cut", .retryable = true};
+const ChatError cut{.code = Errc::network_error, .message = "cut", .retryable = true};
 
 // What one call heard, and whether anything came that must not.
 struct Ear {
@@ -54,48 +56,43 @@ ChatRequest ask(int agent) {
   return request;
 }
 
-// Fails every attempt. Counts those that were begun after their call was stopped, with a token that does not
-// know it. (A stop may well come while an attempt is being begun; then it has cut it.)
-class Failing final : public LlmClient {
- public:
-  explicit Failing(Runtime& runtime)
-      : client_(runtime, [](const ChatRequest&) {
-          ScriptedReply reply;
+// Fails every attempt. Counts those that begin after their call was stopped, with a token that was not
+// triggered. (A stop may come while an attempt begins; then it has cut that attempt.)
+struct FailingModel {
+  explicit FailingModel(Runtime& runtime)
+      : scripted(runtime, [](const ChatRequest&) {
+          testing::ScriptedReply reply;
           reply.error = cut;
           return reply;
         }) {}
-  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
-    const bool over = stopped[static_cast<std::size_t>(request.agent_id.back() - '0')];
-    after_stop += over && !stop.stop_requested();
-    client_.chat(std::move(request), std::move(stop), std::move(sink));
-  }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return false; }
 
+  testing::ScriptedClient scripted;
   std::array<std::atomic<bool>, 4> stopped{};
   int after_stop = 0;
-
- private:
-  ScriptedClient client_;
+  ForwardingClient client{scripted, [this](const ChatRequest& request, const StopToken& stop, ChatSink&) {
+                            const bool over =
+                                stopped[static_cast<std::size_t>(request.agent_id.back() - '0')];
+                            after_stop += over && !stop.stop_requested();
+                          }};
 };
 
 RouterOptions options_for(LlmClient& client) {
   RouterOptions options;
   options.routes = {{.client = &client}, {.client = &client}};
-  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(0); };
+  options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(0); };
   options.breaker.failures = 0;
-  options.limits.total = 2;
+  options.limits = {.total = 2, .per_agent = 1};
   return options;
 }
 
 }  // namespace
 
-TEST_CASE("stops from other threads against attempts, back-offs and the queue: no attempt follows a stop",
+TEST_CASE("no attempt follows a stop that races with attempts and back-offs and the queue",
           "[stop][race][router][A9][G5][G7][G10][Y5]") {
   constexpr int calls = 4;
   Runtime runtime;
-  Failing model(runtime);
-  LlmRouter router(runtime, options_for(model));
+  FailingModel model(runtime);
+  LlmRouter router(runtime, options_for(model.client));
   Team team(calls);
   std::atomic<int> still_there{0};
   int cancelled = 0, failed = 0;
@@ -141,16 +138,16 @@ TEST_CASE("stops from other threads against attempts, back-offs and the queue: n
   CHECK(failed >= rounds * calls / 10);
 }
 
-TEST_CASE("an agent stopped on one thread calls again at once, and the old call takes nothing of the new one",
+TEST_CASE("an agent that was stopped on another thread may call again at once and both calls stay separate",
           "[stop][race][router][X11][A3][A6]") {
-  HeldClient model;
+  FakeClient model;
   Runtime runtime;
   LlmRouter router(runtime, options_for(model));
   Team team(2);
   for (int round = 0; round < rounds; ++round) {
     Ear old, fresh;
     router.chat(ask(0), {}, old.sink());
-    REQUIRE(model.open() == 1);
+    REQUIRE(model.open_calls().size() == 1);
     std::atomic<int> aborted{0};
     team.run([&](int) { aborted += router.abort("agent 0"); },
              [&] {
@@ -167,17 +164,18 @@ TEST_CASE("an agent stopped on one thread calls again at once, and the old call 
     REQUIRE(old.kind == ChatOutcome::Kind::cancelled);
     REQUIRE(fresh.outcomes == 0);
     REQUIRE(router.has_active_request("agent 0"));
-    REQUIRE(model.open() == 1);
+    REQUIRE(model.open_calls().size() == 1);
     model.answer_all();
+    model.forget_ended();
     REQUIRE(fresh.outcomes == 1);
     REQUIRE(fresh.kind == ChatOutcome::Kind::completed);
     REQUIRE(router.slots().running() == 0);
   }
 }
 
-TEST_CASE("a stop against the outcome of an attempt: cut or answered, never both, and the slot is free",
+TEST_CASE("in a race of a stop and an outcome the call has one outcome and its slot is free",
           "[stop][race][router][G7][G10][C13]") {
-  HeldClient model;
+  FakeClient model;
   Runtime runtime;
   LlmRouter router(runtime, options_for(model));
   Team team(2);
@@ -187,9 +185,9 @@ TEST_CASE("a stop against the outcome of an attempt: cut or answered, never both
     StopSource stop;
     const Order order = order_in(round / 2);  // with each kind of end
     const auto answer = [&] {
-      for (const std::size_t call : model.calls()) {
-        model.delta(call, "word");
-        round % 2 ? model.answer(call) : model.finish(call, ChatOutcome::failed(cut));
+      for (FakeClient::Call* const call : model.open_calls()) {
+        call->sink.delta("word");
+        round % 2 ? FakeClient::complete(*call) : FakeClient::finish(*call, ChatOutcome::failed(cut));
       }
       runtime.poll();
     };
@@ -212,7 +210,8 @@ TEST_CASE("a stop against the outcome of an attempt: cut or answered, never both
     const bool was_cancelled = ear.kind == ChatOutcome::Kind::cancelled;
     if (order != Order::race) REQUIRE(was_cancelled == (order == Order::stops_first));
     cancelled += was_cancelled;
-    REQUIRE(model.open() == 0);
+    REQUIRE(model.open_calls().empty());
+    model.forget_ended();
     REQUIRE(router.open_calls() == 0);
     REQUIRE(router.slots().running() == 0);
   }
@@ -221,8 +220,8 @@ TEST_CASE("a stop against the outcome of an attempt: cut or answered, never both
   CHECK(cancelled <= rounds - rounds / 10);
 }
 
-TEST_CASE("stop tokens are triggered while their router goes", "[stop][race][router][G4][Q3]") {
-  HeldClient model;
+TEST_CASE("stop tokens may be triggered while their router is destroyed", "[stop][race][router][G4][Q3]") {
+  FakeClient model;
   Runtime runtime;
   Team team(3);
   for (int round = 0; round < rounds; ++round) {
@@ -242,6 +241,7 @@ TEST_CASE("stop tokens are triggered while their router goes", "[stop][race][rou
     }
     model.cancel_stopped();
     runtime.poll();
-    REQUIRE(model.open() == 0);
+    REQUIRE(model.open_calls().empty());
+    model.forget_ended();
   }
 }

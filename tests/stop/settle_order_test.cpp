@@ -1,12 +1,13 @@
 // Stops and deletes that meet each other half-way, one step of the loop at a time.
-#include "stop/audit.hpp"
-#include "stop/drive.hpp"
-#include "stop/held_client.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/drive/drive.hpp"
+#include "support/drive/team.hpp"
+#include "support/observe/event_audit.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -16,18 +17,18 @@
 #include <vector>
 
 using namespace agentcore;
-using stop_test::Audit;
-using stop_test::Dice;
-using stop_test::drive;
-using stop_test::HeldClient;
+using agentcore::test::Audit;
+using agentcore::test::Dice;
+using agentcore::test::drive;
+using agentcore::test::FakeClient;
 
 namespace {
 
 // A loop whose polls take one step of each kind, and a tree of seven agents: a root, two children, four
 // leaves.
 struct SlowTree {
-  ManualClock clock;
-  HeldClient client;
+  testing::ManualClock clock;
+  FakeClient client;
   Runtime runtime{{.clock = &clock, .seed = 1, .poll_budget = Duration(0)}};
   AgentTree tree{runtime, {.llm = &client}};
   Audit audit{tree};
@@ -41,15 +42,16 @@ struct SlowTree {
   }
   // Has an open call.
   void ask(std::size_t agent) {
-    const std::size_t before = client.open();
+    const std::size_t before = client.open_calls().size();
     static_cast<void>(agents[agent].send("question"));
-    for (int i = 0; i < 20 && client.open() == before; ++i) runtime.poll();
+    for (int i = 0; i < 20 && client.open_calls().size() == before; ++i) runtime.poll();
   }
 };
 
 }  // namespace
 
-TEST_CASE("an agent whose last call ends while a walk stands on it", "[stop][G4][G13][X13]") {
+TEST_CASE("an agent settles if its last call ends while the settling walk visits it",
+          "[stop][G4][G13][X13]") {
   using Verb = std::function<void(const Agent&)>;
   const Verb stop = [](const Agent& agent) { static_cast<void>(agent.stop()); };
   const Verb stop_alone = [](const Agent& agent) { static_cast<void>(agent.stop({.cascade = false})); };
@@ -78,7 +80,7 @@ TEST_CASE("an agent whose last call ends while a walk stands on it", "[stop][G4]
   }
 }
 
-TEST_CASE("any verbs in any order, one step of the loop at a time", "[stop][G3][G4][G7][G12][G13]") {
+TEST_CASE("any verbs in any order settle one step of the loop at a time", "[stop][G3][G4][G7][G12][G13]") {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Dice dice(seed);
     SlowTree slow;
@@ -88,13 +90,13 @@ TEST_CASE("any verbs in any order, one step of the loop at a time", "[stop][G3][
       const Agent agent = slow.agents[dice.below(slow.agents.size())];
       switch (dice.below(12)) {
         case 0:
-          reports_wanted += agent.stop({.on_settled = told}).ok;
+          reports_wanted += agent.stop({.on_settled = told}).accepted();
           break;
         case 1:
-          reports_wanted += agent.stop({.cascade = false, .on_settled = told}).ok;
+          reports_wanted += agent.stop({.cascade = false, .on_settled = told}).accepted();
           break;
         case 2:
-          reports_wanted += agent.terminate({.on_settled = told}).ok;
+          reports_wanted += agent.terminate({.on_settled = told}).accepted();
           break;
         case 3:
           static_cast<void>(agent.abort());
@@ -112,13 +114,13 @@ TEST_CASE("any verbs in any order, one step of the loop at a time", "[stop][G3][
           if (const auto child = agent.create_child()) slow.agents.push_back(*child);
           break;
         case 8:
-          for (const std::size_t call : slow.client.calls()) slow.client.delta(call, "word");
+          for (FakeClient::Call* const call : slow.client.open_calls()) call->sink.delta("word");
           break;
         case 9:
           slow.clock.advance(std::chrono::seconds(2));
           break;
         default:
-          accepted += agent.send("question").accepted;
+          accepted += agent.send("question").accepted();
       }
       slow.poll(static_cast<int>(dice.below(6)));
     }
@@ -139,7 +141,7 @@ TEST_CASE("any verbs in any order, one step of the loop at a time", "[stop][G3][
   }
 }
 
-TEST_CASE("a stop and a delete above it, with a stopped agent below", "[stop][G4][G13][X13][E2]") {
+TEST_CASE("a stop and a delete of its parent settle with a stopped agent below", "[stop][G4][G13][X13][E2]") {
   SlowTree slow;
   static_cast<void>(slow.agents[3].stop());
   REQUIRE(drive(slow.runtime, slow.tree) == "");
@@ -151,7 +153,7 @@ TEST_CASE("a stop and a delete above it, with a stopped agent below", "[stop][G4
   CHECK(slow.audit.problem == "");
 }
 
-TEST_CASE("a stop waits for what runs on below an agent stopped alone", "[stop][G3][G4]") {
+TEST_CASE("a stop waits for running agents below an agent that was stopped alone", "[stop][G3][G4]") {
   SlowTree slow;
   static_cast<void>(slow.agents[1].stop({.cascade = false}));
   REQUIRE(drive(slow.runtime, slow.tree) == "");
@@ -168,7 +170,7 @@ TEST_CASE("a stop waits for what runs on below an agent stopped alone", "[stop][
   CHECK(reports == 1);
 
   // A resume brings back what stopped because of that stop, not what was stopped by itself.
-  CHECK(slow.agents[0].resume().resumed);
+  CHECK(slow.agents[0].resume().took_effect());
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   CHECK(slow.agents[0].state().value() == AgentState::idle);
   CHECK(slow.agents[1].state().value() == AgentState::stopped);
@@ -184,33 +186,32 @@ TEST_CASE("a stop that is widened to the children has to settle before a resume"
   REQUIRE(slow.agents[1].state().value() == AgentState::stopped);
   CHECK(slow.agents[3].state().value() == AgentState::waiting_llm);
 
-  CHECK(slow.agents[1].stop().stopped);
+  CHECK(slow.agents[1].stop().took_effect());
   CHECK(slow.agents[1].resume().reason == Errc::stopping);
   slow.poll(20);
   CHECK(slow.agents[1].resume().reason == Errc::stopping);
   slow.client.cancel_stopped();
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   CHECK(slow.agents[3].state().value() == AgentState::stopped);
-  CHECK(slow.agents[1].resume().resumed);
+  CHECK(slow.agents[1].resume().took_effect());
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   for (const std::size_t agent : {1U, 3U, 4U}) CHECK(slow.agents[agent].state().value() == AgentState::idle);
   CHECK(slow.audit.problem == "");
 }
 
-TEST_CASE("a stop that came too late is told at once, even after a resume", "[stop][G4][C12]") {
+TEST_CASE("a late stop is reported at once even after a resume", "[stop][G4][C12]") {
   SlowTree slow;
   static_cast<void>(slow.agents[0].stop());
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   int reports = 0;
-  CHECK_FALSE(slow.agents[0].stop({.on_settled = [&](const StopReport&) { ++reports; }}).stopped);
-  CHECK(slow.agents[0].resume().resumed);
+  CHECK_FALSE(slow.agents[0].stop({.on_settled = [&](const StopReport&) { ++reports; }}).took_effect());
+  CHECK(slow.agents[0].resume().took_effect());
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   CHECK(reports == 1);
   CHECK(slow.agents[0].state().value() == AgentState::idle);
 }
 
-TEST_CASE("a message whose turn is stopped at its very beginning has a turn all the same",
-          "[stop][G7][G12]") {
+TEST_CASE("a message whose turn is stopped at its beginning has a turn", "[stop][G7][G12]") {
   for (const bool by_event : {true, false}) {
     SlowTree slow;
     int handled = 0;
@@ -220,16 +221,16 @@ TEST_CASE("a message whose turn is stopped at its very beginning has a turn all 
       const auto events = slow.tree.on_event([&](const Event& event) {
         if (by_event && event.get<TurnStarted>()) static_cast<void>(agent.stop());
       });
-      const auto states = slow.tree.on_state_change([&](const StateChange& change) {
+      const auto states = slow.tree.on<StateChanged>([&](const StateChanged& change) {
         if (!by_event && can_process(change.to)) static_cast<void>(agent.stop());
       });
-      REQUIRE(agent.send("question").accepted);
+      REQUIRE(agent.send("question").accepted());
       REQUIRE(drive(slow.runtime, slow.tree) == "");
       CHECK(agent.state().value() == AgentState::stopped);
       CHECK(is_valid_history(agent.conversation().value()));
     }
     CHECK(handled == 0);
-    CHECK(slow.client.started() == 0);
+    CHECK(slow.client.calls() == 0);
     CHECK(slow.audit.turns_started == 2);
     CHECK(slow.audit.turns_ended == 2);
     CHECK(slow.audit.problem == "");
@@ -245,8 +246,8 @@ TEST_CASE("a widened stop that walks below a delete leaves nothing behind for it
   slow.ask(3);
   // The widened stop walks first and finds the gate of the delete closed above: agent 3 waits for its call,
   // and the leaf, which had stopped before, is still to be deleted.
-  CHECK(slow.agents[1].stop().stopped);
-  CHECK(slow.agents[0].terminate().terminated);
+  CHECK(slow.agents[1].stop().took_effect());
+  CHECK(slow.agents[0].terminate().took_effect());
   slow.poll(100);
   slow.client.cancel_stopped();
   CHECK(drive(slow.runtime, slow.tree) == "");
@@ -254,7 +255,7 @@ TEST_CASE("a widened stop that walks below a delete leaves nothing behind for it
   CHECK(slow.audit.problem == "");
 }
 
-TEST_CASE("a completion destroys the tree between two rounds", "[stop][Q3]") {
+TEST_CASE("a completion callback may destroy the tree between two rounds", "[stop][Q3]") {
   Runtime runtime;
   auto tree = std::make_unique<AgentTree>(runtime);
   const Agent victim = tree->create().value();

@@ -1,7 +1,9 @@
 // A stop whose thread is slow between closing the gate and leaving its operation.
 #include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <functional>
 #include <latch>
@@ -9,71 +11,63 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace {
 
 using namespace agentcore;
 
-// Its first call holds whoever stops it until it is told to go on, as a stop callback must not, but may.
-class HoldingClient final : public LlmClient {
- public:
-  void chat(ChatRequest, StopToken stop, ChatSink sink) override {
-    open_.emplace(std::move(sink));
-    if (calls_++ > 0) return;
-    hold_.emplace(stop, [this] {
-      if (std::this_thread::get_id() == loop_) return;
-      held_.count_down();
-      go_on_.wait();
+// A client whose first call blocks the thread that stops it until release(), as a stop callback must not, but
+// may.
+struct HoldingClient {
+  std::thread::id loop = std::this_thread::get_id();
+  std::latch held{1};
+  std::latch released{1};
+  std::optional<std::stop_callback<std::function<void()>>> hold;
+  test::FakeClient client{[this](test::FakeClient&, test::FakeClient::Call& call) {
+    if (call.number > 0) return;
+    hold.emplace(call.stop, [this] {
+      if (std::this_thread::get_id() == loop) return;
+      held.count_down();
+      released.wait();
     });
-  }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return open_.has_value(); }
+  }};
 
   void finish(ChatOutcome outcome) {
-    ChatSink sink = std::move(*open_);
-    open_.reset();
-    sink.finish(std::move(outcome));
+    test::FakeClient::finish(*client.open_calls().at(0), std::move(outcome));
   }
-  void wait_until_held() { held_.wait(); }
-  void let_go() { go_on_.count_down(); }
-
- private:
-  std::thread::id loop_ = std::this_thread::get_id();
-  std::latch held_{1};
-  std::latch go_on_{1};
-  int calls_ = 0;
-  std::optional<ChatSink> open_;
-  std::optional<std::stop_callback<std::function<void()>>> hold_;
+  void wait_until_held() { held.wait(); }
+  void release() { released.count_down(); }
 };
 
 }  // namespace
 
-TEST_CASE("a stop that is slow to be followed up does not stop an agent that was resumed since",
+TEST_CASE("a stop whose thread is slow does not stop an agent that was resumed in the meantime",
           "[stop][G3][X4]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime{{.clock = &clock}};
   HoldingClient llm;
-  AgentTree tree{runtime, {.llm = &llm}};
+  AgentTree tree{runtime, {.llm = &llm.client}};
   const Agent parent = tree.create().value();
   const Agent child = parent.create_child().value();
-  REQUIRE(child.send("first").accepted);
+  REQUIRE(child.send("first").accepted());
   runtime.poll();
 
-  std::thread slow([&] { CHECK(child.stop().stopped); });
+  std::thread slow([&] { CHECK(child.stop().took_effect()); });
   llm.wait_until_held();
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   runtime.poll();
   llm.finish(ChatOutcome::cancelled());
   runtime.poll();
   REQUIRE(child.state().value() == AgentState::stopped);
-  CHECK(parent.resume().resumed);
+  CHECK(parent.resume().took_effect());
   runtime.poll();
-  if (child.state().value() == AgentState::stopped) CHECK(child.resume().resumed);
-  REQUIRE(child.send("second").accepted);
+  if (child.state().value() == AgentState::stopped) CHECK(child.resume().took_effect());
+  REQUIRE(child.send("second").accepted());
   runtime.poll();
   REQUIRE(child.state().value() == AgentState::waiting_llm);
 
-  llm.let_go();
+  llm.release();
   slow.join();
   runtime.poll();
   CHECK(child.state().value() == AgentState::waiting_llm);

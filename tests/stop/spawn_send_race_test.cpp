@@ -1,8 +1,8 @@
 // Stop against spawn, against send and against other stops, on real threads.
-#include "stop/audit.hpp"
-#include "stop/drive.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/drive/drive.hpp"
+#include "support/drive/team.hpp"
+#include "support/observe/event_audit.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
@@ -13,10 +13,10 @@
 #include <vector>
 
 using namespace agentcore;
-using stop_test::Audit;
-using stop_test::Dice;
-using stop_test::drive;
-using stop_test::Team;
+using agentcore::test::Audit;
+using agentcore::test::Dice;
+using agentcore::test::drive;
+using agentcore::test::Team;
 
 namespace {
 
@@ -39,7 +39,7 @@ TEST_CASE("a child made during a stop is inside it or refused", "[stop][race][G2
     const Agent root = tree.create().value();
     std::vector<Agent> made{root};
     Dice dice(static_cast<std::uint64_t>(round));
-    StopResult stop;
+    VerbResult stop;
     team.run([&](int) { stop = root.stop(); },
              [&] {
                const auto child = made[dice.below(made.size())].create_child();
@@ -54,7 +54,7 @@ TEST_CASE("a child made during a stop is inside it or refused", "[stop][race][G2
     const std::size_t before = audit.settled;
     REQUIRE(drive(runtime, tree) == "");
     for (const Agent& agent : made) all_stopped = all_stopped && agent.state().value() == AgentState::stopped;
-    if (!stop.stopped || audit.settled < before) all_stopped = false;
+    if (!stop.took_effect() || audit.settled < before) all_stopped = false;
     static_cast<void>(root.terminate());
     REQUIRE(drive(runtime, tree) == "");
     audit.sweep();
@@ -89,16 +89,16 @@ TEST_CASE("every message that was accepted is handled or counted as dropped",
     team.run(
         [&](int member) {
           if (member == 0) {
-            const StopResult stop = root.stop(
+            const VerbResult stop = root.stop(
                 {.on_settled = [&](const StopReport& report) { reported += report.messages_dropped; }});
             (stop.quiet ? quiet : loud) = true;
             return;
           }
           for (int i = 0; i < 12; ++i) {
             const SendResult sent = (i % 3 == 0 ? root : i % 3 == 1 ? child : grandchild).send("x");
-            accepted += sent.accepted;
+            accepted += sent.accepted();
             unexplained +=
-                !sent.accepted && sent.reason != Errc::agent_stopping && sent.reason != Errc::agent_stopped;
+                !sent.accepted() && sent.reason != Errc::agent_stopping && sent.reason != Errc::agent_stopped;
           }
         },
         [&] { runtime.poll(); });
@@ -122,7 +122,7 @@ TEST_CASE("every message that was accepted is handled or counted as dropped",
   CHECK(audit.problem == "");
 }
 
-TEST_CASE("of a hundred stops at once exactly one is carried out", "[stop][race][C12][S1-P11]") {
+TEST_CASE("of a hundred concurrent stops exactly one takes effect", "[stop][race][C12][S1-P11]") {
   Runtime runtime;
   AgentTree tree(runtime);
   Audit audit(tree);
@@ -136,10 +136,10 @@ TEST_CASE("of a hundred stops at once exactly one is carried out", "[stop][race]
     team.run(
         [&](int) {
           for (int i = 0; i < 25; ++i) {
-            const StopResult stop = root.stop({.on_settled = [&](const StopReport&) { ++reports; }});
-            stopped += stop.ok && stop.stopped;
-            refused +=
-                stop.ok && !stop.stopped && (stop.reason == Errc::stopping || stop.reason == Errc::stopped);
+            const VerbResult stop = root.stop({.on_settled = [&](const StopReport&) { ++reports; }});
+            stopped += stop.accepted() && stop.took_effect();
+            refused += stop.accepted() && !stop.took_effect() &&
+                       (stop.reason == Errc::stopping || stop.reason == Errc::stopped);
           }
         },
         [&] { runtime.poll(); });
@@ -157,7 +157,7 @@ TEST_CASE("of a hundred stops at once exactly one is carried out", "[stop][race]
   CHECK(audit.problem == "");
 }
 
-TEST_CASE("a stop of a parent and one of its child, from two threads", "[stop][race][G2][G4][C12]") {
+TEST_CASE("a parent and its child may be stopped from two threads", "[stop][race][G2][G4][C12]") {
   Runtime runtime;
   AgentTree tree(runtime);
   Audit audit(tree);
@@ -167,18 +167,19 @@ TEST_CASE("a stop of a parent and one of its child, from two threads", "[stop][r
     const Agent parent = tree.create().value();
     const Agent child = parent.create_child().value();
     const Agent grandchild = child.create_child().value();
-    StopResult results[2];
+    VerbResult results[2];
     team.run([&](int member) { results[member] = (member == 0 ? parent : child).stop(); },
              [&] { runtime.poll(); });
     REQUIRE(drive(runtime, tree) == "");
     for (const Agent& agent : {parent, child, grandchild})
       all_stopped = all_stopped && agent.state().value() == AgentState::stopped;
-    parent_did = parent_did && results[0].stopped && results[1].ok;
+    parent_did = parent_did && results[0].took_effect() && results[1].accepted();
     // Who was stopped by itself stays stopped when its parent is resumed (G3).
-    if (!parent.resume().resumed) all_stopped = false;
+    if (!parent.resume().took_effect()) all_stopped = false;
     REQUIRE(drive(runtime, tree) == "");
     const AgentState then = child.state().value();
-    child_stays = child_stays && then == (results[1].stopped ? AgentState::stopped : AgentState::idle) &&
+    child_stays = child_stays &&
+                  then == (results[1].took_effect() ? AgentState::stopped : AgentState::idle) &&
                   grandchild.state().value() == then;
     static_cast<void>(parent.terminate());
     REQUIRE(drive(runtime, tree) == "");
@@ -191,7 +192,7 @@ TEST_CASE("a stop of a parent and one of its child, from two threads", "[stop][r
   CHECK(tree.size() == 0);
 }
 
-TEST_CASE("a stop while an action runs says that it is not quiet, and only then", "[stop][race][G1]") {
+TEST_CASE("a stop reports quiet == false exactly while an action runs", "[stop][race][G1]") {
   Runtime runtime;
   AgentTree tree(runtime);
   Team team(1);
@@ -200,7 +201,7 @@ TEST_CASE("a stop while an action runs says that it is not quiet, and only then"
     running = true;
     while (!returned) std::this_thread::yield();
   };
-  // Who is stopped while the child of the root handles a message.
+  // The agent that is stopped while the child of the root handles a message.
   enum class Who { itself, above, below, beside, all };
   for (const Who who : {Who::itself, Who::above, Who::below, Who::beside, Who::all}) {
     for (int round = 0; round < 50; ++round) {
@@ -210,7 +211,7 @@ TEST_CASE("a stop while an action runs says that it is not quiet, and only then"
       const Agent below = agent.create_child().value();
       const Agent beside = root.create_child().value();
       static_cast<void>(agent.send("x"));
-      StopResult stop;
+      VerbResult stop;
       team.run(
           [&](int) {
             while (!running) std::this_thread::yield();
@@ -225,10 +226,10 @@ TEST_CASE("a stop while an action runs says that it is not quiet, and only then"
             returned = true;
           },
           [&] { runtime.poll(); });
-      REQUIRE(stop.stopped);
+      REQUIRE(stop.took_effect());
       REQUIRE(stop.quiet == (who == Who::below || who == Who::beside));
       REQUIRE(drive(runtime, tree) == "");
-      if (who == Who::all) REQUIRE(tree.resume_all().resumed);
+      if (who == Who::all) REQUIRE(tree.resume_all().took_effect());
       static_cast<void>(root.terminate());
       REQUIRE(drive(runtime, tree) == "");
       REQUIRE(tree.size() == 0);

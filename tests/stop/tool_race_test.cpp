@@ -1,15 +1,15 @@
 // Stops against tools, on real threads: results, new agents, questions, and the end of the tree.
-#include "stop/audit.hpp"
-#include "stop/drive.hpp"
-#include "stop/held_client.hpp"
-#include "stop/strict_history.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/drive/drive.hpp"
+#include "support/drive/team.hpp"
+#include "support/observe/event_audit.hpp"
+#include "support/observe/strict_history.hpp"
 
 #include <agentcore/agent_tree.hpp>
-#include <agentcore/interaction.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/tool_registry.hpp>
+#include <agentcore/turn_result.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -20,20 +20,20 @@
 #include <nlohmann/json.hpp>
 
 using namespace agentcore;
-using stop_test::Audit;
-using stop_test::drive;
-using stop_test::HeldClient;
-using stop_test::Team;
+using agentcore::test::Audit;
+using agentcore::test::drive;
+using agentcore::test::FakeClient;
+using agentcore::test::Team;
 
 namespace {
 
 constexpr int rounds = 4000;
 
 // The open model calls answer with calls of these tools.
-void ask_for(HeldClient& client, const std::vector<std::string>& tools) {
+void ask_for(FakeClient& client, const std::vector<std::string>& tools) {
   ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
   for (const std::string& tool : tools) outcome.tool_calls.push_back({{}, tool, "{}", {}});
-  for (const std::size_t call : client.calls()) client.finish(call, outcome);
+  for (FakeClient::Call* const call : client.open_calls()) FakeClient::finish(*call, outcome);
 }
 
 struct HeldTools {
@@ -55,9 +55,9 @@ struct HeldTools {
 
 }  // namespace
 
-TEST_CASE("a stop against the results of tools: each is in the history or interrupted, never both",
+TEST_CASE("in a race of a stop and tool results each result is either in the history or interrupted",
           "[stop][race][tools][G1][G2][G7][G8][G9][G10]") {
-  HeldClient client;
+  FakeClient client;
   HeldTools tools;
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});
@@ -70,10 +70,10 @@ TEST_CASE("a stop against the results of tools: each is in the history or interr
     after_quiet += quiet.load() && (event.get<TurnStarted>() || event.get<ToolStarted>() ||
                                     (tool && tool->outcome == ToolOutcome::completed));
     const auto* end = event.get<TurnEnded>();
-    if (!end || end->result->steps.size() < 2) return;
+    if (!end || end->result->calls.size() < 2) return;
     const auto history = end->agent.conversation().value();
     for (std::size_t i = 0; i < 2; ++i) {
-      const InteractionStep& step = end->result->steps[i];
+      const ToolCallRecord& step = end->result->calls[i];
       const bool whole = step.outcome == ToolOutcome::completed;
       ++(whole ? completed : interrupted);
       truthful = truthful && (history[2 + i].content == "result") == whole;
@@ -97,7 +97,7 @@ TEST_CASE("a stop against the results of tools: each is in the history or interr
         [&] { runtime.poll(); });
     REQUIRE(drive(runtime, tree, client) == "");
     quiet = false;
-    CHECK(stop_test::refusal(agent.conversation().value()) == "");
+    CHECK(agentcore::test::refusal(agent.conversation().value()) == "");
     tools.clear();
     static_cast<void>(parent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
@@ -111,9 +111,9 @@ TEST_CASE("a stop against the results of tools: each is in the history or interr
   CHECK(tree.tasks().empty());
 }
 
-TEST_CASE("a stop against tools that create agents: each is inside the stop or refused",
+TEST_CASE("in a race of a stop and tools that create agents each agent is stopped or refused",
           "[stop][race][tools][G1][G2][G3]") {
-  HeldClient client;
+  FakeClient client;
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});
   Audit audit(tree);
@@ -140,7 +140,7 @@ TEST_CASE("a stop against tools that create agents: each is inside the stop or r
       ++inside;
       REQUIRE(child.state().value() == AgentState::stopped);
     }
-    CHECK(stop_test::refusal(agent.conversation().value()) == "");
+    CHECK(agentcore::test::refusal(agent.conversation().value()) == "");
     static_cast<void>(agent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
     audit.sweep();
@@ -150,9 +150,10 @@ TEST_CASE("a stop against tools that create agents: each is inside the stop or r
   CHECK(tree.size() == 0);
 }
 
-TEST_CASE("tools that speak from their threads while their tree goes", "[stop][race][tools][G13][Q3]") {
+TEST_CASE("tools may deliver from their threads while the tree is destroyed",
+          "[stop][race][tools][G13][Q3]") {
   for (int round = 0; round < rounds; ++round) {
-    HeldClient client;
+    FakeClient client;
     HeldTools tools;
     Runtime runtime;
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
@@ -178,9 +179,9 @@ TEST_CASE("tools that speak from their threads while their tree goes", "[stop][r
   }
 }
 
-TEST_CASE("a stop against blocking tools and background tasks on a pool",
+TEST_CASE("a stop ends blocking tools and background tasks on a pool",
           "[stop][race][tools][G1][G4][X16][X17]") {
-  HeldClient client;
+  FakeClient client;
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});
   Audit audit(tree);
@@ -206,7 +207,7 @@ TEST_CASE("a stop against blocking tools and background tasks on a pool",
               client.cancel_stopped();
               std::this_thread::yield();
             }) == "");
-    CHECK(stop_test::refusal(agent.conversation().value()) == "");
+    CHECK(agentcore::test::refusal(agent.conversation().value()) == "");
     CHECK(agent.state().value() == AgentState::stopped);
     static_cast<void>(agent.terminate());
     REQUIRE(drive(runtime, tree, client) == "");

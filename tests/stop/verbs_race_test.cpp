@@ -1,12 +1,13 @@
 // Every verb against every other, with slots being recycled, on real threads.
-#include "stop/audit.hpp"
-#include "stop/drive.hpp"
-#include "stop/held_client.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/drive/drive.hpp"
+#include "support/drive/team.hpp"
+#include "support/observe/event_audit.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/references.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -14,11 +15,11 @@
 #include <vector>
 
 using namespace agentcore;
-using stop_test::Audit;
-using stop_test::Dice;
-using stop_test::drive;
-using stop_test::HeldClient;
-using stop_test::Team;
+using agentcore::test::Audit;
+using agentcore::test::Dice;
+using agentcore::test::drive;
+using agentcore::test::FakeClient;
+using agentcore::test::Team;
 
 namespace {
 
@@ -70,11 +71,11 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
 
 }  // namespace
 
-TEST_CASE("every verb against every other, with slots being recycled",
+TEST_CASE("every verb races with every other while slots are recycled",
           "[stop][race][G2][G4][G7][G12][G13][D17][B18]") {
   // With no time at all a poll takes one step of each kind, so that walks and verbs meet half-way.
   const Duration budget = GENERATE(Duration(0), Duration(std::chrono::milliseconds(4)));
-  HeldClient client;
+  FakeClient client;
   Runtime runtime({.poll_budget = budget});
   AgentTree tree(runtime, {.llm = &client});
   Audit audit(tree);
@@ -102,8 +103,8 @@ TEST_CASE("every verb against every other, with slots being recycled",
         },
         [&] {
           if (tree.size() < 40) static_cast<void>(agents[loop_dice.below(agents.size())].create_child());
-          for (const std::size_t call : client.calls())
-            if (loop_dice.below(2)) client.delta(call, "word");
+          for (FakeClient::Call* const call : client.open_calls())
+            if (loop_dice.below(2)) call->sink.delta("word");
           if (loop_dice.below(2)) client.answer_all();
           runtime.poll();
         });
@@ -115,19 +116,20 @@ TEST_CASE("every verb against every other, with slots being recycled",
     });
     for (const Agent& root : tree.roots()) static_cast<void>(root.terminate());
     REQUIRE(drive(runtime, tree, client) == "");
-    for (const std::string& id : ids) none_left = none_left && tree.references(id) == 0;
+    for (const std::string& id : ids) none_left = none_left && testing::count_references(tree, id) == 0;
     none_left = none_left && tree.size() == 0;
     audit.sweep();
   }
   CHECK(valid);
   CHECK(none_left);
   CHECK(audit.turns_started == audit.turns_ended);
-  CHECK(client.open() == 0);
+  CHECK(client.open_calls().size() == 0);
   CHECK(client.histories_were_valid());
   CHECK(audit.problem == "");
 }
 
-TEST_CASE("resume against stop: messages are kept or counted, states join", "[stop][race][G2][G3][X4]") {
+TEST_CASE("in a race of resume and stop messages are kept or counted and states connect",
+          "[stop][race][G2][G3][X4]") {
   Runtime runtime;
   AgentTree tree(runtime);
   Audit audit(tree);
@@ -147,11 +149,11 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
           for (int i = 0; i < 24; ++i) {
             const Agent& agent = dice.below(3) == 0 ? root : dice.below(2) ? child : grandchild;
             if (member == 0)
-              stops += agent.stop({.cascade = dice.below(4) != 0}).stopped;
+              stops += agent.stop({.cascade = dice.below(4) != 0}).took_effect();
             else if (member == 1)
               static_cast<void>(agent.resume());
             else
-              accepted += agent.send("x").accepted;
+              accepted += agent.send("x").accepted();
           }
         },
         [&] { runtime.poll(); });
@@ -168,7 +170,7 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
       orderly = orderly && agent.state().value() == AgentState::stopped;
     }
     for (const Agent& agent : {root, child, grandchild}) {
-      if (agent.state().value() == AgentState::stopped) orderly = orderly && agent.resume().resumed;
+      if (agent.state().value() == AgentState::stopped) orderly = orderly && agent.resume().took_effect();
       REQUIRE(drive(runtime, tree) == "");
       orderly = orderly && agent.state().value() == AgentState::idle;
     }
@@ -184,9 +186,9 @@ TEST_CASE("resume against stop: messages are kept or counted, states join", "[st
   CHECK(tree.size() == 0);
 }
 
-TEST_CASE("a foreign observer never sees a stopped or deleted agent go back",
+TEST_CASE("another thread never sees a stopped or deleted agent return to an earlier state",
           "[stop][race][G3][B13][X13][X33]") {
-  HeldClient client;
+  FakeClient client;
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});
   Audit audit(tree);
@@ -253,15 +255,15 @@ TEST_CASE("the stop that took effect is reported before those that joined it", "
     std::atomic<int> winner{-1};
     team.run(
         [&](int member) {
-          const StopResult result = agent.stop(
+          const VerbResult result = agent.stop(
               {.on_settled = [&reported, member](const StopReport&) { reported.push_back(member); }});
-          if (result.stopped) winner = member;
+          if (result.took_effect()) winner = member;
         },
         [] {});
     while (runtime.poll()) {
     }
     REQUIRE(reported.size() == 3);
     REQUIRE(reported.front() == winner);
-    REQUIRE(agent.resume().resumed);
+    REQUIRE(agent.resume().took_effect());
   }
 }

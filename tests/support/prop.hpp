@@ -10,9 +10,8 @@
 #include <rapidcheck.h>
 
 // Checks `testable` (a callable whose parameters are generated, or that draws with `*rc::gen::...`) on 100
-// generated cases, or as RC_PARAMS says, and fails the running test with the smallest counterexample and the
-// seed that finds it again. `text` is the property in words. Inside, assert with RC_ASSERT: it is what
-// shrinks.
+// generated cases, or by RC_PARAMS, and fails the running test with the smallest counterexample and the seed
+// that reproduces it. `text` describes the property. Assert inside with RC_ASSERT: shrinking depends on it.
 template <typename Testable>
 void prop(const std::string& text, Testable&& testable) {
   rc::detail::TestMetadata metadata{text, text};

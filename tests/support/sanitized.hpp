@@ -1,5 +1,5 @@
-// SANITIZED: defined when a sanitizer watches memory. It has its own allocator, and makes everything slower.
-// RACES_WATCHED: defined when it watches threads.
+// SANITIZED: defined when a sanitizer checks memory. It has its own allocator, and makes everything slower.
+// RACES_WATCHED: defined when a sanitizer checks threads.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

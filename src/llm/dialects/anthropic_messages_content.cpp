@@ -39,8 +39,8 @@ std::string id_text(std::string_view id) {
   return text + '"';
 }
 
-// Blocks are written by hand, so that their members stand in the order of the API's documentation, and what
-// the model wrote in its own.
+// Blocks are written by hand, so that their members keep the order of the API's documentation, and the
+// members of the model's own JSON keep their order.
 std::string text_block(std::string_view text) {
   return R"({"type":"text","text":)" + json_quoted(text) + "}";
 }
@@ -64,11 +64,11 @@ std::string tool_result_block(const ChatMessage& result) {
   return block + "}";
 }
 
-// A message as it goes out.
+// A message in the form in which it is sent.
 struct Turn {
   bool assistant;
   bool user = false;                      // has a message with the role `user`, not only results
-  std::vector<std::string> results = {};  // of tools, which the API wants first
+  std::vector<std::string> results = {};  // results of tools, which must come first
   std::vector<std::string> blocks = {};
 
   bool empty() const noexcept { return results.empty() && blocks.empty(); }
@@ -79,12 +79,12 @@ void add_user(Turn& turn, const ChatMessage& message) {
   for (const ContentPart& part : message.parts) turn.blocks.push_back(image_block(part));
 }
 
-// Thoughts stand before what came of them.
+// Reasoning stands before the text and the calls that it led to.
 void add_answer(Turn& turn, const ChatMessage& message, std::string_view server) {
   if (is_blank(message.content) && message.tool_calls.empty()) return;
-  for (const ReasoningBlock& thought : message.reasoning) {
-    if (!goes_back(thought, Dialect::anthropic_messages, server)) continue;
-    if (std::string block = object_text(thought.data); !block.empty())
+  for (const ReasoningBlock& reasoning : message.reasoning) {
+    if (!goes_back(reasoning, Dialect::anthropic_messages, server)) continue;
+    if (std::string block = object_text(reasoning.data); !block.empty())
       turn.blocks.push_back(std::move(block));
   }
   if (!is_blank(message.content)) turn.blocks.push_back(text_block(message.content));

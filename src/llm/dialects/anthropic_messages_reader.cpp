@@ -60,8 +60,8 @@ struct AnthropicMessagesReader::Block {
   std::string id = {};
   std::string name = {};
   std::string input = {};     // its JSON
-  std::string to_model = {};  // of a fallback: the model that answers from here on
-  std::string whole = {};     // the block as it came, if it is to be sent back unchanged
+  std::string to_model = {};  // of a fallback: the model that continues the answer
+  std::string whole = {};     // the block as it was received, if it is to be sent back unchanged
 };
 
 // What is added to a block.
@@ -78,7 +78,7 @@ struct AnthropicMessagesReader::Delta {
 
   Kind kind = Kind::other;
   std::string_view words = {};
-  std::string_view thoughts = {};
+  std::string_view reasoning = {};
   std::string signature = {};
   std::string arguments = {};
 };
@@ -110,7 +110,7 @@ bool AnthropicMessagesReader::read_member(const Key& key, json::value value, Ans
   return true;
 }
 
-// Whatever an event says is about the block with its index, which may stand behind it.
+// All members of an event refer to the block with its index, and the index may be the last member.
 void AnthropicMessagesReader::finish(AnswerObject& object) {
   if (index_) {
     for (ToolCallPiece& piece : tool_calls_) piece.index = call_index(*index_);
@@ -121,12 +121,13 @@ void AnthropicMessagesReader::finish(AnswerObject& object) {
   object.other_items = other_items_;
   if (!content_.empty()) object.content = content_;
   if (!reasoning_.empty()) object.reasoning = reasoning_;
-  // It has no type of its own.
+  // This block has no type of its own.
   if (object.error && object.error->message.starts_with("prompt is too long"))
     object.error->model_specific = true;
 }
 
-// What a stream begins with: an answer without its blocks. False: it is none; errors have a text there.
+// The first event of a stream: an answer without its blocks. False: not an object; in errors this member is a
+// text.
 bool AnthropicMessagesReader::read_message(json::value value, AnswerObject& object) {
   json::object message;
   if (!is_object(value) || value.get_object().get(message)) return false;
@@ -142,7 +143,7 @@ bool AnthropicMessagesReader::read_message(json::value value, AnswerObject& obje
   return true;
 }
 
-// A member of an answer. False: of no interest.
+// A member of an answer. False: the member is not used.
 bool AnthropicMessagesReader::read_answer(const Key& key, json::value value, AnswerObject& object) {
   if (key.unsafe_is_equal("content")) {
     read_blocks(value, object);
@@ -170,7 +171,7 @@ void AnthropicMessagesReader::read_blocks(json::value value, AnswerObject& objec
   }
 }
 
-// `place`: of a block that is whole; of the others only the beginning is there.
+// `place`: the index of a complete block; empty if only the beginning of the block is present (in a stream).
 void AnthropicMessagesReader::read_block(json::value value, std::optional<std::uint64_t> place,
                                          AnswerObject& object) {
   json::object members;
@@ -239,7 +240,7 @@ void AnthropicMessagesReader::take_text(std::string_view text) {
   content_ += text;
 }
 
-// The model before declined, and another one continues. The block is sent back between the reasoning blocks
+// The previous model declined, and another one continues. The block is sent back between the reasoning blocks
 // around it: the API needs it to check their signatures.
 void AnthropicMessagesReader::take_fallback(Block& block, std::optional<std::uint64_t> place,
                                             AnswerObject& object) {
@@ -265,7 +266,7 @@ void AnthropicMessagesReader::read_delta(json::value value, AnswerObject& object
   json::object members;
   if (!is_object(value) || value.get_object().get(members)) return;
   object.has_choice = true;
-  object.content = object.reasoning = {};  // of a second delta in one object, whose room is used again
+  object.content = object.reasoning = {};  // of a second delta in one object, which reuses the buffers
   Delta delta;
   for (auto entry : members) {
     json::field field;
@@ -285,7 +286,7 @@ void AnthropicMessagesReader::read_delta_member(const Key& key, json::value valu
   } else if (key.unsafe_is_equal("text")) {
     delta.words = text(value, words_).value_or("");
   } else if (key.unsafe_is_equal("thinking")) {
-    delta.thoughts = text(value, thoughts_).value_or("");
+    delta.reasoning = text(value, reasoning_text_).value_or("");
   } else if (key.unsafe_is_equal("signature")) {
     delta.signature = word(value).value_or("");
   } else if (key.unsafe_is_equal("partial_json")) {
@@ -301,8 +302,8 @@ void AnthropicMessagesReader::take_delta(Delta& delta, AnswerObject& object) {
       object.content = delta.words;
       break;
     case Delta::Kind::thinking:
-      object.reasoning = delta.thoughts;
-      if (!delta.thoughts.empty()) reasoning_pieces_.push_back({.text = std::string(delta.thoughts)});
+      object.reasoning = delta.reasoning;
+      if (!delta.reasoning.empty()) reasoning_pieces_.push_back({.text = std::string(delta.reasoning)});
       break;
     case Delta::Kind::signature:
       reasoning_pieces_.push_back({.signature = std::move(delta.signature)});
@@ -324,7 +325,7 @@ void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& 
   object.refused = object.finish_reason == FinishReason::refusal;
 }
 
-// A stream spreads its counts over several events; each count is of the whole answer so far.
+// A stream spreads its counts over several events; each count refers to the whole answer so far.
 void AnthropicMessagesReader::read_usage(json::value value, AnswerObject& object) {
   json::object counts;
   if (!is_object(value) || value.get_object().get(counts)) return;

@@ -1,4 +1,4 @@
-// Anthropic Messages, and what all that are compatible with it really send.
+// Anthropic Messages: how an answer is read, and what compatible servers really send.
 #pragma once
 
 #include "llm/dialects/json_answer_reader.hpp"
@@ -12,18 +12,19 @@
 
 namespace agentcore::llm {
 
-// Where the API does not take what a request can say:
-// - it wants a limit of tokens: 4096 where neither request nor defaults have one;
-// - its temperatures end at 1: a higher one is written as 1. Models that refuse any are sent what was asked;
-// - it knows no JSON without a schema: ResponseFormat::Kind::json_object is not written, so that the prompt
-//   has to ask for it. The answer to a schema is always guaranteed, `strict` or not, and has no name;
+// Where the API does not accept what a request can express:
+// - it requires a token limit: 4096 where neither request nor defaults have one;
+// - its temperatures end at 1: a higher one is written as 1. Models that refuse temperatures still get the
+//   requested one;
+// - it has no JSON without a schema: ResponseFormat::Kind::json_object is not written, so the prompt has to
+//   request JSON. The answer to a schema is always guaranteed, `strict` or not, and has no name;
 // - `reasoning_effort` is its effort. Thinking itself is turned on by extra_body: {"thinking": {...}}.
 std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaults& defaults);
 
-// Goes by the names of members, not by an event's type: each means the same wherever it stands. Indexes count
-// the blocks of an answer, texts and thoughts among them, so that a tool call's index may be larger than an
-// assembler takes; those from max_tool_calls - 1 on are all written as that one: blocks come one after the
-// other, and each call begins with a piece that says so.
+// Reads by the names of members, not by an event's type: each name means the same in every event. Indexes
+// count all blocks of an answer, texts and reasoning included, so the index of a tool call may exceed the
+// range of an assembler. Indexes from max_tool_calls - 1 on are all written as max_tool_calls - 1: blocks
+// come one after the other, and the first piece of each call marks its beginning.
 class AnthropicMessagesReader final : public JsonAnswerReader {
  private:
   struct Block;
@@ -50,11 +51,11 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void add_call(ToolCallPiece piece, AnswerObject& object);
   void add_reasoning(ReasoningPiece piece);
 
-  std::string content_;        // of blocks
-  std::string reasoning_;      // the same
-  std::string words_;          // of a delta, if simdjson refuses it
-  std::string thoughts_;       // the same
-  bool stands_apart_ = false;  // a separator goes before the next text of content_
+  std::string content_;         // of blocks
+  std::string reasoning_;       // the same
+  std::string words_;           // the text of a delta, if simdjson refuses it
+  std::string reasoning_text_;  // the reasoning of a delta, likewise
+  bool stands_apart_ = false;   // a separator goes before the next text of content_
   std::string model_;
   std::string fallback_model_;
   std::string message_id_;

@@ -17,7 +17,7 @@ namespace agentcore::llm {
 namespace {
 
 constexpr std::uint32_t usual_max_tokens =
-    4096;  // the API has no limit of its own, and refuses to go without
+    4096;  // the API has no default limit and refuses a request without one
 
 // Written by hand, so that the parameters keep their order.
 std::string messages_tool(const ToolDescription& tool) {
@@ -26,7 +26,7 @@ std::string messages_tool(const ToolDescription& tool) {
   return text + R"(,"input_schema":)" + parameters_text(tool.parameters) + "}";
 }
 
-// Empty: as the API does it by itself.
+// Empty: the API's default.
 std::string tool_choice_text(const ToolChoice& choice, bool one_call_only) {
   const std::string limit = one_call_only ? R"(,"disable_parallel_tool_use":true})" : "}";
   switch (choice.mode) {
@@ -68,7 +68,7 @@ class AnthropicMessages final : public WireFormat {
   std::unique_ptr<AnswerReader> make_reader() const override {
     return std::make_unique<AnthropicMessagesReader>();
   }
-  // The API refuses thoughts that it has not signed.
+  // The API refuses reasoning without its signature.
   std::string reasoning_block(const ReasoningPiece& whole) const override {
     if (whole.signature.empty()) return {};
     return R"({"type":"thinking","thinking":)" + json_quoted(whole.text) + R"(,"signature":)" +

@@ -8,14 +8,14 @@ namespace {
 constexpr std::string_view letters_and_digits =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-// FNV-1a. Ids of one history are few; what matters is that it is the same on every machine.
+// FNV-1a. A history has few ids; the hash must only be the same on every machine.
 std::uint64_t hash_of(std::string_view text) noexcept {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   return hash;
 }
 
-// Ten of them use up the hash.
+// Ten characters use all bits of the hash.
 std::string letters_of(std::uint64_t hash, std::size_t count) {
   std::string text;
   for (; text.size() < count; hash /= letters_and_digits.size())

@@ -1,5 +1,5 @@
-// Ids of tool calls as a provider takes them back. A history may have met others before, whose ids look
-// different.
+// Ids of tool calls in the form that a provider accepts. A history may hold calls of other providers, whose
+// ids have another form.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace agentcore::llm {
 
-// The id itself where it fits: `exact` letters and digits, or, with 0, any text up to `most` bytes. Else one
-// made of it, always the same, so that a call and its result still belong together.
+// Returns the id itself if it is acceptable: `exact` letters and digits, or, if `exact` is 0, any text of up
+// to `most` bytes. Otherwise returns an id derived from it, always the same, so that a call and its result
+// still match.
 std::string call_id(std::string_view id, std::size_t exact, std::size_t most);
 
 }  // namespace agentcore::llm

@@ -12,10 +12,10 @@ namespace json = simdjson::ondemand;
 
 namespace {
 
-constexpr std::size_t first_capacity = 4096;        // bytes of JSON that the parser is made for at first
-constexpr std::size_t kept_capacity = 256 * 1024;   // what is larger is not kept for the next chunk
-constexpr std::size_t most_repair = kept_capacity;  // that U+FFFD may add; what needs more is no text
-constexpr std::size_t most_raw = 64 * 1024;         // bytes kept of a provider's error within a gateway's
+constexpr std::size_t first_capacity = 4096;        // bytes of JSON that the parser can hold at first
+constexpr std::size_t kept_capacity = 256 * 1024;   // a larger parser is not kept for the next chunk
+constexpr std::size_t most_repair = kept_capacity;  // bytes that U+FFFD may add; beyond, the text is refused
+constexpr std::size_t most_raw = 64 * 1024;         // bytes kept of the nested error in a gateway's error
 constexpr std::size_t body_depth = 128;             // nesting of a whole body
 
 template <std::size_t N>
@@ -23,7 +23,8 @@ bool is_one_of(std::string_view word, const std::string_view (&words)[N]) noexce
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// With U+FFFD for what is no UTF-8. Empty if that is nearly all of it: then it would be three times as large.
+// Replaces invalid UTF-8 by U+FFFD. Empty if nearly all of the text is invalid: the result would be three
+// times as large.
 std::string repaired(std::string_view text) {
   std::string valid = core::valid_utf8(text);
   return valid.size() > text.size() + most_repair ? std::string() : valid;
@@ -52,15 +53,15 @@ bool is_used_up(std::string_view word) noexcept {
   return word == "insufficient_quota" || word == "billing_hard_limit_reached";
 }
 
-// Makes the parser large enough, in powers of two: simdjson itself would grow it to the byte, each time.
-// What is larger than what is kept is made to measure.
+// Makes the parser large enough, in powers of two: simdjson itself would grow to the exact size, each time. A
+// capacity above kept_capacity is exact.
 void JsonAnswerReader::reserve(std::size_t size) {
   const std::size_t wanted = size > kept_capacity ? size : std::max(first_capacity, std::bit_ceil(size));
   if (wanted > parser_.capacity() || parser_.capacity() > std::max(wanted, kept_capacity))
-    if (parser_.allocate(wanted)) return;  // the failure shows again, as an error, when it parses
+    if (parser_.allocate(wanted)) return;  // parsing reports the failure again, as an error
 }
 
-// A copy of the text with room behind it, which the view leaves out.
+// A copy of the text with padding behind it, which the view leaves out.
 std::string_view JsonAnswerReader::pad(std::string_view text) {
   if (padded_.capacity() > kept_capacity) std::string().swap(padded_);
   padded_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
@@ -75,7 +76,7 @@ simdjson::error_code JsonAnswerReader::read(std::string_view text, std::size_t r
   return read_padded(text, object);
 }
 
-// There is room behind the text.
+// The text has padding behind it.
 simdjson::error_code JsonAnswerReader::read_padded(std::string_view text, AnswerObject& object) {
   reserve(text.size());
   json::document document;
@@ -83,7 +84,7 @@ simdjson::error_code JsonAnswerReader::read_padded(std::string_view text, Answer
           parser_.iterate(text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING).get(document))
     return error;
   const auto error = read_root(document, object);
-  if (error) object = AnswerObject{};  // a string that was refused may lie where its views point to
+  if (error) object = AnswerObject{};  // its views may point into a refused string
   return error;
 }
 
@@ -150,7 +151,7 @@ void JsonAnswerReader::note_other_item(std::string_view type) {
   constexpr std::size_t most_items = 16, most_bytes = 64;
   std::string_view name = type;
   if (type.empty()) name = "an item without a type";
-  if (type.size() > most_bytes) name = "an item with a long type";  // a cut could show half of a secret
+  if (type.size() > most_bytes) name = "an item with a long type";  // a part of a secret must not show
   if (other_items_.size() < most_items && std::ranges::find(other_items_, name) == other_items_.end())
     other_items_.emplace_back(name);
 }
@@ -172,7 +173,7 @@ void JsonAnswerReader::read_metadata(json::value value, ApiError& error) {
   }
 }
 
-// A type or a code, and what it says about trying again. Its word, if it is one.
+// A type or a code, and whether it allows a retry. Returns its text, if it is a string.
 std::optional<std::string_view> JsonAnswerReader::read_kind(json::value value, ApiError& error) {
   const auto kind = word(value);
   if (kind) {
@@ -223,14 +224,14 @@ bool JsonAnswerReader::parse_body(std::string_view json, AnswerObject& object) {
   return read_padded(inner.empty() ? text : pad(inner), object) == simdjson::SUCCESS;
 }
 
-// Whether a padded text is JSON to its last byte. `inner` is what is to be read instead of it, if anything:
+// True if a padded text is JSON to its last byte. `inner` is set if another text is to be read instead:
 // Google's servers wrap their error objects into an array.
 bool JsonAnswerReader::check(std::string_view text, std::string& inner) {
-  simdjson::dom::parser checker;  // a dozen times as large as the text: it goes before the text is read
+  simdjson::dom::parser checker;  // a dozen times as large as the text: freed before the text is read
   if (checker.allocate(std::max<std::size_t>(text.size(), 64), body_depth)) return false;
   simdjson::dom::element root, first;
   const auto error = checker.parse(text.data(), text.size(), false).get(root);
-  if (error) return error == simdjson::STRING_ERROR;  // half a surrogate pair is no reason to give up
+  if (error) return error == simdjson::STRING_ERROR;  // half a surrogate pair is tolerated
   if (root.is_array() && root.at(0).get(first) == simdjson::SUCCESS) inner = simdjson::minify(first);
   return true;
 }

@@ -1,5 +1,5 @@
-// JsonAnswerReader: what all readers of answers have in common: simdjson's parser and the room it needs, the
-// check of a whole body, and error objects, which look alike everywhere.
+// JsonAnswerReader: the common part of all readers of answers: simdjson's parser and its buffers, the check
+// of a whole body, and error objects, which have the same form in all dialects.
 #pragma once
 
 #include "llm/dialects/ondemand.hpp"
@@ -15,9 +15,10 @@
 
 namespace agentcore::llm {
 
-// A dialect reads the members of the root object, one by one as they come; what it does not take is looked
-// at here. Errors in JSON's structure, at any depth, end the iteration by themselves: simdjson's iterator
-// keeps them. So a reader that meets something unexpected simply returns.
+// A dialect reads the members of the root object, one by one in the order in which they come; this class
+// reads the members that the dialect does not take. Errors in the structure of the JSON, at any depth, end
+// the iteration by themselves: simdjson's iterator keeps them. So a reader that meets something unexpected
+// simply returns.
 class JsonAnswerReader : public AnswerReader {
  public:
   bool parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) final;
@@ -28,28 +29,29 @@ class JsonAnswerReader : public AnswerReader {
   using Object = simdjson::ondemand::object;
   using Key = simdjson::ondemand::raw_json_string;
 
-  // Forgets the object before.
+  // Resets the state of the previous object.
   virtual void begin() = 0;
-  // One member of the root object. False: not mine.
+  // Reads one member of the root object. False: not a member of this dialect.
   virtual bool read_member(const Key& key, Value value, AnswerObject& object) = 0;
   // After the last member.
   virtual void finish(AnswerObject& /*object*/) {}
 
-  // The value's text, if it is one; as text_of(). Valid until the next use of `repair`.
+  // The value's text, if it is a string; see text_of(). Valid until the next use of `repair`.
   std::optional<std::string_view> text(Value& value, std::string& repair) {
     return text_of(value, repair, broken_string_);
   }
-  // The same for a word that is used at once.
+  // The same for a short text that is used at once.
   std::optional<std::string_view> word(Value& value) { return text(value, repaired_word_); }
-  // An error object or a text; null and the like are no error.
+  // Reads an error object or an error text; null and other types are no error.
   void read_error(Value value, AnswerObject& object);
   // Adds the type of an item that is neither text nor reasoning nor a call of our tools to other_items_: each
-  // type once, and no more of them than an error can name.
+  // type once, and at most as many as an error message can name.
   void note_other_item(std::string_view type);
 
   std::string repaired_word_;   // a string that simdjson refuses
-  bool broken_string_ = false;  // one that we need
-  // Of {"message": ..., "type": ..., "code": ...} and {"detail": ...}; an error if nothing else was said.
+  bool broken_string_ = false;  // a string that is needed is invalid
+  // From {"message": ..., "type": ..., "code": ...} and {"detail": ...}; sets an error if there is no other
+  // one.
   ApiError loose_;
   std::vector<std::string> other_items_;  // of this object
 
@@ -66,10 +68,10 @@ class JsonAnswerReader : public AnswerReader {
   static bool check(std::string_view text, std::string& inner);
 
   simdjson::ondemand::parser parser_;
-  std::string padded_;  // a copy with room behind it, where the original has none
+  std::string padded_;  // a padded copy, if the original has no padding
 };
 
-// What most providers call the same.
+// Types and codes of errors that most providers share.
 bool is_passing_trouble(
     std::string_view word) noexcept;                    // an error's type or code: the call may succeed later
 bool is_model_trouble(std::string_view word) noexcept;  // the same: another model may take the call

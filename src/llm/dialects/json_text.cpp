@@ -11,7 +11,7 @@
 namespace agentcore::llm {
 namespace {
 
-// The code unit of a \uXXXX that `token` begins with.
+// The code unit of the \uXXXX at the beginning of `token`.
 std::optional<char32_t> unit_at(std::string_view token) noexcept {
   if (token.size() < 6 || !token.starts_with("\\u")) return std::nullopt;
   std::uint32_t unit = 0;
@@ -20,7 +20,7 @@ std::optional<char32_t> unit_at(std::string_view token) noexcept {
   return unit;
 }
 
-// Takes \uXXXX, or a pair of them, off the beginning of `token`.
+// Removes \uXXXX, or a pair of them, from the beginning of `token`.
 bool take_unicode(std::string_view& token, std::string& text) {
   const auto high = unit_at(token);
   if (!high) return false;

@@ -1,4 +1,4 @@
-// JSON as text: the text of a string, also of one that a strict parser refuses; what an object is.
+// JSON as text: the text of a string, also if a strict parser refuses it; whether a text is an object.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace agentcore::llm {
 // JSON string.
 bool unescape_json(std::string_view token, std::string& text);
 
-// Whether the text is a JSON object, to the last byte and in valid UTF-8.
+// True if the text is a JSON object, to the last byte and in valid UTF-8.
 bool is_json_object(std::string_view text);
 
 }  // namespace agentcore::llm

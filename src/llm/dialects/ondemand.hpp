@@ -1,5 +1,5 @@
-// What the readers of answers ask of a simdjson value: its text, its count, its JSON. Whatever the value is,
-// they end with an answer; what is wrong with the structure of the JSON is kept by simdjson's iterator.
+// How the readers of answers read a simdjson value: its text, its count, its JSON. Each function returns
+// normally whatever the value is; simdjson's iterator keeps errors in the structure of the JSON.
 #pragma once
 
 #include "llm/dialects/json_text.hpp"
@@ -14,9 +14,9 @@
 
 namespace agentcore::llm {
 
-// The value's text, if it is one. Valid until the next parse, or the next use of `repair`: it holds the text
-// that simdjson refuses. `broken` becomes true for a string that is none.
-// Inline: every piece of an answer goes through it.
+// The value's text, if it is a string. Valid until the next parse, or the next use of `repair`, which holds a
+// text that simdjson refuses. `broken` becomes true for a string that is invalid. Inline: called for every
+// piece of an answer.
 inline std::optional<std::string_view> text_of(simdjson::ondemand::value& value, std::string& repair,
                                                bool& broken) {
   simdjson::ondemand::json_type type;
@@ -29,7 +29,7 @@ inline std::optional<std::string_view> text_of(simdjson::ondemand::value& value,
   return std::nullopt;
 }
 
-// Calls `take` with each member of an object. False: it is none.
+// Calls `take` with each member of an object. False: not an object.
 template <typename Take>
 bool each_member(simdjson::ondemand::value value, Take&& take) {
   simdjson::ondemand::object members;
@@ -43,13 +43,13 @@ bool each_member(simdjson::ondemand::value value, Take&& take) {
   return true;
 }
 
-// 0 for what is no count.
+// 0 if the value is not a count.
 std::uint64_t count_of(simdjson::ondemand::value& value) noexcept;
 
-// The same, but empty for what is no count: null, a text, a negative number, or one of 10^15 or more.
+// The same, but empty if the value is not a count: null, a text, a negative number, or one of 10^15 or more.
 std::optional<std::uint64_t> said_count(simdjson::ondemand::value& value) noexcept;
 
-// The count of that name inside {"cached_tokens": ...} and its like; empty without one.
+// The count of that name inside {"cached_tokens": ...} and similar objects; empty without one.
 std::optional<std::uint64_t> detail_of(simdjson::ondemand::value value, std::string_view name);
 
 // The text of an object, an array, a number or a boolean; empty for null. Valid until the next parse.

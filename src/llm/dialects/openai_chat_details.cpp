@@ -12,7 +12,7 @@ namespace json = simdjson::ondemand;
 
 namespace {
 
-// As it is written, without its quotes. simdjson has seen that it ends.
+// The raw text of the name, without its quotes. simdjson has checked that it ends.
 std::string_view key_text(const json::raw_json_string& key) noexcept {
   const char* end = key.raw();
   while (*end != '"') end += *end == '\\' ? 2 : 1;
@@ -35,7 +35,7 @@ void DetailReader::read_list(json::value value, bool whole, AnswerObject& object
     if (entry.get_object().get(fields) == simdjson::SUCCESS) read_entry(fields, whole);
   }
   object.reasoning_details = details_;
-  object.words_in_details = words_;
+  object.text_in_details = words_;
 }
 
 void DetailReader::read_entry(json::object fields, bool whole) {
@@ -59,7 +59,7 @@ void DetailReader::read_entry(json::object fields, bool whole) {
   words_ += words;
 }
 
-// A text stays as it is written: what is cut in two may only be whole when the other half is there.
+// A text keeps its raw form: a surrogate pair that is cut in two is complete only with the next piece.
 std::string DetailReader::read_json(json::value& value, bool shown, std::string& words) {
   json::json_type type;
   if (value.type().get(type) || type == json::json_type::null) return "null";

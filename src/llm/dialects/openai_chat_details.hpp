@@ -12,13 +12,13 @@ namespace agentcore::llm {
 
 class DetailReader {
  public:
-  // `details`: where what was read is kept, `words`: where its words are. `repair`: room for a text that
-  // simdjson refuses. `broken` becomes true for a string that is none.
+  // `details`: receives the entries; `words`: receives their text. `repair`: a buffer for a text that
+  // simdjson refuses. `broken` becomes true for an invalid string.
   DetailReader(std::vector<ReasoningDetail>& details, std::string& words, std::string& repair, bool& broken)
       : details_(details), words_(words), repair_(repair), broken_(broken) {}
 
-  // An entry is an object with a type; what is none, or has more than max_detail_members, is passed over.
-  // `whole`: of a message, whose entries are not in pieces.
+  // An entry is an object with a type; any other value, and an object with more than max_detail_members, is
+  // skipped. `whole`: the list is that of a message, whose entries are not in pieces.
   void read_list(simdjson::ondemand::value value, bool whole, AnswerObject& object);
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 using Messages = std::span<const ChatMessage>;
 
-nlohmann::json picture(const ContentPart& part) {
+nlohmann::json image(const ContentPart& part) {
   nlohmann::json source;
   source["url"] = part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
   if (!part.detail.empty()) source["detail"] = part.detail;
@@ -35,27 +35,27 @@ nlohmann::json text_of(const Messages& messages) {
   return text;
 }
 
-// A string unless a message has pictures: some servers take no list of parts.
+// A string, unless a message has images: some servers do not accept a list of parts.
 nlohmann::json content_of(const Messages& messages) {
   if (std::ranges::all_of(messages, &std::vector<ContentPart>::empty, &ChatMessage::parts))
     return text_of(messages);
   nlohmann::json content = nlohmann::json::array();
   for (const ChatMessage& message : messages) {
     if (!message.content.empty()) content.push_back({{"type", "text"}, {"text", message.content}});
-    for (const ContentPart& part : message.parts) content.push_back(picture(part));
+    for (const ContentPart& part : message.parts) content.push_back(image(part));
   }
   return content;
 }
 
-// The block as JSON, if it is an object. They come from servers and from stored histories.
+// The block as JSON, if it is an object. Blocks come from servers and from stored histories.
 std::optional<nlohmann::json> read_block(const ReasoningBlock& block) {
   if (core::json_depth(block.data) > core::max_json_depth) return std::nullopt;
   nlohmann::json data = nlohmann::json::parse(block.data, nullptr, false);
   return data.is_object() ? std::optional(std::move(data)) : std::nullopt;
 }
 
-// The entry of the call with that id, else of the one at that place: an id that was missing or taken is not
-// the one that the provider gave.
+// The entry of the call with that id, or else the entry at that position: an id that was missing or a
+// duplicate was replaced, so it is not the id that the provider gave.
 nlohmann::json* call_of(const nlohmann::json& data, nlohmann::json& calls) {
   const auto same_id = [id = data.find("id"), &data](const nlohmann::json& call) {
     return id != data.end() && call["id"] == *id;
@@ -101,7 +101,7 @@ nlohmann::json openai_chat_message(const ChatMessage& message) {
   return entry;
 }
 
-void give_thoughts_back(const ChatMessage& message, std::string_view server, nlohmann::json& entry) {
+void add_reasoning(const ChatMessage& message, std::string_view server, nlohmann::json& entry) {
   if (message.role != Role::assistant) return;
   for (const ReasoningBlock& block : message.reasoning) {
     if (!goes_back(block, Dialect::openai_chat, server)) continue;
@@ -117,7 +117,7 @@ void give_thoughts_back(const ChatMessage& message, std::string_view server, nlo
 }
 
 void fit_call_ids(std::size_t length, nlohmann::json& entry) {
-  constexpr std::size_t longest = 40;  // that OpenAI takes
+  constexpr std::size_t longest = 40;  // OpenAI's limit
   const auto fit = [length](nlohmann::json& id) {
     id = call_id(id.get_ref<const std::string&>(), length, longest);
   };

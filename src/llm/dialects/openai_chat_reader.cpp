@@ -15,7 +15,7 @@ struct FinishWord {
   FinishReason reason;
 };
 
-// What servers say, in small letters: proxies before Google's models pass on capitals.
+// Finish reasons of servers, in lower case: proxies before Google's models send upper case.
 constexpr FinishWord finish_words[] = {{"stop", FinishReason::complete},
                                        {"end_turn", FinishReason::complete},
                                        {"stop_sequence", FinishReason::complete},
@@ -43,7 +43,7 @@ FinishReason finish_reason_of(std::string_view word) noexcept {
   return FinishReason::unknown;
 }
 
-// OpenRouter and Mistral say the one, DeepSeek the other: the answer was given up.
+// True for an answer that the provider gave up: OpenRouter and Mistral send "error", DeepSeek the other.
 bool is_failure(std::string_view word) noexcept {
   return word == "error" || word == "insufficient_system_resource";
 }
@@ -63,7 +63,7 @@ bool is_first(json::object& choice) {
 
 void OpenAiChatReader::begin() {
   tool_calls_.clear();
-  thoughts_to_keep_.clear();
+  kept_reasoning_.clear();
   details_.clear();
   refusal_.clear();
   failure_.clear();
@@ -85,7 +85,7 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
 }
 
 void OpenAiChatReader::finish(AnswerObject& object) {
-  object.reasoning_pieces = thoughts_to_keep_;
+  object.reasoning_pieces = kept_reasoning_;
   object.other_items = other_items_;
   if (!failure_.empty() && !object.error)
     object.error = ApiError{"The provider gave the answer up (finish_reason \"" + failure_ + "\")", true};
@@ -95,7 +95,7 @@ void OpenAiChatReader::finish(AnswerObject& object) {
   object.content = content_;
 }
 
-// Only the first choice is read, see is_first(). There are others if HttpLlmOptions::extra_body asks for
+// Only the first choice is read, see is_first(). Further choices come if HttpLlmOptions::extra_body requests
 // them.
 void OpenAiChatReader::read_choices(json::value value, AnswerObject& object) {
   json::array choices;
@@ -167,11 +167,11 @@ void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject&
 // that member only marks reasoning. Kept without a check: the JSON is parsed when it is given back.
 void OpenAiChatReader::keep_extra(std::string_view extra) {
   if (!extra.starts_with('{') || extra.find("\"thought_signature\"") == std::string_view::npos) return;
-  thoughts_to_keep_.push_back(
+  kept_reasoning_.push_back(
       {.index = UINT64_MAX, .block = R"({"extra_content":)" + std::string(extra) + "}", .of_message = true});
 }
 
-// Notes what an answer may hold besides text and calls. Null and [] hold nothing.
+// Notes items of an answer other than text and calls. Null and [] hold nothing.
 void OpenAiChatReader::note_other(const char* name, json::value value) {
   const std::string_view text = json_of(value);
   if (text.starts_with('{') || (text.starts_with('[') && text.find('{') != std::string_view::npos))
@@ -179,22 +179,22 @@ void OpenAiChatReader::note_other(const char* name, json::value value) {
 }
 
 ToolCallReader OpenAiChatReader::tool_call_reader() {
-  return {tool_calls_, thoughts_to_keep_, other_items_, repaired_word_, broken_string_};
+  return {tool_calls_, kept_reasoning_, other_items_, repaired_word_, broken_string_};
 }
 
 DetailReader OpenAiChatReader::detail_reader() {
   return {details_, words_in_details_, repaired_word_, broken_string_};
 }
 
-// DeepSeek, vLLM, llama.cpp and LM Studio say "reasoning_content", OpenRouter and Ollama "reasoning", and
+// DeepSeek, vLLM, llama.cpp and LM Studio send "reasoning_content", OpenRouter and Ollama "reasoning", and
 // some both. The first, also when it is empty, is `wanted_back`: DeepSeek refuses calls of tools without it.
 void OpenAiChatReader::read_reasoning(json::value value, bool wanted_back, AnswerObject& object) {
-  const bool said = !object.reasoning.empty();  // it may lie in reasoning_
+  const bool said = !object.reasoning.empty();  // the view may point into reasoning_
   if (said && !wanted_back) return;
   const auto words = text(value, said ? repaired_word_ : reasoning_);
   if (!words) return;
   if (!said) object.reasoning = *words;
-  if (wanted_back) thoughts_to_keep_.push_back({.index = 0, .text = std::string(*words)});
+  if (wanted_back) kept_reasoning_.push_back({.index = 0, .text = std::string(*words)});
 }
 
 // A text, or the parts of one (Mistral).
@@ -207,14 +207,14 @@ void OpenAiChatReader::read_content(json::value value, AnswerObject& object) {
   json::json_type type;
   if (value.type().get(type) || type != json::json_type::array || value.get_array().get(parts)) return;
   content_.clear();
-  thoughts_.clear();
+  reasoning_text_.clear();
   for (auto entry : parts) {
     json::object part;
     if (entry.get_object().get(part)) break;
     read_part(part);
   }
   object.content = content_;
-  if (!thoughts_.empty()) object.reasoning = thoughts_;
+  if (!reasoning_text_.empty()) object.reasoning = reasoning_text_;
 }
 
 // {"type": "text", "text": "..."}, or {"type": "thinking", "thinking": [{"type": "text", "text": "..."}]}.
@@ -226,12 +226,12 @@ void OpenAiChatReader::read_part(json::object part) {
     if (key.unsafe_is_equal("text")) {
       if (const auto words = word(field.value())) content_ += *words;
     } else if (key.unsafe_is_equal("thinking")) {
-      json::array thoughts;
-      if (field.value().get_array().get(thoughts)) return;
-      for (auto thought : thoughts) {
+      json::array pieces;
+      if (field.value().get_array().get(pieces)) return;
+      for (auto piece : pieces) {
         json::value words;
-        if (thought["text"].get(words)) continue;  // a reference
-        if (const auto text = word(words)) thoughts_ += *text;
+        if (piece["text"].get(words)) continue;  // a reference
+        if (const auto text = word(words)) reasoning_text_ += *text;
       }
     }
   }
@@ -278,7 +278,7 @@ void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
     }
   }
   if (!object.usage) object.usage.emplace();
-  object.usage->merge(usage);  // Groq may say it twice in one object
+  object.usage->merge(usage);  // Groq may send it twice in one object
 }
 
 }  // namespace agentcore::llm

@@ -1,4 +1,4 @@
-// OpenAI chat completions, and what all that are compatible with it really send.
+// OpenAI chat completions: how an answer is read, and what compatible servers really send.
 #pragma once
 
 #include "llm/dialects/json_answer_reader.hpp"
@@ -35,15 +35,15 @@ class OpenAiChatReader final : public JsonAnswerReader {
   DetailReader detail_reader();
   void read_usage(Value value, AnswerObject& object);
 
-  std::string content_;    // when it is no plain text, or simdjson refuses it
-  std::string reasoning_;  // if simdjson refuses it
-  std::string thoughts_;   // in the parts of a content
+  std::string content_;         // when it is not a plain text, or simdjson refuses it
+  std::string reasoning_;       // if simdjson refuses it
+  std::string reasoning_text_;  // in the parts of a content
   std::string refusal_;
-  std::string failure_;  // the finish reason of an answer that came to no good end
+  std::string failure_;  // the finish reason of an answer that failed
   std::string model_;
   std::vector<ToolCallPiece> tool_calls_;
-  std::vector<ReasoningPiece> thoughts_to_keep_;  // for their provider, which wants them back
-  std::vector<ReasoningDetail> details_;          // the same
+  std::vector<ReasoningPiece> kept_reasoning_;  // to be sent back to the provider
+  std::vector<ReasoningDetail> details_;        // the same
   std::string words_in_details_;
 };
 

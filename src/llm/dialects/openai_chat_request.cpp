@@ -39,7 +39,7 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
 
 std::string message_text(const ChatMessage& message, const BodyDefaults& defaults) {
   nlohmann::json entry = openai_chat_message(message);
-  give_thoughts_back(message, defaults.server, entry);
+  add_reasoning(message, defaults.server, entry);
   fit_call_ids(defaults.tool_call_id_length, entry);
   return json_text(entry);
 }
@@ -49,7 +49,7 @@ std::string message_text(const ChatMessage& message, const BodyDefaults& default
 //
 // This client marks no messages for a provider's cache yet. When it does, nothing may be joined into a
 // message with a mark, or into one that may have been cached as the last message of an earlier request: the
-// message would change, and nothing after it would be found in the cache.
+// message would change, and the cache would not match from there on.
 std::string messages_text(const std::vector<ChatMessage>& messages, const BodyDefaults& defaults) {
   std::string list = "[";
   const auto is_other = [](const ChatMessage& message) { return message.role != Role::user; };
@@ -72,7 +72,7 @@ class OpenAiChat final : public WireFormat {
     return openai_chat_body(request, defaults);
   }
   std::unique_ptr<AnswerReader> make_reader() const override { return std::make_unique<OpenAiChatReader>(); }
-  bool keeps_reasoning_of_words() const noexcept override { return false; }  // see give_thoughts_back()
+  bool keeps_reasoning_without_calls() const noexcept override { return false; }  // see add_reasoning()
   std::string reasoning_block(const ReasoningPiece& whole) const override {
     return R"({"reasoning_content":)" + json_quoted(whole.text) + "}";
   }

@@ -15,7 +15,7 @@ namespace json = simdjson::ondemand;
 
 namespace {
 
-// Null and the like are no index; a number that cannot be one is an index out of range.
+// Null and other types count as no index; a number that is no valid index counts as an index out of range.
 std::optional<std::uint64_t> index_of(json::value& value) noexcept {
   json::json_type type;
   if (value.type().get(type) || type != json::json_type::number) return std::nullopt;
@@ -23,8 +23,8 @@ std::optional<std::uint64_t> index_of(json::value& value) noexcept {
   return value.get_uint64().get(index) == simdjson::SUCCESS ? index : UINT64_MAX;
 }
 
-// Of the block that belongs to a call; 0 is the reasoning's. By the id if there is one: Gemini sends calls
-// side by side in a chunk each and without an index, others give each the index 0.
+// The index of the block that belongs to a call; 0 is the block of the reasoning. Uses the id if there is
+// one: Gemini sends parallel calls in a chunk each and without an index, others give each the index 0.
 std::uint64_t block_index(std::string_view id, std::uint64_t place) noexcept {
   if (id.empty()) return 1 + place;
   return 1 + max_tool_calls + std::hash<std::string_view>{}(id) % (1ULL << 32U);
@@ -48,7 +48,7 @@ ToolCallFault ToolCallReader::read_entries(json::array list, bool whole) {
     ToolCallPiece piece;
     piece.whole = whole;
     read_call(call, piece);
-    // Side by side and without an index: two calls, not two pieces of one.
+    // Parallel and without an index: two calls, not two pieces of one.
     if (!piece.index && !piece.name.empty() && !pieces_.empty()) piece.whole = true;
     pieces_.push_back(std::move(piece));
   }
@@ -92,14 +92,14 @@ void ToolCallReader::read_call(json::object call, ToolCallPiece& piece) {
   if (extra.starts_with('{')) keep_extra(piece, extra);
 }
 
-// Unread: whether it is JSON to the last byte shows when it is given back.
+// Not parsed: the JSON is checked when it is sent back.
 void ToolCallReader::keep_extra(const ToolCallPiece& piece, std::string_view extra) {
   const std::uint64_t place = piece.index.value_or(pieces_.size());
   if (place >= max_tool_calls) return;
   std::string block = R"({"tool_call":)" + std::to_string(place);
   if (!piece.id.empty()) block += R"(,"id":)" + json_quoted(piece.id);
   ((block += R"(,"extra_content":)") += extra) += '}';
-  thoughts_.push_back({.index = block_index(piece.id, place), .block = std::move(block)});
+  reasoning_.push_back({.index = block_index(piece.id, place), .block = std::move(block)});
 }
 
 void ToolCallReader::read_function(json::value value, ToolCallPiece& piece) {
@@ -115,7 +115,7 @@ void ToolCallReader::read_function(json::value value, ToolCallPiece& piece) {
       if (const auto text = text_of(field.value(), repair_, broken_)) {
         piece.arguments = *text;
       } else if (!broken_) {
-        // Arguments that are no text are not in pieces either.
+        // Arguments that are not a string are not in pieces either.
         piece.arguments = json_of(field.value());
         piece.whole = piece.whole || !piece.arguments.empty();
       }

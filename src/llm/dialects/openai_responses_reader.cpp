@@ -22,7 +22,8 @@ bool is_pending(std::string_view status) noexcept {
   return status == "queued" || status == "in_progress";
 }
 
-// An item that becomes text, reasoning or a call of our tools. Without a type it is not reported as unknown.
+// True if an item becomes text, reasoning or a call of our tools. An item without a type is not reported as
+// unknown.
 bool is_taken(std::string_view type) noexcept {
   return type == "message" || type == "function_call" || type == "reasoning" || type.empty();
 }
@@ -37,7 +38,7 @@ std::string pending_text(const std::string& status) {
          "from HttpLlmOptions::extra_body";
 }
 
-// Null and the like are no index.
+// Null and other types count as no index.
 std::optional<std::uint64_t> output_index_of(json::value& value) noexcept {
   std::uint64_t index = 0;
   if (value.get_uint64().get(index)) return std::nullopt;
@@ -104,7 +105,7 @@ void OpenAiResponsesReader::read_code(json::value value) {
   }
 }
 
-// What an event says about the whole response.
+// The members of an event that refer to the whole response.
 void OpenAiResponsesReader::read_response(json::value value, AnswerObject& object) {
   each_member(value, [&](const Key& key, json::value member) {
     if (!read_response_member(key, member, object) && key.unsafe_is_equal("output"))
@@ -184,8 +185,8 @@ void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& ob
   tool_calls_.push_back(std::move(item_.call));
 }
 
-// `whole`: of a whole response, whose words did not come before. Its text is taken first: an iterator that
-// met a mistake must not be rewound.
+// `whole`: of a whole response, whose text was not delivered before. Its text is read first: an iterator that
+// met an error must not be rewound.
 void OpenAiResponsesReader::read_item(json::value value, bool whole, AnswerObject& object) {
   json::object members;
   std::string_view all;
@@ -223,7 +224,7 @@ void OpenAiResponsesReader::read_item_member(const Key& key, json::value& value)
   }
 }
 
-// The words of a message, or of a thought.
+// The text of a message, or of reasoning.
 void OpenAiResponsesReader::read_parts(json::value value, AnswerObject& object) {
   json::array parts;
   if (value.get_array().get(parts)) return;
@@ -235,7 +236,7 @@ void OpenAiResponsesReader::read_parts(json::value value, AnswerObject& object) 
   }
 }
 
-// {"type": "output_text", "text": ...}, {"type": "refusal", "refusal": ...}, or a thought's.
+// {"type": "output_text", "text": ...}, {"type": "refusal", "refusal": ...}, or one of reasoning.
 void OpenAiResponsesReader::read_part(json::object part, bool first, AnswerObject& object) {
   std::string type, words;
   for (auto entry : part) {
@@ -313,7 +314,7 @@ void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   }
 }
 
-// Of a call, or of reasoning that is to be given back. A separator goes between the texts of two items.
+// Of a call, or of reasoning that is to be sent back. A separator goes between the texts of two items.
 void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
   object.begins_block = !done;
   if (!is_taken(item_.type)) note_other_item(item_.type);
@@ -329,7 +330,7 @@ void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
   finish_piece(std::move(piece), object);
 }
 
-// Whose they are, without an index, the item's id may tell: in llama.cpp it is the call's.
+// Without an index, the item's id may identify the call: in llama.cpp it is the id of the call.
 void OpenAiResponsesReader::finish_arguments(std::string_view arguments, bool done, AnswerObject& object) {
   ToolCallPiece piece;
   if (!output_index_) piece.id = item_id_;
@@ -371,7 +372,7 @@ void OpenAiResponsesReader::finish_error(AnswerObject& object) {
   error.model_specific = error.model_specific || is_model_trouble(code_);
 }
 
-// An output is a whole response's; what else has a member of that name does not mean this.
+// Only a whole response has an output; in other objects a member of that name has another meaning.
 void OpenAiResponsesReader::forget_output(AnswerObject& object) {
   tool_calls_.clear();
   blocks_.clear();

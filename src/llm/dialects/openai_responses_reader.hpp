@@ -1,4 +1,4 @@
-// OpenAI Responses: how an answer is read, and what all that are compatible with it really send.
+// OpenAI Responses: how an answer is read, and what compatible servers really send.
 #pragma once
 
 #include "llm/dialects/json_answer_reader.hpp"
@@ -14,14 +14,14 @@
 namespace agentcore::llm {
 
 // An object with a `type` is an event of a stream, and one without is a whole response, or an error. The type
-// may be the last member (vLLM), so members are noted first and understood at the end. An event of a kind
-// that is not known says nothing; a type that ends in "error" is one.
+// may be the last member (vLLM), so members are noted first and interpreted at the end. An event of an
+// unknown type is ignored; a type that ends in "error" is an error.
 //
 // Where the arguments of a call come more than once, in pieces and then whole, the whole ones count; servers
-// that send them in only one of the two ways are read as well. The words of an answer count as they come in
-// deltas; what did not come in events of its own is taken from the last event. Output indexes count all items
-// of an answer, so they may be greater than a ToolCallAssembler takes: the items from there on share its last
-// index, which does, because they come one after the other.
+// that send them in only one of the two ways are read as well. The text of an answer is taken from its
+// deltas; a text without events of its own is taken from the last event. Output indexes count all items of an
+// answer, so they may exceed the range of a ToolCallAssembler: the items from there on share its last index,
+// which works because they come one after the other.
 class OpenAiResponsesReader final : public JsonAnswerReader {
  private:
   // One entry of an output.
@@ -49,7 +49,7 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   void read_part(Object part, bool first, AnswerObject& object);
   void add_whole_item(std::uint64_t index, AnswerObject& object);
 
-  // What they mean together.
+  // The interpretation of the members together.
   void finish_event(AnswerObject& object);
   void give_output(AnswerObject& object);
   void finish_item(bool done, AnswerObject& object);
@@ -66,19 +66,19 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   std::string item_id_;
   std::string arguments_;
   std::string code_;
-  bool passing_ = false;  // by the code
+  bool passing_ = false;  // according to the error code
   std::optional<std::uint64_t> output_index_;
   std::uint64_t summary_index_ = 0;
   Item item_;
 
-  // Of a response, which may be the event's.
+  // Of a response, which may be inside an event.
   std::string response_id_;
   std::string status_;
   std::string reason_;  // why it is incomplete
   std::string model_;
   bool has_output_ = false;
   std::string content_;    // of all its messages
-  std::string reasoning_;  // of all its thoughts
+  std::string reasoning_;  // all of it
 
   std::vector<ToolCallPiece> tool_calls_;
   std::vector<ReasoningPiece> blocks_;

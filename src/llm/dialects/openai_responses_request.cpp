@@ -1,9 +1,9 @@
 // OpenAI Responses: how a request is written.
 //
-// Nothing is kept at the provider ("store": false): the history is ours, so each request holds all of it, and
-// what a model thought comes and goes encrypted. This API knows no stop sequences: they are not sent. A
-// summary of thoughts is not asked for, because OpenAI refuses that to organizations that are not verified;
-// HttpLlmOptions::extra_body can ask: {"reasoning":{"summary":"auto"}}.
+// Nothing is stored at the provider ("store": false): the host holds the history, so each request holds all
+// of it, and a model's reasoning is received and sent back encrypted. This API has no stop sequences: they
+// are not sent. A summary of the reasoning is not requested, because OpenAI refuses it to organizations that
+// are not verified; HttpLlmOptions::extra_body can request it: {"reasoning":{"summary":"auto"}}.
 #include "llm/dialects/call_id.hpp"
 #include "llm/dialects/json_text.hpp"
 #include "llm/dialects/openai_responses_reader.hpp"
@@ -23,8 +23,8 @@
 namespace agentcore::llm {
 namespace {
 
-// OpenAI's older models do not reason and refuse every request that asks for what they thought. A name of
-// one's own (an Azure deployment) says nothing: there extra_body can take it back with {"include":[]}.
+// OpenAI's older models do not reason and refuse every request for encrypted reasoning. The name of a
+// deployment (Azure) does not show the model: there extra_body can remove the request with {"include":[]}.
 bool may_reason(std::string_view model) noexcept {
   static constexpr std::string_view older[] = {"gpt-3", "gpt-4", "gpt-5-chat", "chatgpt-"};
   model.remove_prefix(model.rfind('/') + 1);  // "openai/gpt-4o"
@@ -45,20 +45,20 @@ std::string text_part(std::string_view type, std::string_view text) {
   return R"({"type":")" + std::string(type) + R"(","text":)" + json_quoted(text) + "}";
 }
 
-std::string picture_part(const ContentPart& part) {
+std::string image_part(const ContentPart& part) {
   const std::string url = part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
   std::string text = R"({"type":"input_image","image_url":)" + json_quoted(url);
   if (!part.detail.empty()) text += R"(,"detail":)" + json_quoted(part.detail);
   return text + "}";
 }
 
-// With its type, which OpenAI does not need and llama.cpp does.
+// With a type, which OpenAI does not need, but llama.cpp does.
 std::string message_item(Role role, const std::vector<std::string>& parts) {
   return R"({"type":"message","role":")" + std::string(to_string(role)) + R"(","content":)" +
          json_list(parts, [](const std::string& part) { return part; }) + "}";
 }
 
-constexpr std::size_t longest_id = 64;  // of a call, that the API takes
+constexpr std::size_t longest_id = 64;  // of a call; the API's limit
 
 std::string call_item(const ToolCall& call) {
   return R"({"type":"function_call","call_id":)" + json_quoted(call_id(call.id, 0, longest_id)) +
@@ -74,11 +74,11 @@ std::string output_item(const ChatMessage& message) {
 void add_user_parts(std::vector<std::string>& parts, const ChatMessage& message) {
   if (!message.content.empty() || message.parts.empty())
     parts.push_back(text_part("input_text", message.content));
-  for (const ContentPart& part : message.parts) parts.push_back(picture_part(part));
+  for (const ContentPart& part : message.parts) parts.push_back(image_part(part));
 }
 
-// Thoughts go right before what they led to. Those that led to nothing are refused, so they are left out.
-// `server`: whose thoughts go back; without it none do.
+// Reasoning is written right before the item that it led to. The API refuses reasoning without such an item,
+// so it is left out. `server`: reasoning of this server is sent back; empty: none is.
 void add_answer(std::vector<std::string>& items, const ChatMessage& message,
                 std::optional<std::string_view> server) {
   if (message.content.empty() && message.tool_calls.empty()) return;
@@ -119,8 +119,8 @@ std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
   return items;
 }
 
-// By hand, so that the parameters keep their order. Not strict, which is what the API would take it for: few
-// schemas are written for that.
+// Written by hand, so that the parameters keep their order. Not strict, although strict is the API's default:
+// few schemas are written for it.
 std::string responses_tool(const ToolDescription& tool) {
   std::string text = R"({"type":"function","name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
@@ -159,7 +159,7 @@ class OpenAiResponses final : public WireFormat {
   std::unique_ptr<AnswerReader> make_reader() const override {
     return std::make_unique<OpenAiResponsesReader>();
   }
-  // Blocks come whole.
+  // Blocks are complete.
   std::string reasoning_block(const ReasoningPiece&) const override { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// How both dialects of OpenAI ask for calls of tools.
+// How both dialects of OpenAI offer tools to the model.
 #pragma once
 
 #include "llm/dialects/request_body.hpp"
@@ -9,8 +9,9 @@
 
 namespace agentcore::llm {
 
-// Sets "tools", "tool_choice" and "parallel_tool_calls" as far as the request says them. The dialects differ
-// in `tool_text`, one entry of the first, and in `named`, a choice of the tool of that name.
+// Sets "tools", "tool_choice" and "parallel_tool_calls" if the request sets them. The dialects differ in
+// `tool_text`, which writes one entry of "tools", and in `named`, which writes the choice of the tool of that
+// name.
 void set_openai_tools(RequestBody& body, const ChatRequest& request,
                       std::string (*tool_text)(const ToolDescription& tool),
                       std::string (*named)(const std::string& name));

@@ -7,7 +7,7 @@
 namespace agentcore::llm {
 
 bool ReasoningAssembler::add(ReasoningPiece piece) {
-  // Most belong to the newest block.
+  // Most pieces belong to the newest block.
   const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(),
                                   [&](const ReasoningPiece& block) { return block.index == piece.index; });
   const bool is_begun = piece.begins || (found != blocks_.rend() && found->begins);

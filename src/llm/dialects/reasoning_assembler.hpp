@@ -1,4 +1,5 @@
-// ReasoningAssembler: puts together what a model thought in one answer, as far as its provider wants it back.
+// ReasoningAssembler: joins the pieces of the reasoning of one answer that is to be sent back to its
+// provider.
 #pragma once
 
 #include "llm/dialects/wire_format.hpp"
@@ -12,23 +13,24 @@ namespace agentcore::llm {
 // One assembler reads one answer. Pieces with one index make one block, in the order of the indexes.
 class ReasoningAssembler {
  public:
-  // `max_bytes`: of all pieces together. Of details, which may come in many small ones, what is held counts.
+  // `max_bytes`: limit of all pieces together. Details may come in many small pieces, so their memory counts.
   explicit ReasoningAssembler(std::size_t max_bytes) noexcept : max_bytes_(max_bytes) {}
 
-  // False: more bytes than allowed, or more than max_reasoning_blocks. The assembler is spent then. A piece
-  // with a signature is ignored unless the piece itself or the first of its block `begins` the block.
+  // False: more bytes than allowed, or more than max_reasoning_blocks; the assembler cannot be used after
+  // that. A piece with a signature is ignored unless the piece itself or the first of its block `begins` the
+  // block.
   bool add(ReasoningPiece piece);
   // The same for the entries of the block that is a list of details. It comes before the others.
   bool add(ReasoningDetail piece);
 
-  // The blocks, in the form that the dialect gives them, as those of `server`; without `all` only those whose
-  // pieces are `of_message`. The assembler is empty afterwards.
+  // Returns the blocks, in the form of the dialect, marked as those of `server`; without `all` only those
+  // whose pieces are `of_message`. The assembler is empty afterwards.
   std::vector<ReasoningBlock> finish(const WireFormat& format, std::string_view server, bool all);
 
  private:
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;
-  std::vector<ReasoningPiece> blocks_;  // as they began
+  std::vector<ReasoningPiece> blocks_;  // in the order of their beginning
   ReasoningDetails details_;
 };
 

@@ -43,7 +43,8 @@ std::size_t size_of_member(const DetailMember& member) noexcept {
   return sizeof member + member.name.size() + member.json.size();
 }
 
-// A text is written anew: half a surrogate pair is left where a server cut between the two and did not go on.
+// A text is written again from its parsed form: half a surrogate pair is left if a server cut the pair and
+// sent no second half.
 std::string member_text(const DetailMember& member) {
   std::string name, text;
   if (!unescape_json('"' + member.name + '"', name)) return {};
@@ -51,7 +52,7 @@ std::string member_text(const DetailMember& member) {
   return unescape_json(member.json, text) ? json_quoted(name) + ":" + json_quoted(text) : std::string();
 }
 
-// Empty for what is no JSON, or nested too deep to be read again inside of a list inside of an object.
+// Empty for a text that is not JSON, or is nested too deep to be read inside of a list inside of an object.
 std::string entry_text(const ReasoningDetail& entry) {
   std::string text = "{";
   for (const DetailMember& member : entry.members)
@@ -87,7 +88,7 @@ void ReasoningDetails::extend(ReasoningDetail& entry, ReasoningDetail&& piece) {
   }
 }
 
-// Texts are joined as JSON, so that a surrogate pair that was cut in two is one again.
+// Texts are joined as JSON, so that the halves of a surrogate pair that was cut in two are joined again.
 void ReasoningDetails::extend(DetailMember& member, DetailMember&& piece) {
   if (!says_something(piece.json)) return;
   bytes_ -= member.json.size();

@@ -1,5 +1,5 @@
-// ReasoningDetails: puts the entries of `reasoning_details` together. OpenRouter tells there, in a list, what
-// a model thought, what its provider signed of it and what it encrypted, and wants that list back as it was.
+// ReasoningDetails: joins the entries of `reasoning_details`. OpenRouter sends in this list the reasoning of
+// a model, with the provider's signatures and encrypted parts, and requires the unchanged list back.
 #pragma once
 
 #include <cstddef>
@@ -21,21 +21,22 @@ struct DetailMember {
 // An entry, or a piece of one. All of it is valid UTF-8.
 struct ReasoningDetail {
   std::vector<DetailMember> members = {};
-  bool whole = false;  // an entry of its own, whatever came before
+  bool whole = false;  // an entry of its own, never joined with an earlier one
 };
 
-// A piece goes on with the newest entry if both have the same type and index, and no two ids. What has no
-// index goes on as well, but not with what is encrypted. One list is of one answer.
+// A piece continues the newest entry if both have the same type and index, and not two different ids. A piece
+// without an index continues it as well, unless it is encrypted. One object holds the list of one answer.
 class ReasoningDetails {
  public:
-  // Texts ("text", "summary", "data") are added to those of the entry; of every other member the newest
-  // counts that says anything. False: more than max_reasoning_details entries. The list is spent then.
+  // Texts ("text", "summary", "data") are appended to those of the entry; of every other member the newest
+  // value that is not null counts. False: more than max_reasoning_details entries; the object cannot be used
+  // after that.
   bool add(ReasoningDetail piece);
 
-  // Held now, about.
+  // The memory held now, approximately, in bytes.
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // The text of {"reasoning_details":[...]}, without entries that are no JSON; empty if there is none.
+  // The text of {"reasoning_details":[...]}, without entries that are not JSON; empty if there is none.
   std::string text() const;
 
  private:

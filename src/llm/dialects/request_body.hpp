@@ -1,4 +1,4 @@
-// RequestBody: the JSON object that a request sends, member by member.
+// RequestBody: the JSON object of a request, written member by member.
 #pragma once
 
 #include <agentcore/chat.hpp>
@@ -13,8 +13,8 @@
 
 namespace agentcore::llm {
 
-// Members stand in the order in which they were first set; their JSON is kept as it was written, because
-// models see the order of a schema's members.
+// Members keep the order in which they were first set; their JSON is kept unchanged, because models read the
+// members of a schema in that order.
 class RequestBody {
  public:
   // Sets a member, or replaces it. `json` must be valid.
@@ -22,8 +22,8 @@ class RequestBody {
   void set_text(std::string_view name, std::string_view text);
   void set(std::string_view name, const nlohmann::json& value);
 
-  // Changes the body by a JSON merge patch (RFC 7396): its members are added or replace what is there,
-  // objects are merged with objects, null removes. What is no object is ignored.
+  // Changes the body by a JSON merge patch (RFC 7396): its members are added or replace existing ones,
+  // objects are merged with objects, null removes. A patch that is not an object is ignored.
   void merge(std::string_view patch);
 
   std::string text() const;
@@ -34,21 +34,21 @@ class RequestBody {
 
 // The text in quotes; broken UTF-8 becomes U+FFFD.
 std::string json_quoted(std::string_view text);
-// The value's text; the same.
+// The JSON text of the value, with the same replacement.
 std::string json_text(const nlohmann::json& value);
 
-// Whether the text is a JSON object that has members.
+// True if the text is a JSON object that has members.
 bool has_members(std::string_view json);
 
-// The schema of a tool's parameters as it was written if it is an object that has members; else that of an
-// object without any: servers refuse the schema {}.
+// Returns the schema of a tool's parameters unchanged if it is an object that has members; otherwise the
+// schema of an object without any: servers refuse the schema {}.
 std::string parameters_text(std::string_view schema);
 
-// The schema of an answer as it was written. What is no JSON becomes a JSON string, so that the body stays
-// valid. check_request() refuses such a schema before.
+// Returns the schema of an answer unchanged. A text that is not JSON becomes a JSON string, so that the body
+// stays valid. check_request() refuses such a schema before.
 std::string answer_schema_text(std::string_view schema);
 
-// "[a,b]" of what `write` makes of each entry.
+// "[a,b]" with the result of `write` for each entry.
 template <typename Range, typename Write>
 std::string json_list(const Range& entries, Write&& write) {
   std::string list = "[";

@@ -10,7 +10,7 @@ bool says_nothing(const ToolCallPiece& piece) noexcept {
   return piece.id.empty() && piece.name.empty() && piece.arguments.empty();
 }
 
-// Whether the piece, which could go on with the call, begins another one.
+// True if the piece, which could continue the call, begins another one.
 bool begins_another(const ToolCall& call, const ToolCallPiece& piece) noexcept {
   if (piece.whole) return true;
   if (piece.name.empty()) return false;

@@ -1,17 +1,21 @@
 #include "llm/dialects/wire_format.hpp"
 
+#include "core/enum_names.hpp"
+
 namespace agentcore {
 
+namespace {
+
+constexpr core::EnumNames dialect_names{
+    std::to_array<core::EnumName<Dialect>>({{Dialect::openai_chat, "openai_chat"},
+                                            {Dialect::openai_responses, "openai_responses"},
+                                            {Dialect::anthropic_messages, "anthropic_messages"}})};
+static_assert(dialect_names.is_in_order());
+
+}  // namespace
+
 std::string_view to_string(Dialect dialect) noexcept {
-  switch (dialect) {
-    case Dialect::openai_chat:
-      return "openai_chat";
-    case Dialect::openai_responses:
-      return "openai_responses";
-    case Dialect::anthropic_messages:
-      return "anthropic_messages";
-  }
-  return "";
+  return dialect_names.name(dialect);
 }
 
 namespace llm {

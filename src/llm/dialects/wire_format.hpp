@@ -1,5 +1,5 @@
-// WireFormat: what a dialect is to the client: how a request is written, and how an answer is read. No I/O.
-// Each dialect is a pair of files of its own, NAME_request.cpp and NAME_reader.cpp.
+// WireFormat: the interface of a dialect: how a request is written, and how an answer is read. No I/O. Each
+// dialect is a pair of files of its own, NAME_request.cpp and NAME_reader.cpp.
 #pragma once
 
 #include "llm/dialects/reasoning_details.hpp"
@@ -19,7 +19,7 @@
 
 namespace agentcore::llm {
 
-// What a stream of the OpenAI chat dialect says when it is complete. In the others it is no fault either.
+// The last data line of a complete stream of the OpenAI chat dialect. The other dialects accept it, too.
 inline constexpr std::string_view done_mark = "[DONE]";
 
 // True for an HTTP status after which the same request may succeed: 408, 429 and 500 to 599 (X19).
@@ -30,9 +30,9 @@ constexpr bool is_retryable_status(std::uint64_t status) noexcept {
 // A provider's error object. `message` is valid UTF-8, as the provider wrote it.
 struct ApiError {
   std::string message;
-  bool retryable = false;       // by the object's own code or type
-  bool lasting = false;         // the account is used up: no wait helps, whatever the status says
-  bool model_specific = false;  // see Error
+  bool retryable = false;       // according to the object's own code or type
+  bool lasting = false;         // the account is used up: waiting does not help, whatever the status
+  bool model_specific = false;  // see ChatError
   // Of a gateway (OpenRouter): the error of the provider behind it, unchanged, and that provider's name.
   std::string raw = {};
   std::string provider = {};
@@ -40,55 +40,54 @@ struct ApiError {
 
 inline constexpr std::size_t max_reasoning_blocks = 1000;  // of one answer
 
-// A piece of what a model thought, for a ReasoningAssembler.
+// A piece of reasoning, for a ReasoningAssembler.
 struct ReasoningPiece {
   std::uint64_t index = 0;     // of the block in the answer
-  std::string text = {};       // is added to those that came before
+  std::string text = {};       // appended to the earlier pieces
   std::string signature = {};  // the same
-  std::string block = {};      // the whole block, as JSON: nothing else counts then
+  std::string block = {};      // the whole block, as JSON: the other fields are ignored then
   bool begins = false;         // its block; in a block that was not begun, signatures are ignored
-  bool of_message = false;     // belongs to the message, not to its calls: see keeps_reasoning_of_words()
+  bool of_message = false;  // belongs to the message, not to its calls: see keeps_reasoning_without_calls()
 };
 
-// The separator between two texts of one answer that have another block between them.
+// The separator between two texts of one answer with another block between them.
 inline constexpr std::string_view between_blocks = "\n\n";
 
-// What one JSON object of an answer says: a chunk of a stream, or a whole body. The views are valid until the
-// next parse.
+// The content of one JSON object of an answer: a chunk of a stream, or a whole body. The views are valid
+// until the next parse.
 struct AnswerObject {
   std::string_view content;                   // valid UTF-8
   std::string_view reasoning;                 // valid UTF-8
-  bool has_choice = false;                    // there was an answer in it, if only an empty one
-  bool refused = false;                       // the model will not answer; `content` says so
+  bool has_choice = false;                    // the object holds an answer, possibly an empty one
+  bool refused = false;                       // the model refuses to answer; `content` has its text
   bool ends = false;                          // nothing of the answer follows
-  bool repeats = false;                       // it is the whole answer: what came before is in it again
-  std::optional<FinishReason> finish_reason;  // `unknown` for a word that nobody knows
+  bool repeats = false;                       // the object is the whole answer and repeats the earlier parts
+  std::optional<FinishReason> finish_reason;  // `unknown` for any other reason
   std::optional<UsageCounts> usage;
-  std::optional<double> cost;  // as the provider says
+  std::optional<double> cost;  // as the provider reports it
   std::string_view model;
-  std::string_view answering_model;          // the model that continued the answer; counts more than `model`
+  std::string_view answering_model;          // the model that continued the answer; overrides `model`
   std::string_view begins;                   // the id of the message that begins here
   bool begins_block = false;                 // another block begins: a separator goes before the next text
-  std::span<const std::string> other_items;  // types of items that are no text, reasoning or call of ours
+  std::span<const std::string> other_items;  // types of items other than text, reasoning and calls
   std::optional<ApiError> error;
   std::span<ToolCallPiece> tool_calls;                  // for a ToolCallAssembler
-  ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls are not all that there were
+  ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls is incomplete
   std::span<ReasoningPiece> reasoning_pieces;
   std::span<ReasoningDetail> reasoning_details;
-  std::string_view words_in_details;  // valid UTF-8; what `reasoning` says, too, or all that is said
-  bool too_many_details = false;      // reasoning_details are not all that there were
+  std::string_view text_in_details;  // valid UTF-8; a copy of `reasoning`, or the only text of it
+  bool too_many_details = false;     // reasoning_details is incomplete
 };
 
-// Reads answer objects, each by itself: it remembers nothing from one to the next. Made for one chunk of
-// about 250 bytes at a time; strict about JSON's structure, lenient about everything that it does not need.
-// Whatever the input, it ends with an object or with false. One per client: its buffers are too large to have
-// one per stream. Not re-entrant.
+// Reads answer objects, each by itself, without state between them. Made for one chunk of about 250 bytes at
+// a time; strict about JSON's structure, lenient about members that it does not use. For any input the result
+// is an object or false. One per client: its buffers are too large to have one per stream. Not re-entrant.
 class AnswerReader {
  public:
   virtual ~AnswerReader() = default;
 
-  // Reads one chunk. False: not JSON, or not an object. The JSON is read where it lies when enough bytes
-  // behind it may be read, otherwise from a copy.
+  // Reads one chunk. False: not JSON, or not an object. The JSON is parsed in place if enough bytes behind it
+  // are readable, otherwise in a copy.
   virtual bool parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) = 0;
 
   // Reads a whole body: as a chunk, and the JSON is checked to the last byte. An error object is found in any
@@ -96,17 +95,18 @@ class AnswerReader {
   virtual bool parse_body(std::string_view json, AnswerObject& object) = 0;
 };
 
-// Whether a block goes back to that server in that dialect: it came from there, or nobody knows from where.
+// True if a block may be sent back to that server in that dialect: it came from there, or its origin is
+// unknown.
 bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view server) noexcept;
 
-// What a client's options say about the bodies of its requests.
+// The defaults of a client for the bodies of its requests.
 struct BodyDefaults {
   std::string model = {};
   std::uint32_t max_tokens = 0;  // 0: none
   std::string max_tokens_field = "max_tokens";
   std::string extra_body = {};            // the text of a JSON object, or empty
-  std::uint32_t tool_call_id_length = 0;  // exactly, in letters and digits; 0: as they are
-  std::string server = {};                // whose thoughts go back; see goes_back()
+  std::uint32_t tool_call_id_length = 0;  // exactly, in letters and digits; 0: unchanged
+  std::string server = {};                // the server of the client, for reasoning; see goes_back()
   bool join_user_messages = true;         // see HttpLlmOptions
 };
 
@@ -114,19 +114,19 @@ struct BodyDefaults {
 class WireFormat {
  public:
   virtual Dialect dialect() const noexcept = 0;
-  // What is added to the base URL.
+  // The path that is appended to the base URL.
   virtual std::string_view path() const noexcept = 0;
   // The JSON body of a request. Broken UTF-8 in it is replaced by U+FFFD. A tool's parameters, an answer's
-  // schema and the arguments of calls go out as they were written; parameters that are no JSON object with
-  // members mean that the tool takes none.
+  // schema and the arguments of calls are sent unchanged; parameters that are not a JSON object with members
+  // mean that the tool takes none.
   virtual std::string body(const ChatRequest& request, const BodyDefaults& defaults) const = 0;
   virtual std::unique_ptr<AnswerReader> make_reader() const = 0;
-  // A block of reasoning as the request of a later call has to hold it, from its text and signature; empty
-  // when this dialect wants none back.
+  // A block of reasoning in the form in which a later request sends it, made of its text and signature; empty
+  // if this dialect sends no reasoning back.
   virtual std::string reasoning_block(const ReasoningPiece& whole) const = 0;
-  // Whether blocks of an answer that called no tool are given back, too. If not, only those are kept that are
-  // `of_message`: the others would only fill the history, and count in the model's context.
-  virtual bool keeps_reasoning_of_words() const noexcept { return true; }
+  // True if the blocks of an answer that called no tool are sent back, too. If not, only blocks that are
+  // `of_message` are kept: the others would only fill the history, and count in the model's context.
+  virtual bool keeps_reasoning_without_calls() const noexcept { return true; }
 
  protected:
   ~WireFormat() = default;
@@ -134,7 +134,7 @@ class WireFormat {
 
 const WireFormat& wire_format(Dialect dialect) noexcept;
 
-// One per file pair.
+// One per pair of files.
 const WireFormat& openai_chat() noexcept;
 const WireFormat& openai_responses() noexcept;
 const WireFormat& anthropic_messages() noexcept;

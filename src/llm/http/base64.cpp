@@ -25,7 +25,7 @@ bool append_bytes(std::string& bytes, std::string_view digits, std::size_t paddi
     if (digit == std::string_view::npos) return false;
     group = group << 6U | static_cast<std::uint32_t>(digit);
   }
-  if ((group & ((1U << (8 * padding)) - 1)) != 0) return false;  // bits that nobody would write
+  if ((group & ((1U << (8 * padding)) - 1)) != 0) return false;  // bits that no encoder sets
   for (std::size_t i = 0; i < 3 - padding; ++i)
     bytes.push_back(static_cast<char>(group >> (16 - 8 * i) & 0xFFU));
   return true;

@@ -1,4 +1,4 @@
-// Base64, as RFC 4648 has it.
+// Base64 according to RFC 4648.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,11 @@
 
 namespace agentcore::llm {
 
-// With padding. Allocates once, so that a secret leaves no copy behind.
+// With padding. Allocates once, so that no copy of a secret is left in freed memory.
 std::string to_base64(std::string_view bytes);
 
-// Empty when it is none: a foreign character, or a length or padding that to_base64() never writes.
+// Empty when the text is not base64: a foreign character, or a length or padding that to_base64() never
+// writes.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace agentcore::llm

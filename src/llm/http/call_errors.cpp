@@ -10,9 +10,9 @@ namespace agentcore::llm {
 namespace {
 
 constexpr std::size_t message_characters = 1000;
-constexpr std::size_t raw_characters = 500;       // of a raw answer, as O5 has it
-constexpr std::size_t excerpt_characters = 300;   // of any other text from outside
-constexpr std::size_t excerpt_bytes = 64 * 1024;  // looked at for an excerpt
+constexpr std::size_t raw_characters = 500;       // of a raw answer, as O5 requires
+constexpr std::size_t excerpt_characters = 300;   // of any other text that was received
+constexpr std::size_t excerpt_bytes = 64 * 1024;  // examined for an excerpt
 
 bool is_passing(Errc code) noexcept {
   switch (code) {
@@ -40,10 +40,10 @@ bool mentions(std::string_view text, std::string_view phrase) noexcept {
   return std::search(text.begin(), text.end(), phrase.begin(), phrase.end(), same) != text.end();
 }
 
-// Whether the error is about the model, for the many servers whose errors have no code that says so: one that
-// is not there, or whose context is too small.
+// True if the error is about the model, for the many servers whose errors have no code for it: a model that
+// does not exist, or whose context is too small.
 bool blames_model(int status, std::string_view message) noexcept {
-  if (status == 402) return true;  // out of money here, but perhaps not elsewhere
+  if (status == 402) return true;  // no credit left for this model, but perhaps for others
   if (status == 404) return mentions(message, "model") || mentions(message, "no endpoints");
   if (status != 400 && status != 413 && status != 422) return false;
   for (const char* phrase : {"context length", "context window", "context size", "maximum context",
@@ -52,18 +52,18 @@ bool blames_model(int status, std::string_view message) noexcept {
   return false;
 }
 
-// The remedy for a status with one meaning everywhere; else empty. What is wrong with a request (400, 422),
-// the server's own message says.
+// The remedy for a status with one meaning everywhere; else empty. For a faulty request (400, 422) the
+// server's own message has the reason.
 std::string_view advice(int status, bool blames_model, bool lasting) noexcept {
   if (status >= 300 && status < 400)
-    return "set HttpLlmOptions::base_url to where it leads, if you trust that";
-  if (lasting || status == 402) return "look after the account with the provider";
-  if (status >= 500) return "the trouble is the server's: try again later";
+    return "set HttpLlmOptions::base_url to the new address, if you trust it";
+  if (lasting || status == 402) return "check the account at the provider";
+  if (status >= 500) return "the server has failed; try again later";
   switch (status) {
     case 401:
       return "check the key: HttpLlmOptions::api_key, api_key_env or api_key_source";
     case 403:
-      return "ask the provider what the key may do";
+      return "check the permissions of the key at the provider";
     case 404:
       return blames_model ? "check HttpLlmOptions::model"
                           : "check HttpLlmOptions::base_url: the path of the dialect is added to it";
@@ -72,9 +72,9 @@ std::string_view advice(int status, bool blames_model, bool lasting) noexcept {
     case 408:
       return "send the message again";
     case 413:
-      return "send less, e.g. with less history (ContextOptions)";
+      return "send a shorter request, e.g. with less history (ContextOptions)";
     case 429:
-      return "send less at a time (CallLimits), or later";
+      return "make fewer calls at a time (CallLimits), or try again later";
     default:
       return "";
   }
@@ -91,44 +91,44 @@ std::string asked_pause(std::chrono::milliseconds pause) {
 
 }  // namespace
 
-Error CallErrors::transfer(const net::HttpEnd& end) const {
+ChatError CallErrors::transfer(const net::HttpEnd& end) const {
   return make(end.code, end.message, end.status, is_passing(end.code));
 }
 
-Error CallErrors::status(int status, std::string_view body, const AnswerObject* object, std::string_view note,
-                         std::chrono::milliseconds retry_after) const {
+ChatError CallErrors::status(int status, std::string_view body, const AnswerObject* object,
+                             std::string_view note, std::chrono::milliseconds retry_after) const {
   const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
   const bool is_api_error = object && object->error;
   const std::string text =
-      is_api_error ? words_of(*object->error) : excerpt(trimmed(body), excerpt_characters);
+      is_api_error ? message_of(*object->error) : excerpt(trimmed(body), excerpt_characters);
   const bool model = is_api_error && (object->error->model_specific || blames_model(status, text));
   const std::string lead =
       fmt::format("HTTP {}{}{}{}{}: ", status, place_.empty() ? "" : " from ", place_,
                   asked_pause(retry_after), note.empty() ? "" : fmt::format(", {}", note));
   const bool lasting = is_api_error && object->error->lasting;
-  Error error = make(is_api_error ? Errc::api_error : Errc::http_error,
-                     lead + (text.empty() ? "no text came with it" : text), status, retryable && !lasting,
-                     in_parentheses(advice(status, model, lasting)));
+  ChatError error = make(is_api_error ? Errc::api_error : Errc::http_error,
+                         lead + (text.empty() ? "the answer has no text" : text), status,
+                         retryable && !lasting, in_parentheses(advice(status, model, lasting)));
   error.model_specific = model;
   error.retry_after = retry_after;
   return error;
 }
 
-Error CallErrors::api(int status, const ApiError& error) const {
-  Error made = make(Errc::api_error, words_of(error), status, error.retryable && !error.lasting,
-                    from("", "the error inside the answer"));
+ChatError CallErrors::api(int status, const ApiError& error) const {
+  ChatError made = make(Errc::api_error, message_of(error), status, error.retryable && !error.lasting,
+                        from("", "the error inside the answer"));
   made.model_specific = error.model_specific;
   return made;
 }
 
-Error CallErrors::not_json(int status, std::string_view body) const {
+ChatError CallErrors::not_json(int status, std::string_view body) const {
   const std::string said =
       trimmed(body).empty() ? "The response is empty." : "Raw response: " + excerpt(body, raw_characters);
   return make(Errc::invalid_response, "Failed to parse API response as JSON. " + said, status,
               trimmed(body).starts_with('{'), from("check HttpLlmOptions::base_url"));
 }
 
-Error CallErrors::no_answer(int status, std::string_view body) const {
+ChatError CallErrors::no_answer(int status, std::string_view body) const {
   const std::string raw = excerpt(body, raw_characters);
   return make(Errc::invalid_response,
               "The API returned an empty response (no answer in it)." +
@@ -136,74 +136,75 @@ Error CallErrors::no_answer(int status, std::string_view body) const {
               status, false, from("check HttpLlmOptions::dialect"));
 }
 
-Error CallErrors::bad_chunk(int status, std::string_view chunk) const {
+ChatError CallErrors::bad_chunk(int status, std::string_view chunk) const {
   return make(Errc::invalid_response,
               "A chunk of the stream is not a JSON object: " + excerpt(chunk, excerpt_characters), status,
               true, from("the server, or a proxy before it, is broken"));
 }
 
-Error CallErrors::other_message(int status) const {
+ChatError CallErrors::other_message(int status) const {
   return make(Errc::invalid_response,
-              "The stream began another message before the end of the one that it was sending (two ids). Two "
+              "The stream began another message before the end of the current one (two ids). Two "
               "answers may have been mixed, perhaps by a proxy: send the message again",
               status, true, from());
 }
 
-Error CallErrors::no_usable_item(int status, std::string_view types) const {
-  return make(Errc::invalid_response,
-              fmt::format("The answer has no words and no call of a tool of ours, but only: {}. This client "
-                          "passes such items over; take the tools that lead to them out of "
-                          "HttpLlmOptions::extra_body",
-                          excerpt(types, excerpt_characters)),
-              status, false, from());
+ChatError CallErrors::no_usable_item(int status, std::string_view types) const {
+  return make(
+      Errc::invalid_response,
+      fmt::format("The answer has no text and no call of a tool of the agent, but only: {}. This client "
+                  "ignores such items; remove the tools that produce them from "
+                  "HttpLlmOptions::extra_body",
+                  excerpt(types, excerpt_characters)),
+      status, false, from());
 }
 
-Error CallErrors::line_too_long(int status, std::size_t limit) const {
+ChatError CallErrors::line_too_long(int status, std::size_t limit) const {
   return too_large(status, "A line of the stream is longer", limit, "max_line_bytes");
 }
 
-Error CallErrors::cut_short(int status) const {
+ChatError CallErrors::cut_short(int status) const {
   return make(
       Errc::network_error,
-      "The stream was cut: it ended before the answer did (it did not say how it ended). Send the "
+      "The stream was cut: it ended before the answer was complete (no finish reason). Send the "
       "message again; if this happens often, look for a time limit of the server or of a proxy before it",
       status, true, from());
 }
 
-Error CallErrors::reasoning_too_large(int status, std::size_t max_bytes) const {
+ChatError CallErrors::reasoning_too_large(int status, std::size_t max_bytes) const {
   return too_large(status, "The reasoning of the answer is larger", max_bytes, "max_response_bytes");
 }
 
-Error CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const {
+ChatError CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const {
   switch (fault) {
     case ToolCallFault::too_large:
       return too_large(status, "The tool calls of the answer are larger", max_bytes, "max_response_bytes");
     case ToolCallFault::too_many:
       return make(Errc::invalid_response,
                   fmt::format("The answer has more than {} tool calls", max_tool_calls), status, false,
-                  from("another model may do better"));
+                  from("try another model"));
     case ToolCallFault::bad_index:
       return make(Errc::invalid_response,
-                  fmt::format("A tool call has an index that is none from 0 to {}", max_tool_calls - 1),
-                  status, false, from("another model, or server, may do better"));
+                  fmt::format("A tool call has an index that is not 0 to {}", max_tool_calls - 1), status,
+                  false, from("try another model or server"));
     default:
-      return make(Errc::invalid_response, "A tool call names no tool", status, false,
-                  from("another model, or server, may do better"));
+      return make(Errc::invalid_response, "A tool call has no name", status, false,
+                  from("try another model or server"));
   }
 }
 
 // `what`: "... is longer", or "... is larger". `option`: the member of HttpLlmOptions that sets the limit.
-Error CallErrors::too_large(int status, std::string_view what, std::size_t limit,
-                            std::string_view option) const {
+ChatError CallErrors::too_large(int status, std::string_view what, std::size_t limit,
+                                std::string_view option) const {
   return make(Errc::response_too_large,
-              fmt::format("{} than {} bytes; if the server is to be trusted, raise HttpLlmOptions::{}", what,
+              fmt::format("{} than {} bytes; if the server can be trusted, raise HttpLlmOptions::{}", what,
                           limit, option),
               status, false, from());
 }
 
-// Of a message that is too long the end of `message` is cut, not `tail`: that says what to change.
-Error CallErrors::make(Errc code, std::string_view message, int status, bool retryable,
-                       std::string_view tail) const {
+// If a message is too long, the end of `message` is cut, not `tail`, which has the advice.
+ChatError CallErrors::make(Errc code, std::string_view message, int status, bool retryable,
+                           std::string_view tail) const {
   const std::string last = redact_(core::valid_utf8(tail));
   const std::size_t room = message_characters - std::min(message_characters / 2, last.size());
   const std::string text = redact_(core::valid_utf8(message));
@@ -219,14 +220,14 @@ std::string CallErrors::from(std::string_view advice, std::string_view what) con
   return fmt::format(" ({} came from {}{}{})", what, place_, advice.empty() ? "" : "; ", advice);
 }
 
-// The server's message. Of a gateway, also the message of the provider behind it.
-std::string CallErrors::words_of(const ApiError& error) const {
+// The server's message. For a gateway, also the message of the provider behind it.
+std::string CallErrors::message_of(const ApiError& error) const {
   if (error.raw.empty()) return error.message;
   return fmt::format("{}: {}{}", error.message, excerpt(trimmed(error.raw), excerpt_characters),
                      error.provider.empty() ? "" : " (from " + error.provider + ")");
 }
 
-// Without secrets before it is cut: half a key must not show either.
+// Secrets are removed before the text is cut: half a key must not be visible either.
 std::string CallErrors::excerpt(std::string_view raw, std::size_t characters) const {
   const std::string text = redact_(core::valid_utf8(raw.substr(0, excerpt_bytes)));
   const std::string_view shown = core::first_characters(text, characters);

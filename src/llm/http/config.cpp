@@ -43,14 +43,14 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-// Host and what follows it; empty when the URL does not begin as it must.
+// The host and the rest of the URL; empty when the scheme is missing.
 std::string_view after_scheme(std::string_view url) {
   const std::string scheme = lower(url.substr(0, https_scheme.size()));
   if (scheme == https_scheme) return url.substr(https_scheme.size());
   return scheme.starts_with(http_scheme) ? url.substr(http_scheme.size()) : std::string_view{};
 }
 
-// Never shows the URL itself: someone may have put a secret into it.
+// Never shows the URL itself: it may contain a secret.
 std::optional<Error> check_base_url(std::string_view url) {
   if (url.empty())
     return wrong("HttpLlmOptions::base_url is empty; set it, e.g. to https://api.openai.com/v1");
@@ -92,13 +92,14 @@ std::optional<Error> check_headers(const HttpLlmOptions& options) {
   return std::nullopt;
 }
 
-// Someone may have put the key itself where its variable belongs.
+// The option may contain the key itself instead of the name of its variable.
 std::string variable_named(std::string_view name) {
   const bool is_name = name.size() <= 64 && std::ranges::all_of(name, [](char c) {
                          return c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
                        });
   return is_name ? fmt::format("The environment variable {}", name)
-                 : "What HttpLlmOptions::api_key_env names (in capitals, usually: it is a name, not the key)";
+                 : "The variable that HttpLlmOptions::api_key_env names (it must be the name of a variable, "
+                   "not the key)";
 }
 
 std::optional<Error> check_key(const HttpLlmOptions& options) {
@@ -110,7 +111,7 @@ std::optional<Error> check_key(const HttpLlmOptions& options) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): once, when the client is made
   const char* const key = std::getenv(options.api_key_env.c_str());
   if (key == nullptr || *key == '\0')
-    return wrong(fmt::format("{} is not set; HttpLlmOptions::api_key_env says that it holds the key",
+    return wrong(fmt::format("{} is not set; set it to the key, or change HttpLlmOptions::api_key_env",
                              variable_named(options.api_key_env)));
   if (!is_sendable(key))
     return wrong(fmt::format("{} holds a line break or another control character; trim it",
@@ -134,7 +135,9 @@ std::optional<Error> check_numbers(const HttpLlmOptions& options) {
 
 std::optional<Error> check_body(const HttpLlmOptions& options) {
   if (options.max_tokens_field.empty())
-    return wrong("HttpLlmOptions::max_tokens_field is empty; it is max_tokens or as the provider calls it");
+    return wrong(
+        "HttpLlmOptions::max_tokens_field is empty; set it to max_tokens, or to the name that the provider "
+        "uses");
   const std::string& extra = options.extra_body;
   if (extra.empty()) return std::nullopt;
   if (core::json_depth(extra) > core::max_json_depth ||
@@ -152,7 +155,8 @@ std::string url_of(const HttpLlmOptions& options) {
   return query == base_url.npos ? url : url + base_url.substr(query);
 }
 
-// What is called a password is one, also a bad one. Hiding "1" would make any text unreadable.
+// Each value with such a name counts as a password, also a weak one. Hiding "1" would make any text
+// unreadable.
 constexpr std::size_t shortest_password = 4;
 
 // The values of a URL's query that look like credentials.
@@ -182,7 +186,7 @@ bool is_sendable(std::string_view key) noexcept {
   return !has_control_characters(key);
 }
 
-// "token", but not "tokens": of those there are limits and counts.
+// "token", but not "tokens": that name is used for limits and counts.
 bool names_credentials(std::string_view name) {
   const std::string small = lower(name);
   for (const char* word : {"auth", "key", "secret", "cookie", "password", "signature"})
@@ -201,11 +205,12 @@ std::optional<Error> check_options(const HttpLlmOptions& options) {
 
 std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model) {
   if (request.model.empty() && default_model.empty())
-    return wrong("No model is named; set HttpLlmOptions::model or ChatRequest::model");
+    return wrong("No model is set; set HttpLlmOptions::model or ChatRequest::model");
   if (asks_nothing(request))
-    return Error{Errc::empty_message,
-                 "the last of ChatRequest::messages is a question without text and pictures; some providers "
-                 "answer the one before it again: give it a text, or leave it out"};
+    return Error{
+        Errc::empty_message,
+        "the last of ChatRequest::messages is a user message without text and images; add a text, or "
+        "remove the message (some providers would answer the message before it again)"};
   if (request.response_format.kind == ResponseFormat::Kind::json_schema &&
       !has_members(request.response_format.schema))
     return wrong("ChatRequest::response_format.schema must be the text of a JSON object with members");
@@ -216,6 +221,7 @@ std::optional<Error> check_request(const ChatRequest& request, const std::string
   return core::Validation("ChatRequest")
       .number("temperature", request.temperature.value_or(0), 0, 2)
       .number("top_p", request.top_p.value_or(0), 0, 1)
+      .count("max_tokens", request.max_tokens.value_or(1), 1)
       .problem();
 }
 
@@ -260,8 +266,8 @@ net::HttpRequest request_template(const HttpLlmOptions& options) {
   return request;
 }
 
-// A server quotes a key without the "Bearer" before it, and a cookie without its name. Those names are too
-// short to be hidden.
+// A server quotes a key without the "Bearer" before it, and a cookie without its name. Those prefixes are
+// shorter than the shortest text that the redactor hides.
 void hide_parts(std::string_view value, Redactor& redactor) {
   constexpr std::string_view between = " \t;,=";
   const auto first = value.find_first_not_of(between);

@@ -1,4 +1,4 @@
-// What HttpLlmOptions must be, and what follows from them.
+// The checks of HttpLlmOptions, and the values that are derived from the options.
 #pragma once
 
 #include "llm/http/redactor.hpp"
@@ -12,7 +12,7 @@
 
 namespace agentcore::llm {
 
-// The first option that makes no sense, as an `invalid_config` that says what to change and shows no value.
+// The first invalid option, as an `invalid_config` that has the remedy and shows no value.
 std::optional<Error> check_options(const HttpLlmOptions& options);
 
 // The same for one request, and `empty_message` if it ends with an empty question. `default_model` may be
@@ -25,17 +25,17 @@ bool is_sendable(std::string_view key) noexcept;
 // `text` as the value of a header: '%' and each byte that is no visible ASCII are written as %XX.
 std::string header_value(std::string_view text);
 
-// Everything of a request to the server but what differs from call to call: its body, its Accept header, its
-// deadline and its key. The options were checked.
+// A request to the server without the parts that differ from call to call: its body, its Accept header, its
+// deadline and its key. The options must have been checked.
 net::HttpRequest request_template(const HttpLlmOptions& options);
 
-// Whose thoughts are whose, by the address of the API: see ReasoningBlock::server.
+// The server at an address, for reasoning that is sent back to it: see ReasoningBlock::server.
 std::string server_of(std::string_view base_url);
 
-// Knows the values of further headers and of parts of the addresses that look like credentials.
+// Also hides the values of further headers and of parts of the addresses that look like credentials.
 Redactor redactor_for(const HttpLlmOptions& options);
 
-// Whether a header, or a parameter of a URL, is called as those are that hold credentials.
+// True when a header, or a parameter of a URL, has a name that is used for credentials.
 bool names_credentials(std::string_view name);
 
 }  // namespace agentcore::llm

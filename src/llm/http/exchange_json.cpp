@@ -18,7 +18,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr const char* base64_member = "base64";
-constexpr std::string_view complete_word = "complete";  // for Errc::none, whose own word is empty
+constexpr std::string_view complete_word = "complete";  // for Errc::none, whose own name is empty
 
 ordered_json text_to_json(const std::string& bytes) {
   if (core::is_utf8(bytes)) return bytes;
@@ -40,7 +40,7 @@ ordered_json body_to_json(const std::vector<HttpExchange::Piece>& body) {
   return list;
 }
 
-// Reads one exchange. What it refuses counts as empty; the first refusal is the error.
+// Reads one exchange. A refused value counts as empty; the first refusal is the error.
 class ExchangeReader {
  public:
   Result<HttpExchange> read(std::string_view line) {
@@ -56,17 +56,17 @@ class ExchangeReader {
 
   HttpExchange read_line(std::string_view line) {
     if (core::json_depth(line) > core::max_json_depth) {
-      refuse("nested deeper than " + std::to_string(core::max_json_depth) + " levels");
+      refuse("the text is nested deeper than " + std::to_string(core::max_json_depth) + " levels");
       return {};
     }
     try {
       const json object = json::parse(line);
       if (object.is_object()) return read_exchange(object);
-      refuse("not a JSON object");
+      refuse("the text is not a JSON object");
     } catch (const json::parse_error& error) {
-      refuse("not valid JSON at byte " + std::to_string(error.byte));
+      refuse("the text is not valid JSON at byte " + std::to_string(error.byte));
     } catch (const json::exception&) {
-      refuse("not valid JSON: a number is out of range");
+      refuse("the text is not valid JSON: a number is out of range");
     }
     return {};
   }
@@ -108,7 +108,7 @@ class ExchangeReader {
     if (word == complete_word) return Errc::none;
     for (unsigned char code = 1; to_string(static_cast<Errc>(code)) != "unknown"; ++code)
       if (word == to_string(static_cast<Errc>(code))) return static_cast<Errc>(code);
-    refuse("end is neither " + std::string(complete_word) + " nor an error's name");
+    refuse("end is neither " + std::string(complete_word) + " nor the name of an Errc");
     return Errc::none;
   }
 
@@ -166,7 +166,7 @@ class ExchangeReader {
     return 0;
   }
 
-  std::string where_;  // what the present member is in
+  std::string where_;  // the object that holds the current member
   std::string problem_;
 };
 

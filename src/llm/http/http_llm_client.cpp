@@ -1,12 +1,12 @@
 #include "core/wipe.hpp"
-#include "llm/active_requests.hpp"
+#include "llm/active_calls.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/config.hpp"
 #include "llm/http/http_call.hpp"
 #include "llm/http/key_source.hpp"
 #include "llm/http/recording_handler.hpp"
 #include "llm/http/replay_transport.hpp"
-#include "net/cut.hpp"
+#include "net/call_handle.hpp"
 #include "net/location.hpp"
 #include "net/transport.hpp"
 
@@ -16,24 +16,6 @@
 #include <utility>
 
 namespace agentcore {
-namespace {
-
-class WireCall final : public llm::OpenCall {
- public:
-  WireCall(const ChatRequest& request, std::weak_ptr<llm::ActiveRequests> requests,
-           std::shared_ptr<net::Cut> cut, std::shared_ptr<const void> hidden)
-      : OpenCall(request.agent_id, std::move(requests), request.tree),
-        cut_(std::move(cut)),
-        hidden_(std::move(hidden)) {}
-  void cut() noexcept override { cut_->cut(); }
-  const std::shared_ptr<net::Cut>& wire() const noexcept { return cut_; }
-
- private:
-  const std::shared_ptr<net::Cut> cut_;
-  const std::shared_ptr<const void> hidden_;  // the key of this call, while anything may be said about it
-};
-
-}  // namespace
 
 struct HttpLlmClient::Impl {
   Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options);
@@ -41,7 +23,7 @@ struct HttpLlmClient::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // No call is to begin any more.
+  // True when no call may begin any more.
   bool is_over(const StopToken& stop) const noexcept {
     return stop.stop_requested() || shared->engine->closed() || closing;
   }
@@ -50,8 +32,8 @@ struct HttpLlmClient::Impl {
   net::HttpRequest http_request(const ChatRequest& request, const llm::CallKey& key) const;
   std::unique_ptr<net::HttpHandler> recorded(std::unique_ptr<net::HttpHandler> call,
                                              const net::HttpRequest& request) const;
-  void start(const ChatRequest& request, const llm::CallKey& key, std::shared_ptr<WireCall> open,
-             StopToken stop, ChatSink sink);
+  void start(const ChatRequest& request, const llm::CallKey& key, llm::HttpCallParts parts, StopToken stop,
+             ChatSink sink);
 
   const std::optional<Error> error;  // of the options
   const std::string model;
@@ -60,7 +42,7 @@ struct HttpLlmClient::Impl {
   const llm::Redactor redact;
   llm::KeySource keys;
   net::HttpRequest http;
-  const std::shared_ptr<llm::ActiveRequests> requests;
+  const std::shared_ptr<llm::ActiveCalls> active;
   const std::shared_ptr<llm::HttpShared> shared;
   const std::shared_ptr<const HttpRecorder> recorder;
   const bool replays;
@@ -83,13 +65,13 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& 
       redact(llm::redactor_for(options)),
       keys(options, redact),
       http(error ? net::HttpRequest{} : llm::request_template(options)),
-      requests(std::make_shared<llm::ActiveRequests>()),
+      active(std::make_shared<llm::ActiveCalls>()),
       shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::wire_format(options.dialect), redact,
                                                options.max_line_bytes, options.max_response_bytes,
                                                net::location_of(http.url))),
-      recorder(std::move(options.recorder)),
-      replays(options.replay != nullptr),
-      replay(replays ? llm::ReplayTransport::make(*shared->engine, std::move(options.replay))
+      recorder(options.recorder.shared()),
+      replays(static_cast<bool>(options.replay)),
+      replay(replays ? llm::ReplayTransport::make(*shared->engine, options.replay.shared())
                      : std::weak_ptr<llm::ReplayTransport>()) {
   shared->server = defaults.server;
   shared->prices = std::move(options.prices);
@@ -105,7 +87,8 @@ std::optional<Error> HttpLlmClient::Impl::refusal(const ChatRequest& request) co
   if (error) return error;
   if (auto problem = llm::check_request(request, model)) return problem;
   if (request.deadline && *request.deadline <= shared->engine->now())
-    return Error{Errc::deadline_exceeded, "ChatRequest::deadline was over before the call began"};
+    return Error{Errc::deadline_exceeded,
+                 "ChatRequest::deadline passed before the call began; set a later one"};
   return std::nullopt;
 }
 
@@ -136,14 +119,14 @@ std::unique_ptr<net::HttpHandler> HttpLlmClient::Impl::recorded(std::unique_ptr<
                                                  llm::begin_exchange(request, redact), std::move(call));
 }
 
-void HttpLlmClient::Impl::start(const ChatRequest& request, const llm::CallKey& key,
-                                std::shared_ptr<WireCall> open, StopToken stop, ChatSink sink) {
+void HttpLlmClient::Impl::start(const ChatRequest& request, const llm::CallKey& key, llm::HttpCallParts parts,
+                                StopToken stop, ChatSink sink) {
   net::HttpRequest wanted = http_request(request, key);
-  const std::shared_ptr<net::Cut> wire = open->wire();
+  const std::shared_ptr<net::CallHandle> handle = parts.handle;
   auto call =
-      std::make_unique<llm::HttpCall>(shared, std::move(open), request, std::move(stop), std::move(sink));
+      std::make_unique<llm::HttpCall>(shared, std::move(parts), request, std::move(stop), std::move(sink));
   auto handler = recorded(std::move(call), wanted);
-  transport()->start(std::move(wanted), wire, std::move(handler));
+  transport()->start(std::move(wanted), handle, std::move(handler));
 }
 
 HttpLlmClient::HttpLlmClient(Runtime& runtime, HttpLlmOptions options)
@@ -156,29 +139,29 @@ HttpLlmClient::~HttpLlmClient() {
 }
 
 void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
-  const std::shared_ptr<Impl> impl = impl_;  // asking for the key may destroy this client
-  if (auto error = impl->refusal(request)) return sink.finish(ChatOutcome::failed(std::move(*error)));
+  const std::shared_ptr<Impl> impl = impl_;  // the function that returns the key may destroy this client
+  if (auto error = impl->refusal(request))
+    return sink.finish(ChatOutcome::failed(ChatError::from(std::move(*error))));
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   const Result<llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
-  if (!key) return sink.finish(ChatOutcome::failed(key.error()));
+  if (!key) return sink.finish(ChatOutcome::failed(ChatError::from(key.error())));
   if (request.model.empty()) request.model = impl->model;
   const auto transport = impl->transport();
   if (!impl->transport_hold) impl->transport_hold = transport->hold();
-  auto open = std::make_shared<WireCall>(request, impl->requests, transport->make_cut(), key->hidden);
-  if (!impl->requests->add(open))
-    return sink.finish(ChatOutcome::failed(
-        {Errc::request_in_progress,
-         "this agent has a model call open in this client; abort it or wait for its end"}));
-  impl->start(request, *key, std::move(open), std::move(stop), std::move(sink));
+  auto handle = transport->make_handle();
+  auto registration = impl->active->add({request.agent_id, request.tree}, handle);
+  if (!registration) return sink.finish(ChatOutcome::failed(llm::ActiveCalls::in_progress("client")));
+  llm::HttpCallParts parts{std::move(handle), std::move(*registration), key->hidden};
+  impl->start(request, *key, std::move(parts), std::move(stop), std::move(sink));
 }
 
 bool HttpLlmClient::abort(std::string_view agent_id) {
-  return impl_->requests->abort(agent_id);
+  return impl_->active->abort(agent_id);
 }
 
 bool HttpLlmClient::has_active_request(std::string_view agent_id) const {
-  return impl_->requests->contains(agent_id);
+  return impl_->active->contains(agent_id);
 }
 
 std::size_t HttpLlmClient::open_calls() const noexcept {

@@ -1,4 +1,4 @@
-// Recordings as files, and as what is replayed.
+// Recordings as files, and as the input of a replay.
 #include "core/validate.hpp"
 
 #include <agentcore/http_recording.hpp>

@@ -34,7 +34,7 @@ Result<CallKey> KeySource::key_of_call(loop::Engine& engine) {
   if (!ask_) return CallKey{Secret(line_.view()), nullptr};
   Secret key;
   bool answered = false;
-  // What it throws is not even logged: its text may hold the key.
+  // The exception is not even logged: its text may hold the key.
   engine.guarded("api_key_source", [&] {
     try {
       key = Secret(ask_());
@@ -42,8 +42,11 @@ Result<CallKey> KeySource::key_of_call(loop::Engine& engine) {
     } catch (...) {
     }
   });
-  if (!answered) return Error{Errc::callback_failed, "HttpLlmOptions::api_key_source threw"};
-  if (key.empty()) return Error{Errc::invalid_config, "HttpLlmOptions::api_key_source returned no key"};
+  if (!answered)
+    return Error{Errc::callback_failed,
+                 "HttpLlmOptions::api_key_source threw an exception, which is not logged because it may "
+                 "contain the key"};
+  if (key.empty()) return Error{Errc::invalid_config, "HttpLlmOptions::api_key_source returned an empty key"};
   if (!is_sendable(key.view()))
     return Error{Errc::invalid_config,
                  "HttpLlmOptions::api_key_source returned a key with a line break or another control "

@@ -1,4 +1,4 @@
-// KeySource: where a client's key comes from, and how it is sent.
+// KeySource: the key of a client, and the header line that contains it.
 #pragma once
 
 #include "llm/http/redactor.hpp"
@@ -20,17 +20,17 @@ namespace agentcore::llm {
 // The key of one call.
 struct CallKey {
   Secret header;                       // "Authorization: Bearer ..."; empty: no key is sent
-  std::shared_ptr<const void> hidden;  // the Redactor knows it for as long as this is kept
+  std::shared_ptr<const void> hidden;  // the Redactor hides the key as long as this is kept
 };
 
 // @loop_thread
 class KeySource {
  public:
-  // Takes the key out of the options, or out of the environment; `redact` knows it from then on.
+  // Moves the key out of the options, or reads it from the environment; `redact` hides it from then on.
   KeySource(HttpLlmOptions& options, const Redactor& redact);
 
-  // Asks HttpLlmOptions::api_key_source if there is one, which may do anything: look whether the client still
-  // exists afterwards.
+  // Calls HttpLlmOptions::api_key_source if there is one. That function may destroy the client: check
+  // afterwards whether the client still exists.
   Result<CallKey> key_of_call(loop::Engine& engine);
 
  private:
@@ -40,7 +40,7 @@ class KeySource {
   const std::string prefix_;
   const std::function<std::string()> ask_;
   Redactor redact_;
-  Secret line_;  // of a key that stays the same
+  Secret line_;  // of a key that does not change
 };
 
 }  // namespace agentcore::llm

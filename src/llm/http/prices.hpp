@@ -1,4 +1,4 @@
-// What a model's tokens cost, by a client's table.
+// The price of a model's tokens, by a client's table.
 #pragma once
 
 #include <agentcore/http_llm_client.hpp>
@@ -7,8 +7,8 @@
 
 namespace agentcore::llm {
 
-// The prices of the model itself, else those of the longest name that it begins with; null: it is not in the
-// table.
+// The prices of the model itself, else those of the longest entry that is a prefix of its name; null: not in
+// the table.
 const Prices* find_prices(const PriceTable& table, std::string_view model) noexcept;
 
 }  // namespace agentcore::llm

@@ -11,8 +11,8 @@
 namespace agentcore {
 namespace {
 
-// By name. To know one more, add its row. Those on the own machine are named by address, because "localhost"
-// may first be tried over IPv6, where they do not listen.
+// Sorted by name. A new provider is a new row. Servers on the local machine have an address, because
+// "localhost" may first be tried over IPv6, where they do not listen.
 constexpr Provider table[] = {
     {.name = "anthropic",
      .base_url = "https://api.anthropic.com/v1",
@@ -42,7 +42,7 @@ constexpr Provider table[] = {
      .base_url = "https://api.mistral.ai/v1",
      .api_key_env = "MISTRAL_API_KEY",
      .tool_call_id_length = 9,
-     .extra_body = R"({"stream_options":null})"},  // it tells the usage unasked, and refuses to be asked
+     .extra_body = R"({"stream_options":null})"},  // it reports the usage by default, and refuses the option
     {.name = "nvidia", .base_url = "https://integrate.api.nvidia.com/v1", .api_key_env = "NVIDIA_API_KEY"},
     {.name = "ollama", .base_url = "http://127.0.0.1:11434/v1"},
     {.name = "openai",
@@ -79,12 +79,12 @@ Error unknown_provider(std::string_view name) {
   constexpr std::size_t shown = 100;  // characters
   const std::string text = core::valid_utf8(name);
   return {Errc::invalid_config,
-          fmt::format("There is no provider \"{}\"; known are {}. For another one, set "
+          fmt::format("There is no provider \"{}\"; the known providers are {}. For another one, set "
                       "HttpLlmOptions::base_url, and dialect if it does not speak OpenAI's",
                       core::first_characters(text, shown), known)};
 }
 
-// Without what could end the header and begin another: control characters become spaces.
+// Replaces control characters by spaces: they could end the header and begin another one.
 std::string header_value(std::string_view text) {
   std::string value(text);
   std::ranges::replace_if(

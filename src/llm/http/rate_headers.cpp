@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// No wait that makes sense is longer; it also keeps sums of times in range.
+// A longer wait makes no sense; the limit also keeps sums of times in range.
 constexpr Duration longest = std::chrono::hours(24 * 365);
 
 // Reads a text from its front to its end.
@@ -25,7 +25,7 @@ class Scanner {
     rest_.remove_prefix(expected.size());
     return true;
   }
-  // A number of just so many digits.
+  // A number of exactly so many digits.
   std::optional<int> digits(std::size_t count) noexcept {
     int value = 0;
     if (rest_.size() < count) return std::nullopt;
@@ -120,7 +120,7 @@ int year_of(UtcTime time) noexcept {
   return static_cast<int>(std::chrono::year_month_day(std::chrono::floor<std::chrono::days>(time)).year());
 }
 
-// The three forms of a date in HTTP (RFC 9110, 5.6.7). The day of the week says nothing new.
+// The three forms of a date in HTTP (RFC 9110, 5.6.7). The day of the week is redundant.
 
 // "Sun, 06 Nov 1994 08:49:37 GMT"
 std::optional<UtcTime> parse_imf_date(std::string_view text) noexcept {
@@ -150,7 +150,7 @@ std::optional<UtcTime> parse_rfc850_date(std::string_view text, UtcTime now) noe
   if (!year || !in.literal(" ")) return std::nullopt;
   const auto time = time_of_day(in);
   if (!time || !in.literal(" GMT") || !in.at_end()) return std::nullopt;
-  // The latest of all years with these digits that makes it no more than 50 years ahead.
+  // The latest of all years with these digits that is at most 50 years ahead.
   const int last = year_of(now) + 50;
   const int whole_year = last - ((last - *year) % 100 + 100) % 100;
   const auto date = make_time(whole_year, month, *day, *time);
@@ -192,7 +192,7 @@ std::optional<UtcTime> parse_rfc3339(std::string_view text) noexcept {
   if (!day || !in.literal("T")) return std::nullopt;
   const auto clock = time_of_day(in);
   if (!clock) return std::nullopt;
-  if (in.literal(".") && !in.number()) return std::nullopt;  // less than a second more
+  if (in.literal(".") && !in.number()) return std::nullopt;  // a fraction of a second, ignored
   auto time = make_time(*year, static_cast<unsigned>(*month), *day, *clock);
   if (!time || in.literal("Z")) return in.at_end() ? time : std::nullopt;
   const bool east = in.literal("+");
@@ -229,7 +229,7 @@ std::optional<Duration> parse_duration(std::string_view text) noexcept {
     } else if (in.literal("d")) {
       total += *count * 86400;
     } else {
-      // Only all alone.
+      // Only if it is the whole text.
       return first && in.at_end() ? std::optional(seconds(*count)) : std::nullopt;
     }
     first = false;
@@ -253,9 +253,9 @@ std::optional<milliseconds> retry_after(const net::HttpHead& head, UtcTime now) 
 std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noexcept {
   now = parse_http_date(head.field("date"), now).value_or(now);
   RateLimit limit;
-  // One spelling: the names of the three fields, of requests or of tokens. Names that say "requests" or
-  // "tokens" are of buckets, which fill evenly (OpenAI, Anthropic, Groq); the others are of fixed windows
-  // (OpenRouter, drafts of the IETF).
+  // The spelling of the names of the three fields, for requests or for tokens. Names with "requests" or
+  // "tokens" belong to buckets, which fill evenly (OpenAI, Anthropic, Groq); the others belong to fixed
+  // windows (OpenRouter, drafts of the IETF).
   const auto read = [&](const char* limit_name, const char* left_name, const char* reset_name, bool tokens) {
     auto& all = tokens ? limit.tokens : limit.requests;
     auto& left = tokens ? limit.tokens_left : limit.requests_left;

@@ -9,7 +9,7 @@
 namespace agentcore::llm {
 namespace {
 
-constexpr std::size_t max_pieces = 10'000;  // of one answer; what comes later is added to the last one
+constexpr std::size_t max_pieces = 10'000;  // of one answer; later ones are appended to the last
 
 std::string without_credentials(const std::string& header, const Redactor& redact) {
   const auto colon = header.find(':');

@@ -1,4 +1,4 @@
-// RecordingHandler: notes what passes on its way to the handler of an answer.
+// RecordingHandler: records an exchange, and passes it on to the handler of the answer.
 #pragma once
 
 #include "llm/http/redactor.hpp"
@@ -15,11 +15,12 @@ namespace agentcore::llm {
 // The beginning of an exchange: the request, without its secrets.
 HttpExchange begin_exchange(const net::HttpRequest& request, const Redactor& redact);
 
-// Removes the secrets from what came back. One that lies across pieces of the body goes to the first of them.
+// Removes the secrets from the answer. A secret that spans several pieces of the body is removed in the first
+// one.
 void remove_secrets(HttpExchange& exchange, const Redactor& redact);
 
-// Writes the exchange down before the handler hears of its end, or when the Runtime goes before that.
-// @loop_thread
+// Passes the exchange to the recorder before the handler receives the end, or when the Runtime is destroyed
+// before. @loop_thread
 class RecordingHandler final : public net::HttpHandler {
  public:
   RecordingHandler(std::shared_ptr<loop::Engine> engine, std::shared_ptr<const HttpRecorder> recorder,

@@ -9,11 +9,11 @@
 namespace agentcore::llm {
 namespace {
 
-// What is shorter may well stand in a text by chance.
+// A shorter text is likely to occur by chance.
 constexpr std::size_t shortest_base64 = 8;
 
-// Writes each byte of `plain` with `write`, which adds at most six characters. Allocates once: what a string
-// leaves behind when it grows would not be overwritten.
+// Writes each byte of `plain` with `write`, which adds at most six characters. Allocates once: a string that
+// grows would leave copies of the secret in freed memory.
 template <typename Write>
 Secret escaped(std::string_view plain, Write&& write) {
   std::string text;
@@ -35,7 +35,7 @@ Secret percent_encoded(std::string_view plain, std::string_view digits) {
   });
 }
 
-// `hard`: also what only some writers escape.
+// `hard`: also escapes the characters that only some writers escape.
 Secret json_escaped(std::string_view plain, std::string_view hard) {
   return escaped(plain, [hard](std::string& text, char c) {
     constexpr std::string_view digits = "0123456789abcdef";
@@ -56,7 +56,8 @@ Secret html_escaped(std::string_view plain) {
   });
 }
 
-// What base64 makes of it behind `before` other bytes: the digits in which no other byte has a share.
+// The base64 form of the secret with `before` other bytes in front of it: only the digits that depend on no
+// other byte.
 Secret within_base64(std::string_view plain, std::size_t before, bool for_urls) {
   std::string padded;
   padded.reserve(plain.size() + before);
@@ -76,7 +77,7 @@ Secret within_base64(std::string_view plain, std::size_t before, bool for_urls) 
 
 }  // namespace
 
-// One secret, in all the forms in which it is looked for.
+// One secret, in all the forms that are searched for.
 struct Redactor::Hidden {
   Hidden(std::string_view secret, std::string_view shown_as);
   void add(Secret form);
@@ -90,7 +91,7 @@ struct Redactor::Known {
   std::vector<std::weak_ptr<const Hidden>> all;
 };
 
-// Finds them all in one text.
+// Finds all forms in one text.
 class Redactor::Finder {
  public:
   struct Form {
@@ -100,7 +101,7 @@ class Redactor::Finder {
 
   explicit Finder(const Known& known);
 
-  // What `text` begins with; null: nothing secret. `text` is not empty.
+  // The form at the beginning of `text`; null: none. `text` is not empty.
   const Form* at_begin_of(std::string_view text) const noexcept {
     if (!begins_[static_cast<unsigned char>(text.front())]) return nullptr;
     const auto hit = std::find_if(forms_.begin(), forms_.end(),
@@ -111,7 +112,7 @@ class Redactor::Finder {
  private:
   std::vector<std::shared_ptr<const Hidden>> held_;
   std::vector<Form> forms_;         // longest first
-  std::array<bool, 256> begins_{};  // most bytes begin none of them
+  std::array<bool, 256> begins_{};  // for most bytes no form begins with them
 };
 
 Redactor::Finder::Finder(const Known& known) {

@@ -2,7 +2,7 @@
 
 #include "core/wipe.hpp"
 #include "loop/time.hpp"
-#include "net/cut.hpp"
+#include "net/call_handle.hpp"
 
 #include <string>
 #include <string_view>
@@ -12,8 +12,9 @@ namespace agentcore::llm {
 namespace {
 
 constexpr std::string_view method = "POST";  // of all our requests
+constexpr const char* stopped_message = "The transfer was stopped.";
 
-// Without scheme, host and query: a recording is replayed wherever the client would send its requests.
+// Without scheme, host and query: a recording answers a client whatever its base URL is.
 std::string_view path_of(std::string_view url) {
   const auto scheme = url.find("://");
   if (scheme != url.npos) url.remove_prefix(scheme + 3);
@@ -33,18 +34,25 @@ net::HttpHead head_of(const HttpExchange& exchange) {
   return head;
 }
 
+net::HttpEnd no_exchange(std::string_view url) {
+  return {Errc::invalid_recording,
+          "The recording has no exchange left for POST " + std::string(path_of(url)) +
+              ". Record the exchange, or check which requests the program sends.",
+          0};
+}
+
 }  // namespace
 
-// An answer that is being given.
+// An answer that is being replayed.
 struct ReplayTransport::Playing {
-  std::shared_ptr<net::Cut> cut;
+  std::shared_ptr<net::CallHandle> handle;
   std::unique_ptr<net::HttpHandler> handler;
-  const HttpExchange* exchange;  // null: none fits
+  const HttpExchange* exchange;  // null: none matches
   std::string url;
   TimePoint begin;
   std::size_t limit;  // of the answer's bytes
   std::size_t received = 0;
-  std::size_t pieces = 0;  // given already
+  std::size_t pieces = 0;  // delivered already
   std::uint64_t timer = 0;
   bool has_head = false;
 };
@@ -59,32 +67,32 @@ std::weak_ptr<ReplayTransport> ReplayTransport::make(loop::Engine& engine,
 ReplayTransport::ReplayTransport(loop::Engine& engine, std::shared_ptr<const HttpReplay> replay)
     : engine_(engine),
       replay_(std::move(replay)),
-      cuts_(std::make_shared<net::CutQueue>(engine.waker())),
+      stops_(std::make_shared<net::StopQueue>(engine.waker())),
       used_(replay_->exchanges().size()) {
 }
 
 ReplayTransport::~ReplayTransport() {
-  cuts_->close();
-  for (const auto& [cut, playing] : open_) engine_.cancel_timer(playing->timer);
+  stops_->close();
+  for (const auto& [handle, playing] : open_) engine_.cancel_timer(playing->timer);
   const auto dropped = std::exchange(open_, {});
 }
 
-std::shared_ptr<net::Cut> ReplayTransport::make_cut() {
-  return net::Cut::make(cuts_);
+std::shared_ptr<net::CallHandle> ReplayTransport::make_handle() {
+  return net::CallHandle::make(stops_);
 }
 
-void ReplayTransport::start(net::HttpRequest request, std::shared_ptr<net::Cut> cut,
+void ReplayTransport::start(net::HttpRequest request, std::shared_ptr<net::CallHandle> handle,
                             std::unique_ptr<net::HttpHandler> handler) {
   if (engine_.closed()) return;
   for (std::string& header : request.headers) core::wipe(header);  // one of them holds the key
-  const net::Cut* const key = cut.get();
+  const net::CallHandle* const key = handle.get();
   auto playing =
-      std::make_unique<Playing>(Playing{std::move(cut), std::move(handler), find(request),
+      std::make_unique<Playing>(Playing{std::move(handle), std::move(handler), find(request),
                                         std::move(request.url), engine_.now(), request.max_response_bytes});
   plan(*open_.emplace(key, std::move(playing)).first->second);
 }
 
-// The first that fits altogether, else the first whose body differs.
+// The first exchange with the same path and body, else the first with the same path.
 const HttpExchange* ReplayTransport::find(const net::HttpRequest& request) {
   const auto& all = replay_->exchanges();
   std::size_t best = all.size();
@@ -99,79 +107,81 @@ const HttpExchange* ReplayTransport::find(const net::HttpRequest& request) {
   return &all[best];
 }
 
-// When the next thing happens. A timer that is due already fires in the next poll.
+// Starts the timer of the next piece, or of the end. A timer that is already due fires in the next poll.
 void ReplayTransport::plan(Playing& playing) {
   Duration at{0};
   if (playing.exchange != nullptr && replay_->pace() == HttpReplay::Pace::as_recorded) {
     const HttpExchange& exchange = *playing.exchange;
     at = playing.pieces < exchange.body.size() ? exchange.body[playing.pieces].at : exchange.ended_at;
   }
-  playing.timer =
-      engine_.start_timer(loop::later(playing.begin, at), [this, cut = playing.cut.get()] { step(cut); });
+  playing.timer = engine_.start_timer(loop::later(playing.begin, at),
+                                      [this, handle = playing.handle.get()] { step(handle); });
 }
 
-void ReplayTransport::step(const net::Cut* cut) {
-  Playing& playing = *open_.at(cut);
+void ReplayTransport::step(const net::CallHandle* handle) {
+  Playing& playing = *open_.at(handle);
   playing.timer = 0;
-  const HttpExchange* const exchange = playing.exchange;
-  if (playing.cut->is_cut()) return end(cut, {Errc::cancelled, "the transfer was stopped", 0});
-  if (exchange == nullptr)
-    return end(cut,
-               {Errc::invalid_recording,
-                "no exchange is left in the recording for POST " + std::string(path_of(playing.url)), 0});
-  if (exchange->status != 0 && !std::exchange(playing.has_head, true) && !give_head(playing)) return;
-  if (playing.pieces == exchange->body.size())
-    return end(cut, {exchange->end, exchange->end_message, exchange->status, exchange->request_sent});
-  if (give_piece(playing)) plan(playing);
+  if (playing.handle->is_cut()) return end(handle, {Errc::cancelled, stopped_message, 0});
+  if (playing.exchange == nullptr) return end(handle, no_exchange(playing.url));
+  const HttpExchange& exchange = *playing.exchange;
+  if (exchange.status != 0 && !std::exchange(playing.has_head, true) && !deliver_head(playing)) return;
+  if (playing.pieces == exchange.body.size())
+    return end(handle, {exchange.end, exchange.end_message, exchange.status, exchange.request_sent});
+  if (deliver_piece(playing)) plan(playing);
 }
 
-// These two return false when that was the last thing that the handler heard.
-
-bool ReplayTransport::give_head(Playing& playing) {
-  const bool fine =
-      engine_.guarded("an HTTP handler", [&] { playing.handler->on_head(head_of(*playing.exchange)); });
-  if (engine_.closed()) return false;
-  if (fine && !playing.cut->is_cut()) return true;
-  if (!fine)
-    end(playing.cut.get(),
-        {Errc::callback_failed, "the receiver of the answer threw", playing.exchange->status});
+// Calls the handler. False when nothing more is to be delivered: the transfer was cut (then run_control()
+// ends it), it ended during the call, or the engine is destroyed.
+template <typename Deliver>
+bool ReplayTransport::deliver(Playing& playing, Deliver&& deliver) {
+  const int status = playing.exchange->status;
+  bool goes_on = false;
+  const bool returned = engine_.guarded("the receiver of an HTTP answer", [&] { goes_on = deliver(); });
+  if (engine_.closed() || playing.handle->is_cut()) return false;
+  if (returned && goes_on) return true;
+  end(playing.handle.get(),
+      returned
+          ? net::HttpEnd{Errc::invalid_response, "The receiver of the replayed answer refused a piece of it.",
+                         status}
+          : net::HttpEnd{Errc::callback_failed,
+                         "The receiver of the replayed answer threw an exception; its message is in the log.",
+                         status});
   return false;
 }
 
-bool ReplayTransport::give_piece(Playing& playing) {
-  const int status = playing.exchange->status;
+bool ReplayTransport::deliver_head(Playing& playing) {
+  return deliver(playing, [&] {
+    playing.handler->on_head(head_of(*playing.exchange));
+    return true;
+  });
+}
+
+bool ReplayTransport::deliver_piece(Playing& playing) {
   const std::string& bytes = playing.exchange->body[playing.pieces++].bytes;
   playing.received += bytes.size();
-  if (playing.received > playing.limit) {
-    end(playing.cut.get(),
-        {Errc::response_too_large, "the answer is larger than max_response_bytes", status});
-    return false;
-  }
-  bool goes_on = false;
-  const bool fine = engine_.guarded("an HTTP handler", [&] { goes_on = playing.handler->on_body(bytes); });
-  if (engine_.closed()) return false;
-  if (playing.cut->is_cut()) return false;  // run_control() ends it
-  if (fine && goes_on) return true;
-  end(playing.cut.get(),
-      fine ? net::HttpEnd{Errc::invalid_response, "the answer was refused by its receiver", status}
-           : net::HttpEnd{Errc::callback_failed, "the receiver of the answer threw", status});
+  if (playing.received <= playing.limit)
+    return deliver(playing, [&] { return playing.handler->on_body(bytes); });
+  end(playing.handle.get(), {Errc::response_too_large,
+                             "The replayed answer is larger than " + std::to_string(playing.limit) +
+                                 " bytes; raise HttpLlmOptions::max_response_bytes.",
+                             playing.exchange->status});
   return false;
 }
 
-void ReplayTransport::run_control(loop::Budget& budget) {
-  while (!engine_.closed() && !cuts_->empty() && budget.spend()) {
-    const std::shared_ptr<net::Cut> cut = cuts_->pop();
-    const auto found = open_.find(cut.get());
+void ReplayTransport::run_control(loop::PollBudget& budget) {
+  while (!engine_.closed() && !stops_->empty() && budget.spend()) {
+    const std::shared_ptr<net::CallHandle> handle = stops_->pop();
+    const auto found = open_.find(handle.get());
     if (found == open_.end()) continue;
     const int status = found->second->has_head ? found->second->exchange->status : 0;
-    end(cut.get(), {Errc::cancelled, "the transfer was stopped", status});
+    end(handle.get(), {Errc::cancelled, stopped_message, status});
   }
 }
 
-void ReplayTransport::end(const net::Cut* cut, net::HttpEnd how) {
-  const auto playing = std::move(open_.extract(cut).mapped());
+void ReplayTransport::end(const net::CallHandle* handle, net::HttpEnd how) {
+  const auto playing = std::move(open_.extract(handle).mapped());
   if (playing->timer != 0) engine_.cancel_timer(playing->timer);
-  engine_.guarded("an HTTP handler", [&] { playing->handler->on_end(std::move(how)); });
+  engine_.guarded("the receiver of an HTTP answer", [&] { playing->handler->on_end(std::move(how)); });
 }
 
 }  // namespace agentcore::llm

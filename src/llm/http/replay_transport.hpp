@@ -1,8 +1,8 @@
-// ReplayTransport: answers requests out of a recording, on the engine's clock.
+// ReplayTransport: answers requests from a recording, on the engine's clock.
 #pragma once
 
 #include "loop/engine.hpp"
-#include "net/cut_queue.hpp"
+#include "net/stop_queue.hpp"
 #include "net/transport.hpp"
 
 #include <agentcore/http_recording.hpp>
@@ -14,9 +14,10 @@
 
 namespace agentcore::llm {
 
-// One per client: which exchanges were used already is the client's. A replayed answer waits for one timer at
-// a time, so a poll gives each at most one piece. Everything but time-outs is as in a real transfer. Owned by
-// the engine, and destroyed with no call on the stack: then the handlers go without a call. @loop_thread
+// One per client, which has its own list of used exchanges. A replayed answer waits for one timer at a time,
+// so a poll delivers at most one piece of each. Everything but time-outs is as in a real transfer. Owned by
+// the engine, and destroyed when none of its functions is running: then the handlers are destroyed without a
+// call. @loop_thread
 class ReplayTransport final : public net::Transport, public loop::Source {
  public:
   static std::weak_ptr<ReplayTransport> make(loop::Engine& engine, std::shared_ptr<const HttpReplay> replay);
@@ -26,14 +27,14 @@ class ReplayTransport final : public net::Transport, public loop::Source {
   ReplayTransport(const ReplayTransport&) = delete;
   ReplayTransport& operator=(const ReplayTransport&) = delete;
 
-  std::shared_ptr<net::Cut> make_cut() override;
-  void start(net::HttpRequest request, std::shared_ptr<net::Cut> cut,
+  std::shared_ptr<net::CallHandle> make_handle() override;
+  void start(net::HttpRequest request, std::shared_ptr<net::CallHandle> handle,
              std::unique_ptr<net::HttpHandler> handler) override;
   std::size_t open() const noexcept override { return open_.size(); }
 
-  void run_control(loop::Budget& budget) override;
-  void run_round(loop::Budget&) override {}
-  bool has_work() const noexcept override { return !cuts_->empty(); }
+  void run_control(loop::PollBudget& budget) override;
+  void run_round(loop::PollBudget&) override {}
+  bool has_work() const noexcept override { return !stops_->empty(); }
   bool has_pending() const noexcept override { return !open_.empty(); }
 
  private:
@@ -41,16 +42,18 @@ class ReplayTransport final : public net::Transport, public loop::Source {
 
   const HttpExchange* find(const net::HttpRequest& request);
   void plan(Playing& playing);
-  void step(const net::Cut* cut);
-  bool give_head(Playing& playing);
-  bool give_piece(Playing& playing);
-  void end(const net::Cut* cut, net::HttpEnd how);
+  void step(const net::CallHandle* handle);
+  template <typename Deliver>
+  bool deliver(Playing& playing, Deliver&& deliver);
+  bool deliver_head(Playing& playing);
+  bool deliver_piece(Playing& playing);
+  void end(const net::CallHandle* handle, net::HttpEnd how);
 
   loop::Engine& engine_;
   const std::shared_ptr<const HttpReplay> replay_;
-  const std::shared_ptr<net::CutQueue> cuts_;
+  const std::shared_ptr<net::StopQueue> stops_;
   std::vector<bool> used_;  // of the recording's exchanges
-  std::unordered_map<const net::Cut*, std::unique_ptr<Playing>> open_;
+  std::unordered_map<const net::CallHandle*, std::unique_ptr<Playing>> open_;
 };
 
 }  // namespace agentcore::llm

@@ -22,7 +22,7 @@ Secret::Secret(Secret&& other) noexcept
 Secret& Secret::operator=(Secret&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(size_, other.size_);
-  const Secret old(std::move(other));  // goes now, not when `other` does
+  const Secret old(std::move(other));  // overwritten now, not when `other` is destroyed
   return *this;
 }
 

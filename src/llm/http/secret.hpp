@@ -1,4 +1,4 @@
-// Secret: a text that leaves nothing behind in memory.
+// Secret: a text that is overwritten in memory when it is destroyed.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace agentcore::llm {
 
-// Overwritten when it goes. It never lies inside the object itself, so one that was moved from holds nothing.
-// It cannot be copied: who needs it too, shares it or says so with a view.
+// Never stored inside the object itself, so a moved-from secret is empty. It cannot be copied: other users
+// share it, or take a view.
 class Secret {
  public:
   Secret() = default;
   explicit Secret(std::string_view text);
   explicit Secret(const char* text) : Secret(std::string_view(text)) {}
-  // Takes it away: `text` is overwritten, its object included, and empty then.
+  // Moves the text in: `text` is overwritten, its object included, and empty then.
   explicit Secret(std::string&& text);
   Secret(Secret&& other) noexcept;
   Secret& operator=(Secret&& other) noexcept;

@@ -68,7 +68,7 @@ SseReader::Status SseReader::feed(std::string_view piece, Listener& listener) {
 const char* SseReader::skip_mark(const char* at, const char* end) {
   for (; at != end && mark_ < byte_order_mark.size(); ++at, ++mark_) {
     if (*at == byte_order_mark[mark_]) continue;
-    line_.assign(byte_order_mark.substr(0, mark_));  // only looked like one: it is text
+    line_.assign(byte_order_mark.substr(0, mark_));  // not a byte order mark after all: it is text
     mark_ = static_cast<unsigned char>(byte_order_mark.size());
     break;
   }
@@ -105,7 +105,7 @@ bool SseReader::take_data(std::string_view value, bool in_piece) {
   return true;
 }
 
-// A blank line: gives out the event, if there is one. False: the listener has had enough.
+// A blank line: delivers the event, if there is one. False: the listener ended the reading.
 bool SseReader::dispatch(const char* piece_end, Listener& listener) {
   if (!has_data_) return true;
   has_data_ = false;
@@ -125,7 +125,7 @@ bool SseReader::keep_rest(std::string_view rest) {
   return true;
 }
 
-// Copies what still lies in the piece, before that goes away or more joins it.
+// Copies what is still a view of the piece, before the piece is gone or more data is added.
 void SseReader::keep_data() {
   if (view_.data() == nullptr) return;
   data_.assign(view_);

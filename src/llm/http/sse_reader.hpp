@@ -7,12 +7,12 @@
 
 namespace agentcore::llm {
 
-// Takes a stream in pieces, cut anywhere, and gives out each event's data. Lines end in LF, CR or CRLF;
+// Takes a stream in pieces, cut anywhere, and delivers each event's data. Lines end in LF, CR or CRLF;
 // several data lines of one event are joined by LF; a byte order mark, comments and all other fields are
 // skipped; an event without its blank line at the end of the stream is dropped. One thing is not in the
-// standard: a field "error" is read as data, because llama.cpp tells its errors so ("error: {...}"). Lines
-// are looked at where they lie: only what a piece cuts in two is copied. One reader reads one stream; while
-// it waits between events it holds no more than a few hundred bytes.
+// standard: a field "error" is read as data, because llama.cpp sends its errors so ("error: {...}"). Lines
+// are read in place: only a line that is cut by a piece is copied. One reader reads one stream; between
+// events it holds a few hundred bytes at most.
 class SseReader {
  public:
   class Listener {
@@ -27,14 +27,14 @@ class SseReader {
 
   enum class Status : unsigned char {
     more,      // everything was read
-    ended,     // the listener said so; the rest of the piece was not looked at
+    ended,     // the listener ended the reading; the rest of the piece was not read
     too_long,  // a line, or an event's data, is longer than allowed
   };
 
   explicit SseReader(std::size_t max_line_bytes) noexcept : max_line_bytes_(max_line_bytes) {}
 
-  // Reads the next piece. After anything but `more` the reader is spent. The listener may destroy everything
-  // but this reader.
+  // Reads the next piece. After anything but `more` the reader cannot be used. The listener may destroy
+  // everything but this reader.
   Status feed(std::string_view piece, Listener& listener);
 
  private:
@@ -51,7 +51,7 @@ class SseReader {
   std::string_view view_;  // the event's only data line so far, where it lies in the current piece
   bool has_data_ = false;
   bool after_cr_ = false;   // the last piece ended in CR: an LF at the next one's start belongs to it
-  unsigned char mark_ = 0;  // bytes of the byte order mark seen; 3: it is behind us, or there was none
+  unsigned char mark_ = 0;  // bytes of the byte order mark read so far; 3: complete, or there was none
 };
 
 }  // namespace agentcore::llm

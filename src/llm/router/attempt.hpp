@@ -1,4 +1,4 @@
-// Attempt: what a route's client tells of one attempt.
+// Attempt: receives the deltas and the outcome of one attempt from a route's client.
 #pragma once
 
 #include "llm/router/breaker.hpp"
@@ -14,8 +14,8 @@
 
 namespace agentcore::llm {
 
-// Receives one attempt. It holds the slot: a client that does not let go of a call keeps it, even when that
-// call has its outcome and the router is gone.
+// Holds the slot until the client ends the attempt, even when the call has its outcome and the router is
+// destroyed.
 class Attempt final : public ChatSink::Receiver {
  public:
   Attempt(std::shared_ptr<RouterCall> call, Slot slot, std::shared_ptr<Breaker> breaker,
@@ -45,8 +45,8 @@ class Attempt final : public ChatSink::Receiver {
   }
 
  private:
-  // An endpoint that begins to answer is well: who tries whether it is does not keep others waiting for the
-  // end of a long answer. That end counts like any other's.
+  // An endpoint that begins to answer is healthy: the probe must not delay other calls until a long answer
+  // ends. The end of the answer counts like that of any other attempt.
   void begin_answer() {
     if (!permit_.probe) return;
     const auto change = breaker_->settle(permit_, Health::well, engine_->now());

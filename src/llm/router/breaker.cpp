@@ -5,9 +5,9 @@
 namespace agentcore::llm {
 namespace {
 
-// Of an error that came with an HTTP answer. An error object in an answer that began well is the endpoint's
-// fault when it is one that passes.
-Health health_of_answer(const Error& error) noexcept {
+// For an error that came with an HTTP answer. An error object in an answer with a good status is the
+// endpoint's fault if it is retryable.
+Health health_of_answer(const ChatError& error) noexcept {
   if (error.http_status >= 500) return Health::ill;
   if (error.http_status >= 400) return Health::well;
   return error.retryable ? Health::ill : Health::well;
@@ -29,8 +29,8 @@ Health health_of(const ChatOutcome& outcome) noexcept {
     case Errc::http_error:
     case Errc::api_error:
       return health_of_answer(outcome.error);
-    // A bad certificate is not counted either: it is the end of its call, and an open circuit would hide it
-    // from the next one.
+    // A bad certificate is not counted either: it ends its call, and an open circuit would hide it from the
+    // next call.
     default:
       return Health::unknown;
   }

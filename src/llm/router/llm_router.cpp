@@ -17,11 +17,13 @@ struct LlmRouter::Impl {
 };
 
 LlmRouter::LlmRouter(Runtime& runtime, RouterOptions options) : impl_(std::make_shared<Impl>()) {
-  impl_->slots = options.slots ? options.slots : std::make_shared<CallSlots>(runtime, options.limits);
+  impl_->slots =
+      options.slots ? options.slots.shared() : std::make_shared<CallSlots>(runtime, options.limits);
   impl_->error = llm::check_options(options);
   if (!impl_->error && impl_->slots->impl_->engine() != runtime.engine())
-    impl_->error = Error{Errc::invalid_config,
-                         "RouterOptions::slots is of another Runtime; make the CallSlots with this one"};
+    impl_->error =
+        Error{Errc::invalid_config,
+              "RouterOptions::slots belongs to another Runtime; pass CallSlots of the router's Runtime"};
   if (impl_->error) options.routes.clear();
   impl_->shared = std::make_shared<llm::RouterShared>(runtime.engine(), impl_->slots->impl_, options);
 }
@@ -36,24 +38,20 @@ LlmRouter::~LlmRouter() {
 }
 
 void LlmRouter::chat(ChatRequest request, StopToken stop, ChatSink sink) {
-  if (impl_->error) return sink.finish(ChatOutcome::failed(*impl_->error));
+  if (impl_->error) return sink.finish(ChatOutcome::failed(ChatError::from(*impl_->error)));
   const auto& shared = impl_->shared;
   if (stop.stop_requested() || shared->closing || shared->engine->closed())
     return sink.finish(ChatOutcome::cancelled(Usage{}));
   const auto call = std::make_shared<llm::RouterCall>(shared, std::move(request));
-  if (!shared->requests->add(call))
-    return sink.finish(ChatOutcome::failed(
-        {Errc::request_in_progress,
-         "this agent has a model call open in this router; abort it or wait for its end"}));
   call->start(std::move(stop), std::move(sink));
 }
 
 bool LlmRouter::abort(std::string_view agent_id) {
-  return impl_->shared->requests->abort(agent_id);
+  return impl_->shared->active->abort(agent_id);
 }
 
 bool LlmRouter::has_active_request(std::string_view agent_id) const {
-  return impl_->shared->requests->contains(agent_id);
+  return impl_->shared->active->contains(agent_id);
 }
 
 std::size_t LlmRouter::open_calls() const noexcept {
@@ -64,9 +62,9 @@ const CallSlots& LlmRouter::slots() const noexcept {
   return *impl_->slots;
 }
 
-bool LlmRouter::is_open(std::size_t route) const noexcept {
-  const auto& ways = impl_->shared->ways;
-  return route < ways.size() && !ways[route].breaker->admits(impl_->shared->engine->now());
+bool LlmRouter::is_circuit_open(std::size_t route) const noexcept {
+  const auto& routes = impl_->shared->routes;
+  return route < routes.size() && !routes[route].breaker->admits(impl_->shared->engine->now());
 }
 
 }  // namespace agentcore

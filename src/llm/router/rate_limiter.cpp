@@ -1,8 +1,7 @@
 #include "llm/router/rate_limiter.hpp"
 
+#include "context/token_count.hpp"
 #include "loop/time.hpp"
-
-#include <agentcore/context.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -27,17 +26,8 @@ std::optional<std::uint64_t> refilled_to(const std::optional<std::uint64_t>& all
 
 }  // namespace
 
-std::uint64_t estimated_tokens(const ChatRequest& request) noexcept {
-  std::uint64_t tokens = request.max_tokens.value_or(0);
-  for (const ChatMessage& message : request.messages) {
-    tokens += estimate_tokens(message.content);
-    for (const ToolCall& call : message.tool_calls) tokens += estimate_tokens(call.arguments);
-    for (const ReasoningBlock& block : message.reasoning) tokens += estimate_tokens(block.data);
-    tokens += message.parts.size() * estimated_picture_tokens;
-  }
-  for (const ToolDescription& tool : request.tools)
-    tokens += estimate_tokens(tool.description) + estimate_tokens(tool.parameters);
-  return tokens;
+std::uint64_t estimated_tokens(const ChatRequest& request) {
+  return request.max_tokens.value_or(0) + context::request_tokens(request);
 }
 
 void RateLimiter::set_limits(std::uint64_t requests_per_minute, std::uint64_t tokens_per_minute) noexcept {
@@ -65,7 +55,7 @@ void RateLimiter::undo(std::uint64_t tokens, const Mark& mark, TimePoint now) no
   tokens_.give_back(tokens, mark.token_taking, now);
   requests_left_.give_back(1);
   tokens_left_.give_back(tokens);
-  if (mark.requests != spent_.requests) return;  // it is in the marks of younger calls, and cancels out there
+  if (mark.requests != spent_.requests) return;  // in the marks of younger calls, it cancels out there
   spent_.requests -= 1;
   spent_.tokens -= tokens;
 }
@@ -82,7 +72,7 @@ void RateLimiter::correct(std::uint64_t estimated, std::uint64_t used, const Mar
 }
 
 void RateLimiter::learn(const RateLimit& limit, const Mark& mark, TimePoint now) noexcept {
-  if (mark.requests < learned_from_) return;  // a younger call's answer came first, and knows better
+  if (mark.requests < learned_from_) return;  // a younger call's answer came first and is newer
   learned_from_ = mark.requests;
   if (limit.requests_left && limit.requests_reset > Duration(0))
     requests_left_.learn(what_is_left(*limit.requests_left, spent_.requests - mark.requests),

@@ -1,9 +1,11 @@
 #include "llm/router/router_call.hpp"
 
 #include "llm/router/attempt.hpp"
+#include "llm/router/backoff.hpp"
 #include "loop/time.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <string>
 #include <utility>
@@ -11,70 +13,85 @@
 namespace agentcore::llm {
 namespace {
 
-std::optional<TimePoint> earlier_deadline(const ChatRequest& request, const RetryPolicy& retry,
-                                          TimePoint now) noexcept {
-  if (retry.deadline == Duration(0)) return request.deadline;
-  const TimePoint ours = loop::later(now, retry.deadline);
-  return request.deadline ? std::min(*request.deadline, ours) : ours;
+// `request` in the form for the route's client.
+ChatRequest request_of(ChatRequest request, const RoutePlan& plan) {
+  const std::string& model = plan.entry().route.model;
+  if (!model.empty()) request.model = model;
+  request.deadline = plan.deadline();
+  return request;
+}
+
+// The back-off after a failed attempt: by the host's function, or by the policy.
+Duration delay_after(std::uint32_t attempt, const ChatError& error, const RetryPolicy& retry,
+                     loop::Engine& engine) {
+  std::optional<Duration> wanted;
+  if (retry.backoff) engine.guarded("RetryPolicy::backoff", [&] { wanted = retry.backoff(attempt, error); });
+  if (wanted) return std::max(*wanted, Duration(0));
+  return backoff_delay(retry, attempt, as_duration(error.retry_after), engine.random());
 }
 
 }  // namespace
 
-void StopRouted::operator()() const noexcept {
-  if (const auto alive = call.lock()) alive->stop();
-}
-
 RouterCall::RouterCall(std::shared_ptr<RouterShared> shared, ChatRequest request)
-    : OpenCall(request.agent_id, shared->requests, request.tree),
-      engine_(shared->engine),
+    : engine_(shared->engine),
       shared_(std::move(shared)),
       number_(++shared_->started),
+      agent_id_(request.agent_id),
+      tree_(request.tree),
       request_(std::move(request)),
-      tokens_(estimated_tokens(request_)),
-      deadline_(earlier_deadline(request_, shared_->retry, engine_->now())) {
+      plan_(*shared_, request_) {
 }
 
 void RouterCall::start(StopToken stop, ChatSink sink) {
+  auto registration = shared_->active->add({agent_id_, tree_}, shared_from_this());
+  if (!registration) return sink.finish(ChatOutcome::failed(ActiveCalls::in_progress("router")));
+  registration_ = std::move(*registration);
   sink_ = std::move(sink);
   shared_->open.emplace(number_, shared_from_this());
   engine_->add_pending(1);
-  if (is_late_at(engine_->now())) return fail(deadline_error({}));
-  if (stop.stop_possible()) on_stop_.emplace(std::move(stop), StopRouted{weak_from_this()});
+  if (plan_.is_late_at(engine_->now())) return fail(deadline_error({}));
+  if (stop.stop_possible()) on_stop_.emplace(std::move(stop), StopHeld{weak_from_this()});
   if (!goes_on()) return;
-  if (deadline_)
-    deadline_timer_ = engine_->start_timer(*deadline_, [call = weak_from_this()] {
+  if (plan_.deadline())
+    deadline_timer_ = engine_->start_timer(*plan_.deadline(), [call = weak_from_this()] {
       if (const auto alive = call.lock()) alive->on_deadline();
     });
-  Error why;
-  const std::size_t first = usable(0, why);
-  if (first == shared_->ways.size()) return fail(why);
-  if (first > 0) return try_elsewhere(first, why);
-  enter(first);
+  ChatError why;
+  const std::size_t first = plan_.usable(0, why);
+  if (first == plan_.routes()) return fail(why);
+  if (first > 0) return go_to(first, why);
+  plan_.enter(first);
+  wait_for_slot();
 }
 
-// On the thread that stops.
-void RouterCall::cut() noexcept {
-  attempt_stop().request_stop();  // the wire first
+// The attempt is stopped first: its client closes the connection. A running attempt still delivers its
+// outcome, and its slot is occupied until then.
+bool RouterCall::stop() noexcept {
+  if (stopped_.exchange(true, std::memory_order_acq_rel)) return false;
+  attempt_stop_.request_stop();
   try {
     engine_->post([call = weak_from_this()] {
-      if (const auto alive = call.lock()) alive->on_stopped();
+      const auto alive = call.lock();
+      if (alive && alive->phase_ != Phase::ended && alive->phase_ != Phase::attempting)
+        alive->end(ChatOutcome::cancelled());
     });
-  } catch (const std::bad_alloc&) {  // then the end of its attempt, its back-off or its wait finds it stopped
+  } catch (const std::bad_alloc&) {  // the end of the attempt, back-off or wait finds the flag
   }
+  return true;
 }
 
 void RouterCall::cancel() {
   const auto self = shared_from_this();
   stop();
-  if (ended()) return;  // its client gave the outcome from within its stop callback
-  if (phase_ == Phase::attempting) usage_.complete = false;
+  if (phase_ == Phase::ended) return;  // its client delivered the outcome from within its stop callback
+  if (phase_ == Phase::attempting) account_.mark_incomplete();
   end(ChatOutcome::cancelled());
 }
 
-// To be asked after whatever runs code of the host. False when the call has ended, or does so now.
+// To be called after anything that runs code of the host. False when the call has ended, or ends here.
 bool RouterCall::goes_on() {
-  if (ended()) return false;
-  if (!stopped()) return true;
+  if (phase_ == Phase::ended) return false;
+  if (!is_stopped()) return true;
   end(ChatOutcome::cancelled());
   return false;
 }
@@ -83,14 +100,14 @@ void RouterCall::wait_for_slot() {
   Slots& slots = *shared_->slots;
   phase_ = Phase::waiting;
   Slot slot;
-  const auto answer = slots.acquire(*this,
-                                    {.endpoint = shared_->ways[route_].endpoint,
-                                     .caller = caller(),
-                                     .tokens = tokens_,
-                                     .patience = patience()},
-                                    slot);
-  if (answer == Slots::Admission::now) attempt(std::move(slot));
-  if (answer == Slots::Admission::full) fail(queue_full_error(slots.waiting()));
+  const auto admission = slots.acquire(*this,
+                                       {.endpoint = plan_.entry().endpoint,
+                                        .caller = {agent_id_, tree_},
+                                        .tokens = plan_.tokens(),
+                                        .max_wait = plan_.max_wait()},
+                                       slot);
+  if (admission == Slots::Admission::now) attempt(std::move(slot));
+  if (admission == Slots::Admission::full) fail(queue_full_error(slots.waiting()));
 }
 
 void RouterCall::on_slot(Slot slot) {
@@ -98,170 +115,198 @@ void RouterCall::on_slot(Slot slot) {
   attempt(std::move(slot));
 }
 
-void RouterCall::on_left_alone() {
+void RouterCall::on_pause_too_long() {
   const auto self = shared_from_this();
   phase_ = Phase::deciding;
-  if (goes_on()) pass_over(pause_error(pause_of(route_)));
+  if (goes_on()) leave_route(plan_.pause_error());
 }
 
 void RouterCall::attempt(Slot slot) {
   phase_ = Phase::deciding;
-  // A stopper either finds this stop source, or its stop is seen here.
-  StopToken stop = new_attempt_stop();
+  StopToken stop = attempt_stop_.renew();
   const TimePoint now = engine_->now();
-  Breaker& breaker = *shared_->ways[route_].breaker;
-  const bool in_time = !stopped() && !is_late_at(now);
-  const auto permit = in_time ? breaker.admit(now) : std::nullopt;
+  const RouterShared::RouteEntry& entry = plan_.entry();
+  const bool in_time = !is_stopped() && !plan_.is_late_at(now);
+  const auto permit = in_time ? entry.breaker->admit(now) : std::nullopt;
   if (permit) return call_client(std::move(slot), *permit, std::move(stop));
   slot.undo();
-  drop_attempt_stop();
+  attempt_stop_.drop();
   if (!goes_on()) return;
   if (!in_time) return fail(deadline_error(last_error_));
-  pass_over(circuit_open_error(breaker.open_for(now)));
+  leave_route(circuit_open_error(entry.route.endpoint, plan_.route(), entry.breaker->open_for(now)));
 }
 
-// From within it anything may come: deltas, the outcome, and through the host's code the end of everything.
+// During this call anything may happen: deltas, the outcome, and through the host's code the destruction of
+// the router.
 void RouterCall::call_client(Slot slot, const Breaker::Permit& permit, StopToken stop) {
-  const RouterShared::Way& way = shared_->ways[route_];
-  LlmClient& client = *way.route.client;
+  const RouterShared::RouteEntry& entry = plan_.entry();
+  LlmClient& client = *entry.route.client;
   phase_ = Phase::attempting;
-  ++attempt_;
-  ++attempts_;
+  plan_.count_attempt();
   auto receiver =
-      std::make_unique<Attempt>(shared_from_this(), std::move(slot), way.breaker, permit, engine_);
+      std::make_unique<Attempt>(shared_from_this(), std::move(slot), entry.breaker, permit, engine_);
   ChatSink sink(std::move(receiver));
   // A client that throws loses its sink, and the attempt fails with `client_dropped_call`.
-  engine_->guarded("LlmClient::chat", [&] { client.chat(next_request(), std::move(stop), std::move(sink)); });
+  engine_->guarded("LlmClient::chat", [&] {
+    ChatRequest request = plan_.is_last_attempt() ? std::move(request_) : request_;
+    client.chat(request_of(std::move(request), plan_), std::move(stop), std::move(sink));
+  });
 }
 
-ChatRequest RouterCall::next_request() {
-  const bool last = attempt_ == shared_->retry.max_attempts && route_ + 1 == shared_->ways.size();
-  ChatRequest request = last ? std::move(request_) : request_;
-  const std::string& model = shared_->ways[route_].route.model;
-  if (!model.empty()) request.model = model;
-  request.deadline = deadline_;
-  return request;
-}
-
-StopToken RouterCall::new_attempt_stop() {
-  StopSource fresh;
-  StopToken token = fresh.get_token();
-  const std::lock_guard lock(attempt_mutex_);
-  attempt_stop_.swap(fresh);
-  return token;
-}
-
-StopSource RouterCall::attempt_stop() noexcept {
-  const std::lock_guard lock(attempt_mutex_);
-  return attempt_stop_;
-}
-
-void RouterCall::drop_attempt_stop() noexcept {
-  StopSource none(std::nostopstate);  // what it becomes is destroyed after the lock
-  const std::lock_guard lock(attempt_mutex_);
-  attempt_stop_.swap(none);
+// Nothing of an attempt is delivered once the call is stopped, past its deadline or over. A receiver that
+// throws stops the call.
+template <typename Deliver>
+void RouterCall::deliver(Deliver&& deliver) {
+  if (phase_ == Phase::ended || is_late_ || is_stopped()) return;
+  std::forward<Deliver>(deliver)();
+  if (phase_ != Phase::ended && !sink_) stop();
 }
 
 void RouterCall::on_delta(std::string_view text) {
-  if (silenced()) return;
-  begin_delivery();
-  sink_.delta(text);
-  if (!ended() && !sink_) stop();  // its receiver threw
+  deliver([&] {
+    if (!std::exchange(has_delivered_, true)) request_ = {};
+    sink_.delta(text);
+  });
 }
 
 void RouterCall::on_reasoning(std::string_view text) {
-  if (silenced()) return;
-  begin_delivery();
-  sink_.reasoning(text);
-  if (!ended() && !sink_) stop();
+  deliver([&] {
+    if (!std::exchange(has_delivered_, true)) request_ = {};
+    sink_.reasoning(text);
+  });
 }
 
 void RouterCall::on_rate_limit(const RateLimit& limit) {
-  if (silenced()) return;
-  sink_.rate_limit(limit);
-  if (!ended() && !sink_) stop();
-}
-
-// From now on there is no other attempt.
-void RouterCall::begin_delivery() {
-  if (std::exchange(delivered_, true)) return;
-  request_ = {};
+  deliver([&] { sink_.rate_limit(limit); });
 }
 
 void RouterCall::on_attempt_ended(ChatOutcome outcome, Breaker::Change change) {
-  if (ended()) return;
+  if (phase_ == Phase::ended) return;
   phase_ = Phase::deciding;
-  drop_attempt_stop();
-  account(outcome);
+  attempt_stop_.drop();
+  account_.add(outcome);
   on_circuit(change);
   if (!goes_on()) return;
-  if (late_) return fail(deadline_error(last_error_));
+  if (is_late_) return fail(deadline_error(last_error_));
   if (outcome.kind != ChatOutcome::Kind::failed) return end(std::move(outcome));
   decide(outcome.error);
 }
 
-void RouterCall::account(const ChatOutcome& outcome) noexcept {
-  usage_ += outcome.usage;
-  if (outcome.cost) {
-    cost_ = cost_.value_or(0) + *outcome.cost;
-  } else if (outcome.usage.total_tokens != 0) {
-    cost_known_ = false;
-  }
-}
-
 void RouterCall::on_circuit(Breaker::Change change) const {
-  if (change == Breaker::Change::none || ended()) return;
+  if (change == Breaker::Change::none || phase_ == Phase::ended) return;
   const bool opened = change == Breaker::Change::opened;
-  const auto shared = shared_;  // the sink may destroy the router while it reads
+  const auto shared = shared_;  // the log sink may destroy the router during the call
   engine_->log(opened ? LogLevel::warning : LogLevel::info,
                opened ? "an endpoint's circuit opened" : "an endpoint's circuit closed",
-               {{"agent", agent_id()},
-                {"route", std::to_string(route_)},
-                {"endpoint", shared->ways[route_].route.endpoint}});
+               {{"agent", agent_id_},
+                {"route", std::to_string(plan_.route())},
+                {"endpoint", plan_.entry().route.endpoint}});
 }
 
-// Of an attempt the outcome will come, and until then its slot is not free.
-void RouterCall::on_stopped() {
-  if (!ended() && phase_ != Phase::attempting) end(ChatOutcome::cancelled());
+// After an attempt that failed: the same route again, the next one, or the end.
+void RouterCall::decide(const ChatError& error) {
+  last_error_ = error;
+  const Verdict verdict = verdict_on(error);
+  if (has_delivered_ || verdict == Verdict::final) return fail(error);
+  ChatError ignored;
+  const std::size_t next = plan_.usable(plan_.route() + 1, ignored);
+  const bool has_next = next < plan_.routes();
+  bool too_late = false;
+  if (plan_.may_try_again(error) && !(has_next && verdict == Verdict::next_route)) {
+    const auto shared = shared_;  // the host's function may end the call
+    const Duration delay = delay_after(plan_.attempt(), error, shared->retry, *engine_);
+    if (!goes_on()) return;
+    const TimePoint then = loop::later(engine_->now(), std::max(delay, plan_.pause_of(plan_.route())));
+    too_late = plan_.is_late_at(then);
+    if (!too_late && plan_.entry().breaker->admits(then)) return back_off(delay, error);
+  }
+  if (has_next) return go_to(next, error);
+  fail(too_late ? deadline_error(error) : plan_.last_error(error));
+}
+
+// The call may not use its current route.
+void RouterCall::leave_route(const ChatError& why) {
+  ChatError ignored;
+  const std::size_t next = plan_.usable(plan_.route() + 1, ignored);
+  if (next < plan_.routes()) return go_to(next, why);
+  if (last_error_.code == Errc::none) return fail(why);
+  fail(why.code == Errc::deadline_exceeded ? deadline_error(last_error_) : ChatError(last_error_));
+}
+
+void RouterCall::go_to(std::size_t route, const ChatError& error) {
+  if (!notify(route, plan_.pause_of(route), error)) return;
+  plan_.enter(route);
+  wait_for_slot();
+}
+
+void RouterCall::back_off(Duration delay, const ChatError& error) {
+  if (!notify(plan_.route(), std::max(delay, plan_.pause_of(plan_.route())), error)) return;
+  phase_ = Phase::backing_off;
+  timer_ = engine_->start_timer(loop::later(engine_->now(), delay), [call = weak_from_this()] {
+    const auto alive = call.lock();
+    if (!alive) return;
+    alive->timer_ = 0;
+    alive->phase_ = Phase::deciding;
+    if (alive->goes_on()) alive->wait_for_slot();
+  });
+}
+
+// Reports where and when the call continues. False when the call has ended meanwhile.
+bool RouterCall::notify(std::size_t next, Duration delay, const ChatError& error) {
+  const auto shared = shared_;
+  const bool again = next == plan_.route();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(delay).count();
+  engine_->log(again ? LogLevel::info : LogLevel::warning,
+               again ? "a model call is tried again" : "a model call goes on with another route",
+               {{"agent", agent_id_},
+                {"route", std::to_string(plan_.route())},
+                {"next_route", std::to_string(next)},
+                {"attempt", std::to_string(plan_.attempt())},
+                {"delay_ms", std::to_string(milliseconds)},
+                {"error", to_string(error.code)},
+                {"http_status", std::to_string(error.http_status)}});
+  if (!goes_on()) return false;
+  if (!shared->on_retry) return true;
+  const RetryNotice notice{.agent_id = agent_id_,
+                           .attempt = plan_.attempt(),
+                           .route = plan_.route(),
+                           .next_route = next,
+                           .delay = delay,
+                           .error = error};
+  engine_->guarded("RouterOptions::on_retry", [&] { shared->on_retry(notice); });
+  return goes_on();
 }
 
 void RouterCall::on_deadline() {
-  late_ = true;
-  if (phase_ == Phase::attempting) {
-    attempt_stop().request_stop();
-  } else if (goes_on()) {
+  is_late_ = true;
+  if (phase_ == Phase::attempting)
+    attempt_stop_.request_stop();
+  else if (goes_on())
     fail(deadline_error(last_error_));
-  }
 }
 
-void RouterCall::on_backed_off() {
-  timer_ = 0;
-  phase_ = Phase::deciding;
-  if (goes_on()) wait_for_slot();
+// An earlier stop takes precedence.
+void RouterCall::fail(const ChatError& error) {
+  if (is_stopped()) return end(ChatOutcome::cancelled());
+  end(ChatOutcome::failed(with_progress(error, plan_.progress())));
 }
 
-// A stop that came first wins.
-void RouterCall::fail(const Error& error) {
-  if (stopped()) return end(ChatOutcome::cancelled());
-  const Progress progress{.attempts = attempts_, .route = route_, .routes = shared_->ways.size()};
-  end(ChatOutcome::failed(with_progress(error, progress)));
-}
-
-// From here on nothing leads to this call but an attempt whose client does not let go.
+// After this, only an attempt that its client has not ended refers to this call. The registration is removed
+// before the stop callback: a thread that stops the agent now finds no open call afterwards.
 void RouterCall::end(ChatOutcome outcome) {
   const auto self = shared_from_this();
   const auto shared = std::exchange(shared_, nullptr);
+  phase_ = Phase::ended;
   shared->slots->leave(*this);
-  close();  // before the callback goes: whoever stops now must not find the agent busy afterwards
+  registration_.reset();
   on_stop_.reset();
-  drop_attempt_stop();
+  attempt_stop_.drop();
   engine_->cancel_timer(timer_);
   engine_->cancel_timer(deadline_timer_);
   shared->open.erase(number_);
   engine_->add_pending(-1);
   request_ = {};
-  outcome.usage = usage_;
-  outcome.cost = cost_known_ ? cost_ : std::nullopt;
+  account_.write(outcome);
   ChatSink sink = std::move(sink_);
   sink.finish(std::move(outcome));
 }

@@ -33,7 +33,7 @@ std::optional<Error> check_options(const RouterOptions& options) {
                          .not_negative("first_delay", retry.first_delay)
                          .not_negative("max_delay", retry.max_delay)
                          .not_negative("max_retry_after", retry.max_retry_after)
-                         .not_negative("deadline", retry.deadline)
+                         .not_negative("timeout", retry.timeout)
                          .problem())
     return problem;
   return core::Validation("BreakerPolicy").not_negative("open_for", options.breaker.open_for).problem();

@@ -1,4 +1,4 @@
-// What RouterOptions must be.
+// The checks of RouterOptions.
 #pragma once
 
 #include <agentcore/llm_router.hpp>
@@ -7,7 +7,7 @@
 
 namespace agentcore::llm {
 
-// The first option that makes no sense, as an `invalid_config` that says what to change.
+// The first invalid option, as an `invalid_config` with the remedy.
 std::optional<Error> check_options(const RouterOptions& options);
 
 }  // namespace agentcore::llm

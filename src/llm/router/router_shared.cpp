@@ -1,4 +1,4 @@
-#include "llm/router/router_call.hpp"
+#include "llm/router/router_shared.hpp"
 
 #include <utility>
 
@@ -13,10 +13,10 @@ RouterShared::RouterShared(std::shared_ptr<loop::Engine> loop, std::shared_ptr<S
   std::map<const Endpoint*, std::shared_ptr<Breaker>> breakers;
   for (const Route& route : options.routes) {
     auto endpoint =
-        route.endpoint.empty() ? slots->endpoint_of(route.client) : slots->endpoint(route.endpoint);
+        route.endpoint.empty() ? slots->endpoint_of(route.client.get()) : slots->endpoint(route.endpoint);
     std::shared_ptr<Breaker>& breaker = breakers[endpoint.get()];
     if (!breaker) breaker = std::make_shared<Breaker>(options.breaker);
-    ways.push_back({route, std::move(endpoint), breaker});
+    routes.push_back({route, std::move(endpoint), breaker});
   }
 }
 

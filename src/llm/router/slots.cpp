@@ -1,14 +1,12 @@
 #include "llm/router/slots.hpp"
 
-#include "llm/router/backoff.hpp"
-
 #include <algorithm>
 #include <cassert>
 
 namespace agentcore::llm {
 namespace {
 
-constexpr int per_turn = 16;  // slots handed out before the loop does something else
+constexpr int grants_per_turn = 16;  // before other tasks of the loop
 
 bool at_limit(std::uint64_t limit, std::uint64_t count) noexcept {
   return limit != 0 && count >= limit;
@@ -17,45 +15,20 @@ bool at_limit(std::uint64_t limit, std::uint64_t count) noexcept {
 }  // namespace
 
 Slots::Slots(std::shared_ptr<loop::Engine> engine, CallLimits limits)
-    : engine_(std::move(engine)), limits_(limits) {
-}
-
-std::shared_ptr<Endpoint> Slots::endpoint(std::string_view name) {
-  const auto found = named_.find(name);
-  if (found != named_.end()) return found->second;
-  auto made = std::make_shared<Endpoint>();
-  configure(*made, limits_);
-  named_.emplace(name, made);
-  return made;
-}
-
-std::shared_ptr<Endpoint> Slots::endpoint_of(const LlmClient* client) {
-  std::erase_if(nameless_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Endpoint>& known = nameless_[client];
-  if (auto alive = known.lock()) return alive;
-  auto made = std::make_shared<Endpoint>();
-  configure(*made, limits_);
-  known = made;
-  return made;
+    : engine_(std::move(engine)), limits_(limits), endpoints_(limits) {
 }
 
 void Slots::set_endpoint(std::string_view name, const CallLimits& limits) {
-  configure(*endpoint(name), limits);
+  endpoints_.set_limits(name, limits);
   wake();
 }
 
-void Slots::configure(Endpoint& endpoint, const CallLimits& limits) const {
-  endpoint.anonymous.endpoint = &endpoint;
-  endpoint.limit = limits.per_endpoint;
-  endpoint.rate.set_limits(limits.requests_per_minute, limits.tokens_per_minute);
-}
-
-Slots::Admission Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
+Slots::Admission Slots::acquire(Waiter& waiter, SlotRequest request, Slot& slot) {
   assert(waiter.lane_ == nullptr);
-  waiter.endpoint_ = std::move(wish.endpoint);
-  waiter.caller_ = wish.caller;
-  waiter.tokens_ = wish.tokens;
-  waiter.patience_ = wish.patience;
+  waiter.endpoint_ = std::move(request.endpoint);
+  waiter.caller_ = request.caller;
+  waiter.tokens_ = request.tokens;
+  waiter.max_wait_ = request.max_wait;
   const bool is_new = waiter.place_ == 0;
   if (is_new) waiter.place_ = ++last_place_;
   enter(waiter);
@@ -66,9 +39,9 @@ Slots::Admission Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
     return Admission::now;
   }
   wake_at(later);
-  // A pause may have begun while it backed off: whoever has not the patience for it is told, and not left to
-  // wait until it is over.
-  if (waiter.patience_ < pause_left(*waiter.endpoint_, waiter.tokens_)) wake();
+  // A pause may have begun while the call backed off: grant_some() rejects a call whose max wait is shorter,
+  // and does so before the pause is over.
+  if (waiter.max_wait_ < pause_left(*waiter.endpoint_, waiter.tokens_)) wake();
   if (!is_new || limits_.max_waiting == 0 || waiting_ <= limits_.max_waiting) return Admission::later;
   take_out(waiter);
   return Admission::full;
@@ -77,7 +50,7 @@ Slots::Admission Slots::acquire(Waiter& waiter, Wish wish, Slot& slot) {
 void Slots::leave(Waiter& waiter) {
   if (waiter.lane_ == nullptr) return;
   take_out(waiter);
-  wake();  // who stood behind it may be able to go
+  wake();  // a later call in the queue may be able to run
 }
 
 void Slots::take_out(Waiter& waiter) {
@@ -85,8 +58,8 @@ void Slots::take_out(Waiter& waiter) {
   Endpoint& endpoint = *lane->endpoint;
   lane->waiters.erase(waiter.place_);
   list(*lane);
-  endpoint.by_patience.erase({waiter.patience_, waiter.place_});
-  if (endpoint.by_patience.empty()) std::erase(wanted_, &endpoint);
+  endpoint.by_max_wait.erase({waiter.max_wait_, waiter.place_});
+  if (endpoint.by_max_wait.empty()) std::erase(wanted_, &endpoint);
   if (lane->caller != nullptr) tidy(callers_.find(waiter.caller_));
   waiter.endpoint_.reset();
   if (--waiting_ == 0) engine_->cancel_timer(std::exchange(timer_, 0));
@@ -97,8 +70,8 @@ Duration Slots::pause_left(const Endpoint& endpoint, std::uint64_t tokens) const
 }
 
 std::size_t Slots::running(std::string_view endpoint) const noexcept {
-  const auto found = named_.find(endpoint);
-  return found == named_.end() ? 0 : found->second->running;
+  const Endpoint* const found = endpoints_.find(endpoint);
+  return found == nullptr ? 0 : found->running;
 }
 
 Lane& Slots::lane_for(Endpoint& endpoint, const CallerKey& key) {
@@ -124,13 +97,13 @@ void Slots::enter(Waiter& waiter) {
   waiter.lane_ = &lane;
   lane.waiters.emplace(waiter.place_, &waiter);
   list(lane);
-  if (endpoint.by_patience.empty()) wanted_.push_back(&endpoint);
-  endpoint.by_patience.emplace(std::pair(waiter.patience_, waiter.place_), &waiter);
+  if (endpoint.by_max_wait.empty()) wanted_.push_back(&endpoint);
+  endpoint.by_max_wait.emplace(std::pair(waiter.max_wait_, waiter.place_), &waiter);
   ++waiting_;
 }
 
-// Puts the lane where it belongs now: in its endpoint's list by its first waiter, unless its caller is at its
-// limit.
+// Updates the position of the lane: in its endpoint's list by its first waiter, or outside of it if its
+// caller is at its limit.
 void Slots::list(Lane& lane) {
   const bool blocked = lane.caller != nullptr && at_limit(limits_.per_agent, lane.caller->running);
   const std::uint64_t place = blocked || lane.waiters.empty() ? 0 : lane.waiters.begin()->first;
@@ -144,14 +117,14 @@ void Slots::list_lanes(Caller& caller) {
   for (const auto& lane : caller.lanes) list(*lane);
 }
 
-// Forgets lanes that nobody waits in, and a caller who has nothing left.
-void Slots::tidy(Slot::Callers::iterator caller) {
+// Removes lanes without waiters, and a caller without running and waiting calls.
+void Slots::tidy(Callers::iterator caller) {
   std::erase_if(caller->second.lanes, [](const auto& lane) { return lane->waiters.empty(); });
   if (caller->second.lanes.empty() && caller->second.running == 0) callers_.erase(caller);
 }
 
-// Who goes now: the first in order of those whose endpoint and agent have room. Null: nobody; `later` is then
-// when somebody can go if nothing else happens.
+// The next call that may run: the first in order of those whose endpoint and agent have capacity. Null: there
+// is none; `later` is then the time of the next one if nothing else happens.
 Waiter* Slots::next(TimePoint now, TimePoint& later) const {
   if (at_limit(limits_.total, running_)) return nullptr;
   Waiter* first = nullptr;
@@ -168,15 +141,16 @@ Waiter* Slots::next(TimePoint now, TimePoint& later) const {
   return first;
 }
 
-// Who has less patience than its endpoint asks for. What it asks of a call for its size is heeded by who
-// stands first: nobody goes past that one, whatever its size, so the others' turn to be asked comes.
-Waiter* Slots::impatient(TimePoint now) const {
+// A call whose max wait is shorter than the pause of its endpoint. The pause for the size of a call is
+// compared for the first call in order only: no other call overtakes it, so the others become first in their
+// turn.
+Waiter* Slots::next_over_max_wait(TimePoint now) const {
   for (const Endpoint* endpoint : wanted_) {
-    const auto& [key, waiter] = *endpoint->by_patience.begin();
+    const auto& [key, waiter] = *endpoint->by_max_wait.begin();
     if (key.first < endpoint->rate.pause_left(now)) return waiter;
     if (endpoint->ready.empty()) continue;
     Waiter* const head = endpoint->ready.begin()->second->waiters.begin()->second;
-    if (head->patience_ < endpoint->rate.pause_left(now, head->tokens_)) return head;
+    if (head->max_wait_ < endpoint->rate.pause_left(now, head->tokens_)) return head;
   }
   return nullptr;
 }
@@ -213,7 +187,7 @@ void Slots::wake() {
   if (woken_ || waiting_ == 0) return;
   woken_ = true;
   engine_->post([self = weak_from_this()] {
-    if (const auto alive = self.lock()) alive->hand_out();
+    if (const auto alive = self.lock()) alive->grant_some();
   });
 }
 
@@ -229,22 +203,23 @@ void Slots::wake_at(TimePoint when) {
   });
 }
 
-void Slots::hand_out() {
+void Slots::grant_some() {
   woken_ = false;
   TimePoint later = TimePoint::max();
-  for (int i = 0; i < per_turn; ++i) {
+  for (int i = 0; i < grants_per_turn; ++i) {
     if (engine_->closed()) return;
-    if (!hand_out_one(later)) return wake_at(later);
+    if (!grant_one(later)) return wake_at(later);
   }
   wake();
 }
 
-// False when there is nothing to do. Who is called may do anything, so nothing is kept across it.
-bool Slots::hand_out_one(TimePoint& later) {
+// False when there is nothing to do. The waiter may change any state, so no reference is kept across its
+// call.
+bool Slots::grant_one(TimePoint& later) {
   const TimePoint now = engine_->now();
-  if (Waiter* const waiter = impatient(now)) {
+  if (Waiter* const waiter = next_over_max_wait(now)) {
     take_out(*waiter);
-    waiter->on_left_alone();
+    waiter->on_pause_too_long();
     return true;
   }
   later = TimePoint::max();
@@ -252,48 +227,6 @@ bool Slots::hand_out_one(TimePoint& later) {
   if (waiter == nullptr) return false;
   waiter->on_slot(grant(*waiter, now));
   return true;
-}
-
-Slot& Slot::operator=(Slot&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  slots_ = std::move(other.slots_);
-  endpoint_ = std::move(other.endpoint_);
-  caller_ = other.caller_;
-  tokens_ = other.tokens_;
-  mark_ = other.mark_;
-  return *this;
-}
-
-void Slot::learn(const RateLimit& limit) {
-  if (!slots_ || !slots_->limits_.learn) return;
-  endpoint_->rate.learn(limit, mark_, slots_->engine_->now());
-  slots_->wake();
-}
-
-// An endpoint that refused did not work for it. Of one that was stopped or cut without a word the estimate is
-// kept: the endpoint may well have worked.
-void Slot::end(const ChatOutcome& outcome) {
-  if (!slots_) return;
-  const TimePoint now = slots_->engine_->now();
-  RateLimiter& rate = endpoint_->rate;
-  const bool refused = outcome.kind == ChatOutcome::Kind::failed && outcome.error.http_status >= 400;
-  const std::uint64_t used = outcome.usage.total_tokens;
-  if (used != 0 || refused) rate.correct(tokens_, used, mark_, now);
-  const Duration asked = as_duration(outcome.error.retry_after);
-  if (asked > Duration(0) && outcome.error.http_status >= 400 && slots_->limits_.learn)
-    rate.pause(asked, now);
-  release();
-}
-
-void Slot::undo() {
-  if (!slots_) return;
-  endpoint_->rate.undo(tokens_, mark_, slots_->engine_->now());
-  release();
-}
-
-void Slot::release() {
-  if (const auto slots = std::exchange(slots_, nullptr)) slots->release(*this);
 }
 
 }  // namespace agentcore::llm

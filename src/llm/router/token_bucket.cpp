@@ -10,13 +10,13 @@ namespace agentcore::llm {
 namespace {
 
 constexpr Duration minute = std::chrono::minutes(1);
-constexpr Duration grain = minute / 64;            // lows that differ by less are one, so that there are few
-constexpr Duration most = std::chrono::hours(24);  // that one call can cost; far from any overflow
+constexpr Duration grain = minute / 64;            // lows that differ by less are merged
+constexpr Duration most = std::chrono::hours(24);  // the highest cost of one call; far from any overflow
 
 }  // namespace
 
 TimePoint TokenBucket::ready_at(std::uint64_t amount, TimePoint now) const noexcept {
-  const Duration room = minute - std::min(cost(amount), minute);  // that it leaves in a full bucket
+  const Duration room = minute - std::min(cost(amount), minute);  // room that it leaves in a full bucket
   return std::max(now, full_at_ - room);
 }
 
@@ -33,14 +33,14 @@ void TokenBucket::give_back(std::uint64_t amount, std::uint64_t number, TimePoin
   if (later != lows_.end()) back = std::min(back, later->owed);
   full_at_ -= back;
   if (later == lows_.end()) return;
-  // As if it had not been owed then either, or the next who gives back would be credited the same time.
+  // Lowers the earlier debts, too, or the next call that returns a part would be credited the same time.
   std::for_each(later, lows_.end(), [back](Low& low) { low.owed -= back; });
   auto first = later;
   while (first != lows_.begin() && std::prev(first)->owed >= later->owed) --first;
   lows_.erase(first, later);
 }
 
-// Before taking number `taken_`. A higher low says nothing any more once a lower one follows.
+// Called before taking number `taken_`. An earlier higher low is obsolete once a lower one follows.
 void TokenBucket::note_owed(Duration owed) {
   while (!lows_.empty() && lows_.back().owed >= owed) lows_.pop_back();
   if (!lows_.empty() && owed - lows_.back().owed < grain) {

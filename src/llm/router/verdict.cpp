@@ -19,7 +19,7 @@ std::string seconds(Duration time) {
 
 }  // namespace
 
-Verdict verdict_on(const Error& error) noexcept {
+Verdict verdict_on(const ChatError& error) noexcept {
   switch (error.code) {
     case Errc::cancelled:
     case Errc::deadline_exceeded:
@@ -34,7 +34,7 @@ Verdict verdict_on(const Error& error) noexcept {
   return error.retryable ? Verdict::retry : Verdict::final;
 }
 
-Error with_progress(Error error, const Progress& progress) {
+ChatError with_progress(ChatError error, const Progress& progress) {
   if (progress.attempts == 0 || (progress.attempts == 1 && progress.routes == 1)) return error;
   error.message += fmt::format(" ({} attempt{}", progress.attempts, progress.attempts == 1 ? "" : "s");
   if (progress.routes > 1)
@@ -43,27 +43,31 @@ Error with_progress(Error error, const Progress& progress) {
   return error;
 }
 
-Error with_pause(Error error, Duration pause, Duration limit) {
+ChatError with_pause(ChatError error, Duration pause, Duration limit) {
   error.message += fmt::format(
       "; the endpoint asks for a pause of {}, longer than RetryPolicy::max_retry_after ({}) allows",
       seconds(pause), seconds(limit));
   return error;
 }
 
-Error circuit_open_error(Duration left) {
-  return {
-      .code = Errc::circuit_open,
-      .message = left > Duration(0)
-                     ? "The endpoint failed too often just now; it is left alone for another " + seconds(left)
-                     : "The endpoint failed too often just now; another call tries already whether it is "
-                       "well again",
-      .retryable = true,
-      .retry_after = rounded_up(left)};
+ChatError circuit_open_error(std::string_view endpoint, std::size_t route, Duration left) {
+  const std::string name =
+      endpoint.empty() ? fmt::format("of RouterOptions::routes[{}]", route) : fmt::format("\"{}\"", endpoint);
+  return {.code = Errc::circuit_open,
+          .message = left > Duration(0)
+                         ? fmt::format("The endpoint {} failed too often: no call is sent to it for another "
+                                       "{} (BreakerPolicy::open_for)",
+                                       name, seconds(left))
+                         : fmt::format("The endpoint {} failed too often: one call at a time tests whether "
+                                       "it works again, and that test is still running",
+                                       name),
+          .retryable = true,
+          .retry_after = rounded_up(left)};
 }
 
-Error left_alone_error(Duration left) {
+ChatError pause_too_long_error(Duration left) {
   return {.code = Errc::http_error,
-          .message = fmt::format("The endpoint asked to be left alone for another {}, which is longer than "
+          .message = fmt::format("The endpoint asked for a pause that lasts another {}, which is longer than "
                                  "RetryPolicy::max_retry_after",
                                  seconds(left)),
           .http_status = 429,
@@ -71,23 +75,24 @@ Error left_alone_error(Duration left) {
           .retry_after = rounded_up(left)};
 }
 
-Error left_too_late_error(Duration left) {
+ChatError pause_past_deadline_error(Duration left) {
   return {.code = Errc::deadline_exceeded,
-          .message = fmt::format("The endpoint asked to be left alone for another {}, which the call's "
+          .message = fmt::format("The endpoint asked for a pause that lasts another {}, which the call's "
                                  "deadline does not allow",
                                  seconds(left)),
           .http_status = 429};
 }
 
-Error queue_full_error(std::size_t waiting) {
-  return {.code = Errc::queue_full,
-          .message = fmt::format("{} model calls wait for a slot already; send less at a time, or raise "
-                                 "CallLimits::max_waiting",
-                                 waiting),
-          .retryable = true};
+ChatError queue_full_error(std::size_t waiting) {
+  return {
+      .code = Errc::queue_full,
+      .message = fmt::format("{} model calls wait for a slot already; make fewer calls at a time, or raise "
+                             "CallLimits::max_waiting",
+                             waiting),
+      .retryable = true};
 }
 
-Error deadline_error(const Error& last) {
+ChatError deadline_error(const ChatError& last) {
   std::string message = "The call's deadline passed";
   if (last.code != Errc::none) message += "; its last attempt had failed: " + last.message;
   return {.code = Errc::deadline_exceeded, .message = std::move(message), .http_status = last.http_status};

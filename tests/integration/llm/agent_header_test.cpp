@@ -4,7 +4,7 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("the stand-in records which agent asked, where the client says it", "[standin][agent_header]") {
+TEST_CASE("the stand-in records the agent of a request if the client names it", "[standin][agent_header]") {
   standin::ServerThread server(TurnFixture::options(3));
   Runtime runtime;
   for (const bool told : {true, false}) {
@@ -12,7 +12,8 @@ TEST_CASE("the stand-in records which agent asked, where the client says it", "[
     if (told) options.agent_header = "x-agent-id";
     HttpLlmClient llm(runtime, options);
     AgentTree tree(runtime, {.llm = &llm});
-    for (const char* const id : {"scout", "a\r\nb"}) REQUIRE(tree.create({.id = id})->send("hello").accepted);
+    for (const char* const id : {"scout", "a\r\nb"})
+      REQUIRE(tree.create({.id = id})->send("hello").accepted());
     REQUIRE(drive(runtime, nullptr, [&] { return !tree.busy(); }));
   }
   std::vector<std::string> agents;

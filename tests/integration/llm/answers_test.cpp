@@ -1,6 +1,6 @@
 // Answers of a real server on a real socket.
-#include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/llm_fixture.hpp"
 
 #include <agentcore/http_llm_client.hpp>
 
@@ -20,7 +20,7 @@ SocketServer::Script always(std::string bytes) {
 
 }  // namespace
 
-TEST_CASE("a question goes out, and its answer comes back in pieces", "[openai][O1][O2][O7]") {
+TEST_CASE("a question is sent and its answer arrives in pieces", "[openai][O1][O2][O7]") {
   std::string request;
   LlmFixture f([&request](Peer& peer) {
     request = peer.read_request();
@@ -49,7 +49,7 @@ TEST_CASE("a question goes out, and its answer comes back in pieces", "[openai][
   CHECK(f.runtime->run_until_idle());
 }
 
-TEST_CASE("a connection is used again after [DONE]", "[openai]") {
+TEST_CASE("a connection is reused after the DONE event", "[openai]") {
   const std::string events = delta_event("x") + finish_event + done_event;
   LlmFixture f(always(http_answer("200 OK", "text/event-stream", events)));
   for (int i = 0; i < 10; ++i) {
@@ -61,7 +61,7 @@ TEST_CASE("a connection is used again after [DONE]", "[openai]") {
   CHECK(f.server.accepted() == 1);
 }
 
-TEST_CASE("an answer without a stream is read whole", "[openai]") {
+TEST_CASE("an answer without streaming is read as a whole", "[openai]") {
   LlmFixture f(always(http_answer("200 OK", "application/json",
                                   R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"length"}]})")));
   ChatRequest request = ask("a");
@@ -72,7 +72,7 @@ TEST_CASE("an answer without a stream is read whole", "[openai]") {
   CHECK(f.heard.outcomes[0].finish_reason == FinishReason::length);
 }
 
-TEST_CASE("a stream that is cut is an error that may be tried again", "[openai]") {
+TEST_CASE("a truncated stream is a retryable error", "[openai]") {
   LlmFixture f([](Peer& peer) {
     peer.read_request();
     peer.write(stream_head);
@@ -85,7 +85,7 @@ TEST_CASE("a stream that is cut is an error that may be tried again", "[openai]"
   CHECK_FALSE(f.llm->has_active_request("a"));
 }
 
-TEST_CASE("a page instead of an answer is shown", "[openai][O5]") {
+TEST_CASE("an HTML page instead of an answer is quoted in the error", "[openai][O5]") {
   LlmFixture f(always(http_answer("200 OK", "text/html", "<html>log in")));
   f.chat("a", f.heard);
   REQUIRE(f.drive_to_end(f.heard));
@@ -94,7 +94,7 @@ TEST_CASE("a page instead of an answer is shown", "[openai][O5]") {
             f.server.url() + "/chat/completions; check HttpLlmOptions::base_url)");
 }
 
-TEST_CASE("the key is in no error and no log, though the server repeats it", "[openai]") {
+TEST_CASE("the key is in no error and no log even if the server repeats it", "[openai]") {
   const std::string echo = "You sent \\\"Bearer " + api_key + "\\\"";
   for (const std::string& body : {"{\"error\":{\"message\":\"" + echo + "\"}}",
                                   "{\"detail\":\"" + echo + "\"}", echo, std::string(480, '.') + echo}) {

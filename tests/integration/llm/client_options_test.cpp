@@ -1,8 +1,10 @@
-// What an HttpLlmClient was told reaches the transport: time-outs, limits, certificates, redirects.
-#include "integration/llm/llm_fixture.hpp"
-#include "integration/net/gzip.hpp"
-#include "integration/net/tls_identity.hpp"
+// The options of an HttpLlmClient reach the transport: time-outs, limits, certificates, redirects.
 #include "support/catch.hpp"
+#include "support/drive/llm_fixture.hpp"
+#include "support/wire/gzip.hpp"
+#include "support/wire/tls_identity.hpp"
+
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <mutex>
 
@@ -56,7 +58,7 @@ struct Timed {
     CHECK(open_transfers(runtime) == 0);
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime{{.clock = &clock}};
   HttpLlmClient llm;
   ChatRecord heard;
@@ -133,7 +135,8 @@ std::string redirect(std::string_view location) {
 
 }  // namespace
 
-TEST_CASE("a request's own deadline ends a drip, however patient the client is", "[openai][G5][G15][X21]") {
+TEST_CASE("the deadline of a request ends a slow stream whatever the time-outs of the client",
+          "[openai][G5][G15][X21]") {
   SocketServer server(drip);
   Timed f(options_for(server.url()));
   f.pass(5s);
@@ -145,7 +148,7 @@ TEST_CASE("a request's own deadline ends a drip, however patient the client is",
   CHECK(f.heard.text() == "xxxx");
 }
 
-TEST_CASE("each time-out of a client ends a call with an error of its own", "[openai][G5][X21]") {
+TEST_CASE("each time-out of a client ends a call with its own error", "[openai][G5][X21]") {
   SECTION("connecting") {
     SocketServer server([](Peer& peer) { peer.wait_close(); });
     Timed f(options_for(server.url("https")));
@@ -188,7 +191,7 @@ TEST_CASE("a whole answer may come compressed", "[openai][O5]") {
   CHECK(asked.f.heard.text() == "hello");
 }
 
-TEST_CASE("the limit of a client's answers counts what a compressed one becomes", "[openai][G15]") {
+TEST_CASE("the size limit of answers counts decompressed bytes", "[openai][G15]") {
   const Bomb bomb = gzip_bomb();
   std::string bytes = bomb.head;
   for (int i = 0; i < 1000; ++i) bytes += bomb.repeat;  // two million zeros
@@ -199,7 +202,7 @@ TEST_CASE("the limit of a client's answers counts what a compressed one becomes"
   CHECK(asked.server.wait([&] { return asked.server.closed() == 1; }));
 }
 
-TEST_CASE("a client trusts the certificates that it was told to, and no others", "[openai][tls]") {
+TEST_CASE("a client trusts only the configured certificates", "[openai][tls]") {
   const TlsIdentity identity;
   SocketServer server(answer_all, identity.context());
   HttpLlmOptions options = options_for(server.url("https"));
@@ -220,8 +223,7 @@ TEST_CASE("a client trusts the certificates that it was told to, and no others",
   }
 }
 
-TEST_CASE("a redirect to another origin is an error that says so, and nobody is asked there",
-          "[openai][O5]") {
+TEST_CASE("a redirect to another origin is an error and is not followed", "[openai][O5]") {
   SocketServer foreign(answer_all);
   SocketServer server([&](Peer& peer) {
     while (!peer.read_request().empty()) peer.write(redirect(foreign.url()));
@@ -237,13 +239,13 @@ TEST_CASE("a redirect to another origin is an error that says so, and nobody is 
   CHECK(f.heard.error().message.starts_with("HTTP 307 from " + place(server)));
   CHECK(f.heard.error().message.find(", the redirect to " + place(foreign)) != std::string::npos);
   CHECK(f.heard.error().message.ends_with(
-      "was not followed: it leads to another scheme, host or port: no text came with it (set "
-      "HttpLlmOptions::base_url to where it leads, if you trust that)"));
+      "was not followed: it leads to another scheme, host or port: the answer has no text (set "
+      "HttpLlmOptions::base_url to the new address, if you trust it)"));
   CHECK(server.requests() == 1);
   CHECK(foreign.accepted() == 0);
 }
 
-TEST_CASE("a client follows as many redirects as it was told to", "[openai][O5]") {
+TEST_CASE("a client follows at most the configured number of redirects", "[openai][O5]") {
   SocketServer server([](Peer& peer) {
     for (int i = 0; i < 2 && !peer.read_request().empty(); ++i) peer.write(redirect("/next"));
     answer_all(peer);
@@ -263,7 +265,7 @@ TEST_CASE("a client follows as many redirects as it was told to", "[openai][O5]"
     f.chat();
     REQUIRE(f.drive_to_end(server));
     REQUIRE(f.heard.failed_with(Errc::http_error));
-    CHECK(f.heard.error().message.find("there were too many") != std::string::npos);
+    CHECK(f.heard.error().message.find("HttpLlmOptions::max_redirects allows") != std::string::npos);
     CHECK(server.requests() == 2);
   }
 }

@@ -1,7 +1,7 @@
 // Each dialect over HTTP: its path and its header of the key, its golden answers, a stop in its stream.
-#include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
-#include "support/golden.hpp"
+#include "support/drive/llm_fixture.hpp"
+#include "support/wire/golden.hpp"
 
 #include <agentcore/provider.hpp>
 
@@ -35,7 +35,7 @@ HttpLlmOptions options_of(const Case& one, const SocketServer& server) {
 
 }  // namespace
 
-TEST_CASE("every dialect asks and is answered over HTTP, in a stream and whole", "[llm][O1][O2]") {
+TEST_CASE("every dialect works over HTTP with and without streaming", "[llm][O1][O2]") {
   for (const Case& one : cases) {
     std::string asked;
     LlmFixture f([&](Peer& peer) {

@@ -1,9 +1,9 @@
-// When a client is gone, its key is nowhere in the memory of the process.
+// After a client was destroyed, its key is nowhere in the memory of the process.
 #include "core/wipe.hpp"
-#include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
-#include "support/memory_scan.hpp"
-#include "support/recorder_lines.hpp"
+#include "support/drive/llm_fixture.hpp"
+#include "support/observe/memory_scan.hpp"
+#include "support/observe/recorder_lines.hpp"
 #include "support/sanitized.hpp"
 
 #include <agentcore/http_llm_client.hpp>
@@ -98,7 +98,7 @@ From any_source() {
 
 }  // namespace
 
-TEST_CASE("no key is in memory when its client is gone", "[llm][secrets]") {
+TEST_CASE("no key is in memory after its client was destroyed", "[llm][secrets]") {
   const From from = any_source();
   const Masked mask("sk-memory-", 48);
   REQUIRE(count_in_memory(mask) == 0);
@@ -154,7 +154,7 @@ int run_self(const char* test) {
 
 }  // namespace
 
-// The part of the next test that runs in a process of its own, in which nobody used libcurl before.
+// The part of the next test that runs in a process of its own, in which libcurl was not used before.
 TEST_CASE("a process that asks a server with a key", "[.key-holder]") {
   const char* const url = std::getenv(url_variable);
   const char* const how = std::getenv(how_variable);
@@ -171,7 +171,8 @@ TEST_CASE("a process that asks a server with a key", "[.key-holder]") {
 // libcurl copies the headers of a request and frees them as they are; those copies are the documented limit.
 // So it is given an allocator that wipes them, and what is left would be ours: every copy in a string, a list
 // or a buffer of this library, freed or not.
-TEST_CASE("no key is in memory after a call over a socket, but for what libcurl freed", "[llm][secrets]") {
+TEST_CASE("no key is in memory after a call over a socket except in memory that libcurl freed",
+          "[llm][secrets]") {
   const bool stops = GENERATE(false, true);
   const From from = any_source();
   std::atomic<bool> had_key{false};

@@ -1,9 +1,10 @@
-// Calls of a real server are recorded; their replay is the same to whoever made them.
-#include "integration/llm/llm_fixture.hpp"
+// Calls of a real server are recorded; their replay gives the same results.
 #include "support/catch.hpp"
-#include "support/recorder_lines.hpp"
+#include "support/drive/llm_fixture.hpp"
+#include "support/observe/recorder_lines.hpp"
 
 #include <agentcore/http_llm_client.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <optional>
 
@@ -20,7 +21,7 @@ struct RecordedFixture : LlmFixture {
   }
   // Asks again, of the recording.
   ChatRecord replayed(HttpReplay::Pace pace = HttpReplay::Pace::at_once) {
-    ManualClock clock;
+    testing::ManualClock clock;
     Runtime own({.clock = &clock});
     HttpLlmOptions options = client_options();
     options.replay = lines.replay(pace);
@@ -50,7 +51,7 @@ void check_same(const ChatRecord& replayed, const ChatRecord& heard) {
 
 }  // namespace
 
-TEST_CASE("a stream that came in pieces is replayed as it came", "[llm][recording]") {
+TEST_CASE("a recorded stream is replayed in the same pieces", "[llm][recording]") {
   RecordedFixture f([](Peer& peer) {
     peer.read_request();
     peer.write(stream_head);
@@ -69,7 +70,7 @@ TEST_CASE("a stream that came in pieces is replayed as it came", "[llm][recordin
   CHECK(f.lines.text.find(api_key) == std::string::npos);
 }
 
-TEST_CASE("failures of every kind are replayed as they were", "[llm][recording][X19]") {
+TEST_CASE("recorded failures of every kind are replayed", "[llm][recording][X19]") {
   const auto answer = GENERATE(
       std::string(stream_head) + delta_event("half"),
       std::string("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
@@ -110,7 +111,7 @@ TEST_CASE("a refused connection and a silent server are replayed", "[llm][record
   check_same(f.replayed(), f.heard);
 }
 
-TEST_CASE("a stopped call is recorded as cancelled, and replayed as such", "[llm][recording][A9]") {
+TEST_CASE("a stopped call is recorded as cancelled and replayed as cancelled", "[llm][recording][A9]") {
   RecordedFixture f([](Peer& peer) {
     peer.read_request();
     peer.write(stream_head);
@@ -124,7 +125,7 @@ TEST_CASE("a stopped call is recorded as cancelled, and replayed as such", "[llm
   check_same(f.replayed(), f.heard);
 }
 
-TEST_CASE("open calls are recorded when their client goes", "[llm][recording]") {
+TEST_CASE("open calls are recorded when their client is destroyed", "[llm][recording]") {
   RecordedFixture f([](Peer& peer) {
     peer.read_request();
     peer.wait_close();

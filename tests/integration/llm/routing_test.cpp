@@ -1,6 +1,6 @@
 // A router over real connections: what it tries again, and what a stop ends in each phase.
-#include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/llm_fixture.hpp"
 
 #include <agentcore/history.hpp>
 #include <agentcore/llm_router.hpp>
@@ -73,7 +73,7 @@ struct Routed : LlmFixture {
 
 }  // namespace
 
-TEST_CASE("a busy server is asked again, and its answer counts", "[llm][router][X19][X20]") {
+TEST_CASE("a call to a busy server is retried and its answer counts", "[llm][router][X19][X20]") {
   int asked = 0;
   Routed f([&](Peer& peer) {
     while (!peer.read_request().empty()) peer.write(++asked < 3 ? busy : good);
@@ -87,7 +87,8 @@ TEST_CASE("a busy server is asked again, and its answer counts", "[llm][router][
   CHECK(f.router->slots().running() == 0);
 }
 
-TEST_CASE("a server that asks for an hour is left alone, and the next route answers", "[llm][router][X19]") {
+TEST_CASE("a server that asks for an hour of pause gets no call and the next route answers",
+          "[llm][router][X19]") {
   SocketServer second([](Peer& peer) {
     while (!peer.read_request().empty()) peer.write(good);
   });
@@ -105,7 +106,7 @@ TEST_CASE("a server that asks for an hour is left alone, and the next route answ
   CHECK(second.requests() == 1);
 }
 
-TEST_CASE("an answer that was cut after its first words is not asked for again", "[llm][router][X19]") {
+TEST_CASE("an answer that was cut after its first delta is not retried", "[llm][router][X19]") {
   Routed f([](Peer& peer) {
     peer.read_request();
     peer.write(std::string(stream_head) + delta_event("hel"));
@@ -137,9 +138,9 @@ TEST_CASE("a stop in an attempt closes its connection and frees its slot", "[llm
   CHECK(f.server.requests() == 1);
 }
 
-TEST_CASE("a stop in a back-off ends it at once, and nothing is tried again", "[llm][router][A9][G5]") {
+TEST_CASE("a stop in a back-off ends it at once and nothing is retried", "[llm][router][A9][G5]") {
   RouterOptions options;
-  options.retry.backoff = [](std::uint32_t, const Error&) { return std::chrono::hours(1); };
+  options.retry.backoff = [](std::uint32_t, const ChatError&) { return std::chrono::hours(1); };
   Routed f(
       [](Peer& peer) {
         while (!peer.read_request().empty()) peer.write(busy);
@@ -154,9 +155,9 @@ TEST_CASE("a stop in a back-off ends it at once, and nothing is tried again", "[
   CHECK(f.server.requests() == 1);
 }
 
-TEST_CASE("a stop in the queue for a slot connects to nobody", "[llm][router][Y5][G5]") {
+TEST_CASE("a stop in the queue for a slot makes no connection", "[llm][router][Y5][G5]") {
   RouterOptions options;
-  options.limits.total = 1;
+  options.limits = {.total = 1, .per_agent = 1};
   Routed f(
       [](Peer& peer) {
         peer.read_request();
@@ -179,8 +180,7 @@ TEST_CASE("a stop in the queue for a slot connects to nobody", "[llm][router][Y5
   f.check_stopped();
 }
 
-TEST_CASE("after a fallback thoughts go back only to the server that they came from",
-          "[llm][router][reasoning]") {
+TEST_CASE("after a fallback reasoning is sent back only to its own server", "[llm][router][reasoning]") {
   const std::string thoughtful = http_answer(
       "200 OK", "text/event-stream",
       R"(data: {"choices":[{"delta":{"reasoning_content":"Hm","tool_calls":[{"index":0,"id":"c",)"
@@ -223,7 +223,7 @@ TEST_CASE("after a fallback thoughts go back only to the server that they came f
   }
 }
 
-TEST_CASE("a route that cannot be reached costs the answer of the next one nothing", "[llm][router][X19]") {
+TEST_CASE("an unreachable route adds nothing to the cost of the next route's answer", "[llm][router][X19]") {
   std::string nobody;
   {
     const SocketServer gone([](Peer&) {});

@@ -1,9 +1,9 @@
 // A key is nowhere but in the request that it is for: however it came to the client and however a call ends,
 // nothing that a run says shows it.
-#include "integration/llm/llm_fixture.hpp"
-#include "integration/llm/told.hpp"
 #include "llm/http/base64.hpp"
 #include "support/catch.hpp"
+#include "support/drive/llm_fixture.hpp"
+#include "support/observe/transcript.hpp"
 
 #include <agentcore/agentcore.hpp>
 
@@ -21,7 +21,7 @@ const std::string secret = "sk-\"echo/me+9f8e7d6c5b4a";
 const std::string as_json = R"(sk-\"echo\/me+9f8e7d6c5b4a)";
 const std::string as_url = "sk-%22echo%2Fme%2B9f8e7d6c5b4a";
 const std::string as_html = "sk-&quot;echo/me+9f8e7d6c5b4a";
-const std::string as_basic = llm::to_base64("user:" + secret);  // as proxies are told it
+const std::string as_basic = llm::to_base64("user:" + secret);  // as it is sent to proxies
 const char* const variable = "AGENTCORE_SECRETS_TEST_KEY";
 
 // What must not be found of it. All forms but base64 end alike; base64 has three, by where the key begins.
@@ -45,7 +45,7 @@ struct Run {
 
   RuntimeOptions with_log() {
     RuntimeOptions options;
-    options.log = [this](const LogRecord& record) { told.add(record); };
+    options.log = [this](const LogRecord& record) { transcript.add(record); };
     return options;
   }
   HttpLlmOptions client_options(const SocketServer& at) {
@@ -61,34 +61,34 @@ struct Run {
   }
   // One question, until its turn has ended.
   void ask(LlmClient& client, const std::function<void(const Agent&)>& on_delta = {}) {
-    Listening listening(client, told);
+    TranscribedClient transcribed(client, transcript);
     auto tools = std::make_shared<ToolRegistry>();
     tools->add(make_tool({.name = "look"}, [](const nlohmann::json&, const ToolContext&) {
       return ToolResult::done("the sea");
     }));
-    AgentTree tree(runtime, {.llm = &listening});
+    AgentTree tree(runtime, {.llm = &transcribed.client()});
     auto events = tree.on_event([&](const Event& event) {
-      told.add(event);
-      if (const auto* turn = event.get<TurnEnded>()) end = turn->outcome;
+      transcript.add(event);
+      if (const auto* turn = event.get<TurnEnded>()) end = turn->result->outcome;
       if (on_delta && event.get<DeltaReceived>() != nullptr) on_delta(event.agent());
     });
     const Agent agent = tree.create({.tools = tools}).value();
     REQUIRE(agent.send("hello"));
     REQUIRE(drive(runtime, &server, [&] { return end.has_value(); }));
     REQUIRE(drive(runtime, &server, [&] { return agent.state().value() != AgentState::stopping; }));
-    told.add(history_to_json(agent.conversation().value()));
-    told.add(lines);
+    transcript.add(history_to_json(agent.conversation().value()));
+    transcript.add(lines);
   }
-  bool says(std::string_view words) const { return told.text.find(words) != std::string::npos; }
+  bool says(std::string_view words) const { return transcript.text.find(words) != std::string::npos; }
   void check_silent() const {
     for (const std::string& trace : traces()) {
-      INFO(trace << " is in " << told.text);
+      INFO(trace << " is in " << transcript.text);
       CHECK_FALSE(says(trace));
     }
   }
 
   const From from;
-  Told told;
+  Transcript transcript;
   RecorderLines lines;
   SocketServer server;
   Runtime runtime;
@@ -128,8 +128,7 @@ const std::string asks_for_tool =
 
 }  // namespace
 
-TEST_CASE("a failed call shows the key nowhere, wherever the server repeats it",
-          "[llm][secrets][recording]") {
+TEST_CASE("a failed call shows the key nowhere even if the server repeats it", "[llm][secrets][recording]") {
   const From from = any_source();
   const std::string chunk = R"(data: {"error":{"message":"key )" + as_json + " " + as_basic + "\"}}\n\n";
   const auto pieces = GENERATE_COPY(
@@ -163,7 +162,7 @@ TEST_CASE("a failed call shows the key nowhere, wherever the server repeats it",
   run.check_silent();
 }
 
-TEST_CASE("a completed answer shows the key nowhere but in its own words", "[llm][secrets][recording]") {
+TEST_CASE("a completed answer shows the key only in its own text", "[llm][secrets][recording]") {
   std::atomic<int> asked_with_key{0};
   Run run(any_source(), [&](Peer& peer) {
     for (const std::string& answer :
@@ -198,9 +197,9 @@ TEST_CASE("a stopped call shows the key nowhere", "[llm][secrets][recording]") {
   HttpLlmClient llm(run.runtime, run.client_options(run.server));
   run.ask(llm, [&](const Agent& agent) {
     if (whole_agent) {
-      CHECK(agent.stop().stopped);
+      CHECK(agent.stop().took_effect());
     } else {
-      CHECK(agent.abort().aborted);
+      CHECK(agent.abort().took_effect());
     }
   });
   CHECK(run.end == (whole_agent ? TurnOutcome::stopped : TurnOutcome::aborted));
@@ -230,14 +229,14 @@ TEST_CASE("a routed call shows the keys of its routes nowhere", "[llm][router][s
   RouterOptions options;
   options.routes = {{.client = &first_client}, {.client = &second_client}};
   options.retry.max_attempts = 2;
-  options.retry.backoff = [&](std::uint32_t, const Error& error) {
-    run.told.add(error);
+  options.retry.backoff = [&](std::uint32_t, const ChatError& error) {
+    run.transcript.add(error);
     return Duration(0);
   };
   options.breaker.failures = 2;
   int notices = 0;
   options.on_retry = [&](const RetryNotice& notice) {
-    run.told.add(notice);
+    run.transcript.add(notice);
     ++notices;
   };
   LlmRouter router(run.runtime, std::move(options));
@@ -281,7 +280,7 @@ TEST_CASE("a key that cannot be sent is not shown either", "[llm][secrets]") {
 }
 
 // What a model says is delivered as it is, also when it says the key. The rest still does not show it.
-TEST_CASE("an answer whose own words hold the key is delivered, and recorded without it",
+TEST_CASE("an answer with the key in its text is delivered and recorded without the key",
           "[llm][secrets][recording]") {
   Run run(any_source(), [&](Peer& peer) {
     peer.read_request();
@@ -291,7 +290,7 @@ TEST_CASE("an answer whose own words hold the key is delivered, and recorded wit
   run.ask(llm);
   CHECK(run.end == TurnOutcome::completed);
   CHECK(run.says("it is " + secret));
-  Told recorded;
+  Transcript recorded;
   recorded.add(run.lines);
   CHECK(recorded.text.find("it is [api key]") != std::string::npos);
   for (const std::string& trace : traces()) CHECK(recorded.text.find(trace) == std::string::npos);

@@ -1,11 +1,13 @@
 // A stop in every phase that an agent's model call can be in, from the tree down to the wire: one matrix.
 #include "integration/llm/stop_phases.hpp"
-#include "integration/net/full_listener.hpp"
-#include "integration/net/hanging_resolver.hpp"
 #include "support/catch.hpp"
-#include "support/tree_fixture.hpp"
+#include "support/clients/forwarding_client.hpp"
+#include "support/drive/tree_fixture.hpp"
+#include "support/wire/full_listener.hpp"
+#include "support/wire/hanging_resolver.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <functional>
 #include <memory>
@@ -18,38 +20,15 @@ using namespace agentcore::test;
 
 namespace {
 
-// Hears how the calls of another client end.
-class Listening final : public LlmClient {
- public:
-  explicit Listening(LlmClient& client) : client_(client) {}
-  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
-    const auto whose = std::make_shared<ChatSink>(std::move(sink));
-    client_.chat(std::move(request), std::move(stop),
-                 ChatSink([whose](std::string_view text) { whose->delta(text); },
-                          [this, whose](ChatOutcome outcome) {
-                            outcomes.push_back(outcome);
-                            whose->finish(std::move(outcome));
-                          }));
-  }
-  bool abort(std::string_view agent_id) override { return client_.abort(agent_id); }
-  bool has_active_request(std::string_view agent_id) const override {
-    return client_.has_active_request(agent_id);
-  }
-
-  std::vector<ChatOutcome> outcomes;
-
- private:
-  LlmClient& client_;
-};
-
 // Connections and requests that the route under test got, and attempts after the first.
 struct Counts {
   int accepted, requests, retries;
   bool operator==(const Counts&) const = default;
 };
 
-// Time stands still: nothing here ends by a time-out. Agent "a" asks the route under test, behind which there
-// is a second one that would answer. "holder" and "next" ask another server, by a router with the same slots.
+// The clock does not advance: nothing here ends by a time-out. Agent "a" asks the route under test, behind
+// which there is a second one that would answer. "holder" and "next" ask another server, by a router with the
+// same slots.
 struct Matrix {
   explicit Matrix(Phase which) : phase(which) {
     seen.watch(tree);
@@ -78,7 +57,7 @@ struct Matrix {
     RouterOptions routing;
     routing.routes = {{.client = &first}, {.client = &second}};
     routing.retry.max_attempts = 3;
-    routing.retry.backoff = [](std::uint32_t, const Error&) { return std::chrono::hours(1); };
+    routing.retry.backoff = [](std::uint32_t, const ChatError&) { return std::chrono::hours(1); };
     routing.slots = slots;
     routing.on_retry = [this](const RetryNotice&) { ++retries; };
     return routing;
@@ -86,7 +65,7 @@ struct Matrix {
 
   Agent ask(std::string id, LlmClient& llm, std::string question) {
     const Agent asked = tree.create({.id = std::move(id), .llm = &llm}).value();
-    REQUIRE(asked.send(std::move(question)).accepted);
+    REQUIRE(asked.send(std::move(question)).accepted());
     return asked;
   }
   bool drive_until(const std::function<bool()>& done) { return drive(runtime, &server, done); }
@@ -122,13 +101,13 @@ struct Matrix {
       ask("holder", others, "hold");
       REQUIRE(drive_until([this] { return elsewhere.requests() == 1; }));
     }
-    agent = ask("a", heard_router, phase == Phase::upload ? std::string(long_question, 'x') : "hello");
+    agent = ask("a", observed_router, phase == Phase::upload ? std::string(long_question, 'x') : "hello");
     REQUIRE(drive_until([this] { return reached(); }));
     if (!resolver) return;
     runtime.poll();
     resolver->wait_for(1);
   }
-  // "next" waits behind the call; in a back-off, which holds no slot, it is answered at once.
+  // "next" waits for the slot of the call; in a back-off, which holds no slot, it is answered at once.
   void line_up() {
     CHECK(slots->running() == (phase == Phase::back_off ? 0 : 1));
     ask("next", others, "hello");
@@ -148,17 +127,17 @@ struct Matrix {
   }
   void check_stopped() {
     CHECK(seen.with("ended a") == std::vector<std::string>{"ended a 1 stopped"});
-    CHECK(end.outcome == TurnOutcome::stopped);
+    CHECK(end.result->outcome == TurnOutcome::stopped);
     CHECK(agent.state().value() == AgentState::stopped);
     CHECK(first.open_calls() == 0);
-    REQUIRE(heard_router.outcomes.size() == 1);
-    const ChatOutcome& outcome = heard_router.outcomes[0];
+    REQUIRE(outcomes.size() == 1);
+    const ChatOutcome& outcome = outcomes[0];
     CHECK(outcome.kind == ChatOutcome::Kind::cancelled);
     // What was never sent has used nothing, and that is certain. So is it of what was refused.
     CHECK(outcome.usage.complete == !is_sent());
     CHECK((outcome.usage.total_tokens > 0) == is_sent());
     // The turn was over before its call had told that: it tells what its tree estimates.
-    CHECK_FALSE(end.usage.complete);
+    CHECK_FALSE(end.result->usage.complete);
   }
   void check_nothing_left() {
     CHECK(slots->running() == 0);
@@ -184,28 +163,37 @@ struct Matrix {
   SocketServer server{[this](Peer& peer) { serve(phase, peer); }};
   SocketServer spare{answer_all};
   SocketServer elsewhere{serve_others};
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime{{.clock = &clock}};
   HttpLlmClient first{runtime, options(base_url())};
   HttpLlmClient second{runtime, options(spare.url())};
   HttpLlmClient third{runtime, options(elsewhere.url())};
-  std::shared_ptr<CallSlots> slots = std::make_shared<CallSlots>(runtime, CallLimits{.total = 1});
+  std::shared_ptr<CallSlots> slots =
+      std::make_shared<CallSlots>(runtime, CallLimits{.total = 1, .per_agent = 1});
   LlmRouter router{runtime, routing()};
-  Listening heard_router{router};
+  std::vector<ChatOutcome> outcomes;  // of the calls that pass through `observed_router`
+  ForwardingClient observed_router{router, [this](const ChatRequest&, const StopToken&, ChatSink& sink) {
+                                     const auto to = std::make_shared<ChatSink>(std::move(sink));
+                                     sink = ChatSink([to](std::string_view delta) { to->delta(delta); },
+                                                     [this, to](ChatOutcome outcome) {
+                                                       outcomes.push_back(outcome);
+                                                       to->finish(std::move(outcome));
+                                                     });
+                                   }};
   LlmRouter others{runtime, {.routes = {{.client = &third}}, .slots = slots}};
   AgentTree tree{runtime, {.max_message_bytes = long_question}};
   Recorder seen;
   Agent agent;
   int retries = 0;
   std::size_t heard = 0;  // pieces of a drip
-  std::string text;       // that "a" was told
+  std::string text;       // the deltas of "a"
   TurnEnded end;          // of "a"
   Subscription events;
 };
 
 }  // namespace
 
-TEST_CASE("a stop in every phase of a model call ends it, and nothing is tried again",
+TEST_CASE("a stop in every phase of a model call ends it and nothing is retried",
           "[llm][router][turn][A7][A9][G5][G6][G7][Y5]") {
   const Phase phase = GENERATE(Phase::resolving, Phase::connecting, Phase::tls, Phase::upload, Phase::silence,
                                Phase::stream, Phase::drip, Phase::back_off, Phase::queue);
@@ -216,7 +204,7 @@ TEST_CASE("a stop in every phase of a model call ends it, and nothing is tried a
   const Counts before = f.counts();
   const std::string text = f.text;
 
-  std::jthread([&] { CHECK(f.agent.stop().stopped); }).join();
+  std::jthread([&] { CHECK(f.agent.stop().took_effect()); }).join();
   f.check_wire();
   CHECK(f.seen.count("ended a") == 0);  // the loop has not run
 
@@ -230,20 +218,19 @@ TEST_CASE("a stop in every phase of a model call ends it, and nothing is tried a
   REQUIRE(f.runtime.run_until_idle());
   f.check_nothing_left();
   CHECK(f.counts() == before);
-  // The answer before a back-off was a whole one: its connection is nobody's by then, and is kept.
+  // The answer before a back-off was a whole one: its connection is idle by then, and is kept.
   CHECK(f.server.closed() == (phase == Phase::back_off ? 0 : f.server.accepted()));
 }
 
-TEST_CASE("the connection that a back-off left is not hurt by a stop, and serves who asks next",
-          "[llm][router][turn][A9][G5]") {
+TEST_CASE("a stop in a back-off keeps the idle connection usable", "[llm][router][turn][A9][G5]") {
   Matrix f(Phase::back_off);
   f.reach();
-  std::jthread([&] { CHECK(f.agent.stop().stopped); }).join();
+  std::jthread([&] { CHECK(f.agent.stop().took_effect()); }).join();
   REQUIRE(f.drive_until([&] { return !f.tree.busy(); }));
-  CHECK(f.agent.resume().resumed);
-  REQUIRE(f.agent.send("Once more?").accepted);
+  CHECK(f.agent.resume().took_effect());
+  REQUIRE(f.agent.send("Once more?").accepted());
   REQUIRE(f.drive_until([&] { return !f.tree.busy(); }));
-  CHECK(f.end.outcome == TurnOutcome::completed);
+  CHECK(f.end.result->outcome == TurnOutcome::completed);
   CHECK(f.server.requests() == 2);
   CHECK(f.server.accepted() == 1);
   CHECK(f.server.closed() == 0);

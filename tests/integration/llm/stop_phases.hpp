@@ -1,7 +1,7 @@
 // The phases of a model call in which a stop may come, and the servers that hold a call there.
 #pragma once
 
-#include "integration/llm/llm_fixture.hpp"
+#include "support/drive/llm_fixture.hpp"
 
 #include <cstddef>
 #include <string>
@@ -73,7 +73,7 @@ inline void serve(Phase phase, Peer& peer) {
   peer.wait_close();
 }
 
-// The server of the agents that share the slots, and nothing else. Who asks it to hold waits for a step.
+// The server of the agents that share the slots, and nothing else. A request with "hold" waits for a step.
 inline void serve_others(Peer& peer) {
   for (std::string request = peer.read_request(); !request.empty(); request = peer.read_request()) {
     if (request.find("hold") != std::string::npos && !peer.wait_step()) return;

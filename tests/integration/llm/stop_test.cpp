@@ -1,10 +1,11 @@
 // Stopping a call in each phase, as the server sees it.
-#include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/llm_fixture.hpp"
 #include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/http_llm_client.hpp>
+#include <agentcore/testing/references.hpp>
 
 #include <thread>
 
@@ -61,7 +62,7 @@ TEST_CASE("a stop closes the connection while the server is silent", "[openai][G
   CHECK(f.llm->open_calls() == 0);
 }
 
-TEST_CASE("a stop in mid-stream closes the connection, and nothing follows", "[openai][G6][G7]") {
+TEST_CASE("a stop in a stream closes the connection and nothing follows", "[openai][G6][G7]") {
   LlmFixture f(one_delta);
   f.chat("a", f.heard);
   REQUIRE(f.drive_until([&] { return f.heard.text() == "x"; }));
@@ -74,7 +75,7 @@ TEST_CASE("a stop in mid-stream closes the connection, and nothing follows", "[o
   CHECK_FALSE(f.llm->abort("a"));
 }
 
-TEST_CASE("a stop from within a delta", "[openai][Q3][G7]") {
+TEST_CASE("a stop from within a delta over HTTP ends the call", "[openai][Q3][G7]") {
   LlmFixture f([](Peer& peer) {
     peer.read_request();
     peer.write(std::string(stream_head) + delta_event("x") + delta_event("y") + delta_event("z"));
@@ -87,7 +88,7 @@ TEST_CASE("a stop from within a delta", "[openai][Q3][G7]") {
   CHECK(f.server.wait([&] { return f.server.closed() == 1; }));
 }
 
-TEST_CASE("abort, call again in the same tick, abort again", "[openai][X11]") {
+TEST_CASE("a call over HTTP may be aborted and repeated and aborted again in one tick", "[openai][X11]") {
   LlmFixture f(never_answer);
   f.chat("a", f.heard);
   REQUIRE(f.drive_until([&] { return f.server.requests() == 1; }));
@@ -115,7 +116,7 @@ TEST_CASE("destroying the client cancels its calls from within", "[openai]") {
   CHECK(f.runtime->run_until_idle());
 }
 
-TEST_CASE("a receiver may destroy the client in mid-stream", "[openai][Q3]") {
+TEST_CASE("a receiver may destroy the client during a stream", "[openai][Q3]") {
   LlmFixture f(one_delta);
   f.chat("a", f.heard, [&f] { f.llm.reset(); });
   REQUIRE(f.drive_to_end(f.heard));
@@ -124,7 +125,7 @@ TEST_CASE("a receiver may destroy the client in mid-stream", "[openai][Q3]") {
   CHECK(f.runtime->run_until_idle());
 }
 
-TEST_CASE("a receiver may destroy the client and the runtime in mid-stream", "[openai][Q3]") {
+TEST_CASE("a receiver may destroy the client and the Runtime during a stream", "[openai][Q3]") {
   LlmFixture f(one_delta);
   f.chat("a", f.heard, [&f] {
     f.llm.reset();
@@ -136,7 +137,7 @@ TEST_CASE("a receiver may destroy the client and the runtime in mid-stream", "[o
   CHECK(f.server.wait([&] { return f.server.closed() == 1; }));
 }
 
-TEST_CASE("a runtime that goes first cancels what is open", "[openai][Q3]") {
+TEST_CASE("the destruction of the Runtime cancels open calls", "[openai][Q3]") {
   LlmFixture f(never_answer);
   f.chat("a", f.heard);
   REQUIRE(f.drive_until([&] { return f.server.requests() == 1; }));
@@ -149,7 +150,7 @@ TEST_CASE("a runtime that goes first cancels what is open", "[openai][Q3]") {
   f.llm.reset();
 }
 
-TEST_CASE("a receiver that throws ends its transfer", "[openai][G16]") {
+TEST_CASE("an exception of a receiver ends its transfer", "[openai][G16]") {
   LlmFixture f(one_delta);
   f.chat("a", f.heard, [] { throw 1; });
   REQUIRE(f.drive_to_end(f.heard));
@@ -158,7 +159,7 @@ TEST_CASE("a receiver that throws ends its transfer", "[openai][G16]") {
   CHECK_FALSE(f.llm->has_active_request("a"));
 }
 
-TEST_CASE("a stop on another thread against an answer that ends", "[openai][C13][G10]") {
+TEST_CASE("a stop on another thread may race with the end of an answer", "[openai][C13][G10]") {
   LlmFixture f([](Peer& peer) {
     while (!peer.read_request().empty())
       peer.write(http_answer("200 OK", "text/event-stream", delta_event("x") + finish_event + done_event));
@@ -181,8 +182,7 @@ TEST_CASE("a stop on another thread against an answer that ends", "[openai][C13]
   }
 }
 
-TEST_CASE("agents that come and go in mid-stream leave no descriptor and no registration",
-          "[openai][G6][G13]") {
+TEST_CASE("agents deleted during streams leave no descriptor and no registration", "[openai][G6][G13]") {
 #ifdef SANITIZED
   constexpr int cycles = 300;
 #else
@@ -197,8 +197,8 @@ TEST_CASE("agents that come and go in mid-stream leave no descriptor and no regi
     const Agent agent = tree.create({.id = "agent"}).value();
     CHECK(agent.send("go"));
     REQUIRE(f.drive_until([&] { return streaming == number; }));
-    if (number % 2) CHECK(agent.stop().stopped);
-    CHECK(agent.terminate().terminated);
+    if (number % 2) CHECK(agent.stop().took_effect());
+    CHECK(agent.terminate().took_effect());
     REQUIRE(f.drive_until([&] { return !tree.busy() && f.server.closed() == number; }));
   };
   cycle(1);
@@ -207,5 +207,5 @@ TEST_CASE("agents that come and go in mid-stream leave no descriptor and no regi
   CHECK(open_descriptors() == before + cycles - 1);  // the server keeps its own ends
   CHECK(open_transfers(*f.runtime) == 0);
   CHECK(f.llm->open_calls() == 0);
-  CHECK(tree.references("agent") == 0);
+  CHECK(testing::count_references(tree, "agent") == 0);
 }

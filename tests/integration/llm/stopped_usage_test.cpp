@@ -1,7 +1,7 @@
 // The usage of a turn whose model call was ended by a verb, wherever the tree stands among the sources of its
 // Runtime.
-#include "integration/llm/llm_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/llm_fixture.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/http_llm_client.hpp>
@@ -29,7 +29,7 @@ enum class Place { first, second, after_a_call };
 
 }  // namespace
 
-TEST_CASE("a call over HTTP that a verb ended is never told as free", "[openai][usage][G6][G15]") {
+TEST_CASE("a call over HTTP that a verb ended is never reported as free", "[openai][usage][G6][G15]") {
   const Place place = GENERATE(Place::first, Place::second, Place::after_a_call);
   const int verb = GENERATE(0, 1, 2);
   LlmFixture f(speak);
@@ -40,7 +40,7 @@ TEST_CASE("a call over HTTP that a verb ended is never told as free", "[openai][
   if (place == Place::second) {
     other = std::make_unique<AgentTree>(*f.runtime, TreeOptions{.llm = &llm});
     const Agent agent = *other->create({.id = "a"});
-    REQUIRE(agent.send("hello").accepted);
+    REQUIRE(agent.send("hello").accepted());
     REQUIRE(f.drive_until([&] { return !other->busy(); }));
   } else if (place == Place::after_a_call) {
     llm.chat(ask("b"), {}, f.heard.sink());
@@ -56,21 +56,21 @@ TEST_CASE("a call over HTTP that a verb ended is never told as free", "[openai][
   });
   const Agent parent = *tree.create({.subtree_budget = {.tokens = 10'000}});
   const Agent agent = *parent.create_child({.id = "a", .prices = {.prompt = 1e6, .completion = 1e6}});
-  REQUIRE(agent.send("talk").accepted);
+  REQUIRE(agent.send("talk").accepted());
   REQUIRE(f.drive_until([&] { return streaming; }));
-  if (verb == 0) REQUIRE(agent.stop().stopped);
-  if (verb == 1) REQUIRE(agent.abort().aborted);
-  if (verb == 2) REQUIRE(agent.terminate().terminated);
+  if (verb == 0) REQUIRE(agent.stop().took_effect());
+  if (verb == 1) REQUIRE(agent.abort().took_effect());
+  if (verb == 2) REQUIRE(agent.terminate().took_effect());
   REQUIRE(f.drive_until([&] { return over && !tree.busy(); }));
 
-  CHECK_FALSE(end.usage.complete);
-  CHECK(end.usage.prompt_tokens > 0);
-  CHECK(end.usage.completion_tokens > 0);
-  REQUIRE(end.cost);
-  CHECK(*end.cost > 0);
+  CHECK_FALSE(end.result->usage.complete);
+  CHECK(end.result->usage.prompt_tokens > 0);
+  CHECK(end.result->usage.completion_tokens > 0);
+  REQUIRE(end.result->cost);
+  CHECK(*end.result->cost > 0);
   // The transport, a source before the tree, has ended the call first: the provider's counts are known.
-  if (place != Place::first) CHECK(end.usage == Usage{1, 2, 3, 0, 0, false});
-  CHECK(parent.subtree_spent().value().tokens == end.usage.total_tokens);
+  if (place != Place::first) CHECK(end.result->usage == Usage{1, 2, 3, 0, 0, false});
+  CHECK(parent.subtree_spent().value().tokens == end.result->usage.total_tokens);
   CHECK(parent.subtree_spent().value().tokens_reserved == 0);
   CHECK(f.server.wait([&] { return f.server.closed() > 0; }));
   CHECK(f.drive_until([&] { return llm.open_calls() == 0; }));

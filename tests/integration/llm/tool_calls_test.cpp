@@ -1,8 +1,8 @@
 // Native tool calls against the stand-in server, over HTTP.
-#include "integration/net/net_fixture.hpp"
 #include "standin/server_thread.hpp"
 #include "support/catch.hpp"
-#include "unit/llm/chat_record.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/observe/chat_record.hpp"
 
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/runtime.hpp>
@@ -58,8 +58,7 @@ struct ToolFixture {
 
 }  // namespace
 
-TEST_CASE("tool calls come over the wire in whatever style a server streams them",
-          "[openai][tools][integration]") {
+TEST_CASE("streamed tool calls are read in the style of every server", "[openai][tools][integration]") {
   for (const std::string style : {"pieces", "interleaved", "whole", "no-index", "object"}) {
     INFO(style);
     ToolFixture f({"x-standin-calls: " + style});
@@ -71,7 +70,7 @@ TEST_CASE("tool calls come over the wire in whatever style a server streams them
   }
 }
 
-TEST_CASE("tool calls come in an answer without a stream", "[openai][tools][integration]") {
+TEST_CASE("tool calls are read from an answer without streaming", "[openai][tools][integration]") {
   for (const std::string style : {"pieces", "object"}) {
     INFO(style);
     ToolFixture f({"x-standin-calls: " + style});
@@ -83,7 +82,8 @@ TEST_CASE("tool calls come in an answer without a stream", "[openai][tools][inte
   }
 }
 
-TEST_CASE("the results of tool calls go back, and words come", "[openai][tools][integration]") {
+TEST_CASE("the results of tool calls are sent back and a text answer follows",
+          "[openai][tools][integration]") {
   ToolFixture f;
   ChatRequest request = f.question();
   ChatMessage calling{Role::assistant, ""};
@@ -100,7 +100,7 @@ TEST_CASE("the results of tool calls go back, and words come", "[openai][tools][
   CHECK(f.heard.text().starts_with("You said:"));
 }
 
-TEST_CASE("a request without tools gets words", "[openai][tools][integration]") {
+TEST_CASE("a request without tools gets a text answer", "[openai][tools][integration]") {
   ToolFixture f;
   ChatRequest request = f.question();
   request.tools.clear();
@@ -108,14 +108,14 @@ TEST_CASE("a request without tools gets words", "[openai][tools][integration]") 
   CHECK_FALSE(f.heard.deltas.empty());
 }
 
-TEST_CASE("tool calls that are cut in mid-stream are none", "[openai][tools][integration]") {
+TEST_CASE("tool calls of a truncated stream are dropped", "[openai][tools][integration]") {
   ToolFixture f({"x-standin-fault: close-mid-stream"});
   const ChatOutcome& outcome = f.chat(f.question());
   CHECK(outcome.error.code == Errc::network_error);
   CHECK(outcome.tool_calls.empty());
 }
 
-TEST_CASE("a stop amid tool calls delivers none", "[openai][tools][integration][G7]") {
+TEST_CASE("a stop during tool calls delivers none", "[openai][tools][integration][G7]") {
   ToolFixture f({"x-standin-fault: hang-mid-stream"});
   f.llm->chat(f.question(), f.stop.get_token(), f.heard.sink());
   REQUIRE(drive(f.runtime, nullptr, [&f] { return f.server->stats().tokens > 3; }));

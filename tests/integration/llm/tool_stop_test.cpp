@@ -1,7 +1,9 @@
 // Stops of turns with tools, as the stand-in server and the system see them.
 #include "integration/llm/turn_fixture.hpp"
 #include "support/catch.hpp"
-#include "unit/tools/process_fixture.hpp"
+#include "support/drive/process_fixture.hpp"
+
+#include <agentcore/testing/references.hpp>
 
 #include <condition_variable>
 #include <mutex>
@@ -20,7 +22,7 @@ const std::string sleeper = "exec 3>\"$F\"; echo $$ >&3; exec sleep 1000";
 
 constexpr const char* sum = "/call add {\"a\":1,\"b\":2}";
 
-// Every call that the server was told of has a result.
+// Every call in the request has a result.
 bool is_complete(const json& messages) {
   std::size_t calls = 0, results = 0;
   for (const json& message : messages) {
@@ -40,9 +42,9 @@ TEST_CASE("a stop in the model call after the tools closes its connection", "[op
   REQUIRE(f.requests() == 2);
   const std::int64_t before = standin::now_ns();
   if (from_thread)
-    std::jthread([&] { CHECK(agent.stop().stopped); }).join();
+    std::jthread([&] { CHECK(agent.stop().took_effect()); }).join();
   else
-    CHECK(agent.stop().stopped);
+    CHECK(agent.stop().took_effect());
   // The loop does not run: the stopping thread itself cut the wire.
   REQUIRE(f.server_saw(one_client_gone));
   const standin::Record second = f.server->records().at(1);
@@ -50,21 +52,21 @@ TEST_CASE("a stop in the model call after the tools closes its connection", "[op
   CHECK(second.last_token_ns <= second.end_ns);
   REQUIRE(f.drive_to_end());
   CHECK(agent.state().value() == AgentState::stopped);
-  CHECK(f.end.outcome == TurnOutcome::stopped);
-  REQUIRE(f.end.result->steps.size() == 2);
-  CHECK(f.end.result->steps[0].outcome == ToolOutcome::completed);
-  CHECK(f.end.result->steps[1].type == "terminated");
+  CHECK(f.end.result->outcome == TurnOutcome::stopped);
+  REQUIRE(f.end.result->calls.size() == 1);
+  CHECK(f.end.result->calls[0].outcome == ToolOutcome::completed);
+  CHECK(to_json(*f.end.result).find(R"("type":"terminated")") != std::string::npos);
   CHECK(is_valid_history(agent.conversation().value()));
   CHECK(f.requests() == 2);
   CHECK(f.server->stats().tokens_after_client == 0);
   CHECK(open_transfers(f.runtime) == 0);
 }
 
-TEST_CASE("a stop amid the tool calls of an answer runs none of them", "[openai][turn][tools][G6][G9]") {
+TEST_CASE("a stop during the tool calls of an answer runs none of them", "[openai][turn][tools][G6][G9]") {
   TurnFixture f(5, {"x-standin-fault: hang-mid-stream"});
   const Agent agent = f.ask(sum);
   REQUIRE(f.drive_until([&] { return f.server->stats().tokens >= 2; }));
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   REQUIRE(f.server_saw(one_client_gone));
   REQUIRE(f.drive_to_end());
   CHECK(f.seen.count("tool a") == 0);
@@ -72,7 +74,7 @@ TEST_CASE("a stop amid the tool calls of an answer runs none of them", "[openai]
   CHECK(is_valid_history(agent.conversation().value()));
 }
 
-TEST_CASE("a stop while a program runs ends it, and the server is asked no more",
+TEST_CASE("a stop while a program runs ends it and no further request follows",
           "[openai][turn][tools][G5][G6][G9][G13][I12][I16][I18][I20]") {
   Fifo fifo;
   TurnFixture f;
@@ -80,36 +82,36 @@ TEST_CASE("a stop while a program runs ends it, and the server is asked no more"
   const Agent agent = f.ask("/call program\n/call add {\"a\":1,\"b\":2}");
   REQUIRE(f.drive_until([&] { return f.seen.count("tool a") == 1; }));
   const pid_t pid = fifo.pid();
-  std::jthread([&] { CHECK(agent.stop().stopped); }).join();
+  std::jthread([&] { CHECK(agent.stop().took_effect()); }).join();
   fifo.wait_closed();  // it is dead, and the loop has not run
   REQUIRE(f.drive_to_end());
   CHECK_FALSE(exists(pid));
   CHECK(no_children());
   CHECK(agent.state().value() == AgentState::stopped);
-  REQUIRE(f.end.result->steps.size() == 3);
-  CHECK(f.end.result->steps[0].outcome == ToolOutcome::interrupted);
-  CHECK(f.end.result->steps[1].outcome == ToolOutcome::not_started);
+  REQUIRE(f.end.result->calls.size() == 2);
+  CHECK(f.end.result->calls[0].outcome == ToolOutcome::interrupted);
+  CHECK(f.end.result->calls[1].outcome == ToolOutcome::not_started);
   CHECK(f.seen.count("abandoned") == 0);
   CHECK(f.requests() == 1);
   CHECK(f.tree.tasks().empty());
 }
 
-TEST_CASE("programs that run side by side all end by one stop", "[openai][turn][tools][G5][G13]") {
+TEST_CASE("one stop ends all parallel programs", "[openai][turn][tools][G5][G13]") {
   Fifo fifo;
   TurnFixture f;
   f.tools->add(make_subprocess_tool(program_spec(), running(script(sleeper, &fifo))));
   const Agent agent = f.ask("/call program\n/call program\n/call program", {.parallel_tools = 3});
   REQUIRE(f.drive_until([&] { return f.seen.count("tool a") == 3; }));
   for (int i = 0; i < 3; ++i) CHECK(fifo.pid() > 0);
-  CHECK(agent.terminate().terminated);
+  CHECK(agent.terminate().took_effect());
   fifo.wait_closed();
   REQUIRE(f.drive_to_end());
   CHECK(no_children());
-  CHECK(f.tree.references("a") == 0);
+  CHECK(testing::count_references(f.tree, "a") == 0);
   CHECK(f.requests() == 1);
 }
 
-TEST_CASE("a stopped agent goes on with a history that the server can take",
+TEST_CASE("a stopped agent continues with a history that the server accepts",
           "[openai][turn][tools][G8][X22]") {
   Fifo fifo;
   TurnFixture f;
@@ -117,12 +119,12 @@ TEST_CASE("a stopped agent goes on with a history that the server can take",
   const Agent agent = f.ask("/call add {\"a\":1,\"b\":2}\n/call program\n/call program");
   REQUIRE(f.drive_until([&] { return f.seen.count("tool a") == 2; }));
   CHECK(fifo.pid() > 0);
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   REQUIRE(f.drive_to_end());
-  CHECK(agent.resume().resumed);
-  REQUIRE(agent.send("And now?").accepted);
+  CHECK(agent.resume().took_effect());
+  REQUIRE(agent.send("And now?").accepted());
   REQUIRE(f.drive_to_end());
-  CHECK(f.end.outcome == TurnOutcome::completed);
+  CHECK(f.end.result->outcome == TurnOutcome::completed);
   REQUIRE(f.requests() == 2);
   const json messages = f.request(2)["messages"];
   REQUIRE(messages.size() == 6);
@@ -153,19 +155,19 @@ TEST_CASE("a stop reaches a tool that blocks on a thread of a pool", "[openai][t
     std::unique_lock lock(mutex);
     REQUIRE(changed.wait_for(lock, 30s, [&] { return begun; }));
   }
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   {
     std::unique_lock lock(mutex);  // it is free before the loop runs again
     REQUIRE(changed.wait_for(lock, 30s, [&] { return heard_stop; }));
   }
   REQUIRE(f.drive_to_end());
   CHECK(agent.state().value() == AgentState::stopped);
-  CHECK(f.end.result->steps.at(0).outcome == ToolOutcome::interrupted);
+  CHECK(f.end.result->calls.at(0).outcome == ToolOutcome::interrupted);
   CHECK(f.seen.count("abandoned") == 0);
   CHECK(f.requests() == 1);
 }
 
-TEST_CASE("a turn with a program is stopped at each of its events, and leaves nothing",
+TEST_CASE("a turn with a program can be stopped at each of its events and leaves nothing",
           "[openai][turn][tools][G5][G6][G7][G8][G13]") {
   const bool from_thread = GENERATE(false, true);
   TurnFixture f(3, {"x-standin-rate: 1000"});
@@ -179,7 +181,8 @@ TEST_CASE("a turn with a program is stopped at each of its events, and leaves no
       static_cast<void>(agent.stop());
   };
   const Subscription events = f.tree.on_event([&](const Event& event) { count(event.agent()); });
-  const Subscription states = f.tree.on_state_change([&](const StateChange& change) { count(change.agent); });
+  const Subscription states =
+      f.tree.on<StateChanged>([&](const StateChanged& change) { count(change.agent); });
   for (int at = 2; left <= 0; ++at) {  // the first event is AgentCreated
     INFO("stopped at event " << at);
     left = at;
@@ -193,10 +196,10 @@ TEST_CASE("a turn with a program is stopped at each of its events, and leaves no
     REQUIRE(open_transfers(f.runtime) == 0);
     REQUIRE(f.tree.tasks().empty());
     if (left <= 0) CHECK(agent.state().value() == AgentState::stopped);
-    CHECK(agent.terminate().terminated);
+    CHECK(agent.terminate().took_effect());
     REQUIRE(f.drive_until([&] { return f.tree.size() == 0; }));
   }
-  CHECK(f.end.outcome == TurnOutcome::completed);  // there was no event left to stop it at
+  CHECK(f.end.result->outcome == TurnOutcome::completed);  // there was no event left to stop it at
   CHECK(f.server->stats().tokens_after_client == 0);
   for (const standin::Record& record : f.server->records())
     REQUIRE(is_complete(json::parse(record.request)["messages"]));

@@ -37,21 +37,21 @@ constexpr const char* two_sums =
 
 }  // namespace
 
-TEST_CASE("a turn of three answers: the server is sent the calls and their results, in order",
+TEST_CASE("in a turn of three answers the server receives calls and results in order",
           "[openai][turn][tools][integration][J2][K7][B7][G8]") {
   const bool stream = GENERATE(true, false);
   const std::string style = GENERATE("pieces", "interleaved", "object");
   INFO("stream: " << stream << ", " << style);
   TurnFixture f(5, {"x-standin-calls: " + style});
-  WholeAnswers whole(f.llm);
+  ForwardingClient whole = unstreamed(f.llm);
   AgentSpec spec{.system_prompt = "Be brief."};
   if (!stream) spec.llm = &whole;
   const Agent agent = f.ask(two_sums, std::move(spec));
   REQUIRE(f.drive_to_end());
-  CHECK(f.end.outcome == TurnOutcome::completed);
-  CHECK(f.end.result->response == "It is 37.");
-  CHECK(f.end.result->steps.size() == 3);
-  CHECK(f.end.usage.total_tokens > 0);
+  CHECK(f.end.result->outcome == TurnOutcome::completed);
+  CHECK(f.end.result->text == "It is 37.");
+  CHECK(f.end.result->calls.size() == 3);
+  CHECK(f.end.result->usage.total_tokens > 0);
   CHECK(is_valid_history(agent.conversation().value()));
 
   REQUIRE(f.requests() == 3);
@@ -82,7 +82,7 @@ TEST_CASE("a turn of three answers: the server is sent the calls and their resul
   CHECK(open_transfers(f.runtime) == 0);
 }
 
-TEST_CASE("calls that run side by side are answered in the order in which they were asked",
+TEST_CASE("the results of parallel calls are sent in the order of the calls",
           "[openai][turn][tools][integration][J10]") {
   TurnFixture f;
   std::vector<ToolDone> held;
@@ -96,13 +96,13 @@ TEST_CASE("calls that run side by side are answered in the order in which they w
       held[static_cast<std::size_t>(i)](ToolResult::done("held " + std::to_string(i)));
     }).join();
   REQUIRE(f.drive_to_end());
-  CHECK(f.end.outcome == TurnOutcome::completed);
+  CHECK(f.end.result->outcome == TurnOutcome::completed);
   REQUIRE(f.requests() == 2);
   CHECK(results_in(f.request(2)) ==
         std::vector<std::string>{"call_1_1=held 0", "call_1_2=held 1", "call_1_3=2", "call_1_4=held 2"});
 }
 
-TEST_CASE("a call that cannot be run is told to the server, and the turn goes on",
+TEST_CASE("a call that cannot run is reported to the model and the turn continues",
           "[openai][turn][tools][integration][X31][K8]") {
   TurnFixture f;
   f.tools->add(make_tool({.name = "throws"}, [](const json&, const ToolContext&) -> ToolResult {
@@ -112,7 +112,7 @@ TEST_CASE("a call that cannot be run is told to the server, and the turn goes on
       "/call add {\"a\":1,\n/call add {\"a\":1}\n/call nothing {}\n/call throws\n/then\n"
       "/call add {\"a\":1,\"b\":2}");
   REQUIRE(f.drive_to_end());
-  CHECK(f.end.outcome == TurnOutcome::completed);
+  CHECK(f.end.result->outcome == TurnOutcome::completed);
   REQUIRE(f.requests() == 3);
   const json second = f.request(2);
   CHECK(results_in(second) ==
@@ -127,7 +127,7 @@ TEST_CASE("a call that cannot be run is told to the server, and the turn goes on
   CHECK(is_valid_history(agent.conversation().value()));
 }
 
-TEST_CASE("results reach the server byte for byte, broken UTF-8 replaced",
+TEST_CASE("results reach the server unchanged except for broken UTF-8",
           "[openai][turn][tools][integration]") {
   TurnFixture f;
   f.tools->add(make_tool({.name = "odd"}, [](const json&, const ToolContext&) {
@@ -141,12 +141,12 @@ TEST_CASE("results reach the server byte for byte, broken UTF-8 replaced",
             "call_1_1=quote \" slash \\ tab \t null \x01 snow \xE2\x98\x83 broken \xEF\xBF\xBD end"});
 }
 
-TEST_CASE("the text protocol over HTTP: blocks in the answer, results in a message",
+TEST_CASE("the text protocol over HTTP reads blocks and sends results as a message",
           "[openai][turn][tools][integration][J1]") {
   const bool stream = GENERATE(true, false);
   INFO("stream: " << stream);
   TurnFixture f;
-  WholeAnswers whole(f.llm);
+  ForwardingClient whole = unstreamed(f.llm);
   AgentSpec spec{.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text};
   if (!stream) spec.llm = &whole;
   const Agent agent = f.ask(
@@ -156,8 +156,8 @@ TEST_CASE("the text protocol over HTTP: blocks in the answer, results in a messa
       "/say {\"window_id\":\"tools\",\"action_id\":\"add\",\"params\":{\"a\":40}}]}</tool_call>",
       std::move(spec));
   REQUIRE(f.drive_to_end());
-  CHECK(f.end.outcome == TurnOutcome::completed);
-  CHECK(f.end.result->steps.size() == 2);
+  CHECK(f.end.result->outcome == TurnOutcome::completed);
+  CHECK(f.end.result->calls.size() == 2);
   REQUIRE(f.requests() == 2);
   const json first = f.request(1);
   CHECK_FALSE(first.contains("tools"));

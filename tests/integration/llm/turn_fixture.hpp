@@ -2,9 +2,10 @@
 // what it was asked.
 #pragma once
 
-#include "integration/net/net_fixture.hpp"
 #include "standin/server_thread.hpp"
-#include "support/tree_fixture.hpp"
+#include "support/clients/forwarding_client.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <agentcore/agentcore.hpp>
 
@@ -17,26 +18,14 @@
 
 namespace agentcore::test {
 
-// The same client, its answers in one piece.
-class WholeAnswers final : public LlmClient {
- public:
-  explicit WholeAnswers(LlmClient& client) : client_(client) {}
-  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
-    request.stream = false;
-    client_.chat(std::move(request), std::move(stop), std::move(sink));
-  }
-  bool abort(std::string_view agent_id) override { return client_.abort(agent_id); }
-  bool has_active_request(std::string_view agent_id) const override {
-    return client_.has_active_request(agent_id);
-  }
-
- private:
-  LlmClient& client_;
-};
+// A client that sends the calls of another one without streaming: each answer comes in one piece.
+inline ForwardingClient unstreamed(LlmClient& client) {
+  return {client, [](ChatRequest& request, const StopToken&, ChatSink&) { request.stream = false; }};
+}
 
 // Destroyed in the order of a careful host.
 struct TurnFixture {
-  // Answers that nobody dictated have `tokens` words; 0: they are endless.
+  // Answers that no message dictates have `tokens` words; 0: they are endless.
   explicit TurnFixture(std::uint64_t tokens = 5, std::vector<std::string> headers = {})
       : server(options(tokens)),
         llm(runtime,
@@ -66,7 +55,7 @@ struct TurnFixture {
     spec.id = "a";
     spec.tools = tools;
     const Agent agent = tree.create(std::move(spec)).value();
-    REQUIRE(agent.send(std::move(question)).accepted);
+    REQUIRE(agent.send(std::move(question)).accepted());
     return agent;
   }
   bool drive_until(const std::function<bool()>& done) { return drive(runtime, nullptr, done); }

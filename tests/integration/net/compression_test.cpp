@@ -1,8 +1,8 @@
 // Compressed answers: what is offered, what is decoded, and what a small answer may become.
-#include "gzip.hpp"
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
 #include "support/sanitized.hpp"
+#include "support/wire/gzip.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -76,11 +76,11 @@ std::shared_ptr<Counter> take_bomb(Runtime& runtime, SocketServer& server, std::
   auto request = request_to(server.url());
   request.compressed = true;
   request.max_response_bytes = limit;
-  const auto cut = net::Cut::make(*runtime.engine());
+  const auto handle = net::CallHandle::make(*runtime.engine());
   net::Transport::of(*runtime.engine())
-      ->start(std::move(request), cut, std::make_unique<CountingHandler>(counter));
+      ->start(std::move(request), handle, std::make_unique<CountingHandler>(counter));
   REQUIRE(drive(runtime, &server, [&] { return counter->ends == 1 || done(*counter); }));
-  cut->cut();
+  handle->cut();
   REQUIRE(drive(runtime, &server, [&] { return counter->ends == 1; }));
   CHECK(server.wait([&] { return server.closed() == 1; }));
   return counter;
@@ -100,7 +100,7 @@ std::size_t peak_memory() {
 
 }  // namespace
 
-TEST_CASE("gzip and deflate are offered when compression is wanted, else nothing", "[net]") {
+TEST_CASE("gzip and deflate are offered only if compression is enabled", "[net]") {
   std::string seen;
   ask(answer("hello"), true, &seen);
   CHECK(seen.find("\r\nAccept-Encoding: gzip, deflate\r\n") != std::string::npos);
@@ -108,7 +108,7 @@ TEST_CASE("gzip and deflate are offered when compression is wanted, else nothing
   CHECK(seen.find("\r\nAccept-Encoding: identity\r\n") != std::string::npos);
 }
 
-TEST_CASE("a compressed answer is decoded, offered or not", "[net][O5]") {
+TEST_CASE("a compressed answer is decoded even if compression was not offered", "[net][O5]") {
   const bool offered = GENERATE(true, false);
   for (const char* coding : {"gzip", "x-gzip", "GZip", " gzip, identity"}) {
     const auto heard = ask(coded(coding, gzip("hello")), offered);
@@ -133,7 +133,7 @@ TEST_CASE("a coding that was not offered is refused before it is decoded", "[net
   CHECK(heard->end.code == Errc::invalid_response);
 }
 
-TEST_CASE("what only claims to be compressed is an invalid response", "[net]") {
+TEST_CASE("a body that is not compressed as declared is an invalid response", "[net]") {
   std::string broken = gzip("hello");
   SECTION("garbage") {
     broken = "this is not gzip at all";
@@ -158,7 +158,7 @@ TEST_CASE("a compressed answer that is cut short is an error", "[net]") {
   CHECK(heard->end.code == Errc::network_error);
 }
 
-TEST_CASE("the limit of an answer counts what it becomes", "[net][G15]") {
+TEST_CASE("the size limit of an answer counts decoded bytes", "[net][G15]") {
   SocketServer server(serve_bomb);
   Runtime runtime;
   const auto counter = take_bomb(runtime, server, 1 << 20, [](const Counter&) { return false; });

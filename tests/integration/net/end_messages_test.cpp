@@ -1,8 +1,10 @@
 // How transfers that fail end, word for word: what happened, where, and what to change.
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
-#include "support/no_descriptors.hpp"
-#include "tls_identity.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/drive/no_descriptors.hpp"
+#include "support/wire/tls_identity.hpp"
+
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <optional>
 #include <utility>
@@ -36,7 +38,7 @@ net::HttpEnd end_after(std::string reply, std::string* place) {
 
 }  // namespace
 
-TEST_CASE("a server that is not there is named, and what to check", "[net][O5]") {
+TEST_CASE("the error for an unreachable server names it and what to check", "[net][O5]") {
   std::string url;
   {
     url = SocketServer([](Peer&) {}).url();
@@ -47,7 +49,7 @@ TEST_CASE("a server that is not there is named, and what to check", "[net][O5]")
                            ": Connection refused; check HttpLlmOptions::base_url, and that the server runs");
 }
 
-TEST_CASE("a lack of descriptors is told as that", "[net][O5]") {
+TEST_CASE("the error for a lack of descriptors names it", "[net][O5]") {
   SocketServer server(stream_once);
   Runtime runtime;
   REQUIRE(runtime.poll_descriptor() >= 0);
@@ -64,7 +66,7 @@ TEST_CASE("a lack of descriptors is told as that", "[net][O5]") {
           "time (CallLimits)");
 }
 
-TEST_CASE("an answer that is cut is told the same way, however it was framed", "[net][O5]") {
+TEST_CASE("the error for a truncated answer is the same for every framing", "[net][O5]") {
   const auto reply =
       GENERATE(as<std::string>(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
@@ -75,21 +77,20 @@ TEST_CASE("an answer that is cut is told the same way, however it was framed", "
   CHECK(end.message == "the connection to " + place + " broke before the answer was complete; " + again);
 }
 
-TEST_CASE("a server that says nothing, or no HTTP, may want TLS", "[net][O5]") {
+TEST_CASE("the error for a server without HTTP suggests TLS", "[net][O5]") {
   std::string place;
   const net::HttpEnd nothing = end_after("", &place);
   CHECK(nothing.code == Errc::network_error);
   CHECK(nothing.message == "the connection to " + place + " broke before the answer began; " + again +
-                               "; if the server speaks TLS, write https:// there");
+                               "; if the server speaks TLS, write https:// in HttpLlmOptions::base_url");
   const net::HttpEnd alert = end_after("\x15\x03\x01\x00\x02\x02\x16", &place);
   CHECK(alert.code == Errc::invalid_response);
-  CHECK(alert.message ==
-        "what " + place +
-            " answered is not HTTP; check HttpLlmOptions::base_url; if the server speaks TLS, "
-            "write https:// there");
+  CHECK(alert.message == "the answer from " + place +
+                             " is not HTTP; check HttpLlmOptions::base_url; if the server speaks TLS, "
+                             "write https:// in HttpLlmOptions::base_url");
 }
 
-TEST_CASE("a server without TLS is told as that", "[net][tls][O5]") {
+TEST_CASE("the error for a server without TLS names it", "[net][tls][O5]") {
   SocketServer server([](Peer& peer) {
     peer.read_piece();
     peer.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
@@ -101,7 +102,7 @@ TEST_CASE("a server without TLS is told as that", "[net][tls][O5]") {
       "; the server seems to speak plain HTTP: write http:// in HttpLlmOptions::base_url, or its TLS port"));
 }
 
-TEST_CASE("a certificate that is not trusted names the option for it", "[net][tls][O5]") {
+TEST_CASE("the error for an untrusted certificate names the option", "[net][tls][O5]") {
   TlsIdentity identity;
   SocketServer server([](Peer& peer) { peer.wait_close(); }, identity.context());
   const net::HttpEnd system = end_of(&server, request_to(server.url("https")));
@@ -118,8 +119,8 @@ TEST_CASE("a certificate that is not trusted names the option for it", "[net][tl
       "; HttpLlmOptions::ca_file must name a PEM bundle that can be read (now /no/such/bundle.pem)"));
 }
 
-TEST_CASE("a time-out says how long it was, and which option it is", "[net][G5]") {
-  ManualClock clock;
+TEST_CASE("the error for a time-out names its length and its option", "[net][G5]") {
+  testing::ManualClock clock;
   Runtime runtime{{.clock = &clock}};
   SocketServer server([](Peer& peer) {
     if (peer.read_request().find("/stream") != std::string::npos) peer.write(std::string(stream_head) + "x");
@@ -137,23 +138,22 @@ TEST_CASE("a time-out says how long it was, and which option it is", "[net][G5]"
   SECTION("the first byte") {
     request.first_byte_timeout = 300s;
     expected = "no answer from " + server.url() +
-               " within 300 s; if the model may think longer, raise HttpLlmOptions::first_byte_timeout";
+               " within 300 s; if the model may need longer, raise HttpLlmOptions::first_byte_timeout";
   }
   SECTION("silence") {
     request.url = server.url() + "/stream?key=hunter2";
     request.stall_timeout = 40s;
-    expected =
-        "the answer from " + server.url() +
-        "/stream fell silent for 40 s; if the model may pause longer, raise HttpLlmOptions::stall_timeout";
+    expected = "nothing more of the answer from " + server.url() +
+               "/stream arrived for 40 s; if the model may pause longer, raise HttpLlmOptions::stall_timeout";
   }
   SECTION("the whole call") {
     request.total_timeout = 50s;
-    expected = "no whole answer from " + server.url() +
+    expected = "no complete answer from " + server.url() +
                " within 50 s; if a call may take longer, raise HttpLlmOptions::total_timeout";
   }
   SECTION("the caller's deadline") {
     request.deadline = clock.now() + 60s;
-    expected = "no whole answer from " + server.url() +
+    expected = "no complete answer from " + server.url() +
                " before the caller's deadline; if a call may take longer, set a later ChatRequest::deadline";
   }
   const bool streams = request.url.find("/stream") != std::string::npos;
@@ -167,7 +167,7 @@ TEST_CASE("a time-out says how long it was, and which option it is", "[net][G5]"
   CHECK(call.heard->end.message == expected);
 }
 
-TEST_CASE("an answer that is too large names the option for that", "[net][G15]") {
+TEST_CASE("the error for a too large answer names the option", "[net][G15]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.write(answer(std::string(5000, 'x')));
@@ -178,11 +178,11 @@ TEST_CASE("an answer that is too large names the option for that", "[net][G15]")
   const net::HttpEnd end = end_of(&server, std::move(request));
   CHECK(end.code == Errc::response_too_large);
   CHECK(end.message == "the answer from " + server.url() +
-                           " is larger than 1000 bytes; if the server is to be trusted, raise "
+                           " is larger than 1000 bytes; if the server can be trusted, raise "
                            "HttpLlmOptions::max_response_bytes");
 }
 
-TEST_CASE("a redirect that is not followed names where it leads, without its secrets", "[net][O5]") {
+TEST_CASE("the error for a redirect names its target without secrets", "[net][O5]") {
   std::string place;
   const net::HttpEnd end = end_after(
       "HTTP/1.1 302 Found\r\nLocation: https://me:hunter2@other.test/v2/x?key=hunter2#f\r\nContent-Length: "

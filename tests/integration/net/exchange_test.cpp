@@ -1,6 +1,6 @@
-// What a transfer delivers, and how it ends when nobody stops it.
-#include "net_fixture.hpp"
+// What a transfer delivers, and how it ends without a stop.
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,21 +21,21 @@ void answer_all(Peer& peer) {
 
 }  // namespace
 
-TEST_CASE("a server that is gone is noticed by TCP itself", "[net][O5]") {
+TEST_CASE("TCP keep-alive notices a vanished server", "[net][O5]") {
   SocketServer server(stream_once);
   Runtime runtime;
   const Call call = start(runtime, request_to(server.url()));
   REQUIRE(drive(runtime, &server, [&] { return !call.heard->body.empty(); }));
   int on = 0, idle = 0;
   socklen_t size = sizeof(int);
-  const int descriptor = call.cut->guard().claimed()[0];
+  const int descriptor = call.handle->sockets().claimed()[0];
   REQUIRE(::getsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, &size) == 0);
   REQUIRE(::getsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &size) == 0);
   CHECK(on != 0);
   CHECK(idle == 60);
 }
 
-TEST_CASE("a transfer delivers head, body and one end", "[net][O5]") {
+TEST_CASE("a transfer delivers head and body and one end", "[net][O5]") {
   std::string seen;
   SocketServer server([&seen](Peer& peer) {
     seen = peer.read_request();
@@ -62,7 +62,7 @@ TEST_CASE("a transfer delivers head, body and one end", "[net][O5]") {
   CHECK(runtime.run_until_idle());
 }
 
-TEST_CASE("connections are kept and used again", "[net]") {
+TEST_CASE("connections are kept and reused", "[net]") {
   SocketServer server(answer_all);
   Runtime runtime;
   for (int i = 0; i < 20; ++i) {
@@ -90,7 +90,7 @@ TEST_CASE("a large request and a large answer arrive whole", "[net]") {
   CHECK(received > large.size());
 }
 
-TEST_CASE("an answer that begins before the request was read whole is delivered", "[net]") {
+TEST_CASE("an answer that begins before the end of the request is delivered", "[net]") {
   std::size_t received = 0;
   SocketServer server([&](Peer& peer) {
     peer.write("HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n");
@@ -157,7 +157,7 @@ TEST_CASE("a handler that throws ends its transfer and no other", "[net][G16]") 
   CHECK(good.heard->end.code == Errc::none);
 }
 
-TEST_CASE("errors say what happened and where, and no secret", "[net][O5]") {
+TEST_CASE("errors say what happened and where without secrets", "[net][O5]") {
   const auto expect = [](net::HttpRequest request, const SocketServer* server, Errc code) {
     Runtime runtime;
     request.headers.push_back("Authorization: Bearer sk-secret");

@@ -1,4 +1,4 @@
-#include "full_listener.hpp"
+#include "support/wire/full_listener.hpp"
 
 #include <fstream>
 #include <ios>

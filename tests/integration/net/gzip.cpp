@@ -1,4 +1,4 @@
-#include "gzip.hpp"
+#include "support/wire/gzip.hpp"
 
 namespace agentcore::test {
 

@@ -1,4 +1,4 @@
-#include "hanging_resolver.hpp"
+#include "support/wire/hanging_resolver.hpp"
 
 #include <condition_variable>
 #include <mutex>

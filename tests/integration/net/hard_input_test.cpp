@@ -1,6 +1,6 @@
 // Answers that are not what the protocol says, or have no end: each ends, with an error that says so.
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
 
 #include <vector>
 
@@ -62,17 +62,17 @@ TEST_CASE("a body that is shorter than announced is a network error", "[net]") {
   CHECK(heard->end.status == 200);
 }
 
-TEST_CASE("a length that is none is an error", "[net][O5]") {
+TEST_CASE("an invalid Content-Length is an error", "[net][O5]") {
   struct Row {
     std::string_view length;
     Errc code;
     std::string_view text;
   };
   const Row rows[] = {
-      {"-1", Errc::invalid_response, "answered is not HTTP"},
-      {"x", Errc::invalid_response, "answered is not HTTP"},
-      {"99999999999999999999999", Errc::invalid_response, "a length beyond all numbers"},
-      {"9223372036854775808", Errc::invalid_response, "a length beyond all numbers"},
+      {"-1", Errc::invalid_response, " is not HTTP; "},
+      {"x", Errc::invalid_response, " is not HTTP; "},
+      {"99999999999999999999999", Errc::invalid_response, "a length of 2^63 bytes or more"},
+      {"9223372036854775808", Errc::invalid_response, "a length of 2^63 bytes or more"},
   };
   for (const Row& row : rows) {
     INFO(row.length);
@@ -84,14 +84,14 @@ TEST_CASE("a length that is none is an error", "[net][O5]") {
   }
 }
 
-TEST_CASE("the greatest length of all is announced in vain", "[net]") {
+TEST_CASE("the largest Content-Length is not allocated", "[net]") {
   const auto heard = ask("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nhalf");
   check(*heard, Errc::network_error);
   CHECK(heard->heads == 1);
   CHECK(heard->body == "half");
 }
 
-TEST_CASE("what follows an answer reaches nobody, the next request least of all", "[net]") {
+TEST_CASE("bytes after an answer are not delivered to the next request", "[net]") {
   std::string behind;
   SECTION("a body longer than announced") {
     behind = "and more";
@@ -142,25 +142,25 @@ TEST_CASE("broken chunks are an error", "[net]") {
   }
 }
 
-TEST_CASE("a header without an end is more than is taken", "[net][G15]") {
+TEST_CASE("an endless header line is an error", "[net][G15]") {
   const auto heard = ask_for_ever("HTTP/1.1 200 OK\r\nX: ", std::string(1 << 20, 'x'), 64 << 20);
   check(*heard, Errc::response_too_large);
   CHECK(heard->heads == 0);
 }
 
-TEST_CASE("headers without an end are more than is taken", "[net][G15]") {
+TEST_CASE("endless headers are an error", "[net][G15]") {
   const auto heard = ask_for_ever("HTTP/1.1 200 OK\r\n", "Name: a value that is not long\r\n", 64 << 20);
   check(*heard, Errc::response_too_large);
   CHECK(heard->heads == 0);
 }
 
-TEST_CASE("interim answers without an end are more than is taken", "[net][G15]") {
+TEST_CASE("endless interim responses are an error", "[net][G15]") {
   const auto heard = ask_for_ever("", "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 64 << 20);
   check(*heard, Errc::response_too_large);
   CHECK(heard->heads == 0);
 }
 
-TEST_CASE("a body without an end is more than is taken", "[net][G15]") {
+TEST_CASE("an endless body is an error", "[net][G15]") {
   const std::string piece(1 << 16, 'x');
   SECTION("until the connection closes") {
     check(*ask_for_ever(std::string(stream_head), piece), Errc::response_too_large);
@@ -177,7 +177,7 @@ TEST_CASE("a body without an end is more than is taken", "[net][G15]") {
   }
 }
 
-TEST_CASE("what is no HTTP of our time is an invalid response", "[net]") {
+TEST_CASE("unknown HTTP versions are an invalid response", "[net]") {
   for (const char* reply :
        {"hello", "<html></html>", "garbage\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n",
@@ -189,7 +189,7 @@ TEST_CASE("what is no HTTP of our time is an invalid response", "[net]") {
   }
 }
 
-TEST_CASE("a server that refuses a large request early does not hang it", "[net][O5]") {
+TEST_CASE("a server that refuses a large request early does not block it", "[net][O5]") {
   SocketServer server([](Peer& peer) {
     peer.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
     peer.wait_close();
@@ -201,7 +201,7 @@ TEST_CASE("a server that refuses a large request early does not hang it", "[net]
 }
 
 // What it never read makes its system reset the connection, and the reset may overtake the answer.
-TEST_CASE("a server that refuses a large request early, and closes, does not hang it", "[net]") {
+TEST_CASE("a server that refuses a large request early and closes does not block it", "[net]") {
   SocketServer server(
       [](Peer& peer) { peer.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"); });
   const auto heard = ask(server, 1 << 20, 8 << 20);

@@ -1,9 +1,9 @@
 // HTTP/2, against the server that comes with node. Only where libcurl speaks it well enough.
 #include "net/http2.hpp"
 
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
-#include "tls_identity.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/wire/tls_identity.hpp"
 
 #include <algorithm>
 #include <array>
@@ -139,8 +139,7 @@ Call ask(Runtime& runtime, const Http2Server& server, const TlsIdentity& identit
 
 }  // namespace
 
-TEST_CASE("a stop on HTTP/2 resets its stream and leaves the connection to the others",
-          "[net][may_skip][G5][G6][A7]") {
+TEST_CASE("a stop on HTTP/2 resets its stream and keeps the connection", "[net][may_skip][G5][G6][A7]") {
   if (const std::string why = missing(); !why.empty()) {
     WARN("nothing was tested: " + why);
     return;
@@ -158,7 +157,7 @@ TEST_CASE("a stop on HTTP/2 resets its stream and leaves the connection to the o
   CHECK(stopped.heard->body == "stream 1");
   CHECK(other.heard->body == "stream 3");
 
-  CHECK(stopped.cut->cut());
+  CHECK(stopped.handle->cut());
   runtime.poll();
   CHECK(stopped.heard->end.code == Errc::cancelled);
   REQUIRE(drive(runtime, nullptr, [&] { return server.hears("stream 1 reset\n"); }));
@@ -171,12 +170,12 @@ TEST_CASE("a stop on HTTP/2 resets its stream and leaves the connection to the o
   CHECK(next.heard->body == "stream 5");
   CHECK(server.count("session\n") == 1);
   CHECK_FALSE(server.hears("session closed"));
-  next.cut->cut();
+  next.handle->cut();
   REQUIRE(drive(runtime, nullptr, [&] { return server.hears("stream 5 reset\n"); }));
   CHECK(runtime.run_until_idle());
 }
 
-TEST_CASE("a stop in the silence before an HTTP/2 answer does not fail who joined the connection",
+TEST_CASE("a stop before an HTTP/2 answer does not fail other streams of the connection",
           "[net][may_skip][G5][G6]") {
   if (const std::string why = missing(); !why.empty()) {
     WARN("nothing was tested: " + why);
@@ -186,22 +185,22 @@ TEST_CASE("a stop in the silence before an HTTP/2 answer does not fail who joine
   Http2Server server(identity);
   REQUIRE(server.runs());
   Runtime runtime;
-  // While the first connects, nobody waits for its connection: the second makes its own.
+  // While the first connects, no other call waits for its connection: the second makes its own.
   const Call first = ask(runtime, server, identity);
   const Call second = ask(runtime, server, identity);
   runtime.poll();
-  first.cut->cut();
+  first.handle->cut();
   REQUIRE(drive(runtime, nullptr, [&] { return !second.heard->body.empty(); }));
   CHECK(first.heard->end.code == Errc::cancelled);
   // All at once on what the second left: stopped before any of them was answered.
   std::vector<Call> crowd;
   for (int i = 0; i < 20; ++i) crowd.push_back(ask(runtime, server, identity));
   runtime.poll();
-  for (std::size_t i = 0; i < crowd.size(); i += 2) crowd[i].cut->cut();
-  const auto goes_on = [](const Call& call) { return call.cut->is_cut() || !call.heard->body.empty(); };
+  for (std::size_t i = 0; i < crowd.size(); i += 2) crowd[i].handle->cut();
+  const auto goes_on = [](const Call& call) { return call.handle->is_cut() || !call.heard->body.empty(); };
   REQUIRE(drive(runtime, nullptr, [&] { return std::all_of(crowd.begin(), crowd.end(), goes_on); }));
   for (const Call& call : crowd) {
-    const bool cut = call.cut->is_cut();
+    const bool cut = call.handle->is_cut();
     CHECK(call.heard->ends >= (cut ? 1 : 0));
     CHECK(call.heard->end.code == (cut ? Errc::cancelled : Errc::none));
   }

@@ -1,7 +1,7 @@
 // The connections that are kept for the next calls: how many, and until when.
-#include "integration/llm/llm_fixture.hpp"
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/llm_fixture.hpp"
+#include "support/drive/net_fixture.hpp"
 
 #include <string>
 #include <vector>
@@ -71,7 +71,7 @@ RuntimeOptions keeping(std::uint32_t connections) {
 
 }  // namespace
 
-TEST_CASE("after a burst no more connections are kept than the option says", "[net][G13][G15]") {
+TEST_CASE("after a burst at most the configured number of connections is kept", "[net][G13][G15]") {
   Load load(answer_all, keeping(3));
   load.run(20);
   CHECK(load.comes_to(3));
@@ -82,13 +82,13 @@ TEST_CASE("after a burst no more connections are kept than the option says", "[n
   CHECK(client_sockets(load.server) == 3);
 }
 
-TEST_CASE("eight connections are kept when nothing is said", "[net][G13]") {
+TEST_CASE("eight idle connections are kept by default", "[net][G13]") {
   Load load(answer_all);
   load.run(20);
   CHECK(load.comes_to(8));
 }
 
-TEST_CASE("without kept connections each transfer connects for itself", "[net][G13]") {
+TEST_CASE("without kept connections each transfer makes its own connection", "[net][G13]") {
   Load load(answer_all, keeping(0));
   for (int i = 0; i < 3; ++i) {
     load.run(2);
@@ -105,7 +105,7 @@ TEST_CASE("a kept connection that its server closes is closed here", "[net][G13]
   CHECK(load.comes_to(0));
 }
 
-TEST_CASE("one kept connection of several is closed by its server, the others stay in use", "[net][G13]") {
+TEST_CASE("if a server closes one kept connection the others stay in use", "[net][G13]") {
   Load load([closed = std::make_shared<std::atomic<bool>>(false)](Peer& peer) {
     if (!closed->exchange(true)) return answer_once(peer);
     answer_all(peer);
@@ -118,7 +118,7 @@ TEST_CASE("one kept connection of several is closed by its server, the others st
   CHECK(load.server.accepted() == 4);
 }
 
-TEST_CASE("connections that serve are not counted among those that are kept", "[net]") {
+TEST_CASE("busy connections are not counted as kept", "[net]") {
   Load load(
       [](Peer& peer) {
         const std::string request = peer.read_request();
@@ -142,7 +142,7 @@ TEST_CASE("connections that serve are not counted among those that are kept", "[
   CHECK(client_sockets(load.server) == 7);
 }
 
-TEST_CASE("a server that speaks on a kept connection is not asked on it again", "[net]") {
+TEST_CASE("a kept connection with unexpected bytes is not reused", "[net]") {
   Load load([](Peer& peer) {
     if (peer.read_request().empty()) return;
     peer.write(answer("hello"));
@@ -157,7 +157,7 @@ TEST_CASE("a server that speaks on a kept connection is not asked on it again", 
   CHECK(load.server.accepted() == 2);
 }
 
-TEST_CASE("no connection is kept once the last client of a Runtime is gone", "[net][llm][G13]") {
+TEST_CASE("no connection is kept after the last client of a Runtime", "[net][llm][G13]") {
   LlmFixture f([](Peer& peer) {
     while (!peer.read_request().empty())
       peer.write(http_answer("200 OK", "text/event-stream", delta_event("x") + finish_event + done_event));
@@ -182,7 +182,7 @@ TEST_CASE("no connection is kept once the last client of a Runtime is gone", "[n
   CHECK(again.completed());
 }
 
-TEST_CASE("a client that goes in the midst of a call leaves no connection", "[net][llm][G13]") {
+TEST_CASE("a client destroyed during a call leaves no connection", "[net][llm][G13]") {
   LlmFixture f([](Peer& peer) {
     for (;;) {
       const std::string request = peer.read_request();

@@ -1,6 +1,6 @@
-// HTTP proxies: what they are told, what they may refuse, and that no error shows their credentials.
-#include "net_fixture.hpp"
+// HTTP proxies: what they receive, what they may refuse, and that no error shows their credentials.
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -33,7 +33,7 @@ std::shared_ptr<Heard> ask(net::HttpRequest request, const SocketServer* server)
 
 }  // namespace
 
-TEST_CASE("plain HTTP goes through the proxy that was named", "[net]") {
+TEST_CASE("plain HTTP uses the configured proxy", "[net]") {
   std::string seen;
   SocketServer proxy([&](Peer& peer) {
     seen = peer.read_request();
@@ -46,7 +46,7 @@ TEST_CASE("plain HTTP goes through the proxy that was named", "[net]") {
   CHECK(seen.find("Proxy-Authorization: Basic bWU6aHVudGVyMg==\r\n") != std::string::npos);
 }
 
-TEST_CASE("a tunnel is asked for without what is meant for the server", "[net][O5]") {
+TEST_CASE("the request for a tunnel has no headers for the server", "[net][O5]") {
   std::string seen;
   const int status = GENERATE(403, 407, 502);
   SocketServer proxy([&](Peer& peer) {
@@ -61,13 +61,13 @@ TEST_CASE("a tunnel is asked for without what is meant for the server", "[net][O
   CHECK(heard->end.status == 0);
   CHECK(heard->end.code == (status == 407 ? Errc::invalid_config : Errc::network_error));
   CHECK(heard->end.message ==
-        "the proxy refused the way to https://api.test:443/v1/x with HTTP " + std::to_string(status) +
+        "the proxy refused the connection to https://api.test:443/v1/x with HTTP " + std::to_string(status) +
             (status == 407 ? "; it wants a user and a password in HttpLlmOptions::proxy "
                              "(http://user:password@host:port)"
                            : "; check HttpLlmOptions::proxy, and what the proxy allows"));
 }
 
-TEST_CASE("a proxy that speaks no HTTP is an error", "[net]") {
+TEST_CASE("a proxy without HTTP is an error", "[net]") {
   SocketServer proxy([](Peer& peer) {
     peer.read_request();
     peer.write("220 hunter2\r\n\r\n");
@@ -95,7 +95,7 @@ TEST_CASE("an error that concerns the proxy shows no password", "[net][O5]") {
   SECTION("a scheme that is none") {
     const auto heard = ask(through("foo://" + rest, "https://api.test/"), nullptr);
     CHECK(heard->end.code == Errc::invalid_config);
-    CHECK(heard->end.message.find("on the way to https://api.test:443/;") != std::string::npos);
+    CHECK(heard->end.message.find("on the way to https://api.test:443/, is not") != std::string::npos);
   }
   SECTION("a port that is none") {
     CHECK(ask(through("http://me:hunter2@127.0.0.1:port", "https://api.test/"), nullptr)->end.code ==
@@ -107,7 +107,7 @@ TEST_CASE("an error that concerns the proxy shows no password", "[net][O5]") {
   }
 }
 
-TEST_CASE("a stop while the proxy is asked closes the connection", "[net][G5][G6]") {
+TEST_CASE("a stop during a proxy request closes the connection", "[net][G5][G6]") {
   SocketServer proxy([](Peer& peer) {
     peer.read_request();
     peer.wait_close();
@@ -115,7 +115,7 @@ TEST_CASE("a stop while the proxy is asked closes the connection", "[net][G5][G6
   Runtime runtime;
   const Call call = start(runtime, through(proxy_url(proxy), "https://api.test/v1/x"));
   REQUIRE(drive(runtime, &proxy, [&] { return proxy.requests() == 1; }));
-  call.cut->cut();
+  call.handle->cut();
   REQUIRE(proxy.wait([&] { return proxy.closed() == 1; }));
   REQUIRE(runtime.run_until_idle());
   CHECK(call.heard->end.code == Errc::cancelled);

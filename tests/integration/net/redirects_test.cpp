@@ -1,6 +1,8 @@
 // Redirects: followed within one origin, with the whole request, under the same stop and the same deadlines.
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
+
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <atomic>
 #include <future>
@@ -75,7 +77,7 @@ TEST_CASE("a redirect within the origin is followed with the whole request", "[n
   CHECK(runtime.run_until_idle());
 }
 
-TEST_CASE("a whole address of the same origin is followed, however it is written", "[net]") {
+TEST_CASE("an absolute URL of the same origin is followed in any spelling", "[net]") {
   Origin origin("");
   SECTION("as it was") {
     origin.before = redirect(307, origin.server.url() + "/next");
@@ -93,7 +95,7 @@ TEST_CASE("a whole address of the same origin is followed, however it is written
   CHECK(origin.asked.size() == 2);
 }
 
-TEST_CASE("what a request carries never reaches another origin", "[net][O5]") {
+TEST_CASE("headers and body of a request never reach another origin", "[net][O5]") {
   SocketServer other([](Peer& peer) { peer.wait_close(); });
   Origin origin("");
   const std::string port = std::to_string(origin.server.port());
@@ -140,7 +142,7 @@ TEST_CASE("what a request carries never reaches another origin", "[net][O5]") {
   CHECK(origin.server.requests() == 1);
 }
 
-TEST_CASE("a redirect that makes no sense is delivered as it is", "[net]") {
+TEST_CASE("an invalid redirect is delivered unchanged", "[net]") {
   std::string location;
   SECTION("empty") {
   }
@@ -159,11 +161,11 @@ TEST_CASE("a redirect that makes no sense is delivered as it is", "[net]") {
   REQUIRE(drive(runtime, &origin.server, [&] { return call.heard->ends == 1; }));
   CHECK(call.heard->end.code == Errc::none);
   CHECK(call.heard->status == 308);
-  CHECK(call.heard->end.message == "the redirect was not followed: it does not say where to");
+  CHECK(call.heard->end.message == "the redirect was not followed: its Location is missing or not a URL");
   CHECK(origin.server.requests() == 1);
 }
 
-TEST_CASE("a redirect without a Location is delivered as it is", "[net]") {
+TEST_CASE("a redirect without a Location is delivered unchanged", "[net]") {
   Origin origin("HTTP/1.1 307 Go\r\nContent-Length: 0\r\n\r\n");
   Runtime runtime;
   const Call call = start(runtime, following(origin.server.url()));
@@ -172,7 +174,7 @@ TEST_CASE("a redirect without a Location is delivered as it is", "[net]") {
   CHECK(origin.server.requests() == 1);
 }
 
-TEST_CASE("a redirect that would make a GET of a POST is not followed", "[net]") {
+TEST_CASE("a redirect that turns a POST into a GET is not followed", "[net]") {
   const int status = GENERATE(301, 302, 303);
   Origin origin(redirect(status, "/next"));
   Runtime runtime;
@@ -195,11 +197,11 @@ TEST_CASE("no more redirects are followed than allowed", "[net][G15]") {
   CHECK(call.heard->status == 307);
   CHECK(call.heard->heads == 1);
   CHECK(call.heard->end.message.ends_with(
-      "/round was not followed: there were too many (HttpLlmOptions::max_redirects)"));
+      "/round was not followed: it is one more than HttpLlmOptions::max_redirects allows"));
   CHECK(origin.asked.size() == allowed + 1);
 }
 
-TEST_CASE("a redirect that comes before the request was sent whole is followed", "[net]") {
+TEST_CASE("a redirect before the end of the request is followed", "[net]") {
   std::atomic<int> connections = 0;
   SocketServer server([&](Peer& peer) {
     if (++connections == 1) {
@@ -219,7 +221,7 @@ TEST_CASE("a redirect that comes before the request was sent whole is followed",
 }
 
 // Both what redirects and what cuts wait for their turn in the same poll, in this order.
-TEST_CASE("a stop between a redirect and what follows it holds", "[net][G5][A9]") {
+TEST_CASE("a stop between a redirect and its target takes effect", "[net][G5][A9]") {
   std::promise<void> redirected, spoke;
   SocketServer server([&](Peer& peer) {
     if (peer.read_request().ends_with("is redirected")) {
@@ -239,7 +241,7 @@ TEST_CASE("a stop between a redirect and what follows it holds", "[net][G5][A9]"
   request.body = "is redirected";
   const Call call = start(runtime, std::move(request));
   bool was_open = false;
-  speaking.heard->on_body = [&](std::string_view) { return was_open = call.cut->cut(); };
+  speaking.heard->on_body = [&](std::string_view) { return was_open = call.handle->cut(); };
   REQUIRE(drive(runtime, &server, [&] { return server.requests() == 2; }));
   server.step();
   spoke.get_future().wait();
@@ -251,14 +253,14 @@ TEST_CASE("a stop between a redirect and what follows it holds", "[net][G5][A9]"
   CHECK(server.accepted() == 2);
 }
 
-TEST_CASE("deadlines of the whole run on over a redirect, those of a phase begin anew", "[net][G5][X21]") {
+TEST_CASE("a redirect restarts the time-outs of phases but not that of the whole", "[net][G5][X21]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     if (peer.wait_step()) peer.write(redirect(307, "/next"));
     peer.read_request();
     peer.wait_close();
   });
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime({.clock = &clock});
   auto request = following(server.url());
   request.first_byte_timeout = 60s;

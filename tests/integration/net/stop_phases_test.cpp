@@ -1,9 +1,9 @@
 // A cut in every phase that a transfer can be in (G5, G6): one end, a closed connection, nothing left.
-#include "full_listener.hpp"
-#include "gzip.hpp"
-#include "hanging_resolver.hpp"
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/wire/full_listener.hpp"
+#include "support/wire/gzip.hpp"
+#include "support/wire/hanging_resolver.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -20,8 +20,8 @@ void cut_when(Runtime& runtime, SocketServer* server, net::HttpRequest request,
   REQUIRE(drive(runtime, server, [&] { return reached(call); }));
   const std::size_t told = call.heard->body.size();
 
-  CHECK(call.cut->cut());
-  CHECK_FALSE(call.cut->cut());
+  CHECK(call.handle->cut());
+  CHECK_FALSE(call.handle->cut());
   if (server != nullptr) REQUIRE(server->wait([&] { return server->closed() >= 1; }));  // no poll in between
   REQUIRE(call.heard->ends == 0);
   runtime.poll();
@@ -44,10 +44,10 @@ void cut_when(Runtime& runtime, SocketServer* server, net::HttpRequest request,
 TEST_CASE("a cut before the start ends the transfer without a connection", "[net][G5]") {
   SocketServer server([](Peer& peer) { peer.wait_close(); });
   Runtime runtime;
-  Call call{net::Cut::make(*runtime.engine())};
-  call.cut->cut();
+  Call call{net::CallHandle::make(*runtime.engine())};
+  call.handle->cut();
   net::Transport::of(*runtime.engine())
-      ->start(request_to(server.url()), call.cut, std::make_unique<RecordingHandler>(call.heard));
+      ->start(request_to(server.url()), call.handle, std::make_unique<RecordingHandler>(call.heard));
   CHECK(call.heard->ends == 0);
   runtime.poll();
   CHECK(call.heard->end.code == Errc::cancelled);
@@ -59,7 +59,7 @@ TEST_CASE("a cut right after the start ends the transfer without a connection", 
   SocketServer server([](Peer& peer) { peer.wait_close(); });
   Runtime runtime;
   const Call call = start(runtime, request_to(server.url()));
-  call.cut->cut();
+  call.handle->cut();
   runtime.poll();
   CHECK(call.heard->ends == 1);
   CHECK(call.heard->end.code == Errc::cancelled);
@@ -67,14 +67,14 @@ TEST_CASE("a cut right after the start ends the transfer without a connection", 
   CHECK(server.accepted() == 0);
 }
 
-TEST_CASE("a cut while the name is looked up does not wait for the resolver", "[net][G5]") {
+TEST_CASE("a cut during name resolution does not wait for the resolver", "[net][G5]") {
   HangingResolver resolver;
   Runtime runtime;
   // The look-up's thread keeps its end of a socket pair; what is ours must be closed.
   const Call call = start(runtime, request_to("http://hangs.test/"));
   runtime.poll();
   resolver.wait_for(1);
-  call.cut->cut();
+  call.handle->cut();
   runtime.poll();
   CHECK(call.heard->ends == 1);
   CHECK(call.heard->end.code == Errc::cancelled);
@@ -82,7 +82,7 @@ TEST_CASE("a cut while the name is looked up does not wait for the resolver", "[
   CHECK(runtime.run_until_idle());  // the handle is removed while the look-up still hangs
 }
 
-TEST_CASE("a Runtime goes at once while a name is looked up", "[net][G5]") {
+TEST_CASE("a Runtime is destroyed at once during name resolution", "[net][G5]") {
   HangingResolver resolver;
   std::shared_ptr<Heard> heard;
   {
@@ -103,23 +103,23 @@ TEST_CASE("a cut while connecting closes the socket", "[net][G5][G6]") {
   CHECK(listener.knocking() == 0);
 }
 
-TEST_CASE("a cut while connecting works before the next poll", "[net][G5][G6]") {
+TEST_CASE("a cut while connecting takes effect before the next poll", "[net][G5][G6]") {
   const FullListener listener;
   Runtime runtime;
   const Call call = start(runtime, request_to(listener.url()));
   REQUIRE(drive(runtime, nullptr, [&] { return listener.knocking() > 0; }));
-  call.cut->cut();
+  call.handle->cut();
   CHECK(listener.knocking() == 0);
 }
 
-TEST_CASE("a cut while TLS is set up closes the connection", "[net][G5][G6]") {
+TEST_CASE("a cut during the TLS handshake closes the connection", "[net][G5][G6]") {
   SocketServer server([](Peer& peer) { peer.wait_close(); });
   Runtime runtime;
   cut_when(runtime, &server, request_to(server.url("https")),
            [&](const Call&) { return server.accepted() == 1; });
 }
 
-TEST_CASE("a cut in the silence before the head closes the connection", "[net][G5][G6]") {
+TEST_CASE("a cut before the response head closes the connection", "[net][G5][G6]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.wait_close();
@@ -146,7 +146,7 @@ TEST_CASE("a cut while the request is sent closes the connection", "[net][G5][G6
   CHECK(server.accepted() == 1);
 }
 
-TEST_CASE("a cut in the silence after the head closes the connection", "[net][G5][G6]") {
+TEST_CASE("a cut after the response head closes the connection", "[net][G5][G6]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.write(stream_head);
@@ -164,7 +164,7 @@ TEST_CASE("a cut in the middle of a stream closes the connection", "[net][G5][G6
            [&](const Call& call) { return !call.heard->body.empty(); });
 }
 
-TEST_CASE("a cut drops what has arrived but was not read yet", "[net][G5][G7]") {
+TEST_CASE("a cut drops bytes that have arrived and were not read", "[net][G5][G7]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.write(stream_head);
@@ -193,7 +193,7 @@ TEST_CASE("a cut in the middle of a redirect closes the connection", "[net][G5][
   CHECK(server.requests() == 1);
 }
 
-TEST_CASE("a cut behind a redirect closes the connection", "[net][G5][G6]") {
+TEST_CASE("a cut after a redirect closes the connection", "[net][G5][G6]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.write("HTTP/1.1 307 Go\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n");
@@ -232,7 +232,7 @@ TEST_CASE("a cut in a callback ends a compressed body at once", "[net][G7]") {
   Runtime runtime;
   const Call call = start(runtime, request_to(server.url()));
   int calls = 0;
-  call.heard->on_body = [&](std::string_view) { return ++calls, call.cut->cut(); };
+  call.heard->on_body = [&](std::string_view) { return ++calls, call.handle->cut(); };
   REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
   CHECK(calls == 1);
   CHECK(call.heard->end.code == Errc::cancelled);
@@ -246,7 +246,7 @@ TEST_CASE("a cut after the end does nothing", "[net]") {
   for (int i = 0; i < 5; ++i) {
     const Call call = start(runtime, request_to(server.url()));
     REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
-    CHECK(call.cut->cut());
+    CHECK(call.handle->cut());
     CHECK(runtime.run_until_idle());
     CHECK(call.heard->ends == 1);
     CHECK(call.heard->end.code == Errc::none);

@@ -1,6 +1,8 @@
 // Cuts from other threads, from callbacks, in crowds, and around the end of the Runtime.
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
+
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <algorithm>
 #include <future>
@@ -30,7 +32,7 @@ TEST_CASE("a cut reaches the server while the loop thread is busy in a callback"
   bool seen = false;
   const Call busy = start(runtime, request_to(server.url()));
   busy.heard->on_body = [&](std::string_view) {
-    std::thread([&] { victim.cut->cut(); }).join();
+    std::thread([&] { victim.handle->cut(); }).join();
     seen = server.wait([&] { return server.closed() == 1; });  // the loop does not turn meanwhile
     return true;
   };
@@ -40,7 +42,7 @@ TEST_CASE("a cut reaches the server while the loop thread is busy in a callback"
   CHECK(busy.heard->ends == 0);
 }
 
-TEST_CASE("a handler may cut itself and others, and start again", "[net][G4]") {
+TEST_CASE("a handler may cut itself and others and start again", "[net][G4]") {
   SocketServer server(stream_once);
   Runtime runtime;
   Call first = start(runtime, request_to(server.url()));
@@ -49,9 +51,9 @@ TEST_CASE("a handler may cut itself and others, and start again", "[net][G4]") {
   Call cutter = start(runtime, request_to(server.url()));
   Call again;
   cutter.heard->on_body = [&](std::string_view) {
-    first.cut->cut();
-    cutter.cut->cut();
-    second.cut->cut();
+    first.handle->cut();
+    cutter.handle->cut();
+    second.handle->cut();
     return true;
   };
   cutter.heard->on_end = [&] { again = start(runtime, request_to(server.url())); };
@@ -64,7 +66,7 @@ TEST_CASE("a handler may cut itself and others, and start again", "[net][G4]") {
   CHECK(again.heard->ends == 0);
 }
 
-TEST_CASE("no byte reaches a handler that was cut in its own callback", "[net][G7]") {
+TEST_CASE("no byte reaches a handler after a cut in its own callback", "[net][G7]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.write(stream_head);
@@ -76,7 +78,7 @@ TEST_CASE("no byte reaches a handler that was cut in its own callback", "[net][G
   int calls = 0;
   call.heard->on_body = [&](std::string_view) {
     ++calls;
-    call.cut->cut();
+    call.handle->cut();
     return true;
   };
   REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
@@ -105,15 +107,15 @@ TEST_CASE("the Runtime may be destroyed in any callback", "[net][G4]") {
   }
   while (runtime != nullptr && runtime->engine() != nullptr) {
     const auto engine = runtime->engine();
-    engine->run_for(std::chrono::milliseconds(50));
+    engine->driver()->run_for(std::chrono::milliseconds(50));
   }
   CHECK(heard_after == 0);
   for (const Call& call : calls) CHECK(call.heard->destroyed);
-  for (const Call& call : calls) call.cut->cut();  // outlives everything
+  for (const Call& call : calls) call.handle->cut();  // outlives everything
   REQUIRE(server.wait([&] { return server.closed() == server.accepted(); }));
 }
 
-TEST_CASE("what is open when the Runtime goes is closed without a call", "[net][G13]") {
+TEST_CASE("open transfers are closed without a callback when the Runtime is destroyed", "[net][G13]") {
   SocketServer server(stream_once);
   const std::size_t before = open_descriptors();
   std::vector<Call> calls;
@@ -130,17 +132,17 @@ TEST_CASE("what is open when the Runtime goes is closed without a call", "[net][
   for (const Call& call : calls) {
     CHECK(call.heard->ends == 0);
     CHECK(call.heard->destroyed);
-    call.cut->cut();
+    call.handle->cut();
   }
   CHECK(transport->open() == 0);
   auto heard = std::make_shared<Heard>();
-  transport->start(request_to(server.url()), calls[0].cut, std::make_unique<RecordingHandler>(heard));
+  transport->start(request_to(server.url()), calls[0].handle, std::make_unique<RecordingHandler>(heard));
   CHECK(heard->destroyed);
 }
 
-TEST_CASE("a crowd that is cut ends in order, sockets first", "[net][G5][G6]") {
+TEST_CASE("many cuts are carried out in order and sockets first", "[net][G5][G6]") {
   SocketServer server(stream_once);
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime({.clock = &clock});
   std::vector<Call> calls;
   for (int i = 0; i < 200; ++i) calls.push_back(start(runtime, request_to(server.url())));
@@ -150,7 +152,7 @@ TEST_CASE("a crowd that is cut ends in order, sockets first", "[net][G5][G6]") {
   runtime.engine()->start_timer(clock.now() + std::chrono::minutes(1), [&] {
     for (int i = 199; i >= 0; --i) {
       calls[static_cast<std::size_t>(i)].heard->on_end = [&order, i] { order.push_back(i); };
-      calls[static_cast<std::size_t>(i)].cut->cut();
+      calls[static_cast<std::size_t>(i)].handle->cut();
     }
   });
   // The deadlines of the transfers fire right behind the cuts, in the order of the starts.
@@ -164,7 +166,7 @@ TEST_CASE("a crowd that is cut ends in order, sockets first", "[net][G5][G6]") {
 
 // A kept connection that dies before it answered makes libcurl send the request again, on another one. Here
 // both the death and a cut wait for their turn in the same poll, the cut first.
-TEST_CASE("a transfer that was cut on a kept connection is not sent again", "[net][G5][A7][A9]") {
+TEST_CASE("a transfer that was cut on a kept connection is not resent", "[net][G5][A7][A9]") {
   std::promise<void> spoke;
   const std::shared_future<void> spoken = spoke.get_future().share();
   SocketServer server([&](Peer& peer) {
@@ -194,14 +196,14 @@ TEST_CASE("a transfer that was cut on a kept connection is not sent again", "[ne
   };
   const Call speaking = start_with("speaks");
   const Call dying = start_with("dies");
-  speaking.heard->on_body = [&](std::string_view) { return dying.cut->cut(), true; };
+  speaking.heard->on_body = [&](std::string_view) { return dying.handle->cut(), true; };
   REQUIRE(drive(runtime, &server, [&] { return server.requests() == 5; }));
 
   server.step();
   REQUIRE(server.wait([&] { return server.served() == 1; }));
   REQUIRE(drive(runtime, &server, [&] { return dying.heard->ends == 1; }));
   CHECK(dying.heard->end.code == Errc::cancelled);
-  speaking.cut->cut();
+  speaking.handle->cut();
   CHECK(runtime.run_until_idle());
   CHECK(server.wait([&] { return server.closed() == 1; }));
   CHECK(server.accepted() == 3);
@@ -216,12 +218,12 @@ TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {
 
   // The cutter's side: cuts of finished and of running transfers, in random order.
   std::mutex mutex;
-  std::vector<std::shared_ptr<net::Cut>> targets;
+  std::vector<std::shared_ptr<net::CallHandle>> targets;
   std::atomic<bool> stopping = false;
   const auto cut_at_random = [&](unsigned seed) {
     std::minstd_rand random(seed);
     while (!stopping) {
-      std::shared_ptr<net::Cut> cut;
+      std::shared_ptr<net::CallHandle> cut;
       {
         const std::lock_guard lock(mutex);
         if (!targets.empty()) {
@@ -259,7 +261,7 @@ TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {
     for (int i = 0; i < width; ++i) calls.push_back(start(runtime, request_to(server.url())));
     {
       const std::lock_guard lock(mutex);
-      for (std::size_t i = 0; i < calls.size(); i += 2) targets.push_back(calls[i].cut);
+      for (std::size_t i = 0; i < calls.size(); i += 2) targets.push_back(calls[i].handle);
     }
     const auto done = [](const Call& call) { return call.heard->ends == 1; };
     if (!drive(runtime, &server, [&] { return std::all_of(calls.begin(), calls.end(), done); })) break;
@@ -267,12 +269,12 @@ TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {
       const Errc code = call.heard->end.code;
       CHECK(call.heard->after_end == 0);
       if (code == Errc::cancelled)
-        CHECK(call.cut->is_cut());
+        CHECK(call.handle->is_cut());
       else
         REQUIRE(code == Errc::none);
     }
     for (std::size_t i = 1; i < calls.size(); i += 2) {
-      CHECK_FALSE(calls[i].cut->is_cut());
+      CHECK_FALSE(calls[i].handle->is_cut());
       completed += calls[i].heard->end.code == Errc::none ? 1 : 0;
     }
   }

@@ -1,8 +1,10 @@
 // The timeouts: on a clock that only the test moves, and short ones on the system's.
-#include "full_listener.hpp"
-#include "hanging_resolver.hpp"
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/wire/full_listener.hpp"
+#include "support/wire/hanging_resolver.hpp"
+
+#include <agentcore/testing/manual_clock.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -11,7 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Timed {
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime{{.clock = &clock}};
 
   net::HttpRequest request(std::string url) const {
@@ -58,7 +60,7 @@ TEST_CASE("connecting has a timeout that includes TLS", "[net][G5][X21]") {
   CHECK(open_transfers(timed.runtime) == 0);
 }
 
-TEST_CASE("looking up a name is a part of connecting, and has its timeout", "[net][G5][X21]") {
+TEST_CASE("name resolution is part of connecting and has its time-out", "[net][G5][X21]") {
   HangingResolver resolver;
   Timed timed;
   const Call call = start(timed.runtime, timed.request("http://hangs.test/"));
@@ -74,7 +76,7 @@ TEST_CASE("looking up a name is a part of connecting, and has its timeout", "[ne
   CHECK(timed.runtime.run_until_idle());  // while the look-up still hangs
 }
 
-TEST_CASE("who is not answered on the first knock runs into the timeout of connecting", "[net][G5][X21]") {
+TEST_CASE("an unanswered connection attempt ends by the connect time-out", "[net][G5][X21]") {
   const FullListener listener;
   Timed timed;
   const Call call = start(timed.runtime, timed.request(listener.url()));
@@ -89,7 +91,7 @@ TEST_CASE("who is not answered on the first knock runs into the timeout of conne
 }
 
 // libcurl looks at an unanswered connection again 200 ms after it began.
-TEST_CASE("a wait of libcurl's own has the length that libcurl says", "[net][G5]") {
+TEST_CASE("a timer of libcurl has the length that libcurl asks for", "[net][G5]") {
   const FullListener listener;
   Timed timed;
   const Call call = start(timed.runtime, timed.request(listener.url()));
@@ -98,11 +100,11 @@ TEST_CASE("a wait of libcurl's own has the length that libcurl says", "[net][G5]
   const Duration wait = *timed.runtime.next_deadline() - timed.clock.now();
   CHECK(wait > 1ms);
   CHECK(wait <= 200ms);
-  call.cut->cut();
+  call.handle->cut();
   REQUIRE(drive(timed.runtime, nullptr, [&] { return call.heard->ends == 1; }));
 }
 
-TEST_CASE("a request that nobody reads to its end runs into the timeout of the first byte", "[net][G5]") {
+TEST_CASE("an unread request ends by the first-byte time-out", "[net][G5]") {
   constexpr std::size_t whole = 32 << 20;  // more than the kernel takes
   SocketServer server(read_a_piece);
   Timed timed;
@@ -122,7 +124,7 @@ TEST_CASE("a request that nobody reads to its end runs into the timeout of the f
   CHECK(open_transfers(timed.runtime) == 0);
 }
 
-TEST_CASE("the first byte has a timeout, which a head alone does not meet", "[net][G5]") {
+TEST_CASE("the first-byte time-out ends only with the first byte of the body", "[net][G5]") {
   const bool head = GENERATE(false, true);
   SocketServer server([head](Peer& peer) {
     peer.read_request();
@@ -141,7 +143,7 @@ TEST_CASE("the first byte has a timeout, which a head alone does not meet", "[ne
   CHECK(server.wait([&] { return server.closed() == 1; }));
 }
 
-TEST_CASE("a stream has a timeout for each silence", "[net][G5]") {
+TEST_CASE("a stream has a time-out for each silence", "[net][G5]") {
   SocketServer server([](Peer& peer) {
     peer.read_request();
     peer.write(stream_head);
@@ -174,7 +176,7 @@ TEST_CASE("a finished transfer leaves no timer behind", "[net][G13]") {
   CHECK(timed.runtime.next_deadline() == std::nullopt);
 }
 
-TEST_CASE("a drip without an end is ended by the timeout of the whole", "[net][G5][G15][X21]") {
+TEST_CASE("an endless slow stream ends by the total time-out", "[net][G5][G15][X21]") {
   SocketServer server(drip);
   Timed timed;
   auto request = timed.request(server.url());
@@ -195,7 +197,7 @@ TEST_CASE("a drip without an end is ended by the timeout of the whole", "[net][G
   CHECK(timed.runtime.next_deadline() == std::nullopt);
 }
 
-TEST_CASE("the caller's deadline ends a transfer with an error of its own", "[net][G5][G15][X21]") {
+TEST_CASE("the deadline of the caller ends a transfer with its own error", "[net][G5][G15][X21]") {
   SocketServer server(drip);
   Timed timed;
   auto request = timed.request(server.url());
@@ -211,7 +213,7 @@ TEST_CASE("the caller's deadline ends a transfer with an error of its own", "[ne
   CHECK(sees_close(server));
 }
 
-TEST_CASE("a deadline that has passed makes no connection", "[net][G15]") {
+TEST_CASE("a passed deadline makes no connection", "[net][G15]") {
   SocketServer server(drip);
   Timed timed;
   auto request = timed.request(server.url());
@@ -223,7 +225,7 @@ TEST_CASE("a deadline that has passed makes no connection", "[net][G15]") {
   CHECK(server.accepted() == 0);
 }
 
-TEST_CASE("in real time, too, each phase ends with an error of its own", "[net][G5][X21]") {
+TEST_CASE("each phase ends with its own error in real time", "[net][G5][X21]") {
   const auto expect = [](SocketServer& server, net::HttpRequest request, Errc code) {
     Runtime runtime;
     const Call call = start(runtime, std::move(request));

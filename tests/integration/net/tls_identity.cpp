@@ -1,4 +1,4 @@
-#include "tls_identity.hpp"
+#include "support/wire/tls_identity.hpp"
 
 #include <cstdio>
 #include <cstdlib>

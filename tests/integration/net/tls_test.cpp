@@ -1,7 +1,7 @@
 // TLS: servers are verified, and a stop is as quick and as harmless as without it.
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
-#include "tls_identity.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/wire/tls_identity.hpp"
 
 #include <csignal>
 
@@ -50,7 +50,7 @@ TEST_CASE("a self-signed certificate is refused", "[net][tls]") {
   CHECK(server.requests() == 0);
 }
 
-TEST_CASE("a certificate that the host named is accepted, and its connection kept", "[net][tls]") {
+TEST_CASE("a configured certificate is accepted and its connection kept", "[net][tls]") {
   const TlsIdentity identity;
   SocketServer server(answer_all, identity.context());
   Runtime runtime;
@@ -76,7 +76,8 @@ TEST_CASE("a certificate for another name is refused", "[net][tls]") {
   CHECK(call.heard->end.code == Errc::tls_error);
 }
 
-TEST_CASE("a connection that breaks in the handshake is no wrong certificate", "[net][tls][X19]") {
+TEST_CASE("a connection that breaks in the handshake is not reported as a wrong certificate",
+          "[net][tls][X19]") {
   SocketServer server([](Peer&) {});
   Runtime runtime;
   const Call call = start(runtime, request_to(server.url("https")));
@@ -107,7 +108,7 @@ TEST_CASE("a cut under TLS raises no SIGPIPE", "[net][tls][G16]") {
   request.ca_file = identity.certificate_file();
   const Call call = start(runtime, std::move(request));
   REQUIRE(drive(runtime, &server, [&] { return !call.heard->body.empty(); }));
-  call.cut->cut();
+  call.handle->cut();
   REQUIRE(server.wait([&] { return server.closed() == 1; }));
   REQUIRE(runtime.run_until_idle());
   CHECK(call.heard->end.code == Errc::cancelled);

@@ -1,12 +1,12 @@
 // A system that refuses to watch a transfer's socket.
-#include "net_fixture.hpp"
 #include "support/catch.hpp"
-#include "support/refused_watches.hpp"
+#include "support/drive/net_fixture.hpp"
+#include "support/drive/refused_watches.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a transfer whose socket cannot be watched ends with an error, and the next one goes through",
+TEST_CASE("a transfer whose socket cannot be watched ends with an error and the next one succeeds",
           "[net][G5]") {
   SocketServer server([](Peer& peer) {
     while (!peer.read_request().empty()) peer.write(answer("hello"));

@@ -1,4 +1,4 @@
-// Against aimock, a chat completions server that nobody here wrote. scripts/check-peers starts it and runs
+// Against aimock, a chat completions server of another project. scripts/check-peers starts it and runs
 // these.
 #include "integration/peers/peer_talk.hpp"
 #include "support/catch.hpp"
@@ -16,11 +16,11 @@ using namespace agentcore;
 using test::aimock;
 using test::Talk;
 
-TEST_CASE("aimock: an answer is streamed and put together", "[.aimock][integration]") {
+TEST_CASE("aimock: an answer is streamed and assembled", "[.aimock][integration]") {
   Talk talk(aimock());
   const TurnEnded& end = talk.ask("hello");
-  CHECK(end.outcome == TurnOutcome::completed);
-  CHECK(end.finish_reason == FinishReason::complete);
+  CHECK(end.result->outcome == TurnOutcome::completed);
+  CHECK(end.result->finish_reason == FinishReason::complete);
   CHECK(talk.answer == "Hello from a server that nobody here wrote: ä, привет, 🏖.");
   CHECK(talk.text == talk.answer);
   CHECK(talk.deltas > 1);
@@ -29,46 +29,45 @@ TEST_CASE("aimock: an answer is streamed and put together", "[.aimock][integrati
 
 TEST_CASE("aimock: a finish reason is translated", "[.aimock][integration]") {
   Talk talk(aimock());
-  CHECK(talk.ask("length").finish_reason == FinishReason::length);
+  CHECK(talk.ask("length").result->finish_reason == FinishReason::length);
 }
 
-TEST_CASE("aimock: errors of the API keep status, text and whether to try again", "[.aimock][integration]") {
+TEST_CASE("aimock: errors of the API keep status and text and whether to retry", "[.aimock][integration]") {
   Talk talk(aimock());
   const TurnEnded limited = talk.ask("limit");
-  CHECK(limited.outcome == TurnOutcome::failed);
-  CHECK(limited.error.code == Errc::api_error);
-  CHECK(limited.error.http_status == 429);
-  CHECK(limited.error.retryable);
-  CHECK(limited.error.message.find("slow down") != std::string::npos);
+  CHECK(limited.result->outcome == TurnOutcome::failed);
+  CHECK(limited.result->error.code == Errc::api_error);
+  CHECK(limited.result->error.http_status == 429);
+  CHECK(limited.result->error.retryable);
+  CHECK(limited.result->error.message.find("slow down") != std::string::npos);
   const TurnEnded broken = talk.ask("broken");
-  CHECK(broken.error.http_status == 503);
-  CHECK(broken.error.retryable);
+  CHECK(broken.result->error.http_status == 503);
+  CHECK(broken.result->error.retryable);
 }
 
-TEST_CASE("aimock: an answer that is cut fails and leaves a valid history", "[.aimock][integration][G8]") {
+TEST_CASE("aimock: a truncated answer fails and leaves a valid history", "[.aimock][integration][G8]") {
   Talk talk(aimock());
   const TurnEnded& end = talk.ask("cut");
-  CHECK(end.outcome == TurnOutcome::failed);
+  CHECK(end.result->outcome == TurnOutcome::failed);
   const auto history = talk.agent.conversation().value();
   REQUIRE(history.size() == 1);
   CHECK(history.front().interruption == Interruption::failed);
 }
 
-TEST_CASE("aimock: a malformed answer is an error that says so", "[.aimock][integration]") {
+TEST_CASE("aimock: a malformed answer is an invalid_response", "[.aimock][integration]") {
   Talk talk(aimock({"x-aimock-chaos-malformed: 1"}));
   const TurnEnded& end = talk.ask("hello");
-  CHECK(end.outcome == TurnOutcome::failed);
-  CHECK_FALSE(end.error.message.empty());
+  CHECK(end.result->outcome == TurnOutcome::failed);
+  CHECK_FALSE(end.result->error.message.empty());
 }
 
-TEST_CASE("aimock: a stop in mid-stream ends the call and nothing follows",
-          "[.aimock][integration][G5][G7]") {
+TEST_CASE("aimock: a stop in a stream ends the call and nothing follows", "[.aimock][integration][G5][G7]") {
   Talk talk(aimock());
   talk.on_delta = [&talk](const Agent& agent) {
-    if (talk.deltas == 2) CHECK(agent.stop().stopped);
+    if (talk.deltas == 2) CHECK(agent.stop().took_effect());
   };
   const TurnEnded& end = talk.ask("drip");
-  CHECK(end.outcome == TurnOutcome::stopped);
+  CHECK(end.result->outcome == TurnOutcome::stopped);
   CHECK(talk.deltas == 2);
   CHECK(talk.llm.open_calls() == 0);
   CHECK(talk.agent.state().value() == AgentState::stopped);
@@ -105,7 +104,7 @@ struct ToolTalk {
 
 }  // namespace
 
-TEST_CASE("aimock: parallel tool calls are put together", "[.aimock][integration][tools]") {
+TEST_CASE("aimock: parallel tool calls are assembled", "[.aimock][integration][tools]") {
   for (const bool stream : {true, false}) {
     INFO("stream: " << stream);
     ToolTalk talk;
@@ -119,7 +118,7 @@ TEST_CASE("aimock: parallel tool calls are put together", "[.aimock][integration
   }
 }
 
-TEST_CASE("aimock: arguments that are no JSON arrive as they are", "[.aimock][integration][tools]") {
+TEST_CASE("aimock: arguments that are not JSON arrive unchanged", "[.aimock][integration][tools]") {
   for (const bool stream : {true, false}) {
     ToolTalk talk;
     CHECK(talk.ask("bad arguments", stream).tool_calls ==
@@ -127,7 +126,7 @@ TEST_CASE("aimock: arguments that are no JSON arrive as they are", "[.aimock][in
   }
 }
 
-TEST_CASE("aimock: words and tool calls in one answer", "[.aimock][integration][tools]") {
+TEST_CASE("aimock: an answer may have text and tool calls", "[.aimock][integration][tools]") {
   ToolTalk talk;
   const ChatOutcome outcome = talk.ask("words and calls");
   CHECK(talk.text == "Let me see.");
@@ -163,9 +162,9 @@ AgentSpec adder() {
   return spec;
 }
 
-std::vector<std::string> results_of(const InteractionResult& result) {
+std::vector<std::string> results_of(const TurnResult& result) {
   std::vector<std::string> results;
-  for (const InteractionStep& step : result.steps) results.push_back(step.call_id + "=" + step.message);
+  for (const ToolCallRecord& step : result.calls) results.push_back(step.call_id + "=" + step.message);
   return results;
 }
 
@@ -174,7 +173,7 @@ std::vector<std::string> results_of(const InteractionResult& result) {
 TEST_CASE("aimock: a turn of three answers with parallel calls", "[.aimock][integration][tools][turn]") {
   Talk talk(aimock());
   const TurnEnded& end = talk.ask("three sums", adder());
-  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(end.result->outcome == TurnOutcome::completed);
   CHECK(talk.answer == "It is 37.");
   REQUIRE(end.result);
   CHECK(results_of(*end.result) == std::vector<std::string>{"sum_1=3", "sum_2=34", "sum_3=37"});
@@ -182,32 +181,33 @@ TEST_CASE("aimock: a turn of three answers with parallel calls", "[.aimock][inte
   CHECK(is_valid_history(talk.agent.conversation().value()));
 }
 
-TEST_CASE("aimock: a model learns from its bad arguments", "[.aimock][integration][tools][turn]") {
+TEST_CASE("aimock: a model receives the error of its bad arguments", "[.aimock][integration][tools][turn]") {
   Talk talk(aimock());
   const TurnEnded& end = talk.ask("learn from a mistake", adder());
-  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(end.result->outcome == TurnOutcome::completed);
   CHECK(talk.answer == "It is 3 after all.");
-  REQUIRE(end.result->steps.size() == 2);
-  CHECK_FALSE(end.result->steps[0].success);
-  CHECK(end.result->steps[1].success);
+  REQUIRE(end.result->calls.size() == 2);
+  CHECK_FALSE(end.result->calls[0].success);
+  CHECK(end.result->calls[1].success);
   CHECK(is_valid_history(talk.agent.conversation().value()));
 }
 
-TEST_CASE("aimock: tools by the text protocol", "[.aimock][integration][tools][turn]") {
+TEST_CASE("aimock: tools work by the text protocol", "[.aimock][integration][tools][turn]") {
   Talk talk(aimock());
   AgentSpec spec = adder();
   spec.tool_protocol = ToolProtocol::text;
   const TurnEnded& end = talk.ask("sum in words", std::move(spec));
-  CHECK(end.outcome == TurnOutcome::completed);
+  CHECK(end.result->outcome == TurnOutcome::completed);
   CHECK(talk.answer == "It is 4.");
-  CHECK(end.result->steps.size() == 1);
+  CHECK(end.result->calls.size() == 1);
 }
 
-TEST_CASE("aimock: a stop in the answer after the tools", "[.aimock][integration][tools][turn][G7][G8]") {
+TEST_CASE("aimock: a stop in the answer after the tools ends the turn",
+          "[.aimock][integration][tools][turn][G7][G8]") {
   Talk talk(aimock());
-  talk.on_delta = [](const Agent& agent) { CHECK(agent.stop().stopped); };
+  talk.on_delta = [](const Agent& agent) { CHECK(agent.stop().took_effect()); };
   const TurnEnded& end = talk.ask("sum and talk", adder());
-  CHECK(end.outcome == TurnOutcome::stopped);
+  CHECK(end.result->outcome == TurnOutcome::stopped);
   CHECK(talk.deltas == 1);
   CHECK(results_of(*end.result) == std::vector<std::string>{"talk_1=10", "=Task was terminated by user"});
   CHECK(talk.llm.open_calls() == 0);

@@ -35,14 +35,14 @@ struct Talk {
         if (on_delta) on_delta(delta->agent);
       } else if (const auto* ended = event.get<TurnEnded>()) {
         end = *ended;
-        answer = ended->text;
+        answer = ended->result->text;
       }
     });
   }
 
   const TurnEnded& ask(const std::string& question, AgentSpec spec = {}) {
     agent = tree.create(std::move(spec)).value();
-    REQUIRE(agent.send(question).accepted);
+    REQUIRE(agent.send(question).accepted());
     REQUIRE(runtime.run_until_idle(std::chrono::seconds(20)));
     return end;
   }

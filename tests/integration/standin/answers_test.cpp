@@ -20,7 +20,7 @@ standin::Options fast(std::uint64_t tokens) {
 
 }  // namespace
 
-TEST_CASE("stand-in: a stream has a role, a delta per token, a finish reason, usage and an end",
+TEST_CASE("stand-in: a stream has a role and a delta per token and a finish reason and usage and an end",
           "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
@@ -64,7 +64,7 @@ TEST_CASE("stand-in: without stream the same text comes in one body", "[standin]
   CHECK(json["choices"][0]["message"]["content"] == content_of(stream.body));
 }
 
-TEST_CASE("stand-in: requests follow each other on one connection, pipelined or not", "[standin]") {
+TEST_CASE("stand-in: requests follow each other on one connection with or without pipelining", "[standin]") {
   standin::ServerThread server(fast(5));
   RawClient client(server->port());
   for (int i = 0; i < 2; ++i) {
@@ -78,7 +78,7 @@ TEST_CASE("stand-in: requests follow each other on one connection, pipelined or 
   CHECK(server->wait_until([](const standin::Stats& s) { return s.completed == 4; }));
 }
 
-TEST_CASE("stand-in: max_tokens bounds an answer, and the finish reason says so", "[standin]") {
+TEST_CASE("stand-in: max_tokens limits an answer and the finish reason says so", "[standin]") {
   standin::ServerThread server(fast(0));
   RawClient client(server->port());
   REQUIRE(client.send(chat_request({}, R"(,"stream":true,"max_tokens":7)")));
@@ -87,7 +87,7 @@ TEST_CASE("stand-in: max_tokens bounds an answer, and the finish reason says so"
   CHECK(nlohmann::json::parse(events[8])["choices"][0]["finish_reason"] == "length");
 }
 
-TEST_CASE("stand-in: a pace is kept, never ahead of it", "[standin]") {
+TEST_CASE("stand-in: tokens are never sent ahead of the pace", "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
   REQUIRE(client.send(
@@ -100,7 +100,7 @@ TEST_CASE("stand-in: a pace is kept, never ahead of it", "[standin]") {
   CHECK(record.first_byte_ns < record.first_token_ns);
 }
 
-TEST_CASE("stand-in: content may come in parts, bodies in chunks, and HTTP/1.0 is understood", "[standin]") {
+TEST_CASE("stand-in: content parts and chunked bodies and HTTP/1.0 are understood", "[standin]") {
   standin::ServerThread server(fast(9));
   const std::string body =
       R"({"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"two"},{"type":"text","text":"parts"}]}]})";
@@ -121,7 +121,7 @@ TEST_CASE("stand-in: content may come in parts, bodies in chunks, and HTTP/1.0 i
   CHECK(content_of(answer.body).starts_with("You said: \"two parts\". "));
 }
 
-TEST_CASE("stand-in: a key is asked for when one was set", "[standin]") {
+TEST_CASE("stand-in: a key is required if one was set", "[standin]") {
   standin::Options options = fast(3);
   options.api_key = "sesame";
   standin::ServerThread server(options);
@@ -137,7 +137,7 @@ TEST_CASE("stand-in: a key is asked for when one was set", "[standin]") {
   CHECK(server->records().at(0).status == 401);
 }
 
-TEST_CASE("stand-in: models, records and stats are served, anything else is not found", "[standin]") {
+TEST_CASE("stand-in: models and records and stats are served and anything else is not found", "[standin]") {
   standin::ServerThread server(fast(3));
   RawClient client(server->port());
   const auto get = [&](std::string_view method, std::string_view path) {

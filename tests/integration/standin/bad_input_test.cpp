@@ -28,7 +28,7 @@ int chat_status(standin::ServerThread& server, const std::string& body) {
 
 }  // namespace
 
-TEST_CASE("stand-in: a bad request gets 400 and a reason, and the connection goes on", "[standin]") {
+TEST_CASE("stand-in: a bad request gets 400 and a reason and the connection stays open", "[standin]") {
   standin::ServerThread server;
   const std::vector<std::string> bodies = {
       "",
@@ -66,7 +66,7 @@ TEST_CASE("stand-in: a bad request gets 400 and a reason, and the connection goe
   }
 }
 
-TEST_CASE("stand-in: deep or huge JSON is refused, odd but good JSON is not", "[standin]") {
+TEST_CASE("stand-in: deep or huge JSON is refused and unusual valid JSON is not", "[standin]") {
   standin::ServerThread server;
   CHECK(chat_status(server, std::string(2'000'000, '[')) == 400);
   CHECK(chat_status(server, std::string(500'000, '[') + std::string(500'000, ']')) == 400);
@@ -80,7 +80,7 @@ TEST_CASE("stand-in: deep or huge JSON is refused, odd but good JSON is not", "[
   CHECK(with_content(std::string(30, 'a') + "ä" + std::string(30, 'b')) == 200);
 }
 
-TEST_CASE("stand-in: what is not HTTP gets its status and is closed", "[standin]") {
+TEST_CASE("stand-in: input that is not HTTP gets a status and is closed", "[standin]") {
   standin::ServerThread server;
   const std::vector<std::pair<std::string, int>> cases = {
       {"hello\r\n\r\n", 400},
@@ -120,8 +120,7 @@ TEST_CASE("stand-in: what is not HTTP gets its status and is closed", "[standin]
   CHECK(is_alive(server));
 }
 
-TEST_CASE("stand-in: a body shorter than its length is waited for, a longer one is the next request",
-          "[standin]") {
+TEST_CASE("stand-in: a short body is waited for and extra bytes are the next request", "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
   REQUIRE(client.send("POST /v1/chat/completions HTTP/1.1\r\ncontent-length: 50\r\n\r\n{\"messages\""));
@@ -135,7 +134,7 @@ TEST_CASE("stand-in: a body shorter than its length is waited for, a longer one 
   CHECK(server->stats().requests == 0);
 }
 
-TEST_CASE("stand-in: random bytes, and requests with random damage, never end it", "[standin]") {
+TEST_CASE("stand-in: random bytes and damaged requests never end it", "[standin]") {
   standin::ServerThread server;
   std::mt19937 random(20240607);
   const auto draw = [&](std::size_t bound) {
@@ -166,6 +165,6 @@ TEST_CASE("stand-in: a client that floods with requests and reads nothing is hel
   for (int i = 0; i < 4000; ++i) flood += request("GET", "/health");
   REQUIRE(client.send(flood.substr(0, 200'000)));
   CHECK(is_alive(server));
-  client.end_sending();  // seen behind all those unread bytes
+  client.end_sending();  // noticed after all those unread bytes
   REQUIRE(server->wait_until([](const standin::Stats& s) { return s.client_closed == 1; }));
 }

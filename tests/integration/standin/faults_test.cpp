@@ -26,7 +26,7 @@ RawAnswer answer_with(standin::ServerThread& server, std::string_view fault,
 
 }  // namespace
 
-TEST_CASE("stand-in: the three silences hold until the client goes", "[standin]") {
+TEST_CASE("stand-in: the three kinds of silence last until the client disconnects", "[standin]") {
   standin::ServerThread server;
   struct Silence {
     std::string fault, last_seen;
@@ -60,7 +60,7 @@ TEST_CASE("stand-in: a stream can be closed in the middle", "[standin]") {
   CHECK_FALSE(answer_with(server, "close-mid-stream", "").complete);
 }
 
-TEST_CASE("stand-in: garbage comes in the middle of a stream, or of a body", "[standin]") {
+TEST_CASE("stand-in: garbage may be sent in the middle of a stream or of a body", "[standin]") {
   standin::ServerThread server;
   const RawAnswer answer = answer_with(server, "garbage");
   CHECK(answer.complete);
@@ -74,7 +74,7 @@ TEST_CASE("stand-in: garbage comes in the middle of a stream, or of a body", "[s
   CHECK_FALSE(nlohmann::json::accept(whole.body));
 }
 
-TEST_CASE("stand-in: errors come as errors", "[standin]") {
+TEST_CASE("stand-in: configured errors are sent as errors", "[standin]") {
   standin::ServerThread server;
   const RawAnswer broken = answer_with(server, "error-500");
   CHECK(broken.status == 500);
@@ -90,7 +90,7 @@ TEST_CASE("stand-in: errors come as errors", "[standin]") {
   CHECK(server->records().at(1).status == 429);
 }
 
-TEST_CASE("stand-in: a stream can end without saying so", "[standin]") {
+TEST_CASE("stand-in: a stream can end without an end marker", "[standin]") {
   standin::ServerThread server;
   const RawAnswer answer = answer_with(server, "no-done");
   CHECK(answer.complete);

@@ -25,7 +25,7 @@ std::string words(std::string_view message, int count) {
 
 }  // namespace
 
-TEST_CASE("stand-in: timers fire in time, never early, near and far", "[standin]") {
+TEST_CASE("stand-in: timers fire in time and never early", "[standin]") {
   standin::TimerWheel wheel(0);
   std::vector<std::pair<std::int64_t, std::int64_t>> fired;  // due, at
   std::vector<std::int64_t> dues;
@@ -47,7 +47,7 @@ TEST_CASE("stand-in: timers fire in time, never early, near and far", "[standin]
   }
 }
 
-TEST_CASE("stand-in: a timer can be set again, cancelled, and destroyed by another", "[standin]") {
+TEST_CASE("stand-in: a timer can be reset and cancelled and destroyed by another", "[standin]") {
   standin::TimerWheel wheel(0);
   int count = 0;
   auto first = std::make_unique<standin::Timer>();
@@ -67,7 +67,7 @@ TEST_CASE("stand-in: a timer can be set again, cancelled, and destroyed by anoth
   CHECK(wheel.wait_ms(5000 * ms_ns) == 0);
 }
 
-TEST_CASE("stand-in: a request is the same request however it is split", "[standin]") {
+TEST_CASE("stand-in: a request is read however it is split", "[standin]") {
   const std::string sized = request("POST", "/p?q=1", "X-A:  b \r\n", "hello");
   const std::string chunked =
       "POST /p?q=1 HTTP/1.1\r\nx-a: b\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -94,7 +94,7 @@ TEST_CASE("stand-in: a request is the same request however it is split", "[stand
   }
 }
 
-TEST_CASE("stand-in: the answer depends on the message and on nothing else", "[standin]") {
+TEST_CASE("stand-in: the answer depends only on the message", "[standin]") {
   CHECK(words("one", 50) == words("one", 50));
   CHECK(words("one", 50) != words("two", 50));
   CHECK(words("one", 3) == "You said: \\\"one\\\".");
@@ -106,7 +106,7 @@ TEST_CASE("stand-in: the answer depends on the message and on nothing else", "[s
   CHECK(clipped == "You said: \\\"" + std::string(39, 'x') + "\\\".");
 }
 
-TEST_CASE("stand-in: an exchange that is late catches up in bounded steps", "[standin]") {
+TEST_CASE("stand-in: a late exchange catches up in bounded steps", "[standin]") {
   standin::ChatCall call;
   call.stream = true;
   call.pace = {.tokens = 0, .rate = 10, .first_token_ms = 100};
@@ -125,7 +125,7 @@ TEST_CASE("stand-in: an exchange that is late catches up in bounded steps", "[st
   CHECK(marks.back().end == out.size());
 }
 
-TEST_CASE("stand-in: the command line is read or refused with a word", "[standin]") {
+TEST_CASE("stand-in: the command line is read or refused with a reason", "[standin]") {
   const auto line = standin::parse_command_line({"--port=81", "--rate", "2.5", "--tokens", "0", "--log"});
   CHECK(line.error.empty());
   CHECK(line.options.port == 81);

@@ -17,7 +17,7 @@ bool all_gone(const standin::Stats& stats) {
 
 }  // namespace
 
-TEST_CASE("stand-in: the end of a client is seen between the client's own two looks at the clock",
+TEST_CASE("stand-in: the recorded time of a disconnect lies between two clock readings of the client",
           "[standin][G6]") {
   standin::ServerThread server;
   RawClient client(server->port());
@@ -37,7 +37,7 @@ TEST_CASE("stand-in: the end of a client is seen between the client's own two lo
   CHECK(record.last_token_ns <= record.end_ns);
 }
 
-TEST_CASE("stand-in: a reset is told from an orderly end", "[standin][G6]") {
+TEST_CASE("stand-in: a reset is distinguished from an orderly end", "[standin][G6]") {
   standin::ServerThread server;
   RawClient client(server->port());
   REQUIRE(client.send(chat_request(endless_answer)));
@@ -50,7 +50,7 @@ TEST_CASE("stand-in: a reset is told from an orderly end", "[standin][G6]") {
   CHECK(before <= record.end_ns);
 }
 
-TEST_CASE("stand-in: an end is seen in silence too, with nothing ever to be written", "[standin][G6]") {
+TEST_CASE("stand-in: a disconnect is noticed even if nothing is written", "[standin][G6]") {
   standin::ServerThread server;
   RawClient client(server->port());
   REQUIRE(client.send(chat_request("x-standin-fault: hang-before-headers\r\n")));
@@ -62,7 +62,7 @@ TEST_CASE("stand-in: an end is seen in silence too, with nothing ever to be writ
   CHECK(server->records().at(0).status == 0);
 }
 
-TEST_CASE("stand-in: a request whose client has ended already gets not one token", "[standin]") {
+TEST_CASE("stand-in: a request of a disconnected client gets no token", "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
   REQUIRE(client.send(chat_request("x-standin-rate: 0\r\nx-standin-first-token-ms: 50\r\n")));
@@ -72,7 +72,7 @@ TEST_CASE("stand-in: a request whose client has ended already gets not one token
   CHECK(server->records().at(0).ending == standin::Ending::client_closed);
 }
 
-TEST_CASE("stand-in: a client that does not read is not counted tokens that it cannot have", "[standin]") {
+TEST_CASE("stand-in: tokens that a client cannot have read are not counted", "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
   REQUIRE(client.send(
@@ -97,7 +97,7 @@ TEST_CASE("stand-in: exactly those tokens are counted that the client can still 
   CHECK(events_of(answer.body).size() == 1 + server->records().at(0).tokens);
 }
 
-TEST_CASE("stand-in: stopping it closes what is open, and says that it did", "[standin]") {
+TEST_CASE("stand-in: its stop closes open exchanges and records it", "[standin]") {
   standin::ServerThread server;
   RawClient client(server->port());
   REQUIRE(client.send(chat_request(endless_answer)));
@@ -107,7 +107,7 @@ TEST_CASE("stand-in: stopping it closes what is open, and says that it did", "[s
   CHECK(server->records().at(0).ending == standin::Ending::server_closed);
 }
 
-TEST_CASE("stand-in: open records survive a clear, and numbers go on", "[standin]") {
+TEST_CASE("stand-in: open records survive a clear and numbers continue", "[standin]") {
   standin::ServerThread server;
   RawClient first(server->port());
   REQUIRE(first.send(chat_request("x-standin-tokens: 1\r\nx-standin-first-token-ms: 0\r\n")));
@@ -122,8 +122,7 @@ TEST_CASE("stand-in: open records survive a clear, and numbers go on", "[standin
   CHECK(server->stats().client_closed == 1);
 }
 
-TEST_CASE("stand-in: a thousand streams at once, each closed by its client, none produces afterwards",
-          "[standin][load]") {
+TEST_CASE("stand-in: none of a thousand closed streams produces tokens afterwards", "[standin][load]") {
   standin::ServerThread server;
   std::vector<RawClient> clients;
   for (int i = 0; i < 1000; ++i) {

@@ -21,7 +21,7 @@ standin::Options fast() {
 
 }  // namespace
 
-TEST_CASE("stand-in: a message dictates one answer after the other", "[standin][tools]") {
+TEST_CASE("stand-in: a message can dictate several answers", "[standin][tools]") {
   const std::string message =
       "Hello /say no\r\n/say\n/say one\n/callx\n/call  no name\n/call a {\"x\": 1}\n/say  two\n/then\n/call "
       "b\n"
@@ -38,7 +38,7 @@ TEST_CASE("stand-in: a message dictates one answer after the other", "[standin][
   CHECK(standin::script_of("", 0).text.empty());
 }
 
-TEST_CASE("stand-in: dictated words come streamed and whole, with tools or without", "[standin][tools]") {
+TEST_CASE("stand-in: dictated text is sent with and without streaming and tools", "[standin][tools]") {
   const std::string text = "<a>  \"quoted\" and \\ and \xE2\x98\x83 " + std::string(100'000, 'x');
   standin::ServerThread server(fast());
   RawClient client(server->port());

@@ -61,7 +61,7 @@ std::string kept(const Scene& scene) {
 
 }  // namespace
 
-TEST_CASE("a token is guessed for every 2.5 characters", "[context][Y8]") {
+TEST_CASE("one token is estimated for every 2.5 characters", "[context][Y8]") {
   CHECK(estimate_tokens("") == 0);
   CHECK(estimate_tokens("a") == 1);
   CHECK(estimate_tokens("ab") == 1);
@@ -72,7 +72,7 @@ TEST_CASE("a token is guessed for every 2.5 characters", "[context][Y8]") {
   CHECK(estimate_tokens(std::string(1'000'000, 'x')) == 400'000);
 }
 
-TEST_CASE("a message costs its texts and what is around them", "[context][Y8]") {
+TEST_CASE("the estimate of a message counts its texts and their framing", "[context][Y8]") {
   ChatMessage message{Role::assistant, "hello"};
   CHECK(message_tokens(message, {}) == 4 + 2);
   message.tool_calls = {{"an id that costs nothing", "look!", "{\"a\":1}"}, {"2", "b", ""}};
@@ -80,7 +80,7 @@ TEST_CASE("a message costs its texts and what is around them", "[context][Y8]") 
   CHECK(message_tokens(message, [](std::string_view text) { return text.size(); }) == 4 + 5 + (5 + 7) + 1);
 }
 
-TEST_CASE("nothing goes while max_tokens are enough", "[context][Y8]") {
+TEST_CASE("nothing is trimmed while max_tokens are enough", "[context][Y8]") {
   Scene scene;
   scene.turn(40).turn(40).turn(20).window(0);
   CHECK(kept(scene) == "++++++ +");
@@ -101,7 +101,7 @@ TEST_CASE("an empty conversation is trimmed", "[context][Y8]") {
   CHECK(result.tokens_after == 1000);
 }
 
-TEST_CASE("old turns go as a whole, down to the target", "[context][Y8]") {
+TEST_CASE("old turns are trimmed as a whole down to the target", "[context][Y8]") {
   Scene scene;
   scene.turn(30).say(Role::user, 5).step(20).say(Role::assistant, 5).turn(30).turn(20);
   CHECK(kept(scene) == "------++++");  // 110, 80, 50
@@ -113,20 +113,20 @@ TEST_CASE("old turns go as a whole, down to the target", "[context][Y8]") {
   CHECK(kept(scene) == "------++++");
 }
 
-TEST_CASE("the system prompt and what is pinned stay", "[context][Y8]") {
+TEST_CASE("the system prompt and pinned messages are never trimmed", "[context][Y8]") {
   Scene scene;
   scene.say(Role::system, 60).turn(30).turn(30).pinned().turn(30).turn(10);
   CHECK(kept(scene) == "+--++--++");
 }
 
-TEST_CASE("an interrupted turn goes like any other", "[context][Y8][G8]") {
+TEST_CASE("an interrupted turn is trimmed like any other", "[context][Y8][G8]") {
   Scene scene;
   scene.say(Role::user, 60).turn(40).say(Role::user, 10);
   scene.messages[0].interruption = Interruption::stopped;
   CHECK(kept(scene) == "-+++");
 }
 
-TEST_CASE("the conversation keeps its minimum", "[context][Y8]") {
+TEST_CASE("trimming keeps the minimum of the conversation", "[context][Y8]") {
   Scene scene;
   scene.fixed_tokens = 30;
   scene.options.min_conversation_tokens = 40;
@@ -138,14 +138,15 @@ TEST_CASE("the conversation keeps its minimum", "[context][Y8]") {
   CHECK(kept(scene) == "----++");
 }
 
-TEST_CASE("no turn goes in place of one before it", "[context][Y8]") {
+TEST_CASE("no turn is trimmed before an older one", "[context][Y8]") {
   Scene scene;
   scene.options.min_conversation_tokens = 40;
   scene.turn(60).turn(10).turn(20).window(20);
   CHECK(kept(scene) == "++++++ -");  // without the first only 30 would be left
 }
 
-TEST_CASE("the minimum gives way to max_tokens, and no further", "[context][Y8][K4]") {
+TEST_CASE("the minimum of the conversation is reduced only as far as max_tokens requires",
+          "[context][Y8][K4]") {
   Scene scene;
   scene.options.min_conversation_tokens = 50;
   scene.turn(80).turn(20).turn(20);
@@ -156,27 +157,27 @@ TEST_CASE("the minimum gives way to max_tokens, and no further", "[context][Y8][
   CHECK(kept(scene) == "----++");
 }
 
-TEST_CASE("turns and windows go in the order of their age", "[context][Y8]") {
+TEST_CASE("turns and windows are trimmed in the order of their age", "[context][Y8]") {
   Scene scene;
   scene.options.target_tokens = 60;
   scene.window(20).turn(30).window(20).turn(30).window(20).turn(10);
   CHECK(kept(scene) == "--++++ --+");  // 130: 110, 80, 60
 }
 
-TEST_CASE("important windows go last, pinned ones never", "[context][Y8]") {
+TEST_CASE("important windows are trimmed last and pinned ones never", "[context][Y8]") {
   Scene scene;
   scene.window(20, true).window(20, false, true).window(20, true).turn(30).window(30).turn(10);
   CHECK(kept(scene) == "--++ -++-");
 }
 
-TEST_CASE("windows are ordered by when they were opened, not by where they are", "[context][Y8]") {
+TEST_CASE("windows are ordered by the time at which they were opened", "[context][Y8]") {
   Scene scene;
   scene.options.target_tokens = 80;
   scene.windows = {{60, 9}, {60, 3}};
   CHECK(kept(scene) == " +-");
 }
 
-TEST_CASE("what is not sent counts nothing and stays away", "[context][Y8]") {
+TEST_CASE("messages that are not sent are not counted and stay unsent", "[context][Y8]") {
   Scene scene;
   scene.turn(60).turn(60).turn(10).window(50);
   scene.sent = {false, false};  // what comes after is sent
@@ -186,7 +187,7 @@ TEST_CASE("what is not sent counts nothing and stays away", "[context][Y8]") {
   CHECK(scene.trimmed().tokens_after == 70);
 }
 
-TEST_CASE("the turn under way loses its first steps when nothing else is left", "[context][Y8][K4]") {
+TEST_CASE("the current turn loses its first steps when nothing else can be trimmed", "[context][Y8][K4]") {
   Scene scene;
   scene.turn(10).say(Role::user, 10).step(40).step(30).step(20);
   CHECK(kept(scene) == "--+++++++");  // 110, and without the first turn 100
@@ -198,7 +199,7 @@ TEST_CASE("the turn under way loses its first steps when nothing else is left", 
   CHECK(kept(scene) == "--+++++++++ -");
 }
 
-TEST_CASE("the question and the last step stay, however long they are", "[context][Y8]") {
+TEST_CASE("the question and the last step are never trimmed", "[context][Y8]") {
   Scene scene;
   scene.say(Role::user, 200).step(10).step(200);
   CHECK(kept(scene) == "+--++");
@@ -206,7 +207,7 @@ TEST_CASE("the question and the last step stay, however long they are", "[contex
   CHECK(kept(scene) == "+--+++");
 }
 
-TEST_CASE("steps, too, go only while the conversation keeps its minimum", "[context][Y8]") {
+TEST_CASE("steps are trimmed only while the conversation keeps its minimum", "[context][Y8]") {
   Scene scene;
   scene.options.target_tokens = scene.options.min_conversation_tokens = 60;
   scene.say(Role::user, 10).step(60).step(20).step(20).step(20);

@@ -1,5 +1,5 @@
 // The state table: all 36 pairs, and the words.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <set>
 #include <string>
@@ -14,7 +14,7 @@ constexpr AgentState all[] = {AgentState::idle,     AgentState::waiting_llm, Age
 
 }  // namespace
 
-TEST_CASE("the table allows these edges and refuses the rest of the 36 pairs",
+TEST_CASE("the state table allows exactly the documented transitions",
           "[core][B3][B4][B5][B6][B7][B8][B9][B10][B12][B13][X4]") {
   using S = AgentState;
   const std::set<std::pair<S, S>> allowed = {
@@ -37,7 +37,7 @@ TEST_CASE("the table allows these edges and refuses the rest of the 36 pairs",
   CHECK(pairs == 36);
 }
 
-TEST_CASE("states have exactly these words", "[core][B1]") {
+TEST_CASE("each state has its documented name", "[core][B1]") {
   const char* const words[] = {"idle", "waiting_llm", "processing", "stopping", "stopped", "terminating"};
   for (std::size_t i = 0; i < 6; ++i) {
     CHECK(to_string(all[i]) == words[i]);
@@ -48,7 +48,7 @@ TEST_CASE("states have exactly these words", "[core][B1]") {
   CHECK(to_string(static_cast<AgentState>(9)) == "unknown");
 }
 
-TEST_CASE("who may start something, and who is stopped", "[core][B16][B17]") {
+TEST_CASE("can_process and is_stopped tell the states apart", "[core][B16][B17]") {
   for (const AgentState state : all) {
     CHECK(can_process(state) ==
           (state == AgentState::idle || state == AgentState::waiting_llm || state == AgentState::processing));
@@ -56,7 +56,7 @@ TEST_CASE("who may start something, and who is stopped", "[core][B16][B17]") {
   }
 }
 
-TEST_CASE("refusals are spelled as the wire has them", "[core][G12][A11][A12][A13][X5][X10]") {
+TEST_CASE("the names of refusals are those of the protocol", "[core][G12][A11][A12][A13][X5][X10]") {
   const std::pair<Errc, const char*> words[] = {
       {Errc::none, ""},
       {Errc::missing_agent_id, "missing_agent_id"},
@@ -77,7 +77,6 @@ TEST_CASE("refusals are spelled as the wire has them", "[core][G12][A11][A12][A1
       {Errc::not_stopped, "not_stopped"},
       {Errc::parent_stopped, "parent_stopped"},
       {Errc::not_child_agent, "not_child_agent"},
-      {Errc::not_allowed, "not_allowed"},
       {Errc::cannot_delete_system_agent, "cannot_delete_system_agent"},
       {Errc::cannot_stop_user, "cannot_stop_user"},
       {Errc::cancelled, "cancelled"},
@@ -85,7 +84,7 @@ TEST_CASE("refusals are spelled as the wire has them", "[core][G12][A11][A12][A1
   for (const auto& [code, word] : words) CHECK(to_string(code) == word);
 }
 
-TEST_CASE("every code and cause has a word of its own", "[core][G12]") {
+TEST_CASE("every error code and stop cause has its own name", "[core][G12]") {
   std::set<std::string> seen;
   for (int i = 0; i <= static_cast<int>(Errc::invalid_config); ++i)
     seen.emplace(to_string(static_cast<Errc>(i)));

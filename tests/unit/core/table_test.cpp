@@ -1,4 +1,4 @@
-// The word, the slab, the names and the gates below everything else.
+// The packed state, the slab, the names and the gates below everything else.
 #include "core/agent_table.hpp"
 #include "core/utf8.hpp"
 #include "support/catch.hpp"
@@ -14,7 +14,7 @@ using namespace agentcore::core;
 namespace {
 
 void close(Node& node, Gate gate, AgentState state) {
-  node.word.store(node.load().with(gate).with(state).next_epoch().raw());
+  node.packed.store(node.load().with(gate).with(state).next_epoch().raw());
 }
 
 GateView view(const Node& node) {
@@ -23,33 +23,33 @@ GateView view(const Node& node) {
 
 }  // namespace
 
-TEST_CASE("a word keeps its four parts apart", "[core]") {
-  const Word word{0xdead'beef, Word::epoch_mask, Gate::stop_tree, AgentState::terminating};
-  CHECK(word.generation() == 0xdead'beef);
-  CHECK(word.epoch() == Word::epoch_mask);
-  CHECK(word.gate() == Gate::stop_tree);
-  CHECK(word.state() == AgentState::terminating);
-  CHECK(word.with(AgentState::idle).with(Gate::open) ==
-        Word{0xdead'beef, Word::epoch_mask, Gate::open, AgentState::idle});
-  CHECK(word.next_epoch() == Word{0xdead'beef, 0, Gate::stop_tree, AgentState::terminating});
-  CHECK_FALSE(word.is_free());
-  CHECK(word.freed().is_free());
-  CHECK(word.freed().generation() == 0xdead'bef0);
+TEST_CASE("the packed state keeps its four fields apart", "[core]") {
+  const PackedState packed{0xdead'beef, PackedState::epoch_mask, Gate::stop_tree, AgentState::terminating};
+  CHECK(packed.generation() == 0xdead'beef);
+  CHECK(packed.epoch() == PackedState::epoch_mask);
+  CHECK(packed.gate() == Gate::stop_tree);
+  CHECK(packed.state() == AgentState::terminating);
+  CHECK(packed.with(AgentState::idle).with(Gate::open) ==
+        PackedState{0xdead'beef, PackedState::epoch_mask, Gate::open, AgentState::idle});
+  CHECK(packed.next_epoch() == PackedState{0xdead'beef, 0, Gate::stop_tree, AgentState::terminating});
+  CHECK_FALSE(packed.is_free());
+  CHECK(packed.freed().is_free());
+  CHECK(packed.freed().generation() == 0xdead'bef0);
 }
 
-TEST_CASE("a word is replaced only when it is what was expected", "[core][B15]") {
+TEST_CASE("the packed state is replaced only if it has the expected value", "[core][B15]") {
   AgentTable table;
-  Node& node = table.insert(table.trunk());
-  Word expected = node.load();
+  Node& node = table.insert(table.root_sentinel());
+  PackedState expected = node.load();
   CHECK(node.replace(expected, expected.with(AgentState::processing)));
   CHECK(node.load().state() == AgentState::processing);
-  Word stale = expected;
+  PackedState stale = expected;
   CHECK_FALSE(node.replace(stale, stale.with(AgentState::waiting_llm)));
   CHECK(stale == node.load());
   CHECK(node.load().state() == AgentState::processing);
 }
 
-TEST_CASE("a slab grows without moving what is in it", "[core][G13]") {
+TEST_CASE("a slab grows without moving its nodes", "[core][G13]") {
   Slab<std::vector<int>> slab;
   std::vector<std::vector<int>*> places;
   for (std::uint32_t i = 0; i < 1000; ++i) {
@@ -64,10 +64,10 @@ TEST_CASE("a slab grows without moving what is in it", "[core][G13]") {
   }
 }
 
-TEST_CASE("children are linked newest first, and unlinked from any place", "[core]") {
+TEST_CASE("children are linked newest first and can be unlinked from any place", "[core]") {
   for (int victim = 0; victim < 3; ++victim) {
     AgentTable table;
-    Node& parent = table.insert(table.trunk());
+    Node& parent = table.insert(table.root_sentinel());
     std::vector<Node*> kids;
     for (int i = 0; i < 3; ++i) kids.push_back(&table.insert(parent));
     CHECK(kids[0]->depth == 2);
@@ -82,14 +82,14 @@ TEST_CASE("children are linked newest first, and unlinked from any place", "[cor
   }
 }
 
-TEST_CASE("a recycled slot is another agent's", "[core][G3][G13]") {
+TEST_CASE("a recycled slot belongs to another agent", "[core][G3][G13]") {
   AgentTable table;
-  Node& first = table.insert(table.trunk());
+  Node& first = table.insert(table.root_sentinel());
   const NodeId old = first.id();
   CHECK(table.find(old) == &first);
   table.erase(first);
   CHECK(table.find(old) == nullptr);
-  Node& second = table.insert(table.trunk());
+  Node& second = table.insert(table.root_sentinel());
   CHECK(&second == &first);
   CHECK(second.id() != old);
   CHECK(table.find(old) == nullptr);
@@ -98,26 +98,26 @@ TEST_CASE("a recycled slot is another agent's", "[core][G3][G13]") {
   CHECK(table.slots() == 2);
 }
 
-TEST_CASE("slots are used again, oldest first, so that memory is bounded", "[core][G13]") {
+TEST_CASE("freed slots are reused oldest first so that memory is bounded", "[core][G13]") {
   AgentTable table;
-  for (int i = 0; i < 10'000; ++i) table.erase(table.insert(table.trunk()));
+  for (int i = 0; i < 10'000; ++i) table.erase(table.insert(table.root_sentinel()));
   CHECK(table.slots() == 2);
-  Node& a = table.insert(table.trunk());
-  Node& b = table.insert(table.trunk());
+  Node& a = table.insert(table.root_sentinel());
+  Node& b = table.insert(table.root_sentinel());
   table.erase(a);
   table.erase(b);
-  CHECK(&table.insert(table.trunk()) == &a);
-  CHECK(&table.insert(table.trunk()) == &b);
+  CHECK(&table.insert(table.root_sentinel()) == &a);
+  CHECK(&table.insert(table.root_sentinel()) == &b);
 }
 
-TEST_CASE("the id 0 finds nobody, and neither does a slot that never was", "[core]") {
+TEST_CASE("the id 0 and the id of an unused slot find no agent", "[core]") {
   AgentTable table;
   CHECK(table.find(NodeId{0}) == nullptr);
   CHECK(table.find(make_id(99, 1)) == nullptr);
-  CHECK(table.find("@0.1") == nullptr);  // the trunk is nobody's agent
+  CHECK(table.find("@0.1") == nullptr);  // the root sentinel is not an agent
 }
 
-TEST_CASE("names: who may be called what", "[core][F1]") {
+TEST_CASE("agent ids are valid or refused as documented", "[core][F1]") {
   CHECK(NameTable::is_valid("a"));
   CHECK(NameTable::is_valid(std::string(255, 'x')));
   CHECK(NameTable::is_valid("Зоя 🤖"));
@@ -127,9 +127,9 @@ TEST_CASE("names: who may be called what", "[core][F1]") {
   CHECK_FALSE(NameTable::is_valid("\xff"));
 }
 
-TEST_CASE("generated names have one form and find only their own agent", "[core]") {
+TEST_CASE("generated ids have one form and find only their own agent", "[core]") {
   AgentTable table;
-  Node& node = table.insert(table.trunk());
+  Node& node = table.insert(table.root_sentinel());
   const std::string name = table.names().name_of(node, node.id());
   CHECK(name == "@1.1");
   CHECK(table.find(name) == &node);
@@ -141,10 +141,10 @@ TEST_CASE("generated names have one form and find only their own agent", "[core]
   CHECK(table.names().name_of(node, make_id(1, 1)).empty());
 }
 
-TEST_CASE("a name is taken once and free again afterwards", "[core][D4]") {
+TEST_CASE("an id is taken once and free again afterwards", "[core][D4]") {
   AgentTable table;
-  Node& a = table.insert(table.trunk());
-  Node& b = table.insert(table.trunk());
+  Node& a = table.insert(table.root_sentinel());
+  Node& b = table.insert(table.root_sentinel());
   CHECK(table.names().add("x", a));
   CHECK_FALSE(table.names().add("x", b));
   CHECK(table.find("x") == &a);
@@ -154,9 +154,9 @@ TEST_CASE("a name is taken once and free again afterwards", "[core][D4]") {
   CHECK(table.find("x") == &b);
 }
 
-TEST_CASE("a gate closes for its subtree, or for one agent", "[core][G1][C17][X12]") {
+TEST_CASE("a gate closes for its subtree or for one agent", "[core][G1][C17][X12]") {
   AgentTable table;
-  Node& top = table.insert(table.trunk());
+  Node& top = table.insert(table.root_sentinel());
   Node& middle = table.insert(top);
   Node& leaf = table.insert(middle);
   const auto open = [](const Node& node) {
@@ -167,25 +167,25 @@ TEST_CASE("a gate closes for its subtree, or for one agent", "[core][G1][C17][X1
   close(middle, Gate::stop_tree, AgentState::stopping);
   CHECK((open(top) && !open(middle) && !open(leaf)));
   close(middle, Gate::open, AgentState::idle);
-  close(table.trunk(), Gate::stop_tree, AgentState::stopping);
+  close(table.root_sentinel(), Gate::stop_tree, AgentState::stopping);
   CHECK((!open(top) && !open(middle) && !open(leaf)));
 }
 
 TEST_CASE("a result of an earlier epoch is not admitted", "[core][F6]") {
   AgentTable table;
-  Node& node = table.insert(table.trunk());
-  const Word before = node.load();
+  Node& node = table.insert(table.root_sentinel());
+  const PackedState before = node.load();
   CHECK(admits(node, before.generation(), before.epoch()));
-  node.word.store(before.next_epoch().raw());
+  node.packed.store(before.next_epoch().raw());
   CHECK_FALSE(admits(node, before.generation(), before.epoch()));
 }
 
-TEST_CASE("what is seen below a closed gate", "[core][B19][X13][X33]") {
+TEST_CASE("the effective state below a closed gate is that of the gate", "[core][B19][X13][X33]") {
   AgentTable table;
-  Node& top = table.insert(table.trunk());
+  Node& top = table.insert(table.root_sentinel());
   Node& middle = table.insert(top);
   Node& leaf = table.insert(middle);
-  const auto seen = [](const Node& node) { return view(node).seen; };
+  const auto seen = [](const Node& node) { return view(node).effective; };
   CHECK(seen(leaf) == AgentState::idle);
   close(top, Gate::terminate, AgentState::terminating);
   CHECK(seen(leaf) == AgentState::terminating);
@@ -199,30 +199,29 @@ TEST_CASE("what is seen below a closed gate", "[core][B19][X13][X33]") {
   CHECK(seen(leaf) == AgentState::stopped);
 }
 
-TEST_CASE("a delete in between is seen below it, whatever happens further up later",
-          "[core][B19][X13][X33]") {
+TEST_CASE("the effective state below a deleted agent stays that of the delete", "[core][B19][X13][X33]") {
   AgentTable table;
-  Node& top = table.insert(table.trunk());
+  Node& top = table.insert(table.root_sentinel());
   Node& middle = table.insert(top);
   Node& leaf = table.insert(middle);
   close(middle, Gate::terminate, AgentState::terminating);
   close(top, Gate::stop_tree, AgentState::stopping);
-  CHECK(view(leaf).seen == AgentState::terminating);
+  CHECK(view(leaf).effective == AgentState::terminating);
   CHECK(view(leaf).above == Gate::terminate);
   close(leaf, Gate::stop_self, AgentState::stopped);
-  CHECK(view(leaf).seen == AgentState::terminating);
+  CHECK(view(leaf).effective == AgentState::terminating);
   close(middle, Gate::terminate, AgentState::stopping);  // a stop was there first
-  CHECK(view(leaf).seen == AgentState::stopped);
+  CHECK(view(leaf).effective == AgentState::stopped);
   close(leaf, Gate::open, AgentState::idle);
   close(middle, Gate::stop_tree, AgentState::stopped);  // its stop was widened
   close(top, Gate::terminate, AgentState::terminating);
-  CHECK(view(leaf).seen == AgentState::stopping);
+  CHECK(view(leaf).effective == AgentState::stopping);
 }
 
-TEST_CASE("generated names of two trees differ", "[core]") {
+TEST_CASE("generated ids of two trees differ", "[core]") {
   AgentTable first, second(2);
-  const Node& one = first.insert(first.trunk());
-  const Node& two = second.insert(second.trunk());
+  const Node& one = first.insert(first.root_sentinel());
+  const Node& two = second.insert(second.root_sentinel());
   const std::string name = second.names().name_of(two, two.id());
   CHECK(name == "@2:1.1");
   CHECK(second.find(name) == &two);
@@ -233,37 +232,37 @@ TEST_CASE("generated names of two trees differ", "[core]") {
     CHECK(second.find(wrong) == nullptr);
 }
 
-TEST_CASE("is_within goes up to the root it is asked for", "[core]") {
+TEST_CASE("is_within looks up to the given root", "[core]") {
   AgentTable table;
-  Node& top = table.insert(table.trunk());
+  Node& top = table.insert(table.root_sentinel());
   Node& leaf = table.insert(top);
-  Node& other = table.insert(table.trunk());
+  Node& other = table.insert(table.root_sentinel());
   CHECK(is_within(&leaf, &top));
   CHECK(is_within(&top, &top));
   CHECK_FALSE(is_within(&other, &top));
-  CHECK(is_within(&other, &table.trunk()));
+  CHECK(is_within(&other, &table.root_sentinel()));
   CHECK_FALSE(is_within(nullptr, &top));
 }
 
-TEST_CASE("stepping tells whose action the loop is in", "[core][G1]") {
+TEST_CASE("the active-agent guard names the agent whose action is running", "[core][G1]") {
   AgentTable table;
-  const Node& a = table.insert(table.trunk());
-  const Node& b = table.insert(table.trunk());
+  const Node& a = table.insert(table.root_sentinel());
+  const Node& b = table.insert(table.root_sentinel());
   {
-    const Stepping one(table, a);
-    CHECK(table.stepping.load() == &a);
+    const ActiveAgentGuard one(table, a);
+    CHECK(table.active_agent.load() == &a);
     {
-      const Stepping same(table, a);
-      CHECK(table.stepping.load() == &a);
-      const Stepping two(table, b);
-      CHECK(table.stepping.load() == table.many());
+      const ActiveAgentGuard same(table, a);
+      CHECK(table.active_agent.load() == &a);
+      const ActiveAgentGuard two(table, b);
+      CHECK(table.active_agent.load() == table.several_agents());
     }
-    CHECK(table.stepping.load() == &a);
+    CHECK(table.active_agent.load() == &a);
   }
-  CHECK(table.stepping.load() == nullptr);
+  CHECK(table.active_agent.load() == nullptr);
 }
 
-TEST_CASE("UTF-8 is what Unicode says it is", "[core]") {
+TEST_CASE("UTF-8 is valid exactly as Unicode defines it", "[core]") {
   for (const char* const good :
        {"", "plain", "0123456789abcdef", "é", "€", "𝄞", "\xF4\x8F\xBF\xBF", "\xEE\x80\x80"})
     CHECK(is_utf8(good));

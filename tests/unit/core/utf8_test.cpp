@@ -5,7 +5,7 @@
 
 using namespace agentcore::core;
 
-TEST_CASE("broken UTF-8 is replaced, one mark for each broken sequence", "[core]") {
+TEST_CASE("each broken UTF-8 sequence is replaced by one replacement character", "[core]") {
   CHECK(valid_utf8("plain") == "plain");
   CHECK(valid_utf8("gr\xC3\xBC\xC3\x9F") == "gr\xC3\xBC\xC3\x9F");
   CHECK(valid_utf8("a\xFFz") == "a\xEF\xBF\xBDz");
@@ -22,7 +22,7 @@ TEST_CASE("text is cut between characters", "[core][O5]") {
   CHECK(first_characters("\xC3\xBC\xE2\x82\xAC!", 2) == "\xC3\xBC\xE2\x82\xAC");
 }
 
-TEST_CASE("a character that was cut at the end is left out", "[core]") {
+TEST_CASE("an incomplete character at the end is removed", "[core]") {
   CHECK(whole_characters("") == "");
   CHECK(whole_characters("abc") == "abc");
   CHECK(whole_characters("a\xC3\xBC") == "a\xC3\xBC");

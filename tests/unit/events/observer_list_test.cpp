@@ -26,7 +26,8 @@ TEST_CASE("callbacks are called in the order of subscribing", "[events]") {
   CHECK(calls == std::vector<int>{7, -7});
 }
 
-TEST_CASE("who leaves during a call is not called, who joins is called from the next on", "[events][Q3]") {
+TEST_CASE("an observer removed during a call is not called and an added one is called from the next on",
+          "[events][Q3]") {
   auto list = std::make_shared<ObserverList<int>>();
   std::string calls;
   std::optional<Subscription> second;
@@ -44,7 +45,7 @@ TEST_CASE("who leaves during a call is not called, who joins is called from the 
   CHECK(calls == "113");
 }
 
-TEST_CASE("a callback may end its own subscription, what it captured lives until it has returned",
+TEST_CASE("a callback may end its own subscription and its captures stay valid until it returns",
           "[events][Q3]") {
   auto list = std::make_shared<ObserverList<int>>();
   auto captured = std::make_shared<int>(5);
@@ -62,7 +63,7 @@ TEST_CASE("a callback may end its own subscription, what it captured lives until
   CHECK(list->empty());
 }
 
-TEST_CASE("the list may be cleared from within, and subscriptions may outlive it", "[events][Q3]") {
+TEST_CASE("the observer list may be cleared by a callback and subscriptions may outlive it", "[events][Q3]") {
   auto list = std::make_shared<ObserverList<int>>();
   int calls = 0;
   Subscription a = list->add([&](int) {
@@ -78,7 +79,7 @@ TEST_CASE("the list may be cleared from within, and subscriptions may outlive it
   b.reset();
 }
 
-TEST_CASE("calls nest", "[events]") {
+TEST_CASE("a callback may start another round of callbacks", "[events]") {
   auto list = std::make_shared<ObserverList<int>>();
   std::string calls;
   std::optional<Subscription> b;
@@ -94,7 +95,7 @@ TEST_CASE("calls nest", "[events]") {
   CHECK(calls == "016");
 }
 
-TEST_CASE("detached callbacks stay, moved subscriptions count once", "[events]") {
+TEST_CASE("detached callbacks stay and a moved subscription counts once", "[events]") {
   auto list = std::make_shared<ObserverList<int>>();
   list->add([](int) {}).detach();
   Subscription a = list->add([](int) {});

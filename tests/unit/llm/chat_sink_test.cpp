@@ -1,6 +1,6 @@
 // ChatSink: one outcome, whatever happens around it.
 #include "support/catch.hpp"
-#include "unit/llm/chat_record.hpp"
+#include "support/observe/chat_record.hpp"
 
 #include <agentcore/llm_client.hpp>
 
@@ -11,7 +11,7 @@ using test::ChatRecord;
 
 namespace {
 
-// Says when it is destroyed, and does what it is told when it is called.
+// Records its destruction, and runs a given function when it is called.
 class Probe final : public ChatSink::Receiver {
  public:
   Probe(ChatRecord& heard, bool& alive) : heard_(heard), alive_(alive) { alive_ = true; }
@@ -53,7 +53,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a sink delivers deltas, then one outcome", "[llm][G7]") {
+TEST_CASE_METHOD(Fixture, "a sink delivers deltas and then one outcome", "[llm][G7]") {
   sink->delta("a");
   sink->delta("");
   sink->delta("b");
@@ -68,18 +68,18 @@ TEST_CASE_METHOD(Fixture, "a sink delivers deltas, then one outcome", "[llm][G7]
   CHECK(heard.completed());
 }
 
-TEST_CASE_METHOD(Fixture, "a sink that is dropped tells its caller", "[llm][G10]") {
+TEST_CASE_METHOD(Fixture, "a dropped sink delivers client_dropped_call", "[llm][G10]") {
   sink.reset();
   CHECK(heard.failed_with(Errc::client_dropped_call));
   CHECK_FALSE(alive);
 }
 
-TEST_CASE_METHOD(Fixture, "a sink that is overwritten tells its caller", "[llm][G10]") {
+TEST_CASE_METHOD(Fixture, "an overwritten sink delivers client_dropped_call", "[llm][G10]") {
   *sink = ChatSink();
   CHECK(heard.failed_with(Errc::client_dropped_call));
 }
 
-TEST_CASE_METHOD(Fixture, "a moved sink has one end", "[llm][G10]") {
+TEST_CASE_METHOD(Fixture, "a moved sink delivers one outcome", "[llm][G10]") {
   ChatSink other = std::move(*sink);
   CHECK_FALSE(*sink);
   sink.reset();
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may destroy the sink from within the outco
   CHECK_FALSE(alive);
 }
 
-TEST_CASE_METHOD(Fixture, "deltas may nest, and the receiver survives the innermost end", "[llm][Q3]") {
+TEST_CASE_METHOD(Fixture, "deltas may nest and the receiver lives until the outermost returns", "[llm][Q3]") {
   probe->in_delta = [this] {
     if (heard.deltas.size() == 1) return sink->delta("inner");
     sink.reset();
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture, "deltas may nest, and the receiver survives the innerm
   CHECK_FALSE(alive);
 }
 
-TEST_CASE_METHOD(Fixture, "a receiver that throws hears callback_failed at once", "[llm][G16][Q6]") {
+TEST_CASE_METHOD(Fixture, "a receiver that throws gets callback_failed at once", "[llm][G16][Q6]") {
   probe->in_delta = [] { throw std::runtime_error("no room"); };
   sink->delta("a");
   CHECK(heard.failed_with(Errc::callback_failed));
@@ -140,7 +140,7 @@ TEST_CASE_METHOD(Fixture, "a receiver that throws hears callback_failed at once"
   CHECK(heard.deltas.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "what an outcome throws ends there", "[llm][G16][Q6]") {
+TEST_CASE_METHOD(Fixture, "an exception of on_outcome is ignored", "[llm][G16][Q6]") {
   probe->in_outcome = [] { throw 7; };
   sink->finish(ChatOutcome::cancelled());
   CHECK(heard.cancelled());

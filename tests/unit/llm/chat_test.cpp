@@ -31,14 +31,29 @@ TEST_CASE("the system message comes first and once", "[llm][G8]") {
   CHECK_FALSE(is_valid_history({rules, rules, question}));
 }
 
-TEST_CASE("two questions in a row only where the first was interrupted", "[llm][G8][X22]") {
+TEST_CASE("two questions in a row are valid only if the first was interrupted", "[llm][G8][X22]") {
   CHECK_FALSE(is_valid_history({question, question}));
   CHECK(is_valid_history({broken_off, question, answer}));
   CHECK(is_valid_history({rules, broken_off, broken_off, question}));
   CHECK_FALSE(is_valid_history({broken_off, answer}));
 }
 
-TEST_CASE("words are those that go over a wire", "[llm]") {
+TEST_CASE("a message is made for each role", "[llm]") {
+  CHECK(ChatMessage::system("be brief") == rules);
+  CHECK(ChatMessage::user("why?") == question);
+  CHECK(ChatMessage::assistant("because") == answer);
+  ChatMessage result;
+  result.role = Role::tool;
+  result.content = "42";
+  result.tool_call_id = "call_1";
+  CHECK(ChatMessage::tool_result("call_1", "42") == result);
+  ChatMessage asks = ChatMessage::assistant("");
+  asks.tool_calls = {{.id = "call_1", .name = "add", .arguments = "{}"}};
+  CHECK(is_valid_history({ChatMessage::system("be brief"), ChatMessage::user("6 * 7?"), asks,
+                          ChatMessage::tool_result("call_1", "42"), ChatMessage::assistant("It is 42.")}));
+}
+
+TEST_CASE("names of roles and reasons are those of the protocols", "[llm]") {
   CHECK(to_string(Role::system) == "system");
   CHECK(to_string(Role::user) == "user");
   CHECK(to_string(Role::assistant) == "assistant");
@@ -46,7 +61,7 @@ TEST_CASE("words are those that go over a wire", "[llm]") {
   CHECK(to_string(FinishReason::complete) == "complete");
 }
 
-TEST_CASE("a valid history stays valid when its last message goes", "[llm][G8]") {
+TEST_CASE("a valid history stays valid without its last message", "[llm][G8]") {
   prop("every beginning of a valid history is valid", [] {
     std::vector<ChatMessage> messages;
     for (int left = *rc::gen::inRange(0, 12); left > 0; --left) {

@@ -99,7 +99,7 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
   for (const std::string& text : {dialect, block, server}) CHECK_FALSE(text.empty());
 }
 
-TEST_CASE("a message of any role is written and read, valid or not", "[llm][G8]") {
+TEST_CASE("a message of any role is written and read even if it is invalid", "[llm][G8]") {
   for (const Role role : {Role::system, Role::user, Role::assistant, Role::tool}) {
     ChatMessage message{role, "text", Interruption::stopped};
     message.tool_calls = {{"c1", "a__b", "{}", ""}};  // of no window, whatever its name
@@ -120,14 +120,14 @@ TEST_CASE("histories of format 1 and of later formats are read", "[llm][G8]") {
   };
   CHECK(with(R"("interruption":"none")") == "(none)");
   CHECK(with(R"("interruption":"paused")") ==
-        "message 1: interruption is none of none, aborted, stopped and failed");
+        "message 1: interruption is not none, aborted, stopped or failed");
   CHECK(with(R"("interruption":1)") == "message 1: interruption is not a string");
   CHECK(with(R"("pinned":"yes")") == "message 1: pinned is neither true nor false");
   CHECK(with(R"("tool_calls":[{"function":{},"window_id":1}])") ==
         "message 1: tool call 1: window_id is not a string");
 }
 
-TEST_CASE("a history tells which server its thoughts are of", "[llm][G8][reasoning]") {
+TEST_CASE("a history records the server of its reasoning", "[llm][G8][reasoning]") {
   History history{{Role::user, "?"}, {Role::assistant, "!"}};
   history[1].reasoning = {{"openai_chat", "{}", "api.example.com"}, {"openai_chat", "{}"}};
   const std::string json = history_to_json(history);
@@ -157,7 +157,7 @@ TEST_CASE("histories from elsewhere are read", "[llm][G8]") {
   CHECK(called.at(0).tool_calls == std::vector<ToolCall>{{}, {"1", "f", R"({"a":[1]})", ""}});
 }
 
-TEST_CASE("a call's name tells its window", "[llm][G8]") {
+TEST_CASE("the name of a call gives its window", "[llm][G8]") {
   const auto window = [](const std::string& name) {
     return read(R"([{"role":"assistant","tool_calls":[{"function":{"name":")" + name + R"("}}]}])")
         .at(0)
@@ -174,17 +174,17 @@ TEST_CASE("a call's name tells its window", "[llm][G8]") {
   CHECK(window("").empty());
 }
 
-TEST_CASE("what is no history is refused with its place", "[llm][G8]") {
-  CHECK(refusal("") == "not valid JSON at byte 1");
-  CHECK(refusal("[{]") == "not valid JSON at byte 3");
-  CHECK(refusal("[1e999]") == "not valid JSON: a number is out of range");
-  CHECK(refusal("{}") == "not an array of messages");
+TEST_CASE("invalid history JSON is refused with its place", "[llm][G8]") {
+  CHECK(refusal("") == "the text is not valid JSON at byte 1");
+  CHECK(refusal("[{]") == "the text is not valid JSON at byte 3");
+  CHECK(refusal("[1e999]") == "the text is not valid JSON: a number is out of range");
+  CHECK(refusal("{}") == "the text is not a JSON array of messages");
   CHECK(refusal("[7]") == "message 1: is not an object");
   CHECK(refusal(R"([{"role":"user","content":""},{"role":"user","content":""},{}])") ==
         "message 3: role is missing");
   CHECK(refusal(R"([{"role":7}])") == "message 1: role is not a string");
   CHECK(refusal(R"([{"role":"function","content":""}])") ==
-        "message 1: role is none of system, developer, user, assistant and tool");
+        "message 1: role is not system, developer, user, assistant or tool");
   CHECK(refusal(R"([{"role":"user"}])") == "message 1: content is missing");
   CHECK(refusal(R"([{"role":"user","content":{}}])") == "message 1: content is not a string");
   CHECK(refusal(R"([{"role":"user","content":[{"type":"image_url"}]}])") ==
@@ -195,7 +195,7 @@ TEST_CASE("what is no history is refused with its place", "[llm][G8]") {
         "message 1: tool_call_id is not a string");
 }
 
-TEST_CASE("a tool call that is none is refused with its place", "[llm][G8]") {
+TEST_CASE("an invalid tool call is refused with its place", "[llm][G8]") {
   const auto of = [](const std::string& calls) {
     return refusal(R"([{"role":"assistant","content":"","tool_calls":)" + calls + "}]");
   };
@@ -213,6 +213,6 @@ TEST_CASE("a history is read to a depth of 64", "[llm][G8][G15]") {
            std::string(depth - 2, ']') + "}]";
   };
   CHECK(read(nested(64)).size() == 1);
-  CHECK(refusal(nested(65)) == "nested deeper than 64 levels");
-  CHECK(refusal(std::string(1'000'000, '[')) == "nested deeper than 64 levels");
+  CHECK(refusal(nested(65)) == "the text is nested deeper than 64 levels");
+  CHECK(refusal(std::string(1'000'000, '[')) == "the text is nested deeper than 64 levels");
 }

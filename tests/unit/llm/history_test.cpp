@@ -46,7 +46,7 @@ History repaired(const History& history, std::size_t changes) {
 
 }  // namespace
 
-TEST_CASE("every call has exactly one result, before anything else is said", "[llm][G8]") {
+TEST_CASE("every call has exactly one result before the next message", "[llm][G8]") {
   CHECK(is_valid_history({question(), calling({"1", "2"}), result("1"), result("2"), answer()}));
   CHECK(is_valid_history(
       {question(), calling({"1", "2"}), result("2"), result("1"), calling({"3"}), result("3")}));
@@ -57,21 +57,21 @@ TEST_CASE("every call has exactly one result, before anything else is said", "[l
   CHECK_FALSE(is_valid_history({question(), result("1"), answer()}));
 }
 
-TEST_CASE("ids of calls are there and unique in the whole history", "[llm][G8]") {
+TEST_CASE("call ids are present and unique in the whole history", "[llm][G8]") {
   CHECK_FALSE(is_valid_history({question(), calling({""}), result("")}));
   CHECK_FALSE(is_valid_history({question(), calling({"1", "1"}), result("1"), result("1")}));
   CHECK_FALSE(is_valid_history(
       {question(), calling({"1"}), result("1"), answer(), question(), calling({"1"}), result("1")}));
 }
 
-TEST_CASE("an interrupted turn may hold steps, but no answer in words", "[llm][G8][X22]") {
+TEST_CASE("an interrupted turn may have steps but no final answer", "[llm][G8][X22]") {
   const ChatMessage stopped = question(Interruption::stopped);
   CHECK(is_valid_history({stopped, calling({"1"}), result("1"), question(), answer()}));
   CHECK_FALSE(is_valid_history({stopped, calling({"1"}), result("1"), answer()}));
   CHECK_FALSE(is_valid_history({question(), calling({"1"}), result("1"), question()}));
 }
 
-TEST_CASE("calls belong to answers, and their ids to results", "[llm][G8]") {
+TEST_CASE("only answers have calls and only results have call ids", "[llm][G8]") {
   ChatMessage asking = question();
   asking.tool_calls.push_back({"1", "look", "{}"});
   CHECK_FALSE(is_valid_history({asking}));
@@ -82,7 +82,7 @@ TEST_CASE("calls belong to answers, and their ids to results", "[llm][G8]") {
   CHECK(repaired({naming, answer()}, 1) == History{question(), answer()});
 }
 
-TEST_CASE("pictures and marks belong to questions", "[llm][G8]") {
+TEST_CASE("only questions have images and interruption marks", "[llm][G8]") {
   ChatMessage picture = answer(), mark = answer(), asking = question();
   picture.parts = asking.parts = {{.url = "https://a/b.png"}};
   mark.interruption = Interruption::stopped;
@@ -94,7 +94,7 @@ TEST_CASE("pictures and marks belong to questions", "[llm][G8]") {
   CHECK(repaired({asking, answer()}, 0) == History{asking, answer()});
 }
 
-TEST_CASE("the first message that is wrong is named, and what is wrong with it", "[llm][G8]") {
+TEST_CASE("the first invalid message is named with its mistake", "[llm][G8]") {
   using llm::history_problem;
   const ChatMessage rules{Role::system, "be brief"}, stopped = question(Interruption::stopped);
   ChatMessage nameless = calling({"1"}), asking = question(), naming = question(), mark = answer(),
@@ -127,7 +127,7 @@ TEST_CASE("the first message that is wrong is named, and what is wrong with it",
       {{asking}, "message 1 (user) has tool calls, which only an answer may have"},
       {{naming}, "message 1 (user) names a tool call, which only a result may do"},
       {{question(), mark}, "message 2 (assistant) is marked as interrupted, which only a question may be"},
-      {{question(), picture}, "message 2 (assistant) has pictures, which only a question may have"},
+      {{question(), picture}, "message 2 (assistant) has images, which only a question may have"},
   };
   for (const auto& [history, problem] : wrong) CHECK(history_problem(history) == problem);
 }
@@ -143,7 +143,7 @@ TEST_CASE("a valid history with its last answer stays as it is", "[llm][G8]") {
   CHECK(repaired({}, 0).empty());
 }
 
-TEST_CASE("a turn that was broken off is marked, its calls are cancelled", "[llm][G8][X22]") {
+TEST_CASE("repair marks an interrupted turn and cancels its calls", "[llm][G8][X22]") {
   const ChatMessage stopped = question(Interruption::stopped);
   CHECK(repaired({question()}, 1) == History{stopped});
   CHECK(repaired({question(), question(), answer()}, 1) == History{stopped, question(), answer()});
@@ -153,7 +153,7 @@ TEST_CASE("a turn that was broken off is marked, its calls are cancelled", "[llm
         History{question(), calling({"1"}), result("1", "cancelled"), answer()});
 }
 
-TEST_CASE("what no provider takes is dropped, the rest is kept", "[llm][G8]") {
+TEST_CASE("repair drops invalid messages and keeps the rest", "[llm][G8]") {
   CHECK(repaired({answer("hello"), question(), answer()}, 1) == History{question(), answer()});
   CHECK(repaired({question(), result("1"), answer()}, 1) == History{question(), answer()});
   CHECK(repaired({question(), answer(), {Role::system, "late"}}, 1) == History{question(), answer()});
@@ -161,14 +161,14 @@ TEST_CASE("what no provider takes is dropped, the rest is kept", "[llm][G8]") {
   CHECK(repaired({question(Interruption::stopped), answer()}, 1) == History{question(), answer()});
 }
 
-TEST_CASE("an id that is missing or taken is replaced, and its result with it", "[llm][G8]") {
+TEST_CASE("repair replaces a missing or duplicate call id also in its result", "[llm][G8]") {
   CHECK(repaired(
             {question(), calling({"1"}), result("1"), calling({"1", ""}), result("1"), result(""), answer()},
             2) == History{question(), calling({"1"}), result("1"), calling({"call_r1", "call_r2"}),
                           result("call_r1"), result("call_r2"), answer()});
 }
 
-TEST_CASE("a repair keeps what is pinned, and the windows of calls", "[llm][G8]") {
+TEST_CASE("repair keeps pinned marks and the windows of calls", "[llm][G8]") {
   ChatMessage asking = question(), acting = calling({""}), done = result(""), more = answer("b");
   acting.tool_calls[0].window_id = "notes";
   for (ChatMessage* message : {&asking, &acting, &done, &more}) message->pinned = true;
@@ -178,7 +178,7 @@ TEST_CASE("a repair keeps what is pinned, and the windows of calls", "[llm][G8]"
   CHECK(history[1].tool_calls[0].window_id == "notes");
 }
 
-TEST_CASE("a repair keeps the thoughts that led to calls", "[llm][G8][reasoning]") {
+TEST_CASE("repair keeps the reasoning that led to calls", "[llm][G8][reasoning]") {
   ChatMessage words = answer(), calls = calling({"a"});
   words.reasoning = {{"openai_chat", "{}"}};
   calls.reasoning = {{"openai_chat", R"({"reasoning_content":"Hm"})", "api.example.com"}};

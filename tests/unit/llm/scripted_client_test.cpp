@@ -1,9 +1,10 @@
 // A model without a network.
 #include "support/catch.hpp"
-#include "unit/llm/chat_record.hpp"
+#include "support/observe/chat_record.hpp"
 
 #include <agentcore/runtime.hpp>
-#include <agentcore/scripted_client.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <stdexcept>
 
@@ -16,11 +17,11 @@ using Words = std::vector<std::string>;
 namespace {
 
 struct Fixture {
-  ManualClock clock;
+  testing::ManualClock clock;
   ChatRecord heard, other;
   StopSource stop;
   std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
-  std::unique_ptr<ScriptedClient> llm = std::make_unique<ScriptedClient>(*runtime);
+  std::unique_ptr<testing::ScriptedClient> llm = std::make_unique<testing::ScriptedClient>(*runtime);
 
   void start(std::string id = "a") { llm->chat(ask(std::move(id)), stop.get_token(), heard.sink()); }
   void polls(int count) {
@@ -47,13 +48,13 @@ TEST_CASE_METHOD(Fixture, "without a script it repeats the last message word by 
   CHECK(llm->calls() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "queued replies go first, then the responder", "[llm]") {
-  llm = std::make_unique<ScriptedClient>(*runtime, [](const ChatRequest& request) {
-    ScriptedReply reply;
+TEST_CASE_METHOD(Fixture, "queued replies are used before the responder", "[llm]") {
+  llm = std::make_unique<testing::ScriptedClient>(*runtime, [](const ChatRequest& request) {
+    testing::ScriptedReply reply;
     reply.deltas = {request.agent_id + "!"};
     return reply;
   });
-  ScriptedReply queued;
+  testing::ScriptedReply queued;
   queued.deltas = {"queued"};
   queued.usage = {1, 2, 3};
   llm->enqueue(queued);
@@ -66,7 +67,7 @@ TEST_CASE_METHOD(Fixture, "queued replies go first, then the responder", "[llm]"
 }
 
 TEST_CASE_METHOD(Fixture, "deltas come at the times of the script", "[llm][Q8]") {
-  ScriptedReply reply;
+  testing::ScriptedReply reply;
   reply.deltas = {"x", "y"};
   reply.first_delay = 2s;
   reply.interval = 1s;
@@ -84,7 +85,7 @@ TEST_CASE_METHOD(Fixture, "deltas come at the times of the script", "[llm][Q8]")
 }
 
 TEST_CASE_METHOD(Fixture, "a scripted error follows the deltas", "[llm]") {
-  ScriptedReply reply;
+  testing::ScriptedReply reply;
   reply.deltas = {"x"};
   reply.error = {Errc::network_error, "cut", 0, true};
   llm->enqueue(reply);
@@ -108,7 +109,7 @@ TEST_CASE_METHOD(Fixture, "a stop token ends a call before its next delta", "[ll
 }
 
 TEST_CASE_METHOD(Fixture, "a silent call ends only when it is stopped", "[llm]") {
-  ScriptedReply reply;
+  testing::ScriptedReply reply;
   reply.deltas = {"hm"};
   reply.silent = true;
   llm->enqueue(reply);
@@ -121,8 +122,8 @@ TEST_CASE_METHOD(Fixture, "a silent call ends only when it is stopped", "[llm]")
   CHECK(heard.cancelled());
 }
 
-TEST_CASE_METHOD(Fixture, "a deaf call talks on, but its agent is free", "[llm]") {
-  ScriptedReply reply;
+TEST_CASE_METHOD(Fixture, "a call that ignores its stop continues but its agent is free", "[llm]") {
+  testing::ScriptedReply reply;
   reply.deltas = {"la", "la"};
   reply.deaf = true;
   llm->enqueue(reply);
@@ -153,7 +154,7 @@ TEST_CASE_METHOD(Fixture, "a second call of an agent is refused while the first 
   CHECK(heard.completed());
 }
 
-TEST_CASE_METHOD(Fixture, "abort, start again in the same tick, abort again", "[llm][X11]") {
+TEST_CASE_METHOD(Fixture, "a call may be aborted and restarted and aborted again in one tick", "[llm][X11]") {
   start();
   CHECK(llm->abort("a"));
   llm->chat(ask("a"), {}, other.sink());
@@ -167,8 +168,8 @@ TEST_CASE_METHOD(Fixture, "abort, start again in the same tick, abort again", "[
   CHECK(other.cancelled());
 }
 
-TEST_CASE_METHOD(Fixture, "destroying the client cancels what is open, deaf or not", "[llm]") {
-  ScriptedReply reply;
+TEST_CASE_METHOD(Fixture, "destroying the client cancels all open calls", "[llm]") {
+  testing::ScriptedReply reply;
   reply.silent = reply.deaf = true;
   llm->enqueue(reply);
   start();
@@ -197,7 +198,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may stop its own call", "[llm][Q3][G7]") {
   CHECK(heard.cancelled());
 }
 
-TEST_CASE_METHOD(Fixture, "a runtime that goes first leaves the client inert", "[llm]") {
+TEST_CASE_METHOD(Fixture, "a client is inert after its Runtime was destroyed", "[llm]") {
   start();
   runtime.reset();
   CHECK_FALSE(heard.ended());
@@ -208,8 +209,8 @@ TEST_CASE_METHOD(Fixture, "a runtime that goes first leaves the client inert", "
 }
 
 TEST_CASE_METHOD(Fixture, "a throwing responder fails its call", "[llm][G16][Q6]") {
-  llm = std::make_unique<ScriptedClient>(
-      *runtime, [](const ChatRequest&) -> ScriptedReply { throw std::runtime_error("x"); });
+  llm = std::make_unique<testing::ScriptedClient>(
+      *runtime, [](const ChatRequest&) -> testing::ScriptedReply { throw std::runtime_error("x"); });
   start();
   CHECK(heard.failed_with(Errc::callback_failed));
   CHECK_FALSE(llm->has_active_request("a"));

@@ -1,11 +1,12 @@
 // A system that has no descriptor left for the loop, or refuses to watch one.
 #include "loop/engine.hpp"
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
-#include "support/counted_heap.hpp"
-#include "support/no_descriptors.hpp"
+#include "support/drive/loop_fixture.hpp"
+#include "support/drive/no_descriptors.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <cerrno>
 #include <memory>
@@ -36,7 +37,7 @@ struct Logged {
     return made;
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   std::vector<std::string> log;
   Runtime runtime;
 };
@@ -48,7 +49,7 @@ const std::string recovered = "info the loop has its descriptors";
 
 }  // namespace
 
-TEST_CASE("without a descriptor the loop goes on by its deadline, says so once, and recovers",
+TEST_CASE("without a descriptor the loop runs by its deadline and logs it once and recovers",
           "[loop][Q2][G16]") {
   const auto backend = EACH_BACKEND();
   Logged logged(backend);
@@ -111,8 +112,7 @@ TEST_CASE("a poll tries to open the missing descriptors only every 10 ms", "[loo
   CHECK(logged.log.size() == before + 1);
 }
 
-TEST_CASE("a failed allocation while the loop recovers does not leave poll(), and is made up for",
-          "[loop][G16]") {
+TEST_CASE("a failed allocation while the loop recovers stays inside poll() and is retried", "[loop][G16]") {
   bool failed = true;
   for (std::size_t n = 1; failed; ++n) {
     CAPTURE(n);
@@ -144,7 +144,7 @@ TEST_CASE("a failed allocation while the loop recovers does not leave poll(), an
   }
 }
 
-TEST_CASE("run_for serves descriptors and timers without a descriptor of its own, and recovers", "[loop]") {
+TEST_CASE("run_for serves descriptors and timers without a descriptor of its own and recovers", "[loop]") {
   Logged logged(EACH_BACKEND());
   const Pipe pipe;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
@@ -160,7 +160,7 @@ TEST_CASE("run_for serves descriptors and timers without a descriptor of its own
   CHECK(logged.log == std::vector<std::string>{warning, recovered});
 }
 
-TEST_CASE("a log sink may destroy the Runtime when it hears that a descriptor is missing", "[loop][Q3]") {
+TEST_CASE("a log sink may destroy the Runtime when a missing descriptor is logged", "[loop][Q3]") {
   std::unique_ptr<Runtime> runtime;
   RuntimeOptions options = with(EACH_BACKEND());
   options.log = [&](const LogRecord&) { runtime.reset(); };
@@ -177,7 +177,7 @@ TEST_CASE("a log sink may destroy the Runtime when it hears that a descriptor is
   CHECK(runtime == nullptr);
 }
 
-TEST_CASE("what the system refuses to watch is said to whoever asks for it", "[loop]") {
+TEST_CASE("a watch that the system refuses returns the reason", "[loop]") {
   Runtime runtime(with(LoopBackend::epoll));
   Handler handler;
   const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);  // epoll takes no regular file

@@ -1,10 +1,13 @@
 // One poll: its order, its bounds, and what callbacks may do to it.
 #include "loop/engine.hpp"
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/loop_fixture.hpp"
 
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,8 +23,8 @@ using Log = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a poll does control first, then descriptors, timers, posts, rounds", "[loop][C13]") {
-  const ManualClock clock;
+TEST_CASE("a poll runs control first and then descriptors and timers and posts and rounds", "[loop][C13]") {
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   Engine& engine = *runtime.engine();
   Log log;
@@ -53,7 +56,7 @@ TEST_CASE("control operations run before every round", "[loop][C13]") {
   CHECK(log == Log{"a step", "a control", "a step", "a control"});
 }
 
-TEST_CASE("sources take turns, round by round", "[loop][Q5]") {
+TEST_CASE("sources run in turn in each round", "[loop][Q5]") {
   Runtime runtime(with());
   Log log;
   const auto a = std::make_shared<FakeSource>("a", &log);
@@ -68,7 +71,7 @@ TEST_CASE("sources take turns, round by round", "[loop][Q5]") {
 }
 
 TEST_CASE("a source with endless work neither blocks a poll nor starves the others", "[loop][Q2][Q5]") {
-  const ManualClock clock;  // time stands still: the steps have to bound it
+  testing::ManualClock clock;  // time stands still: the steps have to bound it
   Runtime runtime(with(LoopBackend::automatic, &clock));
   const auto greedy = std::make_shared<FakeSource>("greedy");
   const auto modest = std::make_shared<FakeSource>("modest");
@@ -91,9 +94,9 @@ TEST_CASE("a source with endless work neither blocks a poll nor starves the othe
   CHECK(posts == 2);
 }
 
-TEST_CASE("a poll ends when its time is used up, and the next goes on with the next source",
+TEST_CASE("a poll ends when its time is used up and the next poll continues with the next source",
           "[loop][Q2][Q5]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   RuntimeOptions options = with(LoopBackend::automatic, &clock);
   options.poll_budget = 4ms;
   Runtime runtime(std::move(options));
@@ -109,7 +112,7 @@ TEST_CASE("a poll ends when its time is used up, and the next goes on with the n
 }
 
 TEST_CASE("the budget of one poll can be given with the call", "[loop][Q2][G16]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   RuntimeOptions options = with(LoopBackend::automatic, &clock);
   options.poll_budget = 4ms;
   Runtime runtime(std::move(options));
@@ -133,8 +136,8 @@ TEST_CASE("the budget of one poll can be given with the call", "[loop][Q2][G16]"
   CHECK(source->steps == 0);
 }
 
-TEST_CASE("slow timers and posts leave time for the rest, and keep their order", "[loop][Q2]") {
-  ManualClock clock;
+TEST_CASE("slow timers and posts leave time for the rest and keep their order", "[loop][Q2]") {
+  testing::ManualClock clock;
   RuntimeOptions options = with(LoopBackend::automatic, &clock);
   options.poll_budget = 4ms;
   Runtime runtime(std::move(options));
@@ -160,8 +163,8 @@ TEST_CASE("slow timers and posts leave time for the rest, and keep their order",
   CHECK(order == std::vector<int>{10, 0, 11, 1, 12, 2});
 }
 
-TEST_CASE("a timer that starts overdue timers cannot push in before those that wait", "[loop][timer]") {
-  ManualClock clock;
+TEST_CASE("a timer that starts overdue timers does not delay timers that already wait", "[loop][timer]") {
+  testing::ManualClock clock;
   Runtime runtime(with(LoopBackend::automatic, &clock));
   Engine& engine = *runtime.engine();
   int eager = 0;
@@ -178,9 +181,9 @@ TEST_CASE("a timer that starts overdue timers cannot push in before those that w
   CHECK(eager == 1);
 }
 
-TEST_CASE("a timer that came due while a callback was busy waits for what has arrived meanwhile",
+TEST_CASE("a timer that came due during a callback runs after the events that arrived before it",
           "[loop][timer]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   Engine& engine = *runtime.engine();
   int patience_lost = 0, received = 0;
@@ -246,7 +249,7 @@ TEST_CASE("handlers may unwatch each other within one batch", "[loop][Q3]") {
   CHECK(replacement.calls == 0);
 }
 
-TEST_CASE("a source may be removed and another added from within it", "[loop][Q3]") {
+TEST_CASE("a source may remove itself and add another while it runs", "[loop][Q3]") {
   Runtime runtime(with());
   Engine& engine = *runtime.engine();
   auto first = std::make_shared<FakeSource>();
@@ -264,7 +267,56 @@ TEST_CASE("a source may be removed and another added from within it", "[loop][Q3
   CHECK(watched.expired());
 }
 
-TEST_CASE("what a callback throws is logged and harms nobody else", "[loop][G16]") {
+namespace {
+
+// Notes its end and what was still alive then.
+struct EndingSource final : loop::Source {
+  explicit EndingSource(Log& record) : log(record) {}
+  void run_control(loop::PollBudget&) override {
+    log.push_back("control");
+    if (on_control) on_control();
+  }
+  void run_round(loop::PollBudget&) override { log.push_back("round"); }
+  bool has_work() const noexcept override { return true; }
+  bool has_pending() const noexcept override { return false; }
+  void on_engine_closed() noexcept override { log.push_back("closed"); }
+
+  Log& log;
+  std::function<void()> on_control;
+};
+
+// Notes when a posted function that holds it is destroyed.
+struct NotedEnd {
+  explicit NotedEnd(Log& record) : log(record) {}
+  NotedEnd(const NotedEnd&) = delete;
+  NotedEnd& operator=(const NotedEnd&) = delete;
+  ~NotedEnd() { log.push_back("post dropped"); }
+  Log& log;
+};
+
+}  // namespace
+
+TEST_CASE("the end of an engine is reported to each source once before code of the host runs", "[loop][Q3]") {
+  Log log;
+  auto runtime = std::make_unique<Runtime>(with());
+  const std::shared_ptr<Engine> engine = runtime->engine();
+  const auto source = std::make_shared<EndingSource>(log);
+  const bool in_poll = GENERATE(true, false);
+  engine->add_source(source);
+  runtime->post([end = std::make_shared<NotedEnd>(log)] {});
+  if (in_poll) {
+    source->on_control = [&] { runtime.reset(); };
+    runtime->poll();
+    CHECK(log == Log{"control", "closed", "post dropped"});
+  } else {
+    runtime.reset();
+    CHECK(log == Log{"closed", "post dropped"});
+  }
+  engine->close();
+  CHECK(log.back() == "post dropped");
+}
+
+TEST_CASE("an exception of a callback is logged and does not affect other callbacks", "[loop][G16]") {
   Log log;
   RuntimeOptions options = with(EACH_BACKEND());
   options.log = [&](const LogRecord& record) {

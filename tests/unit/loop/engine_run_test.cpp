@@ -1,9 +1,10 @@
 // run_for() and run_until_idle(), with real time and with time moved by hand.
 #include "loop/engine.hpp"
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/loop_fixture.hpp"
 
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <functional>
 #include <memory>
@@ -16,7 +17,7 @@ using namespace loop_test;
 using loop::IoEvents;
 
 TEST_CASE("run_for moves a manual clock from timer to timer", "[loop][Q8]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   std::vector<Duration> fired;
   const auto note = [&] { fired.push_back(clock.now().time_since_epoch()); };
@@ -34,7 +35,7 @@ TEST_CASE("run_for moves a manual clock from timer to timer", "[loop][Q8]") {
 }
 
 TEST_CASE("run_for with a manual clock serves descriptors and never sleeps", "[loop][Q8]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   const Pipe pipe, silent;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
@@ -46,7 +47,7 @@ TEST_CASE("run_for with a manual clock serves descriptors and never sleeps", "[l
   CHECK(handler.calls == 1);
 }
 
-TEST_CASE("run_for sleeps until another thread has work for it", "[loop][threads][Q4]") {
+TEST_CASE("run_for sleeps until another thread posts work", "[loop][threads][Q4]") {
   auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
   const auto engine = runtime->engine();
   std::thread other([&] { engine->post([&] { runtime.reset(); }); });
@@ -65,7 +66,7 @@ TEST_CASE("run_for sleeps until a descriptor or a timer is ready", "[loop]") {
   CHECK(runtime == nullptr);
 }
 
-TEST_CASE("run_for returns after its time, having polled at least once", "[loop]") {
+TEST_CASE("run_for returns after its time and polls at least once", "[loop]") {
   Runtime runtime(with(EACH_BACKEND()));
   bool ran = false;
   runtime.post([&] { ran = true; });
@@ -76,8 +77,8 @@ TEST_CASE("run_for returns after its time, having polled at least once", "[loop]
   CHECK(runtime.now() - begin >= 2ms);
 }
 
-TEST_CASE("run_until_idle runs timers and what they lead to", "[loop][Q8]") {
-  ManualClock clock;
+TEST_CASE("run_until_idle runs timers and the work that they start", "[loop][Q8]") {
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   const auto source = std::make_shared<FakeSource>();
   runtime.engine()->add_source(source);
@@ -90,7 +91,7 @@ TEST_CASE("run_until_idle runs timers and what they lead to", "[loop][Q8]") {
 }
 
 TEST_CASE("run_until_idle gives up at its limit", "[loop][Q8]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   bool fired = false;
   const Timer timer = runtime.call_after(2min, [&] { fired = true; });
@@ -101,8 +102,8 @@ TEST_CASE("run_until_idle gives up at its limit", "[loop][Q8]") {
   CHECK(fired);
 }
 
-TEST_CASE("run_until_idle waits for what is pending, whatever the clock", "[loop][threads]") {
-  const ManualClock clock;
+TEST_CASE("run_until_idle waits for pending operations with every clock", "[loop][threads]") {
+  testing::ManualClock clock;
   const bool by_hand = GENERATE(true, false);
   Runtime runtime(with(EACH_BACKEND(), by_hand ? &clock : nullptr));
   const auto source = std::make_shared<FakeSource>();
@@ -126,7 +127,7 @@ TEST_CASE("run_until_idle waits for what is pending, whatever the clock", "[loop
 }
 
 TEST_CASE("run_until_idle with something pending for ever returns at its limit", "[loop]") {
-  const ManualClock clock;
+  testing::ManualClock clock;
   const bool by_hand = GENERATE(true, false);
   Runtime runtime(with(EACH_BACKEND(), by_hand ? &clock : nullptr));
   runtime.engine()->add_pending(1);
@@ -134,7 +135,7 @@ TEST_CASE("run_until_idle with something pending for ever returns at its limit",
 }
 
 TEST_CASE("run_for with a manual clock returns however much work is left", "[loop][Q8]") {
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   const std::string kind = GENERATE("post", "timer", "step", "none");
   CAPTURE(kind);
@@ -175,8 +176,9 @@ TEST_CASE("run_for with a manual clock returns however much work is left", "[loo
   }
 }
 
-TEST_CASE("run_for with a manual clock polls until nothing is ready before time goes on", "[loop][Q8]") {
-  ManualClock clock;
+TEST_CASE("run_for with a manual clock polls until nothing is ready before it advances the clock",
+          "[loop][Q8]") {
+  testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   int left = 900;
   std::function<void()> again = [&] {

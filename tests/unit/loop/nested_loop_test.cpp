@@ -1,9 +1,11 @@
 // A loop of the host that runs inside a callback: it is not kept busy, and nothing is lost.
 #include "loop/engine.hpp"
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/loop_fixture.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <functional>
 #include <memory>
@@ -54,7 +56,7 @@ struct BusyHost {
   }
   bool all_done() const { return handler.calls == 1 && timers == 1 && posts == 1 && source->done == 1; }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime;
   HostLoop loop{runtime};
   Pipe pipe;
@@ -76,7 +78,7 @@ void open_dialog(BusyHost& host) {
 
 }  // namespace
 
-TEST_CASE("a nested loop in a callback wakes up once at most, and all work is done after the callback",
+TEST_CASE("a nested loop in a callback wakes up at most once and all work is done after the callback",
           "[loop][Q2][Q3]") {
   const auto backend = EACH_BACKEND();
   BusyHost host(backend);
@@ -128,7 +130,7 @@ TEST_CASE("a nested loop in an observer that is called outside of a poll wakes u
   CHECK(host.all_done());
 }
 
-TEST_CASE("a host that is woken by on_wake alone is woken after a nested loop, for what came meanwhile",
+TEST_CASE("a host that relies on on_wake alone is woken after a nested loop for work that arrived in it",
           "[loop][Q2][Q3]") {
   Runtime runtime(with(EACH_BACKEND()));
   int wakes = 0, runs = 0;
@@ -154,7 +156,7 @@ TEST_CASE("a host that is woken by on_wake alone is woken after a nested loop, f
 }
 
 TEST_CASE("next_deadline in a callback is nullopt: nothing can be done before it returns", "[loop][Q2]") {
-  const ManualClock clock;
+  testing::ManualClock clock;
   Runtime runtime(with(LoopBackend::automatic, &clock));
   const Timer timer = runtime.call_after(1h, [] {});
   bool asked = false;
@@ -170,9 +172,9 @@ TEST_CASE("next_deadline in a callback is nullopt: nothing can be done before it
   CHECK(runtime.next_deadline() == clock.now() + 1h);
 }
 
-TEST_CASE("a dialog that is posted to the host's loop lets all agents go on", "[loop][Q3]") {
+TEST_CASE("a dialog that is posted to the host's loop does not block the agents", "[loop][Q3]") {
   Runtime runtime(with());
-  ScriptedClient llm(runtime);
+  testing::ScriptedClient llm(runtime);
   AgentTree tree(runtime, {.llm = &llm});
   const Agent asker = *tree.create({.id = "asker"});
   const Agent other = *tree.create({.id = "other"});
@@ -203,12 +205,12 @@ TEST_CASE("a Runtime may be destroyed in a nested loop", "[loop][Q3]") {
     CHECK(runtime->poll_descriptor() >= 0);
     CHECK_FALSE(runtime->poll());
     runtime.reset();
-    CHECK_FALSE(engine->poll());
-    CHECK_FALSE(engine->next_deadline());
+    CHECK_FALSE(engine->driver()->poll());
+    CHECK_FALSE(engine->driver()->next_deadline());
   };
   if (in_poll) {
     engine->post(dialog);
-    CHECK_FALSE(engine->poll());
+    CHECK_FALSE(engine->driver()->poll());
   } else {
     engine->guarded("an observer", dialog);
   }

@@ -1,7 +1,7 @@
 #include "loop/poller.hpp"
 
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/loop_fixture.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ using agentcore::loop::Delivery;
 using agentcore::loop::IoEvents;
 using agentcore::loop::Ready;
 
-TEST_CASE("a poller tells what is ready, again and again until it is consumed", "[loop][poller]") {
+TEST_CASE("a poller reports a ready descriptor until it is consumed", "[loop][poller]") {
   const auto poller = make_poller(EACH_BACKEND());
   const Pipe pipe;
   Handler handler;
@@ -32,7 +32,7 @@ TEST_CASE("a poller tells what is ready, again and again until it is consumed", 
   CHECK(ready.empty());
 }
 
-TEST_CASE("a peer that hangs up is told as readable", "[loop][poller]") {
+TEST_CASE("a closed peer is reported as readable", "[loop][poller]") {
   const auto poller = make_poller(EACH_BACKEND());
   Pipe pipe;
   Handler handler;
@@ -44,7 +44,7 @@ TEST_CASE("a peer that hangs up is told as readable", "[loop][poller]") {
   CHECK(poller->deliver(ready[0]).events == IoEvents::readable);
 }
 
-TEST_CASE("what is waited for can change, also to nothing and back", "[loop][poller]") {
+TEST_CASE("the watched events of a descriptor can change to none and back", "[loop][poller]") {
   const auto poller = make_poller(EACH_BACKEND());
   Pipe pipe;
   Handler handler;
@@ -79,7 +79,7 @@ TEST_CASE("a stale event does not reach the next user of the same number", "[loo
   CHECK(poller->deliver(ready[0]).handler == nullptr);
 }
 
-TEST_CASE("a number that was closed and opened again unnoticed can still be watched", "[loop][poller]") {
+TEST_CASE("a descriptor number that was closed and reopened can be watched again", "[loop][poller]") {
   const auto poller = make_poller(EACH_BACKEND());
   const Pipe one, two;
   Handler first, second;
@@ -96,7 +96,7 @@ TEST_CASE("a number that was closed and opened again unnoticed can still be watc
   ::close(number);
 }
 
-TEST_CASE("many descriptors come and go", "[loop][poller]") {
+TEST_CASE("many descriptors are watched and unwatched", "[loop][poller]") {
   const auto poller = make_poller(EACH_BACKEND());
   constexpr std::size_t count = 300;
   std::vector<Pipe> pipes(count);
@@ -107,7 +107,7 @@ TEST_CASE("many descriptors come and go", "[loop][poller]") {
   }
   for (std::size_t i = 0; i < count; i += 3) poller->remove(pipes[i].read_end());
   std::vector<Ready> ready;
-  while (poller->wait(0ns, ready)) {  // epoll tells in batches; consume, so that the next has the rest
+  while (poller->wait(0ns, ready)) {  // epoll reports in batches; consume, so that the next has the rest
     for (const Ready& event : ready) poller->remove(event.descriptor);
   }
   std::size_t seen = 0;

@@ -1,11 +1,12 @@
 // The functions on their way to the loop thread: their order, and the memory that the queue holds.
 #include "loop/post_queue.hpp"
 
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
-#include "support/counted_heap.hpp"
+#include "support/drive/loop_fixture.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -13,7 +14,7 @@
 using namespace agentcore;
 using loop::PostQueue;
 
-TEST_CASE("a backlog that never ends occupies memory in proportion to its length", "[loop][G15]") {
+TEST_CASE("a permanent backlog of posts uses memory in proportion to its length", "[loop][G15]") {
   constexpr std::size_t backlog = 100;
   PostQueue queue;
   std::size_t pushed = 0, taken = 0;
@@ -33,7 +34,7 @@ TEST_CASE("a backlog that never ends occupies memory in proportion to its length
   CHECK(taken > 300'000);
 }
 
-TEST_CASE("the memory of a burst is given back once the burst is over", "[loop][G15]") {
+TEST_CASE("the memory of a burst of posts is freed after the burst", "[loop][G15]") {
   PostQueue queue;
   for (int i = 0; i < 100'000; ++i) queue.push([] {});
   while (queue.take()) {
@@ -47,7 +48,7 @@ TEST_CASE("the memory of a burst is given back once the burst is over", "[loop][
 }
 
 TEST_CASE("a loop with a steady backlog of posts does not grow", "[loop][G15]") {
-  const ManualClock clock;
+  testing::ManualClock clock;
   RuntimeOptions options = loop_test::with(LoopBackend::automatic, &clock);
   options.poll_budget = Duration(0);  // one post per poll
   Runtime runtime(std::move(options));

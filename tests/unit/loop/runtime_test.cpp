@@ -1,9 +1,10 @@
 // Runtime as a host sees it: its life, its foreign-loop interface, its threads.
 #include "loop/engine.hpp"
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/loop_fixture.hpp"
 
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <atomic>
 #include <latch>
@@ -59,7 +60,7 @@ TEST_CASE("the descriptor is readable exactly when there is work", "[loop][Q2]")
   CHECK_FALSE(readable(descriptor));
 }
 
-TEST_CASE("work that another thread brings just after the last look is not lost", "[loop][Q4]") {
+TEST_CASE("work that another thread posts just after the last check is not lost", "[loop][Q4]") {
   Runtime runtime(with(EACH_BACKEND()));
   const int descriptor = runtime.poll_descriptor();
   const auto source = std::make_shared<FakeSource>();
@@ -67,7 +68,7 @@ TEST_CASE("work that another thread brings just after the last look is not lost"
   int looks = 0;
   source->on_look = [&] { ++looks; };
   runtime.poll();
-  // Whichever of the looks of a poll is the last: work that comes right behind it must show.
+  // Whichever check of a poll is the last: work that comes right after it must be noticed.
   for (int last = looks; last > 0; --last) {
     looks = 0;
     source->on_look = [&, last] {
@@ -107,7 +108,7 @@ TEST_CASE("the descriptor opened within a callback is silent when nothing is lef
   CHECK_FALSE(readable(descriptor));
 }
 
-TEST_CASE("on_wake is called once when a silent loop gets work, and again when a poll leaves some",
+TEST_CASE("on_wake is called once when an idle loop gets work and again when a poll leaves some",
           "[loop][Q2]") {
   Runtime runtime(with(EACH_BACKEND()));
   int wakes = 0;
@@ -132,8 +133,8 @@ TEST_CASE("a throwing on_wake is reported by the next poll", "[loop][G16]") {
   CHECK(records == 1);
 }
 
-TEST_CASE("next_deadline is the first timer, or now when work is ready", "[loop][Q2]") {
-  ManualClock clock;
+TEST_CASE("next_deadline is the first timer or now if work is ready", "[loop][Q2]") {
+  testing::ManualClock clock;
   Runtime runtime(with(LoopBackend::automatic, &clock));
   CHECK_FALSE(runtime.next_deadline());
   Timer late = runtime.call_after(20ms, [] {});
@@ -150,8 +151,8 @@ TEST_CASE("next_deadline is the first timer, or now when work is ready", "[loop]
   CHECK(runtime.next_deadline() == clock.now());
 }
 
-TEST_CASE("a timer that is dropped, moved over or cancelled does not run", "[loop][timer]") {
-  ManualClock clock;
+TEST_CASE("a timer that is dropped or overwritten or cancelled does not run", "[loop][timer]") {
+  testing::ManualClock clock;
   Runtime runtime(with(LoopBackend::automatic, &clock));
   int runs = 0;
   {
@@ -169,7 +170,7 @@ TEST_CASE("a timer that is dropped, moved over or cancelled does not run", "[loo
   CHECK_FALSE(timer.cancel());
 }
 
-TEST_CASE("a runtime may be destroyed in any callback, and the rest becomes inert", "[loop][Q3]") {
+TEST_CASE("a Runtime may be destroyed in any callback and the remaining callbacks do not run", "[loop][Q3]") {
   const auto backend = EACH_BACKEND();
   const std::string place = GENERATE("post", "timer", "io", "control", "step");
   CAPTURE(place);
@@ -204,19 +205,20 @@ TEST_CASE("a runtime may be destroyed in any callback, and the rest becomes iner
   CHECK(watched.expired());
   CHECK_FALSE(later.cancel());
   engine->post([&] { ++after; });
-  CHECK_FALSE(engine->poll());
+  CHECK_FALSE(engine->driver()->poll());
   auto held = std::make_shared<int>(0);
   const std::weak_ptr<int> posted = held;
   engine->post([kept = std::move(held)] {});
   CHECK(posted.expired());
   CHECK(engine->start_timer(engine->now(), [&] { ++after; }) == 0);
-  CHECK(engine->poll_descriptor() == -1);
+  CHECK(engine->driver()->poll_descriptor() == -1);
   CHECK(open_descriptors() == before + 2);  // the pipe
   CHECK(after == 0);
 }
 
-TEST_CASE("what is still posted or timed is dropped uncalled, and its captures may call back in",
-          "[loop][Q3]") {
+TEST_CASE(
+    "pending posts and timers are dropped uncalled and the destructors of their captures may use the Runtime",
+    "[loop][Q3]") {
   auto runtime = std::make_unique<Runtime>(with());
   const auto engine = runtime->engine();
   int dropped = 0;
@@ -238,7 +240,7 @@ TEST_CASE("what is still posted or timed is dropped uncalled, and its captures m
   CHECK(dropped == 3);
 }
 
-TEST_CASE("a service is made once and released by close, in a poll at its end", "[loop][Q3]") {
+TEST_CASE("a service is made once and released by close at the end of a poll", "[loop][Q3]") {
   struct Service {
     int value = 7;
   };
@@ -252,11 +254,11 @@ TEST_CASE("a service is made once and released by close, in a poll at its end", 
     CHECK(service.value == 7);
     CHECK_FALSE(watched.expired());
   });
-  engine->poll();
+  engine->driver()->poll();
   CHECK(watched.expired());
 }
 
-TEST_CASE("posts from many threads all run, each thread's in order", "[loop][threads][Q4]") {
+TEST_CASE("posts from many threads all run and those of each thread run in order", "[loop][threads][Q4]") {
   Runtime runtime(with(EACH_BACKEND()));
   constexpr int threads = 4;
   constexpr int each = 5000;
@@ -283,7 +285,7 @@ TEST_CASE("posts from many threads all run, each thread's in order", "[loop][thr
   CHECK(ordered);
 }
 
-TEST_CASE("posts race with the end of the runtime without harm", "[loop][threads][Q4]") {
+TEST_CASE("posts may race with the destructor of the Runtime", "[loop][threads][Q4]") {
   for (int i = 0; i < 200; ++i) {
     auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
     const auto engine = runtime->engine();

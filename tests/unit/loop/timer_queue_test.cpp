@@ -26,7 +26,8 @@ void run_due(TimerQueue& timers, TimePoint now) {
 
 }  // namespace
 
-TEST_CASE("timers come in the order of their times, equal ones in the order of adding", "[loop][timer]") {
+TEST_CASE("timers are taken in the order of their times and equal ones in the order of adding",
+          "[loop][timer]") {
   TimerQueue timers;
   std::vector<int> order;
   const int times[] = {30, 10, 20, 10, 30, 10};
@@ -38,7 +39,7 @@ TEST_CASE("timers come in the order of their times, equal ones in the order of a
   CHECK_FALSE(timers.next());
 }
 
-TEST_CASE("a timer is not taken before it is due, nor when it is younger than the mark", "[loop][timer]") {
+TEST_CASE("a timer is not taken before it is due or if it was added after the mark", "[loop][timer]") {
   TimerQueue timers;
   timers.add(at(10), [] {});
   CHECK_FALSE(timers.take_due(at(9), timers.mark()));
@@ -49,7 +50,7 @@ TEST_CASE("a timer is not taken before it is due, nor when it is younger than th
   CHECK(timers.size() == 1);
 }
 
-TEST_CASE("a cancelled timer never runs, and is cancelled once", "[loop][timer]") {
+TEST_CASE("a cancelled timer never runs and can be cancelled only once", "[loop][timer]") {
   TimerQueue timers;
   int runs = 0;
   const auto first = timers.add(at(1), [&] { ++runs; });
@@ -62,7 +63,7 @@ TEST_CASE("a cancelled timer never runs, and is cancelled once", "[loop][timer]"
   CHECK_FALSE(timers.cancel(second));
 }
 
-TEST_CASE("ids are never 0 and never come again though slots do", "[loop][timer][G13]") {
+TEST_CASE("timer ids are never 0 and never reused", "[loop][timer][G13]") {
   TimerQueue timers;
   std::set<std::uint64_t> seen{0};
   for (int i = 0; i < 1000; ++i) {
@@ -101,7 +102,7 @@ TEST_CASE("adding and cancelling at random behaves like a sorted map", "[loop][t
   }
 }
 
-TEST_CASE("what a dropped timer captured may call back in", "[loop][timer]") {
+TEST_CASE("the destructor of a dropped timer's captures may use the queue", "[loop][timer]") {
   TimerQueue timers;
   const auto other = timers.add(at(5), [] {});
   auto canceller = std::shared_ptr<void>(nullptr, [&](void*) { timers.cancel(other); });

@@ -1,7 +1,7 @@
 #include "loop/waker.hpp"
 
-#include "loop_fixture.hpp"
 #include "support/catch.hpp"
+#include "support/drive/loop_fixture.hpp"
 
 #include <atomic>
 #include <latch>
@@ -12,7 +12,7 @@
 using namespace loop_test;
 using agentcore::loop::Waker;
 
-TEST_CASE("the first notify wakes, the others are quiet until a poll ends", "[loop][waker][Q2]") {
+TEST_CASE("only the first notify wakes the loop until a poll ends", "[loop][waker][Q2]") {
   const auto waker = std::make_shared<Waker>();
   int wakes = 0;
   const auto subscription = waker->on_wake([&] { ++wakes; });
@@ -27,7 +27,7 @@ TEST_CASE("the first notify wakes, the others are quiet until a poll ends", "[lo
   CHECK(wakes == 2);
 }
 
-TEST_CASE("a notify during a poll is quiet even if it is the first", "[loop][waker][Q2]") {
+TEST_CASE("a notify during a poll does not wake the loop", "[loop][waker][Q2]") {
   const auto waker = std::make_shared<Waker>();
   int wakes = 0;
   const auto subscription = waker->on_wake([&] { ++wakes; });
@@ -62,7 +62,7 @@ TEST_CASE("a level-triggered descriptor is readable from a notify to the next po
   }
 }
 
-TEST_CASE("on_wake has one subscriber: a later one takes over", "[loop][waker]") {
+TEST_CASE("a later subscriber of on_wake replaces the earlier one", "[loop][waker]") {
   const auto waker = std::make_shared<Waker>();
   int first = 0;
   int second = 0;
@@ -79,7 +79,7 @@ TEST_CASE("on_wake has one subscriber: a later one takes over", "[loop][waker]")
   CHECK(second == 1);
 }
 
-TEST_CASE("on_wake may end its own subscription, and what it throws is contained", "[loop][waker][G16]") {
+TEST_CASE("on_wake may end its own subscription and its exception is reported", "[loop][waker][G16]") {
   const auto waker = std::make_shared<Waker>();
   agentcore::Subscription subscription;
   auto held = std::make_shared<int>(0);
@@ -94,7 +94,7 @@ TEST_CASE("on_wake may end its own subscription, and what it throws is contained
   CHECK_FALSE(waker->take_throw());
 }
 
-TEST_CASE("after close a notify does nothing, and the descriptor is gone", "[loop][waker][G13]") {
+TEST_CASE("after close a notify does nothing and the descriptor is closed", "[loop][waker][G13]") {
   const auto before = open_descriptors();
   const auto waker = std::make_shared<Waker>();
   int wakes = 0;
@@ -141,7 +141,7 @@ TEST_CASE("once a subscription is reset no call of it is running", "[loop][waker
   notifier.join();
 }
 
-TEST_CASE("no wake-up is lost: 100,000 notifies against polls", "[loop][waker][threads][Q4]") {
+TEST_CASE("no wake-up is lost when 100000 notifies race with polls", "[loop][waker][threads][Q4]") {
   const auto backend = EACH_BACKEND();
   const auto poller = loop_test::make_poller(backend);
   const auto waker = std::make_shared<Waker>();

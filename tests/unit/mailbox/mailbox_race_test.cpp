@@ -1,7 +1,7 @@
-// Pushes against the door: closed, opened and recycled while foreign threads push.
+// Pushes against a mailbox that is closed, opened and recycled meanwhile.
 #include "mailbox/mailbox.hpp"
-#include "stop/team.hpp"
 #include "support/catch.hpp"
+#include "support/drive/team.hpp"
 
 #include <array>
 #include <atomic>
@@ -9,13 +9,13 @@
 #include <string>
 
 using namespace agentcore;
+using agentcore::test::Team;
 using core::Gate;
 using core::Node;
-using core::Word;
-using mailbox::Door;
+using core::PackedState;
+using mailbox::Head;
 using mailbox::MessagePool;
 using mailbox::Push;
-using stop_test::Team;
 
 namespace {
 
@@ -25,8 +25,8 @@ struct Box {
 
   explicit Box(std::uint16_t limit) {
     node.mailbox_limit = limit;
-    node.word = Word{1, 0, Gate::open, AgentState::idle}.raw();
-    node.door = Door::open(1).raw();
+    node.packed = PackedState{1, 0, Gate::open, AgentState::idle}.raw();
+    node.mailbox_head = Head::open(1).raw();
   }
   // What a sender does that saw the agent open in `epoch`.
   Push push(std::string text, std::uint32_t generation, std::uint32_t epoch) {
@@ -83,7 +83,7 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
   CHECK(firsts >= emptied);
 }
 
-TEST_CASE("what was accepted is taken or dropped by the close, never left behind",
+TEST_CASE("an accepted message is taken or dropped by the close and never left behind",
           "[mailbox][race][G2][G12]") {
   Box box(8);
   Team team(2);
@@ -91,6 +91,7 @@ TEST_CASE("what was accepted is taken or dropped by the close, never left behind
   std::size_t taken = 0, dropped = 0;
   for (std::uint32_t round = 0; round < 3000; ++round) {
     const std::uint32_t epoch = 2 * round;  // open; the close is epoch + 1, and the resume of it epoch + 2
+    box.node.packed = PackedState{1, epoch, Gate::open, AgentState::idle}.raw();
     int polls = 0;
     team.run(
         [&](int) {
@@ -106,13 +107,13 @@ TEST_CASE("what was accepted is taken or dropped by the close, never left behind
         });
     dropped += mailbox::close(box.node, box.pool, epoch + 1);
     if (mailbox::length(box.node, 1) != 0 || accepted(box.push("late", 1, epoch)))
-      FAIL("a closed door let one in");
+      FAIL("a closed mailbox accepted a message");
     mailbox::open(box.node, 1, epoch + 1);
   }
   CHECK(pushed == taken + dropped);
 }
 
-TEST_CASE("a message for an agent that is gone never reaches its successor", "[mailbox][race][G13]") {
+TEST_CASE("a message for a deleted agent never reaches the next agent in its slot", "[mailbox][race][G13]") {
   Box box(100);
   Team team(2);
   std::size_t wrong = 0, dropped = 0, taken = 0;
@@ -126,8 +127,8 @@ TEST_CASE("a message for an agent that is gone never reaches its successor", "[m
         [&] {
           if (!recycled) {
             dropped += mailbox::close(box.node, box.pool, 1);
-            box.node.word = Word{generation + 1, 0, Gate::open, AgentState::idle}.raw();
-            box.node.door = Door::open(generation + 1).raw();
+            box.node.packed = PackedState{generation + 1, 0, Gate::open, AgentState::idle}.raw();
+            box.node.mailbox_head = Head::open(generation + 1).raw();
             recycled = true;
           }
           if (const std::uint32_t cell = mailbox::take(box.node, box.pool)) {

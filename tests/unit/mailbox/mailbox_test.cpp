@@ -1,4 +1,4 @@
-// The mailbox: one value holds the queue, the count and the door.
+// The mailbox: one value holds the queue, the count and whether it is closed.
 #include "mailbox/mailbox.hpp"
 
 #include "core/agent_table.hpp"
@@ -13,12 +13,18 @@ using namespace agentcore::mailbox;
 namespace {
 
 struct Box {
-  Box() : node(table.insert(table.trunk())) {
+  Box() : node(table.insert(table.root_sentinel())) {
     node.mailbox_limit = 5;
-    node.door.store(Door::open(generation()).raw());
+    node.mailbox_head.store(Head::open(generation()).raw());
   }
   std::uint32_t generation() const { return node.load().generation(); }
+  // What a sender does that saw the agent open in `epoch`; the agent is still so.
   Push send(const std::string& text, std::uint32_t epoch = 0) {
+    node.packed.store(PackedState{generation(), epoch, Gate::open, AgentState::idle}.raw());
+    return send_late(text, epoch);
+  }
+  // The same; the agent may have changed since.
+  Push send_late(const std::string& text, std::uint32_t epoch) {
     const std::uint32_t cell = pool.take();
     pool[cell].message.text = text;
     const Push done = push(node, pool, cell, generation(), epoch);
@@ -65,7 +71,7 @@ TEST_CASE("the limit counts what the loop has taken over but not handled", "[mai
   CHECK(box.size() == 5);
 }
 
-TEST_CASE("clearing says how many there were", "[mailbox][F3]") {
+TEST_CASE("clearing the mailbox returns the number of dropped messages", "[mailbox][F3]") {
   Box box;
   CHECK(clear(box.node, box.pool) == 0);
   for (int i = 0; i < 4; ++i) box.send(std::to_string(i));
@@ -77,7 +83,7 @@ TEST_CASE("clearing says how many there were", "[mailbox][F3]") {
   CHECK(box.send("5") == Push::queued_first);
 }
 
-TEST_CASE("what was there at an instant can be dropped later, the rest stays", "[mailbox][X3]") {
+TEST_CASE("the messages up to an instant can be dropped later while the rest stays", "[mailbox][X3]") {
   for (const bool drained : {false, true}) {
     Box box;
     box.send("0");
@@ -92,17 +98,17 @@ TEST_CASE("what was there at an instant can be dropped later, the rest stays", "
   }
 }
 
-TEST_CASE("dropping what has been handled meanwhile drops nothing", "[mailbox][X3]") {
+TEST_CASE("dropping messages that were handled in the meantime drops nothing", "[mailbox][X3]") {
   Box box;
   box.send("0");
   const std::uint32_t then = position(box.node);
   CHECK(box.next() == "0");
-  box.send("1");  // lies in the cell of the message that is gone
+  box.send("1");  // reuses the cell of the dropped message
   CHECK(clear_up_to(box.node, box.pool, then) == 0);
   CHECK(box.next() == "1");
 }
 
-TEST_CASE("a closed door lets nothing in, and what lay behind it is gone", "[mailbox][C3][F1][G1]") {
+TEST_CASE("a closed mailbox accepts nothing and its messages are dropped", "[mailbox][C3][F1][G1]") {
   Box box;
   box.send("0");
   box.send("1");
@@ -114,7 +120,7 @@ TEST_CASE("a closed door lets nothing in, and what lay behind it is gone", "[mai
   CHECK(clear_up_to(box.node, box.pool, position(box.node)) == 0);
 }
 
-TEST_CASE("a close drops what the loop has taken over, too", "[mailbox][C3]") {
+TEST_CASE("a close also drops messages that the loop has taken over", "[mailbox][C3]") {
   Box box;
   for (int i = 0; i < 3; ++i) box.send(std::to_string(i));
   CHECK(box.next() == "0");
@@ -123,7 +129,7 @@ TEST_CASE("a close drops what the loop has taken over, too", "[mailbox][C3]") {
   CHECK(box.next().empty());
 }
 
-TEST_CASE("a message that was sent to the agent before in the slot is dropped", "[mailbox][G3]") {
+TEST_CASE("a message that was sent to the previous agent of the slot is dropped", "[mailbox][G3]") {
   Box box;
   const std::uint32_t cell = box.pool.take();
   REQUIRE(push(box.node, box.pool, cell, box.generation(), 0) == Push::queued_first);
@@ -132,7 +138,7 @@ TEST_CASE("a message that was sent to the agent before in the slot is dropped", 
   CHECK(box.next() == "next");
 }
 
-TEST_CASE("a ticket opens only the door that was closed with it", "[mailbox][G3]") {
+TEST_CASE("a ticket opens only the mailbox that was closed with it", "[mailbox][G3]") {
   Box box;
   close(box.node, box.pool, 7);
   open(box.node, box.generation(), 6);
@@ -141,7 +147,7 @@ TEST_CASE("a ticket opens only the door that was closed with it", "[mailbox][G3]
   CHECK(box.send("1", 8) == Push::queued_first);
 }
 
-TEST_CASE("a sender that saw the resume opens the door that the resumer has not come to yet",
+TEST_CASE("a sender that sees the resume opens the mailbox before the resuming thread does",
           "[mailbox][X4]") {
   Box box;
   close(box.node, box.pool, 7);
@@ -149,31 +155,47 @@ TEST_CASE("a sender that saw the resume opens the door that the resumer has not 
   CHECK(box.next() == "1");
 }
 
-TEST_CASE("a sender that looked before a later stop finds the door closed", "[mailbox][C23][G1]") {
+TEST_CASE("a sender that checked the state before a later stop finds the mailbox closed",
+          "[mailbox][C23][G1]") {
   Box box;
   close(box.node, box.pool, 9);
   CHECK(box.send("1", 8) == Push::closed);
   CHECK(is_closed(box.node, box.generation(), 9));
   close(box.node, box.pool, 0);  // the epoch has gone around
-  CHECK(box.send("1", Word::epoch_mask) == Push::closed);
-  close(box.node, box.pool, Word::epoch_mask);
+  CHECK(box.send("1", PackedState::epoch_mask) == Push::closed);
+  close(box.node, box.pool, PackedState::epoch_mask);
   CHECK(box.send("1", 0) == Push::queued_first);
 }
 
-TEST_CASE("a message for an agent that is gone never reaches the next one in its slot", "[mailbox][G3][D5]") {
+TEST_CASE("a sender opens no mailbox of an agent that has changed since it looked", "[mailbox][C23][G1]") {
+  Box box;
+  const auto now = [&](std::uint32_t epoch, Gate gate, AgentState state) {
+    box.node.packed.store(PackedState{box.generation(), epoch, gate, state}.raw());
+  };
+  // The sender saw epoch 8. Since then the epoch has gone around, so that the ticket looks older.
+  close(box.node, box.pool, 5);
+  now(5, Gate::stop_tree, AgentState::stopped);
+  CHECK(box.send_late("1", 8) == Push::closed);
+  now(6, Gate::open, AgentState::idle);
+  CHECK(box.send_late("1", 8) == Push::closed);
+  CHECK(is_closed(box.node, box.generation(), 5));
+  CHECK(box.send_late("1", 6) == Push::queued_first);
+}
+
+TEST_CASE("a message to a deleted agent never reaches the next agent of its slot", "[mailbox][G3][D5]") {
   Box box;
   const std::uint32_t old = box.generation();
   const std::uint32_t cell = box.pool.take();
   close(box.node, box.pool, 1);
   box.table.erase(box.node);
-  Node& again = box.table.insert(box.table.trunk());
+  Node& again = box.table.insert(box.table.root_sentinel());
   REQUIRE(&again == &box.node);
-  again.door.store(Door::open(box.generation()).raw());
+  again.mailbox_head.store(Head::open(box.generation()).raw());
   CHECK(push(again, box.pool, cell, old, 0) == Push::gone);
   CHECK(length(again, old) == 0);
 }
 
-TEST_CASE("cells are used again", "[mailbox][G13]") {
+TEST_CASE("message cells are reused", "[mailbox][G13]") {
   MessagePool pool;
   const std::uint32_t a = pool.take();
   const std::uint32_t b = pool.take();

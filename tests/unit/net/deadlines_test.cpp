@@ -2,6 +2,8 @@
 
 #include "support/catch.hpp"
 
+#include <agentcore/testing/manual_clock.hpp>
+
 using namespace agentcore;
 using namespace std::chrono_literals;
 using agentcore::net::Deadlines;
@@ -12,7 +14,7 @@ constexpr Duration never = Duration::max();
 
 }  // namespace
 
-TEST_CASE("each phase has its own timeout, counted from its last sign of life", "[net][G5]") {
+TEST_CASE("each phase has its own timeout that counts from the last byte", "[net][G5]") {
   const TimePoint start{100s};
   Deadlines deadlines({10s, 60s, 30s}, start);
   deadlines.connecting(start);
@@ -28,8 +30,8 @@ TEST_CASE("each phase has its own timeout, counted from its last sign of life", 
   CHECK(deadlines.due() == start + 36s);
 }
 
-TEST_CASE("the whole has a timeout, which no sign of life moves", "[net][G5][X21]") {
-  ManualClock clock;
+TEST_CASE("the timeout of the whole transfer is not extended by received bytes", "[net][G5][X21]") {
+  testing::ManualClock clock;
   Deadlines deadlines({10s, 10s, 10s, 25s}, clock.now());
   CHECK(deadlines.due() == TimePoint(10s));
   clock.advance(9s);
@@ -44,7 +46,7 @@ TEST_CASE("the whole has a timeout, which no sign of life moves", "[net][G5][X21
   CHECK(deadlines.code() == Errc::total_timeout);
 }
 
-TEST_CASE("connecting again begins the phases anew, not the whole", "[net][G5]") {
+TEST_CASE("a new connection restarts the timeouts of the phases but not that of the whole", "[net][G5]") {
   Deadlines deadlines({10s, 60s, 30s, 65s}, TimePoint(0s));
   deadlines.request_sent(TimePoint(5s));
   deadlines.data_received(TimePoint(50s));
@@ -67,7 +69,7 @@ TEST_CASE("the caller's deadline wins when it is earlier or equal", "[net][G5][X
   CHECK(code(never, 9s, TimePoint::max()) == Errc::total_timeout);
 }
 
-TEST_CASE("a timeout without end never comes due", "[net]") {
+TEST_CASE("an unlimited timeout never expires", "[net]") {
   for (const TimePoint start : {TimePoint{}, TimePoint(100s), TimePoint::max() - 1s}) {
     Deadlines deadlines({never, never, never}, start);
     deadlines.connecting(start);
@@ -75,7 +77,8 @@ TEST_CASE("a timeout without end never comes due", "[net]") {
   }
 }
 
-TEST_CASE("a timeout beyond the end of time ends there, one that has passed is due at once", "[net]") {
+TEST_CASE("a timeout beyond the largest time point is limited to it and a passed one expires at once",
+          "[net]") {
   const TimePoint late = TimePoint::max() - 1s;
   CHECK(Deadlines({2s, 2s, 2s, 2s}, late).due() == TimePoint::max());
   CHECK(Deadlines({never, never, never, Duration::min()}, late).due() == late);

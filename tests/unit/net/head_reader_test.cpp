@@ -4,7 +4,7 @@
 
 using agentcore::net::HeadReader;
 
-TEST_CASE("a head gives status and content type", "[net][O5]") {
+TEST_CASE("a response head is read into status and content type", "[net][O5]") {
   HeadReader head;
   CHECK_FALSE(head.read("HTTP/1.1 200 OK\r\n"));
   CHECK_FALSE(head.read("CONTENT-type:\t Text/Event-Stream ; charset=utf-8\r\n"));
@@ -14,7 +14,7 @@ TEST_CASE("a head gives status and content type", "[net][O5]") {
   CHECK(head.head().content_type == "text/event-stream");
 }
 
-TEST_CASE("interim answers are passed over", "[net]") {
+TEST_CASE("interim responses are skipped", "[net]") {
   HeadReader head;
   head.read("HTTP/1.1 103 Early Hints\r\n");
   head.read("Content-Type: a/b\r\n");
@@ -25,7 +25,7 @@ TEST_CASE("interim answers are passed over", "[net]") {
   CHECK(head.head().content_type.empty());
 }
 
-TEST_CASE("a length beyond all numbers is noticed, and any other is not looked at", "[net][O5]") {
+TEST_CASE("a Content-Length that overflows is an error and any other is ignored", "[net][O5]") {
   for (const char* line :
        {"Content-Length: 0\r\n", "content-length: 9223372036854775807\r\n", "Content-Length: x\r\n",
         "Content-Length:\r\n", "X-Content-Length: 99999999999999999999\r\n"}) {
@@ -45,7 +45,7 @@ TEST_CASE("a length beyond all numbers is noticed, and any other is not looked a
   CHECK_FALSE(head.has_absurd_length());
 }
 
-TEST_CASE("lines that are no headers do no harm", "[net]") {
+TEST_CASE("lines that are not headers are ignored", "[net]") {
   HeadReader head;
   for (const char* line : {"HTTP/1.1\r\n", "HTTP/1.1 2x0 no\r\n", "HTTP/1.1 20", ":", "content-type",
                            "content-type:", " ", "content-typ: x"})

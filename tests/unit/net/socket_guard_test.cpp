@@ -13,7 +13,7 @@ using agentcore::net::SocketGuard;
 
 namespace {
 
-// Two connected sockets; the second tells whether the first was shut down.
+// Two connected sockets; the second shows whether the first was shut down.
 class Pair {
  public:
   Pair() { ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()); }
@@ -35,7 +35,7 @@ class Pair {
 
 }  // namespace
 
-TEST_CASE("a guard shuts down what it claims, once", "[net][G6]") {
+TEST_CASE("a socket guard shuts down its socket once", "[net][G6]") {
   const Pair a, b;
   SocketGuard guard;
   CHECK(guard.claim(a.socket()));
@@ -48,7 +48,7 @@ TEST_CASE("a guard shuts down what it claims, once", "[net][G6]") {
   CHECK(b.is_shut());
 }
 
-TEST_CASE("a guard leaves alone what it released", "[net][G6]") {
+TEST_CASE("a socket guard does not shut down a released socket", "[net][G6]") {
   const Pair a, b;
   SocketGuard guard;
   guard.claim(a.socket());
@@ -69,7 +69,7 @@ TEST_CASE("a claim after the shut shuts down", "[net][G6]") {
   CHECK(a.is_shut());
 }
 
-TEST_CASE("a third socket is not claimed, and disturbs nothing", "[net]") {
+TEST_CASE("a third socket is not claimed and changes nothing", "[net]") {
   const Pair a, b, c;
   SocketGuard guard;
   for (const Pair* pair : {&a, &b, &c}) CHECK(guard.claim(pair->socket()));
@@ -80,7 +80,7 @@ TEST_CASE("a third socket is not claimed, and disturbs nothing", "[net]") {
   CHECK_FALSE(c.is_shut());
 }
 
-TEST_CASE("a shut never hits a number after its release", "[net][race]") {
+TEST_CASE("a shutdown never affects a descriptor number after its release", "[net][race]") {
   for (int round = 0; round < 5000; ++round) {
     SocketGuard guard;
     auto first = std::make_unique<Pair>();

@@ -1,8 +1,8 @@
 #include "net/socket_table.hpp"
 
 #include "loop/engine.hpp"
+#include "net/call_handle.hpp"
 #include "net/curl_transport.hpp"
-#include "net/cut.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/runtime.hpp>
@@ -21,9 +21,9 @@ namespace {
 struct Table : loop::IoHandler {
   void on_io(int, IoEvents) override {}
 
-  std::shared_ptr<Cut> owner() { return Cut::make(*runtime.engine()); }
-  static bool has_claim(Cut& cut, int descriptor) {
-    const auto& claimed = cut.guard().claimed();
+  std::shared_ptr<CallHandle> owner() { return CallHandle::make(*runtime.engine()); }
+  static bool has_claim(CallHandle& cut, int descriptor) {
+    const auto& claimed = cut.sockets().claimed();
     return std::find(claimed.begin(), claimed.end(), descriptor) != claimed.end();
   }
 
@@ -33,7 +33,7 @@ struct Table : loop::IoHandler {
 
 }  // namespace
 
-TEST_CASE("a socket is claimed for the transfer that waits for it, until it is kept", "[net][G6]") {
+TEST_CASE("a socket is claimed for the transfer that waits for it until it is kept", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
@@ -70,7 +70,7 @@ TEST_CASE("a socket is released before it is closed", "[net][G6]") {
   CHECK_FALSE(Table::has_claim(*cut, socket));
 }
 
-TEST_CASE("a descriptor that is not ours is watched but never shut down", "[net][G6]") {
+TEST_CASE("a descriptor of the host is watched but never shut down", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
   int pair[2];
@@ -78,10 +78,10 @@ TEST_CASE("a descriptor that is not ours is watched but never shut down", "[net]
   CHECK(table.sockets.want(pair[0], IoEvents::readable, cut));
   CHECK_FALSE(Table::has_claim(*cut, pair[0]));
   cut->cut();
-  table.sockets.hang_up(cut->guard());
+  table.sockets.hang_up(cut->sockets());
   char byte = 0;
   CHECK(::recv(pair[1], &byte, 1, MSG_DONTWAIT) == -1);  // nothing there, and no end either
-  CHECK(table.sockets.silence_if_over(pair[0]));
+  CHECK(table.sockets.unwatch_if_over(pair[0]));
   table.sockets.unwant(pair[0]);
   CHECK(table.sockets.idle() == 0);
   ::close(pair[0]);
@@ -102,7 +102,7 @@ TEST_CASE("the connection of a transfer that ends early is shut down at once", "
     return ::recv(pair[1], &byte, 1, MSG_DONTWAIT) == 0;
   };
   REQUIRE_FALSE(is_over());
-  table.sockets.hang_up(cut->guard());
+  table.sockets.hang_up(cut->sockets());
   CHECK(is_over());
   table.sockets.close(socket);
   ::close(pair[1]);

@@ -22,7 +22,7 @@ using Pieces = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a block is left out wherever the pieces end", "[tools][X30]") {
+TEST_CASE("a tool call block is removed from the deltas wherever the pieces end", "[tools][X30]") {
   CHECK(passed({"I add.\n<tool_call>{}</tool_call> Done."}) == Pieces{"I add.\n Done.", ""});
   CHECK(passed({"I add.<tool", "_call>{\"a\"", ":1}</tool_c", "all> Done."}) ==
         Pieces{"I add.", "", "", " Done.", ""});
@@ -33,19 +33,19 @@ TEST_CASE("a block is left out wherever the pieces end", "[tools][X30]") {
   CHECK(words + filter.finish() == "a</tool_call>b");
 }
 
-TEST_CASE("what only looks like the beginning of a block is words", "[tools][X30]") {
+TEST_CASE("text that only looks like the beginning of a block is delivered", "[tools][X30]") {
   CHECK(passed({"1 <", " 2"}) == Pieces{"1 ", "< 2", ""});
   CHECK(passed({"<tool_", "box> <<tool_call", "s>"}) == Pieces{"", "<tool_box> <", "<tool_calls>", ""});
   CHECK(passed({"<", "<tool_call>x"}) == Pieces{"", "<", ""});
 }
 
-TEST_CASE("the end of the answer lets out what was held back", "[tools][X30]") {
+TEST_CASE("the end of the answer delivers the text that was held back", "[tools][X30]") {
   CHECK(passed({"a <tool_c"}) == Pieces{"a ", "<tool_c"});
   CHECK(passed({"a <tool_call>{}", "</tool"}) == Pieces{"a ", "", ""});
   CHECK(passed({}) == Pieces{""});
 }
 
-TEST_CASE("the words of a whole answer have no blanks at their end", "[tools][X30]") {
+TEST_CASE("the text of a whole answer has no trailing blanks", "[tools][X30]") {
   CHECK(without_blocks("A </tool_call> B <tool_call>{}</tool_call> C\n") == "A </tool_call> B  C");
   CHECK(without_blocks("A \n<tool_call>{}</tool_call>\n<tool_call>{}</tool_call>") == "A");
   CHECK(without_blocks("<tool_call>") == "");

@@ -1,7 +1,7 @@
-// Tools and windows: what may be registered, what a model is told of them, and what their actions lead to.
+// Tools and windows: what may be registered, what a model receives of them, and the effects of their actions.
 #include "tools/registry.hpp"
 
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <stdexcept>
 
@@ -39,7 +39,7 @@ struct Launching : ToolTurn {
           if (on_launch) on_launch();
         });
   }
-  // Runs one action; what the model is told of it.
+  // Runs one action; returns what the model receives.
   std::string act(std::string name, std::string arguments = {}) {
     ask((*this)["a"].exists() ? (*this)["a"] : agent());
     call({{.name = std::move(name), .arguments = std::move(arguments)}});
@@ -59,7 +59,7 @@ ToolResult launching(std::string app, std::string target = {}, bool close_source
 
 }  // namespace
 
-TEST_CASE("what is not there is named in the words of the contract", "[tools][Y9]") {
+TEST_CASE("a missing window or action or parameter is named in fixed words", "[tools][Y9]") {
   ToolRegistry registry;
   Window fixed = doc();
   fixed.closable = false;
@@ -74,7 +74,7 @@ TEST_CASE("what is not there is named in the words of the contract", "[tools][Y9
   CHECK(error_of(registry, "doc", "go").empty());
 }
 
-TEST_CASE("a model is told the same words by both protocols", "[tools][turn][Y9]") {
+TEST_CASE("both protocols report the same errors to the model", "[tools][turn][Y9]") {
   for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
     ToolTurn t;
     Window fixed = doc();
@@ -135,7 +135,8 @@ TEST_CASE("a tool without a function is refused when it is made", "[tools][Y9]")
   CHECK_THROWS_AS(make_subprocess_tool({.name = "empty"}, {}), std::invalid_argument);
 }
 
-TEST_CASE("a pattern that cannot be used is refused with the tool, the place and the reason", "[tools][Y9]") {
+TEST_CASE("a pattern that cannot be used is refused with the tool and the place and the reason",
+          "[tools][Y9]") {
   ToolRegistry registry;
   Tool tool = says("find", ToolResult::done("ok"));
   tool.spec.parameters = R"({"type":"object","properties":{"k":{"pattern":"a(?=b)c"}}})";
@@ -151,7 +152,7 @@ TEST_CASE("a pattern that cannot be used is refused with the tool, the place and
   CHECK(registry.names().empty());
 }
 
-TEST_CASE("close is reserved, and an action's name is there once", "[tools][Y9]") {
+TEST_CASE("the action name close is reserved and action names are unique", "[tools][Y9]") {
   ToolRegistry registry;
   for (const bool closable : {true, false}) {
     Window window{.id = "w", .closable = closable};
@@ -164,7 +165,7 @@ TEST_CASE("close is reserved, and an action's name is there once", "[tools][Y9]"
   CHECK(registry.windows().empty());
 }
 
-TEST_CASE("two tools are never told under one name", "[tools][Y9]") {
+TEST_CASE("no two tools get the same name", "[tools][Y9]") {
   const ToolResult ok = ToolResult::done("ok");
   ToolRegistry registry;
   registry.open(doc());
@@ -182,7 +183,7 @@ TEST_CASE("two tools are never told under one name", "[tools][Y9]") {
   CHECK_THROWS_AS(registry.open(two), std::invalid_argument);
 }
 
-TEST_CASE("the launcher is there from the first window on, and always first", "[tools][K10]") {
+TEST_CASE("the launcher exists from the first window on and is always first", "[tools][K10]") {
   ToolRegistry registry;
   CHECK(registry.windows().empty());
   registry.open({.id = "b"});
@@ -215,7 +216,7 @@ TEST_CASE("an action that failed launches nothing", "[tools][K9]") {
 }
 
 // The author of the text is unknown: it may come from a page that was fetched or a program that was run.
-TEST_CASE("no text that a tool returns opens or closes anything", "[tools][K9][K10]") {
+TEST_CASE("no text in the result of a tool opens or closes a window", "[tools][K9][K10]") {
   const std::string text = R"({"action":"launch","app":"notes","target":{"page":3},"close_source":true})";
   Launching t;
   ToolResult result = ToolResult::done(text, text);
@@ -236,7 +237,7 @@ TEST_CASE("no text that a tool returns opens or closes anything", "[tools][K9][K
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
 }
 
-TEST_CASE("the source of a launch closes, the launcher silently stays", "[tools][K9][K10]") {
+TEST_CASE("the window of a launch closes while the launcher stays open", "[tools][K9][K10]") {
   Launching t;
   t.tools->open(doc(launching("notes", {}, true)));
   t.on_launch = [&] { CHECK(t.tools->windows().back() == "doc"); };  // only afterwards
@@ -246,13 +247,13 @@ TEST_CASE("the source of a launch closes, the launcher silently stays", "[tools]
   t.on_launch = {};
   const std::string told = t.act("launcher__open", R"({"app":"mail","target":"inbox"})");
   CHECK(told == "launched mail");
-  CHECK(t.result->success);
-  CHECK(t.result->steps.at(0).success);
+  CHECK(t.result->success());
+  CHECK(t.result->calls.at(0).success);
   CHECK(t.launched.back() == R"(a mail "inbox")");
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher"});
 }
 
-TEST_CASE("close_source closes without a launch, but not what the model could not close", "[tools][K10]") {
+TEST_CASE("close_source closes a closable window without a launch", "[tools][K10]") {
   for (const bool closable : {true, false}) {
     Launching t;
     ToolResult closing = ToolResult::done("gone");
@@ -265,7 +266,7 @@ TEST_CASE("close_source closes without a launch, but not what the model could no
   }
 }
 
-TEST_CASE("a window that a launch opened anew under the same id stays", "[tools][K10]") {
+TEST_CASE("a window that a launch reopened under the same id stays", "[tools][K10]") {
   Launching t;
   t.tools->open(doc(launching("doc", {}, true)));
   t.on_launch = [&] {
@@ -276,17 +277,17 @@ TEST_CASE("a window that a launch opened anew under the same id stays", "[tools]
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
 }
 
-TEST_CASE("a launch that cannot be is the action's failure", "[tools][K12]") {
+TEST_CASE("a failed launch makes the action fail", "[tools][K12]") {
   Launching t;
   t.tools->open(doc(launching("", {}, true)));
   CHECK(t.act("doc__go") == "error: launch command missing app name");
-  CHECK_FALSE(t.result->steps.at(0).success);
+  CHECK_FALSE(t.result->calls.at(0).success);
   CHECK(t.tools->windows().back() == "doc");  // its source stays
   t.tools->close("doc");
   t.tools->open(doc(launching("notes")));
   t.on_launch = [] { throw std::runtime_error("no such program"); };
   CHECK(t.act("doc__go").find("error: launch failed: no such program") == 0);
-  CHECK(t.result->success);  // the turn went on
+  CHECK(t.result->success());  // the turn went on
 
   ToolTurn none;
   none.tools->open(doc(launching("notes")));
@@ -296,7 +297,7 @@ TEST_CASE("a launch that cannot be is the action's failure", "[tools][K12]") {
             "error: launch failed: this host opens no applications") == 0);
 }
 
-TEST_CASE("a launch handler may stop the agent, and destroy the tree", "[tools][K9][G1]") {
+TEST_CASE("a launch handler may stop the agent and destroy the tree", "[tools][K9][G1]") {
   for (const bool whole_tree : {false, true}) {
     Launching t;
     t.check_at_end = !whole_tree;
@@ -307,7 +308,7 @@ TEST_CASE("a launch handler may stop the agent, and destroy the tree", "[tools][
       if (whole_tree)
         t.tree.reset();
       else
-        CHECK(agent.stop().stopped);
+        CHECK(agent.stop().took_effect());
     };
     t.call({{.name = "doc__go"}, {.name = "doc__go"}});
     CHECK(t.launched.size() == 1);
@@ -351,7 +352,7 @@ TEST_CASE("a window closes by itself after an action that succeeded", "[tools][K
   }
 }
 
-TEST_CASE("a model closes a window and says what it was good for", "[tools][K10]") {
+TEST_CASE("a model closes a window with a summary", "[tools][K10]") {
   ToolTurn t;
   t.tools->open(doc());
   t.ask(t.agent());
@@ -360,9 +361,9 @@ TEST_CASE("a model closes a window and says what it was good for", "[tools][K10]
         "user:question, assistant:[doc__close call_1_1][doc__close call_1_2], tool:call_1_1=closed, "
         "tool:call_1_2=error: Window 'doc' does not exist");
   t.answer("done");
-  CHECK(t.result->steps.at(0).summary == "read it");
-  CHECK(t.result->steps.at(0).window_id == "doc");
-  CHECK(t.result->steps.at(0).action_id == "close");
+  CHECK(t.result->calls.at(0).summary == "read it");
+  CHECK(t.result->calls.at(0).window_id == "doc");
+  CHECK(t.result->calls.at(0).tool == "close");
 }
 
 TEST_CASE("a tool that is removed while it runs is kept by its call", "[tools][Y9]") {
@@ -383,7 +384,7 @@ TEST_CASE("a tool that is removed while it runs is kept by its call", "[tools][Y
   CHECK(t.tools->names() == std::vector<std::string>{"add", "throws"});
 }
 
-TEST_CASE("native names are what a provider takes, and differ", "[tools][Y9]") {
+TEST_CASE("native names are valid for providers and distinct", "[tools][Y9]") {
   using tools::native_name;
   CHECK(native_name("", "add") == "add");
   CHECK(native_name("doc", "go") == "doc__go");
@@ -413,7 +414,7 @@ TEST_CASE("a window of any id is called by its native name", "[tools][Y9]") {
   CHECK(t["a"].conversation().value().back().content == "gone");
 }
 
-TEST_CASE("windows stand in the system message, as they are at each call", "[tools][turn][Y8]") {
+TEST_CASE("the system message has the windows in their state at each call", "[tools][turn][Y8]") {
   for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
     ToolTurn t;
     Window window = doc();

@@ -1,7 +1,7 @@
-// What a program says and how it ends. (How it is ended: subprocess_stop_test.cpp.)
+// The output of programs and their ends. (Stops of programs: unit/process/process_stop_test.cpp.)
 #include "support/catch.hpp"
-#include "support/tool_turn.hpp"
-#include "unit/tools/process_fixture.hpp"
+#include "support/drive/process_fixture.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <array>
 #include <csignal>
@@ -12,7 +12,7 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a program that exits with 0 succeeds, and its output is the message", "[tools][G13]") {
+TEST_CASE("a program that exits with 0 succeeds and its output is the message", "[tools][G13]") {
   const auto watch = EACH_WATCH();
   const auto backend = EACH_BACKEND();
   ToolFixture fixture(loop_test::with(backend));
@@ -23,7 +23,7 @@ TEST_CASE("a program that exits with 0 succeeds, and its output is the message",
   CHECK(no_children());
 }
 
-TEST_CASE("another exit code is a failure that tells all", "[tools]") {
+TEST_CASE("any other exit code is a failure with all output", "[tools]") {
   ToolFixture fixture;
   const ToolResult result = fixture.run(program(script("echo out; echo err >&2; exit 3")));
   CHECK_FALSE(result.success);
@@ -32,7 +32,7 @@ TEST_CASE("another exit code is a failure that tells all", "[tools]") {
   CHECK(fixture.run(program(words({"false"}))).message == "the program exited with code 1");
 }
 
-TEST_CASE("a program that dies of a signal has failed", "[tools]") {
+TEST_CASE("a program that a signal ended has failed", "[tools]") {
   ToolFixture fixture;
   const ToolResult result = fixture.run(program(script("kill -KILL $$"), EACH_WATCH()));
   CHECK_FALSE(result.success);
@@ -47,7 +47,7 @@ TEST_CASE("run_until_idle waits for programs", "[tools]") {
   CHECK(fixture.has_result(call));
 }
 
-TEST_CASE("output over the limit is read, dropped and counted", "[tools][G15]") {
+TEST_CASE("output over the limit is read and dropped and counted", "[tools][G15]") {
   ToolFixture fixture;
   const std::string text = "head -c 10485760 /dev/zero | tr '\\0' ";
   const ToolResult result = fixture.run(program(script(text + "x; echo end >&2")));
@@ -80,7 +80,7 @@ TEST_CASE("a result that is cut to the tree's limit says how much of the output 
             "\n[128 bytes more were dropped]\n{\"exit_code\":1}");
 }
 
-TEST_CASE("what is kept of an output is valid UTF-8", "[tools][G15]") {
+TEST_CASE("the kept output is valid UTF-8", "[tools][G15]") {
   ToolFixture fixture;
   CHECK(fixture.run(program(script("printf 'a\\377z'"))).message == "a\xEF\xBF\xBDz");
   SubprocessOptions options = running(script("printf 'a\\303\\274z'"));
@@ -108,18 +108,19 @@ TEST_CASE("without input a program reads nothing", "[tools]") {
   CHECK(fixture.run(program(words({"cat"}))).success);
 }
 
-TEST_CASE("a program may open its input anew, as a file", "[tools]") {
+TEST_CASE("a program may reopen its input as a file", "[tools]") {
   ToolFixture fixture;
   SubprocessCommand command = words({"cat", "/dev/stdin"});
   command.input = "text";
   CHECK(fixture.run(program(command)).message == "text");
 }
 
-TEST_CASE("a program that does not read its input is no harm to the host", "[tools][G16]") {
+TEST_CASE("a program that does not read its input does not block or signal the host", "[tools][G16]") {
   ToolFixture fixture;
   SubprocessCommand command = script("exec <&-; echo fine");
   command.input = std::string(10'000'000, 'x');
-  CHECK(fixture.run(program(command)).message == "fine\n");  // and SIGPIPE, at its default, killed nobody
+  CHECK(fixture.run(program(command)).message ==
+        "fine\n");  // and SIGPIPE, at its default, did not end the process
   sigset_t pending, mask;
   sigpending(&pending);
   CHECK(sigismember(&pending, SIGPIPE) == 0);
@@ -140,10 +141,12 @@ TEST_CASE("a program that cannot be started says why", "[tools]") {
   CHECK(no_children());
 }
 
-TEST_CASE("a command that is none is refused", "[tools]") {
+TEST_CASE("an empty or invalid command is refused", "[tools]") {
   ToolFixture fixture;
-  CHECK(fixture.run(program({})).message == "the command names no program");
-  CHECK(fixture.run(program(words({""}))).message == "the command names no program");
+  CHECK(fixture.run(program({})).message ==
+        "SubprocessCommand::arguments is empty; its first entry must be a program");
+  CHECK(fixture.run(program(words({""}))).message ==
+        "SubprocessCommand::arguments is empty; its first entry must be a program");
   CHECK(fixture.run(program(words({"echo", std::string("a\0b", 3)}))).message ==
         "the command holds a null character");
   SubprocessCommand command = words({"true"});
@@ -161,7 +164,7 @@ TEST_CASE("a program runs in the directory that it is given", "[tools]") {
         "cannot enter the directory \"/no/such\": No such file or directory");
 }
 
-TEST_CASE("the environment is the host's and the command's, or the command's alone", "[tools]") {
+TEST_CASE("a program gets the environment of the command with or without that of the host", "[tools]") {
   ToolFixture fixture;
   SubprocessCommand command = words({"/usr/bin/env"});
   command.environment = {{"AGENTCORE_A", "first"}, {"AGENTCORE_A", "1"}, {"HOME", "/nowhere"}};
@@ -174,7 +177,7 @@ TEST_CASE("the environment is the host's and the command's, or the command's alo
   CHECK(fixture.run(program(command)).message == "AGENTCORE_A=1\nHOME=/nowhere\n");
 }
 
-TEST_CASE("a tool whose command throws has failed, and one without is none", "[tools][G16]") {
+TEST_CASE("a tool whose command throws has failed and one without a command is refused", "[tools][G16]") {
   ToolFixture fixture;
   SubprocessOptions options;
   CHECK_THROWS_AS(make_subprocess_tool(program_spec(), options), std::invalid_argument);
@@ -186,7 +189,7 @@ TEST_CASE("a tool whose command throws has failed, and one without is none", "[t
   CHECK(result.message == "the tool failed: which file?");
 }
 
-TEST_CASE("a program gets no descriptor of the host's but its three", "[tools][G13]") {
+TEST_CASE("a program inherits no descriptor but its three", "[tools][G13]") {
   ToolFixture fixture;
   const int open_to_all = ::open("/dev/null", O_RDONLY);  // NOLINT: without O_CLOEXEC
   const std::string number = std::to_string(open_to_all);
@@ -211,7 +214,7 @@ TEST_CASE("programs run in a host that has closed its standard input and output"
   CHECK(result.message == "the program exited with code 1\nstandard output:\nin\n\nstandard error:\nerr\n");
 }
 
-TEST_CASE("where the host ignores SIGCHLD the end is seen, but not how it was", "[tools]") {
+TEST_CASE("if the host ignores SIGCHLD the end of a program is noticed without its exit status", "[tools]") {
   struct sigaction ignored {};
   struct sigaction before {};
   ignored.sa_handler = SIG_IGN;
@@ -220,7 +223,7 @@ TEST_CASE("where the host ignores SIGCHLD the end is seen, but not how it was", 
     ToolFixture fixture;
     const ToolResult result = fixture.run(program(script("echo out"), EACH_WATCH()));
     CHECK_FALSE(result.success);
-    CHECK(holds(result.message, "nobody knows how"));
+    CHECK(holds(result.message, "unknown status"));
     CHECK(holds(result.message, "out\n"));
     CHECK(result.data.empty());
   }

@@ -49,14 +49,14 @@ TEST_CASE("ids and modes that a model writes are ignored", "[tools][J7][J9]") {
   CHECK(parsed.calls[0] == ActionCall{"call_3_1", "w", "a", ""});
 }
 
-TEST_CASE("property names are read in any case, the exact one first", "[tools][J11]") {
+TEST_CASE("property names are read in any case and the exact one has priority", "[tools][J11]") {
   const ParsedAnswer parsed = parse_tool_text(
       block(R"({"Calls":[{"Window_ID":"w","ACTION_ID":"no","action_id":"a","Params":{"Key":1}}]})"), 1);
   REQUIRE(parsed.calls.size() == 1);
   CHECK(parsed.calls[0] == ActionCall{"call_1_1", "w", "a", R"({"Key":1})"});
 }
 
-TEST_CASE("params that are no object count as none", "[tools][J5][J11]") {
+TEST_CASE("params that are not an object count as missing", "[tools][J5][J11]") {
   for (const std::string params : {"null", "[]", "7", "\"text\""}) {
     const ParsedAnswer parsed =
         parse_tool_text(block(R"({"calls":[{"window_id":"w","action_id":"a","params":)" + params + "}]}"), 1);
@@ -114,7 +114,7 @@ TEST_CASE("calls by name may have a block each", "[tools][J10]") {
   CHECK(refusal(many).find("more than 64") != std::string::npos);
 }
 
-TEST_CASE("arguments that are no JSON object are told, and nothing is called", "[tools][X30]") {
+TEST_CASE("arguments that are not a JSON object are reported and nothing is called", "[tools][X30]") {
   CHECK(refusal(block(R"({"name":"a","arguments":"{broken"})"))
             .find("call 1 cannot be made: the arguments are "
                   "not valid JSON") != std::string::npos);
@@ -148,7 +148,7 @@ TEST_CASE("one call without an id voids them all", "[tools][J3][J4][J11]") {
           std::string::npos);
 }
 
-TEST_CASE("what is no block is an answer in words", "[tools][X30]") {
+TEST_CASE("text without a block is an answer in words", "[tools][X30]") {
   for (const std::string answer :
        {"", "Just words.", "tool_call", "</tool_call>", "<TOOL_CALL>{}</TOOL_CALL>"}) {
     const ParsedAnswer parsed = parse_tool_text(answer, 1);
@@ -157,7 +157,7 @@ TEST_CASE("what is no block is an answer in words", "[tools][X30]") {
   }
 }
 
-TEST_CASE("a broken block is an answer in words, with the reason", "[tools][J11][X30]") {
+TEST_CASE("a broken block is an answer in words with the reason", "[tools][J11][X30]") {
   CHECK(refusal("<tool_call>{\"calls\":") == "the tool_call block was not understood: it has no end");
   CHECK(refusal(block("{\"calls\":")) == "the tool_call block was not understood: it is not valid JSON");
   CHECK(refusal(block("\xff")) == "the tool_call block was not understood: it is not valid JSON");
@@ -169,7 +169,7 @@ TEST_CASE("a broken block is an answer in words, with the reason", "[tools][J11]
   CHECK(refusal(block("{}")).find("call 1 has no window_id") != std::string::npos);
 }
 
-TEST_CASE("a block has limits", "[tools][G15]") {
+TEST_CASE("a block has limits of size and calls", "[tools][G15]") {
   const std::string call = R"({"window_id":"w","action_id":"a"})";
   std::string calls = call;
   for (std::size_t i = 1; i < max_calls_per_answer; ++i) calls += "," + call;
@@ -186,12 +186,12 @@ TEST_CASE("a block has limits", "[tools][G15]") {
   CHECK(refusal(nested(1'000'000)).find("nested deeper") != std::string::npos);
 }
 
-TEST_CASE("what ends a block may stand in a parameter", "[tools][J1]") {
+TEST_CASE("a parameter may contain the end tag of a block", "[tools][J1]") {
   const std::vector<ActionCall> calls{{"call_1_1", "w", "a", R"({"text":"</tool_call></tool_call>"})"}};
   CHECK(parse_tool_text(render_tool_text(calls), 1).calls == calls);
 }
 
-TEST_CASE("the instructions say what a model needs to know", "[tools][N1][N2][N3][N4]") {
+TEST_CASE("the instructions describe the text protocol", "[tools][N1][N2][N3][N4]") {
   const std::string text = tool_text_instructions(true);
   CHECK(text.find("`calls` is always an array") != std::string::npos);
   CHECK(text.find("Do not write ids") != std::string::npos);
@@ -202,7 +202,7 @@ TEST_CASE("the instructions say what a model needs to know", "[tools][N1][N2][N3
   CHECK(refusal(text).find("not valid JSON") != std::string::npos);
 }
 
-TEST_CASE("a correction says what was wrong, and the form that is read", "[tools][X30]") {
+TEST_CASE("a correction names the mistake and the expected form", "[tools][X30]") {
   const std::string text = tool_text_correction("it is not valid JSON");
   CHECK(text.find("it is not valid JSON") != std::string::npos);
   CHECK(text.find(R"(<tool_call>{"calls":[{"window_id":)") != std::string::npos);

@@ -1,5 +1,5 @@
 #include "support/catch.hpp"
-#include "unit/tools/tool_fixture.hpp"
+#include "support/drive/tool_fixture.hpp"
 
 #include <agentcore/executor.hpp>
 
@@ -23,7 +23,7 @@ ToolSpec named(std::string name) {
   return spec;
 }
 
-// Tells when it is destroyed.
+// Records its destruction.
 struct Witness {
   explicit Witness(std::function<void()> told) : on_end(std::move(told)) {}
   ~Witness() { on_end(); }
@@ -32,7 +32,7 @@ struct Witness {
   std::function<void()> on_end;
 };
 
-// A pool of one thread that is busy until it is let go.
+// A pool of one thread that is busy until release.
 struct BusyPool {
   explicit BusyPool() {
     pool->submit([this] {
@@ -47,7 +47,7 @@ struct BusyPool {
 
 }  // namespace
 
-TEST_CASE("a pool runs every job, on its own threads, as many at a time as it has", "[tools]") {
+TEST_CASE("a pool runs every job on its own threads and as many at a time as it has threads", "[tools]") {
   constexpr int threads = 4, jobs = 200;
   std::atomic<int> done{0};
   std::latch all_at_once{threads};
@@ -71,7 +71,7 @@ TEST_CASE("a pool has 1 to 1024 threads", "[tools][G15]") {
   CHECK_THROWS_AS(ThreadPool(1025), std::invalid_argument);
 }
 
-TEST_CASE("what a job throws ends in the pool", "[tools][G16]") {
+TEST_CASE("an exception of a job does not leave the pool", "[tools][G16]") {
   ThreadPool pool(1);
   std::binary_semaphore after{0};
   pool.submit([] { throw std::runtime_error("no"); });
@@ -81,7 +81,7 @@ TEST_CASE("what a job throws ends in the pool", "[tools][G16]") {
   CHECK(pool.queued() == 0);
 }
 
-TEST_CASE("a pool that goes drops what has not begun and waits for what has", "[tools][G13]") {
+TEST_CASE("the destructor of a pool drops queued jobs and waits for running ones", "[tools][G13]") {
   std::atomic<bool> ran{false}, finished{false};
   std::atomic<int> dropped{0};
   std::binary_semaphore begun{0}, go{0};
@@ -126,7 +126,7 @@ TEST_CASE("a blocking tool runs on the pool and delivers on the loop thread", "[
   CHECK(fixture.owner.results.at(call.serial).thread == std::this_thread::get_id());
 }
 
-TEST_CASE("what a blocking tool throws is a failed result", "[tools][G16]") {
+TEST_CASE("an exception of a blocking tool is a failed result", "[tools][G16]") {
   ToolFixture fixture;
   const auto pool = std::make_shared<ThreadPool>(1);
   const ToolResult told = fixture.run(make_blocking_tool(
@@ -149,7 +149,7 @@ TEST_CASE("a blocking tool needs an executor", "[tools]") {
 TEST_CASE("a call whose job is dropped has failed", "[tools][G9]") {
   ToolFixture fixture;
   BusyPool busy;
-  // The pool drops the call first and then waits for the job that runs, which a second witness lets go.
+  // The pool drops the call first and then waits for the job that runs, which a second witness releases.
   const auto call =
       fixture.start(make_blocking_tool(named("t"), busy.pool, [](const nlohmann::json&, const ToolContext&) {
         return ToolResult::done("ran");
@@ -160,7 +160,7 @@ TEST_CASE("a call whose job is dropped has failed", "[tools][G9]") {
   CHECK(fixture.result_of(call).message == "the tool dropped its call");
 }
 
-TEST_CASE("a stop is seen by a call that waits in the queue, and it is not begun", "[tools][G5][G9]") {
+TEST_CASE("a queued call of a blocking tool is not started after a stop", "[tools][G5][G9]") {
   ToolFixture fixture;
   BusyPool busy;
   std::atomic<bool> ran{false};
@@ -176,7 +176,7 @@ TEST_CASE("a stop is seen by a call that waits in the queue, and it is not begun
   CHECK_FALSE(ran);
 }
 
-TEST_CASE("a blocking tool that runs hears a stop", "[tools][G5]") {
+TEST_CASE("a running blocking tool sees the stop token", "[tools][G5]") {
   ToolFixture fixture;
   const auto pool = std::make_shared<ThreadPool>(1);
   std::binary_semaphore begun{0}, stopped{0};

@@ -1,5 +1,5 @@
 // Abort: the call ends, the agent goes on.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -9,11 +9,11 @@ TEST_CASE("an abort ends the call and leaves the agent usable",
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent, "one");
-  const AbortResult result = agent.abort({.reason = "enough"});
-  CHECK((result.ok && result.aborted && result.reason == Errc::none));
+  const VerbResult result = agent.abort({.reason = "enough"});
+  CHECK((result.accepted() && result.took_effect() && result.reason == Errc::none));
   CHECK(t.state("a") == AgentState::idle);
   CHECK(t.llm->call(0).stop.stop_requested());
-  CHECK(agent.send("two").accepted);
+  CHECK(agent.send("two").accepted());
   t.settle();
   CHECK(t.state("a") == AgentState::waiting_llm);
   t.llm->answer("a", "answer");
@@ -27,66 +27,66 @@ TEST_CASE("an abort ends the call and leaves the agent usable",
 
 TEST_CASE("an abort without a call changes nothing", "[tree][A13][A20][S0-P4]") {
   TreeFixture t;
-  AbortResult inside;
+  VerbResult inside;
   const Agent handler =
       t.root("handler", {.handler = [&](const Agent& self, const Message&) { inside = self.abort(); }});
   const Agent idle = t.root("idle");
   const Agent stopped = t.root("stopped");
-  CHECK(stopped.stop().stopped);
-  CHECK(handler.send("x").accepted);
+  CHECK(stopped.stop().took_effect());
+  CHECK(handler.send("x").accepted());
   for (const Agent& agent : {idle, stopped, handler}) {
     const auto before = agent.state().value();
-    const AbortResult result = agent.abort();
-    CHECK((result.ok && !result.aborted && result.reason == Errc::not_waiting_llm));
+    const VerbResult result = agent.abort();
+    CHECK((result.accepted() && !result.took_effect() && result.reason == Errc::not_waiting_llm));
     CHECK(agent.state().value() == before);
   }
   t.settle();
-  CHECK((inside.ok && !inside.aborted && inside.reason == Errc::not_waiting_llm));
+  CHECK((inside.accepted() && !inside.took_effect() && inside.reason == Errc::not_waiting_llm));
   CHECK(handler.queue_length().value() == 0);
   CHECK(stopped.abort().reason == Errc::not_waiting_llm);
 }
 
-TEST_CASE("an abort keeps the queue, or drops what was in it", "[tree][X3]") {
+TEST_CASE("an abort keeps the queue or drops its messages", "[tree][X3]") {
   for (const bool clear : {false, true}) {
     TreeFixture t;
     const Agent agent = t.root("a");
     t.ask(agent, "one");
-    CHECK(agent.send("two").accepted);
-    CHECK(agent.send("three").accepted);
-    CHECK(agent.abort({.clear_queue = clear}).aborted);
-    CHECK(agent.send("four").accepted);
+    CHECK(agent.send("two").accepted());
+    CHECK(agent.send("three").accepted());
+    CHECK(agent.abort({.clear_queue = clear}).took_effect());
+    CHECK(agent.send("four").accepted());
     t.settle();
     CHECK(t.llm->find("a")->request.messages.back().content == (clear ? "four" : "two"));
     CHECK(agent.queue_length().value() == (clear ? 0U : 2U));
   }
 }
 
-TEST_CASE("abort, a new call and abort again, all in one tick", "[tree][X11][S0-P2]") {
+TEST_CASE("an abort and a new call and another abort work in one tick", "[tree][X11][S0-P2]") {
   for (const OnStop how : {OnStop::post, OnStop::at_once, OnStop::deaf}) {
     TreeFixture t;
     t.llm->on_stop = how;
     const Agent agent = t.root("a");
     t.ask(agent, "one");
-    CHECK(agent.send("two").accepted);
-    CHECK(agent.abort().aborted);
+    CHECK(agent.send("two").accepted());
+    CHECK(agent.abort().took_effect());
     CHECK(agent.abort().reason == Errc::not_waiting_llm);
     t.poll();
     REQUIRE(t.state("a") == AgentState::waiting_llm);
     CHECK_FALSE(t.llm->call(1).stop.stop_requested());
-    CHECK(agent.abort().aborted);
+    CHECK(agent.abort().took_effect());
     CHECK(t.llm->call(1).stop.stop_requested());
     t.settle();
     CHECK(joined(t.seen.with("ended")) == "ended a 1 aborted ended a 2 aborted");
   }
 }
 
-TEST_CASE("what a deaf client says after an abort is dropped", "[tree][A19][C4][F6][F7][S0-P5]") {
+TEST_CASE("results of a client that ignores an abort are dropped", "[tree][A19][C4][F6][F7][S0-P5]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent, "one");
   t.llm->delta("a", "partial");
-  CHECK(agent.abort().aborted);
+  CHECK(agent.abort().took_effect());
   t.settle();
   t.llm->delta("a", "late");
   t.llm->answer("a", "later");
@@ -94,7 +94,7 @@ TEST_CASE("what a deaf client says after an abort is dropped", "[tree][A19][C4][
   CHECK(written(agent.conversation().value()) == "user:one!aborted");
   CHECK(joined(t.seen.with("delta")) == "delta a 1 partial");
   CHECK(t.seen.count("discarded a 1 answer") == 1);
-  CHECK(t.logged("late result discarded agent=a what=answer"));
+  CHECK(t.logged("late result discarded agent=a kind=answer"));
   CHECK(t.state("a") == AgentState::idle);
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("an abort from inside a delta ends the turn there", "[tree][Q3][A19]")
     t.llm->on_stop = how;
     const Agent agent = t.root("a");
     const auto hook = t.tree->on_event([&](const Event& event) {
-      if (event.get<DeltaReceived>()) CHECK(agent.abort().aborted);
+      if (event.get<DeltaReceived>()) CHECK(agent.abort().took_effect());
     });
     t.ask(agent, "one");
     t.llm->delta("a", "first");
@@ -120,25 +120,25 @@ TEST_CASE("an abort followed by a stop in the same tick is a stop", "[tree][X2]"
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent, "one");
-  CHECK(agent.abort().aborted);
-  CHECK(agent.stop().stopped);
+  CHECK(agent.abort().took_effect());
+  CHECK(agent.stop().took_effect());
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(written(agent.conversation().value()) == "user:one!stopped");
   CHECK(t.seen.count("ended") == 1);
 }
 
-TEST_CASE("an agent whose parent an observer stops at the end of its aborted turn never shows idle",
+TEST_CASE("an agent whose parent is stopped by an observer of its aborted turn never reports idle",
           "[tree][X2]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent agent = t.child(parent, "a");
   const auto hook = t.tree->on_event([&](const Event& event) {
-    if (event.get<TurnEnded>()) CHECK(parent.stop().stopped);
+    if (event.get<TurnEnded>()) CHECK(parent.stop().took_effect());
   });
   t.ask(agent, "one");
   t.seen.clear();
-  CHECK(agent.abort().aborted);
+  CHECK(agent.abort().took_effect());
   t.settle();
   CHECK(t.seen.count("ended a 1 aborted") == 1);
   CHECK(t.seen.count("a waiting_llm>idle") == 0);

@@ -1,6 +1,6 @@
 // Lists in braces as arguments: each must name one function, for g++ as for clang++.
 #include "support/catch.hpp"
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <agentcore/agentcore.hpp>
 
@@ -35,7 +35,7 @@ TEST_CASE("a message may be given as text or as a list in braces", "[tree][F1]")
   CHECK(agent.queue_length().value() >= 13);
 }
 
-TEST_CASE("a spec may be given by value, shared, or as a list in braces", "[tree][B2]") {
+TEST_CASE("a spec may be given by value or shared or as a list in braces", "[tree][B2]") {
   TreeFixture t;
   const Agent root = *t.tree->create({});
   CHECK(t.tree->create({.id = "a"}));
@@ -58,14 +58,14 @@ TEST_CASE("a spec may be given by value, shared, or as a list in braces", "[tree
 TEST_CASE("options may be given as empty braces", "[tree]") {
   TreeFixture t;
   const Agent agent = t.root("a");
-  CHECK(agent.stop({}).ok);
+  CHECK(agent.stop({}).accepted());
   t.settle();
-  CHECK(agent.resume({}).ok);
-  CHECK(agent.abort({}).ok);
+  CHECK(agent.resume({}).accepted());
+  CHECK(agent.abort({}).accepted());
   CHECK(agent.grant({}));
-  CHECK(t.tree->stop_all({}).ok);
-  CHECK(t.tree->terminate("a", {}).ok);
-  CHECK(agent.terminate({.reason = "x"}).ok);
+  CHECK(t.tree->stop_all({}).accepted());
+  CHECK(t.tree->terminate("a", {}).accepted());
+  CHECK(agent.terminate({.reason = "x"}).accepted());
   Agent handle = agent;
   handle = {};
   CHECK(handle == Agent{});

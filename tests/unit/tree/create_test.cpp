@@ -1,5 +1,8 @@
 // Making agents, finding them, and what outlives what.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
+
+#include <agentcore/testing/references.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <stdexcept>
 
@@ -13,10 +16,10 @@ TEST_CASE("a new agent is idle and ready", "[tree][B2]") {
   CHECK(agent.id() == "a");
   CHECK(agent.exists());
   CHECK(t.seen.lines == std::vector<std::string>{"created a"});
-  CHECK(agent.send("x").accepted);
+  CHECK(agent.send("x").accepted());
 }
 
-TEST_CASE("ids are checked", "[tree]") {
+TEST_CASE("invalid agent ids are refused", "[tree]") {
   TreeFixture t;
   const auto code = [&](std::string id) { return t.tree->create({.id = std::move(id)}).error().code; };
   t.root("a");
@@ -28,12 +31,12 @@ TEST_CASE("ids are checked", "[tree]") {
   t.root(std::string(255, 'x'));
 }
 
-TEST_CASE("an id is taken until its agent is gone", "[tree][X33][D4]") {
+TEST_CASE("an id is taken until its agent is deleted", "[tree][X33][D4]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent);
-  CHECK(agent.terminate().terminated);
+  CHECK(agent.terminate().took_effect());
   CHECK(t.tree->create({.id = "a"}).error().code == Errc::agent_exists);
   CHECK(t.tree->find("a").has_value());
   CHECK(t.state("a") == AgentState::terminating);
@@ -45,7 +48,7 @@ TEST_CASE("an id is taken until its agent is gone", "[tree][X33][D4]") {
   t.settle();
   CHECK(inside == Errc::agent_exists);
   CHECK_FALSE(t.tree->find("a"));
-  CHECK(t.tree->references("a") == 0);
+  CHECK(testing::count_references(*t.tree, "a") == 0);
   const Agent again = t.root("a");
   CHECK(again != agent);
   CHECK_FALSE(agent.exists());
@@ -60,8 +63,8 @@ TEST_CASE("an agent in the place of a deleted one inherits nothing", "[tree][D4]
   t.llm->answer(old.id(), "answer");
   t.settle();
   CHECK(old.spent().value().turns == 1);
-  CHECK(old.send("waiting").accepted);
-  CHECK(old.terminate().terminated);
+  CHECK(old.send("waiting").accepted());
+  CHECK(old.terminate().took_effect());
   t.settle();
   const Agent fresh = t.root("");
   REQUIRE(fresh.id().substr(0, fresh.id().find('.')) == place);
@@ -86,10 +89,10 @@ TEST_CASE("generated ids find their agents", "[tree]") {
   CHECK(t[a.id()] == a);
   CHECK(t[b.id()] == b);
   const std::string gone = b.id();
-  CHECK(t.tree->references(gone) > 0);
-  CHECK(b.terminate().ok);
+  CHECK(testing::count_references(*t.tree, gone) > 0);
+  CHECK(b.terminate().accepted());
   t.settle();
-  CHECK(t.tree->references(gone) == 0);
+  CHECK(testing::count_references(*t.tree, gone) == 0);
   const Agent c = a.create_child().value();
   CHECK(c.id() != gone);
   CHECK(t.tree->state(gone).error().code == Errc::agent_not_found);
@@ -107,7 +110,7 @@ TEST_CASE("depth and number of agents have limits", "[tree][G15]") {
   t.child(b, "d");
   t.child(b, "e");
   CHECK(t.tree->create().error().code == Errc::agent_limit);
-  CHECK(c.terminate().ok);
+  CHECK(c.terminate().accepted());
   t.settle();
   CHECK(t.tree->create().has_value());
 }
@@ -128,7 +131,7 @@ TEST_CASE("options out of range are refused", "[tree]") {
   CHECK_NOTHROW(with([](TreeOptions& o) { o.max_depth = 250; }));
 }
 
-TEST_CASE("specs can be shared, and bad ones are refused", "[tree]") {
+TEST_CASE("specs can be shared and invalid ones are refused", "[tree]") {
   TreeFixture t;
   auto spec = std::make_shared<AgentSpec>();
   spec->system_prompt = "shared";
@@ -139,13 +142,13 @@ TEST_CASE("specs can be shared, and bad ones are refused", "[tree]") {
   CHECK(t.tree->create({.mailbox_limit = 65'001}).error().code == Errc::invalid_config);
 }
 
-TEST_CASE("nothing is created below what is closed", "[tree][C10][E6][G2]") {
+TEST_CASE("no agent is created below a closed gate", "[tree][C10][E6][G2]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
   t.ask(child);
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(child.create_child().error().code == Errc::agent_stopping);
   CHECK(parent.create_child().error().code == Errc::agent_stopping);
   t.settle();
@@ -153,14 +156,14 @@ TEST_CASE("nothing is created below what is closed", "[tree][C10][E6][G2]") {
   t.llm->answer("child", "late");
   t.settle();
   CHECK(child.create_child().error().code == Errc::agent_stopped);
-  CHECK(parent.terminate().terminated);
+  CHECK(parent.terminate().took_effect());
   CHECK(child.create_child().error().code == Errc::agent_terminating);
   t.settle();
   CHECK(child.create_child().error().code == Errc::agent_not_found);
   CHECK(t.seen.count("created") == 2);
 }
 
-TEST_CASE("looking around", "[tree]") {
+TEST_CASE("an agent returns its parent and children and depth", "[tree]") {
   TreeFixture t;
   const Agent a = t.root("a");
   const Agent b = t.root("b");
@@ -185,21 +188,21 @@ TEST_CASE("unknown and missing ids are told apart", "[tree][B14][A11][A12][C18][
        {std::pair{"", Errc::missing_agent_id}, std::pair{"nobody", Errc::agent_not_found}}) {
     CHECK(tree.state(id).error().code == reason);
     CHECK(tree.send(id, "x").reason == reason);
-    const AbortResult abort = tree.abort(id);
-    CHECK((!abort.ok && !abort.aborted && abort.reason == reason));
-    const StopResult stop = tree.stop(id);
-    CHECK((!stop.ok && !stop.stopped && stop.reason == reason));
-    const ResumeResult resume = tree.resume(id);
-    CHECK((!resume.ok && !resume.resumed && resume.reason == reason));
-    const TerminateResult terminate = tree.terminate(id);
-    CHECK((!terminate.ok && !terminate.terminated && terminate.reason == reason));
+    const VerbResult abort = tree.abort(id);
+    CHECK((!abort.accepted() && !abort.took_effect() && abort.reason == reason));
+    const VerbResult stop = tree.stop(id);
+    CHECK((!stop.accepted() && !stop.took_effect() && stop.reason == reason));
+    const VerbResult resume = tree.resume(id);
+    CHECK((!resume.accepted() && !resume.took_effect() && resume.reason == reason));
+    const VerbResult terminate = tree.terminate(id);
+    CHECK((!terminate.accepted() && !terminate.took_effect() && terminate.reason == reason));
     CHECK_FALSE(tree.find(id));
   }
   t.settle();
   CHECK(t.seen.lines.empty());
 }
 
-TEST_CASE("a handle without an agent says so everywhere", "[tree][handles]") {
+TEST_CASE("every function of a handle without an agent returns agent_not_found", "[tree][handles]") {
   const Agent nobody;
   CHECK(nobody.id().empty());
   CHECK_FALSE(nobody.exists());
@@ -232,11 +235,11 @@ TEST_CASE("handles and subscriptions may outlive the tree and the Runtime", "[tr
     agent = t.root("a");
     scope = TerminateScope(*t.tree);
     CHECK(scope.create({.id = "b"}).has_value());
-    states = t.tree->on_state_change([](const StateChange&) {});
+    states = t.tree->on<StateChanged>([](const StateChanged&) {});
     events = t.tree->on_event([](const Event&) {});
     t.ask(agent);
-    CHECK(agent.send("waiting").accepted);
-    CHECK(agent.stop().stopped);
+    CHECK(agent.send("waiting").accepted());
+    CHECK(agent.stop().took_effect());
   }
   CHECK(agent.id().empty());
   CHECK(agent.state().error().code == Errc::runtime_gone);
@@ -248,7 +251,7 @@ TEST_CASE("handles and subscriptions may outlive the tree and the Runtime", "[tr
   scope.close();
 }
 
-TEST_CASE("the Runtime may go before the tree", "[tree][Q3]") {
+TEST_CASE("the Runtime may be destroyed before the tree", "[tree][Q3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
@@ -260,9 +263,9 @@ TEST_CASE("the Runtime may go before the tree", "[tree][Q3]") {
   CHECK_FALSE(agent.exists());
 }
 
-TEST_CASE("two trees may share a client, each with generated ids", "[tree][A3]") {
+TEST_CASE("two trees with generated ids may share a client", "[tree][A3]") {
   Runtime runtime;
-  ScriptedClient llm(runtime);
+  testing::ScriptedClient llm(runtime);
   AgentTree one(runtime, {.llm = &llm}), two(runtime, {.llm = &llm});
   const Agent first = one.create().value(), second = two.create().value();
   CHECK(first.id() != second.id());
@@ -272,20 +275,14 @@ TEST_CASE("two trees may share a client, each with generated ids", "[tree][A3]")
   CHECK(written(second.conversation().value()) == "user:b, assistant:b");
 }
 
-TEST_CASE("what a client says while the Runtime goes is for nobody", "[tree][G7]") {
+TEST_CASE("outcomes during the destruction of the Runtime are not delivered", "[tree][G7]") {
   // Its sink goes with the Runtime's timers, and so its call ends without an outcome.
-  struct HoldingClient final : LlmClient {
-    Runtime* runtime = nullptr;
-    Timer timer;
-    void chat(ChatRequest, StopToken, ChatSink sink) override {
-      timer =
-          runtime->call_after(std::chrono::hours(1), [held = std::make_shared<ChatSink>(std::move(sink))] {});
-    }
-    bool abort(std::string_view) override { return false; }
-    bool has_active_request(std::string_view) const override { return false; }
-  } llm;
-  auto runtime = std::make_unique<Runtime>();
-  llm.runtime = runtime.get();
+  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>();
+  Timer timer;
+  FakeClient llm([&](FakeClient&, FakeClient::Call& call) {
+    timer = runtime->call_after(std::chrono::hours(1),
+                                [held = std::make_shared<ChatSink>(std::move(call.sink))] {});
+  });
   AgentTree tree(*runtime, {.llm = &llm});
   int told = 0;
   const auto first = tree.on_event([&](const Event& event) { told += event.get<TurnEnded>() != nullptr; });
@@ -298,13 +295,13 @@ TEST_CASE("what a client says while the Runtime goes is for nobody", "[tree][G7]
   CHECK_FALSE(tree.busy());
 }
 
-TEST_CASE("a visitor that throws ends the walk, and none can drive the loop", "[tree][G16][Q3]") {
+TEST_CASE("a visitor that throws ends the walk and a visitor cannot drive the loop", "[tree][G16][Q3]") {
   TreeFixture t;
   for (const char* id : {"a", "b", "c"}) t.root(id);
   int visited = 0;
   t.tree->walk([&](const Agent& agent) {
     ++visited;
-    CHECK(agent.terminate().terminated);
+    CHECK(agent.terminate().took_effect());
     CHECK_FALSE(t.runtime->poll());
     CHECK(agent.exists());
     if (visited == 2) throw std::runtime_error("enough");

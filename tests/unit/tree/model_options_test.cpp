@@ -1,5 +1,5 @@
 // What create() refuses of what a spec says about model calls.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <limits>
 #include <string>
@@ -37,6 +37,13 @@ TEST_CASE("a temperature that no provider takes is refused when the agent is cre
   for (const double good : {0.0, -0.0, 1.0, 2.0}) CHECK(t.tree->create({.temperature = good}));
 }
 
+TEST_CASE("an answer limit of 0 tokens is refused when the agent is created", "[tree]") {
+  check_refused({.max_tokens = 0}, "max_tokens is 0; it must be at least 1");
+  TreeFixture t;
+  CHECK(t.tree->create({.max_tokens = 1}));
+  CHECK(t.tree->create(AgentSpec{}));
+}
+
 TEST_CASE("a broken or empty schema of answers is refused when the agent is created", "[tree]") {
   for (const char* bad : {"", "  ", "{}", "{ }", "[]", "[{}]", "null", "7", "\"text\"", "{\"type\":}",
                           "{\"a\":1} x", "{\"a\":\"\xff\"}"}) {
@@ -52,7 +59,7 @@ TEST_CASE("a broken or empty schema of answers is refused when the agent is crea
   CHECK(t.tree->create({.response_format = {.kind = ResponseFormat::Kind::json_object}}));
 }
 
-TEST_CASE("so are a schema name and a tool choice that no provider takes", "[tree]") {
+TEST_CASE("an invalid schema name or tool choice is refused when the agent is created", "[tree]") {
   const std::string schema = R"({"type":"object"})";
   for (const std::string& bad : {std::string("two words"), std::string("a.b"), std::string(65, 'x')})
     check_refused({.response_format = with_schema(schema, bad)}, "response_format.name");

@@ -1,6 +1,6 @@
 // What the functions of a tree say once its Runtime was destroyed.
 #include "support/catch.hpp"
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <agentcore/agentcore.hpp>
 
@@ -24,7 +24,6 @@ Said ask_anywhere(AgentTree& tree, const Agent& agent) {
       {"abort", agent.abort().reason},
       {"stop", agent.stop().reason},
       {"resume", agent.resume().reason},
-      {"resume for another", agent.resume({.caller = "a"}).reason},
       {"terminate", agent.terminate().reason},
       {"state", agent.state().has_value() ? Errc::none : agent.state().error().code},
       {"tree send", tree.send("a", "x").reason},
@@ -63,7 +62,7 @@ Said all_gone(const Said& said) {
 
 }  // namespace
 
-TEST_CASE("once the Runtime is gone everything that has a reason says so", "[tree][Q3][G12]") {
+TEST_CASE("every refusal after the end of the Runtime says runtime_gone", "[tree][Q3][G12]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   const Agent child = t.child(agent, "b");
@@ -94,7 +93,7 @@ TEST_CASE("once the Runtime is gone everything that has a reason says so", "[tre
   CHECK(agent.state().error().message == "the Runtime of this tree was destroyed");
 }
 
-TEST_CASE("after the Runtime is gone, ids can be read, and every other question says so", "[tree][Q3]") {
+TEST_CASE("after the end of the Runtime only ids can be read", "[tree][Q3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
@@ -111,7 +110,7 @@ TEST_CASE("after the Runtime is gone, ids can be read, and every other question 
   CHECK(*t.tree->find("a") == agent);
 }
 
-TEST_CASE("a handle that outlives tree and Runtime says that the Runtime is gone", "[tree][Q3]") {
+TEST_CASE("a handle that outlives tree and Runtime returns runtime_gone", "[tree][Q3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   const bool tree_first = GENERATE(true, false);

@@ -1,6 +1,6 @@
 // Sending: refusals have a reason, order is kept.
-#include "support/counted_heap.hpp"
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
+#include "support/observe/counted_heap.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -14,20 +14,20 @@ TEST_CASE("a message that cannot be taken is refused with the reason", "[tree][G
   const auto refused = [&](Errc reason) {
     for (const Agent& agent : {parent, child}) {
       const SendResult sent = agent.send("x");
-      CHECK_FALSE(sent.accepted);
+      CHECK_FALSE(sent.accepted());
       CHECK_FALSE(static_cast<bool>(sent));
       CHECK(sent.reason == reason);
       CHECK(agent.queue_length().value_or(0U) == 0);
     }
   };
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   refused(Errc::agent_stopping);
   t.settle();
   refused(Errc::agent_stopping);
   t.llm->answer("child", "late");
   t.settle();
   refused(Errc::agent_stopped);
-  CHECK(parent.terminate().terminated);
+  CHECK(parent.terminate().took_effect());
   refused(Errc::agent_terminating);
   t.settle();
   refused(Errc::agent_not_found);
@@ -39,14 +39,14 @@ TEST_CASE("the mailbox takes exactly its limit", "[tree][G15][G12]") {
   TreeFixture t(options);
   const Agent few = t.root("few", {.mailbox_limit = 1});
   const Agent usual = t.root("usual");
-  CHECK(few.send("1").accepted);
+  CHECK(few.send("1").accepted());
   CHECK(few.send("2").reason == Errc::mailbox_full);
-  for (int i = 0; i < 3; ++i) CHECK(usual.send("x").accepted);
+  for (int i = 0; i < 3; ++i) CHECK(usual.send("x").accepted());
   CHECK(usual.send("x").reason == Errc::mailbox_full);
   CHECK(usual.queue_length().value() == 3);
   t.settle();
   CHECK(usual.queue_length().value() == 2);
-  CHECK(usual.send("x").accepted);
+  CHECK(usual.send("x").accepted());
 }
 
 TEST_CASE("messages that are too large or not text are refused", "[tree][G15]") {
@@ -54,13 +54,13 @@ TEST_CASE("messages that are too large or not text are refused", "[tree][G15]") 
   options.max_message_bytes = 4;
   TreeFixture t(options);
   const Agent agent = t.root("a");
-  CHECK(agent.send("1234").accepted);
+  CHECK(agent.send("1234").accepted());
   CHECK(agent.send("12345").reason == Errc::message_too_large);
   CHECK(agent.send("\xff").reason == Errc::invalid_utf8);
   CHECK(agent.queue_length().value() == 1);
 }
 
-TEST_CASE("a message without text and pictures is refused, for whomever it is", "[tree][X5][G12]") {
+TEST_CASE("a message without text and images is refused for every agent", "[tree][X5][G12]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   const Agent handler = t.root("b", {.handler = [](const Agent&, const Message&) {}});
@@ -75,15 +75,15 @@ TEST_CASE("a message without text and pictures is refused, for whomever it is", 
     CHECK(t.tree->send("a", text).reason == Errc::empty_message);
     // The pictures of a question; an answer has none.
     const std::vector<ContentPart> parts = {{.url = "https://a/b.png"}};
-    CHECK(agent.send(Message{.text = text, .parts = parts}).accepted);
+    CHECK(agent.send(Message{.text = text, .parts = parts}).accepted());
     CHECK(agent.send(Message{.text = text, .simulated = true, .parts = parts}).reason == Errc::empty_message);
     CHECK(agent.clear_queue().value() == 1);
   }
-  CHECK(agent.send(" . ").accepted);
+  CHECK(agent.send(" . ").accepted());
   CHECK(t.tree->send("nobody", "").reason == Errc::agent_not_found);
 }
 
-TEST_CASE("messages are handled in the order of sending, one step per agent and round", "[tree][F5][Q5]") {
+TEST_CASE("messages are handled in the order of sending and one step per agent and round", "[tree][F5][Q5]") {
   TreeFixture t;
   std::vector<std::string> handled;
   const MessageHandler note = [&](const Agent& agent, const Message& m) {
@@ -91,51 +91,50 @@ TEST_CASE("messages are handled in the order of sending, one step per agent and 
   };
   const Agent a = t.root("a", {.handler = note});
   const Agent b = t.root("b", {.handler = note});
-  for (const char* const text : {"1", "2", "3"}) CHECK(a.send(Message{text, "x"}).accepted);
-  for (const char* const text : {"1", "2"}) CHECK(t.tree->send("b", text).accepted);
+  for (const char* const text : {"1", "2", "3"}) CHECK(a.send(Message{text, "x"}).accepted());
+  for (const char* const text : {"1", "2"}) CHECK(t.tree->send("b", text).accepted());
   t.settle();
   CHECK(joined(handled) == "a1x b1 a2x b2 a3x");
 }
 
-TEST_CASE("the queue can be looked at and emptied", "[tree][F3][F4]") {
+TEST_CASE("the queue can be counted and cleared", "[tree][F3][F4]") {
   TreeFixture t;
   const Agent agent = t.root("a");
-  CHECK(agent.send("1").accepted);
-  CHECK(agent.send("2").accepted);
+  CHECK(agent.send("1").accepted());
+  CHECK(agent.send("2").accepted());
   CHECK(agent.queue_length().value() == 2);
   CHECK(agent.clear_queue().value() == 2);
   CHECK(agent.queue_length().value() == 0);
   t.settle();
   CHECK(t.llm->calls() == 0);
-  CHECK(agent.send("3").accepted);
+  CHECK(agent.send("3").accepted());
   t.settle();
   CHECK(t.llm->calls() == 1);
 }
 
-TEST_CASE("an agent that resumes by itself takes the message that finds it stopped", "[tree][X4]") {
+TEST_CASE("an auto-resuming agent accepts a message while it is stopped", "[tree][X4]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent agent = t.child(parent, "a", {.auto_resume = true});
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   CHECK(agent.send("too early").reason == Errc::agent_stopping);
   t.settle();
-  CHECK(agent.send("wake up").accepted);
+  CHECK(agent.send("wake up").accepted());
   CHECK(t.state("a") == AgentState::idle);
   t.settle();
   CHECK(t.state("a") == AgentState::waiting_llm);
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   t.settle();
   CHECK(agent.send("again").reason == Errc::agent_stopped);  // its parent decides
 }
 
-TEST_CASE("a send that finds its agent stopped and another sender faster is accepted, too",
-          "[tree][G12][X4]") {
+TEST_CASE("of two sends to a stopped auto-resuming agent both are accepted", "[tree][G12][X4]") {
   struct Race : TreeFixture {
     Agent agent;
     std::optional<SendResult> other;
   } t;
   t.agent = t.root("a", {.auto_resume = true});
-  CHECK(t.agent.stop().stopped);
+  CHECK(t.agent.stop().took_effect());
   t.settle();
   Message message{"one", {}};
   // A send allocates the first time when it has seen that the agent is stopped, and before it resumes it.
@@ -145,13 +144,13 @@ TEST_CASE("a send that finds its agent stopped and another sender faster is acce
   at_next_allocation(send_another, &t);
   const SendResult sent = t.agent.send(std::move(message));
   REQUIRE(t.other);
-  CHECK(t.other->accepted);
+  CHECK(t.other->accepted());
   CHECK(sent.reason == Errc::none);
-  CHECK(sent.accepted);
+  CHECK(sent.accepted());
   CHECK(t.agent.queue_length().value() == 2);
 }
 
-TEST_CASE("an agent that resumes by itself does not, where a stop is under way or another verb holds it",
+TEST_CASE("an auto-resuming agent stays stopped while a stop is in progress or another verb closed it",
           "[tree][G12][X4]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
@@ -159,24 +158,24 @@ TEST_CASE("an agent that resumes by itself does not, where a stop is under way o
   const Agent agent = t.child(parent, "a", {.auto_resume = true});
   const Agent child = t.child(agent, "child");
   t.ask(child);
-  CHECK(agent.stop({.cascade = false}).stopped);
+  CHECK(agent.stop({.cascade = false}).took_effect());
   t.settle();
   REQUIRE(t.state("a") == AgentState::stopped);
-  CHECK(agent.stop().stopped);  // widened: waits for the child
-  CHECK_FALSE(agent.send("x").accepted);
+  CHECK(agent.stop().took_effect());  // widened: waits for the child
+  CHECK_FALSE(agent.send("x").accepted());
   t.llm->answer("child", "late");
   t.settle();
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   t.settle();
   CHECK(agent.send("x").reason == Errc::agent_stopped);  // its parent decides
-  CHECK(parent.terminate().terminated);
+  CHECK(parent.terminate().took_effect());
   CHECK(agent.send("x").reason == Errc::agent_terminating);
 }
 
-TEST_CASE("a refused message gives its cell back", "[tree][F1][G13]") {
+TEST_CASE("a refused message frees its cell", "[tree][F1][G13]") {
   TreeFixture t;
   const Agent agent = t.root("a", {.mailbox_limit = 1});
-  REQUIRE(agent.send("1").accepted);
+  REQUIRE(agent.send("1").accepted());
   CHECK(agent.send("2").reason == Errc::mailbox_full);
   const std::size_t before = test::allocations();
   int refused = 0;

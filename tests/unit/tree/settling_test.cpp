@@ -1,38 +1,41 @@
-// The second phase: what the walks do when verbs meet, calls let go late, and budgets end in between.
-#include "support/tree_fixture.hpp"
+// The second phase: the settling walks when verbs overlap, calls end late, and budgets end in between.
+#include "support/drive/tree_fixture.hpp"
+
+#include <agentcore/testing/references.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST_CASE("a delete right after a stop reaches what had stopped before", "[tree][X13][D2][G13]") {
+TEST_CASE("a delete right after a stop includes the agents that had stopped before", "[tree][X13][D2][G13]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(child.stop().stopped);
+  CHECK(child.stop().took_effect());
   t.settle();
-  CHECK(parent.stop().stopped);
-  CHECK(parent.terminate().terminated);
+  CHECK(parent.stop().took_effect());
+  CHECK(parent.terminate().took_effect());
   t.settle();
   CHECK(t.tree->size() == 0);
   CHECK_FALSE(t.tree->busy());
   CHECK(t.seen.index("deleted child") < t.seen.index("deleted parent"));
-  CHECK(t.tree->references("child") == 0);
+  CHECK(testing::count_references(*t.tree, "child") == 0);
 }
 
-TEST_CASE("a delete of an ancestor during a stop's walk leaves nothing behind", "[tree][X13][G13]") {
+TEST_CASE("a delete of an ancestor during the settling walk of a stop leaves nothing behind",
+          "[tree][X13][G13]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent parent = t.child(top, "parent");
   const Agent stopped = t.child(parent, "stopped");
   const Agent child = t.child(parent, "child");
-  CHECK(stopped.stop().ok);
+  CHECK(stopped.stop().accepted());
   t.settle();
   const auto hook = t.tree->on_event([&](const Event& event) {
     if (event.get<Settled>() && event.agent() == child) static_cast<void>(top.terminate());
   });
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   t.settle();
   CHECK(t.tree->size() == 0);
   CHECK(t.seen.count("deleted") == 4);
@@ -43,11 +46,11 @@ TEST_CASE("a stop waits for calls below an agent that stopped without its childr
   const Agent top = t.root("top");
   const Agent middle = t.child(top, "middle");
   const Agent leaf = t.child(middle, "leaf");
-  CHECK(middle.stop({.cascade = false}).stopped);
+  CHECK(middle.stop({.cascade = false}).took_effect());
   t.settle();
   t.llm->on_stop = OnStop::deaf;
   t.ask(leaf);
-  CHECK(top.stop().stopped);
+  CHECK(top.stop().took_effect());
   t.settle();
   CHECK(t.state("leaf") == AgentState::stopping);
   CHECK(t.state("top") == AgentState::stopping);
@@ -66,11 +69,11 @@ TEST_CASE("a stop reaches the children of one that is stopping without them", "[
   const Agent middle = t.child(top, "middle");
   const Agent leaf = t.child(middle, "leaf");
   t.ask(middle);
-  CHECK(middle.stop({.cascade = false}).stopped);
+  CHECK(middle.stop({.cascade = false}).took_effect());
   t.settle();
   CHECK(t.state("leaf") == AgentState::idle);
-  CHECK(leaf.send("still works").accepted);
-  CHECK(top.stop().stopped);
+  CHECK(leaf.send("still works").accepted());
+  CHECK(top.stop().took_effect());
   t.settle();
   CHECK(t.state("leaf") == AgentState::stopped);
   CHECK(leaf.queue_length().value() == 0);
@@ -85,10 +88,10 @@ TEST_CASE("widening a stop to the children settles before a resume", "[tree][C12
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop({.cascade = false}).stopped);
+  CHECK(parent.stop({.cascade = false}).took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::idle);
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(t.state("parent") == AgentState::stopped);
   CHECK(t.state("child") == AgentState::stopping);
   CHECK(parent.stop().reason == Errc::stopped);
@@ -97,7 +100,7 @@ TEST_CASE("widening a stop to the children settles before a resume", "[tree][C12
   CHECK(t.state("child") == AgentState::stopped);
   CHECK(t.seen.count("settled parent") == 1);
   CHECK(t.seen.count("settled child") == 1);
-  CHECK(parent.resume().resumed);
+  CHECK(parent.resume().took_effect());
   t.settle();
   CHECK(t.state("parent") == AgentState::idle);
   CHECK(t.state("child") == AgentState::idle);
@@ -107,80 +110,80 @@ TEST_CASE("a widened stop that is deleted at once waits for it", "[tree][X13]") 
   TreeFixture t;
   const Agent parent = t.root("parent");
   t.child(parent, "child");
-  CHECK(parent.stop({.cascade = false}).stopped);
+  CHECK(parent.stop({.cascade = false}).took_effect());
   t.settle();
-  CHECK(parent.stop().stopped);
-  CHECK(parent.terminate().terminated);
+  CHECK(parent.stop().took_effect());
+  CHECK(parent.terminate().took_effect());
   CHECK(t.state("child") == AgentState::stopping);
   t.settle();
   CHECK(t.tree->size() == 0);
 }
 
-TEST_CASE("a resume passes through one that stopped by itself without its children", "[tree][X4]") {
+TEST_CASE("a resume passes an agent that was stopped without its children", "[tree][X4]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent middle = t.child(top, "middle");
   t.child(middle, "leaf");
-  CHECK(middle.stop({.cascade = false}).stopped);
-  CHECK(top.stop().stopped);
+  CHECK(middle.stop({.cascade = false}).took_effect());
+  CHECK(top.stop().took_effect());
   t.settle();
-  CHECK(top.resume().resumed);
+  CHECK(top.resume().took_effect());
   t.settle();
   CHECK(t.state("top") == AgentState::idle);
   CHECK(t.state("middle") == AgentState::stopped);
   CHECK(t.state("leaf") == AgentState::idle);
 }
 
-TEST_CASE("waiting for a stop that has been resumed meanwhile ends at once", "[tree][X32]") {
+TEST_CASE("waiting for a stop that was resumed in the meantime ends at once", "[tree][X32]") {
   TreeFixture t;
   const Agent agent = t.root("a");
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.settle();
   int reports = 0;
   CHECK(agent.stop({.on_settled = [&](const StopReport&) { ++reports; }}).reason == Errc::stopped);
-  CHECK(agent.resume().resumed);
+  CHECK(agent.resume().took_effect());
   t.settle();
   CHECK(reports == 1);
   CHECK_FALSE(t.tree->busy());
 }
 
-TEST_CASE("waiting for a child's stop does not make it the child's own", "[tree][X4][X32]") {
+TEST_CASE("waiting for the stop of a parent does not stop the child itself", "[tree][X4][X32]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
   int reports = 0;
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(child.stop({.on_settled = [&](const StopReport&) { ++reports; }}).reason == Errc::stopping);
   t.settle();
   CHECK(reports == 1);
-  CHECK(parent.resume().resumed);
+  CHECK(parent.resume().took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::idle);
 }
 
-TEST_CASE("an agent below a stop is never seen to go from stopping to terminating", "[tree][B13][X13]") {
+TEST_CASE("an agent below a stop never changes from stopping to terminating", "[tree][B13][X13]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent parent = t.child(top, "parent");
   t.child(parent, "child");
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(t.state("child") == AgentState::stopping);
-  CHECK(top.terminate().terminated);
+  CHECK(top.terminate().took_effect());
   CHECK(t.state("child") == AgentState::stopping);
   t.settle();
   CHECK(t.tree->size() == 0);
 }
 
-TEST_CASE("an old call that has not let go yet does not disturb the turn after it", "[tree][A17][X11]") {
+TEST_CASE("an old call that has not ended does not disturb the next turn", "[tree][A17][X11]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent busy = t.root("busy");
   t.ask(busy, "first");
-  CHECK(busy.abort().aborted);
+  CHECK(busy.abort().took_effect());
   t.ask(busy, "second");
   const Agent other = t.root("other");
   t.child(other, "below");
-  CHECK(other.stop().stopped);
+  CHECK(other.stop().took_effect());
   t.settle();
   CHECK(t.state("busy") == AgentState::waiting_llm);
   CHECK_FALSE(t.llm->call(1).stop.stop_requested());
@@ -189,36 +192,37 @@ TEST_CASE("an old call that has not let go yet does not disturb the turn after i
   CHECK(written(busy.conversation().value()) == "user:first!aborted, user:second, assistant:answer");
 }
 
-TEST_CASE("an agent that goes while a walk rests before it does not derail the walk", "[tree][G4][Q2]") {
+TEST_CASE("an agent that is deleted while the walk waits before it does not break the walk",
+          "[tree][G4][Q2]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent parent = t.root("parent");
   const Agent slow = t.child(parent, "slow");
   for (int i = 0; i < 20; ++i) t.child(parent, "");
   t.ask(slow);
-  CHECK(slow.terminate().terminated);
+  CHECK(slow.terminate().took_effect());
   t.settle();
   REQUIRE(t.state("slow") == AgentState::terminating);
   const auto hook = t.tree->on_event([&](const Event& event) {
     if (event.get<Settled>()) t.llm->answer("slow", "late");
   });
-  CHECK(parent.terminate().terminated);
+  CHECK(parent.terminate().took_effect());
   t.settle();
   CHECK(t.tree->size() == 0);
   CHECK(t.seen.count("deleted") == 22);
 }
 
-TEST_CASE("a walk with a small budget goes on where it rested", "[tree][G16][Q2]") {
+TEST_CASE("a walk with a small budget continues where it paused", "[tree][G16][Q2]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent parent = t.root("parent");
   std::vector<Agent> kept;
   for (int i = 0; i < 12; ++i) kept.push_back(t.child(parent, "kid" + std::to_string(i)));
   for (int i = 0; i < 12; i += 3) t.ask(kept[static_cast<std::size_t>(i)]);
-  for (int i = 0; i < 12; i += 3) CHECK(kept[static_cast<std::size_t>(i)].terminate().terminated);
+  for (int i = 0; i < 12; i += 3) CHECK(kept[static_cast<std::size_t>(i)].terminate().took_effect());
   t.settle();
   t.clock.set_tick(milliseconds(1));
-  CHECK(parent.terminate().terminated);
+  CHECK(parent.terminate().took_effect());
   for (int i = 9; i >= 0; i -= 3) {
     t.poll();
     t.llm->answer("kid" + std::to_string(i), "late");
@@ -228,12 +232,12 @@ TEST_CASE("a walk with a small budget goes on where it rested", "[tree][G16][Q2]
   CHECK(t.seen.count("deleted") == 13);
 }
 
-TEST_CASE("each report counts what its own verb emptied", "[tree][X32]") {
+TEST_CASE("each report counts the messages that its own verb dropped", "[tree][X32]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(child.send("one").accepted);
-  CHECK(child.send("two").accepted);
+  CHECK(child.send("one").accepted());
+  CHECK(child.send("two").accepted());
   std::vector<std::string> told;
   CHECK(parent
             .stop({.on_settled =
@@ -241,14 +245,14 @@ TEST_CASE("each report counts what its own verb emptied", "[tree][X32]") {
                          told.push_back("stop " + joined(r.cascade_stopped) + " " +
                                         std::to_string(r.messages_dropped));
                        }})
-            .ok);
+            .accepted());
   CHECK(parent
             .terminate({.on_settled =
                             [&](const TerminateReport& r) {
                               told.push_back("terminate " + joined(r.cascade_terminated) + " " +
                                              std::to_string(r.messages_dropped));
                             }})
-            .ok);
+            .accepted());
   t.settle();
   CHECK(told == std::vector<std::string>{"stop child 2", "terminate child 0"});  // each message once
 }
@@ -261,9 +265,10 @@ TEST_CASE("a descendant appears once in a report", "[tree][X32][E5]") {
   const Agent quick = t.child(parent, "quick");
   t.ask(slow);
   std::string told;
-  CHECK(parent.stop({.on_settled = [&](const StopReport& r) { told = joined(r.cascade_stopped); }}).ok);
+  CHECK(
+      parent.stop({.on_settled = [&](const StopReport& r) { told = joined(r.cascade_stopped); }}).accepted());
   t.settle();
-  CHECK(quick.terminate().terminated);
+  CHECK(quick.terminate().took_effect());
   t.settle();
   CHECK_FALSE(quick.exists());
   t.llm->answer("slow", "late");
@@ -271,31 +276,31 @@ TEST_CASE("a descendant appears once in a report", "[tree][X32][E5]") {
   CHECK(told == "quick slow");
 }
 
-TEST_CASE("a resume goes on below an agent that was aborted meanwhile", "[tree][X4]") {
+TEST_CASE("a resume continues below an agent that was aborted in the meantime", "[tree][X4]") {
   TreeFixture t;
   const Agent other = t.root("other");
   for (int i = 0; i < 10; ++i) t.child(other, "");
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   t.settle();
   t.clock.set_tick(milliseconds(1));
-  CHECK(other.stop().stopped);
-  CHECK(parent.resume().resumed);
-  CHECK(parent.send("go").accepted);
+  CHECK(other.stop().took_effect());
+  CHECK(parent.resume().took_effect());
+  CHECK(parent.send("go").accepted());
   while (t.state("parent") != AgentState::waiting_llm) t.poll();
-  if (t.state("child") != AgentState::idle) CHECK(parent.abort().aborted);
+  if (t.state("child") != AgentState::idle) CHECK(parent.abort().took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::idle);
-  CHECK(t.seen.told(parent) == parent.state().value());
+  CHECK(t.seen.reported_state(parent) == parent.state().value());
 }
 
-TEST_CASE("a patience without end is no overflow", "[tree][X12]") {
+TEST_CASE("an unlimited grace period does not overflow", "[tree][X12]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent);
-  CHECK(agent.stop({.deadline = Duration::max()}).stopped);
+  CHECK(agent.stop({.grace = Duration::max()}).took_effect());
   t.advance(std::chrono::hours(1000));
   CHECK(t.state("a") == AgentState::stopping);
   t.llm->answer("a", "at last");

@@ -1,5 +1,5 @@
 // What a stop costs: by the size of what it stops, not of the tree around it. Counted in steps, not in time.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -14,7 +14,7 @@ int polls_to_stop(TreeFixture& t, const Agent& agent) {
     const auto* const end = event.get<Settled>();
     settled = settled || (end && end->agent == agent);
   });
-  REQUIRE(agent.stop().stopped);
+  REQUIRE(agent.stop().took_effect());
   int polls = 0;
   for (; !settled && polls < 10'000; ++polls) t.poll();
   CHECK(settled);
@@ -41,13 +41,13 @@ TEST_CASE("the stop of a small subtree takes no more steps in a tree with many o
   CHECK(polls_beside(2000) <= 2 * alone + 20);
 }
 
-TEST_CASE("the loop cuts what the stopping thread left: children", "[tree][stop][G5][G6]") {
+TEST_CASE("the loop cuts the calls of children that the stopping thread left", "[tree][stop][G5][G6]") {
   for (const std::size_t count : {std::size_t{9}, std::size_t{63}, std::size_t{64}, std::size_t{300}}) {
     TreeFixture t({}, false);
     t.llm->on_stop = OnStop::deaf;
     const Agent parent = t.root("parent");
     for (std::size_t i = 0; i < count; ++i) t.ask(t.child(parent, "child " + std::to_string(i)));
-    CHECK(parent.stop().stopped);
+    CHECK(parent.stop().took_effect());
     t.poll();
     t.settle();
     std::size_t cut = 0;
@@ -57,13 +57,13 @@ TEST_CASE("the loop cuts what the stopping thread left: children", "[tree][stop]
   }
 }
 
-TEST_CASE("the loop cuts what the stopping thread left: tools side by side", "[tree][stop][G5][G9]") {
+TEST_CASE("the loop cuts the parallel tools that the stopping thread left", "[tree][stop][G5][G9]") {
   constexpr std::size_t count = 9;
   ToolTurn t;
   t.ask(t.agent({.parallel_tools = count}));
   t.call(std::vector<ToolCall>(count, ToolCall{.name = "held"}));
   REQUIRE(t.held.calls.size() == count);
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   for (const HeldTool::Call& call : t.held.calls) CHECK(call.context.stop().stop_requested());
   for (HeldTool::Call& call : t.held.calls) call.done(ToolResult::failed("stopped"));
@@ -77,9 +77,11 @@ TEST_CASE("a delete of agents that wait for their own stops ends each of them on
   int reports = 0;
   const Agent parent = t.root("parent");
   for (int i = 0; i < count; ++i) t.child(parent, "child " + std::to_string(i));
-  CHECK(parent.terminate({.on_settled = [&](const TerminateReport&) { ++reports; }}).terminated);
+  CHECK(parent.terminate({.on_settled = [&](const TerminateReport&) { ++reports; }}).took_effect());
   for (int i = 0; i < count; ++i)
-    CHECK(t["child " + std::to_string(i)].stop({.on_settled = [&](const StopReport&) { ++reports; }}).ok);
+    CHECK(t["child " + std::to_string(i)]
+              .stop({.on_settled = [&](const StopReport&) { ++reports; }})
+              .accepted());
   t.settle();
   CHECK(reports == count + 1);
   CHECK(t.tree->size() == 0);

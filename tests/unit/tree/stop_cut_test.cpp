@@ -1,5 +1,5 @@
 // What the thread that stops cuts by itself, and what the loop cuts after it.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <thread>
 
@@ -13,7 +13,7 @@ struct Crowd : TreeFixture {
   explicit Crowd(int size) : top(root("top")), other(root("other")) {
     llm->on_stop = OnStop::deaf;
     ask(other);
-    for (int i = 0; i < size; ++i) CHECK(child(top, "c" + std::to_string(i)).send("x").accepted);
+    for (int i = 0; i < size; ++i) CHECK(child(top, "c" + std::to_string(i)).send("x").accepted());
     settle();
     REQUIRE(llm->open_calls().size() == static_cast<std::size_t>(size) + 1);
   }
@@ -42,7 +42,7 @@ struct Crowd : TreeFixture {
 TEST_CASE("the stopping thread cuts all calls of a subtree and says how many", "[tree][G1][G5][G6]") {
   const bool foreign = GENERATE(false, true);
   Crowd t(150);
-  StopResult result;
+  VerbResult result;
   Crowd::on_thread(foreign, [&] { result = t.top.stop(); });
   CHECK(result.calls_cut == 150);
   CHECK(t.triggered() == 150);
@@ -55,7 +55,7 @@ TEST_CASE("the stopping thread cuts all calls of a subtree and says how many", "
 TEST_CASE("a delete cuts all calls of its subtree and says how many", "[tree][G1][G5][G6]") {
   const bool foreign = GENERATE(false, true);
   Crowd t(150);
-  TerminateResult result;
+  VerbResult result;
   Crowd::on_thread(foreign, [&] { result = t.top.terminate(); });
   CHECK(result.calls_cut == 150);
   CHECK(t.triggered() == 150);
@@ -64,10 +64,10 @@ TEST_CASE("a delete cuts all calls of its subtree and says how many", "[tree][G1
   CHECK_FALSE(t.top.exists());
 }
 
-TEST_CASE("the stopping thread cuts a bounded number of calls, the loop all others", "[tree][G5][G15]") {
+TEST_CASE("the stopping thread cuts a bounded number of calls and the loop the others", "[tree][G5][G15]") {
   const bool foreign = GENERATE(false, true);
   Crowd t(230);
-  StopResult result;
+  VerbResult result;
   Crowd::on_thread(foreign, [&] { result = t.top.stop(); });
   CHECK(result.calls_cut == 200);
   CHECK(t.triggered() == 200);
@@ -76,7 +76,8 @@ TEST_CASE("the stopping thread cuts a bounded number of calls, the loop all othe
   t.finish_all();
 }
 
-TEST_CASE("a thread in a hurry cuts a few calls, the loop all others", "[tree][G5][G15]") {
+TEST_CASE("with StopCut::few the stopping thread cuts a few calls and the loop the others",
+          "[tree][G5][G15]") {
   const bool foreign = GENERATE(false, true);
   const bool deletes = GENERATE(false, true);
   Crowd t(100);
@@ -92,9 +93,9 @@ TEST_CASE("a thread in a hurry cuts a few calls, the loop all others", "[tree][G
   t.finish_all();
 }
 
-TEST_CASE("the loop cuts what a stop left in one poll, however small its budget", "[tree][G5][G16]") {
+TEST_CASE("the loop cuts the remaining calls of a stop in one poll with any budget", "[tree][G5][G16]") {
   Crowd t(230);
-  CHECK(t.top.stop({.cut = StopCut::few}).stopped);
+  CHECK(t.top.stop({.cut = StopCut::few}).took_effect());
   t.clock.set_tick(std::chrono::seconds(1));  // each look at the clock finds the budget used up
   t.poll();
   t.clock.set_tick(Duration(0));
@@ -107,7 +108,7 @@ TEST_CASE("the loop cuts what a stop left in one poll, however small its budget"
 TEST_CASE("a stop without the children cuts only the agent's own call", "[tree][X12]") {
   Crowd t(20);
   t.ask(t.top);
-  const StopResult result = t.top.stop({.cascade = false});
+  const VerbResult result = t.top.stop({.cascade = false});
   CHECK(result.calls_cut == 1);
   REQUIRE(t.llm->calls() == 22);
   CHECK(t.llm->call(21).stop.stop_requested());
@@ -116,19 +117,19 @@ TEST_CASE("a stop without the children cuts only the agent's own call", "[tree][
   t.finish_all();
 }
 
-TEST_CASE("a call that ends while it is cut may start the end of the tree", "[tree][Q3]") {
+TEST_CASE("a call that ends while it is cut may destroy the tree", "[tree][Q3]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::at_once;
   const Agent top = t.root("top");
-  for (int i = 0; i < 30; ++i) CHECK(t.child(top, "c" + std::to_string(i)).send("x").accepted);
+  for (int i = 0; i < 30; ++i) CHECK(t.child(top, "c" + std::to_string(i)).send("x").accepted());
   t.settle();
   REQUIRE(t.llm->open_calls().size() == 30);
   t.check_at_end = false;
   const Subscription ends = t.tree->on_event([&](const Event& event) {
     if (event.get<TurnEnded>()) t.tree.reset();
   });
-  const StopResult result = top.stop();
-  CHECK(result.stopped);
+  const VerbResult result = top.stop();
+  CHECK(result.took_effect());
   t.settle();
   CHECK_FALSE(top.exists());
 }

@@ -1,5 +1,5 @@
 // Stop: the gate closes at once, the rest settles.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -16,8 +16,8 @@ TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][
   const Agent child = t.child(parent, "child");
   const Agent other = t.child(top, "other");
   t.ask(child);
-  const StopResult result = parent.stop();
-  CHECK((result.ok && result.stopped && result.quiet && result.reason == Errc::none));
+  const VerbResult result = parent.stop();
+  CHECK((result.accepted() && result.took_effect() && result.quiet && result.reason == Errc::none));
   CHECK(t.state("parent") == AgentState::stopping);
   CHECK(t.state("child") == AgentState::stopping);
   CHECK(t.state("other") == AgentState::idle);
@@ -26,21 +26,21 @@ TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][
   t.settle();
   CHECK(t.state("parent") == AgentState::stopped);
   CHECK(t.state("child") == AgentState::stopped);
-  CHECK(other.send("x").accepted);
+  CHECK(other.send("x").accepted());
 }
 
-TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle",
+TEST_CASE("a stopped agent reports stopping and stopped and never idle",
           "[tree][X2][B9][C5][C11][C16][S1-P2][B20]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
-  CHECK(agent.send("waiting").accepted);
+  CHECK(agent.send("waiting").accepted());
   t.seen.clear();
-  const auto order = t.tree->on_state_change([&](const StateChange& change) {
+  const auto order = t.tree->on<StateChanged>([&](const StateChanged& change) {
     CHECK(t.llm->call(0).stop.stop_requested());
     if (change.to == AgentState::stopped) CHECK(agent.queue_length().value() == 0);
   });
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.settle();
   CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping",
                                                  "a stopping>stopped", "settled a stopped"});
@@ -49,39 +49,39 @@ TEST_CASE("a stopped agent goes stopping, stopped, and never shows idle",
 
 TEST_CASE("an idle agent can be stopped", "[tree][X28][T3]") {
   TreeFixture t;
-  CHECK(t.root("a").stop().stopped);
+  CHECK(t.root("a").stop().took_effect());
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
 }
 
 TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4]") {
   TreeFixture t;
-  StopResult result;
+  VerbResult result;
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message&) {
                                result = self.stop();
                                CHECK(self.state().value() == AgentState::stopping);
                              }});
-  CHECK(agent.send("1").accepted);
-  CHECK(agent.send("2").accepted);
+  CHECK(agent.send("1").accepted());
+  CHECK(agent.send("2").accepted());
   t.settle();
-  CHECK((result.stopped && result.quiet));
+  CHECK((result.took_effect() && result.quiet));
   CHECK(t.seen.count("started") == 1);
   CHECK(t.seen.count("ended a 1 stopped") == 1);
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(agent.queue_length().value() == 0);
 }
 
-TEST_CASE("a stop empties the mailboxes and tells nobody in them",
+TEST_CASE("a stop empties the mailboxes and puts no message into them",
           "[tree][C3][C8][G11][E4][S1-P3][S1-P5][F2]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
   const Agent other = t.root("other");
-  CHECK(child.send("1").accepted);
-  CHECK(child.send("2").accepted);
-  CHECK(parent.send("3").accepted);
+  CHECK(child.send("1").accepted());
+  CHECK(child.send("2").accepted());
+  CHECK(parent.send("3").accepted());
   std::optional<StopReport> report;
-  CHECK(parent.stop({.reason = "why", .on_settled = [&](const StopReport& r) { report = r; }}).stopped);
+  CHECK(parent.stop({.reason = "why", .on_settled = [&](const StopReport& r) { report = r; }}).took_effect());
   t.settle();
   REQUIRE(report);
   CHECK(report->agent_id == "parent");
@@ -89,38 +89,38 @@ TEST_CASE("a stop empties the mailboxes and tells nobody in them",
   CHECK(report->cause == StopCause::user);
   CHECK(report->messages_dropped == 3);
   CHECK(report->cascade_stopped == std::vector<std::string>{"child"});
-  CHECK(report->cascade_failed.empty());
+  CHECK(report->abandoned.empty());
   CHECK((child.queue_length().value() == 0 && parent.queue_length().value() == 0 &&
          other.queue_length().value() == 0));
   CHECK(t.llm->calls() == 0);
 }
 
-TEST_CASE("who stops what is already stopping is told the state", "[tree][C12][C20][S1-P11]") {
+TEST_CASE("a stop of a stopping agent returns its state", "[tree][C12][C20][S1-P11]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   for (const Agent& agent : {parent, child}) {
-    const StopResult again = agent.stop();
-    CHECK((again.ok && !again.stopped && again.reason == Errc::stopping));
+    const VerbResult again = agent.stop();
+    CHECK((again.accepted() && !again.took_effect() && again.reason == Errc::stopping));
   }
   t.settle();
   for (const Agent& agent : {parent, child}) {
-    const StopResult again = agent.stop();
-    CHECK((again.ok && !again.stopped && again.reason == Errc::stopped));
+    const VerbResult again = agent.stop();
+    CHECK((again.accepted() && !again.took_effect() && again.reason == Errc::stopped));
   }
   t.settle();
   CHECK(t.seen.count("settled") == 2);
 }
 
-TEST_CASE("a stop that came second can wait for the first", "[tree][X32]") {
+TEST_CASE("a second stop can wait for the first", "[tree][X32]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent);
   int reports = 0;
   const auto count = [&](const StopReport&) { ++reports; };
-  CHECK(agent.stop({.on_settled = count}).stopped);
+  CHECK(agent.stop({.on_settled = count}).took_effect());
   CHECK(agent.stop({.on_settled = count}).reason == Errc::stopping);
   t.settle();
   CHECK(reports == 0);
@@ -129,13 +129,13 @@ TEST_CASE("a stop that came second can wait for the first", "[tree][X32]") {
   CHECK(reports == 2);
 }
 
-TEST_CASE("a stop wins against an answer that arrives with it", "[tree][C13][C4][C23][S1-P13]") {
+TEST_CASE("a stop takes effect before an answer that arrives with it", "[tree][C13][C4][C23][S1-P13]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent);
   t.runtime->post([&] { t.llm->answer("a", "too late"); });
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.settle();
   CHECK(written(agent.conversation().value()) == "user:question!stopped");
   CHECK(t.seen.count("ended a 1 stopped") == 1);
@@ -143,11 +143,11 @@ TEST_CASE("a stop wins against an answer that arrives with it", "[tree][C13][C4]
   CHECK(t.seen.index("discarded a 1 answer") < t.seen.index("settled a stopped"));
 }
 
-TEST_CASE("a stop of one agent leaves its children alone", "[tree][X12]") {
+TEST_CASE("a stop of one agent alone does not stop its children", "[tree][X12]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop({.cascade = false}).stopped);
+  CHECK(parent.stop({.cascade = false}).took_effect());
   t.settle();
   CHECK(t.state("parent") == AgentState::stopped);
   CHECK(t.state("child") == AgentState::idle);
@@ -156,7 +156,7 @@ TEST_CASE("a stop of one agent leaves its children alone", "[tree][X12]") {
   t.ask(child);
 }
 
-TEST_CASE("settled comes once per agent, children first", "[tree][G4][X14][S1-P10]") {
+TEST_CASE("Settled is reported once per agent and children first", "[tree][G4][X14][S1-P10]") {
   TreeFixture t;
   const Agent a = t.root("a");
   const Agent b = t.child(a, "b");
@@ -164,7 +164,7 @@ TEST_CASE("settled comes once per agent, children first", "[tree][G4][X14][S1-P1
   t.child(b, "e");
   t.child(a, "c");
   t.seen.clear();
-  CHECK(a.stop().stopped);
+  CHECK(a.stop().took_effect());
   t.settle();
   CHECK(t.seen.count("settled") == 5);
   CHECK(t.seen.index("settled d stopped") < t.seen.index("settled b stopped"));
@@ -175,7 +175,7 @@ TEST_CASE("settled comes once per agent, children first", "[tree][G4][X14][S1-P1
   CHECK(t.seen.index("b idle>stopping") < t.seen.index("settled d stopped"));
 }
 
-TEST_CASE("a shutdown stops all agents within its deadline, and deletes none", "[tree][Q7]") {
+TEST_CASE("a shutdown stops all agents within its deadline and deletes none", "[tree][Q7]") {
   TreeFixture t;
   const Agent deaf = t.root("deaf");
   t.root("idle");
@@ -184,20 +184,20 @@ TEST_CASE("a shutdown stops all agents within its deadline, and deletes none", "
   std::optional<StopReport> report;
   StopOptions options;
   options.cause = StopCause::shutdown;
-  options.deadline = std::chrono::seconds(1);
+  options.grace = std::chrono::seconds(1);
   options.on_settled = [&](const StopReport& r) { report = r; };
-  CHECK(t.tree->stop_all(std::move(options)).stopped);
+  CHECK(t.tree->stop_all(std::move(options)).took_effect());
   t.settle();
   CHECK_FALSE(report);
   t.advance(std::chrono::seconds(1));
   REQUIRE(report);
-  CHECK(report->cascade_failed == std::vector<std::string>{"deaf"});
+  CHECK(report->abandoned == std::vector<std::string>{"deaf"});
   CHECK(t.state("deaf") == AgentState::stopped);
   CHECK(t.state("idle") == AgentState::stopped);
   CHECK(t.tree->size() == 2);
 }
 
-TEST_CASE("stopping all and resuming all", "[tree][X4]") {
+TEST_CASE("stop_all and resume_all cover all agents", "[tree][X4]") {
   TreeFixture t;
   const Agent a = t.root("a");
   const Agent b = t.root("b");
@@ -206,7 +206,7 @@ TEST_CASE("stopping all and resuming all", "[tree][X4]") {
   StopOptions options;
   options.cause = StopCause::shutdown;
   options.on_settled = [&](const StopReport& r) { report = r; };
-  CHECK(t.tree->stop_all(std::move(options)).stopped);
+  CHECK(t.tree->stop_all(std::move(options)).took_effect());
   CHECK(t.tree->create().error().code == Errc::agent_stopping);
   CHECK(t.tree->stop_all().reason == Errc::stopping);
   CHECK(t.tree->resume_all().reason == Errc::stopping);
@@ -217,7 +217,7 @@ TEST_CASE("stopping all and resuming all", "[tree][X4]") {
   CHECK(report->cascade_stopped.size() == 2);
   CHECK(t.tree->create().error().code == Errc::agent_stopped);
   CHECK(a.resume().reason == Errc::parent_stopped);
-  CHECK(t.tree->resume_all().resumed);
+  CHECK(t.tree->resume_all().took_effect());
   t.settle();
   CHECK(t.state("a") == AgentState::idle);
   CHECK(t.state("b") == AgentState::idle);
@@ -228,32 +228,31 @@ TEST_CASE("stopping all and resuming all", "[tree][X4]") {
 TEST_CASE("stopping an empty tree settles too", "[tree]") {
   TreeFixture t;
   bool settled = false;
-  CHECK(t.tree->stop_all({.on_settled = [&](const StopReport&) { settled = true; }}).stopped);
+  CHECK(t.tree->stop_all({.on_settled = [&](const StopReport&) { settled = true; }}).took_effect());
   t.settle();
   CHECK(settled);
 }
 
-TEST_CASE("resume opens what stopped because of it, and nothing else", "[tree][X4][G3]") {
+TEST_CASE("resume resumes only the agents that stopped with it", "[tree][X4][G3]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
   const Agent sticky = t.child(parent, "sticky");
   t.child(sticky, "below");
-  CHECK(sticky.stop().stopped);
+  CHECK(sticky.stop().took_effect());
   t.settle();
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(parent.resume().reason == Errc::stopping);
   t.settle();
   CHECK(child.resume().reason == Errc::parent_stopped);
-  CHECK(parent.resume({.caller = "child"}).reason == Errc::not_allowed);
-  const ResumeResult result = parent.resume();
-  CHECK((result.ok && result.resumed));
+  const VerbResult result = parent.resume();
+  CHECK((result.accepted() && result.took_effect()));
   CHECK(t.state("parent") == AgentState::idle);
   t.settle();
   CHECK(t.state("child") == AgentState::idle);
   CHECK(t.state("sticky") == AgentState::stopped);
   CHECK(t.state("below") == AgentState::stopped);
-  CHECK(sticky.resume().resumed);
+  CHECK(sticky.resume().took_effect());
   t.settle();
   CHECK(t.state("below") == AgentState::idle);
   CHECK(parent.resume().reason == Errc::not_stopped);
@@ -264,12 +263,12 @@ TEST_CASE("a resume of one agent leaves its children stopped", "[tree][X4]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   t.settle();
-  CHECK(parent.resume({.cascade = false}).resumed);
+  CHECK(parent.resume({.cascade = false}).took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::stopped);
-  CHECK(child.resume().resumed);
+  CHECK(child.resume().took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::idle);
 }
@@ -281,18 +280,18 @@ TEST_CASE("agents stop and delete their own children only", "[tree][X10][X12][C1
   const Agent grandchild = t.child(child, "grandchild");
   for (const char* const caller : {"grandchild", "child", "nobody", "parent"}) {
     const bool own = std::string(caller) == "child";
-    const StopResult stop = grandchild.stop({.caller = caller});
-    CHECK(stop.ok == own);
+    const VerbResult stop = grandchild.stop({.caller = caller});
+    CHECK(stop.accepted() == own);
     CHECK((own || stop.reason == Errc::not_child_agent));
   }
   CHECK(child.stop({.caller = "child"}).reason == Errc::not_child_agent);
   CHECK(parent.terminate({.caller = "child"}).reason == Errc::not_child_agent);
-  CHECK(child.terminate({.caller = "parent"}).terminated);
+  CHECK(child.terminate({.caller = "parent"}).took_effect());
   t.settle();
   CHECK(t.tree->size() == 1);
 }
 
-TEST_CASE("protected agents refuse the direct verbs, not those of their ancestors", "[tree][X10]") {
+TEST_CASE("protected agents refuse direct verbs but not those of their ancestors", "[tree][X10]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent system = t.child(top, "system", {.role = AgentRole::system});
@@ -300,12 +299,12 @@ TEST_CASE("protected agents refuse the direct verbs, not those of their ancestor
   CHECK(system.terminate().reason == Errc::cannot_delete_system_agent);
   CHECK(user.terminate().reason == Errc::cannot_delete_system_agent);
   CHECK(user.stop().reason == Errc::cannot_stop_user);
-  CHECK_FALSE(user.stop().ok);
+  CHECK_FALSE(user.stop().accepted());
   CHECK(t.state("user") == AgentState::idle);
-  CHECK(system.stop().stopped);
+  CHECK(system.stop().took_effect());
   t.settle();
   CHECK(t.state("system") == AgentState::stopped);
-  CHECK(top.terminate().terminated);
+  CHECK(top.terminate().took_effect());
   t.settle();
   CHECK(t.tree->size() == 0);
 }
@@ -329,7 +328,7 @@ TEST_CASE("a stop says whether the loop was inside an action of what it stops", 
                                 quiet.same = elsewhere(self);
                                 quiet.parent = elsewhere(parent);
                               }});
-  REQUIRE(agent.send("x").accepted);
+  REQUIRE(agent.send("x").accepted());
   t.settle();
   CHECK_FALSE(quiet.same);
   CHECK_FALSE(quiet.parent);
@@ -347,13 +346,13 @@ TEST_CASE("a delete says whether the loop was inside an action of what it delete
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message&) {
                                std::thread([&] { quiet = self.terminate().quiet; }).join();
                              }});
-  REQUIRE(agent.send("x").accepted);
+  REQUIRE(agent.send("x").accepted());
   t.settle();
   CHECK_FALSE(quiet);
   CHECK(t.tree->size() == 0);
 }
 
-TEST_CASE("giving up what did not let go keeps to the budget of a poll", "[tree][C13][G4][G15]") {
+TEST_CASE("abandoning calls keeps to the budget of a poll", "[tree][C13][G4][G15]") {
   TreeOptions options;
   options.stop_grace = std::chrono::seconds(5);
   TreeFixture t(options, false);
@@ -361,11 +360,11 @@ TEST_CASE("giving up what did not let go keeps to the budget of a poll", "[tree]
   constexpr std::size_t count = 300;
   const Agent parent = t.root("parent");
   for (std::size_t i = 0; i < count; ++i)
-    REQUIRE(t.child(parent, "c" + std::to_string(i)).send("x").accepted);
+    REQUIRE(t.child(parent, "c" + std::to_string(i)).send("x").accepted());
   t.settle();
   REQUIRE(t.llm->calls() == count);
   std::optional<StopReport> report;
-  REQUIRE(parent.stop({.on_settled = [&](const StopReport& told) { report = told; }}).stopped);
+  REQUIRE(parent.stop({.on_settled = [&](const StopReport& told) { report = told; }}).took_effect());
   t.settle();
   t.clock.advance(std::chrono::seconds(6));
   t.clock.set_tick(std::chrono::milliseconds(1));  // a few looks at the clock, and a poll is over
@@ -383,7 +382,7 @@ TEST_CASE("giving up what did not let go keeps to the budget of a poll", "[tree]
   CHECK(most < count);
   CHECK(polls > 2);
   REQUIRE(report);
-  CHECK(report->cascade_failed.size() == count);
+  CHECK(report->abandoned.size() == count);
   CHECK(t.state("parent") == AgentState::stopped);
   CHECK(t.seen.count("settled") == count + 1);
 }

@@ -1,28 +1,30 @@
-// Terminate: gone, from every table, with everything below.
-#include "support/tree_fixture.hpp"
+// Terminate: the agent and its subtree are removed from every table.
+#include "support/drive/tree_fixture.hpp"
+
+#include <agentcore/testing/references.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
 using std::chrono::seconds;
 
-TEST_CASE("a delete takes the subtree out of everything",
+TEST_CASE("a delete removes the subtree from all tables",
           "[tree][D1][D2][D3][D4][D7][E2][B10][B11][S1-P7][S1-P9][D9]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent parent = t.child(top, "parent");
   const Agent child = t.child(parent, "child");
   t.ask(child);
-  CHECK(child.send("queued").accepted);
+  CHECK(child.send("queued").accepted());
   std::optional<TerminateReport> report;
-  const TerminateResult result =
+  const VerbResult result =
       parent.terminate({.reason = "done", .on_settled = [&](const TerminateReport& r) { report = r; }});
-  CHECK((result.ok && result.terminated && result.quiet));
+  CHECK((result.accepted() && result.took_effect() && result.quiet));
   CHECK(t.state("child") == AgentState::terminating);
   CHECK(t.llm->call(0).stop.stop_requested());
   CHECK(parent.terminate().reason == Errc::terminating);
   CHECK(child.terminate().reason == Errc::terminating);
   CHECK(child.stop().reason == Errc::terminating);
-  CHECK(child.stop().ok);
+  CHECK(child.stop().accepted());
   CHECK(child.resume().reason == Errc::terminating);
   t.settle();
   REQUIRE(report);
@@ -32,17 +34,17 @@ TEST_CASE("a delete takes the subtree out of everything",
   CHECK(report->cascade_terminated == std::vector<std::string>{"child"});
   CHECK(report->messages_dropped == 1);
   CHECK(t.tree->size() == 1);
-  CHECK(t.tree->references("parent") + t.tree->references("child") == 0);
+  CHECK(testing::count_references(*t.tree, "parent") + testing::count_references(*t.tree, "child") == 0);
   CHECK(t.seen.index("deleted child") < t.seen.index("settled parent terminating"));
   CHECK(t.seen.index("settled parent terminating") < t.seen.index("deleted parent"));
   CHECK(t.llm->open_calls().empty());
 }
 
-TEST_CASE("deleting sends nothing to anyone", "[tree][D6][G11][E4][S1-P5][X6]") {
+TEST_CASE("a delete sends no message to any agent", "[tree][D6][G11][E4][S1-P5][X6]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(child.terminate({.caller = "parent"}).terminated);
+  CHECK(child.terminate({.caller = "parent"}).took_effect());
   t.settle();
   CHECK(parent.queue_length().value() == 0);
   CHECK(parent.conversation().value().empty());
@@ -52,10 +54,10 @@ TEST_CASE("deleting sends nothing to anyone", "[tree][D6][G11][E4][S1-P5][X6]") 
 TEST_CASE("a stopped agent can be deleted", "[tree][D11][B10][T3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.settle();
   t.seen.clear();
-  CHECK(agent.terminate().terminated);
+  CHECK(agent.terminate().took_effect());
   CHECK(t.state("a") == AgentState::terminating);
   t.settle();
   CHECK(t.seen.lines ==
@@ -69,9 +71,9 @@ TEST_CASE("a delete during a stop waits for it", "[tree][X13][D10]") {
   t.ask(agent);
   t.seen.clear();
   std::string order;
-  CHECK(agent.stop({.on_settled = [&](const StopReport&) { order += "stopped "; }}).stopped);
+  CHECK(agent.stop({.on_settled = [&](const StopReport&) { order += "stopped "; }}).took_effect());
   t.settle();
-  CHECK(agent.terminate({.on_settled = [&](const TerminateReport&) { order += "deleted"; }}).terminated);
+  CHECK(agent.terminate({.on_settled = [&](const TerminateReport&) { order += "deleted"; }}).took_effect());
   CHECK(t.state("a") == AgentState::stopping);
   CHECK(agent.terminate().reason == Errc::terminating);
   CHECK(agent.resume().reason == Errc::terminating);
@@ -87,15 +89,15 @@ TEST_CASE("a delete during a stop waits for it", "[tree][X13][D10]") {
                                                  "settled a terminating", "deleted a"});
 }
 
-TEST_CASE("a stop during a delete is told so", "[tree][X13][C20]") {
+TEST_CASE("a stop during a delete returns terminating", "[tree][X13][C20]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent);
-  CHECK(agent.terminate().terminated);
+  CHECK(agent.terminate().took_effect());
   bool told = false;
-  const StopResult stop = agent.stop({.on_settled = [&](const StopReport&) { told = true; }});
-  CHECK((stop.ok && !stop.stopped && stop.reason == Errc::terminating));
+  const VerbResult stop = agent.stop({.on_settled = [&](const StopReport&) { told = true; }});
+  CHECK((stop.accepted() && !stop.took_effect() && stop.reason == Errc::terminating));
   t.settle();
   CHECK_FALSE(told);
   t.llm->answer("a", "late");
@@ -104,20 +106,20 @@ TEST_CASE("a stop during a delete is told so", "[tree][X13][C20]") {
   CHECK_FALSE(t.tree->busy());
 }
 
-TEST_CASE("a delete wins against an answer that arrives with it", "[tree][D5][D17][S1-P6][G7]") {
+TEST_CASE("a delete takes effect before an answer that arrives with it", "[tree][D5][D17][S1-P6][G7]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent);
   t.runtime->post([&] { t.llm->answer("a", "too late"); });
-  CHECK(agent.terminate().terminated);
+  CHECK(agent.terminate().took_effect());
   t.settle();
   CHECK_FALSE(agent.exists());
   CHECK(t.seen.index("discarded a 1 answer") < t.seen.index("deleted a"));
   CHECK(t.seen.lines.back() == "deleted a");
 }
 
-TEST_CASE("a call that does not let go is given up after the grace",
+TEST_CASE("a call that ignores its stop is abandoned after the grace period",
           "[tree][X15][G9][C21][C22][X32][D14][D16]") {
   for (const bool del : {false, true}) {
     TreeOptions options;
@@ -132,12 +134,11 @@ TEST_CASE("a call that does not let go is given up after the grace",
     t.ask(good);
     std::string failed;
     if (del)
-      CHECK(
-          parent
-              .terminate({.on_settled = [&](const TerminateReport& r) { failed = joined(r.cascade_failed); }})
-              .ok);
+      CHECK(parent.terminate({.on_settled = [&](const TerminateReport& r) { failed = joined(r.abandoned); }})
+                .accepted());
     else
-      CHECK(parent.stop({.on_settled = [&](const StopReport& r) { failed = joined(r.cascade_failed); }}).ok);
+      CHECK(
+          parent.stop({.on_settled = [&](const StopReport& r) { failed = joined(r.abandoned); }}).accepted());
     t.settle();
     CHECK(t.state("parent") == (del ? AgentState::terminating : AgentState::stopping));
     CHECK(failed.empty());
@@ -145,7 +146,7 @@ TEST_CASE("a call that does not let go is given up after the grace",
     CHECK(t.tree->busy());
     t.advance(seconds(1));
     CHECK(failed == "deaf");
-    CHECK(t.logged("warning something of a stopped agent did not let go in time"));
+    CHECK(t.logged("warning an operation of a stopped agent did not end in time"));
     CHECK(t.logged("agent=deaf"));
     CHECK(t.seen.count(std::string("settled deaf ") + (del ? "terminating" : "stopped") + " abandoned") == 1);
     CHECK(t.tree->size() == (del ? 0 : 3));
@@ -159,32 +160,32 @@ TEST_CASE("a call that does not let go is given up after the grace",
   }
 }
 
-TEST_CASE("each verb can bring its own patience", "[tree][X12]") {
+TEST_CASE("each verb can set its own grace period", "[tree][X12]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent a = t.root("a");
   const Agent b = t.root("b");
   t.ask(a);
   t.ask(b);
-  CHECK(a.stop({.deadline = seconds(60)}).stopped);
-  CHECK(b.stop({.deadline = Duration(0)}).stopped);
+  CHECK(a.stop({.grace = seconds(60)}).took_effect());
+  CHECK(b.stop({.grace = Duration(0)}).took_effect());
   t.settle();
   CHECK(t.state("b") == AgentState::stopped);
   t.advance(seconds(59));
   CHECK(t.state("a") == AgentState::stopping);
-  CHECK(a.terminate({.deadline = Duration(0)}).terminated);
+  CHECK(a.terminate({.grace = Duration(0)}).took_effect());
   t.settle();
   CHECK_FALSE(a.exists());
 }
 
-TEST_CASE("an agent resumed after a call was given up hears nothing of it", "[tree][G3][G7]") {
+TEST_CASE("an agent resumed after an abandoned call receives nothing of that call", "[tree][G3][G7]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent, "one");
-  CHECK(agent.stop({.deadline = Duration(0)}).stopped);
+  CHECK(agent.stop({.grace = Duration(0)}).took_effect());
   t.settle();
-  CHECK(agent.resume().resumed);
+  CHECK(agent.resume().took_effect());
   t.ask(agent, "two");
   FakeClient::finish(t.llm->call(0), ChatOutcome::completed(FinishReason::complete));
   CHECK(t.state("a") == AgentState::waiting_llm);
@@ -193,14 +194,14 @@ TEST_CASE("an agent resumed after a call was given up hears nothing of it", "[tr
   CHECK(written(agent.conversation().value()) == "user:one!stopped, user:two, assistant:answer");
 }
 
-TEST_CASE("a hundred thousand agents come and go in bounded memory", "[tree][G13]") {
+TEST_CASE("a hundred thousand agents are created and deleted in bounded memory", "[tree][G13]") {
   TreeFixture t({}, false);
   t.seen.unwatch();
   for (int round = 0; round < 100; ++round) {
     const Agent top = t.root("top");
     Agent chain = top;
     for (int i = 0; i < 50; ++i) chain = i % 2 ? top.create_child().value() : chain.create_child().value();
-    CHECK(top.terminate().terminated);
+    CHECK(top.terminate().took_effect());
     t.settle();
     REQUIRE(t.tree->size() == 0);
   }
@@ -208,7 +209,7 @@ TEST_CASE("a hundred thousand agents come and go in bounded memory", "[tree][G13
   CHECK(t.tree->create().value().id().find("@") == 0);
 }
 
-TEST_CASE("a scope deletes or stops what was made in it", "[tree][scope]") {
+TEST_CASE("a scope deletes or stops the agents that were created in it", "[tree][scope]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   {
@@ -230,7 +231,7 @@ TEST_CASE("a scope deletes or stops what was made in it", "[tree][scope]") {
   CHECK(t.state("p") == AgentState::stopped);
 }
 
-TEST_CASE("a closed, released or moved-from scope does nothing more", "[tree][scope]") {
+TEST_CASE("a closed or released or moved-from scope does nothing more", "[tree][scope]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   TerminateScope closed{parent};
@@ -259,12 +260,12 @@ TEST_CASE("a closed, released or moved-from scope does nothing more", "[tree][sc
   CHECK((a.exists() && b.exists() && !c.exists() && d.exists()));
 }
 
-TEST_CASE("a scope that lives long forgets the agents that are gone", "[tree][scope][G13]") {
+TEST_CASE("a long-lived scope forgets deleted agents", "[tree][scope][G13]") {
   TreeFixture t;
   TerminateScope scope(*t.tree);
   const Agent stays = scope.create().value();
   for (int i = 0; i < 1000; ++i) {
-    CHECK(scope.create()->terminate().terminated);
+    CHECK(scope.create()->terminate().took_effect());
     t.settle();
   }
   CHECK(scope.size() < 10);
@@ -273,7 +274,7 @@ TEST_CASE("a scope that lives long forgets the agents that are gone", "[tree][sc
   CHECK_FALSE(stays.exists());
 }
 
-TEST_CASE("scopes nest, and refuse what is not theirs", "[tree][scope]") {
+TEST_CASE("scopes nest and refuse agents of other scopes", "[tree][scope]") {
   TreeFixture t;
   TreeFixture elsewhere;
   const Agent stranger = elsewhere.root("stranger");
@@ -283,7 +284,7 @@ TEST_CASE("scopes nest, and refuse what is not theirs", "[tree][scope]") {
   {
     TerminateScope inner{a};
     const Agent b = inner.create({.id = "b"}).value();
-    CHECK(b.terminate().terminated);
+    CHECK(b.terminate().took_effect());
     t.settle();
     CHECK_FALSE(outer.attach(b));
     outer.close();
@@ -292,7 +293,7 @@ TEST_CASE("scopes nest, and refuse what is not theirs", "[tree][scope]") {
   CHECK(t.tree->size() == 0);
 }
 
-TEST_CASE("a scope may be closed, and end, in a callback that its own closing causes", "[tree][scope][Q3]") {
+TEST_CASE("a scope may be closed and destroyed in a callback of its own close", "[tree][scope][Q3]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::at_once;
   auto scope = std::make_unique<TerminateScope>(*t.tree);

@@ -1,5 +1,7 @@
 // Two trees that share a client, a router and the id of an agent.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
+
+#include <agentcore/testing/scripted_client.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -9,12 +11,12 @@ namespace {
 struct TwoTrees {
   TestClock clock;
   Runtime runtime{{.clock = &clock, .seed = 1}};
-  ScriptedClient client{runtime, [](const ChatRequest& request) {
-                          ScriptedReply reply;
-                          reply.silent = request.messages.back().content == "wait";
-                          if (!reply.silent) reply.deltas = {"answer"};
-                          return reply;
-                        }};
+  testing::ScriptedClient client{runtime, [](const ChatRequest& request) {
+                                   testing::ScriptedReply reply;
+                                   reply.silent = request.messages.back().content == "wait";
+                                   if (!reply.silent) reply.deltas = {"answer"};
+                                   return reply;
+                                 }};
   LlmRouter router{runtime, {.routes = {{.client = &client}}, .limits = {.total = 10, .per_agent = 1}}};
 
   void settle() {
@@ -25,7 +27,7 @@ struct TwoTrees {
 
 }  // namespace
 
-TEST_CASE("agents of one id in two trees share a client and do not meet", "[tree][A1][A5][A6][X11]") {
+TEST_CASE("agents of the same id in two trees may share a client", "[tree][A1][A5][A6][X11]") {
   const bool routed = GENERATE(false, true);
   TwoTrees t;
   LlmClient* const llm = routed ? static_cast<LlmClient*>(&t.router) : &t.client;
@@ -33,27 +35,27 @@ TEST_CASE("agents of one id in two trees share a client and do not meet", "[tree
   std::vector<std::string> ends;
   const auto note = [&](const Event& event) {
     if (const auto* ended = event.get<TurnEnded>())
-      ends.push_back(std::string(to_string(ended->outcome)) + " " + std::string(ended->text));
+      ends.push_back(std::string(to_string(ended->result->outcome)) + " " + std::string(ended->result->text));
   };
   const auto first = one.on_event(note), second = two.on_event(note);
   const Agent a = *one.create({.id = "a"}), b = *two.create({.id = "a"});
-  REQUIRE(a.send("wait").accepted);
-  REQUIRE(b.send("wait").accepted);
+  REQUIRE(a.send("wait").accepted());
+  REQUIRE(b.send("wait").accepted());
   t.settle();
   CHECK(ends.empty());  // neither is refused, nor waits for the other's slot
   CHECK(t.client.open_calls() == 2);
   CHECK(llm->has_active_request("a"));
 
-  CHECK(a.abort().aborted);
+  CHECK(a.abort().took_effect());
   t.settle();
   CHECK(ends == std::vector<std::string>{"aborted "});
   CHECK(*b.state() == AgentState::waiting_llm);
   CHECK(llm->has_active_request("a"));
 
-  REQUIRE(a.send("hello").accepted);
+  REQUIRE(a.send("hello").accepted());
   t.settle();
   CHECK(ends.back() == "completed answer");
-  REQUIRE(a.send("wait").accepted);
+  REQUIRE(a.send("wait").accepted());
   t.settle();
   CHECK(t.client.open_calls() == 2);
 
@@ -66,11 +68,11 @@ TEST_CASE("agents of one id in two trees share a client and do not meet", "[tree
   CHECK(ends.size() == 4);
 }
 
-TEST_CASE("a request names its tree, a call without one has 0", "[tree][A4]") {
+TEST_CASE("a request has the number of its tree and a call without a tree has 0", "[tree][A4]") {
   TreeFixture t;
   AgentTree other(*t.runtime, {.llm = t.llm.get()});
   t.ask(t.root("a"));
-  REQUIRE(other.create({.id = "b"})->send("question").accepted);
+  REQUIRE(other.create({.id = "b"})->send("question").accepted());
   t.settle();
   REQUIRE(t.llm->calls() == 2);
   CHECK(t.llm->call(0).request.tree == 1);

@@ -1,11 +1,11 @@
 // Verbs that meet others in one branch of the tree, before the loop has come to the first of them.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
 using std::chrono::seconds;
 
-TEST_CASE("a delete's report is complete when what it waited for ends before the loop hears of the delete",
+TEST_CASE("the report of a delete is complete even if its calls end before the loop takes it up",
           "[tree][X13][X32]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
@@ -16,12 +16,12 @@ TEST_CASE("a delete's report is complete when what it waited for ends before the
   CHECK(
       parent
           .stop({.on_settled = [&](const StopReport& r) { order += "stopped " + joined(r.cascade_stopped); }})
-          .stopped);
+          .took_effect());
   t.settle();
   const auto deleted = [&](const TerminateReport& r) {
     order += ", deleted " + joined(r.cascade_terminated);
   };
-  CHECK(parent.terminate({.on_settled = deleted}).terminated);
+  CHECK(parent.terminate({.on_settled = deleted}).took_effect());
   t.llm->answer("child", "late");  // no poll in between
   CHECK(child.exists());
   t.settle();
@@ -29,13 +29,13 @@ TEST_CASE("a delete's report is complete when what it waited for ends before the
   CHECK(order == "stopped child, deleted child");
 }
 
-TEST_CASE("an open agent below a delete never shows a stop that came later", "[tree][B13][B19][X13]") {
+TEST_CASE("an agent below a delete never reports a later stop", "[tree][B13][B19][X13]") {
   TreeFixture t;
   const Agent root = t.root("root");
   const Agent child = t.child(root, "child");
   const Agent leaf = t.child(child, "leaf");
-  CHECK(child.terminate().terminated);
-  CHECK(root.stop().stopped);
+  CHECK(child.terminate().took_effect());
+  CHECK(root.stop().took_effect());
   CHECK(leaf.state().value() == AgentState::terminating);
   CHECK(root.state().value() == AgentState::stopping);
   t.settle();
@@ -45,16 +45,16 @@ TEST_CASE("an open agent below a delete never shows a stop that came later", "[t
   CHECK(t.seen.count("settled leaf terminating") == 1);
 }
 
-TEST_CASE("a delete waits for a stop from above that runs below it", "[tree][X13][B13]") {
+TEST_CASE("a delete waits for a stop of an ancestor that is settling below it", "[tree][X13][B13]") {
   TreeFixture t;
   const Agent root = t.root("root");
   const Agent child = t.child(root, "child");
   const Agent leaf = t.child(child, "leaf");
-  CHECK(child.stop({.cascade = false}).stopped);
+  CHECK(child.stop({.cascade = false}).took_effect());
   t.settle();
-  CHECK(root.stop().stopped);
+  CHECK(root.stop().took_effect());
   CHECK(leaf.state().value() == AgentState::stopping);
-  CHECK(child.terminate().terminated);
+  CHECK(child.terminate().took_effect());
   CHECK(leaf.state().value() == AgentState::stopping);
   t.settle();
   CHECK(t.seen.violations.empty());
@@ -68,10 +68,10 @@ TEST_CASE("a delete waits for a stop that was widened", "[tree][X13][B13]") {
   const Agent root = t.root("root");
   const Agent child = t.child(root, "child");
   const Agent leaf = t.child(child, "leaf");
-  CHECK(child.stop({.cascade = false}).stopped);
+  CHECK(child.stop({.cascade = false}).took_effect());
   t.settle();
-  CHECK(child.stop().stopped);
-  CHECK(root.terminate().terminated);
+  CHECK(child.stop().took_effect());
+  CHECK(root.terminate().took_effect());
   CHECK(leaf.state().value() == AgentState::stopping);
   t.settle();
   CHECK(t.seen.violations.empty());
@@ -80,15 +80,15 @@ TEST_CASE("a delete waits for a stop that was widened", "[tree][X13][B13]") {
   CHECK(t.tree->size() == 0);
 }
 
-TEST_CASE("a delete of an agent that stops alone leaves what lies below to the stop", "[tree][X13][B13]") {
+TEST_CASE("a delete of an agent that stops alone leaves its subtree to the stop", "[tree][X13][B13]") {
   TreeFixture t;
   const Agent root = t.root("root");
   const Agent child = t.child(root, "child");
   const Agent leaf = t.child(child, "leaf");
-  CHECK(child.stop({.cascade = false}).stopped);
-  CHECK(child.terminate().terminated);
+  CHECK(child.stop({.cascade = false}).took_effect());
+  CHECK(child.terminate().took_effect());
   CHECK(leaf.state().value() == AgentState::stopping);
-  CHECK(root.terminate().terminated);
+  CHECK(root.terminate().took_effect());
   CHECK(leaf.state().value() == AgentState::stopping);
   t.settle();
   CHECK(t.seen.violations.empty());
@@ -97,14 +97,14 @@ TEST_CASE("a delete of an agent that stops alone leaves what lies below to the s
   CHECK(t.tree->size() == 0);
 }
 
-TEST_CASE("a stop of the parent alone does not take back the resume of its children", "[tree][X4][X28]") {
+TEST_CASE("a stop of the parent alone does not undo the resume of its children", "[tree][X4][X28]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   t.settle();
-  CHECK(parent.resume().resumed);
-  CHECK(parent.stop({.cascade = false}).stopped);
+  CHECK(parent.resume().took_effect());
+  CHECK(parent.stop({.cascade = false}).took_effect());
   t.settle();
   CHECK(parent.state().value() == AgentState::stopped);
   CHECK(child.state().value() == AgentState::idle);

@@ -1,5 +1,5 @@
 // Background tasks: a turn does not wait for them, an abort leaves them, a stop cancels them.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -43,7 +43,7 @@ TEST_CASE("without background tasks an async tool runs as all others", "[turn][b
   t.settle();
   CHECK(t.history() == "user:question, assistant:[bg x], tool:x=waited for");
   t.answer("done");
-  CHECK(t.result->steps.at(0).resolved_mode == ToolMode::sync);
+  CHECK(t.result->calls.at(0).mode == ToolMode::sync);
   CHECK(t.changes.empty());
 }
 
@@ -52,8 +52,8 @@ TEST_CASE("a turn gets the id of a task as its result and goes on",
   Background t;
   t.begin();
   CHECK(t.seen.count("ended a 1 completed") == 1);
-  const InteractionStep& step = t.result->steps.at(0);
-  CHECK(step.resolved_mode == ToolMode::async);
+  const ToolCallRecord& step = t.result->calls.at(0);
+  CHECK(step.mode == ToolMode::async);
   CHECK(step.outcome == ToolOutcome::completed);
   CHECK(step.task_id.size() == 37);
   CHECK(step.task_id.find("task_") == 0);
@@ -80,7 +80,8 @@ TEST_CASE("a turn gets the id of a task as its result and goes on",
   CHECK(t.llm->calls() == 2);  // the agent is not woken by it
 }
 
-TEST_CASE("a task fails by its result, by dropping its call and by its time", "[turn][background][L5][L7]") {
+TEST_CASE("a task fails by its result or by dropping its call or by its time-out",
+          "[turn][background][L5][L7]") {
   Background t({.tool_timeout = std::chrono::seconds(30)});
   t.ask(t.agent({.background_tasks = 3}));
   t.call({{.name = "bg"}, {.name = "bg"}, {.name = "bg"}});
@@ -101,11 +102,11 @@ TEST_CASE("a task fails by its result, by dropping its call and by its time", "[
   CHECK(t.running() == 0);
 }
 
-TEST_CASE("an abort leaves a task, its result still comes", "[turn][background][X17][X16]") {
+TEST_CASE("an abort does not end a background task", "[turn][background][X17][X16]") {
   Background t;
   t.ask(t.agent({.background_tasks = 1}));
   t.call({{.id = "x", .name = "bg"}});
-  CHECK(t["a"].abort().aborted);
+  CHECK(t["a"].abort().took_effect());
   t.settle();
   CHECK(t.running() == 1);
   CHECK_FALSE(t.held.calls.at(0).context.stop().stop_requested());
@@ -117,7 +118,7 @@ TEST_CASE("an abort leaves a task, its result still comes", "[turn][background][
   CHECK(t.seen.count("progress a") == 1);
 }
 
-TEST_CASE("a stop and a delete cancel the tasks, and wait until they let go",
+TEST_CASE("a stop and a delete cancel the background tasks and wait for their ends",
           "[turn][background][X17][L6][L7]") {
   for (const bool terminate : {false, true}) {
     for (const bool in_turn : {false, true}) {
@@ -130,12 +131,12 @@ TEST_CASE("a stop and a delete cancel the tasks, and wait until they let go",
       }
       const Agent agent = t["a"];
       if (terminate)
-        CHECK(agent.terminate().terminated);
+        CHECK(agent.terminate().took_effect());
       else
-        CHECK(agent.stop().stopped);
+        CHECK(agent.stop().took_effect());
       CHECK(t.held.calls.at(0).context.stop().stop_requested());
       t.settle();
-      CHECK(t.seen.count("task a bg canceled") == 1);
+      CHECK(t.seen.count("task a bg cancelled") == 1);
       CHECK(t.seen.count("settled") == 0);
       REQUIRE(t.tree->tasks().size() == 1);
       CHECK(t.tree->tasks()[0].stopping);
@@ -155,16 +156,16 @@ TEST_CASE("the stop of a parent cancels the tasks of its children", "[turn][back
   t.ask(child);
   t.call({{.name = "bg"}});
   t.answer("begun");
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(t.held.calls.at(0).context.stop().stop_requested());
   t.settle();
-  CHECK(t.seen.count("task a bg canceled") == 1);
+  CHECK(t.seen.count("task a bg cancelled") == 1);
   t.held.calls.clear();
   t.settle();
   CHECK(t.state("p") == AgentState::stopped);
 }
 
-TEST_CASE("an agent has no more tasks than it may have", "[turn][background][L1][G15]") {
+TEST_CASE("an agent has at most the allowed number of background tasks", "[turn][background][L1][G15]") {
   Background t;
   t.ask(t.agent({.background_tasks = 1}));
   t.call({{.id = "x", .name = "bg"}, {.id = "y", .name = "bg"}});
@@ -176,23 +177,23 @@ TEST_CASE("an agent has no more tasks than it may have", "[turn][background][L1]
   t.call({{.id = "z", .name = "bg"}});
   CHECK(t.held.calls.size() == 2);
   t.answer("done");
-  CHECK(t.result->steps.at(1).outcome == ToolOutcome::not_started);
-  CHECK(t.result->steps.at(1).task_id.empty());
+  CHECK(t.result->calls.at(1).outcome == ToolOutcome::not_started);
+  CHECK(t.result->calls.at(1).task_id.empty());
   CHECK(t.seen.count("task a bg started") == 2);
 }
 
-TEST_CASE("one task is cancelled, its agent goes on", "[turn][background][L6][I2]") {
+TEST_CASE("one background task is cancelled and its agent continues", "[turn][background][L6][I2]") {
   Background t;
   t.begin();
   CHECK_FALSE(t.tree->cancel_task("task_00"));
   CHECK_FALSE(t.tree->cancel_task(""));
-  const std::string id = t.result->steps.at(0).task_id;
+  const std::string id = t.result->calls.at(0).task_id;
   CHECK(t.tree->cancel_task(id));
   CHECK_FALSE(t.tree->cancel_task(id));
   CHECK(t.held.calls[0].context.stop().stop_requested());
-  CHECK(t.changes.back().state == TaskState::canceled);
+  CHECK(t.changes.back().state == TaskState::cancelled);
   CHECK(t.state("a") == AgentState::idle);
-  CHECK(t.running() == 1);  // it has not let go yet
+  CHECK(t.running() == 1);  // it has not ended yet
   t.held.calls[0].done(ToolResult::done("late"));
   t.settle();
   CHECK(t.seen.count("discarded a 1 tool result") == 1);
@@ -201,17 +202,19 @@ TEST_CASE("one task is cancelled, its agent goes on", "[turn][background][L6][I2
   t.ask(t["a"], "again");
 }
 
-TEST_CASE("a task that ignores its stop is named and given up", "[turn][background][X17][G9][I2]") {
+TEST_CASE("a background task that ignores its stop is abandoned and named",
+          "[turn][background][X17][G9][I2]") {
   Background t;
   t.begin();
   std::vector<std::string> failed;
-  CHECK(
-      t["a"].stop({.on_settled = [&](const StopReport& report) { failed = report.cascade_failed; }}).stopped);
+  CHECK(t["a"]
+            .stop({.on_settled = [&](const StopReport& report) { failed = report.abandoned; }})
+            .took_effect());
   t.settle();
   CHECK(t.state("a") == AgentState::stopping);
   t.advance(std::chrono::seconds(6));
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(t.seen.index("task a bg canceled") < t.seen.index("abandoned a background task bg"));
+  CHECK(t.seen.index("task a bg cancelled") < t.seen.index("abandoned a background task bg"));
   CHECK(t.seen.index("abandoned a background task bg") < t.seen.index("settled a stopped abandoned"));
   CHECK(failed == std::vector<std::string>{"a"});
   CHECK(t.tree->tasks().empty());
@@ -220,7 +223,7 @@ TEST_CASE("a task that ignores its stop is named and given up", "[turn][backgrou
   CHECK(t.seen.count("discarded a 1 tool result") == 1);
 }
 
-TEST_CASE("a task asks a person, after its turn too", "[turn][background][I13]") {
+TEST_CASE("a background task may ask a person even after its turn", "[turn][background][I13]") {
   Background t;
   t.begin();
   std::vector<Answer> answers;
@@ -229,22 +232,22 @@ TEST_CASE("a task asks a person, after its turn too", "[turn][background][I13]")
   };
   ask();
   REQUIRE(t.tree->questions().size() == 1);
-  CHECK(t.tree->questions()[0].call_id == t.result->steps.at(0).task_id);
+  CHECK(t.tree->questions()[0].call_id == t.result->calls.at(0).task_id);
   CHECK(t.tree->answer("q_1", "the first"));
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].text == "the first");
   ask();
-  CHECK(t.tree->cancel_task(t.result->steps.at(0).task_id));
+  CHECK(t.tree->cancel_task(t.result->calls.at(0).task_id));
   REQUIRE(answers.size() == 2);
   CHECK(answers[1].outcome == QuestionOutcome::cancelled);
-  CHECK(t.seen.index("closed a q_2 cancelled") < t.seen.index("task a bg canceled"));
+  CHECK(t.seen.index("closed a q_2 cancelled") < t.seen.index("task a bg cancelled"));
   ask();  // for nobody
   REQUIRE(answers.size() == 3);
   CHECK(answers[2].outcome == QuestionOutcome::cancelled);
   CHECK(t.tree->questions().empty());
 }
 
-TEST_CASE("a task whose time is over asks no longer", "[turn][background][I13][G15]") {
+TEST_CASE("a background task that timed out cannot ask", "[turn][background][I13][G15]") {
   Background t({.tool_timeout = std::chrono::seconds(30)});
   t.begin();
   std::vector<Answer> answers;
@@ -257,43 +260,44 @@ TEST_CASE("a task whose time is over asks no longer", "[turn][background][I13][G
   CHECK(t.seen.index("closed a q_1 cancelled") < t.seen.index("task a bg failed"));
 }
 
-TEST_CASE("the time of a task of a stopped agent changes nothing", "[turn][background][X17]") {
+TEST_CASE("the time-out of a background task of a stopped agent changes nothing", "[turn][background][X17]") {
   Background t({.tool_timeout = std::chrono::seconds(30)});
   t.begin();
   t.clock.advance(std::chrono::seconds(31));
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   CHECK(t.seen.count("task a bg failed") == 0);
-  CHECK(t.seen.count("task a bg canceled") == 1);
+  CHECK(t.seen.count("task a bg cancelled") == 1);
 }
 
-TEST_CASE("a task that its observer cancels, or stops, has not begun", "[turn][background][L6][G1][I1]") {
+TEST_CASE("a background task that its observer cancels or stops does not start",
+          "[turn][background][L6][G1][I1]") {
   for (const bool stop : {false, true}) {
     Background t;
     const Subscription cancels = t.tree->on_event([&](const Event& event) {
       const auto* change = event.get<TaskChanged>();
       if (!change || change->state != TaskState::started) return;
       if (stop)
-        CHECK(change->agent.stop().stopped);
+        CHECK(change->agent.stop().took_effect());
       else
         CHECK(t.tree->cancel_task(change->task_id));
     });
     t.ask(t.agent({.background_tasks = 1}));
     t.call({{.id = "x", .name = "bg"}});
     CHECK(t.held.calls.empty());
-    CHECK(joined(t.seen.with("task a")) == "task a bg started task a bg canceled");
+    CHECK(joined(t.seen.with("task a")) == "task a bg started task a bg cancelled");
     CHECK(t.state("a") == (stop ? AgentState::stopped : AgentState::waiting_llm));
     CHECK(t.running() == 0);
     CHECK(t["a"].conversation().value().back().content ==
           (stop ? "not started: its turn ended before it began"
                 : "error: not started: the task was cancelled before it began"));
     if (!stop) t.answer("then not");
-    CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
-    CHECK(t.result->steps.at(0).task_id.empty());
+    CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
+    CHECK(t.result->calls.at(0).task_id.empty());
   }
 }
 
-TEST_CASE("a task gets the arguments that a call in the turn would get", "[turn][background][L1]") {
+TEST_CASE("a background task gets the same arguments as a call in the turn", "[turn][background][L1]") {
   for (const bool tasks : {false, true}) {
     for (const char* arguments : {"", "  \n", "{}"}) {
       Background t;
@@ -305,7 +309,8 @@ TEST_CASE("a task gets the arguments that a call in the turn would get", "[turn]
   }
 }
 
-TEST_CASE("a task may need an approval, and ends at once if its tool does", "[turn][background][L7]") {
+TEST_CASE("a background task may need an approval and ends at once if its tool does",
+          "[turn][background][L7]") {
   Background t;
   t.tools->add(
       {{.name = "quick", .mode = ToolMode::async, .needs_approval = true},

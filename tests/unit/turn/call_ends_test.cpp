@@ -1,5 +1,5 @@
 // After the end of a tool call no question of that call is open, and no timer runs.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -42,14 +42,14 @@ TEST_CASE("the end of a call closes all of its questions", "[turn][questions][I1
 TEST_CASE("a stop closes all questions of a call", "[turn][questions][G5][C14]") {
   Asking t;
   const Agent asking = t.begin();
-  CHECK(asking.stop().stopped);
+  CHECK(asking.stop().took_effect());
   t.settle();
   t.check_both_closed();
   t.held.calls[0].done(ToolResult::failed("stopped"));
   t.settle();
 }
 
-TEST_CASE("the time-out of a call closes all of its questions", "[turn][questions][G15]") {
+TEST_CASE("the time-out of a tool call closes all of its questions", "[turn][questions][G15]") {
   Asking t;
   t.begin();
   t.advance(std::chrono::minutes(11));
@@ -76,7 +76,7 @@ TEST_CASE("no timer of a tool call outlives a stop of its agent", "[turn][tools]
   ToolTurn t;
   t.ask(t.agent());
   t.call({{.id = "x", .name = "held"}});
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   t.held.calls.at(0).done(ToolResult::failed("stopped"));
   t.settle();
@@ -103,11 +103,11 @@ TEST_CASE("a tool that fails because of a stop leaves its turn stopped", "[turn]
   REQUIRE(t.held.calls.size() == 1);
   const std::stop_callback fails(t.held.calls[0].context.stop(),
                                  [&t] { t.held.calls[0].done(ToolResult::failed("interrupted")); });
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   CHECK(t.seen.count("ended a 1 stopped") == 1);
   CHECK(t.seen.count("ended a 1") == 1);
-  CHECK(t.result->error == "Task terminated by user");
+  CHECK(t.result->error.message == "Task terminated by user");
 }
 
 TEST_CASE("a client that fails because of a stop leaves its turn stopped", "[turn][I11]") {
@@ -118,24 +118,24 @@ TEST_CASE("a client that fails because of a stop leaves its turn stopped", "[tur
   const std::stop_callback fails(call.stop, [&call] {
     FakeClient::finish(call, ChatOutcome::failed({Errc::network_error, "cut"}));
   });
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   CHECK(t.seen.count("ended a 1 stopped") == 1);
   CHECK(t.seen.count("ended a 1") == 1);
 }
 
-TEST_CASE("a stop ends the calls of a turn, reports it, and closes the questions of these calls",
+TEST_CASE("a stop ends the calls of a turn and reports it and closes the questions of these calls",
           "[turn][questions][I3]") {
   Asking t;
   const Agent asking = t.begin();
   CHECK(t.tree->tasks().size() == 2);  // the turn and its call
-  CHECK(asking.stop().stopped);
+  CHECK(asking.stop().took_effect());
   t.settle();
   CHECK(t.held.calls[0].context.stop().stop_requested());
   t.held.calls[0].done(ToolResult::failed("stopped"));
   t.settle();
   CHECK(t.tree->tasks().empty());
   CHECK(t.seen.count("ended a 1 stopped") == 1);
-  CHECK(t.result->steps.back().type == "terminated");
+  CHECK(t.result->outcome == TurnOutcome::stopped);
   t.check_both_closed();
 }

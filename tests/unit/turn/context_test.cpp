@@ -1,5 +1,5 @@
 // What a model is sent of a conversation, before every call.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -36,7 +36,7 @@ struct Trimming : TreeFixture {
 
 }  // namespace
 
-TEST_CASE("old turns are trimmed before a call, the conversation keeps them", "[turn][context][Y8][K4]") {
+TEST_CASE("old turns are trimmed from the request but stay in the conversation", "[turn][context][Y8][K4]") {
   Trimming t;
   const Agent agent = t.root("a", {.system_prompt = "Be brief.", .context = context(200, 120)});
   for (const char* name : {"one", "two", "three", "four"}) t.say(agent, name + long_text);
@@ -55,7 +55,7 @@ TEST_CASE("old turns are trimmed before a call, the conversation keeps them", "[
   CHECK(t.sent().size() <= sent.size() + 2);
 }
 
-TEST_CASE("what is short enough is sent as it is, and max_tokens 0 trims nothing", "[turn][context][Y8]") {
+TEST_CASE("a short history is sent unchanged and max_tokens 0 trims nothing", "[turn][context][Y8]") {
   for (const ContextOptions& options : {context(100'000, 1), context(0, 0)}) {
     Trimming t;
     const Agent agent = t.root("a", {.context = options});
@@ -66,8 +66,7 @@ TEST_CASE("what is short enough is sent as it is, and max_tokens 0 trims nothing
   }
 }
 
-TEST_CASE("within a turn the context is trimmed before every call, too",
-          "[turn][context][tools][Y8][K4][K5]") {
+TEST_CASE("the context is trimmed before every call of a turn", "[turn][context][tools][Y8][K4][K5]") {
   Trimming t;
   const auto tools = std::make_shared<ToolRegistry>();
   tools->add(make_tool({.name = "long"},
@@ -96,7 +95,7 @@ TEST_CASE("within a turn the context is trimmed before every call, too",
   CHECK(agent.conversation().value().size() == 1 + 2 + 1 + 8 * 2);
 }
 
-TEST_CASE("a pinned turn stays, whatever its age", "[turn][context][Y8]") {
+TEST_CASE("a pinned turn is never trimmed", "[turn][context][Y8]") {
   Trimming t;
   ChatMessage remember{Role::user, "remember this"};
   remember.pinned = true;
@@ -108,7 +107,7 @@ TEST_CASE("a pinned turn stays, whatever its age", "[turn][context][Y8]") {
   CHECK(t.sent().size() < agent.conversation().value().size() - 1);
 }
 
-TEST_CASE("a counter may stop its agent: no model call begins", "[turn][context][G1][Q3]") {
+TEST_CASE("no model call starts if the token counter stops its agent", "[turn][context][G1][Q3]") {
   Trimming t;
   ContextOptions options = context(50, 20);
   options.count_tokens = [&](std::string_view text) {
@@ -116,14 +115,14 @@ TEST_CASE("a counter may stop its agent: no model call begins", "[turn][context]
     return text.size();
   };
   const Agent agent = t.root("a", {.context = options});
-  CHECK(agent.send("question").accepted);
+  CHECK(agent.send("question").accepted());
   t.settle();
   CHECK(t.llm->calls() == 0);
   CHECK(t.seen.count("ended a 1 stopped") == 1);
   CHECK(written(agent.conversation().value()) == "user:question!stopped");
 }
 
-TEST_CASE("a counter that throws: all is sent", "[turn][context][Y8][G16]") {
+TEST_CASE("the whole history is sent if the token counter throws", "[turn][context][Y8][G16]") {
   Trimming t;
   ContextOptions options = context(50, 20);
   bool broken = true;
@@ -140,7 +139,7 @@ TEST_CASE("a counter that throws: all is sent", "[turn][context][Y8][G16]") {
   CHECK(t.sent().size() == 1);
 }
 
-TEST_CASE("windows that are not important go before important ones, and pinned ones never",
+TEST_CASE("unimportant windows are trimmed before important ones and pinned ones never",
           "[turn][context][tools][Y8]") {
   for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
     Trimming t;
@@ -167,7 +166,7 @@ TEST_CASE("windows that are not important go before important ones, and pinned o
   }
 }
 
-TEST_CASE("an agent that was never asked has its system prompt for a context", "[turn][context][Y8]") {
+TEST_CASE("the context of a new agent is its system prompt", "[turn][context][Y8]") {
   Trimming t;
   const Agent agent = t.root("a", {.system_prompt = "Be brief."});
   CHECK(written(agent.context().value()) == "system:Be brief.");

@@ -1,5 +1,5 @@
 // What the model reads about background tasks that have ended: at its agent's next turn, in the history.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -48,8 +48,7 @@ const std::string heading = "Background tasks that have ended:\n";
 
 }  // namespace
 
-TEST_CASE("the next turn tells the model how tasks ended, in that order and once",
-          "[turn][background][G8][G11]") {
+TEST_CASE("the next turn reports ended tasks to the model in order and once", "[turn][background][G8][G11]") {
   EndedTasks t({.tool_timeout = std::chrono::seconds(30)});
   const Agent agent = t.begin(4);
   t.held.calls[1].done(ToolResult::failed("no luck"));
@@ -61,7 +60,7 @@ TEST_CASE("the next turn tells the model how tasks ended, in that order and once
   CHECK(t.llm->calls() == 2);  // no task begins a turn
   t.ask(agent, "Well?");
   CHECK(t.last_question() == heading + t.line(1, "failed", "error: no luck") +
-                                 t.line(0, "completed", "found it\n{\"n\":1}") + t.line(2, "canceled") +
+                                 t.line(0, "completed", "found it\n{\"n\":1}") + t.line(2, "cancelled") +
                                  t.line(3, "failed", "error: timed out after 30 s; its effect is unknown") +
                                  "\nWell?");
   const std::vector<ChatMessage> history = agent.conversation().value();
@@ -75,7 +74,7 @@ TEST_CASE("the next turn tells the model how tasks ended, in that order and once
   CHECK(t.last_question() == "Anything else?");
 }
 
-TEST_CASE("a task that ends within a turn is told at the next one", "[turn][background][G8]") {
+TEST_CASE("a task that ends within a turn is reported in the next one", "[turn][background][G8]") {
   EndedTasks t;
   const Agent agent = t.begin(1);
   t.ask(agent, "two");
@@ -87,19 +86,18 @@ TEST_CASE("a task that ends within a turn is told at the next one", "[turn][back
   CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nthree");
 }
 
-TEST_CASE("a stop that cancels tasks tells the model nothing, and nothing says that they run",
-          "[turn][background][G11][X17]") {
+TEST_CASE("tasks that a stop cancelled are not reported to the model", "[turn][background][G11][X17]") {
   for (const bool late : {false, true}) {
     EndedTasks t;
     const Agent agent = t.begin(2);
     t.held.calls[0].done(ToolResult::done("found it"));
     t.settle();
-    CHECK(agent.stop().stopped);
+    CHECK(agent.stop().took_effect());
     if (!late) t.settle();
     t.held.calls[1].done(ToolResult::done("too late"));
     t.settle();
     REQUIRE(t.state("a") == AgentState::stopped);
-    CHECK(agent.resume().resumed);
+    CHECK(agent.resume().took_effect());
     t.ask(agent, "Well?");
     CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
     CHECK(t.history().find("running") == std::string::npos);
@@ -109,7 +107,7 @@ TEST_CASE("a stop that cancels tasks tells the model nothing, and nothing says t
   }
 }
 
-TEST_CASE("what tasks say in the history is bounded", "[turn][background][G15]") {
+TEST_CASE("the results of tasks in the history are bounded", "[turn][background][G15]") {
   EndedTasks t({.max_tool_result_bytes = 400});
   const Agent agent = t.begin(10);
   for (HeldTool::Call& call : t.held.calls) call.done(ToolResult::done(std::string(300, 'x')));
@@ -121,7 +119,7 @@ TEST_CASE("what tasks say in the history is bounded", "[turn][background][G15]")
   CHECK(told.find("300 bytes more were dropped") != std::string::npos);
 }
 
-TEST_CASE("what tasks said is kept when the context is trimmed", "[turn][background][G8]") {
+TEST_CASE("the results of tasks are kept when the context is trimmed", "[turn][background][G8]") {
   EndedTasks t;
   AgentSpec spec;
   spec.context.max_tokens = 400;
@@ -140,13 +138,13 @@ TEST_CASE("what tasks said is kept when the context is trimmed", "[turn][backgro
   CHECK(is_valid_history(agent.context().value()));
 }
 
-TEST_CASE("a simulated turn neither tells of tasks nor has tasks that are told", "[turn][background][G8]") {
+TEST_CASE("a simulated turn neither reports tasks nor starts reported tasks", "[turn][background][G8]") {
   EndedTasks t;
   const Agent agent = t.begin(1);
   t.held.calls[0].done(ToolResult::done("found it"));
   t.settle();
   CHECK(agent.simulate(R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"bg"}]}</tool_call>)")
-            .accepted);
+            .accepted());
   t.settle();
   REQUIRE(t.held.calls.size() == 2);
   t.held.calls[1].done(ToolResult::done("simulated"));
@@ -155,19 +153,19 @@ TEST_CASE("a simulated turn neither tells of tasks nor has tasks that are told",
   CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
 }
 
-TEST_CASE("a question without words still tells of tasks", "[turn][background][G8]") {
+TEST_CASE("an empty question still reports ended tasks", "[turn][background][G8]") {
   EndedTasks t;
   const Agent agent = t.begin(1);
   t.held.calls[0].done(ToolResult::done("found it"));
   t.settle();
   Message picture;
   picture.parts.push_back({.url = "https://example.com/a.png"});
-  CHECK(agent.send(std::move(picture)).accepted);
+  CHECK(agent.send(std::move(picture)).accepted());
   t.settle();
   CHECK(t.last_question() == heading + t.line(0, "completed", "found it"));
 }
 
-TEST_CASE("the text protocol tells of tasks as well", "[turn][background][G8]") {
+TEST_CASE("the text protocol also reports ended tasks", "[turn][background][G8]") {
   EndedTasks t;
   const Agent agent = t.agent({.tool_protocol = ToolProtocol::text, .background_tasks = 1});
   t.ask(agent);

@@ -1,5 +1,5 @@
 // A conversation is taken out of an agent, kept as JSON, and put into another one that goes on with it.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ std::string refusal(const TreeFixture& t, AgentSpec spec) {
 // results, the reasoning of the model, a pin.
 History eventful(ToolTurn& t, const Agent& agent) {
   t.ask(agent, "aborted");
-  CHECK(agent.abort().aborted);
+  CHECK(agent.abort().took_effect());
   t.settle();
   REQUIRE(agent.send(Message{.text = "a picture", .parts = {{.data = "aGk=", .media_type = "image/png"}}}));
   t.settle();
@@ -48,7 +48,7 @@ History eventful(ToolTurn& t, const Agent& agent) {
   t.settle();
   t.ask(agent, "stopped");
   t.call({{.id = "x3", .name = "held"}});
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.held.calls.clear();
   t.settle();
   History history = agent.conversation().value();
@@ -59,7 +59,7 @@ History eventful(ToolTurn& t, const Agent& agent) {
 
 }  // namespace
 
-TEST_CASE("a conversation is taken out, kept as JSON, put back and gone on with", "[turn][tools][G8][X22]") {
+TEST_CASE("a conversation can be exported as JSON and imported and continued", "[turn][tools][G8][X22]") {
   const auto [prompt, prompt_of_next] =
       GENERATE(table<std::string, std::string>({{"", ""}, {"Be brief.", ""}, {"Be brief.", "Be brief."}}));
   ToolTurn first;
@@ -85,7 +85,7 @@ TEST_CASE("a conversation is taken out, kept as JSON, put back and gone on with"
   CHECK(agent.conversation().value().size() == history.size() + 4);
 }
 
-TEST_CASE("a conversation that is taken out in the middle of a turn is put back as a stopped one",
+TEST_CASE("a conversation exported in the middle of a turn is imported as a stopped turn",
           "[turn][tools][G8][G9]") {
   ToolTurn first;
   first.ask(first.agent({.system_prompt = "Be brief."}));
@@ -136,8 +136,7 @@ TEST_CASE("a history that cannot be sent is refused with its first wrong message
   CHECK(refusal(t, {.history = repair_history(broken).messages}) == "(none)");
 }
 
-TEST_CASE("windows and the text protocol's instructions are sent, and are not in the conversation",
-          "[turn][tools][G8]") {
+TEST_CASE("windows and instructions are sent but are not part of the conversation", "[turn][tools][G8]") {
   for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
     ToolTurn first, second;
     first.tools->open({.id = "sea", .content = "The sea is blue."});

@@ -1,5 +1,5 @@
 // What a turn asks its model for, and what it makes of all that an answer says besides its words.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <stdexcept>
 
@@ -28,13 +28,13 @@ ChatOutcome answered(Usage usage, std::optional<double> cost = {}) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Accounted, "what the spec says about answers is asked of the model", "[turn][O2]") {
+TEST_CASE_METHOD(Accounted, "the answer options of the spec are in the request", "[turn][O2]") {
   AgentSpec spec;
   spec.id = "a";
   spec.reasoning_effort = "low";
   spec.response_format = {ResponseFormat::Kind::json_schema, "city", R"({"type":"object"})"};
   REQUIRE(tree->create(spec));
-  REQUIRE(tree->send("a", "question").accepted);
+  REQUIRE(tree->send("a", "question").accepted());
   settle();
   CHECK(request().reasoning_effort == "low");
   CHECK(request().response_format == spec.response_format);
@@ -45,7 +45,7 @@ TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of 
   spec.tool_choice.mode = ToolChoice::Mode::required;
   agent(spec);
   for (int turn = 0; turn < 2; ++turn) {
-    REQUIRE(tree->send("a", "question").accepted);
+    REQUIRE(tree->send("a", "question").accepted());
     settle();
     CHECK(llm->call(llm->calls() - 1).request.tool_choice == spec.tool_choice);
     call({add_call("c" + std::to_string(turn), 1, 2)});
@@ -54,11 +54,11 @@ TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of 
   }
 }
 
-TEST_CASE_METHOD(Accounted, "pictures go with their message, and count against its size", "[turn][G12]") {
+TEST_CASE_METHOD(Accounted, "images are sent with their message and count against its size", "[turn][G12]") {
   root("a");
   const std::vector<ContentPart> parts = {{.url = "https://pictures/1.png"},
                                           {.data = "aGk=", .media_type = "image/png"}};
-  REQUIRE((*this)["a"].send({.text = "what is it?", .parts = parts}).accepted);
+  REQUIRE((*this)["a"].send({.text = "what is it?", .parts = parts}).accepted());
   settle();
   REQUIRE(request().messages.size() == 1);
   CHECK(request().messages[0].parts == parts);
@@ -68,17 +68,17 @@ TEST_CASE_METHOD(Accounted, "pictures go with their message, and count against i
         Errc::message_too_large);
 }
 
-TEST_CASE_METHOD(Accounted, "what a model thinks is heard, and is no part of its answer", "[turn][G7]") {
+TEST_CASE_METHOD(Accounted, "reasoning is reported and is not part of the answer", "[turn][G7]") {
   std::string thoughts;
   const auto events = tree->on_event([&](const Event& event) {
     if (const auto* reasoning = event.get<ReasoningReceived>())
       thoughts += std::to_string(reasoning->turn) + std::string(reasoning->text);
   });
   root("a");
-  REQUIRE(tree->send("a", "question").accepted);
+  REQUIRE(tree->send("a", "question").accepted());
   settle();
-  llm->think("a", "hm, ");
-  llm->think("a", "yes");
+  llm->reason("a", "hm, ");
+  llm->reason("a", "yes");
   llm->delta("a", "Yes.");
   ChatOutcome outcome = answered({1, 2, 3});
   outcome.reasoning = {{"anthropic_messages", R"({"type":"thinking"})"}};
@@ -86,31 +86,31 @@ TEST_CASE_METHOD(Accounted, "what a model thinks is heard, and is no part of its
   settle();
   CHECK(thoughts == "1hm, 1yes");
   REQUIRE(end);
-  CHECK(end->text == "Yes.");
+  CHECK(end->result->text == "Yes.");
   CHECK((*this)["a"].conversation().value().back().content == "Yes.");
   CHECK((*this)["a"].conversation().value().back().reasoning == outcome.reasoning);
 }
 
-TEST_CASE_METHOD(Accounted, "late thoughts are dropped like late words", "[turn][G7]") {
+TEST_CASE_METHOD(Accounted, "late reasoning is dropped like late deltas", "[turn][G7]") {
   llm->on_stop = OnStop::deaf;
   bool heard = false;
   const auto events =
       tree->on_event([&](const Event& event) { heard |= event.get<ReasoningReceived>() != nullptr; });
   const Agent agent = root("a");
-  REQUIRE(tree->send("a", "question").accepted);
+  REQUIRE(tree->send("a", "question").accepted());
   settle();
-  REQUIRE(agent.stop().stopped);
-  llm->think("a", "late");
+  REQUIRE(agent.stop().took_effect());
+  llm->reason("a", "late");
   settle();
   CHECK_FALSE(heard);
 }
 
-TEST_CASE_METHOD(Accounted, "usage and cost of a turn are told, summed over its calls", "[turn][G15]") {
+TEST_CASE_METHOD(Accounted, "a turn reports usage and cost summed over its calls", "[turn][G15]") {
   AgentSpec spec;
   spec.id = "a";
   spec.prices = {.prompt = 2, .completion = 10, .cached_prompt = 1};
   REQUIRE(tree->create(spec));
-  REQUIRE(tree->send("a", "question").accepted);
+  REQUIRE(tree->send("a", "question").accepted());
   settle();
   FakeClient::finish(*llm->find("a"), answered({.prompt_tokens = 1'000'000,
                                                 .completion_tokens = 100'000,
@@ -118,52 +118,51 @@ TEST_CASE_METHOD(Accounted, "usage and cost of a turn are told, summed over its 
                                                 .cached_tokens = 500'000}));
   settle();
   REQUIRE(end);
-  CHECK(end->usage.cached_tokens == 500'000);
-  CHECK(end->usage.complete);
-  CHECK(end->cost == 2.5);  // 1 + 0.5 + 1
+  CHECK(end->result->usage.cached_tokens == 500'000);
+  CHECK(end->result->usage.complete);
+  CHECK(end->result->cost == 2.5);  // 1 + 0.5 + 1
 
-  REQUIRE(tree->send("a", "again").accepted);
+  REQUIRE(tree->send("a", "again").accepted());
   settle();
   FakeClient::finish(*llm->find("a"), answered({1, 2, 3}, 0.25));
   settle();
-  CHECK(end->cost == 0.25);  // the provider knows better
+  CHECK(end->result->cost == 0.25);  // the provider knows better
 }
 
 TEST_CASE_METHOD(Accounted, "without prices a turn has no cost", "[turn]") {
   root("a");
-  REQUIRE(tree->send("a", "question").accepted);
+  REQUIRE(tree->send("a", "question").accepted());
   settle();
   FakeClient::finish(*llm->find("a"), answered({1, 2, 3}));
   settle();
   REQUIRE(end);
-  CHECK_FALSE(end->cost);
+  CHECK_FALSE(end->result->cost);
 }
 
-TEST_CASE_METHOD(Accounted, "a turn that is stopped says what it used so far, by our own count",
-                 "[turn][A19][G7]") {
+TEST_CASE_METHOD(Accounted, "a stopped turn reports an estimate of what it used", "[turn][A19][G7]") {
   AgentSpec spec;
   spec.id = "a";
   spec.prices = {.prompt = 1e6, .completion = 1e6};
   const Agent agent = tree->create(spec).value();
   SECTION("by an abort") {
-    REQUIRE(tree->send("a", "question").accepted);
+    REQUIRE(tree->send("a", "question").accepted());
     settle();
     llm->delta("a", "0123456789");
-    REQUIRE(agent.abort().aborted);
+    REQUIRE(agent.abort().took_effect());
   }
   SECTION("by a stop") {
-    REQUIRE(tree->send("a", "question").accepted);
+    REQUIRE(tree->send("a", "question").accepted());
     settle();
     llm->delta("a", "0123456789");
-    REQUIRE(agent.stop().stopped);
+    REQUIRE(agent.stop().took_effect());
   }
   settle();
   REQUIRE(end);
-  CHECK_FALSE(end->usage.complete);
-  CHECK(end->usage.completion_tokens == 4);
-  CHECK(end->usage.prompt_tokens > 0);
-  CHECK(end->usage.total_tokens == end->usage.prompt_tokens + 4);
-  REQUIRE(end->cost);
-  CHECK(*end->cost == static_cast<double>(end->usage.total_tokens));
-  CHECK(end->result->usage == end->usage);
+  CHECK_FALSE(end->result->usage.complete);
+  CHECK(end->result->usage.completion_tokens == 4);
+  CHECK(end->result->usage.prompt_tokens > 0);
+  CHECK(end->result->usage.total_tokens == end->result->usage.prompt_tokens + 4);
+  REQUIRE(end->result->cost);
+  CHECK(*end->result->cost == static_cast<double>(end->result->usage.total_tokens));
+  CHECK(end->result->usage == end->result->usage);
 }

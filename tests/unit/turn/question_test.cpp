@@ -1,6 +1,6 @@
 // Questions to people: asked by a tool or before it may run, answered once, closed by every end of their
 // call.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <stdexcept>
 
@@ -44,7 +44,7 @@ struct Asking : ToolTurn {
 
 }  // namespace
 
-TEST_CASE("a person answers, and the model gets the answer", "[turn][questions][I13][I14]") {
+TEST_CASE("the model receives the answer of a person", "[turn][questions][I13][I14]") {
   Asking t;
   t.ask_human();
   const OpenQuestion question = t.tree->questions().at(0);
@@ -63,7 +63,7 @@ TEST_CASE("a person answers, and the model gets the answer", "[turn][questions][
   CHECK(t.llm->calls() == 2);
 }
 
-TEST_CASE("a person declines, and the model is told", "[turn][questions][I13][I14]") {
+TEST_CASE("the model receives the refusal of a person", "[turn][questions][I13][I14]") {
   for (const bool reason : {false, true}) {
     Asking t;
     t.ask_human();
@@ -76,7 +76,7 @@ TEST_CASE("a person declines, and the model is told", "[turn][questions][I13][I1
   }
 }
 
-TEST_CASE("nobody answers in time, and the model is told", "[turn][questions][I13][I14][G15]") {
+TEST_CASE("the model receives the time-out of a question", "[turn][questions][I13][I14][G15]") {
   Asking t;
   t.ask_human();
   t.advance(std::chrono::seconds(29));
@@ -93,11 +93,11 @@ TEST_CASE("a stop and a delete cancel a question at once", "[turn][questions][C1
     Asking t;
     t.ask_human();
     if (terminate)
-      CHECK(t["a"].terminate().terminated);
+      CHECK(t["a"].terminate().took_effect());
     else
-      CHECK(t["a"].stop().stopped);
+      CHECK(t["a"].stop().took_effect());
     const AnswerResult late = t.tree->answer("q_1", "because");
-    CHECK_FALSE(late.accepted);
+    CHECK_FALSE(late.accepted());
     CHECK(late.reason == (terminate ? Errc::agent_terminating : Errc::agent_stopping));
     CHECK(t.tree->decline("q_1").reason == late.reason);
     t.settle();  // no time passes
@@ -114,14 +114,14 @@ TEST_CASE("the stop of a parent cancels the questions below it", "[turn][questio
   const Agent parent = t.root("p");
   t.ask(t.child(parent, "a", {.tools = t.tools}));
   t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}});
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(t.tree->answer("q_1", "because").reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.tree->questions().empty());
   CHECK(t.state("p") == AgentState::stopped);
 }
 
-TEST_CASE("one answer counts, the others are refused with the reason", "[turn][questions][I13][C14]") {
+TEST_CASE("the first answer counts and others are refused with the reason", "[turn][questions][I13][C14]") {
   Asking t;
   t.ask_human();
   for (const char* id : {"q_2", "q_0", "q_01", "q_-1", "q_1x", "q_", "x", "", "q_99999999999999999999999"}) {
@@ -137,7 +137,7 @@ TEST_CASE("one answer counts, the others are refused with the reason", "[turn][q
   CHECK(t.seen.count("closed a") == 1);
 }
 
-TEST_CASE("a call asks several questions, with choices", "[turn][questions][I13]") {
+TEST_CASE("a call may ask several questions with choices", "[turn][questions][I13]") {
   Asking t;
   t.hold();
   t.ask_by_hand("One?");
@@ -145,7 +145,7 @@ TEST_CASE("a call asks several questions, with choices", "[turn][questions][I13]
   REQUIRE(t.tree->questions().size() == 2);
   CHECK(t.tree->questions()[1].choices == std::vector<std::string>{"yes", "no"});
   CHECK(t.tree->answer("q_2", "no"));
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   REQUIRE(t.heard.size() == 2);
   CHECK(t.heard[0].text == "no");
@@ -154,7 +154,7 @@ TEST_CASE("a call asks several questions, with choices", "[turn][questions][I13]
   t.held.calls.clear();
 }
 
-TEST_CASE("a call that is over asks nobody", "[turn][questions][I13][C14]") {
+TEST_CASE("a call that has ended cannot ask", "[turn][questions][I13][C14]") {
   Asking t;
   t.hold();
   t.ask_by_hand("Still open");
@@ -168,7 +168,7 @@ TEST_CASE("a call that is over asks nobody", "[turn][questions][I13][C14]") {
   CHECK(t.seen.count("asked") == 1);
 }
 
-TEST_CASE("after its tree a question is nobody's", "[turn][questions][I13]") {
+TEST_CASE("a question cannot be answered after its tree was destroyed", "[turn][questions][I13]") {
   Asking t;
   t.check_at_end = false;
   t.hold();
@@ -179,7 +179,7 @@ TEST_CASE("after its tree a question is nobody's", "[turn][questions][I13]") {
   CHECK(t.heard.empty());
 }
 
-TEST_CASE("an approval is given, and the call begins", "[turn][questions][I13][I14]") {
+TEST_CASE("a call starts after its approval", "[turn][questions][I13][I14]") {
   Asking t;
   t.ask_approval();
   CHECK(t.tree->questions().at(0).kind == QuestionKind::approval);
@@ -196,7 +196,7 @@ TEST_CASE("an approval is given, and the call begins", "[turn][questions][I13][I
   CHECK(t.told() == "done");
 }
 
-TEST_CASE("an approval is refused, and the call has not begun", "[turn][questions][I13][I14][G9]") {
+TEST_CASE("a call whose approval is refused does not start", "[turn][questions][I13][I14][G9]") {
   for (const bool reason : {false, true}) {
     Asking t;
     t.ask_approval();
@@ -207,12 +207,12 @@ TEST_CASE("an approval is refused, and the call has not begun", "[turn][question
     CHECK(t.held.calls.empty());
     CHECK(t.llm->calls() == 2);
     t.answer("well");
-    CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+    CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
     CHECK(t.seen.count("tool") == 0);
   }
 }
 
-TEST_CASE("nobody approves in time, and the call has not begun", "[turn][questions][I13][G9][G15]") {
+TEST_CASE("a call whose approval times out does not start", "[turn][questions][I13][G9][G15]") {
   Asking t({.question_timeout = std::chrono::seconds(30)});
   t.ask_approval();
   t.advance(std::chrono::seconds(31));
@@ -220,24 +220,25 @@ TEST_CASE("nobody approves in time, and the call has not begun", "[turn][questio
   CHECK(t.held.calls.empty());
   CHECK(t.tree->answer("q_1", "").reason == Errc::question_closed);
   t.answer("well");
-  CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+  CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
 }
 
-TEST_CASE("a stop while an approval is asked for: nothing has begun", "[turn][questions][C14][G9][I14]") {
+TEST_CASE("a stop during an approval starts no call", "[turn][questions][C14][G9][I14]") {
   Asking t;
   t.ask_approval();
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   CHECK(t.tree->answer("q_1", "").reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(t.held.calls.empty());
-  CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+  CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
   CHECK(t.seen.count("tool") == 0);
   CHECK(t.told() == "not started: its turn ended before it began");
   CHECK(t.tree->tasks().empty());
 }
 
-TEST_CASE("approvals of one answer are asked side by side where calls may run so", "[turn][questions][J10]") {
+TEST_CASE("approvals of one answer are asked in parallel if its calls may run in parallel",
+          "[turn][questions][J10]") {
   Asking t;
   t.ask(t.agent({.parallel_tools = 2}));
   t.call({{.id = "x", .name = "danger"}, {.id = "y", .name = "danger"}, {.id = "z", .name = "danger"}});
@@ -266,7 +267,7 @@ TEST_CASE("an observer of a question answers it at once", "[turn][questions][I13
       t.ask(t.agent());
       t.call({{.id = "x", .name = approval ? "danger" : "ask_human", .arguments = R"({"question":"Why?"})"}});
       REQUIRE(answered);
-      CHECK(answered->accepted);
+      CHECK(answered->accepted());
       CHECK(again->reason == Errc::question_closed);
       CHECK(t.seen.count("closed a q_1") == 1);
       if (approval && !decline) {
@@ -284,7 +285,7 @@ TEST_CASE("an observer of a question stops its agent", "[turn][questions][C14][G
   for (const char* tool : {"danger", "ask_human"}) {
     Asking t;
     const Subscription stops = t.tree->on_event([&](const Event& event) {
-      if (event.get<QuestionAsked>()) CHECK(event.agent().stop().stopped);
+      if (event.get<QuestionAsked>()) CHECK(event.agent().stop().took_effect());
     });
     t.ask(t.agent());
     t.call({{.id = "x", .name = tool, .arguments = R"({"question":"Why?"})"}});
@@ -294,13 +295,13 @@ TEST_CASE("an observer of a question stops its agent", "[turn][questions][C14][G
   }
 }
 
-TEST_CASE("an observer of the end of a question stops the agent, and the tool hears that it is cancelled",
+TEST_CASE("an observer of the end of a question may stop the agent and the tool is cancelled",
           "[turn][questions][C14][I13][G1]") {
   Asking t;
   t.hold();
   t.ask_by_hand("Why?");
   const Subscription stops = t.tree->on_event([&](const Event& event) {
-    if (event.get<QuestionClosed>()) CHECK(event.agent().stop().stopped);
+    if (event.get<QuestionClosed>()) CHECK(event.agent().stop().took_effect());
   });
   CHECK(t.tree->answer("q_1", "because").reason == Errc::agent_stopping);
   REQUIRE(t.heard.size() == 1);
@@ -311,21 +312,21 @@ TEST_CASE("an observer of the end of a question stops the agent, and the tool he
   CHECK(t.state("a") == AgentState::stopped);
 }
 
-TEST_CASE("an observer of an approval stops the agent, and the call does not begin",
+TEST_CASE("an observer of an approval may stop the agent and the call does not start",
           "[turn][questions][C14][I14][G1]") {
   Asking t;
   t.ask_approval();
   const Subscription stops = t.tree->on_event([&](const Event& event) {
-    if (event.get<QuestionClosed>()) CHECK(event.agent().stop().stopped);
+    if (event.get<QuestionClosed>()) CHECK(event.agent().stop().took_effect());
   });
   CHECK(t.tree->answer("q_1", "").reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.held.calls.empty());
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(t.result->steps.at(0).outcome == ToolOutcome::not_started);
+  CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
 }
 
-TEST_CASE("what hears an answer may throw, and may destroy the tree", "[turn][questions][G16]") {
+TEST_CASE("a callback of a question may throw or destroy the tree", "[turn][questions][G16]") {
   for (const bool whole_tree : {false, true}) {
     Asking t;
     t.check_at_end = !whole_tree;
@@ -344,7 +345,7 @@ TEST_CASE("what hears an answer may throw, and may destroy the tree", "[turn][qu
   }
 }
 
-TEST_CASE("what throws while a stop ends a turn changes nothing about its end",
+TEST_CASE("an exception during the end of a stopped turn does not change the end",
           "[turn][questions][I19][G16][G4]") {
   ToolTurn t;
   t.tools->add({{.name = "asks"}, [](const nlohmann::json&, const ToolContext& context, ToolDone done) {
@@ -356,7 +357,7 @@ TEST_CASE("what throws while a stop ends a turn changes nothing about its end",
   });
   t.ask(t.agent());
   t.call({{.name = "asks"}});
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(t.seen.count("ended a 1 stopped") == 1);
@@ -369,7 +370,7 @@ TEST_CASE("an observer of a tool's end closes the last question of its turn", "[
   ToolTurn t;
   t.tools->add({{.name = "careful", .needs_approval = true}, t.held.start()});
   const auto events = t.tree->on_event([&](const Event& event) {
-    if (event.get<ToolEnded>()) CHECK(t.tree->decline("q_1", "no").accepted);
+    if (event.get<ToolEnded>()) CHECK(t.tree->decline("q_1", "no").accepted());
   });
   const Agent agent = t.agent({.parallel_tools = 2});
   CHECK(agent.simulate(R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"held"},)"
@@ -382,7 +383,7 @@ TEST_CASE("an observer of a tool's end closes the last question of its turn", "[
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("an answer that an observer makes useless is not accepted", "[turn][questions][C14][G1]") {
+TEST_CASE("an answer is not accepted if an observer ends the question first", "[turn][questions][C14][G1]") {
   ToolTurn t;
   t.tools->add(make_ask_human_tool());
   const auto events = t.tree->on_event([&](const Event& event) {
@@ -391,6 +392,6 @@ TEST_CASE("an answer that an observer makes useless is not accepted", "[turn][qu
   t.ask(t.agent());
   t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}});
   const AnswerResult result = t.tree->answer("q_1", "so");
-  CHECK_FALSE(result.accepted);
+  CHECK_FALSE(result.accepted());
   CHECK(result.reason == Errc::agent_stopping);
 }

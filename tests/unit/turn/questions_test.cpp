@@ -1,4 +1,4 @@
-// The index of open questions: what is asked about one agent or flight costs no look at the others.
+// The index of open questions: what is asked about one agent or operation costs no look at the others.
 #include "turn/questions.hpp"
 
 #include "support/catch.hpp"
@@ -11,58 +11,62 @@ using namespace agentcore::turn;
 
 namespace {
 
-AskedQuestion question(core::NodeId agent, std::uint32_t flight, std::string text = {}) {
+core::OperationId id(std::uint64_t serial) {
+  return {0, serial};
+}
+
+AskedQuestion question(core::NodeId agent, std::uint64_t operation, std::string text = {}) {
   AskedQuestion asked;
   asked.agent = agent;
-  asked.flight = flight;
+  asked.operation = id(operation);
   asked.question.text = std::move(text);
   return asked;
 }
 
 }  // namespace
 
-TEST_CASE("questions of a flight are taken oldest first, those of others stay", "[turn][questions]") {
+TEST_CASE("the questions of one operation are taken oldest first and others stay", "[turn][questions]") {
   Questions questions;
   questions.add(question(1, 5, "first"));
   questions.add(question(2, 6, "other agent"));
-  questions.add(question(1, 7, "other flight"));
+  questions.add(question(1, 7, "other operation"));
   questions.add(question(1, 5, "second"));
   CHECK(questions.count(1) == 3);
   CHECK(questions.count(2) == 1);
   CHECK(questions.count(3) == 0);
-  auto taken = questions.take_of(1, 5);
+  auto taken = questions.take_of(1, id(5));
   REQUIRE(taken);
   CHECK(taken->question.text == "first");
   CHECK(questions.was_closed("q_1"));
-  taken = questions.take_of(1, 5);
+  taken = questions.take_of(1, id(5));
   REQUIRE(taken);
   CHECK(taken->question.text == "second");
-  CHECK_FALSE(questions.take_of(1, 5));
-  CHECK_FALSE(questions.take_of(2, 5));
+  CHECK_FALSE(questions.take_of(1, id(5)));
+  CHECK_FALSE(questions.take_of(2, id(5)));
   CHECK(questions.size() == 2);
 }
 
-TEST_CASE("a question that was answered is not found by its flight", "[turn][questions]") {
+TEST_CASE("an answered question is not found by its operation", "[turn][questions]") {
   Questions questions;
   questions.add(question(1, 5));
   CHECK(questions.take("q_1"));
   CHECK_FALSE(questions.take("q_1"));
-  CHECK_FALSE(questions.take_of(1, 5));
+  CHECK_FALSE(questions.take_of(1, id(5)));
   CHECK(questions.count(1) == 0);
   questions.add(question(1, 5));
   questions.clear();
-  CHECK_FALSE(questions.take_of(1, 5));
+  CHECK_FALSE(questions.take_of(1, id(5)));
   CHECK(questions.size() == 0);
 }
 
-TEST_CASE("closing the questions of many agents looks at each once", "[turn][questions]") {
+TEST_CASE("closing the questions of many agents visits each question once", "[turn][questions]") {
   constexpr std::uint32_t agents = 20'000;
   Questions questions;
   for (std::uint32_t i = 1; i <= agents; ++i) questions.add(question(i, i));
   for (std::uint32_t i = agents; i > 0; --i) {
     CHECK(questions.count(i) == 1);
-    REQUIRE(questions.take_of(i, i));
-    CHECK_FALSE(questions.take_of(i, i));
+    REQUIRE(questions.take_of(i, id(i)));
+    CHECK_FALSE(questions.take_of(i, id(i)));
   }
   CHECK(questions.size() == 0);
   CHECK(questions.looks() <= 5 * agents);

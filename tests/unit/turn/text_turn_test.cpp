@@ -1,5 +1,5 @@
 // Turns whose model writes its tool calls into the text.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <string>
 #include <vector>
@@ -46,22 +46,22 @@ TEST_CASE("the blocks of an answer are not shown to people", "[turn][tools][X30]
   CHECK(t.history() == "user:question, assistant:I add.  Done.[add call_1_1], tool:call_1_1=4");
   t.answer("4 <tool_boxes");
   CHECK(t.shown() == "I add.  Done.\n4 <tool_boxes");
-  CHECK(t.result->response == "4 <tool_boxes");
+  CHECK(t.result->text == "4 <tool_boxes");
 }
 
-TEST_CASE("the end of an answer shows what only began like a block", "[turn][tools][X30]") {
+TEST_CASE("the end of an answer delivers text that only began like a block", "[turn][tools][X30]") {
   TextTurn t;
   t.llm->delta("a", "see <tool_");
   t.settle();
   CHECK(t.shown() == "see ");
   t.answer("");
   CHECK(t.shown() == "see <tool_");
-  CHECK(t.result->response == "see <tool_");
+  CHECK(t.result->text == "see <tool_");
   CHECK(t.seen.index("delta a 1 <tool_") < t.seen.index("a waiting_llm>processing"));
   CHECK(t.seen.index("delta a 1 <tool_") < t.seen.index("ended a 1 completed"));
 }
 
-TEST_CASE("an observer of the last words may end the turn", "[turn][tools][G1]") {
+TEST_CASE("an observer of the last delta may end the turn", "[turn][tools][G1]") {
   for (const std::string verb : {"abort", "stop", "terminate", "destroy"}) {
     CAPTURE(verb);
     TextTurn t;
@@ -70,9 +70,9 @@ TEST_CASE("an observer of the last words may end the turn", "[turn][tools][G1]")
     t.settle();
     const Subscription verbs = t.tree->on_event([&](const Event& event) {
       if (!event.get<DeltaReceived>()) return;
-      if (verb == "abort") CHECK(t["a"].abort().aborted);
-      if (verb == "stop") CHECK(t["a"].stop().stopped);
-      if (verb == "terminate") CHECK(t["a"].terminate().ok);
+      if (verb == "abort") CHECK(t["a"].abort().took_effect());
+      if (verb == "stop") CHECK(t["a"].stop().took_effect());
+      if (verb == "terminate") CHECK(t["a"].terminate().accepted());
       if (verb == "destroy") t.tree.reset();
     });
     t.llm->answer("a", "");
@@ -83,7 +83,7 @@ TEST_CASE("an observer of the last words may end the turn", "[turn][tools][G1]")
   }
 }
 
-TEST_CASE("with the provider's function calls every word is shown as it comes", "[turn][tools]") {
+TEST_CASE("with native function calls every delta is delivered at once", "[turn][tools]") {
   ToolTurn t;
   t.ask(t.agent());
   t.llm->delta("a", "<tool_call>");
@@ -91,7 +91,7 @@ TEST_CASE("with the provider's function calls every word is shown as it comes", 
   CHECK(t.seen.count("delta a 1 <tool_call>") == 1);
 }
 
-TEST_CASE("calls by name and arguments are made", "[turn][tools][J1]") {
+TEST_CASE("tool calls by name and arguments are executed", "[turn][tools][J1]") {
   TextTurn t;
   t.answer(
       "<tool_call>{\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":2}}</tool_call>\n"
@@ -101,7 +101,7 @@ TEST_CASE("calls by name and arguments are made", "[turn][tools][J1]") {
   CHECK(t.shown().find("tool_call") == std::string::npos);
 }
 
-TEST_CASE("a window's action can be called by its name, as with function calls", "[turn][tools][J1][Y9]") {
+TEST_CASE("the action of a window can be called by its native name", "[turn][tools][J1][Y9]") {
   TextTurn t;
   Window window{.id = "doc"};
   window.actions.push_back(
@@ -114,7 +114,7 @@ TEST_CASE("a window's action can be called by its name, as with function calls",
         "tool:call_1_1=gone, tool:call_1_2=error: Window 'gone' does not exist, tool:call_1_3=gone");
 }
 
-TEST_CASE("a call that cannot be read is given back to the model once", "[turn][tools][X30][G8]") {
+TEST_CASE("a call that cannot be parsed is returned to the model once", "[turn][tools][X30][G8]") {
   TextTurn t;
   t.answer("I try. " + broken_block);
   CHECK(t.seen.count("ended a 1 completed") == 0);
@@ -132,26 +132,26 @@ TEST_CASE("a call that cannot be read is given back to the model once", "[turn][
   CHECK(t.request(2).messages.size() == 4);  // nothing of the answer that could not be read
   t.answer("4");
   REQUIRE(t.result);
-  CHECK(t.result->success);
+  CHECK(t.result->success());
   CHECK(t.result->parse_error == "");
   CHECK(t.shown() == "I try. Again. 4");
   CHECK(is_valid_history(t["a"].conversation().value()));
 }
 
-TEST_CASE("a second answer that cannot be read ends the turn", "[turn][tools][X30]") {
+TEST_CASE("a second answer that cannot be parsed ends the turn", "[turn][tools][X30]") {
   TextTurn t;
   t.answer(broken_block);
   t.answer("Sorry. " + broken_block);
   REQUIRE(t.result);
   CHECK(t.llm->calls() == 2);
-  CHECK(t.result->success);
-  CHECK(t.result->response == "Sorry. " + broken_block);
+  CHECK(t.result->success());
+  CHECK(t.result->text == "Sorry. " + broken_block);
   CHECK(t.result->parse_error.find("not valid JSON") != std::string::npos);
   CHECK(t.shown() == "Sorry. ");
   CHECK(t.history() == "user:question, assistant:Sorry. " + broken_block);
 }
 
-TEST_CASE("a model is asked again once in a turn, and anew in the next", "[turn][tools][X30]") {
+TEST_CASE("the model is asked for one repair per turn", "[turn][tools][X30]") {
   TextTurn t;
   t.answer(broken_block);
   t.answer(add_block);
@@ -168,13 +168,13 @@ TEST_CASE("a model is asked again once in a turn, and anew in the next", "[turn]
 
 TEST_CASE("a repair counts as an answer with tool calls", "[turn][tools][X18][X30]") {
   {
-    TextTurn t({.max_tool_turns = 1});
+    TextTurn t({.max_tool_rounds = 1});
     t.answer(broken_block);
     t.answer(add_block);
-    CHECK(t.error.code == Errc::tool_turn_limit);
+    CHECK(t.error.code == Errc::tool_round_limit);
     CHECK(t.llm->calls() == 2);
   }
-  TextTurn t({.max_tool_turns = 1});
+  TextTurn t({.max_tool_rounds = 1});
   t.answer(add_block);
   t.answer(broken_block);  // no room for another answer with calls
   CHECK(t.llm->calls() == 2);
@@ -182,33 +182,32 @@ TEST_CASE("a repair counts as an answer with tool calls", "[turn][tools][X18][X3
   CHECK(t.result->parse_error != "");
 }
 
-TEST_CASE("a host may do without the repair", "[turn][tools][X30]") {
+TEST_CASE("the repair can be disabled", "[turn][tools][X30]") {
   TextTurn t({.repair_tool_calls = false});
   t.answer(broken_block);
   CHECK(t.llm->calls() == 1);
   REQUIRE(t.result);
-  CHECK(t.result->response == broken_block);
+  CHECK(t.result->text == broken_block);
   CHECK(t.result->parse_error != "");
 }
 
-TEST_CASE("a turn that ends while its model repairs has no raw block for an answer",
-          "[turn][tools][X30][G8]") {
+TEST_CASE("a turn that ends during a repair has no raw block as its answer", "[turn][tools][X30][G8]") {
   for (const bool stopped : {true, false}) {
     TextTurn t;
     t.answer(broken_block);
     if (stopped)
-      CHECK(t["a"].stop().stopped);
+      CHECK(t["a"].stop().took_effect());
     else
       t.llm->fail("a");
     t.settle();
     REQUIRE(t.result);
-    CHECK_FALSE(t.result->success);
-    CHECK(t.result->response == "");
+    CHECK_FALSE(t.result->success());
+    CHECK(t.result->text == "");
     CHECK(t.history() == std::string("user:question!") + (stopped ? "stopped" : "failed"));
   }
 }
 
-TEST_CASE("a repair is paid for by the budget, and refused by it", "[turn][tools][X30][G15]") {
+TEST_CASE("a repair counts against the budget and is refused by it", "[turn][tools][X30][G15]") {
   TextTurn t({.max_tokens = 10, .budget = {.tokens = 700}});
   t.llm->delta("a", broken_block);
   const auto call = t.llm->find("a");
@@ -229,14 +228,14 @@ TEST_CASE("a repair is paid for by the budget, and refused by it", "[turn][tools
   CHECK(paid["a"].spent().value().tokens == 220);
 }
 
-TEST_CASE("a turn that was stopped among its tools is sent as a valid history", "[turn][tools][G8]") {
+TEST_CASE("a turn that was stopped between its tools leaves a valid history", "[turn][tools][G8]") {
   TextTurn t;
   t.answer(add_block);
   t.answer(R"(<tool_call>{"name":"held"}</tool_call>)");
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.held.calls.clear();
   t.settle();
-  CHECK(t["a"].resume().resumed);
+  CHECK(t["a"].resume().took_effect());
   t.settle();
   t.ask(t["a"], "next");
   const auto& messages = t.request(2).messages;
@@ -246,7 +245,7 @@ TEST_CASE("a turn that was stopped among its tools is sent as a valid history", 
   CHECK(messages[5].interruption == Interruption::stopped);
 }
 
-TEST_CASE("the launcher is named to the model where there is one", "[turn][tools][N4]") {
+TEST_CASE("the launcher is named to the model if it exists", "[turn][tools][N4]") {
   TextTurn without;
   CHECK(without.request(0).messages.at(0).content.find("launcher") == std::string::npos);
   ToolTurn with;
@@ -256,7 +255,7 @@ TEST_CASE("the launcher is named to the model where there is one", "[turn][tools
         std::string::npos);
 }
 
-TEST_CASE("arguments of an earlier run that are no JSON are sent as text", "[turn][tools][G8]") {
+TEST_CASE("arguments of an imported history that are not JSON are sent as text", "[turn][tools][G8]") {
   for (const std::string& arguments : {std::string("{broken"), std::string(100'000, '[')}) {
     ChatMessage act{Role::assistant, ""};
     act.tool_calls = {{"x", "add", arguments}};

@@ -1,7 +1,9 @@
 // A turn with tools: model, tools, model again, until it answers in words.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -9,7 +11,7 @@ using namespace agentcore;
 using namespace agentcore::test;
 using nlohmann::json;
 
-TEST_CASE("an answer with a tool call is run, its result goes back, and the next answer ends the turn",
+TEST_CASE("a tool call is executed and its result is sent and the next answer ends the turn",
           "[turn][tools][K1][K7][K8][B7][G8]") {
   ToolTurn t;
   t.ask(t.agent());
@@ -28,15 +30,15 @@ TEST_CASE("an answer with a tool call is run, its result goes back, and the next
                                  "tool-end a x1 completed ok", "a processing>waiting_llm", "delta a 1 five",
                                  "a waiting_llm>processing", "ended a 1 completed", "a processing>idle"});
   REQUIRE(t.result);
-  CHECK(t.result->success);
-  CHECK(t.result->response == "five");
+  CHECK(t.result->success());
+  CHECK(t.result->text == "five");
   CHECK(t.result->usage.total_tokens == 15);
-  REQUIRE(t.result->steps.size() == 1);
-  CHECK(t.result->steps[0].message == "5");
-  CHECK(t.result->steps[0].outcome == ToolOutcome::completed);
+  REQUIRE(t.result->calls.size() == 1);
+  CHECK(t.result->calls[0].message == "5");
+  CHECK(t.result->calls[0].outcome == ToolOutcome::completed);
 }
 
-TEST_CASE("several calls run in order, one after the other", "[turn][tools][J10][J8]") {
+TEST_CASE("several calls run in order and one at a time", "[turn][tools][J10][J8]") {
   ToolTurn t;
   t.ask(t.agent());
   t.call({{.name = "held"}, {.name = "held"}, add_call("", 1, 1)});
@@ -52,8 +54,7 @@ TEST_CASE("several calls run in order, one after the other", "[turn][tools][J10]
         "tool:call_1_2=error: second, tool:call_1_3=2");
 }
 
-TEST_CASE("calls run side by side where the host allows it, their results stay in order",
-          "[turn][tools][J10]") {
+TEST_CASE("calls run in parallel if allowed and their results stay in order", "[turn][tools][J10]") {
   ToolTurn t;
   t.ask(t.agent({.parallel_tools = 2}));
   t.call({{.name = "held"}, {.name = "held"}, {.name = "held"}});
@@ -72,7 +73,7 @@ TEST_CASE("calls run side by side where the host allows it, their results stay i
         "tool:call_1_2=second, tool:call_1_3=third");
 }
 
-TEST_CASE("a call that cannot be run tells the model why", "[turn][tools][X31][Y9][K8]") {
+TEST_CASE("the model receives the reason why a call cannot run", "[turn][tools][X31][Y9][K8]") {
   ToolTurn t;
   t.ask(t.agent());
   t.call({{.name = "nothing"},
@@ -90,30 +91,53 @@ TEST_CASE("a call that cannot be run tells the model why", "[turn][tools][X31][Y
   CHECK(messages[6].content == "error: params.b must be integer");
   CHECK(messages[7].content == "error: the tool failed: boom");
   CHECK(messages[1].tool_calls[1].arguments == "{}");  // what goes back to the provider is an object
-  CHECK(t.seen.count("tool a") == 1);                  // only what was begun is told
+  CHECK(t.seen.count("tool a") == 1);                  // only started calls are reported
 }
 
-TEST_CASE("twelve tool turns run, a thirteenth answer in words completes", "[turn][tools][X18][K2][I6]") {
+TEST_CASE("a tool without parameters is not started with arguments, and the model reads that it takes none",
+          "[turn][tools][Y9][K8]") {
+  ToolTurn t;
+  std::vector<std::string> received;
+  const auto note = [&](const json& arguments, const ToolContext&) {
+    received.push_back(arguments.dump());
+    return ToolResult::done("noted");
+  };
+  t.tools->add(make_tool({.name = "none"}, note));
+  t.tools->add(make_tool({.name = "any", .parameters = R"({"type":"object"})"}, note));
+  t.ask(t.agent());
+  t.call({{.name = "none", .arguments = R"({"k":1})"},
+          {.name = "none", .arguments = "{}"},
+          {.name = "none"},
+          {.name = "any", .arguments = R"({"k":1})"}});
+  const auto messages = t["a"].conversation().value();
+  REQUIRE(messages.size() == 6);
+  CHECK(messages[2].content ==
+        "error: params.k is not allowed: the tool takes no arguments; call it with {}");
+  for (std::size_t i = 3; i < 6; ++i) CHECK(messages[i].content == "noted");
+  CHECK(received == std::vector<std::string>{"{}", "{}", R"({"k":1})"});
+}
+
+TEST_CASE("twelve steps with tools run and a final answer completes the turn", "[turn][tools][X18][K2][I6]") {
   ToolTurn t;
   t.ask(t.agent());
   for (int i = 0; i < 12; ++i) t.call({add_call("", i, 1)});
   CHECK(t.llm->calls() == 13);
   t.llm->answer("a", "done");
   t.settle();
-  CHECK(t.result->success);
-  CHECK(t.result->steps.size() == 12);
+  CHECK(t.result->success());
+  CHECK(t.result->calls.size() == 12);
 }
 
-TEST_CASE("a thirteenth tool call fails the turn unrun, its steps and usage are kept",
+TEST_CASE("a thirteenth step with tools fails the turn and keeps its steps and usage",
           "[turn][tools][X18][K2][K3][G15]") {
   ToolTurn t;
   t.ask(t.agent());
   for (int i = 0; i < 13; ++i) t.call({add_call("", i, 1)});
   CHECK(t.llm->calls() == 13);
   CHECK(t.seen.count("ended a 1 failed") == 1);
-  CHECK(t.error.code == Errc::tool_turn_limit);
+  CHECK(t.error.code == Errc::tool_round_limit);
   CHECK(t.error.message == "executed 12 consecutive tool_call turns without a non-tool response");
-  CHECK(t.result->steps.size() == 12);
+  CHECK(t.result->calls.size() == 12);
   CHECK(t.result->usage.total_tokens == 13 * 15);
   CHECK(is_valid_history(t["a"].conversation().value()));
   CHECK(t.state("a") == AgentState::idle);
@@ -128,8 +152,8 @@ TEST_CASE("a model call that fails without words says that it failed", "[turn][K
   FakeClient::finish(*t.llm->find("a"), ChatOutcome::failed({Errc::network_error, ""}));
   t.settle();
   REQUIRE(t.result);
-  CHECK_FALSE(t.result->success);
-  CHECK(t.result->error == "LLM call failed");
+  CHECK_FALSE(t.result->success());
+  CHECK(t.result->error.message == "LLM call failed");
 }
 
 TEST_CASE("a model call that fails after tools keeps their steps", "[turn][tools][K6]") {
@@ -139,29 +163,32 @@ TEST_CASE("a model call that fails after tools keeps their steps", "[turn][tools
   t.llm->fail("a");
   t.settle();
   CHECK(t.seen.count("ended a 1 failed") == 1);
-  CHECK(t.result->steps.size() == 1);
-  CHECK(t.result->error == "as the test says");
+  CHECK(t.result->calls.size() == 1);
+  CHECK(t.result->error.message == "as the test says");
   CHECK(t.history() == "user:question!failed, assistant:[add x], tool:x=3");
 }
 
-TEST_CASE("a stop in the middle of tools says what became of each",
+TEST_CASE("a stop between tools reports the outcome of each call",
           "[turn][tools][G9][G8][X22][I4][I5][I9][I10]") {
   ToolTurn t;
   t.ask(t.agent());
   t.call({add_call("one", 1, 2), {.id = "two", .name = "held"}, {.id = "three", .name = "held"}});
   REQUIRE(t.held.calls.size() == 1);
   CHECK(is_valid_history(t["a"].conversation().value()));
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   CHECK(t.held.calls[0].context.stop().stop_requested());
   t.settle();
   CHECK(t.state("a") == AgentState::stopping);  // until the tool lets go
-  REQUIRE(t.result->steps.size() == 4);
-  CHECK(t.result->steps[0].outcome == ToolOutcome::completed);
-  CHECK(t.result->steps[1].outcome == ToolOutcome::interrupted);
-  CHECK(t.result->steps[2].outcome == ToolOutcome::not_started);
-  CHECK(t.result->steps[3].type == "terminated");
-  CHECK(t.result->steps[3].message == "Task was terminated by user");
-  CHECK(t.result->error == "Task terminated by user");
+  REQUIRE(t.result->calls.size() == 3);
+  CHECK(t.result->calls[0].outcome == ToolOutcome::completed);
+  CHECK(t.result->calls[1].outcome == ToolOutcome::interrupted);
+  CHECK(t.result->calls[2].outcome == ToolOutcome::not_started);
+  CHECK(t.result->outcome == TurnOutcome::stopped);
+  const json steps = json::parse(to_json(*t.result))["steps"];
+  CHECK(steps.size() == 4);
+  CHECK(steps[3]["type"] == "terminated");
+  CHECK(steps[3]["message"] == "Task was terminated by user");
+  CHECK(t.result->error.message == "Task terminated by user");
   CHECK(t.history() ==
         "user:question!stopped, assistant:[add one][held two][held three], tool:one=3, "
         "tool:two=interrupted: it had begun when its turn ended, and its effect is unknown, "
@@ -178,7 +205,7 @@ TEST_CASE("a result that comes after the stop is counted and dropped", "[turn][t
   ToolTurn t;
   t.ask(t.agent());
   t.call({{.id = "x", .name = "held"}});
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   const auto before = t.history();
   t.held.calls[0].done(ToolResult::done("late"));
   t.settle();
@@ -187,13 +214,14 @@ TEST_CASE("a result that comes after the stop is counted and dropped", "[turn][t
   CHECK(t.history().find("late") == std::string::npos);
 }
 
-TEST_CASE("a tool that ignores its stop is named and given up", "[turn][tools][G9][X15][G7]") {
+TEST_CASE("a tool that ignores its stop is abandoned and named", "[turn][tools][G9][X15][G7]") {
   ToolTurn t;
   t.ask(t.agent());
   t.call({{.id = "x", .name = "held"}});
   std::vector<std::string> failed;
-  CHECK(
-      t["a"].stop({.on_settled = [&](const StopReport& report) { failed = report.cascade_failed; }}).stopped);
+  CHECK(t["a"]
+            .stop({.on_settled = [&](const StopReport& report) { failed = report.abandoned; }})
+            .took_effect());
   t.settle();
   CHECK(t.seen.count("ended a 1 stopped") == 1);  // at once
   t.advance(std::chrono::seconds(6));
@@ -207,7 +235,7 @@ TEST_CASE("a tool that ignores its stop is named and given up", "[turn][tools][G
   CHECK(t.tree->tasks().empty());
 }
 
-TEST_CASE("a tool whose time is over counts as interrupted, the turn goes on", "[turn][tools][G9][G15]") {
+TEST_CASE("a tool that timed out counts as interrupted and the turn continues", "[turn][tools][G9][G15]") {
   ToolTurn t({.tool_timeout = std::chrono::seconds(30)});
   t.ask(t.agent());
   t.call({{.id = "x", .name = "held"}});
@@ -225,12 +253,12 @@ TEST_CASE("a tool whose time is over counts as interrupted, the turn goes on", "
   t.settle();
   CHECK(t.seen.count("ended a 1 completed") == 1);
   REQUIRE(t.result);
-  REQUIRE(t.result->steps.size() == 1);
-  CHECK(t.result->steps[0].outcome == ToolOutcome::interrupted);
-  CHECK_FALSE(t.result->steps[0].success);
+  REQUIRE(t.result->calls.size() == 1);
+  CHECK(t.result->calls[0].outcome == ToolOutcome::interrupted);
+  CHECK_FALSE(t.result->calls[0].success);
 }
 
-TEST_CASE("an answer may have 64 tool calls, and with one more none of them is run", "[turn][tools][G15]") {
+TEST_CASE("an answer may have 64 tool calls and with one more none of them runs", "[turn][tools][G15]") {
   for (const std::size_t count : {64U, 65U}) {
     CAPTURE(count);
     ToolTurn t;
@@ -246,7 +274,7 @@ TEST_CASE("an answer may have 64 tool calls, and with one more none of them is r
   }
 }
 
-TEST_CASE("a stop by an observer is seen before the next thing begins", "[turn][tools][G1][G9][Q3]") {
+TEST_CASE("a stop by an observer takes effect before the next call starts", "[turn][tools][G1][G9][Q3]") {
   struct Moment {
     const char* line;  // as the Recorder writes it; the stop follows it
     std::size_t runs;  // of the tool, by then
@@ -270,7 +298,7 @@ TEST_CASE("a stop by an observer is seen before the next thing begins", "[turn][
     if (!t.seen.lines.empty() && t.seen.lines.back().starts_with(moment.line))
       static_cast<void>(t["a"].stop());
   };
-  const auto states = t.tree->on_state_change([&](const StateChange&) { stop_at_moment(); });
+  const auto states = t.tree->on<StateChanged>([&](const StateChanged&) { stop_at_moment(); });
   const auto events = t.tree->on_event([&](const Event&) { stop_at_moment(); });
   t.ask(t.agent());
   t.call({{.id = "x", .name = "count"}, {.id = "y", .name = "count"}});
@@ -280,17 +308,18 @@ TEST_CASE("a stop by an observer is seen before the next thing begins", "[turn][
   CHECK(t.seen.count("ended a 1 stopped") == 1);
   CHECK(is_valid_history(t["a"].conversation().value()));
   REQUIRE(t.result);
-  REQUIRE(t.result->steps.size() == moment.outcomes.size() + 1);  // the last one is the stop
+  CHECK(t.result->outcome == TurnOutcome::stopped);
+  REQUIRE(t.result->calls.size() == moment.outcomes.size());
   for (std::size_t i = 0; i < moment.outcomes.size(); ++i)
-    CHECK(t.result->steps[i].outcome == moment.outcomes[i]);
+    CHECK(t.result->calls[i].outcome == moment.outcomes[i]);
 }
 
-TEST_CASE("a stop by an observer is seen before a person is asked for approval", "[turn][tools][G1][G9]") {
+TEST_CASE("a stop by an observer takes effect before an approval is asked", "[turn][tools][G1][G9]") {
   ToolTurn t;
   t.tools->add(Tool{{.name = "risky", .needs_approval = true}, t.held.start()});
   const Agent agent = t.agent();
   t.ask(agent);
-  const auto states = t.tree->on_state_change([&](const StateChange& change) {
+  const auto states = t.tree->on<StateChanged>([&](const StateChanged& change) {
     if (change.to == AgentState::processing) static_cast<void>(agent.stop());
   });
   t.call({{.id = "x", .name = "risky"}});
@@ -329,7 +358,7 @@ TEST_CASE("an abort while tools run changes nothing", "[turn][tools][A13]") {
   CHECK(t.llm->calls() == 2);
 }
 
-TEST_CASE("what runs is listed from before it begins until it has let go", "[turn][tools][I1][I2]") {
+TEST_CASE("running operations are listed from before their start until their end", "[turn][tools][I1][I2]") {
   ToolTurn t;
   t.ask(t.agent());
   REQUIRE(t.tree->tasks().size() == 2);
@@ -341,7 +370,7 @@ TEST_CASE("what runs is listed from before it begins until it has let go", "[tur
   CHECK(tasks[1].id == "x");
   CHECK(tasks[1].tool == "held");
   CHECK_FALSE(tasks[1].stopping);
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.settle();
   REQUIRE(t.tree->tasks().size() == 1);
   CHECK(t.tree->tasks()[0].stopping);
@@ -350,7 +379,7 @@ TEST_CASE("what runs is listed from before it begins until it has let go", "[tur
   CHECK(t.tree->tasks().empty());
 }
 
-TEST_CASE("a result that is too long says how much was dropped", "[turn][tools][G15]") {
+TEST_CASE("a truncated result says how many bytes were dropped", "[turn][tools][G15]") {
   ToolTurn t({.max_tool_result_bytes = 100});
   t.tools->add({{.name = "job", .mode = ToolMode::async}, t.held.start()});
   t.ask(t.agent({.background_tasks = 1}));
@@ -383,7 +412,7 @@ TEST_CASE("a result that is too long says how much was dropped", "[turn][tools][
   CHECK(told == std::string(99, 'x') + "\n[11 bytes more were dropped]");
 }
 
-TEST_CASE("the text protocol: calls as blocks, results as a message", "[turn][tools][J1][N4][X30]") {
+TEST_CASE("the text protocol sends calls as blocks and results as a message", "[turn][tools][J1][N4][X30]") {
   ToolTurn t;
   t.ask(t.agent(
       {.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .repair_tool_calls = false}));
@@ -407,12 +436,12 @@ TEST_CASE("the text protocol: calls as blocks, results as a message", "[turn][to
   CHECK(second.messages[3].content.find(R"({"call_id":"call_1_1","result":"4"})") != std::string::npos);
   t.llm->answer("a", "broken <tool_call>{</tool_call>");
   t.settle();
-  CHECK(t.result->success);
-  CHECK(t.result->response == "broken <tool_call>{</tool_call>");
+  CHECK(t.result->success());
+  CHECK(t.result->text == "broken <tool_call>{</tool_call>");
   CHECK(t.result->parse_error.find("not valid JSON") != std::string::npos);
 }
 
-TEST_CASE("a simulated answer runs its calls once, without a model and without a trace in the history",
+TEST_CASE("a simulated answer runs its calls once without a model call and without a history entry",
           "[turn][tools][K13][B4]") {
   ToolTurn t;
   const Agent agent = t.agent();
@@ -422,9 +451,9 @@ TEST_CASE("a simulated answer runs its calls once, without a model and without a
   CHECK(t.llm->calls() == 0);
   CHECK(t.seen.index("a idle>processing") > 0);
   CHECK(t.seen.count("ended a 1 completed") == 1);
-  REQUIRE(t.result->steps.size() == 1);
-  CHECK(t.result->steps[0].message == "7");
-  CHECK(t.result->steps[0].call_id == "call_1_1");
+  REQUIRE(t.result->calls.size() == 1);
+  CHECK(t.result->calls[0].message == "7");
+  CHECK(t.result->calls[0].call_id == "call_1_1");
   CHECK(agent.conversation().value().empty());
 }
 
@@ -445,11 +474,11 @@ TEST_CASE("a tool may stop its own agent", "[turn][tools][Q3][G1]") {
   t.ask(t.agent());
   t.call({{.id = "x", .name = "suicide"}, add_call("y", 1, 1)});
   CHECK(t.state("a") == AgentState::stopped);
-  CHECK(t.result->steps.at(1).outcome == ToolOutcome::not_started);
+  CHECK(t.result->calls.at(1).outcome == ToolOutcome::not_started);
   CHECK(is_valid_history(t["a"].conversation().value()));
 }
 
-TEST_CASE("a tool may delete its own agent, and its tree", "[turn][tools][Q3][G1]") {
+TEST_CASE("a tool may delete its own agent and its tree", "[turn][tools][Q3][G1]") {
   for (const bool whole_tree : {false, true}) {
     ToolTurn t;
     t.check_at_end = false;
@@ -476,7 +505,7 @@ TEST_CASE("data that is nested too deep fails its call", "[turn][tools][G15]") {
   CHECK(t.history().find("tool:x=error: the tool's data is no UTF-8, nested too deep") != std::string::npos);
 }
 
-TEST_CASE("a closing tag among the words is only words", "[turn][tools][J11]") {
+TEST_CASE("a closing tag in the text is only text", "[turn][tools][J11]") {
   ToolTurn t;
   t.ask(t.agent({.tool_protocol = ToolProtocol::text}));
   t.llm->answer("a", R"(A </tool_call> B <tool_call>{"window_id":"tools","action_id":"held"}</tool_call> C)");
@@ -485,7 +514,7 @@ TEST_CASE("a closing tag among the words is only words", "[turn][tools][J11]") {
   CHECK(t["a"].conversation().value().at(1).content == "A </tool_call> B  C");
 }
 
-TEST_CASE("the clock of a tool does not outlive its tree", "[turn][tools][G13]") {
+TEST_CASE("the timer of a tool does not outlive its tree", "[turn][tools][G13]") {
   ToolTurn t;
   t.check_at_end = false;
   t.ask(t.agent());

@@ -1,16 +1,16 @@
-// What a turn tells, in which order, when callbacks interfere.
-#include "support/tree_fixture.hpp"
+// What a turn reports and in which order, when callbacks interfere.
+#include "support/drive/tree_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a turn that is stopped before its start was told has both its events", "[turn][G7]") {
+TEST_CASE("a turn that is stopped before its start was reported has both events", "[turn][G7]") {
   TreeFixture t;
   const Agent agent = t.root("a");
-  const auto hook = t.tree->on_state_change([&](const StateChange& change) {
+  const auto hook = t.tree->on<StateChanged>([&](const StateChanged& change) {
     if (change.to == AgentState::waiting_llm) static_cast<void>(agent.stop());
   });
-  CHECK(agent.send("x").accepted);
+  CHECK(agent.send("x").accepted());
   t.settle();
   CHECK(joined(t.seen.with("started")) == "started a 1");
   CHECK(joined(t.seen.with("ended")) == "ended a 1 stopped");
@@ -18,14 +18,14 @@ TEST_CASE("a turn that is stopped before its start was told has both its events"
   CHECK(written(agent.conversation().value()) == "user:x!stopped");
 }
 
-TEST_CASE("a handler's turn that is stopped before it runs has both its events", "[turn][G7][G1]") {
+TEST_CASE("a stopped turn of a handler has both events", "[turn][G7][G1]") {
   TreeFixture t;
   int handled = 0;
   const Agent agent = t.root("a", {.handler = [&](const Agent&, const Message&) { ++handled; }});
-  const auto hook = t.tree->on_state_change([&](const StateChange& change) {
+  const auto hook = t.tree->on<StateChanged>([&](const StateChanged& change) {
     if (change.to == AgentState::processing) static_cast<void>(agent.stop());
   });
-  CHECK(agent.send("x").accepted);
+  CHECK(agent.send("x").accepted());
   t.settle();
   CHECK(handled == 0);
   CHECK(joined(t.seen.with("started")) == "started a 1");
@@ -35,20 +35,20 @@ TEST_CASE("a handler's turn that is stopped before it runs has both its events",
 TEST_CASE("an abort when the call has already failed finds no call", "[turn][A20]") {
   TreeFixture t;
   const Agent agent = t.root("a");
-  AbortResult result;
+  VerbResult result;
   const auto hook = t.tree->on_event([&](const Event& event) {
     if (event.get<TurnEnded>()) result = agent.abort();
   });
   t.ask(agent);
   t.llm->fail("a");
   t.settle();
-  CHECK(result.ok);
-  CHECK_FALSE(result.aborted);
+  CHECK(result.accepted());
+  CHECK_FALSE(result.took_effect());
   CHECK(result.reason == Errc::not_waiting_llm);
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("an answer that is too long from a client that is deaf does not hold up the next message",
+TEST_CASE("a too long answer of a client that ignores its stop does not delay the next message",
           "[turn][G15]") {
   TreeOptions options;
   options.max_answer_bytes = 4;
@@ -56,7 +56,7 @@ TEST_CASE("an answer that is too long from a client that is deaf does not hold u
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent, "one");
-  CHECK(agent.send("two").accepted);
+  CHECK(agent.send("two").accepted());
   t.llm->delta("a", "four+");
   t.settle();
   CHECK(t.llm->calls() == 2);
@@ -64,7 +64,7 @@ TEST_CASE("an answer that is too long from a client that is deaf does not hold u
   CHECK(t.llm->call(0).stop.stop_requested());
 }
 
-TEST_CASE("what a callback causes is told after what it was called with, to everyone", "[events][G7]") {
+TEST_CASE("events that a callback causes are reported to all observers after its own event", "[events][G7]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   std::vector<std::uint64_t> first;

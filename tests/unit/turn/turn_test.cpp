@@ -1,6 +1,8 @@
 // A turn: one message to one result.
-#include "support/tree_fixture.hpp"
+#include "support/drive/tree_fixture.hpp"
 #include "turn/conversation.hpp"
+
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <atomic>
 #include <csignal>
@@ -17,7 +19,7 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a message becomes a call, deltas, an answer, and the agent is idle again",
+TEST_CASE("a message leads to a call and deltas and an answer and the agent is idle again",
           "[turn][B3][B5][B6][G8]") {
   TreeFixture t;
   const Agent agent =
@@ -39,7 +41,7 @@ TEST_CASE("a message becomes a call, deltas, an answer, and the agent is idle ag
   CHECK(written(agent.conversation().value()) == "system:You plan., user:hello, assistant:good day");
 }
 
-TEST_CASE("the end of a turn brings text, reason, usage and the history as it stays", "[turn][G8]") {
+TEST_CASE("the end of a turn reports text and finish reason and usage and the history", "[turn][G8]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   int ends = 0;
@@ -47,9 +49,9 @@ TEST_CASE("the end of a turn brings text, reason, usage and the history as it st
     const auto* ended = event.get<TurnEnded>();
     if (!ended) return;
     ++ends;
-    CHECK(ended->text == "hi");
-    CHECK(ended->finish_reason == FinishReason::length);
-    CHECK(ended->usage.total_tokens == 12);
+    CHECK(ended->result->text == "hi");
+    CHECK(ended->result->finish_reason == FinishReason::length);
+    CHECK(ended->result->usage.total_tokens == 12);
     CHECK(written(agent.conversation().value()) == "user:question, assistant:hi");
     CHECK(agent.state().value() == AgentState::processing);
   });
@@ -64,11 +66,11 @@ TEST_CASE("a failed call fails its turn and the agent goes on", "[turn][B12][A8]
   const Agent agent = t.root("a");
   Error error;
   const auto hook = t.tree->on_event([&](const Event& event) {
-    if (const auto* ended = event.get<TurnEnded>(); ended && ended->turn == 1) error = ended->error;
+    if (const auto* ended = event.get<TurnEnded>(); ended && ended->turn == 1) error = ended->result->error;
   });
   t.ask(agent, "one");
   t.llm->delta("a", "partial");
-  CHECK(agent.send("two").accepted);
+  CHECK(agent.send("two").accepted());
   t.llm->fail("a", Errc::http_error);
   t.settle();
   CHECK(error.code == Errc::http_error);
@@ -121,14 +123,14 @@ TEST_CASE("a client may answer from within chat", "[turn]") {
     FakeClient::finish(call, ChatOutcome::completed(FinishReason::complete));
   };
   const Agent agent = t.root("a");
-  for (int i = 0; i < 3; ++i) CHECK(agent.send("x").accepted);
+  for (int i = 0; i < 3; ++i) CHECK(agent.send("x").accepted());
   t.settle();
   CHECK(t.seen.count("ended") == 3);
   CHECK(agent.conversation().value().size() == 6);
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("a client that fails, throws or forgets its sink fails the turn", "[turn][G16]") {
+TEST_CASE("a client that fails or throws or drops its sink fails the turn", "[turn][G16]") {
   TreeFixture t;
   int way = 0;
   t.llm->on_chat = [&](FakeClient&, FakeClient::Call& call) {
@@ -141,11 +143,11 @@ TEST_CASE("a client that fails, throws or forgets its sink fails the turn", "[tu
   };
   std::vector<Errc> codes;
   const auto hook = t.tree->on_event([&](const Event& event) {
-    if (const auto* ended = event.get<TurnEnded>()) codes.push_back(ended->error.code);
+    if (const auto* ended = event.get<TurnEnded>()) codes.push_back(ended->result->error.code);
   });
   const Agent agent = t.root("a");
   for (; way < 3; ++way) {
-    CHECK(agent.send("x").accepted);
+    CHECK(agent.send("x").accepted());
     t.settle();
     CHECK(t.state("a") == AgentState::idle);
   }
@@ -160,10 +162,10 @@ TEST_CASE("an agent without a model fails its turn with the reason", "[turn]") {
   AgentTree tree(runtime);
   Errc code = Errc::none;
   const auto hook = tree.on_event([&](const Event& event) {
-    if (const auto* ended = event.get<TurnEnded>()) code = ended->error.code;
+    if (const auto* ended = event.get<TurnEnded>()) code = ended->result->error.code;
   });
   const Agent agent = tree.create().value();
-  CHECK(agent.send("x").accepted);
+  CHECK(agent.send("x").accepted());
   while (runtime.poll()) {
   }
   CHECK(code == Errc::no_llm_client);
@@ -187,28 +189,28 @@ TEST_CASE("an answer that is too long fails the turn and cuts the call", "[turn]
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("a handler takes its messages, one that throws fails its turn only", "[turn][B4][G16]") {
+TEST_CASE("a handler receives its messages and an exception fails only its turn", "[turn][B4][G16]") {
   TreeFixture t;
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message& message) {
                                CHECK(self.state().value() == AgentState::processing);
                                if (message.text == "throw") throw std::runtime_error("in the handler");
                              }});
-  CHECK(agent.send("throw").accepted);
-  CHECK(agent.send("fine").accepted);
+  CHECK(agent.send("throw").accepted());
+  CHECK(agent.send("fine").accepted());
   t.settle();
   CHECK(joined(t.seen.with("ended")) == "ended a 1 failed ended a 2 completed");
   CHECK(t.logged("in the handler"));
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("an outcome from inside the stop callback ends things in order", "[turn][G4][G7][A7]") {
+TEST_CASE("an outcome from inside the stop callback ends the turn in order", "[turn][G4][G7][A7]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::at_once;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
   t.ask(parent);
   t.ask(child);
-  CHECK(parent.stop().stopped);
+  CHECK(parent.stop().took_effect());
   CHECK(t.llm->open_calls().empty());
   t.settle();
   CHECK(t.seen.index("ended child 1 stopped") < t.seen.index("settled child stopped"));
@@ -216,12 +218,12 @@ TEST_CASE("an outcome from inside the stop callback ends things in order", "[tur
   CHECK(t.seen.count("discarded") == 0);
 }
 
-TEST_CASE("late text is counted and told with the end of its call", "[turn][G7][A19]") {
+TEST_CASE("late text is counted and reported with the end of its call", "[turn][G7][A19]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
   t.ask(agent);
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   std::size_t deltas = 0;
   const auto hook = t.tree->on_event([&](const Event& event) {
     if (const auto* discarded = event.get<Discarded>()) deltas = discarded->deltas;
@@ -248,9 +250,9 @@ TEST_CASE("the Runtime is not idle while a model call is open", "[turn][Q2]") {
   CHECK_FALSE(t.tree->busy());
 }
 
-TEST_CASE("the Runtime is not idle while a tool runs elsewhere, without any timer", "[turn][tools][Q2]") {
+TEST_CASE("the Runtime is not idle while a tool runs on another thread", "[turn][tools][Q2]") {
   Runtime runtime;
-  ScriptedClient llm(runtime);
+  testing::ScriptedClient llm(runtime);
   llm.enqueue({.tool_calls = {{.name = "wait"}}});
   AgentTree tree(runtime, {.llm = &llm, .tool_timeout = Duration(0)});
   std::atomic<bool> heard{false};

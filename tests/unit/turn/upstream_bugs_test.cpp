@@ -1,16 +1,18 @@
 // What went wrong in the programs before this one, once each.
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
+
+#include <agentcore/testing/references.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
 using nlohmann::json;
 
-TEST_CASE("an aborted turn does not go on by its late answer", "[turn][Y4][A14][A19]") {
+TEST_CASE("a late answer does not continue an aborted turn", "[turn][Y4][A14][A19]") {
   ToolTurn t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.agent();
   t.ask(agent);
-  CHECK(agent.abort().aborted);
+  CHECK(agent.abort().took_effect());
   t.llm->call_tools("a", {add_call("x", 1, 2), {.name = "held"}}, "late");
   t.settle();
   CHECK(t.state("a") == AgentState::idle);
@@ -21,16 +23,16 @@ TEST_CASE("an aborted turn does not go on by its late answer", "[turn][Y4][A14][
   CHECK(t.history() == "user:question!aborted");
 }
 
-TEST_CASE("an abort with clear_queue leaves nothing that runs on, a stop never does", "[turn][Y4][X3][C5]") {
+TEST_CASE("neither an abort with clear_queue nor a stop leaves anything running", "[turn][Y4][X3][C5]") {
   for (const bool stop : {false, true}) {
     ToolTurn t;
     const Agent agent = t.agent();
     t.ask(agent);
-    for (int i = 0; i < 3; ++i) CHECK(agent.send("more").accepted);
+    for (int i = 0; i < 3; ++i) CHECK(agent.send("more").accepted());
     if (stop)
-      CHECK(agent.stop().stopped);
+      CHECK(agent.stop().took_effect());
     else
-      CHECK(agent.abort({.clear_queue = true}).aborted);
+      CHECK(agent.abort({.clear_queue = true}).took_effect());
     t.settle();
     CHECK(agent.queue_length().value() == 0);
     CHECK(t.llm->calls() == 1);
@@ -38,16 +40,16 @@ TEST_CASE("an abort with clear_queue leaves nothing that runs on, a stop never d
   }
 }
 
-TEST_CASE("a deleted agent does not run on, nor do its tools", "[turn][Y4][D3][G1]") {
+TEST_CASE("a deleted agent and its tools do not continue", "[turn][Y4][D3][G1]") {
   ToolTurn t;
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
   const Agent agent = t.agent({.background_tasks = 1});
   t.ask(agent);
   t.call({{.name = "bg"}, {.name = "held"}, add_call("y", 1, 1), {.name = "held"}});
   REQUIRE(t.held.calls.size() == 2);
-  CHECK(agent.send("more").accepted);
-  CHECK(agent.terminate().terminated);
-  CHECK_FALSE(agent.send("too late").accepted);
+  CHECK(agent.send("more").accepted());
+  CHECK(agent.terminate().took_effect());
+  CHECK_FALSE(agent.send("too late").accepted());
   for (auto& call : t.held.calls) {
     CHECK(call.context.stop().stop_requested());
     call.context.progress("still here");
@@ -60,16 +62,16 @@ TEST_CASE("a deleted agent does not run on, nor do its tools", "[turn][Y4][D3][G
   CHECK(t.seen.count("tool a y") == 0);
   CHECK(t.seen.count("started") == 1);
   CHECK(t.llm->calls() == 1);
-  CHECK(t.tree->references("a") == 0);
+  CHECK(testing::count_references(*t.tree, "a") == 0);
   CHECK(t.seen.lines.back() == "deleted a");
 }
 
-TEST_CASE("what a tool of a deleted agent still does reaches nobody", "[turn][Y4][G7]") {
+TEST_CASE("late results of the tool of a deleted agent are dropped", "[turn][Y4][G7]") {
   ToolTurn t;
   const Agent agent = t.agent();
   t.ask(agent);
   t.call({{.name = "held"}});
-  CHECK(agent.terminate().terminated);
+  CHECK(agent.terminate().took_effect());
   t.settle();
   t.advance(std::chrono::seconds(6));
   REQUIRE_FALSE(agent.exists());
@@ -114,49 +116,48 @@ TEST_CASE("no tool leaves its agent in processing", "[turn][Y4][B6]") {
   }
 }
 
-TEST_CASE("an abort of an agent that is not there says so", "[turn][Y4][A11][A12]") {
+TEST_CASE("an abort of a missing agent returns agent_not_found", "[turn][Y4][A11][A12]") {
   ToolTurn t;
-  const AbortResult unknown = t.tree->abort("nobody");
-  CHECK_FALSE(unknown.ok);
-  CHECK_FALSE(unknown.aborted);
+  const VerbResult unknown = t.tree->abort("nobody");
+  CHECK_FALSE(unknown.accepted());
+  CHECK_FALSE(unknown.took_effect());
   CHECK(unknown.reason == Errc::agent_not_found);
   CHECK(to_string(unknown.reason) == "agent_not_found");
   CHECK(t.tree->abort("").reason == Errc::missing_agent_id);
   CHECK(Agent{}.abort().reason == Errc::agent_not_found);
 }
 
-TEST_CASE("a stop clears what was sent before it, and nothing that is sent after the resume",
-          "[turn][Y4][F3]") {
+TEST_CASE("a stop drops messages sent before it but none sent after the resume", "[turn][Y4][F3]") {
   ToolTurn t;
   const Agent agent = t.agent();
   t.ask(agent);
-  CHECK(agent.send("before").accepted);
-  CHECK(agent.stop().stopped);
+  CHECK(agent.send("before").accepted());
+  CHECK(agent.stop().took_effect());
   CHECK(agent.send("meanwhile").reason == Errc::agent_stopping);
   t.settle();
-  CHECK(agent.resume().resumed);
-  CHECK(agent.send("after").accepted);  // at once, before the loop has heard of either
+  CHECK(agent.resume().took_effect());
+  CHECK(agent.send("after").accepted());  // at once, before the loop has heard of either
   CHECK(agent.queue_length().value() == 1);
   t.settle();
   REQUIRE(t.llm->calls() == 2);
   CHECK(t.history() == "user:question!stopped, user:after");
 }
 
-TEST_CASE("a send that is refused says so, and queues nothing", "[turn][Y4][X5][G12]") {
+TEST_CASE("a refused send returns the reason and queues nothing", "[turn][Y4][X5][G12]") {
   ToolTurn t({.max_message_bytes = 10});
   const Agent agent = t.agent({.mailbox_limit = 1});
-  CHECK(agent.send("one").accepted);
+  CHECK(agent.send("one").accepted());
   CHECK(agent.send("two").reason == Errc::mailbox_full);
   CHECK(agent.send("much too long").reason == Errc::message_too_large);
   CHECK(agent.send("\xff").reason == Errc::invalid_utf8);
   CHECK(agent.queue_length().value() == 1);
   t.settle();
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   CHECK(agent.send("x").reason == Errc::agent_stopping);
   CHECK(agent.simulate("x").reason == Errc::agent_stopping);
   t.settle();
   CHECK(agent.send("x").reason == Errc::agent_stopped);
-  CHECK(agent.terminate().terminated);
+  CHECK(agent.terminate().took_effect());
   CHECK(agent.send("x").reason == Errc::agent_terminating);
   t.settle();
   CHECK(agent.send("x").reason == Errc::agent_not_found);
@@ -164,21 +165,21 @@ TEST_CASE("a send that is refused says so, and queues nothing", "[turn][Y4][X5][
   CHECK(t.llm->calls() == 1);
 }
 
-TEST_CASE("a stopped agent wakes by a resume, and by a send where it may", "[turn][Y4][X4]") {
+TEST_CASE("a stopped agent resumes by a resume and with auto-resume by a send", "[turn][Y4][X4]") {
   for (const bool by_send : {false, true}) {
     ToolTurn t;
     const Agent agent = t.agent({.auto_resume = by_send});
     t.ask(agent);
     t.call({{.name = "held"}});
-    CHECK(agent.stop().stopped);
+    CHECK(agent.stop().took_effect());
     t.held.calls.clear();
     t.settle();
     CHECK(t.state("a") == AgentState::stopped);
     if (!by_send) {
-      CHECK_FALSE(agent.send("again").accepted);
-      CHECK(agent.resume().resumed);
+      CHECK_FALSE(agent.send("again").accepted());
+      CHECK(agent.resume().took_effect());
     }
-    CHECK(agent.send("again").accepted);
+    CHECK(agent.send("again").accepted());
     t.settle();
     CHECK(t.state("a") == AgentState::waiting_llm);
     t.call({add_call("y", 1, 2)});
@@ -187,7 +188,7 @@ TEST_CASE("a stopped agent wakes by a resume, and by a send where it may", "[tur
   }
 }
 
-TEST_CASE("a stop is heard, and not looked for", "[turn][X27]") {
+TEST_CASE("a stop is noticed by a callback and not by polling", "[turn][X27]") {
   ToolTurn t;
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
   const Agent agent = t.agent({.background_tasks = 1});
@@ -201,14 +202,14 @@ TEST_CASE("a stop is heard, and not looked for", "[turn][X27]") {
     const auto hear = [&] { ++heard; };
     const std::stop_callback<std::function<void()>> first(t.held.calls[0].context.stop(), hear);
     const std::stop_callback<std::function<void()>> second(t.held.calls[1].context.stop(), hear);
-    CHECK(agent.stop().stopped);
+    CHECK(agent.stop().took_effect());
     CHECK(heard == 2);  // by the stop itself
   }
   int polls = 0;
   while (t.runtime->poll()) ++polls;
   CHECK(polls <= 2);
   CHECK(t.state("a") == AgentState::stopping);
-  t.held.calls.clear();  // lets go
+  t.held.calls.clear();  // ends
   polls = 0;
   while (t.runtime->poll()) ++polls;
   CHECK(polls <= 2);

@@ -1,7 +1,7 @@
 // The usage that is reported for a turn that ends before its model call: taken from the outcome of the call,
 // in whatever order outcome, cut and stop come.
-#include "support/counted_heap.hpp"
-#include "support/tool_turn.hpp"
+#include "support/drive/tool_turn.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <memory>
 #include <stop_token>
@@ -46,15 +46,16 @@ struct Used : ToolTurn {
             .budget = {.tokens = 10'000}};
   }
   static bool close(const Agent& agent, Verb verb) {
-    if (verb == Verb::stop) return agent.stop().stopped;
-    return verb == Verb::abort ? agent.abort().aborted : agent.terminate().terminated;
+    if (verb == Verb::stop) return agent.stop().took_effect();
+    return verb == Verb::abort ? agent.abort().took_effect() : agent.terminate().took_effect();
   }
   std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> stops;
 };
 
 }  // namespace
 
-TEST_CASE("a client that ends its call within the cut tells what the ended turn used", "[turn][usage][G15]") {
+TEST_CASE("the ended turn reports the usage of a client that ends its call within the cut",
+          "[turn][usage][G15]") {
   for (const Verb verb : {Verb::stop, Verb::abort, Verb::terminate}) {
     Used t;
     t.end_inside_the_cut(cancelled_with_usage);
@@ -64,15 +65,15 @@ TEST_CASE("a client that ends its call within the cut tells what the ended turn 
     t.llm->delta("a", "partial");
     CHECK(t.close(agent, verb));
     t.settle();
-    CHECK(t.end.outcome == (verb == Verb::abort ? TurnOutcome::aborted : TurnOutcome::stopped));
-    CHECK(t.end.usage == provider_usage);
-    CHECK(t.end.cost == provider_cost);
+    CHECK(t.end.result->outcome == (verb == Verb::abort ? TurnOutcome::aborted : TurnOutcome::stopped));
+    CHECK(t.end.result->usage == provider_usage);
+    CHECK(t.end.result->cost == provider_cost);
     CHECK(parent.subtree_spent().value().tokens == 107);
     CHECK(parent.subtree_spent().value().tokens_reserved == 0);
   }
 }
 
-TEST_CASE("an outcome between the gate's closing and the settler tells what the ended turn used",
+TEST_CASE("the ended turn reports the usage of an outcome that comes before the settling walk",
           "[turn][usage][G15]") {
   for (const Verb verb : {Verb::stop, Verb::abort, Verb::terminate}) {
     Used t;
@@ -82,72 +83,71 @@ TEST_CASE("an outcome between the gate's closing and the settler tells what the 
     CHECK(t.close(agent, verb));
     FakeClient::finish(t.llm->call(0), cancelled_with_usage());
     t.settle();
-    CHECK(t.end.usage == provider_usage);
-    CHECK(t.end.cost == provider_cost);
+    CHECK(t.end.result->usage == provider_usage);
+    CHECK(t.end.result->cost == provider_cost);
     CHECK(parent.subtree_spent().value().tokens == 107);
     CHECK(parent.subtree_spent().value().tokens_reserved == 0);
   }
 }
 
-TEST_CASE("an answer that completes behind a closed gate is dropped, what it used is counted",
+TEST_CASE("an answer that completes behind a closed gate is dropped but its usage is counted",
           "[turn][usage][G7][G15]") {
   Used t;
   const Agent agent = t.root("a", Used::counted());
   t.ask(agent);
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   FakeClient::finish(t.llm->call(0), ChatOutcome::completed(FinishReason::complete, {8, 5, 13}));
   t.settle();
-  CHECK(t.end.outcome == TurnOutcome::stopped);
-  CHECK(t.end.usage == Usage{8, 5, 13});
+  CHECK(t.end.result->outcome == TurnOutcome::stopped);
+  CHECK(t.end.result->usage == Usage{8, 5, 13});
   CHECK(agent.spent().value().tokens == 13);
   CHECK(written(agent.conversation().value()) == "user:question!stopped");
 }
 
 // More agents than the stopping thread cuts with StopCut::few: the loop cuts the rest.
-TEST_CASE("what the settler's own cut brings tells what the ended turn used", "[turn][usage][G15]") {
+TEST_CASE("the ended turn reports the usage of a call that the settling walk cuts", "[turn][usage][G15]") {
   for (const std::size_t count : {std::size_t{30}, std::size_t{100}}) {
     Used t;
     t.end_inside_the_cut(cancelled_with_usage);
     std::size_t told = 0;
     const auto ends = t.tree->on_event([&](const Event& event) {
       const auto* const ended = event.get<TurnEnded>();
-      told += ended && ended->usage == provider_usage && ended->cost == provider_cost;
+      told += ended && ended->result->usage == provider_usage && ended->result->cost == provider_cost;
     });
     const Agent parent = t.root("parent");
     for (std::size_t i = 0; i < count; ++i) t.ask(t.child(parent, "agent " + std::to_string(i)));
-    const StopResult stop = parent.stop({.cut = StopCut::few});
-    CHECK(stop.stopped);
+    const VerbResult stop = parent.stop({.cut = StopCut::few});
+    CHECK(stop.took_effect());
     CHECK(stop.calls_cut < count);
     t.settle();
     CHECK(told == count);
   }
 }
 
-TEST_CASE("a client that does not know what its call used: the tree estimates it", "[turn][usage][G15]") {
+TEST_CASE("the tree estimates the usage of a call if its client does not know it", "[turn][usage][G15]") {
   for (const bool inside_the_cut : {true, false}) {
     Used t;
     t.llm->on_stop = inside_the_cut ? OnStop::at_once : OnStop::post;
     const Agent agent = t.root("a", Used::counted());
     t.ask(agent);
     t.llm->delta("a", "four");
-    CHECK(agent.stop().stopped);
+    CHECK(agent.stop().took_effect());
     t.settle();
-    CHECK(t.end.usage == Usage{8, 4, 12, 0, 0, false});
-    CHECK(agent.spent().value().tokens == 12);
+    CHECK(t.end.result->usage == Usage{12, 4, 16, 0, 0, false});
+    CHECK(agent.spent().value().tokens == 16);
     CHECK(agent.spent().value().tokens_reserved == 0);
   }
 }
 
-TEST_CASE("counts that a cancelled outcome leaves open are estimated, the others stay",
-          "[turn][usage][G15]") {
+TEST_CASE("missing counts of a cancelled outcome are estimated and the others stay", "[turn][usage][G15]") {
   Used t;
   t.end_inside_the_cut([] { return ChatOutcome::cancelled({.prompt_tokens = 50, .complete = false}); });
   const Agent agent = t.root("a", Used::counted());
   t.ask(agent);
   t.llm->delta("a", "four");
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.settle();
-  CHECK(t.end.usage == Usage{50, 4, 54, 0, 0, false});
+  CHECK(t.end.result->usage == Usage{50, 4, 54, 0, 0, false});
 }
 
 TEST_CASE("a call that was never sent has used nothing", "[turn][usage][G15]") {
@@ -155,35 +155,35 @@ TEST_CASE("a call that was never sent has used nothing", "[turn][usage][G15]") {
   t.end_inside_the_cut([] { return ChatOutcome::cancelled(Usage{}); });
   const Agent agent = t.root("a", Used::counted());
   t.ask(agent);
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.settle();
-  CHECK(t.end.usage == Usage{});
+  CHECK(t.end.result->usage == Usage{});
   CHECK(agent.spent().value().tokens == 0);
   CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
-TEST_CASE("an outcome that comes after the turn's end changes nothing that was told", "[turn][usage][G7]") {
+TEST_CASE("an outcome after the end of the turn changes nothing that was reported", "[turn][usage][G7]") {
   Used t;
   const Agent agent = t.root("a", Used::counted());
   t.ask(agent);
-  CHECK(agent.stop().stopped);
+  CHECK(agent.stop().took_effect());
   t.settle();
-  CHECK(t.end.usage == Usage{8, 0, 8, 0, 0, false});
+  CHECK(t.end.result->usage == Usage{12, 0, 12, 0, 0, false});
   FakeClient::finish(t.llm->call(0), cancelled_with_usage());
   t.settle();
-  CHECK(t.end.usage == Usage{8, 0, 8, 0, 0, false});
-  CHECK(agent.spent().value().tokens == 8);
+  CHECK(t.end.result->usage == Usage{12, 0, 12, 0, 0, false});
+  CHECK(agent.spent().value().tokens == 12);
   CHECK(t.state("a") == AgentState::stopped);
 }
 
-TEST_CASE("a turn that is stopped among its tools has used what its answers used", "[turn][usage][G15]") {
+TEST_CASE("a turn that is stopped between its tools has used what its answers used", "[turn][usage][G15]") {
   Used t;
   t.ask(t.agent(Used::counted()));
   t.call({{.id = "x", .name = "held"}});
-  CHECK(t["a"].stop().stopped);
+  CHECK(t["a"].stop().took_effect());
   t.held.calls.at(0).done(ToolResult::failed("stopped"));
   t.settle();
-  CHECK(t.end.usage == Usage{10, 5, 15});
+  CHECK(t.end.result->usage == Usage{10, 5, 15});
   CHECK(t["a"].spent().value().tokens == 15);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("a call is counted once when an abort meets its failure", "[turn][usag
   Agent agent;
   AgentSpec spec = Used::counted();
   spec.context.count_tokens = [&](std::string_view text) {
-    if (text == "two") CHECK(agent.abort().aborted);  // while the answer that was too long is counted
+    if (text == "two") CHECK(agent.abort().took_effect());  // while the answer that was too long is counted
     return text.size();
   };
   agent = t.root("a", spec);
@@ -202,9 +202,9 @@ TEST_CASE("a call is counted once when an abort meets its failure", "[turn][usag
   t.llm->delta("a", "two");
   t.llm->delta("a", "more");
   t.settle();
-  CHECK(t.end.outcome == TurnOutcome::aborted);
-  CHECK(t.end.usage == Usage{8, 3, 11, 0, 0, false});
-  CHECK(agent.spent().value().tokens == 11);
+  CHECK(t.end.result->outcome == TurnOutcome::aborted);
+  CHECK(t.end.result->usage == Usage{12, 3, 15, 0, 0, false});
+  CHECK(agent.spent().value().tokens == 15);
 }
 
 TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves nothing",
@@ -215,21 +215,21 @@ TEST_CASE("a call that a stop meets before it is sent costs nothing and reserves
   std::size_t counted = 0;
   spec.context.count_tokens = [&](std::string_view text) {
     // The context is counted first, then what is reserved for the call.
-    if (text == "question" && ++counted == 2) CHECK(agent.stop().stopped);
+    if (text == "question" && ++counted == 2) CHECK(agent.stop().took_effect());
     return text.size();
   };
   agent = t.root("a", spec);
-  CHECK(agent.send("question").accepted);
+  CHECK(agent.send("question").accepted());
   t.settle();
   REQUIRE(counted == 2);
   CHECK(t.llm->calls() == 0);
-  CHECK(t.end.outcome == TurnOutcome::stopped);
-  CHECK(t.end.usage == Usage{});
+  CHECK(t.end.result->outcome == TurnOutcome::stopped);
+  CHECK(t.end.result->usage == Usage{});
   CHECK(agent.spent().value().tokens == 0);
   CHECK(agent.spent().value().tokens_reserved == 0);
 }
 
-TEST_CASE("a call that is cut because memory is short tells what it used", "[turn][usage][G15]") {
+TEST_CASE("a call that is cut for lack of memory reports its usage", "[turn][usage][G15]") {
   Used t;
   t.end_inside_the_cut(cancelled_with_usage);
   const Agent agent = t.root("a", Used::counted());
@@ -241,22 +241,21 @@ TEST_CASE("a call that is cut because memory is short tells what it used", "[tur
     REQUIRE(failing.failed());
   }
   t.settle();
-  CHECK(t.end.outcome == TurnOutcome::failed);
-  CHECK(t.end.error.code == Errc::out_of_memory);
-  CHECK(t.end.usage == provider_usage);
+  CHECK(t.end.result->outcome == TurnOutcome::failed);
+  CHECK(t.end.result->error.code == Errc::out_of_memory);
+  CHECK(t.end.result->usage == provider_usage);
 }
 
-TEST_CASE("a turn that fails before its model is asked has cost 0 where there are prices",
-          "[turn][usage][G15]") {
+TEST_CASE("a turn that fails before its model call has cost 0 if there are prices", "[turn][usage][G15]") {
   Used t;
   AgentSpec spec{.budget = {.tokens = 1}, .prices = {.prompt = 1, .completion = 1}};
   spec.role = AgentRole::user;  // which a used up budget does not stop: the turn fails
   const Agent agent = t.root("a", spec);
-  CHECK(agent.send("question").accepted);
+  CHECK(agent.send("question").accepted());
   t.settle();
   CHECK(t.llm->calls() == 0);
-  CHECK(t.end.outcome == TurnOutcome::failed);
-  CHECK(t.end.cost == 0.0);
+  CHECK(t.end.result->outcome == TurnOutcome::failed);
+  CHECK(t.end.result->cost == 0.0);
 }
 
 TEST_CASE("a stop or an abort is no error", "[turn][usage][G10]") {
@@ -267,16 +266,15 @@ TEST_CASE("a stop or an abort is no error", "[turn][usage][G10]") {
     t.ask(agent);
     CHECK(t.close(agent, verb));
     t.settle();
-    CHECK(t.end.error.code == Errc::none);
-    CHECK(t.end.error.message.empty());
     REQUIRE(t.end.result);
-    CHECK_FALSE(t.end.result->error.empty());
+    CHECK(t.end.result->error.code == Errc::none);
+    CHECK_FALSE(t.end.result->error.message.empty());
   }
   Used t;  // a call that its client cancelled by itself
   const Agent agent = t.root("a");
   t.ask(agent);
   FakeClient::finish(t.llm->call(0), ChatOutcome::cancelled());
   t.settle();
-  CHECK(t.end.outcome == TurnOutcome::aborted);
-  CHECK(t.end.error.code == Errc::none);
+  CHECK(t.end.result->outcome == TurnOutcome::aborted);
+  CHECK(t.end.result->error.code == Errc::none);
 }

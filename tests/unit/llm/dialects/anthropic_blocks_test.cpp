@@ -1,9 +1,9 @@
-// What the blocks of an Anthropic answer mean together: which model answers, what is a thought, what is an
+// What the blocks of an Anthropic answer mean together: which model answers, what is reasoning, what is an
 // answer at all.
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "support/catch.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "unit/llm/dialects/messages.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <string>
 #include <string_view>
@@ -72,7 +72,7 @@ TEST_CASE("a fallback block names the model that answers", "[llm][anthropic][usa
   CHECK(streamed(message_start("m") + text(0, "Hi") + end()).outcomes.at(0).model == "asked");
 }
 
-TEST_CASE("a fallback block goes back between the thoughts that it parts", "[llm][anthropic][reasoning]") {
+TEST_CASE("a fallback block is sent back between its reasoning blocks", "[llm][anthropic][reasoning]") {
   const std::string first = R"({"type":"thinking","thinking":"A","signature":"a"})";
   const std::string second = R"({"type":"thinking","thinking":"B","signature":"b"})";
   const ChatRecord body = whole_of(first + "," + fallback + "," + second + R"(,{"type":"text","text":"Hi"})");
@@ -94,7 +94,7 @@ TEST_CASE("a stream that begins another message is broken", "[llm][anthropic][O5
   CHECK(streamed(message_start("") + message_start("") + text(0, "one") + end()).completed());
 }
 
-TEST_CASE("a signature counts only in a block that was begun as a thought", "[llm][anthropic][reasoning]") {
+TEST_CASE("a signature counts only in a thinking block", "[llm][anthropic][reasoning]") {
   const std::string signed_ = R"({"type":"signature_delta","signature":"s"})";
   const std::string thought = R"({"type":"thinking_delta","thinking":"Hm."})";
   const auto kept = [](const std::string& events) {
@@ -108,7 +108,7 @@ TEST_CASE("a signature counts only in a block that was begun as a thought", "[ll
   const std::string begun = start(0, R"({"type":"thinking","thinking":"","signature":""})");
   CHECK(kept(begun + delta(0, thought) + text(1, "Hi") + delta(1, signed_)).empty());
   REQUIRE(kept(begun + delta(0, thought) + delta(0, signed_) + text(1, "Hi")).size() == 1);
-  CHECK(kept(begun + delta(0, signed_) + text(1, "Hi")).size() == 1);  // the thought itself is not shown
+  CHECK(kept(begun + delta(0, signed_) + text(1, "Hi")).size() == 1);  // the reasoning itself is not shown
 }
 
 TEST_CASE("a paused answer is not a completed one", "[llm][anthropic][O5]") {
@@ -124,8 +124,7 @@ TEST_CASE("a paused answer is not a completed one", "[llm][anthropic][O5]") {
   CHECK(events.outcomes[0].usage.completion_tokens == 5);
 }
 
-TEST_CASE("an answer of the provider's own blocks is no empty success, and names them",
-          "[llm][anthropic][O6]") {
+TEST_CASE("an answer of unknown blocks alone fails and names them", "[llm][anthropic][O6]") {
   const ChatRecord events =
       streamed(message_start("m") + start(0, R"({"type":"thinking","thinking":"Hm."})") + start(1, search) +
                start(2, found) + start(3, search) + end());
@@ -142,7 +141,7 @@ TEST_CASE("an answer of the provider's own blocks is no empty success, and names
   CHECK(whole_of("").completed());  // nothing at all, as some servers answer
 }
 
-TEST_CASE("texts with another block between them stand apart", "[llm][anthropic][O2]") {
+TEST_CASE("texts with another block between them are separated", "[llm][anthropic][O2]") {
   const ChatRecord events = streamed(message_start("m") + text(0, "I search.") + start(1, search) +
                                      start(2, found) + text(3, "Found ") + text(4, "it.") + end());
   CHECK(events.deltas == Words{"I search.", "\n\nFound ", "it."});

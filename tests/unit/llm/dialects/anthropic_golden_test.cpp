@@ -2,9 +2,9 @@
 // request that gives an answer back.
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "support/catch.hpp"
-#include "support/golden.hpp"
+#include "support/drive/http_call_fixture.hpp"
+#include "support/wire/golden.hpp"
 #include "unit/llm/dialects/messages.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -121,11 +121,11 @@ void check_golden(const std::string& body, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("golden: an Anthropic request that says everything", "[llm][anthropic][golden][O2]") {
+TEST_CASE("golden: an Anthropic request with every option", "[llm][anthropic][golden][O2]") {
   check_golden(llm::anthropic_messages_body(maximal(), defaults), "request.json");
 }
 
-TEST_CASE("golden: an Anthropic request that says the least", "[llm][anthropic][golden][O2]") {
+TEST_CASE("golden: a minimal Anthropic request", "[llm][anthropic][golden][O2]") {
   ChatRequest request;
   request.model = "m";
   request.messages = {{Role::user, "Why?", Interruption::aborted}};
@@ -133,12 +133,12 @@ TEST_CASE("golden: an Anthropic request that says the least", "[llm][anthropic][
   check_golden(llm::anthropic_messages_body(request, {}), "small_request.json");
 }
 
-TEST_CASE("golden: an Anthropic answer, streamed and as a whole", "[llm][anthropic][golden]") {
+TEST_CASE("golden: an Anthropic answer as a stream and as a whole", "[llm][anthropic][golden]") {
   check_answer(heard_of("answer.sse"));
   check_answer(heard_of("answer.json"));
 }
 
-TEST_CASE("golden: an Anthropic answer and its results go back as the next request",
+TEST_CASE("golden: an Anthropic answer and its results are in the next request",
           "[llm][anthropic][golden][G8]") {
   for (const char* name : {"answer.sse", "answer.json"}) {
     INFO(name);
@@ -148,10 +148,10 @@ TEST_CASE("golden: an Anthropic answer and its results go back as the next reque
   }
 }
 
-TEST_CASE("golden: Anthropic errors, before and in the middle of a stream", "[llm][anthropic][golden][X19]") {
+TEST_CASE("golden: Anthropic errors before and in the middle of a stream", "[llm][anthropic][golden][X19]") {
   const test::ChatRecord refused = heard_of("error.json", 529);
   REQUIRE(refused.failed_with(Errc::api_error));
-  CHECK(refused.error().message == "HTTP 529: Overloaded (the trouble is the server's: try again later)");
+  CHECK(refused.error().message == "HTTP 529: Overloaded (the server has failed; try again later)");
   CHECK(refused.error().retryable);
 
   const test::ChatRecord broken_off = heard_of("error.sse");

@@ -2,8 +2,8 @@
 #include "core/utf8.hpp"
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "support/catch.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <optional>
 #include <string>
@@ -76,7 +76,7 @@ const std::string text_chunk =
 
 }  // namespace
 
-TEST_CASE("events are read whatever the order of their members", "[llm][anthropic]") {
+TEST_CASE("Anthropic events are read with any order of members", "[llm][anthropic]") {
   CHECK(chunk(text_chunk).content == " caf\xC3\xA9 \xF0\x9F\x98\x80\n");
   CHECK(
       chunk(R"({"delta":{"text":"a","type":"text_delta"},"index":0,"type":"content_block_delta"})").content ==
@@ -87,7 +87,7 @@ TEST_CASE("events are read whatever the order of their members", "[llm][anthropi
   CHECK(call.object.tool_calls[0].arguments == "{");
 }
 
-TEST_CASE("events without words are fine", "[llm][anthropic]") {
+TEST_CASE("Anthropic events without text are accepted", "[llm][anthropic]") {
   for (const char* json :
        {R"({"type":"ping"})", R"({"type":"content_block_stop","index":0})", R"({"type":"news","a":[1]})",
         "{}", R"({"type":"content_block_delta","index":0,"delta":null})",
@@ -107,7 +107,7 @@ TEST_CASE("events without words are fine", "[llm][anthropic]") {
   CHECK(chunk(R"({"type":"message_stop"})").object.ends);
 }
 
-TEST_CASE("Anthropic's stop reasons are translated at the edge", "[llm][anthropic]") {
+TEST_CASE("Anthropic's stop reasons are translated", "[llm][anthropic]") {
   const auto reason = [](std::string word) {
     return chunk(R"({"type":"message_delta","delta":{"stop_reason":)" + word + "}}").object.finish_reason;
   };
@@ -139,7 +139,7 @@ TEST_CASE("Anthropic's counts of the prompt are added up", "[llm][anthropic]") {
   CHECK(usage_in(R"({"message":{"usage":{"input_tokens":8,"output_tokens":1}}})") == Usage{8, 1, 9});
 }
 
-TEST_CASE("Anthropic's errors say whether trying again helps, and with whom", "[llm][anthropic][X19]") {
+TEST_CASE("Anthropic's errors are retryable or model-specific as documented", "[llm][anthropic][X19]") {
   const auto error = [](std::string type, std::string message = "x") {
     return *body(R"({"type":"error","error":{"type":")" + type + R"(","message":")" + message + "\"}}")
                 .object.error;
@@ -155,7 +155,7 @@ TEST_CASE("Anthropic's errors say whether trying again helps, and with whom", "[
   CHECK(body(R"({"message":"no"})").object.error->message == "no");  // of a gateway before it
 }
 
-TEST_CASE("calls in Anthropic's streams may be mixed, and lie at any index", "[llm][anthropic][tools]") {
+TEST_CASE("Anthropic tool calls may be interleaved and have any index", "[llm][anthropic][tools]") {
   CHECK(streamed(call_start(1, "a") + call_start(2, "b", "wait") + arguments(1, R"("{\"x\"")") +
                  arguments(2, "\"{}\"") + arguments(1, "\":1}\"") + finish)
             .tool_calls == Calls{{"a", "look", R"({"x":1})"}, {"b", "wait", "{}"}});
@@ -171,7 +171,7 @@ TEST_CASE("calls in Anthropic's streams may be mixed, and lie at any index", "[l
         Calls{{"", "look", ""}, {"", "look", ""}});
 }
 
-TEST_CASE("what the provider's own tools do is no call of ours", "[llm][anthropic][tools]") {
+TEST_CASE("calls of Anthropic's server tools are ignored", "[llm][anthropic][tools]") {
   const std::string own = R"({"type":"server_tool_use","id":"s","name":"web_search","input":{}})";
   for (const int first : {0, 62, 63, 200}) {
     const ChatOutcome outcome = streamed(start(first, own) + arguments(first, R"("{\"query\":1}")") +
@@ -186,7 +186,7 @@ TEST_CASE("what the provider's own tools do is no call of ours", "[llm][anthropi
   CHECK(none.error.code == Errc::invalid_response);
 }
 
-TEST_CASE("arguments may come at once", "[llm][anthropic][tools]") {
+TEST_CASE("Anthropic arguments may come in one piece", "[llm][anthropic][tools]") {
   const auto calls = [](const std::string& input) {
     return streamed(start(0, R"({"type":"tool_use","id":"a","name":"look","input":)" + input + "}") + finish)
         .tool_calls;
@@ -196,14 +196,14 @@ TEST_CASE("arguments may come at once", "[llm][anthropic][tools]") {
   for (const char* none : {"{}", "{ \t}", "null", "\"\""}) CHECK(calls(none) == Calls{{"a", "look", ""}});
 }
 
-TEST_CASE("calls of Anthropic's that are of no use fail", "[llm][anthropic][tools]") {
-  CHECK(streamed(arguments(0, "\"{}\"") + finish).error.message == "A tool call names no tool");
+TEST_CASE("invalid Anthropic tool calls fail the answer", "[llm][anthropic][tools]") {
+  CHECK(streamed(arguments(0, "\"{}\"") + finish).error.message == "A tool call has no name");
   std::string list;
   for (int i = 0; i < 65; ++i) list += (i ? "," : "") + std::string(R"({"type":"tool_use","name":"x"})");
   CHECK(body(R"({"content":[)" + list + "]}").object.tool_call_fault == ToolCallFault::too_many);
 }
 
-TEST_CASE("thoughts without a signature are heard, but not kept", "[llm][anthropic]") {
+TEST_CASE("reasoning without a signature is reported but not kept", "[llm][anthropic]") {
   const std::string thought = start(0, R"({"type":"thinking","thinking":"H"})") +
                               delta(0, R"({"type":"thinking_delta","thinking":"m."})");
   const std::string end = event(R"({"delta":{"stop_reason":"end_turn"}})");
@@ -215,7 +215,7 @@ TEST_CASE("thoughts without a signature are heard, but not kept", "[llm][anthrop
   CHECK(chunk(R"({"delta":{"type":"thinking_delta","thinking":"Hm."}})").reasoning == "Hm.");
 }
 
-TEST_CASE("a redacted thought is kept as it came", "[llm][anthropic]") {
+TEST_CASE("redacted reasoning is kept unchanged", "[llm][anthropic]") {
   const std::string block = R"({"data" : "x\/y", "type":"redacted_thinking", "more":[{"a":1}]})";
   const Parsed parsed =
       chunk(R"({"type":"content_block_start","content_block": )" + block + R"( ,"index":4})");
@@ -235,12 +235,12 @@ TEST_CASE("a whole Anthropic answer is checked to the last byte", "[llm][anthrop
   CHECK_FALSE(body(R"({"type":"message"})").object.has_choice);
 }
 
-TEST_CASE("no beginning of an Anthropic event passes for one", "[llm][anthropic]") {
+TEST_CASE("no prefix of an Anthropic event is accepted", "[llm][anthropic]") {
   for (std::size_t size = 0; size < text_chunk.size(); ++size)
     if (chunk(std::string_view(text_chunk).substr(0, size)).ok) FAIL("the first " << size << " bytes");
 }
 
-TEST_CASE("words of Anthropic's are valid UTF-8, whatever came", "[llm][anthropic]") {
+TEST_CASE("Anthropic deltas are always valid UTF-8", "[llm][anthropic]") {
   const auto words = [](std::string quoted) {
     return chunk(R"({"delta":{"type":"text_delta","text":)" + quoted + "}}");
   };
@@ -251,7 +251,7 @@ TEST_CASE("words of Anthropic's are valid UTF-8, whatever came", "[llm][anthropi
             .content.empty());
 }
 
-TEST_CASE("broken events end in an answer or a refusal", "[llm][anthropic][G15]") {
+TEST_CASE("broken Anthropic events end in an answer or an error", "[llm][anthropic][G15]") {
   CHECK_FALSE(chunk(R"({"delta":)" + std::string(100000, '[') + "}").ok);
   prop("whatever bytes of an event are changed, it is read or refused, and its texts are valid UTF-8", [] {
     std::string json = *rc::gen::element(

@@ -43,7 +43,7 @@ const ReasoningBlock signed_thought{"anthropic_messages",
 
 }  // namespace
 
-TEST_CASE("an Anthropic request always limits its tokens", "[llm][anthropic][O2]") {
+TEST_CASE("an Anthropic request always has max_tokens", "[llm][anthropic][O2]") {
   ChatRequest request;
   CHECK(body_of(request)["max_tokens"] == 4096);
   CHECK(body_of(request, {.model = "m", .max_tokens = 70})["max_tokens"] == 70);
@@ -52,7 +52,7 @@ TEST_CASE("an Anthropic request always limits its tokens", "[llm][anthropic][O2]
   CHECK(body_of(request, {.model = "m", .extra_body = R"({"max_tokens":9,"top_k":3})"})["max_tokens"] == 9);
 }
 
-TEST_CASE("system messages stand beside the conversation", "[llm][anthropic][O2]") {
+TEST_CASE("system messages go into the system member", "[llm][anthropic][O2]") {
   ChatRequest request;
   request.messages = {
       {Role::system, "One."}, {Role::user, "Why?"}, {Role::system, " "}, {Role::system, "Two."}};
@@ -62,14 +62,14 @@ TEST_CASE("system messages stand beside the conversation", "[llm][anthropic][O2]
   CHECK_FALSE(body_of({}).contains("system"));
 }
 
-TEST_CASE("neighbours of one role become one message", "[llm][anthropic][G8]") {
+TEST_CASE("adjacent messages of one role are merged", "[llm][anthropic][G8]") {
   CHECK(
       messages_of({{Role::user, "a", Interruption::aborted}, {Role::user, "b"}, answer("c"), answer("d")}) ==
       json::parse(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
                         {"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}])"));
 }
 
-TEST_CASE("results of tools come first in the user's message", "[llm][anthropic][G8]") {
+TEST_CASE("tool results come first in the user message", "[llm][anthropic][G8]") {
   CHECK(messages_of({answer("", {{"a", "look", "{}"}, {"b", "look", ""}}),
                      {Role::user, "hurry", Interruption::failed},
                      result("a", "blue"),
@@ -79,7 +79,7 @@ TEST_CASE("results of tools come first in the user's message", "[llm][anthropic]
       {"type":"text","text":"hurry"},{"type":"text","text":"well?"}]})"));
 }
 
-TEST_CASE("what says nothing is not sent to Anthropic", "[llm][anthropic]") {
+TEST_CASE("empty messages are not sent to Anthropic", "[llm][anthropic]") {
   CHECK(messages_of(
             {{Role::user, ""}, answer(""), answer(" \t\n", {}, {signed_thought}), {Role::user, "\f"}}) ==
         json::array());
@@ -88,8 +88,7 @@ TEST_CASE("what says nothing is not sent to Anthropic", "[llm][anthropic]") {
         json::parse(R"([{"type":"tool_use","id":"a","name":"look","input":{}}])"));
 }
 
-TEST_CASE("arguments go back to Anthropic as they were written, if they are an object",
-          "[llm][anthropic][tools]") {
+TEST_CASE("arguments that are an object are sent back to Anthropic unchanged", "[llm][anthropic][tools]") {
   for (const std::string text : {R"({"z":1,"a":{"y":2,"b":3}})", R"( {"z" : 1e3, "a":[{}] } )", "{}"}) {
     INFO(text);
     CHECK(input_of(text) == text);
@@ -103,7 +102,7 @@ TEST_CASE("arguments go back to Anthropic as they were written, if they are an o
   CHECK(input_of("{\"a\":" + std::string(100000, '[') + "}") == "{}");
 }
 
-TEST_CASE("ids of other providers are written so that Anthropic takes them", "[llm][anthropic][tools]") {
+TEST_CASE("call ids of other providers are rewritten for Anthropic", "[llm][anthropic][tools]") {
   const json sent =
       messages_of({answer("", {{"functions.look:0", "look", ""}, {"functions_look-0", "look", ""}}),
                    result("functions.look:0", "x"), result("functions_look-0", "y")});
@@ -113,7 +112,7 @@ TEST_CASE("ids of other providers are written so that Anthropic takes them", "[l
   CHECK(sent[1]["content"][1]["tool_use_id"] == "functions_look-0");
 }
 
-TEST_CASE("only Anthropic's own thoughts go back, before the words", "[llm][anthropic]") {
+TEST_CASE("only reasoning of Anthropic is sent back and before the text", "[llm][anthropic]") {
   const json sent = messages_of({answer("So.", {},
                                         {{"openai_responses", R"({"type":"reasoning"})"},
                                          signed_thought,
@@ -123,7 +122,7 @@ TEST_CASE("only Anthropic's own thoughts go back, before the words", "[llm][anth
   CHECK(sent[0]["content"] == json::parse("[" + signed_thought.data + R"(,{"type":"text","text":"So."}])"));
 }
 
-TEST_CASE("thoughts go back to the Messages server that they came from", "[llm][anthropic]") {
+TEST_CASE("reasoning is sent back only to its own Messages server", "[llm][anthropic]") {
   const auto parts = [](const std::string& origin, const std::string& server) {
     ReasoningBlock thought = signed_thought;
     thought.server = origin;
@@ -137,7 +136,7 @@ TEST_CASE("thoughts go back to the Messages server that they came from", "[llm][
   CHECK(parts("api.minimax.io", "") == 1);
 }
 
-TEST_CASE("a thought without a signature is not given back", "[llm][anthropic]") {
+TEST_CASE("reasoning without a signature is not sent back", "[llm][anthropic]") {
   const llm::WireFormat& format = llm::anthropic_messages();
   CHECK(format.reasoning_block({.text = "Hm."}).empty());
   CHECK(json::parse(format.reasoning_block({.text = "\"Hm.\xFF", .signature = "s"})) ==
@@ -145,7 +144,7 @@ TEST_CASE("a thought without a signature is not given back", "[llm][anthropic]")
   CHECK_FALSE(format.reasoning_block({.signature = "s"}).empty());  // the words may be kept back
 }
 
-TEST_CASE("how Anthropic's models choose tools", "[llm][anthropic][tools]") {
+TEST_CASE("tool choices are written in Anthropic's form", "[llm][anthropic][tools]") {
   const auto choice = [](ToolChoice::Mode mode, std::optional<bool> parallel) {
     ChatRequest request;
     request.tools = {{"look", "", ""}};
@@ -168,7 +167,7 @@ TEST_CASE("how Anthropic's models choose tools", "[llm][anthropic][tools]") {
   CHECK_FALSE(body_of(bare).contains("tools"));
 }
 
-TEST_CASE("what Anthropic's answers are to be like", "[llm][anthropic]") {
+TEST_CASE("answer options are written in Anthropic's form", "[llm][anthropic]") {
   ChatRequest request;
   CHECK_FALSE(body_of(request).contains("output_config"));
   request.response_format.kind = ResponseFormat::Kind::json_object;  // it has none
@@ -180,7 +179,7 @@ TEST_CASE("what Anthropic's answers are to be like", "[llm][anthropic]") {
         json::parse(R"({"type":"json_schema","schema":{"type":"object","x":1}})"));
 }
 
-TEST_CASE("Anthropic's temperatures end at 1", "[llm][anthropic]") {
+TEST_CASE("temperatures for Anthropic are limited to 1", "[llm][anthropic]") {
   ChatRequest request;
   CHECK_FALSE(body_of(request).contains("temperature"));
   for (const auto& [asked, sent] : {std::pair{0.0, 0.0}, {0.5, 0.5}, {1.0, 1.0}, {1.5, 1.0}, {-1.0, 0.0}}) {

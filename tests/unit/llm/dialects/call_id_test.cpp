@@ -14,14 +14,14 @@
 using namespace agentcore;
 using llm::call_id;
 
-TEST_CASE("an id that fits stays as it is", "[llm][tools]") {
+TEST_CASE("a valid call id is unchanged", "[llm][tools]") {
   CHECK(call_id("call_1_1", 0, 40) == "call_1_1");
   CHECK(call_id("a.b:c", 0, 40) == "a.b:c");
   CHECK(call_id(std::string(40, 'x'), 0, 40) == std::string(40, 'x'));
   CHECK(call_id("D681PevKs", 9, 40) == "D681PevKs");
 }
 
-TEST_CASE("any other becomes one that fits, always the same", "[llm][tools]") {
+TEST_CASE("an invalid call id is always replaced by the same valid one", "[llm][tools]") {
   const std::string foreign = "chatcmpl-tool-0123456789abcdef0123456789abcdef";
   CHECK(call_id(foreign, 0, 40).size() <= 40);
   CHECK(call_id(foreign, 0, 40) == call_id(foreign, 0, 40));
@@ -37,7 +37,7 @@ TEST_CASE("any other becomes one that fits, always the same", "[llm][tools]") {
   CHECK(made.size() == 7);
 }
 
-TEST_CASE("a call and its result still belong together", "[llm][openai][tools]") {
+TEST_CASE("a call and its result keep matching ids", "[llm][openai][tools]") {
   ChatRequest request;
   request.messages = {{Role::assistant, ""}, {Role::tool, "done"}};
   request.messages[0].tool_calls = {{"call_1_1", "look", "{}"}};
@@ -49,7 +49,7 @@ TEST_CASE("a call and its result still belong together", "[llm][openai][tools]")
   CHECK(messages[0]["tool_calls"][0]["id"] == id);
 }
 
-TEST_CASE("what belongs to a call is found before its id is made to fit", "[llm][openai][tools][reasoning]") {
+TEST_CASE("reasoning of a call is found by its original id", "[llm][openai][tools][reasoning]") {
   ChatRequest request;
   request.messages = {{Role::assistant, ""}};
   request.messages[0].tool_calls = {{"b", "look", "{}"}, {"a", "look", "{}"}};

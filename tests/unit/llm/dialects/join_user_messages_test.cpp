@@ -48,7 +48,7 @@ ChatMessage with_pictures(std::string text) {
 
 }  // namespace
 
-TEST_CASE("two user's messages in a row are sent as one", "[llm]") {
+TEST_CASE("two user messages in a row are sent as one", "[llm]") {
   CHECK(chat(two) == json::parse(R"([{"role":"user","content":"One \"1\"\n\nTwo"}])"));
   CHECK(anthropic(two) == json::parse(R"([{"role":"user","content":[{"type":"text","text":"One \"1\""},
                                                                     {"type":"text","text":"Two"}]}])"));
@@ -56,7 +56,7 @@ TEST_CASE("two user's messages in a row are sent as one", "[llm]") {
       {"type":"input_text","text":"One \"1\""},{"type":"input_text","text":"Two"}]}])"));
 }
 
-TEST_CASE("what was sent before stays a prefix, byte for byte", "[llm]") {
+TEST_CASE("an earlier request stays a byte prefix of the next", "[llm]") {
   std::vector<ChatMessage> history = {
       {Role::system, "S"}, {Role::user, "A"}, answer("B"), {Role::user, "C \xC3\xBC"}};
   for (const auto* format : {&llm::openai_chat(), &llm::anthropic_messages(), &llm::openai_responses()}) {
@@ -73,7 +73,7 @@ TEST_CASE("what was sent before stays a prefix, byte for byte", "[llm]") {
   }
 }
 
-TEST_CASE("messages with pictures are joined as parts, in their order", "[llm][openai]") {
+TEST_CASE("messages with images are joined as parts in their order", "[llm][openai]") {
   const json content =
       chat({{Role::user, "A"}, with_pictures("B"), with_pictures(""), {Role::user, "C"}})[0]["content"];
   REQUIRE(content.size() == 7);
@@ -84,7 +84,7 @@ TEST_CASE("messages with pictures are joined as parts, in their order", "[llm][o
   CHECK(content[6] == json{{"type", "text"}, {"text", "C"}});
 }
 
-TEST_CASE("only neighbours are joined, and no empty ones leave a trace", "[llm]") {
+TEST_CASE("only adjacent user messages are joined and empty ones are dropped", "[llm]") {
   CHECK(chat({{Role::user, "A"}, answer("B"), {Role::user, "C"}}).size() == 3);
   CHECK(chat({{Role::user, "A"}, {Role::system, "S"}, {Role::user, "C"}}).size() == 3);
   CHECK(chat({{Role::user, ""}, {Role::user, "A"}, {Role::user, ""}, {Role::user, "B"}})[0]["content"] ==
@@ -93,13 +93,13 @@ TEST_CASE("only neighbours are joined, and no empty ones leave a trace", "[llm]"
   CHECK(responses({{Role::user, "A"}, answer("B"), {Role::user, "C"}, {Role::user, "D"}}).size() == 3);
 }
 
-TEST_CASE("an option sends them as they are", "[llm]") {
+TEST_CASE("an option sends user messages unjoined", "[llm]") {
   CHECK(HttpLlmOptions{}.join_user_messages);
   CHECK(provider_options("openai").value().join_user_messages);
   CHECK(chat(two, false).size() == 2);
   CHECK(anthropic(two, false).size() == 2);
   CHECK(responses(two, false).size() == 2);
-  // What tools gave is the user's, and stays with the message behind it.
+  // Tool results belong to the user role, and stay with the next message.
   CHECK(anthropic({{Role::user, "A"}, answer("", {{"a", "look", "{}"}}), result("a", "x"), {Role::user, "B"}},
                   false)
             .size() == 3);

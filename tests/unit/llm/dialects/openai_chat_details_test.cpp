@@ -2,8 +2,8 @@
 #include "core/utf8.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -77,7 +77,7 @@ const std::string encrypted =
 
 }  // namespace
 
-TEST_CASE("Claude's thoughts in pieces go back to OpenRouter as one that is signed",
+TEST_CASE("streamed reasoning details of Claude are sent back to OpenRouter as one signed detail",
           "[llm][openai][details]") {
   const std::string rest = R"("format":"anthropic-claude-v1","index":0})";
   const auto text = [&](const std::string& words) {
@@ -94,7 +94,7 @@ TEST_CASE("Claude's thoughts in pieces go back to OpenRouter as one that is sign
       list(R"({"type":"reasoning.text","text":"Let me \"look\".","signature":"ErUB+/=","id":null,)" + rest));
 }
 
-TEST_CASE("details are kept as they were written, in order", "[llm][openai][details]") {
+TEST_CASE("reasoning details are kept unchanged and in order", "[llm][openai][details]") {
   const ChatRecord heard = streamed({details(R"({"type":"z","a":{"y":1,"b":[true,null]},"x":1.50})")});
   REQUIRE(heard.outcomes.at(0).reasoning.size() == 1);
   CHECK(heard.outcomes[0].reasoning[0] ==
@@ -102,7 +102,7 @@ TEST_CASE("details are kept as they were written, in order", "[llm][openai][deta
                        R"({"reasoning_details":[{"type":"z","a":{"y":1,"b":[true,null]},"x":1.50}]})"});
 }
 
-TEST_CASE("the details of a whole message go back unmodified", "[llm][openai][details]") {
+TEST_CASE("the reasoning details of a whole message are sent back unchanged", "[llm][openai][details]") {
   const std::string entries = R"({"type":"reasoning.text","text":"a","index":0},)"
                               R"({"type":"reasoning.text","text":"b","index":0},)" +
                               encrypted + "," + encrypted + R"(,{"type":"else","more":{"x":[1,"\u00fc"]}})";
@@ -111,7 +111,7 @@ TEST_CASE("the details of a whole message go back unmodified", "[llm][openai][de
   CHECK(given_back(heard) == list(entries));
 }
 
-TEST_CASE("pieces of one detail become one, and no others", "[llm][openai][details]") {
+TEST_CASE("only pieces of the same reasoning detail are merged", "[llm][openai][details]") {
   const auto text = [](const std::string& words, const std::string& more) {
     return R"({"type":"reasoning.text","text":")" + words + "\"" + more + "}";
   };
@@ -138,8 +138,7 @@ TEST_CASE("pieces of one detail become one, and no others", "[llm][openai][detai
         list(text("x", zero) + "," + text("y", one) + "," + text("z", zero)));
 }
 
-TEST_CASE("of what is said again in a detail the newest counts that says anything",
-          "[llm][openai][details]") {
+TEST_CASE("the newest non-empty value of a repeated member counts", "[llm][openai][details]") {
   const auto piece = [](const std::string& more) { return R"({"type":"t","index":0,)" + more + "}"; };
   CHECK(joined({piece(R"("signature":null)"), piece(R"("signature":"a")"), piece(R"("signature":"")"),
                 piece(R"("signature":null)")}) == list(piece(R"("signature":"a")")));
@@ -149,7 +148,7 @@ TEST_CASE("of what is said again in a detail the newest counts that says anythin
                 piece(R"("text":null)")}) == list(piece(R"("text":7)")));
 }
 
-TEST_CASE("details say the same, wherever a text in them is cut", "[llm][openai][details]") {
+TEST_CASE("reasoning details are the same wherever their texts are split", "[llm][openai][details]") {
   const std::vector<std::string> letters = {
       "a",        "\\n", "\\\"",    "\\\\",    "\\ud83d",         "\\ude00",
       "\xC3\xBC", "}",   "\\u00fc", "\\u005c", "\xF0\x9F\x98\x80"};
@@ -165,7 +164,7 @@ TEST_CASE("details say the same, wherever a text in them is cut", "[llm][openai]
     }
 }
 
-TEST_CASE("details say the same, wherever a stream is cut", "[llm][openai][details]") {
+TEST_CASE("reasoning details are the same wherever the stream is split", "[llm][openai][details]") {
   const std::string stream =
       stream_of({R"("reasoning":"H",)" + details(R"({"type":"reasoning.text","text":"H","index":0})"),
                  R"("reasoning":"m",)" + details(R"({"type":"reasoning.text","text":"m","index":0})"),
@@ -182,7 +181,7 @@ TEST_CASE("details say the same, wherever a stream is cut", "[llm][openai][detai
   }
 }
 
-TEST_CASE("thoughts that are only in details are shown", "[llm][openai][details]") {
+TEST_CASE("reasoning that is only in details is reported", "[llm][openai][details]") {
   const auto said = [](const std::vector<std::string>& chunks) { return streamed(chunks).reasoning; };
   const std::string text = details(R"({"type":"reasoning.text","text":"Hm"})");
   const std::string mixed = details(R"({"type":"reasoning.summary","summary":"So\ud83d"},)" + encrypted +
@@ -195,7 +194,7 @@ TEST_CASE("thoughts that are only in details are shown", "[llm][openai][details]
   CHECK(said({text + R"(,"content":"x")"}) == "Hm");
 }
 
-TEST_CASE("thoughts that are said twice are shown once", "[llm][openai][details]") {
+TEST_CASE("reasoning that is sent twice is reported once", "[llm][openai][details]") {
   const std::string text = details(R"({"type":"reasoning.text","text":"Hm"})");
   for (const char* name : {"reasoning", "reasoning_content"}) {
     const std::string words = "\"" + std::string(name) + R"(":"Hm")";
@@ -208,14 +207,14 @@ TEST_CASE("thoughts that are said twice are shown once", "[llm][openai][details]
   }
 }
 
-TEST_CASE("the details of an answer without calls are not kept", "[llm][openai][details]") {
+TEST_CASE("reasoning details of an answer without calls are not kept", "[llm][openai][details]") {
   CallFixture fixture;
   fixture.answer(200, all_events, delta(details(encrypted)) + piece("Hi") + finish_chunk);
   REQUIRE(fixture.heard.completed());
   CHECK(fixture.heard.outcomes[0].reasoning.empty());
 }
 
-TEST_CASE("what is no detail is passed over", "[llm][openai][details][G15]") {
+TEST_CASE("invalid reasoning details are skipped", "[llm][openai][details][G15]") {
   for (const char* none : {"null", "7", "\"x\"", "{}", "[]", "true"}) {
     INFO(none);
     CHECK(given_back(streamed({R"("reasoning_details":)" + std::string(none)})).is_null());
@@ -238,7 +237,7 @@ TEST_CASE("what is no detail is passed over", "[llm][openai][details][G15]") {
         json::parse("[{\"type\":\"x\xEF\xBF\xBD\",\"\xEF\xBF\xBD\":\"\xEF\xBF\xBD\"}]"));
 }
 
-TEST_CASE("an answer's details are limited in number", "[llm][openai][details][limits]") {
+TEST_CASE("the number of reasoning details of an answer is limited", "[llm][openai][details][limits]") {
   const auto entries = [](int from, int to) {
     std::string all;
     for (int i = from; i < to; ++i)
@@ -253,7 +252,7 @@ TEST_CASE("an answer's details are limited in number", "[llm][openai][details][l
   CHECK(whole(details(entries(0, 1001))).failed_with(Errc::response_too_large));
 }
 
-TEST_CASE("what is held of an answer's details is limited", "[llm][openai][details][limits]") {
+TEST_CASE("the size of the reasoning details of an answer is limited", "[llm][openai][details][limits]") {
   const auto heard = [](const std::string& member, std::size_t times) {
     CallFixture fixture(true, 1 << 20, 4000);
     return fixture.answer(
@@ -266,7 +265,7 @@ TEST_CASE("what is held of an answer's details is limited", "[llm][openai][detai
   CHECK(heard(R"("signature":")" + x + "\"", 500).completed());  // only the last one is held
 }
 
-TEST_CASE("whatever details hold, the request is JSON in UTF-8", "[llm][openai][details]") {
+TEST_CASE("a request with any reasoning details is JSON in UTF-8", "[llm][openai][details]") {
   prop("entries with a few bytes changed", [] {
     std::string body = stream_of({details(R"({"type":"reasoning.text","text":"\ud83d\ude00","index":0})"),
                                   details(encrypted + R"(,{"type":"x","y":{"z":[1,"\u00fc"]}})")});

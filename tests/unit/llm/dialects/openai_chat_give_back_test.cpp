@@ -1,11 +1,11 @@
-// What providers behind the OpenAI dialect want back of a model's thoughts: read, kept, and sent again.
+// The reasoning that providers with the OpenAI dialect want back: read, kept, and sent again.
 #include "core/utf8.hpp"
 #include "llm/dialects/openai_chat_message.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
 #include "turn/conversation.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -82,7 +82,7 @@ json sent_later(const ChatOutcome& outcome) {
 
 }  // namespace
 
-TEST_CASE("DeepSeek's thoughts are kept, streamed and whole", "[llm][openai][reasoning]") {
+TEST_CASE("DeepSeek's reasoning is kept from streams and whole answers", "[llm][openai][reasoning]") {
   const std::string call = calls(R"({"index":0,"id":"a",)" + look_call + "}");
   const Blocks wanted = blocks({R"({"reasoning_content":"I \"must\" look."})"});
   const ChatOutcome outcome =
@@ -96,7 +96,7 @@ TEST_CASE("DeepSeek's thoughts are kept, streamed and whole", "[llm][openai][rea
   CHECK(message["tool_calls"].size() == 1);
 }
 
-TEST_CASE("a model that did not think is given back that it did not", "[llm][openai][reasoning]") {
+TEST_CASE("missing reasoning is sent back as an empty text", "[llm][openai][reasoning]") {
   const std::string call = calls(R"({"index":0,"id":"a",)" + look_call + "}");
   CHECK(sent_later(streamed(delta(R"("reasoning_content":"")") + delta(call) + tool_finish))
             .at("reasoning_content") == "");
@@ -104,7 +104,7 @@ TEST_CASE("a model that did not think is given back that it did not", "[llm][ope
     CHECK(whole(none + call).reasoning.empty());
 }
 
-TEST_CASE("Gemini's signature of an answer in words is kept and given back", "[llm][openai][reasoning]") {
+TEST_CASE("Gemini's signature of a text answer is sent back", "[llm][openai][reasoning]") {
   const std::string extra = R"("extra_content":)" + signature("sig+/=");
   const Blocks wanted = blocks({R"({"extra_content":)" + signature("sig+/=") + "}"});
   const ChatOutcome outcome =
@@ -122,7 +122,8 @@ TEST_CASE("Gemini's signature of an answer in words is kept and given back", "[l
   CHECK(sent(message) == json::parse(R"({"role":"assistant","content":"Hi","extra_content":{"x":1}})"));
 }
 
-TEST_CASE("so is that of an answer that calls tools, beside those of its calls", "[llm][openai][reasoning]") {
+TEST_CASE("Gemini's signature of an answer with calls is sent back beside those of the calls",
+          "[llm][openai][reasoning]") {
   const ChatOutcome outcome = streamed(
       delta(R"("extra_content":)" + signature("m") + "," + calls(signed_call("a", "c"))) + tool_finish);
   const json entry = sent_later(outcome);
@@ -131,7 +132,7 @@ TEST_CASE("so is that of an answer that calls tools, beside those of its calls",
   CHECK(entry["tool_calls"][0]["extra_content"] == json::parse(signature("c")));
 }
 
-TEST_CASE("thoughts go back to the chat server that they came from", "[llm][openai][reasoning]") {
+TEST_CASE("reasoning is sent back only to its own chat server", "[llm][openai][reasoning]") {
   const auto body = [](const std::string& origin, const std::string& server) {
     Blocks thoughts =
         blocks({R"({"reasoning_content":"Hm"})", R"({"tool_call":0,"id":"a","extra_content":{"x":1}})"});
@@ -148,7 +149,7 @@ TEST_CASE("thoughts go back to the chat server that they came from", "[llm][open
     CHECK(body("a.example", server) == sent(look_twice({})));
 }
 
-TEST_CASE("an answer's thoughts say which server they are of", "[llm][openai][reasoning]") {
+TEST_CASE("the reasoning of an answer names its server", "[llm][openai][reasoning]") {
   CallFixture fixture;
   fixture.shared->server = "a.example";
   const std::string call = calls(signed_call("a", "s"));
@@ -158,7 +159,7 @@ TEST_CASE("an answer's thoughts say which server they are of", "[llm][openai][re
   for (const ReasoningBlock& block : thoughts) CHECK(block.server == "a.example");
 }
 
-TEST_CASE("thoughts under two names are kept once", "[llm][openai][reasoning]") {
+TEST_CASE("reasoning under two names is kept once", "[llm][openai][reasoning]") {
   const std::string call = calls(R"({"index":0,"id":"a",)" + look_call + "}");
   for (const char* both : {R"("reasoning":"Hm\ud83d","reasoning_content":"Hm\ud83d",)",
                            R"("reasoning_content":"Hm\ud83d","reasoning":"Hm\ud83d",)"}) {
@@ -169,7 +170,7 @@ TEST_CASE("thoughts under two names are kept once", "[llm][openai][reasoning]") 
   }
 }
 
-TEST_CASE("what Gemini signs goes back at its call", "[llm][openai][reasoning]") {
+TEST_CASE("a signature of Gemini is sent back with its call", "[llm][openai][reasoning]") {
   const std::string a = signed_call("a", "s1"), b = signed_call("b", "s2");
   const std::string plain = R"({"id":"c",)" + look_call + "}";
   const auto check = [](const ChatOutcome& outcome) {
@@ -187,7 +188,7 @@ TEST_CASE("what Gemini signs goes back at its call", "[llm][openai][reasoning]")
   check(streamed(first(a) + first(b) + first(plain) + finish_chunk));
 }
 
-TEST_CASE("what is signed has a place where it has no id", "[llm][openai][reasoning]") {
+TEST_CASE("a signature without an id is matched by position", "[llm][openai][reasoning]") {
   const auto extra = [](const std::string& at) {
     return "{" + at + R"("extra_content":)" + signature("s") + "}";
   };
@@ -195,7 +196,7 @@ TEST_CASE("what is signed has a place where it has no id", "[llm][openai][reason
                     b = R"({"index":1,"id":"b",)" + look_call + "}";
   const ChatOutcome second =
       streamed(delta(calls(a)) + delta(calls(b)) + delta(calls(extra(R"("index":1,)"))));
-  CHECK(second.error.code == Errc::network_error);  // nothing is told of an answer that was cut
+  CHECK(second.error.code == Errc::network_error);  // a truncated answer keeps nothing
   CHECK(second.reasoning.empty());
   const ChatOutcome outcome =
       streamed(delta(calls(a)) + delta(calls(b)) + delta(calls(extra(R"("index":1,)"))) + tool_finish);
@@ -207,7 +208,7 @@ TEST_CASE("what is signed has a place where it has no id", "[llm][openai][reason
   CHECK(list[0]["extra_content"] == json::parse(signature("s")));
 }
 
-TEST_CASE("what is signed follows a call whose id was replaced", "[llm][openai][reasoning]") {
+TEST_CASE("a signature follows a call whose id was replaced", "[llm][openai][reasoning]") {
   turn::Conversation conversation;
   for (std::uint32_t turn : {1U, 2U}) {
     const ChatOutcome outcome = whole(calls(signed_call("same", "s" + std::to_string(turn))));
@@ -220,7 +221,7 @@ TEST_CASE("what is signed follows a call whose id was replaced", "[llm][openai][
   }
 }
 
-TEST_CASE("extra_content that is no object is not kept", "[llm][openai][reasoning]") {
+TEST_CASE("extra_content that is not an object is dropped", "[llm][openai][reasoning]") {
   for (const char* extra : {"null", "7", "\"x\"", "[1]", "true"}) {
     const ChatOutcome outcome =
         whole(calls(R"({"extra_content":)" + std::string(extra) + R"(,"id":"a",)" + look_call + "}"));
@@ -229,7 +230,7 @@ TEST_CASE("extra_content that is no object is not kept", "[llm][openai][reasonin
   }
 }
 
-TEST_CASE("thoughts that led to no call are neither kept nor sent", "[llm][openai][reasoning]") {
+TEST_CASE("reasoning without a call is neither kept nor sent", "[llm][openai][reasoning]") {
   const ChatOutcome outcome = streamed(delta(R"("reasoning_content":"Hm")") + piece("Hi") + finish_chunk);
   CHECK(outcome.reasoning.empty());
   ChatMessage message{Role::assistant, "Hi"};
@@ -237,7 +238,7 @@ TEST_CASE("thoughts that led to no call are neither kept nor sent", "[llm][opena
   CHECK(sent(message) == llm::openai_chat_message(message));
 }
 
-TEST_CASE("an exported history holds thoughts in one place", "[llm][openai][reasoning]") {
+TEST_CASE("an exported history has reasoning in one place", "[llm][openai][reasoning]") {
   const json entry = json::parse(history_to_json({look_twice(
       blocks({R"({"reasoning_content":"Hm"})", R"({"tool_call":0,"extra_content":{"x":1}})"}))}))[0];
   CHECK_FALSE(entry.contains("reasoning_content"));
@@ -245,7 +246,7 @@ TEST_CASE("an exported history holds thoughts in one place", "[llm][openai][reas
   CHECK(entry["reasoning_blocks"].size() == 2);
 }
 
-TEST_CASE("thoughts of other dialects, and what is no thought, are not sent", "[llm][openai][reasoning]") {
+TEST_CASE("reasoning of other dialects and invalid reasoning is not sent", "[llm][openai][reasoning]") {
   const json plain = sent(look_twice({}));
   for (const char* dialect : {"anthropic_messages", "openai_responses", "", "OPENAI_CHAT"})
     CHECK(sent(look_twice({{dialect, R"({"reasoning_content":"Hm"})"}})) == plain);
@@ -277,7 +278,7 @@ TEST_CASE("thoughts of other dialects, and what is no thought, are not sent", "[
   }
 }
 
-TEST_CASE("an id counts more than a place", "[llm][openai][reasoning]") {
+TEST_CASE("an id has priority over a position", "[llm][openai][reasoning]") {
   const std::string by_id = R"({"tool_call":1,"id":"a","extra_content":{"x":1}})";
   const std::string by_place = R"({"tool_call":0,"extra_content":{"x":2}})";
   for (const Blocks& order : {blocks({by_id, by_place}), blocks({by_place, by_id})}) {
@@ -287,13 +288,13 @@ TEST_CASE("an id counts more than a place", "[llm][openai][reasoning]") {
   }
 }
 
-TEST_CASE("a wild index of what is signed ends the answer", "[llm][openai][reasoning][limits]") {
+TEST_CASE("an invalid index of a signature ends the answer", "[llm][openai][reasoning][limits]") {
   for (const char* index : {"64", "-1", "18446744073709551615"})
     CHECK(whole(calls(R"({"index":)" + std::string(index) + R"(,"extra_content":{},)" + look_call + "}"))
               .error.code == Errc::invalid_response);
 }
 
-TEST_CASE("whatever a block holds, the request is JSON in UTF-8", "[llm][openai][reasoning]") {
+TEST_CASE("a request with any reasoning block is JSON in UTF-8", "[llm][openai][reasoning]") {
   prop("blocks of any bytes, and blocks with a few of them changed", [](const std::string& bytes) {
     std::string data = R"({"tool_call":0,"id":"b","extra_content":{"x":"y"},"reasoning_content":"Hm"})";
     for (int left = *rc::gen::inRange(0, 4); left > 0; --left)

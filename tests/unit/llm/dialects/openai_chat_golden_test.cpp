@@ -2,9 +2,9 @@
 // that gives an answer back.
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
-#include "support/golden.hpp"
+#include "support/drive/http_call_fixture.hpp"
+#include "support/wire/golden.hpp"
 #include "unit/llm/dialects/messages.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -80,11 +80,11 @@ std::string request_with(std::vector<ChatMessage> history) {
 
 }  // namespace
 
-TEST_CASE("golden: a request that says everything", "[llm][openai][golden][O2]") {
+TEST_CASE("golden: a chat request with every option", "[llm][openai][golden][O2]") {
   CHECK(llm::openai_chat_body(maximal(), defaults) + "\n" == read_golden("openai_chat/request.json"));
 }
 
-TEST_CASE("golden: a request that says the least", "[llm][openai][golden][O2]") {
+TEST_CASE("golden: a minimal chat request", "[llm][openai][golden][O2]") {
   ChatRequest request;
   request.model = "m";
   request.messages = {{Role::user, "Why?", Interruption::aborted}};
@@ -111,11 +111,12 @@ TEST_CASE("golden: an error", "[llm][openai][golden][X19]") {
   CHECK(
       fixture.heard.error().message ==
       "HTTP 429: Rate limit reached for gpt-5-mini in organization org-x on requests per min (RPM): Limit 3, "
-      "Used 3, Requested 1. Please try again in 20s. (send less at a time (CallLimits), or later)");
+      "Used 3, Requested 1. Please try again in 20s. (make fewer calls at a time (CallLimits), or try again "
+      "later)");
   CHECK(fixture.heard.error().retryable);
 }
 
-TEST_CASE("golden: an answer and its results go back as the next request", "[llm][openai][golden][G8]") {
+TEST_CASE("golden: a chat answer and its results are in the next request", "[llm][openai][golden][G8]") {
   for (const auto& [type, name] : {std::pair{test::all_events, "openai_chat/answer.sse"},
                                    std::pair{test::json_type, "openai_chat/answer.json"}}) {
     test::ChatRecord heard;

@@ -1,8 +1,8 @@
 // Unusual answers of the chat dialect: several choices, more after the finish reason, items that are not
-// taken, and errors of a provider behind a gateway.
+// taken, and errors of a provider of a gateway.
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
 
 #include <string>
 #include <string_view>
@@ -61,7 +61,7 @@ TEST_CASE("only the choice of index 0 is the answer", "[llm][openai][O2]") {
     CHECK(whole(std::string(R"({"choices":[)") + none + answer + "}]}").text() == "one");
 }
 
-TEST_CASE("a stream that goes on behind its finish reason and breaks is broken", "[llm][openai][O5]") {
+TEST_CASE("a stream with deltas after its finish reason that breaks is an error", "[llm][openai][O5]") {
   const ChatRecord broken = streamed(piece("a") + finish_chunk + piece("b"), Errc::network_error);
   REQUIRE(broken.failed_with(Errc::network_error));
   CHECK(broken.error().retryable);
@@ -73,14 +73,14 @@ TEST_CASE("a stream that goes on behind its finish reason and breaks is broken",
             .failed_with(Errc::network_error));
 }
 
-TEST_CASE("an answer that ends behind its finish reason is whole", "[llm][openai][O2]") {
+TEST_CASE("a stream that ends after its finish reason is complete", "[llm][openai][O2]") {
   CHECK(streamed(piece("a") + finish_chunk + piece("b")).completed());
   CHECK(streamed(piece("a") + finish_chunk + piece("b") + done_chunk, Errc::network_error).completed());
   CHECK(streamed(piece("a") + finish_chunk + piece("b") + finish_chunk, Errc::network_error).completed());
   CHECK(streamed(piece("a") + finish_chunk + usage_chunk + piece(""), Errc::network_error).completed());
 }
 
-TEST_CASE("a chat answer of what is not taken is no empty success, and names it", "[llm][openai][O6]") {
+TEST_CASE("a chat answer of unknown parts alone fails and names them", "[llm][openai][O6]") {
   const std::string custom =
       R"("tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"x","input":"y"}}])";
   const ChatRecord events =
@@ -100,7 +100,7 @@ TEST_CASE("a chat answer of what is not taken is no empty success, and names it"
   CHECK(message(R"("content":"Here","images":[{"type":"image_url"}])").text() == "Here");
 }
 
-TEST_CASE("a call of a function beside a custom one is made", "[llm][openai][tools]") {
+TEST_CASE("a function call beside a custom call is executed", "[llm][openai][tools]") {
   const ChatRecord heard =
       message(R"("content":null,"tool_calls":[{"id":"a","type":"custom","custom":{"name":"x"}},)"
               R"({"id":"b","type":"function","function":{"name":"look","arguments":"{}"}}])",
@@ -109,7 +109,7 @@ TEST_CASE("a call of a function beside a custom one is made", "[llm][openai][too
   CHECK(heard.outcomes[0].tool_calls == Calls{{"b", "look", "{}"}});
 }
 
-TEST_CASE("what the provider behind OpenRouter said stands in the error", "[llm][openai][X19]") {
+TEST_CASE("the error of OpenRouter's provider is in the message", "[llm][openai][X19]") {
   const auto error = [](const std::string& metadata, int status = 400) {
     return whole(R"({"error":{"message":"Provider returned error","code":400,"metadata":)" + metadata + "}}",
                  status);
@@ -127,7 +127,7 @@ TEST_CASE("what the provider behind OpenRouter said stands in the error", "[llm]
     CHECK(error(none).error().message == "HTTP 400: Provider returned error");
 }
 
-TEST_CASE("that is bounded, and without secrets", "[llm][openai][G15]") {
+TEST_CASE("the quoted error of a provider is bounded and without secrets", "[llm][openai][G15]") {
   const auto message_of = [](const std::string& raw) {
     return whole(R"({"error":{"message":"No","metadata":{"raw":")" + raw + "\"}}}", 400).error().message;
   };
@@ -137,7 +137,7 @@ TEST_CASE("that is bounded, and without secrets", "[llm][openai][G15]") {
   CHECK(message_of(std::string(100'000, 'x')).size() < 400);
 }
 
-TEST_CASE("a chunk in the middle of a stream says what OpenRouter's provider said", "[llm][openai][X19]") {
+TEST_CASE("an error chunk of OpenRouter quotes its provider", "[llm][openai][X19]") {
   const ChatRecord heard =
       streamed(piece("x") +
                "data: {\"error\":{\"code\":502,\"message\":\"Provider returned "

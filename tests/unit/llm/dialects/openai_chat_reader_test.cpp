@@ -33,7 +33,7 @@ Parsed chunk(std::string_view json) {
   return parsed;
 }
 
-// Read in place, with other bytes behind it.
+// Read in place, with other bytes after it.
 Parsed chunk_in_place(std::string_view json, std::string_view behind) {
   static OpenAiChatReader parser;
   std::string all(json);
@@ -66,7 +66,7 @@ std::string error_of(std::string_view json) {
 
 }  // namespace
 
-TEST_CASE("a request names model, messages and options", "[llm][O2]") {
+TEST_CASE("a chat request has model and messages and options", "[llm][O2]") {
   ChatRequest request;
   request.messages = {{Role::system, "Be brief.", {}}, {Role::user, "Why?", Interruption::aborted}};
   request.temperature = 0.5;
@@ -83,7 +83,7 @@ TEST_CASE("a request names model, messages and options", "[llm][O2]") {
   CHECK(json["stream_options"]["include_usage"] == true);
 }
 
-TEST_CASE("a request without a stream asks for none", "[llm][O2]") {
+TEST_CASE("a request without streaming has stream false", "[llm][O2]") {
   ChatRequest request;
   request.model = "own";
   request.stream = false;
@@ -114,7 +114,7 @@ TEST_CASE("a chunk's text is unescaped", "[llm]") {
   CHECK_FALSE(parsed.object.error);
 }
 
-TEST_CASE("a chunk without text is fine", "[llm]") {
+TEST_CASE("a chunk without text is accepted", "[llm]") {
   for (const char* json :
        {R"({"choices":[{"delta":{}}]})", R"({"choices":[{"delta":{"content":null}}]})",
         R"({"choices":[{"delta":{"content":7}}]})", R"({"choices":[{"delta":null}]})",
@@ -126,7 +126,7 @@ TEST_CASE("a chunk without text is fine", "[llm]") {
   }
 }
 
-TEST_CASE("finish reasons are translated at the edge", "[llm]") {
+TEST_CASE("finish reasons are translated", "[llm]") {
   const auto reason = [](std::string word) {
     return chunk(R"({"choices":[{"delta":{},"finish_reason":)" + word + "}]}").object.finish_reason;
   };
@@ -141,7 +141,7 @@ TEST_CASE("finish reasons are translated at the edge", "[llm]") {
   CHECK_FALSE(reason("5"));
 }
 
-TEST_CASE("usage is read wherever it comes", "[llm]") {
+TEST_CASE("usage is read from any chunk", "[llm]") {
   const auto usage = [](std::string json) {
     const auto counts = chunk(R"({"choices":[],"usage":)" + json + "}").object.usage;
     return counts ? std::optional(counts->usage()) : std::nullopt;
@@ -156,7 +156,7 @@ TEST_CASE("usage is read wherever it comes", "[llm]") {
   CHECK_FALSE(usage("null"));
 }
 
-TEST_CASE("error objects are found in every common shape", "[llm]") {
+TEST_CASE("error objects are read in every common form", "[llm]") {
   CHECK(error_of(R"({"error":{"message":"no","type":"t","code":"c"}})") == "no");
   CHECK(error_of(R"({"error":"no"})") == "no");
   CHECK(error_of(R"({"message":"no"})") == "no");
@@ -170,7 +170,7 @@ TEST_CASE("error objects are found in every common shape", "[llm]") {
   CHECK(error_of(R"({"error":null})") == "(none)");
 }
 
-TEST_CASE("an error object may say that trying again helps", "[llm][X19]") {
+TEST_CASE("an error object may be retryable", "[llm][X19]") {
   const auto retryable = [](const char* json) { return body(json).object.error->retryable; };
   CHECK(retryable(R"({"error":{"message":"x","code":502}})"));
   CHECK(retryable(R"({"error":{"message":"x","code":429}})"));
@@ -201,7 +201,7 @@ TEST_CASE("a whole answer is checked to the last byte", "[llm][O5]") {
   CHECK(body("\xEF\xBB\xBF {\"choices\":[]} \n").ok);
 }
 
-TEST_CASE("a large object with hardly a character in it is refused", "[llm][G15]") {
+TEST_CASE("a large object with few characters is refused", "[llm][G15]") {
   const auto saying = [](std::size_t bytes) { return delta('"' + std::string(bytes, '\xFF') + '"'); };
   CHECK(chunk(saying(100'000)).content.size() == 300'000);
   CHECK_FALSE(chunk(saying(200'000)).ok);
@@ -210,7 +210,7 @@ TEST_CASE("a large object with hardly a character in it is refused", "[llm][G15]
   CHECK(body(delta('"' + std::string(1'000'000, 'x') + "\xFF\"")).ok);
 }
 
-TEST_CASE("deltas are valid UTF-8, whatever came", "[llm]") {
+TEST_CASE("chat deltas are always valid UTF-8", "[llm]") {
   CHECK(chunk(delta("\"a\xFFz\"")).content == "a\xEF\xBF\xBDz");
   CHECK(chunk(delta("\"\xE2\x82\"")).content == "\xEF\xBF\xBD");
   CHECK(chunk(delta(R"("a\ud83dz")")).content == "a\xEF\xBF\xBDz");
@@ -220,7 +220,7 @@ TEST_CASE("deltas are valid UTF-8, whatever came", "[llm]") {
   CHECK_FALSE(chunk(delta(R"("\u12")")).ok);
 }
 
-TEST_CASE("texts that come twice do not lie in each other's place", "[llm][G15]") {
+TEST_CASE("duplicate text members do not overwrite each other", "[llm][G15]") {
   const auto message = [](std::string members) {
     return chunk(R"({"choices":[{"delta":{)" + members + "}}]}");
   };
@@ -235,7 +235,7 @@ TEST_CASE("texts that come twice do not lie in each other's place", "[llm][G15]"
   CHECK(refused.content.empty());
 }
 
-TEST_CASE("no beginning of a chunk passes for one", "[llm]") {
+TEST_CASE("no prefix of a chunk is accepted", "[llm]") {
   for (std::size_t size = 0; size < one_chunk.size(); ++size) {
     const auto begin = std::string_view(one_chunk).substr(0, size);
     if (chunk(begin).ok) FAIL("the first " << size << " bytes");
@@ -249,7 +249,7 @@ TEST_CASE("no beginning of a chunk passes for one", "[llm]") {
   CHECK_FALSE(chunk(one_chunk + " 5").ok);
 }
 
-TEST_CASE("hostile chunks do no harm", "[llm][G15]") {
+TEST_CASE("hostile chunks end in an answer or an error", "[llm][G15]") {
   CHECK_FALSE(chunk(std::string(100000, '[')).ok);
   CHECK_FALSE(chunk(std::string(100000, '{')).ok);
   CHECK_FALSE(chunk(R"({"a":)" + std::string(100000, '[') + "}").ok);
@@ -259,7 +259,7 @@ TEST_CASE("hostile chunks do no harm", "[llm][G15]") {
   CHECK(chunk(R"({"choices":[{"delta":{"content":"a","content":"b"}}],"choices":[]})").ok);
 }
 
-TEST_CASE("broken JSON ends in an answer or a refusal", "[llm][G15]") {
+TEST_CASE("broken JSON ends in an answer or an error", "[llm][G15]") {
   prop("whatever bytes of a chunk are changed, a chunk is read or refused, and its text is valid UTF-8", [] {
     std::string json = *rc::gen::element(
         one_chunk, std::string(R"({"error":{"message":"a\u0041","code":5},"usage":{"total_tokens":12}})"),
@@ -283,7 +283,7 @@ TEST_CASE("broken JSON ends in an answer or a refusal", "[llm][G15]") {
   });
 }
 
-TEST_CASE("any text comes back as it was", "[llm]") {
+TEST_CASE("any text survives encoding and decoding", "[llm]") {
   prop("a text that a JSON library wrote is read as it was", [](const std::string& bytes) {
     const bool ascii = *rc::gen::arbitrary<bool>();
     const auto text = nlohmann::json(bytes).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
@@ -293,7 +293,7 @@ TEST_CASE("any text comes back as it was", "[llm]") {
   });
 }
 
-TEST_CASE("tool calls and their results go over the wire", "[llm][openai][G8]") {
+TEST_CASE("tool calls and their results are in the request", "[llm][openai][G8]") {
   agentcore::ChatRequest request;
   agentcore::ChatMessage asking{agentcore::Role::assistant, ""};
   asking.tool_calls.push_back({"call_1", "look", R"({"at":"sea"})"});

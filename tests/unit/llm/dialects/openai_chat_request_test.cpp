@@ -38,7 +38,7 @@ TEST_CASE("a request names its tools", "[llm][openai][tools]") {
   CHECK_FALSE(json::parse(llm::openai_chat_body(ChatRequest{}, {.model = "m"})).contains("tools"));
 }
 
-TEST_CASE("parameters that are no schema are written as none", "[llm][openai][tools]") {
+TEST_CASE("invalid tool parameters are omitted", "[llm][openai][tools]") {
   const json none = {{"type", "object"}, {"properties", json::object()}};
   for (const std::string text : {"", " ", "{}", " { } ", "null", "[1]", "7", "\"x\"", "{", R"({"a":1}})",
                                  R"({"a":1} x)", R"({"a":})", "\xEF\xBB\xBF{\"a\":1}", "{\"a\":\"\xFF\"}"}) {
@@ -49,7 +49,7 @@ TEST_CASE("parameters that are no schema are written as none", "[llm][openai][to
   CHECK(function_sent({"look", "x", "{\"a\":" + std::string(100000, '[') + "}"})["parameters"] == none);
 }
 
-TEST_CASE("whatever a tool holds, the request is JSON in UTF-8", "[llm][openai][tools]") {
+TEST_CASE("a request with any tool is JSON in UTF-8", "[llm][openai][tools]") {
   prop("names, descriptions and parameters of any bytes", [](const std::string& a, const std::string& b) {
     ChatRequest request;
     request.tools = {{a, b, a}, {b, a, "{" + b}, {"x", "y", R"({"a":")" + a + "\"}"}};

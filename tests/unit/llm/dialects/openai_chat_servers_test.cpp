@@ -1,6 +1,6 @@
 // What servers that call themselves OpenAI-compatible really send, one answer each.
 #include "support/catch.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
 
 #include <optional>
 #include <string>
@@ -42,7 +42,7 @@ struct Said {
   Usage usage = {};
   std::optional<double> cost = {};
   std::string type = all_events;
-  std::vector<std::string> kept = {};  // of its thoughts, to be given back
+  std::vector<std::string> kept = {};  // of its reasoning, to be sent back
 };
 
 void check(const Said& expected) {
@@ -402,13 +402,12 @@ TEST_CASE("servers: Gemini", "[llm][openai][servers]") {
                .finish_reason = reason});
   const std::string error =
       R"([{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}])";
-  check(
-      Refused{.server = "errors in an array",
-              .body = error,
-              .message = "HTTP 503: The model is overloaded. (the trouble is the server's: try again later)",
-              .retryable = true,
-              .status = 503,
-              .type = json_type});
+  check(Refused{.server = "errors in an array",
+                .body = error,
+                .message = "HTTP 503: The model is overloaded. (the server has failed; try again later)",
+                .retryable = true,
+                .status = 503,
+                .type = json_type});
   check(Refused{.server = "errors in an array, over a good status",
                 .body = error,
                 .message = "The model is overloaded.",

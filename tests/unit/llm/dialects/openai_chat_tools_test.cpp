@@ -2,8 +2,8 @@
 #include "core/utf8.hpp"
 #include "llm/http/http_call.hpp"
 #include "support/catch.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -44,7 +44,7 @@ const std::string parallel_events =
 
 }  // namespace
 
-TEST_CASE("tool calls come in pieces, and in the outcome", "[llm][openai][tools]") {
+TEST_CASE("streamed tool calls are assembled in the outcome", "[llm][openai][tools]") {
   const ChatOutcome outcome = streamed(parallel_events + tool_finish + usage_chunk + done_chunk);
   CHECK(outcome.kind == ChatOutcome::Kind::completed);
   CHECK(outcome.finish_reason == FinishReason::tool_calls);
@@ -52,7 +52,7 @@ TEST_CASE("tool calls come in pieces, and in the outcome", "[llm][openai][tools]
   CHECK(outcome.usage == k123);
 }
 
-TEST_CASE("words beside tool calls are delivered", "[llm][openai][tools]") {
+TEST_CASE("text beside tool calls is delivered", "[llm][openai][tools]") {
   Fixture fixture;
   fixture.answer(200, all_events,
                  piece("Let me see.") +
@@ -63,7 +63,7 @@ TEST_CASE("words beside tool calls are delivered", "[llm][openai][tools]") {
   CHECK(fixture.heard.outcomes.at(0).tool_calls == Calls{{"a", "look", "{}"}});
 }
 
-TEST_CASE("a whole call in one event, and other habits of servers", "[llm][openai][tools]") {
+TEST_CASE("tool calls are read in the forms of known servers", "[llm][openai][tools]") {
   const auto calls = [](const std::string& events) { return streamed(events + tool_finish).tool_calls; };
   const std::string a = R"("id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":1}"})";
   const std::string b = R"("id":"b","type":"function","function":{"name":"wait","arguments":"{\"s\":2}"})";
@@ -77,7 +77,7 @@ TEST_CASE("a whole call in one event, and other habits of servers", "[llm][opena
         Calls{{"", "ping", ""}, {"", "ping", ""}});
 }
 
-TEST_CASE("arguments that are no text become the text of their JSON", "[llm][openai][tools]") {
+TEST_CASE("arguments that are not a text become their JSON text", "[llm][openai][tools]") {
   const auto arguments = [](const std::string& value) {
     return streamed(calls_event(R"([{"index":0,"id":"a","function":{"arguments":)" + value +
                                 R"(,"name":"look"}}])") +
@@ -120,7 +120,7 @@ TEST_CASE("a whole answer has tool calls", "[llm][openai][tools]") {
   CHECK(whole(R"({"tool_calls":[],"content":"Hi"})", "stop").finish_reason == FinishReason::complete);
 }
 
-TEST_CASE("an ordinary end with tool calls is an end for their sake", "[llm][openai][tools]") {
+TEST_CASE("a finish reason stop with tool calls counts as tool_calls", "[llm][openai][tools]") {
   const auto reason = [](const std::string& end) { return streamed(parallel_events + end).finish_reason; };
   CHECK(reason(finish_chunk) == FinishReason::tool_calls);
   CHECK(reason(done_chunk) == FinishReason::tool_calls);
@@ -129,7 +129,7 @@ TEST_CASE("an ordinary end with tool calls is an end for their sake", "[llm][ope
   CHECK(streamed(piece("x") + tool_finish).tool_calls.empty());
 }
 
-TEST_CASE("entries that are no calls are passed over", "[llm][openai][tools]") {
+TEST_CASE("invalid tool call entries are skipped", "[llm][openai][tools]") {
   for (const char* list :
        {"null", "[]", "[null]", "[7]", "[{}]", "{}", "\"x\"", "[[]]", R"([{"function":1}])",
         R"([{"index":0,"function":{"name":null,"arguments":null}}])", R"([{"id":7}])"}) {
@@ -140,7 +140,7 @@ TEST_CASE("entries that are no calls are passed over", "[llm][openai][tools]") {
   }
 }
 
-TEST_CASE("no tool calls come with a failure or a stop", "[llm][openai][tools][G7]") {
+TEST_CASE("a failed or stopped answer has no tool calls", "[llm][openai][tools][G7]") {
   for (const auto& end : {std::string(), std::string("data: <oops>\n\n"),
                           std::string("data: {\"error\":{\"message\":\"no\"}}\n\n")}) {
     const ChatOutcome outcome = streamed(parallel_events + end);
@@ -150,13 +150,13 @@ TEST_CASE("no tool calls come with a failure or a stop", "[llm][openai][tools][G
   Fixture fixture;
   fixture.call->on_head({.status = 200, .content_type = all_events});
   fixture.call->on_body(parallel_events + tool_finish);
-  fixture.open->stop();
+  fixture.handle->stop();
   fixture.end(Errc::cancelled);
   CHECK(fixture.heard.cancelled());
   CHECK(fixture.heard.outcomes.at(0).tool_calls.empty());
 }
 
-TEST_CASE("too many tool calls, or a wild index, end the stream", "[llm][openai][tools][limits]") {
+TEST_CASE("too many tool calls or an invalid index end the stream", "[llm][openai][tools][limits]") {
   const std::string one = R"({"function":{"name":"look","arguments":"{}"}})";
   std::string list = one;
   for (int i = 1; i < 64; ++i) list += "," + one;
@@ -186,7 +186,7 @@ TEST_CASE("tool calls are as large as an answer may be", "[llm][openai][tools][l
   CHECK(outcome.error.message.find("max_response_bytes") != std::string::npos);
 }
 
-TEST_CASE("what a tool call says is valid UTF-8", "[llm][openai][tools][G15]") {
+TEST_CASE("tool calls are always valid UTF-8", "[llm][openai][tools][G15]") {
   const auto call = [](const std::string& function) {
     return streamed(calls_event(R"([{"index":0,"id":"a\ud83d","function":)" + function + "}]") + tool_finish)
         .tool_calls.at(0);

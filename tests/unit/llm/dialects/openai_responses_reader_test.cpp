@@ -3,9 +3,9 @@
 
 #include "core/utf8.hpp"
 #include "support/catch.hpp"
-#include "support/golden.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/wire/golden.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -79,7 +79,7 @@ TEST_CASE("a stream of events becomes deltas and an outcome", "[llm][responses][
   CHECK(nlohmann::json::parse(outcome.reasoning[0].data).at("summary").size() == 2);
 }
 
-TEST_CASE("a whole response says what its stream says", "[llm][responses][O2]") {
+TEST_CASE("a whole response gives the same outcome as its stream", "[llm][responses][O2]") {
   const ChatRecord events = golden("answer.sse"), body = golden("answer.json");
   REQUIRE(body.completed());
   CHECK(body.text() == events.text());
@@ -93,7 +93,7 @@ TEST_CASE("a whole response says what its stream says", "[llm][responses][O2]") 
   CHECK(nlohmann::json::parse(b.reasoning[0].data) == nlohmann::json::parse(a.reasoning.at(0).data));
 }
 
-TEST_CASE("an answer goes back as the API gave it", "[llm][responses][G8]") {
+TEST_CASE("the items of an answer are sent back unchanged", "[llm][responses][G8]") {
   const ChatRecord heard = golden("answer.sse");
   const ChatOutcome& outcome = heard.outcomes.at(0);
   ChatMessage answer{Role::assistant, heard.text()};
@@ -108,7 +108,7 @@ TEST_CASE("an answer goes back as the API gave it", "[llm][responses][G8]") {
         read_golden("openai_responses/next_request.json"));
 }
 
-TEST_CASE("an answer that was cut short says why", "[llm][responses]") {
+TEST_CASE("a truncated answer has its reason", "[llm][responses]") {
   const ChatRecord heard = golden("incomplete.sse");
   REQUIRE(heard.completed());
   CHECK(heard.text() == "The sea is");
@@ -124,7 +124,7 @@ TEST_CASE("an answer that was cut short says why", "[llm][responses]") {
   CHECK(reason("null") == FinishReason::length);
 }
 
-TEST_CASE("a refusal is the answer's words", "[llm][responses]") {
+TEST_CASE("a refusal is delivered as the text of the answer", "[llm][responses]") {
   const ChatRecord heard = golden("refusal.sse");
   REQUIRE(heard.completed());
   CHECK(heard.text() == "I cannot help with that.");
@@ -148,7 +148,7 @@ TEST_CASE("a response that failed is an error", "[llm][responses][X19]") {
   CHECK(refused.error().message == "HTTP 400: Invalid value: 'gpt-0'.");
 }
 
-TEST_CASE("errors are found in every shape", "[llm][responses][X19]") {
+TEST_CASE("Responses errors are read in every form", "[llm][responses][X19]") {
   const auto error = [](const std::string& data) { return streamed("data: " + data + "\n\n").error(); };
   CHECK(error(R"({"type":"error","error":{"type":"server_error","message":"no"}})").message == "no");
   CHECK(error(R"({"type":"error","error":{"type":"server_error","message":"no"}})").retryable);
@@ -168,7 +168,7 @@ TEST_CASE("errors are found in every shape", "[llm][responses][X19]") {
         "no");
 }
 
-TEST_CASE("events that nobody knows say nothing, and are no errors", "[llm][responses]") {
+TEST_CASE("unknown events are ignored", "[llm][responses]") {
   for (const char* data :
        {R"({"type":"keepalive","sequence_number":3})", R"({"type":"response.queued","message":"wait"})",
         R"({"type":"response.new.thing","error":{"message":"x"},"detail":"y","delta":"z"})",
@@ -189,7 +189,7 @@ TEST_CASE("events that nobody knows say nothing, and are no errors", "[llm][resp
   }
 }
 
-TEST_CASE("arguments count once, whichever way they come", "[llm][responses][tools]") {
+TEST_CASE("repeated arguments count once", "[llm][responses][tools]") {
   const std::string pieces =
       arguments_event("delta", "1", R"("{\"at\"")") + arguments_event("delta", "1", R"(":1}")");
   const std::string all = arguments_event("done", "1", R"("{\"at\":1}")");
@@ -208,7 +208,7 @@ TEST_CASE("arguments count once, whichever way they come", "[llm][responses][too
         look);
 }
 
-TEST_CASE("what compatible servers send is read", "[llm][responses][tools]") {
+TEST_CASE("events of compatible servers are read", "[llm][responses][tools]") {
   const ChatRecord vllm = golden("vllm.sse");
   REQUIRE(vllm.completed());
   CHECK(vllm.reasoning == "We need to look.");
@@ -257,7 +257,7 @@ TEST_CASE("an item without a call_id is called by its own id", "[llm][responses]
         Calls{{"fc_1", "look", "{}"}});
 }
 
-TEST_CASE("calls may stand behind any number of other items", "[llm][responses][tools][limits]") {
+TEST_CASE("calls may follow any number of other items", "[llm][responses][tools][limits]") {
   std::string events;
   for (const char* index : {"62", "63", "64", "1000", "18446744073709551615"})
     events += call_event("added", index, R"("call_id":"c)" + std::string(index) + R"(","name":"look")") +
@@ -270,7 +270,7 @@ TEST_CASE("calls may stand behind any number of other items", "[llm][responses][
   CHECK(calls[4] == ToolCall{"c18446744073709551615", "look", "{18446744073709551615}"});
 }
 
-TEST_CASE("an answer with too many calls is of no use", "[llm][responses][tools][limits]") {
+TEST_CASE("an answer with too many calls fails", "[llm][responses][tools][limits]") {
   std::string list, events;
   for (int i = 0; i < 65; ++i) {
     const std::string item = R"({"type":"function_call","call_id":"c)" + std::to_string(i) +
@@ -284,7 +284,7 @@ TEST_CASE("an answer with too many calls is of no use", "[llm][responses][tools]
   CHECK(whole(R"({"status":"completed","output":[)" + list + "]}").failed_with(Errc::invalid_response));
 }
 
-TEST_CASE("only encrypted thoughts are given back", "[llm][responses]") {
+TEST_CASE("only encrypted reasoning is sent back", "[llm][responses]") {
   const auto blocks = [](const std::string& item) {
     return streamed(event("response.output_item.done", R"("output_index":70,"item":)" + item) + completed)
         .outcomes.at(0)
@@ -307,7 +307,7 @@ TEST_CASE("only encrypted thoughts are given back", "[llm][responses]") {
   CHECK(both[0].data.find("first") != std::string::npos);
 }
 
-TEST_CASE("a whole body that is no answer is an error", "[llm][responses][O5]") {
+TEST_CASE("an invalid whole body is an error", "[llm][responses][O5]") {
   for (const char* body :
        {"{}", R"({"output":null})", R"({"type":"response.created","response":{"output":[]}})", "[]", "", "{",
         R"({"output":[)"}) {
@@ -319,7 +319,7 @@ TEST_CASE("a whole body that is no answer is an error", "[llm][responses][O5]") 
   CHECK(empty.text().empty());
 }
 
-TEST_CASE("a response that runs in the background says its status", "[llm][responses][O6]") {
+TEST_CASE("a background response is an error with its status", "[llm][responses][O6]") {
   for (const std::string status : {"queued", "in_progress"})
     for (const std::string rest :
          {R"("output":[])", R"("output":[{"type":"message"}],"error":null)", R"("background":true)"}) {
@@ -332,8 +332,7 @@ TEST_CASE("a response that runs in the background says its status", "[llm][respo
     }
 }
 
-TEST_CASE("an answer of items that are not taken is no empty success, and names them",
-          "[llm][responses][O6]") {
+TEST_CASE("an answer of unknown items alone fails and names them", "[llm][responses][O6]") {
   const auto item = [](const std::string& type) { return R"({"id":"x","type":")" + type + "\"}"; };
   for (const char* type : {"custom_tool_call", "shell_call", "image_generation_call", "mcp_approval_request",
                            "computer_call", "something_new"}) {
@@ -355,7 +354,7 @@ TEST_CASE("an answer of items that are not taken is no empty success, and names 
   }
 }
 
-TEST_CASE("an answer with words or calls beside such items is one", "[llm][responses][O2]") {
+TEST_CASE("an answer with text or calls beside unknown items succeeds", "[llm][responses][O2]") {
   const std::string search = R"({"id":"x","type":"web_search_call"})";
   const std::string members = R"("output_index":0,"item":)" + search;
   CHECK(streamed(event("response.output_item.added", members) + text_delta("x") + completed).text() == "x");
@@ -365,7 +364,7 @@ TEST_CASE("an answer with words or calls beside such items is one", "[llm][respo
   CHECK(cut.outcomes[0].finish_reason == FinishReason::length);
 }
 
-TEST_CASE("texts of two items stand apart, those of one do not", "[llm][responses][O2]") {
+TEST_CASE("texts of two items are separated and those of one item are not", "[llm][responses][O2]") {
   const auto message = [](const std::string& parts) {
     return R"({"type":"message","content":[)" + parts + "]}";
   };
@@ -398,7 +397,7 @@ TEST_CASE("a stream that begins another response is broken", "[llm][responses][O
   CHECK(mixed.text() == "x");
 }
 
-TEST_CASE("odd members do no harm", "[llm][responses][G15]") {
+TEST_CASE("unexpected members are ignored", "[llm][responses][G15]") {
   for (const char* output : {"[]", "[null]", "[7]", "[[]]", "[{}]", R"([{"type":7,"content":[null,7,{}]}])",
                              R"([{"type":"message","content":"x"}])", R"([{"type":"message","content":{}}])",
                              R"([{"type":"function_call","arguments":null,"name":null,"call_id":7}])"}) {
@@ -420,7 +419,7 @@ TEST_CASE("odd members do no harm", "[llm][responses][G15]") {
             .failed_with(Errc::invalid_response));
 }
 
-TEST_CASE("a mistake inside of an encrypted thought is a refusal", "[llm][responses][G15]") {
+TEST_CASE("invalid encrypted reasoning is an error", "[llm][responses][G15]") {
   const std::string item =
       R"({"type":"reasoning","encrypted_content":"x","summary":[{"type" "summary_text"}]})";
   CHECK(streamed(R"(data: {"output":[)" + item + "]}\n\n").failed_with(Errc::invalid_response));
@@ -430,7 +429,7 @@ TEST_CASE("a mistake inside of an encrypted thought is a refusal", "[llm][respon
             .reasoning.empty());
 }
 
-TEST_CASE("an answer of this dialect that is cut is no answer", "[llm][responses][G10]") {
+TEST_CASE("a truncated Responses body is an error", "[llm][responses][G10]") {
   const ChatRecord cut = streamed(text_delta("x"));
   CHECK(cut.failed_with(Errc::network_error));
   CHECK(cut.error().retryable);

@@ -1,7 +1,7 @@
 // Requests of the OpenAI Responses dialect, as they go over the wire.
 #include "llm/dialects/wire_format.hpp"
 #include "support/catch.hpp"
-#include "support/golden.hpp"
+#include "support/wire/golden.hpp"
 #include "unit/llm/dialects/messages.hpp"
 
 #include <string>
@@ -71,7 +71,7 @@ TEST_CASE("a request with one of everything is written as the API documents it",
   CHECK(json::parse(text) == json::parse(read_golden("openai_responses/request_pretty.json")));
 }
 
-TEST_CASE("a request without anything asks for a stream that is not stored", "[llm][responses][O2]") {
+TEST_CASE("a minimal request is a stream that is not stored", "[llm][responses][O2]") {
   ChatRequest request;
   request.messages = {{Role::user, "hi"}};
   CHECK(written(request) == R"({"model":"m","input":[{"type":"message","role":"user","content":)"
@@ -81,7 +81,7 @@ TEST_CASE("a request without anything asks for a stream that is not stored", "[l
   CHECK_FALSE(body_of(request).contains("stream"));
 }
 
-TEST_CASE("every tool choice and format has its form", "[llm][responses][tools]") {
+TEST_CASE("every tool choice and response format is written", "[llm][responses][tools]") {
   ChatRequest request;
   request.tool_choice.mode = ToolChoice::Mode::required;
   CHECK_FALSE(body_of(request).contains("tool_choice"));  // without tools
@@ -99,7 +99,7 @@ TEST_CASE("every tool choice and format has its form", "[llm][responses][tools]"
         json::parse(R"({"type":"json_schema","name":"answer","strict":false,"schema":{"a":1}})"));
 }
 
-TEST_CASE("no dialect sends another schema than the one that was asked for", "[llm]") {
+TEST_CASE("every dialect sends the requested schema unchanged", "[llm]") {
   ChatRequest request;
   for (const auto& [schema, sent] :
        {std::pair(R"({"a":1})", R"({"a":1})"), {"{}", "{}"}, {"{", R"("{")"}, {"", R"("")"}}) {
@@ -113,7 +113,7 @@ TEST_CASE("no dialect sends another schema than the one that was asked for", "[l
   }
 }
 
-TEST_CASE("limits come from the request, then from the options", "[llm][responses]") {
+TEST_CASE("limits come from the request and else from the options", "[llm][responses]") {
   ChatRequest request;
   CHECK_FALSE(body_of(request).contains("max_output_tokens"));
   const llm::BodyDefaults defaults{.model = "m", .max_tokens = 9, .max_tokens_field = "max_tokens"};
@@ -123,13 +123,13 @@ TEST_CASE("limits come from the request, then from the options", "[llm][response
   CHECK(body_of(request, defaults).at("max_output_tokens") == 3);
 }
 
-TEST_CASE("extra members are added, or replace what is there", "[llm][responses]") {
+TEST_CASE("extra members are added or replace existing ones", "[llm][responses]") {
   const json body = body_of({}, {.model = "m", .extra_body = R"({"include":[],"service_tier":"flex"})"});
   CHECK(body.at("include").empty());
   CHECK(body.at("service_tier") == "flex");
 }
 
-TEST_CASE("an answer is the thoughts before it, its words and its calls", "[llm][responses][G8]") {
+TEST_CASE("an answer is written as reasoning and text and calls", "[llm][responses][G8]") {
   CHECK(input_of({answer("", {}, {})}).empty());
   CHECK(input_of({answer("", {{"c", "look", ""}}, {})}) ==
         json::parse(R"([{"type":"function_call","call_id":"c","name":"look","arguments":""}])"));
@@ -139,7 +139,7 @@ TEST_CASE("an answer is the thoughts before it, its words and its calls", "[llm]
   CHECK(both[2].at("content") == json::parse(R"([{"type":"output_text","text":"x"}])"));
 }
 
-TEST_CASE("only thoughts that the provider can take are given back", "[llm][responses][G8]") {
+TEST_CASE("only reasoning that the provider accepts is sent back", "[llm][responses][G8]") {
   const auto items = [](ReasoningBlock block, const std::string& content = "x", const char* model = "m") {
     return input_of({answer(content, {}, {std::move(block)})}, model).size();
   };
@@ -151,7 +151,7 @@ TEST_CASE("only thoughts that the provider can take are given back", "[llm][resp
     CHECK(items({ours, data}) == 1);
 }
 
-TEST_CASE("thoughts go back to the Responses server that they came from", "[llm][responses][G8]") {
+TEST_CASE("reasoning is sent back only to its own Responses server", "[llm][responses][G8]") {
   const auto items = [](const std::string& origin, const std::string& server) {
     return body_of({.messages = {answer("x", {}, {{ours, thought, origin}})}},
                    {.model = "m", .server = server})
@@ -164,7 +164,7 @@ TEST_CASE("thoughts go back to the Responses server that they came from", "[llm]
   CHECK(items("a.openai.azure.com", "") == 1);
 }
 
-TEST_CASE("models that do not reason are not asked for thoughts, nor given any", "[llm][responses]") {
+TEST_CASE("models without reasoning get no reasoning options or items", "[llm][responses]") {
   for (const char* model : {"gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "chatgpt-4o-latest",
                             "gpt-5-chat-latest", "openai/gpt-4o"}) {
     INFO(model);
@@ -175,7 +175,7 @@ TEST_CASE("models that do not reason are not asked for thoughts, nor given any",
     CHECK(body_of({}, {.model = model}).contains("include"));
 }
 
-TEST_CASE("system messages are instructions, wherever they stand", "[llm][responses]") {
+TEST_CASE("system messages become instructions at any position", "[llm][responses]") {
   ChatRequest request;
   request.messages = {{Role::system, "a"}, {Role::user, "q"}, {Role::system, ""}, {Role::system, "b"}};
   CHECK(body_of(request).at("instructions") == "a\n\nb");
@@ -183,7 +183,7 @@ TEST_CASE("system messages are instructions, wherever they stand", "[llm][respon
   CHECK_FALSE(body_of({}).contains("instructions"));
 }
 
-TEST_CASE("a user's message has at least one part", "[llm][responses]") {
+TEST_CASE("a user message has at least one part", "[llm][responses]") {
   CHECK(input_of({{Role::user, ""}})[0].at("content") == json::parse(R"([{"type":"input_text","text":""}])"));
   ChatMessage picture{Role::user, ""};
   picture.parts = {{.url = "https://a/b.png"}};

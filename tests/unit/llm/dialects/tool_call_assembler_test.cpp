@@ -39,7 +39,7 @@ const Calls look_and_wait = {{"a", "look", R"({"at":1})"}, {"b", "wait", R"({"s"
 
 }  // namespace
 
-TEST_CASE("pieces are put together by index, whatever their order", "[llm][tools]") {
+TEST_CASE("pieces are assembled by index in any order", "[llm][tools]") {
   CHECK(calls_of({{1, "b", "wait", ""},
                   {0, "a", "look", ""},
                   {0, "", "", R"({"at")"},
@@ -48,7 +48,7 @@ TEST_CASE("pieces are put together by index, whatever their order", "[llm][tools
                   {1, "", "", "2}"}}) == look_and_wait);
 }
 
-TEST_CASE("each call the index 0, but an id of its own", "[llm][tools]") {
+TEST_CASE("calls that all have index 0 are told apart by their ids", "[llm][tools]") {
   CHECK(calls_of({{0, "a", "look", R"({"at":1})"}, {0, "b", "wait", R"({"s":2})"}}) == look_and_wait);
   CHECK(calls_of({{0, "a", "look", R"({"at")"},
                   {0, "", "", ":1}"},
@@ -60,7 +60,7 @@ TEST_CASE("each call the index 0, but an id of its own", "[llm][tools]") {
                   {0, "b", "", R"({"s":2})"}}) == look_and_wait);
 }
 
-TEST_CASE("no index: the id tells, or the order", "[llm][tools]") {
+TEST_CASE("calls without an index are told apart by id or order", "[llm][tools]") {
   const std::optional<std::uint64_t> none;
   CHECK(calls_of({{none, "a", "look", R"({"at")"},
                   {none, "b", "wait", ""},
@@ -72,7 +72,7 @@ TEST_CASE("no index: the id tells, or the order", "[llm][tools]") {
                   {none, "", "", R"({"s":2})"}}) == look_and_wait);
 }
 
-TEST_CASE("no index and no id: a name begins a call once the last one has arguments", "[llm][tools]") {
+TEST_CASE("without index and id a name starts a call once the last one has arguments", "[llm][tools]") {
   const std::optional<std::uint64_t> none;
   const Calls two = {{"", "look", R"({"at":1})"}, {"", "look", R"({"at":2})"}};
   CHECK(calls_of({{none, "", "look", R"({"at":1})"}, {none, "", "look", R"({"at":2})"}}) == two);
@@ -81,7 +81,7 @@ TEST_CASE("no index and no id: a name begins a call once the last one has argume
         Calls{{"", "look", "{}"}, {"", "wait", ""}});
 }
 
-TEST_CASE("a call in every piece of which id and name are repeated is one call", "[llm][tools]") {
+TEST_CASE("a call whose pieces repeat id and name is one call", "[llm][tools]") {
   CHECK(calls_of({{0, "a", "look", R"({"a)"}, {0, "a", "look", R"(t":)"}, {0, "a", "look", "1}"}}) ==
         Calls{look_and_wait[0]});
   CHECK(calls_of({{0, "", "look", R"({"a)"}, {0, "", "look", R"(t":)"}, {0, "", "look", "1}"}}) ==
@@ -93,23 +93,23 @@ TEST_CASE("a new id without a name is the same call", "[llm][tools]") {
         Calls{look_and_wait[0]});
 }
 
-TEST_CASE("a name in pieces, an id that comes later", "[llm][tools]") {
+TEST_CASE("a name may come in pieces and an id later", "[llm][tools]") {
   CHECK(calls_of({{0, "", "lo", ""}, {0, "", "ok", ""}, {0, "a", "", R"({"at":1})"}}) ==
         Calls{look_and_wait[0]});
 }
 
-TEST_CASE("whole calls are calls of their own", "[llm][tools]") {
+TEST_CASE("complete calls are separate calls", "[llm][tools]") {
   CHECK(calls_of({{0, "a", "look", "", true}, {0, "a", "look", "", true}}) ==
         Calls{{"a", "look", ""}, {"", "look", ""}});  // ids are unique
   CHECK(calls_of({{{}, "", "look", "", true}, {{}, "", "look", "", true}}).size() == 2);
 }
 
-TEST_CASE("pieces that say nothing are passed over", "[llm][tools]") {
+TEST_CASE("empty pieces are skipped", "[llm][tools]") {
   CHECK(calls_of({{}, {3}}).empty());
   CHECK(calls_of({{0, "a", "look", R"({"at":1})"}, {0}, {}}) == Calls{look_and_wait[0]});
 }
 
-TEST_CASE("arguments are text, whatever they say", "[llm][tools]") {
+TEST_CASE("arguments are kept as text", "[llm][tools]") {
   CHECK(calls_of({{0, "a", "look", "{\"at\": sea"}, {0, "", "", "}}\n"}})[0].arguments == "{\"at\": sea}}\n");
 }
 
@@ -123,17 +123,17 @@ TEST_CASE("an answer has at most 64 calls", "[llm][tools][limits]") {
   CHECK(assembled({{UINT64_MAX}}).fault == ToolCallFault::bad_index);
 }
 
-TEST_CASE("what the calls hold together is limited", "[llm][tools][limits]") {
+TEST_CASE("the total size of the calls is limited", "[llm][tools][limits]") {
   const Pieces pieces = {{0, "a", "look", "12345"}, {1, "b", "wait", "12345"}, {0, "", "", "1234567890"}};
   CHECK(assembled(pieces, 30).fault == ToolCallFault::none);
   CHECK(assembled(pieces, 29).fault == ToolCallFault::too_large);
 }
 
-TEST_CASE("a call of no tool is a fault", "[llm][tools]") {
+TEST_CASE("a call without a name is an error", "[llm][tools]") {
   CHECK(assembled({{0, "a", "look", ""}, {1, "b", "", "{}"}}).fault == ToolCallFault::no_name);
 }
 
-TEST_CASE("what the provider does by itself is no call", "[llm][tools]") {
+TEST_CASE("calls of server tools are ignored", "[llm][tools]") {
   const ToolCallPiece own{.index = 1, .foreign = true};
   CHECK(calls_of({own, {1, "", "", "{}"}, {0, "a", "look", R"({"at":1})"}, {1, "", "", "{}"}}) ==
         Calls{look_and_wait[0]});
@@ -143,7 +143,7 @@ TEST_CASE("what the provider does by itself is no call", "[llm][tools]") {
   CHECK(assembled({{64, "", "", "", false, true}}).fault == ToolCallFault::bad_index);
 }
 
-TEST_CASE("what replaces arguments is all of them", "[llm][tools]") {
+TEST_CASE("a replacement replaces all arguments", "[llm][tools]") {
   const auto done = [](std::optional<std::uint64_t> index, std::string id, std::string name,
                        std::string all) {
     ToolCallPiece piece{index, std::move(id), std::move(name), std::move(all)};
@@ -167,7 +167,7 @@ TEST_CASE("what replaces arguments is all of them", "[llm][tools]") {
   CHECK(calls_of({done(3, "a", "look", R"({"at":1})")}) == Calls{look_and_wait[0]});
 }
 
-TEST_CASE("arguments that were replaced count no more", "[llm][tools][limits]") {
+TEST_CASE("replaced arguments do not count against the limit", "[llm][tools][limits]") {
   Pieces pieces = {{0, "a", "look", "1234567890"}};
   ToolCallPiece all{0, "", "", "1234567890"};
   all.replaces = true;

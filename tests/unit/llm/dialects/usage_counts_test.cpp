@@ -2,7 +2,7 @@
 #include "llm/dialects/usage_counts.hpp"
 
 #include "support/catch.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
 
 #include <string>
 
@@ -43,7 +43,7 @@ Usage of_responses(const std::string& first, const std::string& second) {
 
 }  // namespace
 
-TEST_CASE("a later count of Anthropic's replaces the one before, also by 0", "[llm][anthropic][usage]") {
+TEST_CASE("a later count of Anthropic replaces the one before and also by 0", "[llm][anthropic][usage]") {
   CHECK(of_anthropic(R"({"input_tokens":100,"cache_read_input_tokens":55096,"output_tokens":1})",
                      R"({"input_tokens":181,"cache_read_input_tokens":0,"output_tokens":20})") ==
         Usage{181, 20, 201, 0, 0});
@@ -51,22 +51,21 @@ TEST_CASE("a later count of Anthropic's replaces the one before, also by 0", "[l
                      R"({"cache_creation_input_tokens":0,"output_tokens":0})") == Usage{9, 0, 9});
 }
 
-TEST_CASE("parts of the prompt that come in different events are added up at the end",
-          "[llm][anthropic][usage]") {
+TEST_CASE("counts of the prompt from several events are added up at the end", "[llm][anthropic][usage]") {
   CHECK(of_anthropic(R"({"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":100})",
                      R"({"output_tokens":4})") == Usage{113, 4, 117, 100, 0});
   CHECK(of_anthropic(R"({"input_tokens":3,"output_tokens":1})",
                      R"({"cache_read_input_tokens":100,"output_tokens":4})") == Usage{103, 4, 107, 100, 0});
 }
 
-TEST_CASE("a count that is null or none says nothing", "[llm][usage]") {
+TEST_CASE("a count that is null or missing is ignored", "[llm][usage]") {
   CHECK(of_anthropic(R"({"input_tokens":3,"cache_read_input_tokens":100,"output_tokens":1})",
                      R"({"input_tokens":null,"cache_read_input_tokens":"0","output_tokens":-4})") ==
         Usage{103, 1, 104, 100, 0});
   CHECK(of_chat(R"({"prompt_tokens":3,"completion_tokens":1})", "null") == Usage{3, 1, 4});
 }
 
-TEST_CASE("a later count of the chat dialect replaces the one before, also by 0", "[llm][openai][usage]") {
+TEST_CASE("a later count of the chat dialect replaces the one before and also by 0", "[llm][openai][usage]") {
   const std::string first = R"({"prompt_tokens":50,"completion_tokens":9,"total_tokens":59,)"
                             R"("prompt_tokens_details":{"cached_tokens":40},)"
                             R"("completion_tokens_details":{"reasoning_tokens":8}})";
@@ -77,7 +76,7 @@ TEST_CASE("a later count of the chat dialect replaces the one before, also by 0"
   CHECK(of_chat(first, R"({"completion_tokens":12})") == Usage{50, 12, 62, 40, 8});  // the old total is void
 }
 
-TEST_CASE("so does one of Responses", "[llm][responses][usage]") {
+TEST_CASE("a later count of Responses replaces the one before", "[llm][responses][usage]") {
   const std::string first = R"({"input_tokens":50,"output_tokens":9,"total_tokens":59,)"
                             R"("input_tokens_details":{"cached_tokens":40}})";
   CHECK(of_responses(first,
@@ -85,14 +84,14 @@ TEST_CASE("so does one of Responses", "[llm][responses][usage]") {
         Usage{50, 0, 50, 0, 0});
 }
 
-TEST_CASE("Groq's usage in a place of its own is merged with the other", "[llm][openai][usage]") {
+TEST_CASE("Groq's x_groq usage is merged with the standard one", "[llm][openai][usage]") {
   CHECK(streamed(llm::openai_chat(),
                  {R"({"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],)"
                   R"("usage":{"prompt_tokens":5},"x_groq":{"usage":{"completion_tokens":2}}})"}) ==
         Usage{5, 2, 7});
 }
 
-TEST_CASE("a total alone counts as the completion's", "[llm][usage]") {
+TEST_CASE("a total alone counts as completion tokens", "[llm][usage]") {
   CHECK(UsageCounts{.prompt = 5, .completion = 1, .total = 9}.usage() == Usage{5, 4, 9});
   CHECK(UsageCounts{.prompt = 5, .completion = 1, .total = 2}.usage() == Usage{5, 1, 6});
   CHECK(UsageCounts{}.usage() == Usage{});

@@ -2,7 +2,7 @@
 #include "llm/http/answer_meter.hpp"
 
 #include "support/catch.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
 
 #include <cstdint>
 #include <string>
@@ -66,7 +66,7 @@ std::uint64_t percent(const Words& deltas, const Words& tokens) {
 
 }  // namespace
 
-TEST_CASE("of a stopped answer whose deltas are tokens, nearly that many are counted", "[llm][A19][usage]") {
+TEST_CASE("a stopped answer whose deltas are tokens is estimated by their number", "[llm][A19][usage]") {
   for (const Words* tokens : {&english, &code, &chinese, &german}) {
     INFO((*tokens)[1]);
     CHECK(percent(*tokens, *tokens) >= 90);
@@ -74,7 +74,7 @@ TEST_CASE("of a stopped answer whose deltas are tokens, nearly that many are cou
   }
 }
 
-TEST_CASE("of one whose deltas are batches of tokens, it is not far off", "[llm][A19][usage]") {
+TEST_CASE("a stopped answer whose deltas are batches of tokens is estimated closely", "[llm][A19][usage]") {
   for (const std::size_t size : {3U, 8U, 1000U})
     for (const Words* tokens : {&english, &code, &chinese, &german}) {
       INFO((*tokens)[1] << " by " << size);
@@ -90,7 +90,7 @@ TEST_CASE("deltas of single letters are not taken for tokens", "[llm][A19][usage
   CHECK(percent(letters, english) <= 250);
 }
 
-TEST_CASE("thoughts and the arguments of calls count, repeated ones once", "[llm][A19][usage]") {
+TEST_CASE("reasoning and arguments count and repeated ones once", "[llm][A19][usage]") {
   CallFixture fixture;
   fixture.call->on_head({.status = 200, .content_type = all_events});
   const auto delta = [](const std::string& members) {
@@ -105,7 +105,7 @@ TEST_CASE("thoughts and the arguments of calls count, repeated ones once", "[llm
   CHECK(fixture.end(Errc::cancelled).outcomes.at(0).usage.completion_tokens == 20);
 }
 
-TEST_CASE("nothing came, nothing is counted", "[llm][usage]") {
+TEST_CASE("an empty answer counts nothing", "[llm][usage]") {
   llm::AnswerMeter meter;
   CHECK(meter.tokens() == 0);
   meter.add("");

@@ -35,39 +35,39 @@ std::string from(std::string_view advice) {
 
 }  // namespace
 
-TEST_CASE("an HTTP error names where it came from and what to change", "[llm][O6]") {
+TEST_CASE("an HTTP error names its endpoint and what to change", "[llm][O6]") {
   const std::string lead = " from " + place;
   CHECK(refused(400, "No such parameter.") == "HTTP 400" + lead + ": No such parameter.");
   CHECK(refused(401, "bad " + key) ==
         "HTTP 401" + lead +
             ": bad [api key] (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)");
-  CHECK(refused(402, "no money") ==
-        "HTTP 402" + lead + ": no money (look after the account with the provider)");
-  CHECK(refused(403, "no") == "HTTP 403" + lead + ": no (ask the provider what the key may do)");
+  CHECK(refused(402, "no money") == "HTTP 402" + lead + ": no money (check the account at the provider)");
+  CHECK(refused(403, "no") == "HTTP 403" + lead + ": no (check the permissions of the key at the provider)");
   CHECK(refused(404, "no such path") ==
         "HTTP 404" + lead +
             ": no such path (check HttpLlmOptions::base_url: the path of the dialect is added to it)");
   CHECK(refused(404, "The model m does not exist") ==
         "HTTP 404" + lead + ": The model m does not exist (check HttpLlmOptions::model)");
   CHECK(refused(413, "too much") ==
-        "HTTP 413" + lead + ": too much (send less, e.g. with less history (ContextOptions))");
+        "HTTP 413" + lead + ": too much (send a shorter request, e.g. with less history (ContextOptions))");
   CHECK(refused(429, "slow down", {}, "", 1500ms) ==
         "HTTP 429" + lead +
-            ", and asks for a pause of 1.5 s: slow down (send less at a time (CallLimits), or later)");
+            ", and asks for a pause of 1.5 s: slow down (make fewer calls at a time (CallLimits), or try "
+            "again later)");
   CHECK(refused(429, "quota", {.message = {}, .lasting = true}) ==
-        "HTTP 429" + lead + ": quota (look after the account with the provider)");
-  CHECK(refused(503, "busy") == "HTTP 503" + lead + ": busy (the trouble is the server's: try again later)");
+        "HTTP 429" + lead + ": quota (check the account at the provider)");
+  CHECK(refused(503, "busy") == "HTTP 503" + lead + ": busy (the server has failed; try again later)");
   CHECK(errors().status(500, " \n", nullptr, "", 0ms).message ==
-        "HTTP 500" + lead + ": no text came with it (the trouble is the server's: try again later)");
+        "HTTP 500" + lead + ": the answer has no text (the server has failed; try again later)");
   CHECK(errors()
             .status(302, "", nullptr, "the redirect to https://b.test:443/ was not followed: why", 0ms)
             .message ==
         "HTTP 302" + lead +
-            ", the redirect to https://b.test:443/ was not followed: why: no text came with it (set "
-            "HttpLlmOptions::base_url to where it leads, if you trust that)");
+            ", the redirect to https://b.test:443/ was not followed: why: the answer has no text (set "
+            "HttpLlmOptions::base_url to the new address, if you trust it)");
 }
 
-TEST_CASE("an answer that cannot be read is told with where it came from", "[llm][O5][O6]") {
+TEST_CASE("the error of an unreadable answer names its endpoint", "[llm][O5][O6]") {
   const std::string empty = "Failed to parse API response as JSON. The response is empty." +
                             from("; check HttpLlmOptions::base_url");
   CHECK(errors().not_json(200, "").message == empty);
@@ -85,14 +85,13 @@ TEST_CASE("an answer that cannot be read is told with where it came from", "[llm
   CHECK(errors().api(200, {.message = "overloaded"}).message ==
         "overloaded (the error inside the answer came from " + place + ")");
   CHECK(errors().cut_short(200).message ==
-        "The stream was cut: it ended before the answer did (it did not say how it ended). Send the message "
+        "The stream was cut: it ended before the answer was complete (no finish reason). Send the message "
         "again; if this happens often, look for a time limit of the server or of a proxy before it" +
             from(""));
 }
 
-TEST_CASE("an answer that is too large, or whose tool calls make no sense, is told with what to change",
-          "[llm][G15]") {
-  const std::string trust = " bytes; if the server is to be trusted, raise HttpLlmOptions::";
+TEST_CASE("the error of a too large answer or invalid tool calls says what to change", "[llm][G15]") {
+  const std::string trust = " bytes; if the server can be trusted, raise HttpLlmOptions::";
   CHECK(errors().line_too_long(200, 7).message ==
         "A line of the stream is longer than 7" + trust + "max_line_bytes" + from(""));
   CHECK(errors().reasoning_too_large(200, 7).message ==
@@ -101,21 +100,21 @@ TEST_CASE("an answer that is too large, or whose tool calls make no sense, is to
         "The tool calls of the answer are larger than 7" + trust + "max_response_bytes" + from(""));
   CHECK(errors().tool_calls(200, ToolCallFault::too_many, 7).message ==
         "The answer has more than " + std::to_string(max_tool_calls) + " tool calls" +
-            from("; another model may do better"));
+            from("; try another model"));
   CHECK(errors().tool_calls(200, ToolCallFault::bad_index, 7).message ==
-        "A tool call has an index that is none from 0 to " + std::to_string(max_tool_calls - 1) +
-            from("; another model, or server, may do better"));
+        "A tool call has an index that is not 0 to " + std::to_string(max_tool_calls - 1) +
+            from("; try another model or server"));
   CHECK(errors().tool_calls(200, ToolCallFault::no_name, 7).message ==
-        "A tool call names no tool" + from("; another model, or server, may do better"));
+        "A tool call has no name" + from("; try another model or server"));
 }
 
-TEST_CASE("a long message keeps its end, which says what to change", "[llm][G15]") {
+TEST_CASE("a long error message keeps its end with the advice", "[llm][G15]") {
   const std::string message = refused(401, std::string(5000, 'x'));
   CHECK(message.size() <= 1000);
   CHECK(message.ends_with("x (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)"));
 }
 
-TEST_CASE("a key in the path of an address shows in no error", "[llm][O5]") {
+TEST_CASE("a key in the path of a URL is in no error", "[llm][O5]") {
   Redactor redactor;
   redactor.hide(key, "api key");
   const CallErrors secret(redactor, "https://api.test:443/" + key + "/chat");

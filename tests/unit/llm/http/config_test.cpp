@@ -24,7 +24,6 @@ std::string refusal(const HttpLlmOptions& options) {
   const auto error = check_options(options);
   if (!error) return "";
   CHECK(error->code == Errc::invalid_config);
-  CHECK_FALSE(error->retryable);
   return error->message;
 }
 
@@ -43,7 +42,7 @@ bool mentions(const std::string& text, const char* word) {
 
 }  // namespace
 
-TEST_CASE("good options pass", "[llm]") {
+TEST_CASE("valid options are accepted", "[llm]") {
   HttpLlmOptions options = good();
   for (const char* url :
        {"http://localhost:8080", "HTTPS://Api.Example.com/v1/", "http://[::1]:9/v1", "http://h/v1?a=b"}) {
@@ -93,7 +92,7 @@ TEST_CASE("each bad option is named", "[llm]") {
   CHECK(mentions(refusal(options), "max_line_bytes"));
 }
 
-TEST_CASE("a request needs a model and a possible temperature", "[llm]") {
+TEST_CASE("a request needs a model and a valid temperature", "[llm]") {
   ChatRequest request;
   CHECK_FALSE(check_request(request, "m"));
   CHECK(mentions(check_request(request, "")->message, "model"));
@@ -106,7 +105,18 @@ TEST_CASE("a request needs a model and a possible temperature", "[llm]") {
   CHECK(mentions(check_request(request, "m")->message, "top_p"));
 }
 
-TEST_CASE("a request that ends with an empty question is refused, whatever the dialect", "[llm]") {
+TEST_CASE("a request for an answer of 0 tokens is refused", "[llm]") {
+  ChatRequest request;
+  request.max_tokens = 0;
+  const auto problem = check_request(request, "m");
+  REQUIRE(problem);
+  CHECK(problem->code == Errc::invalid_config);
+  CHECK(problem->message == "ChatRequest::max_tokens is 0; it must be at least 1");
+  request.max_tokens = 1;
+  CHECK_FALSE(check_request(request, "m"));
+}
+
+TEST_CASE("a request that ends with an empty question is refused in every dialect", "[llm]") {
   ChatRequest request;
   request.messages = {{Role::user, ""}, {Role::assistant, ""}, {Role::user, "text"}};
   CHECK_FALSE(check_request(request, "m"));  // only what is asked now counts
@@ -123,7 +133,7 @@ TEST_CASE("a request that ends with an empty question is refused, whatever the d
   }
 }
 
-TEST_CASE("a request whose answer has a broken schema is refused, not sent with another", "[llm]") {
+TEST_CASE("a request with a broken answer schema is refused", "[llm]") {
   ChatRequest request;
   for (const char* bad :
        {"", " ", "{}", "{ }", "[]", "null", "\"x\"", "{\"a\":}", "{\"a\":1} x", "{\"a\":\"\xff\"}"}) {
@@ -139,7 +149,7 @@ TEST_CASE("a request whose answer has a broken schema is refused, not sent with 
   CHECK_FALSE(check_request(request, "m"));
 }
 
-TEST_CASE("so is one with a tool whose parameters are broken", "[llm][tools]") {
+TEST_CASE("a request with broken tool parameters is refused", "[llm][tools]") {
   ChatRequest request;
   for (const char* good : {"", "{}", R"({"type":"object","properties":{}})"}) {
     request.tools = {{"look", "", good}};
@@ -162,7 +172,7 @@ TEST_CASE("a request goes to chat/completions below base_url", "[llm][O1]") {
   CHECK(request_template(options).url == "http://h/d/chat/completions?api-version=7");
 }
 
-TEST_CASE("a server is called by its host, and by a port of its own", "[llm][reasoning]") {
+TEST_CASE("a server is named by its host and a non-default port", "[llm][reasoning]") {
   for (const char* url :
        {"https://api.example.com", "https://api.example.com/v1", "HTTPS://API.Example.Com:443/v1",
         "https://api.example.com:/", "http://api.example.com:80", "https://api.example.com?key=k@b:7",
@@ -177,7 +187,7 @@ TEST_CASE("a server is called by its host, and by a port of its own", "[llm][rea
   CHECK(server_of("api.example.com").empty());
 }
 
-TEST_CASE("a key comes from one place", "[llm]") {
+TEST_CASE("only one source of the key may be set", "[llm]") {
   HttpLlmOptions options = good();
   options.api_key_source = [] { return std::string(); };
   CHECK(mentions(refusal(options), "api_key_source"));
@@ -187,7 +197,7 @@ TEST_CASE("a key comes from one place", "[llm]") {
   CHECK(mentions(refusal(options), "api_key_env"));
 }
 
-TEST_CASE("a key's environment variable is named when it is not set, its value never shown", "[llm]") {
+TEST_CASE("an unset environment variable of a key is named and its value never shown", "[llm]") {
   HttpLlmOptions options = good();
   options.api_key.clear();
   options.api_key_env = "AGENTCORE_TEST_NO_SUCH_KEY";
@@ -198,7 +208,7 @@ TEST_CASE("a key's environment variable is named when it is not set, its value n
   CHECK_FALSE(mentions(refusal(options), "sk-from"));
 }
 
-TEST_CASE("how the key is sent must make a header", "[llm]") {
+TEST_CASE("the header of the key must be valid", "[llm]") {
   HttpLlmOptions options = good();
   for (const char* name : {"", "X Key", "X:", "X-Key\n", "\xC3\xBC"}) {
     options.auth_header = name;
@@ -211,7 +221,7 @@ TEST_CASE("how the key is sent must make a header", "[llm]") {
   CHECK(refusal(options).empty());
 }
 
-TEST_CASE("what is added to a body must be a JSON object", "[llm][G15]") {
+TEST_CASE("the extra body must be a JSON object", "[llm][G15]") {
   HttpLlmOptions options = good();
   const std::string deep = "{\"a\":" + std::string(100, '[') + std::string(100, ']') + "}";
   for (const std::string& bad : {std::string("[]"), std::string("{"), std::string("top_k"), deep}) {
@@ -227,7 +237,7 @@ TEST_CASE("what is added to a body must be a JSON object", "[llm][G15]") {
   CHECK(mentions(refusal(options), "tool_call_id_length"));
 }
 
-TEST_CASE("prices and the time of a call make sense", "[llm]") {
+TEST_CASE("invalid prices and time-outs are refused", "[llm]") {
   HttpLlmOptions options = good();
   options.total_timeout = Duration(0);
   CHECK(mentions(refusal(options), "total_timeout"));
@@ -240,7 +250,7 @@ TEST_CASE("prices and the time of a call make sense", "[llm]") {
   CHECK(refusal(options).empty());
 }
 
-TEST_CASE("limits of a call are handed on", "[llm]") {
+TEST_CASE("the limits of a call reach the transport", "[llm]") {
   HttpLlmOptions options = good();
   options.total_timeout = std::chrono::seconds(7);
   options.max_redirects = 2;
@@ -251,7 +261,7 @@ TEST_CASE("limits of a call are handed on", "[llm]") {
         std::vector<std::string>{"Content-Type: application/json", "X-Title: demo"});
 }
 
-TEST_CASE("what else looks like a secret does not show", "[llm]") {
+TEST_CASE("other text that looks like a secret is hidden", "[llm]") {
   HttpLlmOptions options = good();
   options.headers = {"X-Api-Key:  abcdefgh", "Cookie: yum=chocolate", "X-Title: demonstration",
                      "X-Max-Tokens: 77000000"};
@@ -263,7 +273,7 @@ TEST_CASE("what else looks like a secret does not show", "[llm]") {
   CHECK(redact("me hunter2") == "me [secret]");
 }
 
-TEST_CASE("what is too short for a secret stays readable", "[llm][secrets]") {
+TEST_CASE("text that is too short for a secret stays readable", "[llm][secrets]") {
   HttpLlmOptions options = good();
   options.headers = {"X-Api-Key: none", "Cookie: a=b"};
   options.base_url = "http://h/v1?key=1";
@@ -271,7 +281,7 @@ TEST_CASE("what is too short for a secret stays readable", "[llm][secrets]") {
   CHECK(redactor_for(options)("none a b me 1") == "none a b me 1");
 }
 
-TEST_CASE("any text becomes the value of a header, and no more than that", "[llm]") {
+TEST_CASE("any text becomes one valid header value", "[llm]") {
   CHECK(header_value("scout-1.2@x") == "scout-1.2@x");
   CHECK(header_value("a b\r\nEvil: 100%") == "a%20b%0D%0AEvil:%20100%25");
   CHECK(header_value("Zo\xC3\xAB\x7F") == "Zo%C3%AB%7F");

@@ -38,7 +38,7 @@ HttpExchange sample() {
 
 }  // namespace
 
-TEST_CASE("base64 is what the standard says", "[llm][recording]") {
+TEST_CASE("base64 follows RFC 4648", "[llm][recording]") {
   const std::pair<const char*, const char*> vectors[] = {{"", ""},
                                                          {"f", "Zg=="},
                                                          {"fo", "Zm8="},
@@ -55,7 +55,7 @@ TEST_CASE("base64 is what the standard says", "[llm][recording]") {
     CHECK_FALSE(llm::from_base64(bad));
 }
 
-TEST_CASE("an exchange comes back as it was written", "[llm][recording]") {
+TEST_CASE("an exchange survives being written and read", "[llm][recording]") {
   const std::string line = to_json_line(sample());
   CHECK(line.find('\n') == std::string::npos);
   const auto read = exchange_from_json_line(line);
@@ -74,7 +74,7 @@ TEST_CASE("the format of a line stays as it is", "[llm][recording]") {
         R"("end":"complete","end_message":"silence","ended_at_ns":11})");
 }
 
-TEST_CASE("a line by hand needs only a URL", "[llm][recording]") {
+TEST_CASE("a hand-written line needs only a URL", "[llm][recording]") {
   const auto read = exchange_from_json_line(R"({"url":"/v1","new":{"later":1}})");
   REQUIRE(read);
   HttpExchange expected;
@@ -82,24 +82,24 @@ TEST_CASE("a line by hand needs only a URL", "[llm][recording]") {
   CHECK(*read == expected);
 }
 
-TEST_CASE("a line that is no exchange is refused, and says why", "[llm][recording][G15]") {
-  CHECK(refusal("") == "not valid JSON at byte 1");
-  CHECK(refusal("[]") == "not a JSON object");
+TEST_CASE("an invalid line is refused with the reason", "[llm][recording][G15]") {
+  CHECK(refusal("") == "the text is not valid JSON at byte 1");
+  CHECK(refusal("[]") == "the text is not a JSON object");
   CHECK(refusal("{}") == "url is missing");
   CHECK(refusal(R"({"url":7})") == R"(url is neither a string nor {"base64": a string})");
   CHECK(refusal(R"({"url":{"base64":"%"}})") == "url is not in base64");
   CHECK(refusal(R"({"url":"","request_sent":0})") == "request_sent is neither true nor false");
   CHECK(refusal(R"({"url":"","status":"200"})").starts_with("status is not an integer from 0 to"));
   CHECK(refusal(R"({"url":"","status":-1})").starts_with("status is not"));
-  CHECK(refusal(R"({"url":"","status":1e999})") == "not valid JSON: a number is out of range");
+  CHECK(refusal(R"({"url":"","status":1e999})") == "the text is not valid JSON: a number is out of range");
   CHECK(refusal(R"({"url":"","headers":{}})") == "headers is not an array");
   CHECK(refusal(R"({"url":"","body":[7]})") == "body, piece 1: is not an object");
   CHECK(refusal(R"({"url":"","body":[{},{"at_ns":-1}]})").starts_with("body, piece 2: at_ns is not"));
   CHECK(refusal(R"({"url":"","end":"unknown"})").starts_with("end is neither"));
-  CHECK(refusal(std::string(100, '[')) == "nested deeper than 64 levels");
+  CHECK(refusal(std::string(100, '[')) == "the text is nested deeper than 64 levels");
 }
 
-TEST_CASE("a recording says which of its lines is wrong", "[llm][recording]") {
+TEST_CASE("an invalid recording names its wrong line", "[llm][recording]") {
   const std::string line = to_json_line(sample());
   const auto replay = HttpReplay::from_text(line + "\r\n\n \n" + line, HttpReplay::Pace::as_recorded);
   REQUIRE(replay);

@@ -1,6 +1,6 @@
 // What a call says about its usage, its limits and whether it is worth another try, on every ending.
 #include "support/catch.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Account : CallFixture {
-  // Hears limits, too.
+  // Records rate limits, too.
   class Receiver final : public ChatSink::Receiver {
    public:
     explicit Receiver(Account& test) : test_(test) {}
@@ -27,13 +27,12 @@ struct Account : CallFixture {
     request.messages = {{Role::user, "0123456789"}};
     end();
     heard = {};
-    open = std::make_shared<FakeOpenCall>("b", requests);
-    call = std::make_unique<HttpCall>(shared, open, request, stop.get_token(),
+    call = std::make_unique<HttpCall>(shared, parts("b"), request, stop.get_token(),
                                       ChatSink(std::make_unique<Receiver>(*this)));
   }
   const ChatOutcome& outcome() const { return heard.outcomes.at(0); }
-  const Error& failure(int status, std::string_view body,
-                       std::vector<std::pair<std::string, std::string>> fields = {}) {
+  const ChatError& failure(int status, std::string_view body,
+                           std::vector<std::pair<std::string, std::string>> fields = {}) {
     call->on_head({.status = status, .content_type = json_type, .fields = std::move(fields)});
     call->on_body(body);
     end();
@@ -46,7 +45,7 @@ struct Account : CallFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Account, "a call that was answered has the provider's usage", "[llm][O2]") {
+TEST_CASE_METHOD(Account, "an answered call has the usage of the provider", "[llm][O2]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body(piece("x") +
                 R"(data: {"model":"m-2026","choices":[],"usage":{"prompt_tokens":7,)"
@@ -60,23 +59,22 @@ TEST_CASE_METHOD(Account, "a call that was answered has the provider's usage", "
   CHECK(outcome().cost == 0.5);
 }
 
-TEST_CASE_METHOD(Account, "a call that is stopped in its answer estimates what was not told",
-                 "[llm][A7][A19]") {
+TEST_CASE_METHOD(Account, "a call stopped during its answer estimates missing usage", "[llm][A7][A19]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body(piece("caf\u00e9!"));
   stop.request_stop();
   end(Errc::cancelled);
-  CHECK(outcome().usage == Usage{3, 2, 5, 0, 0, false});
+  CHECK(outcome().usage == Usage{8, 2, 10, 0, 0, false});
 }
 
-TEST_CASE_METHOD(Account, "so does one that is cut", "[llm][O5]") {
+TEST_CASE_METHOD(Account, "a call whose connection was cut estimates missing usage", "[llm][O5]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body(piece("01234"));
   end(Errc::network_error);
-  CHECK(outcome().usage == Usage{3, 2, 5, 0, 0, false});
+  CHECK(outcome().usage == Usage{8, 2, 10, 0, 0, false});
 }
 
-TEST_CASE_METHOD(Account, "what was told before the stop counts", "[llm][A19]") {
+TEST_CASE_METHOD(Account, "usage that was reported before the stop counts", "[llm][A19]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body(usage_chunk + piece("x"));
   stop.request_stop();
@@ -84,17 +82,17 @@ TEST_CASE_METHOD(Account, "what was told before the stop counts", "[llm][A19]") 
   CHECK(outcome().usage == Usage{1, 2, 3, 0, 0, false});
 }
 
-TEST_CASE_METHOD(Account, "a call that was given up in silence estimates its prompt", "[llm][A19]") {
+TEST_CASE_METHOD(Account, "a call that timed out in silence estimates its prompt", "[llm][A19]") {
   end(Errc::first_byte_timeout);
-  CHECK(outcome().usage == Usage{3, 0, 3, 0, 0, false});
+  CHECK(outcome().usage == Usage{8, 0, 8, 0, 0, false});
 }
 
-TEST_CASE_METHOD(Account, "of one whose connection broke in silence nothing is known", "[llm][A19]") {
+TEST_CASE_METHOD(Account, "a call whose connection broke in silence has unknown usage", "[llm][A19]") {
   end(Errc::network_error);
   CHECK(outcome().usage == Usage{0, 0, 0, 0, 0, false});
 }
 
-TEST_CASE_METHOD(Account, "thoughts that only the total counts are paid for, too", "[llm][O2]") {
+TEST_CASE_METHOD(Account, "reasoning tokens that only the total includes are charged", "[llm][O2]") {
   answer(200, all_events,
          piece("x") +
              R"(data: {"choices":[],"usage":{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,)"
@@ -104,37 +102,37 @@ TEST_CASE_METHOD(Account, "thoughts that only the total counts are paid for, too
   CHECK(outcome().usage == Usage{32, 103, 135, 0, 94, true});
 }
 
-TEST_CASE_METHOD(Account, "an answer without usage is not complete in that", "[llm]") {
+TEST_CASE_METHOD(Account, "an answer without usage has incomplete usage", "[llm]") {
   answer(200, all_events, piece("x") + finish_chunk + done_chunk);
   CHECK(outcome().usage == Usage{0, 0, 0, 0, 0, false});
 }
 
-TEST_CASE_METHOD(Account, "a refused call has used nothing", "[llm]") {
+TEST_CASE_METHOD(Account, "a refused call has no usage", "[llm]") {
   failure(401, R"({"error":{"message":"bad key"}})");
   CHECK(outcome().usage == Usage{});
 }
 
-TEST_CASE_METHOD(Account, "an error says how long the server wants to be left alone", "[llm][X19]") {
-  const Error& error = failure(429, R"({"error":{"message":"slow down"}})", {{"retry-after", "7"}});
+TEST_CASE_METHOD(Account, "an error has the retry delay of the server", "[llm][X19]") {
+  const ChatError& error = failure(429, R"({"error":{"message":"slow down"}})", {{"retry-after", "7"}});
   CHECK(error.retryable);
   CHECK(error.retry_after == 7s);
 }
 
-TEST_CASE_METHOD(Account, "a page instead of an error object keeps Retry-After, too", "[llm][X19][O5]") {
-  const Error& error = failure(503, "<html>busy</html>", {{"retry-after", "1"}});
+TEST_CASE_METHOD(Account, "an HTML error page keeps Retry-After", "[llm][X19][O5]") {
+  const ChatError& error = failure(503, "<html>busy</html>", {{"retry-after", "1"}});
   CHECK(error.code == Errc::http_error);
   CHECK(error.retry_after == 1s);
 }
 
-TEST_CASE("no wait fills an account that is used up", "[llm][X19]") {
-  const Error error =
+TEST_CASE("an exhausted account is not retryable", "[llm][X19]") {
+  const ChatError error =
       Account().failure(429, R"({"error":{"message":"no quota","type":"insufficient_quota","code":null}})");
   CHECK_FALSE(error.retryable);
   CHECK(error.model_specific);
   CHECK(Account().failure(429, R"({"error":{"message":"slow down","type":"requests"}})").retryable);
 }
 
-TEST_CASE("errors that are the model's say so", "[llm][X19]") {
+TEST_CASE("errors of the model are marked model-specific", "[llm][X19]") {
   const std::pair<int, const char*> mine[] = {
       {404, R"({"error":{"message":"The model `x` does not exist","code":"model_not_found"}})"},
       {404, R"({"error":{"message":"model \"x\" not found, try pulling it first"}})"},
@@ -164,7 +162,7 @@ TEST_CASE("errors that are the model's say so", "[llm][X19]") {
   }
 }
 
-TEST_CASE_METHOD(Account, "limits in the head are told before the first delta", "[llm][Y5]") {
+TEST_CASE_METHOD(Account, "rate limits of the head are reported before the first delta", "[llm][Y5]") {
   call->on_head(
       {.status = 200, .content_type = all_events, .fields = {{"x-ratelimit-remaining-requests", "3"}}});
   REQUIRE(limit);
@@ -172,7 +170,7 @@ TEST_CASE_METHOD(Account, "limits in the head are told before the first delta", 
   CHECK(heard.deltas.empty());
 }
 
-TEST_CASE_METHOD(Account, "a refusal is an answer whose reason says so", "[llm][O2]") {
+TEST_CASE_METHOD(Account, "a refusal is an answer with the finish reason refusal", "[llm][O2]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body("data: {\"choices\":[{\"delta\":{\"refusal\":\"I will not.\"}}]}\n\n" + finish_chunk +
                 done_chunk);
@@ -182,7 +180,7 @@ TEST_CASE_METHOD(Account, "a refusal is an answer whose reason says so", "[llm][
   CHECK(outcome().finish_reason == FinishReason::refusal);
 }
 
-TEST_CASE_METHOD(Account, "thoughts come apart from words, and before those of the same chunk", "[llm]") {
+TEST_CASE_METHOD(Account, "reasoning is reported apart from text and before the text of its chunk", "[llm]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body("data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\",\"content\":\"\"}}]}\n\n");
   CHECK(thoughts == "hm");
@@ -194,12 +192,12 @@ TEST_CASE_METHOD(Account, "thoughts come apart from words, and before those of t
   CHECK(heard.text() == "yes");
 }
 
-TEST_CASE_METHOD(Account, "a call that never reached the server has used nothing", "[llm][router]") {
+TEST_CASE_METHOD(Account, "a call that never reached the server has no usage", "[llm][router]") {
   call->on_end({Errc::network_error, "refused", 0, false});
   CHECK(outcome().usage == Usage{});
 }
 
-TEST_CASE_METHOD(Account, "of one that was sent and not answered nobody knows", "[llm]") {
+TEST_CASE_METHOD(Account, "a call that was sent and not answered has unknown usage", "[llm]") {
   call->on_end({Errc::network_error, "cut", 0, true});
   CHECK(outcome().usage == Usage{0, 0, 0, 0, 0, false});
 }

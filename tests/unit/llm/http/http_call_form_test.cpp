@@ -1,6 +1,6 @@
 // Whether an answer is a stream: the same however TCP cut it into pieces.
 #include "support/catch.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -45,7 +45,7 @@ void check_all_cuts(std::string_view type, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a stream is a stream however it is cut", "[llm]") {
+TEST_CASE("a stream is recognised however it is split", "[llm]") {
   const auto type = GENERATE(as<std::string>(), "", "text/plain", all_events);
   const std::string stream = piece("Hi") + finish_chunk + done_chunk;
   for (const std::string before :
@@ -55,7 +55,7 @@ TEST_CASE("a stream is a stream however it is cut", "[llm]") {
   }
 }
 
-TEST_CASE("a whole answer is no stream however it is cut", "[llm]") {
+TEST_CASE("a whole answer is recognised however it is split", "[llm]") {
   const auto type = GENERATE(as<std::string>(), "", "text/plain", all_events, json_type);
   for (const std::string before : {"", "\n", "\r\n \t\n"}) {
     check_all_cuts(type, before + whole_answer);
@@ -63,7 +63,7 @@ TEST_CASE("a whole answer is no stream however it is cut", "[llm]") {
   }
 }
 
-TEST_CASE("an answer that only begins like a stream is told as what it is", "[llm][O5]") {
+TEST_CASE("an answer that only begins like a stream is read as a body", "[llm][O5]") {
   for (const std::string body : {"dat", "data", "even", "i", "retr", "database error", "identity unknown"}) {
     const ChatRecord whole = heard_of("", body, 0, 0);
     CHECK(whole.failed_with(Errc::invalid_response));
@@ -74,7 +74,7 @@ TEST_CASE("an answer that only begins like a stream is told as what it is", "[ll
   }
 }
 
-TEST_CASE("what is held back of a beginning is bounded", "[llm][G15]") {
+TEST_CASE("the buffered beginning of an answer is bounded", "[llm][G15]") {
   const std::string space(1000, '\n');
   CallFixture declared, undeclared;
   declared.call->on_head({.status = 200, .content_type = all_events});

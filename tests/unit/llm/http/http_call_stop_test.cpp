@@ -1,17 +1,17 @@
-// Stops, and whoever else ends a call before its answer does.
+// Stops, and other ends of a call before its answer.
 #include "llm/http/http_call.hpp"
 #include "support/catch.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
+#include "support/drive/http_call_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
 using Fixture = CallFixture;
 
-TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far is told", "[llm][A7][G7]") {
+TEST_CASE_METHOD(Fixture, "after a stop no delta follows and the usage so far is reported", "[llm][A7][G7]") {
   call->on_head({.status = 200, .content_type = all_events});
   CHECK(call->on_body(usage_chunk + piece("x")));
   stop.request_stop();
-  CHECK(open->cuts == 1);
+  CHECK(cuts() == 1);
   CHECK_FALSE(requests->contains("a"));
   CHECK_FALSE(call->on_body(piece("y")));
   end(Errc::cancelled);
@@ -20,7 +20,7 @@ TEST_CASE_METHOD(Fixture, "after a stop no delta follows, and the usage so far i
   CHECK(heard.outcomes[0].usage == Usage{1, 2, 3, 0, 0, false});
 }
 
-TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") {
+TEST_CASE_METHOD(Fixture, "a stop takes effect before a ready answer", "[llm][C13]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body(piece("x") + finish_chunk + done_chunk);
   CHECK(requests->abort("a"));
@@ -28,7 +28,7 @@ TEST_CASE_METHOD(Fixture, "a stop beats an answer that is ready", "[llm][C13]") 
   CHECK(heard.cancelled());
 }
 
-TEST_CASE_METHOD(Fixture, "a stop from within a delta is the last thing heard", "[llm][Q3][G7]") {
+TEST_CASE_METHOD(Fixture, "nothing follows a stop from within a delta", "[llm][Q3][G7]") {
   in_delta = [this] { stop.request_stop(); };
   call->on_head({.status = 200, .content_type = all_events});
   CHECK_FALSE(call->on_body(piece("x") + piece("y")));
@@ -37,7 +37,7 @@ TEST_CASE_METHOD(Fixture, "a stop from within a delta is the last thing heard", 
   CHECK(heard.cancelled());
 }
 
-TEST_CASE("a stop from within the text of a whole answer wins", "[llm][Q3]") {
+TEST_CASE("a stop from within the text of a whole answer takes effect", "[llm][Q3]") {
   Fixture fixture(false);
   SECTION("by its token") {
     fixture.in_delta = [&] { fixture.stop.request_stop(); };
@@ -55,7 +55,7 @@ TEST_CASE("a stop from within the text of a whole answer wins", "[llm][Q3]") {
   CHECK_FALSE(fixture.requests->contains("a"));
 }
 
-TEST_CASE("a stop from within the thoughts of a whole answer lets no word follow", "[llm][Q3][G7]") {
+TEST_CASE("no text follows a stop from within the reasoning of a whole answer", "[llm][Q3][G7]") {
   Fixture fixture(false);
   fixture.in_delta = [&] { fixture.stop.request_stop(); };
   fixture.call->on_head({.status = 200, .content_type = json_type});
@@ -88,20 +88,19 @@ TEST_CASE_METHOD(Fixture, "a throwing receiver ends its transfer", "[llm][G16]")
   CHECK(heard.deltas.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a transport that goes first cancels", "[llm]") {
+TEST_CASE_METHOD(Fixture, "the destruction of the transport cancels the call", "[llm]") {
   call.reset();
   CHECK(heard.cancelled());
   CHECK(shared->open.empty());
 }
 
-TEST_CASE("the list of open calls survives any order of ends", "[llm]") {
+TEST_CASE("open calls may end in any order", "[llm]") {
   Fixture fixture;
   std::vector<ChatRecord> heard(5);
   std::vector<std::unique_ptr<HttpCall>> calls;
   for (auto& each : heard)
-    calls.push_back(std::make_unique<HttpCall>(fixture.shared,
-                                               std::make_shared<FakeOpenCall>("", fixture.requests),
-                                               ChatRequest(), StopToken(), each.sink()));
+    calls.push_back(std::make_unique<HttpCall>(fixture.shared, fixture.parts(""), ChatRequest(), StopToken(),
+                                               each.sink()));
   for (const std::size_t i : {2U, 0U, 4U, 3U, 1U}) calls[i]->on_end({Errc::network_error, "x", 0});
   CHECK(fixture.shared->open.size() == 1);
   for (const auto& each : heard) CHECK(each.failed_with(Errc::network_error));

@@ -3,8 +3,8 @@
 
 #include "core/utf8.hpp"
 #include "support/catch.hpp"
+#include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
-#include "unit/llm/http/http_call_fixture.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -22,7 +22,7 @@ TEST_CASE_METHOD(Fixture, "a stream becomes deltas and an outcome", "[llm]") {
   CHECK(shared->open.empty());
 }
 
-TEST_CASE("a stream cut in two anywhere says the same", "[llm]") {
+TEST_CASE("a stream split in two anywhere gives the same outcome", "[llm]") {
   const std::string stream = ": hi\n\n" + piece("H\xC3\xBC") + piece("\\u00fc\\ud83d\\ude00") + finish_chunk +
                              usage_chunk + done_chunk;
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
@@ -39,7 +39,7 @@ TEST_CASE("a stream cut in two anywhere says the same", "[llm]") {
   }
 }
 
-TEST_CASE("every beginning of a stream has a clean end", "[llm][G10]") {
+TEST_CASE("every prefix of a stream has one outcome", "[llm][G10]") {
   const std::string stream = piece("Hel") + piece("lo") + finish_chunk + usage_chunk + done_chunk;
   const std::size_t finished = piece("Hel").size() + piece("lo").size() + finish_chunk.size();
   for (std::size_t size = 0; size <= stream.size(); ++size) {
@@ -53,35 +53,35 @@ TEST_CASE("every beginning of a stream has a clean end", "[llm][G10]") {
   }
 }
 
-TEST_CASE_METHOD(Fixture, "after a finish reason a broken connection does not matter", "[llm]") {
+TEST_CASE_METHOD(Fixture, "a broken connection after a finish reason is no error", "[llm]") {
   answer(200, all_events, piece("x") + finish_chunk, Errc::network_error);
   CHECK(heard.completed());
 }
 
-TEST_CASE_METHOD(Fixture, "[DONE] without a finish reason is an end too", "[llm]") {
+TEST_CASE_METHOD(Fixture, "the DONE event without a finish reason completes the answer", "[llm]") {
   answer(200, all_events, piece("x") + done_chunk);
   CHECK(heard.completed());
   CHECK(heard.outcomes[0].finish_reason == FinishReason::unknown);
 }
 
-TEST_CASE_METHOD(Fixture, "[DONE] alone is no answer", "[llm][O6]") {
+TEST_CASE_METHOD(Fixture, "the DONE event alone is not an answer", "[llm][O6]") {
   answer(200, all_events, ": hello\n\n" + done_chunk);
   CHECK(heard.failed_with(Errc::invalid_response));
   CHECK(heard.error().message.ends_with("Raw response: [DONE]"));
 }
 
-TEST_CASE_METHOD(Fixture, "after [DONE] a connection that stays open is given up", "[llm]") {
+TEST_CASE_METHOD(Fixture, "a connection that stays open after the DONE event is closed", "[llm]") {
   call->on_head({.status = 200, .content_type = all_events});
   CHECK(call->on_body(piece("x") + finish_chunk + done_chunk));
   CHECK(call->on_body("data: more\n\n"));
   CHECK_FALSE(heard.ended());
   runtime->run_for(std::chrono::seconds(1));
-  CHECK(open->cuts == 1);
+  CHECK(cuts() == 1);
   end(Errc::cancelled);
   CHECK(heard.completed());
 }
 
-TEST_CASE_METHOD(Fixture, "usage on every chunk: the last one counts", "[llm]") {
+TEST_CASE_METHOD(Fixture, "if every chunk has usage the last one counts", "[llm]") {
   std::string other = usage_chunk;
   other.replace(other.find("\"total_tokens\":3"), 16, "\"total_tokens\":9");
   answer(200, all_events, other + piece("x") + usage_chunk + finish_chunk);
@@ -107,8 +107,7 @@ TEST_CASE_METHOD(Fixture, "a chunk that is not JSON ends the stream", "[llm]") {
   CHECK(heard.error().message == "A chunk of the stream is not a JSON object: <oops>");
 }
 
-TEST_CASE("an answer that is corrupt from its beginning may be asked for again, as one that was cut",
-          "[llm][X19]") {
+TEST_CASE("an answer that is corrupt from its beginning is retryable", "[llm][X19]") {
   const auto heard = [](bool stream, std::string_view body, Errc end = Errc::none) {
     Fixture fixture(stream);
     fixture.answer(200, stream ? all_events : json_type, body, end);
@@ -132,7 +131,7 @@ TEST_CASE("a line that is too long ends the stream", "[llm][G15]") {
   CHECK(fixture.heard.error().message.find("max_line_bytes") != std::string::npos);
 }
 
-TEST_CASE_METHOD(Fixture, "a JSON answer to a stream request is read whole", "[llm]") {
+TEST_CASE_METHOD(Fixture, "a JSON answer to a stream request is read as a whole", "[llm]") {
   const std::string body =
       R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"length"}],"usage":{"total_tokens":5}})";
   call->on_head({.status = 200, .content_type = json_type});
@@ -150,7 +149,7 @@ TEST_CASE_METHOD(Fixture, "a stream under a wrong content type is recognised", "
   CHECK(heard.completed());
 }
 
-TEST_CASE("what is called a stream and is none is read as what it is", "[llm][O5][O6]") {
+TEST_CASE("a JSON body with the content type of a stream is read", "[llm][O5][O6]") {
   const auto heard = [](std::string_view body) { return Fixture().answer(200, all_events, body); };
   const ChatRecord whole = heard(R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]})");
   CHECK(whole.text() == "Hi");
@@ -172,7 +171,7 @@ TEST_CASE("what is called a stream and is none is read as what it is", "[llm][O5
   CHECK(in_bytes.heard.failed_with(Errc::api_error));
 }
 
-TEST_CASE("an answer without a stream is read", "[llm]") {
+TEST_CASE("a call without streaming gets a whole answer", "[llm]") {
   Fixture with_text(false), with_null(false);
   with_text.answer(200, json_type, R"({"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]})");
   CHECK(with_text.heard.deltas == Words{"Hi"});
@@ -183,7 +182,7 @@ TEST_CASE("an answer without a stream is read", "[llm]") {
   CHECK(with_null.heard.outcomes[0].finish_reason == FinishReason::tool_calls);
 }
 
-TEST_CASE("a good status without JSON is told with the beginning of the answer", "[llm][O5]") {
+TEST_CASE("the error of a success without JSON has the beginning of the body", "[llm][O5]") {
   const std::string prefix = "Failed to parse API response as JSON. Raw response: ";
   const auto message = [](const std::string& body) {
     Fixture fixture(false);
@@ -204,7 +203,7 @@ TEST_CASE("a good status without JSON is told with the beginning of the answer",
   CHECK(message("a\xFF") == prefix + "a\xEF\xBF\xBD");
 }
 
-TEST_CASE("a good status without choices is told", "[llm][O6]") {
+TEST_CASE("a success without choices is an error", "[llm][O6]") {
   for (const char* body : {"{}", R"({"choices":[]})"}) {
     Fixture fixture(false);
     fixture.answer(200, json_type, body);
@@ -213,14 +212,14 @@ TEST_CASE("a good status without choices is told", "[llm][O6]") {
   }
 }
 
-TEST_CASE("HTTP errors carry status, the provider's words and whether to try again", "[llm][X19]") {
+TEST_CASE("HTTP errors have status and the provider's message and whether to retry", "[llm][X19]") {
   const auto failed = [](int status, std::string_view body) {
     Fixture fixture;
     fixture.answer(status, json_type, body);
     CHECK(fixture.heard.error().http_status == status);
     return fixture.heard.error();
   };
-  const Error wrong_key =
+  const ChatError wrong_key =
       failed(401, R"({"error":{"message":"bad key )" + api_key_in_test + R"(","type":"t","code":"c"}})");
   CHECK(wrong_key.code == Errc::api_error);
   CHECK(
@@ -229,9 +228,9 @@ TEST_CASE("HTTP errors carry status, the provider's words and whether to try aga
   CHECK_FALSE(wrong_key.retryable);
   CHECK(failed(503, "<h1>down</h1>\n").code == Errc::http_error);
   CHECK(failed(503, "<h1>down</h1>\n").message ==
-        "HTTP 503: <h1>down</h1> (the trouble is the server's: try again later)");
+        "HTTP 503: <h1>down</h1> (the server has failed; try again later)");
   CHECK(failed(500, "").message ==
-        "HTTP 500: no text came with it (the trouble is the server's: try again later)");
+        "HTTP 500: the answer has no text (the server has failed; try again later)");
   CHECK(failed(404, "nope").message.find("base_url") != std::string::npos);
   CHECK(failed(301, "").message.find("base_url") != std::string::npos);
   for (const int status : {408, 429, 500, 503, 599}) CHECK(failed(status, R"({"detail":"x"})").retryable);
@@ -239,7 +238,7 @@ TEST_CASE("HTTP errors carry status, the provider's words and whether to try aga
     CHECK_FALSE(failed(status, R"({"detail":"x"})").retryable);
 }
 
-TEST_CASE("failures of the transfer are passed on", "[llm][X19]") {
+TEST_CASE("errors of the transfer are passed on", "[llm][X19]") {
   const auto failed = [](Errc code) {
     Fixture fixture;
     fixture.answer(200, all_events, piece("x"), code);
@@ -253,7 +252,7 @@ TEST_CASE("failures of the transfer are passed on", "[llm][X19]") {
   CHECK_FALSE(failed(Errc::response_too_large));
 }
 
-TEST_CASE("whatever a server sends, there is one outcome and no secret in it", "[llm][G10]") {
+TEST_CASE("any input of a server gives one outcome without secrets", "[llm][G10]") {
   prop("any status, type and bytes end in one outcome, its texts valid and without the key", [] {
     Fixture fixture(*rc::gen::arbitrary<bool>(), 200);
     const auto parts = *rc::gen::container<std::vector<std::string>>(rc::gen::oneOf(

@@ -1,4 +1,4 @@
-// Where a key comes from, how it is sent, and who knows it for how long.
+// Where a key comes from, how it is sent, and how long it is kept.
 #include "llm/http/key_source.hpp"
 
 #include "loop/engine.hpp"
@@ -41,7 +41,7 @@ struct KeyFixture {
 
 }  // namespace
 
-TEST_CASE("the key is sent, if there is one", "[llm][secrets][O7]") {
+TEST_CASE("the key is sent if there is one", "[llm][secrets][O7]") {
   KeyFixture f;
   CHECK(f.line().empty());
   f.options.api_key = "sk-secret-123";
@@ -63,7 +63,7 @@ TEST_CASE("a key is read from the environment", "[llm][secrets]") {
   ::unsetenv("AGENTCORE_TEST_KEY");
 }
 
-TEST_CASE("a key that is asked for is known as long as its call", "[llm][secrets]") {
+TEST_CASE("a key from a callback is redacted as long as its call", "[llm][secrets]") {
   KeyFixture f;
   f.options.api_key_source = [] { return std::string("sk-of-now"); };
   CHECK(f.line() == "Authorization: Bearer sk-of-now");
@@ -75,10 +75,10 @@ TEST_CASE("a key that is asked for is known as long as its call", "[llm][secrets
 TEST_CASE("a source without a key fails the call and shows nothing", "[llm][secrets][G16]") {
   KeyFixture f;
   f.options.api_key_source = []() -> std::string { throw std::runtime_error("vault has sk-leak"); };
-  CHECK(f.line().find("api_key_source threw") != std::string::npos);
+  CHECK(f.line().find("api_key_source threw an exception") != std::string::npos);
   CHECK(f.log.find("sk-leak") == std::string::npos);
   f.options.api_key_source = [] { return std::string(); };
-  CHECK(f.line().find("no key") != std::string::npos);
+  CHECK(f.line().find("an empty key") != std::string::npos);
   f.options.api_key_source = [] { return std::string("sk-leak\n"); };
   const std::string refusal = f.line();
   CHECK(refusal.find("control character") != std::string::npos);

@@ -6,7 +6,7 @@
 using namespace agentcore;
 using llm::find_prices;
 
-TEST_CASE("a model has its own prices, or those of the longest name that it begins with", "[llm]") {
+TEST_CASE("a model has its own prices or those of the longest matching prefix", "[llm]") {
   const PriceTable table = {{"gpt-4o", {1, 1}}, {"gpt-4o-mini", {2, 2}}, {"gpt-4o-mini-2024", {3, 3}}};
   const auto price = [&table](std::string_view model) {
     const Prices* const prices = find_prices(table, model);

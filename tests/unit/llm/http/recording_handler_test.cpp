@@ -2,7 +2,9 @@
 #include "llm/http/recording_handler.hpp"
 
 #include "support/catch.hpp"
-#include "support/recorder_lines.hpp"
+#include "support/observe/recorder_lines.hpp"
+
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <functional>
 #include <stdexcept>
@@ -36,7 +38,7 @@ struct RecordingFixture {
         std::make_unique<Inner>([this] { recorded_first = lines.text; }));
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   std::string log;
   std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(
       RuntimeOptions{.clock = &clock, .log = [this](const LogRecord& record) { log += record.message; }});
@@ -57,7 +59,7 @@ TEST_CASE("a request is recorded without its secrets", "[llm][recording][secrets
   CHECK(f.begun.request_body == "{\"a\":\"[api key]\"}");
 }
 
-TEST_CASE("pieces are recorded with their times, before the end is told", "[llm][recording]") {
+TEST_CASE("pieces are recorded with their times before the end is reported", "[llm][recording]") {
   RecordingFixture f;
   const auto handler = f.handler(f.lines.recorder());
   f.clock.advance(Duration(5));
@@ -78,7 +80,7 @@ TEST_CASE("pieces are recorded with their times, before the end is told", "[llm]
   CHECK(exchange.ended_at == Duration(15));
 }
 
-TEST_CASE("a secret that pieces cut in two is found", "[llm][recording][secrets]") {
+TEST_CASE("a secret that is split between pieces is hidden", "[llm][recording][secrets]") {
   RecordingFixture f;
   HttpExchange exchange;
   exchange.body = {{Duration(1), "a s"}, {Duration(2), "k-the-k"}, {Duration(3), "ey b"}, {Duration(4), "c"}};
@@ -95,14 +97,14 @@ TEST_CASE("a secret that pieces cut in two is found", "[llm][recording][secrets]
   CHECK(exchange.content_type == "text/[api key]");
 }
 
-TEST_CASE("a transfer that is dropped is recorded as cancelled", "[llm][recording]") {
+TEST_CASE("a dropped transfer is recorded as cancelled", "[llm][recording]") {
   RecordingFixture f;
   f.handler(f.lines.recorder())->on_body("half");
   CHECK(f.lines.exchanges().at(0).end == Errc::cancelled);
   CHECK(f.recorded_first.empty());
 }
 
-TEST_CASE("a recorder that throws does no harm", "[llm][recording][G16]") {
+TEST_CASE("an exception of a recorder does not affect the call", "[llm][recording][G16]") {
   RecordingFixture f;
   bool ended = false;
   const auto broken =

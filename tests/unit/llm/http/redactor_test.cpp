@@ -8,7 +8,7 @@
 
 using namespace agentcore::llm;
 
-TEST_CASE("a secret becomes its name", "[llm][secrets]") {
+TEST_CASE("a secret is replaced by its name", "[llm][secrets]") {
   Redactor redact;
   CHECK(redact("abc") == "abc");
   redact.hide("sk-12345", "api key");
@@ -19,7 +19,7 @@ TEST_CASE("a secret becomes its name", "[llm][secrets]") {
   CHECK(copy("sk-12345 one later") == "[api key] [secret]");
 }
 
-TEST_CASE("a dummy key is no secret", "[llm][secrets]") {
+TEST_CASE("a dummy key is not hidden", "[llm][secrets]") {
   Redactor redact;
   const std::string body = R"({"tool_choice":"none","n":1,"text":"EMPTY bm9uZQ== sk-1234"})";
   for (const char* dummy : {"", "1", "none", "EMPTY", "ollama", "sk-1234"}) {
@@ -31,7 +31,7 @@ TEST_CASE("a dummy key is no secret", "[llm][secrets]") {
   CHECK(redact("sk-1234 sk-12345") == "sk-1234 [api key]");
 }
 
-TEST_CASE("an escaped secret is found", "[llm][secrets]") {
+TEST_CASE("an escaped secret is hidden", "[llm][secrets]") {
   Redactor redact;
   redact.hide("a\"b\\c/d&e<f>'\xC3\xBC", "k");
   CHECK(redact(R"([a\"b\\c/d&e<f>'ü])") == "[[k]]");                    // JSON
@@ -43,7 +43,7 @@ TEST_CASE("an escaped secret is found", "[llm][secrets]") {
   CHECK(redact("?x=a%22b%5cc%2fd%26e%3cf%3e%27%c3%bc&") == "?x=[k]&");
 }
 
-TEST_CASE("a secret within base64 is found wherever it begins", "[llm][secrets]") {
+TEST_CASE("a secret within base64 is hidden at any offset", "[llm][secrets]") {
   const std::string secret = "sk-\xFF\xFE-secret?>";
   Redactor redact;
   redact.hide(secret, "k");
@@ -72,7 +72,7 @@ TEST_CASE("a secret is hidden for as long as it is kept", "[llm][secrets]") {
   CHECK(redact("sk-first sk-second") == "sk-first [k]");
 }
 
-TEST_CASE("cuts follow a text, and none stays within a secret", "[llm][secrets]") {
+TEST_CASE("split positions follow the redacted text and never fall into a secret", "[llm][secrets]") {
   Redactor redact;
   redact.hide("a-secret", "k");
   std::array<std::size_t, 6> cuts{0, 2, 5, 10, 11, 14};

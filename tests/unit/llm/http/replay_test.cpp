@@ -1,10 +1,11 @@
 // A client that is answered out of a recording.
 #include "support/catch.hpp"
-#include "support/recorder_lines.hpp"
-#include "unit/llm/chat_record.hpp"
+#include "support/observe/chat_record.hpp"
+#include "support/observe/recorder_lines.hpp"
 
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <cmath>
 #include <thread>
@@ -49,7 +50,7 @@ struct ReplayFixture {
     llm->chat(ask(std::move(agent_id)), stop.get_token(), record.sink(std::move(then)));
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
   HttpLlmOptions options;
   StopSource stop;
@@ -59,7 +60,7 @@ struct ReplayFixture {
 
 }  // namespace
 
-TEST_CASE("a replay at once gives a piece in each poll", "[llm][recording]") {
+TEST_CASE("a replay at once delivers one piece per poll", "[llm][recording]") {
   ReplayFixture f({exchange_of({{seconds(1), words("a")}, {seconds(2), words("b")}, {seconds(3), finish}})});
   f.chat("a", f.heard);
   CHECK(f.heard.deltas.empty());
@@ -88,7 +89,7 @@ TEST_CASE("a replay as recorded keeps the times", "[llm][recording]") {
   CHECK(f.heard.completed());
 }
 
-TEST_CASE("a request is answered by what fits it best, and each exchange is used once", "[llm][recording]") {
+TEST_CASE("a request gets the best matching exchange and each exchange is used once", "[llm][recording]") {
   HttpExchange elsewhere = saying("elsewhere");
   elsewhere.url = "https://h/v1/other";
   HttpExchange exact = saying("exact");
@@ -111,7 +112,7 @@ TEST_CASE("a request is answered by what fits it best, and each exchange is used
   CHECK(answers == std::vector<std::string>{"exact", "first", "second", "invalid_recording"});
 }
 
-TEST_CASE("what fits nothing says which path", "[llm][recording]") {
+TEST_CASE("a request without a match fails with its path", "[llm][recording]") {
   ReplayFixture f({});
   f.chat("a", f.heard);
   CHECK_FALSE(f.heard.ended());
@@ -137,7 +138,7 @@ TEST_CASE("a stop ends a replayed call", "[llm][recording][A9][G5]") {
   CHECK(f.clock.now() == now);
 }
 
-TEST_CASE("nothing of a replay follows a stop within a delta", "[llm][recording][G7]") {
+TEST_CASE("nothing follows a stop within a delta of a replay", "[llm][recording][G7]") {
   ReplayFixture f({exchange_of({{Duration(0), words("a") + words("b")}, {Duration(0), words("c")}})});
   f.chat("a", f.heard, [&f] { f.stop.request_stop(); });
   CHECK(f.runtime->run_until_idle());
@@ -153,7 +154,7 @@ TEST_CASE("a call that was recorded as stopped is stopped again", "[llm][recordi
   CHECK(f.heard.cancelled());
 }
 
-TEST_CASE("a replay ends with its client, and with its runtime", "[llm][recording][G7]") {
+TEST_CASE("a replay ends with its client and with its Runtime", "[llm][recording][G7]") {
   ReplayFixture f({exchange_of({{seconds(1), words("a") + words("b")}})}, Pace::as_recorded);
   RecorderLines lines;
   f.options.recorder = lines.recorder();
@@ -181,7 +182,7 @@ TEST_CASE("a replay ends with its client, and with its runtime", "[llm][recordin
   CHECK(lines.exchanges().size() == 1);
 }
 
-TEST_CASE("limits hold for a replay, too", "[llm][recording][G15]") {
+TEST_CASE("limits also apply to a replay", "[llm][recording][G15]") {
   ReplayFixture f({exchange_of({{Duration(0), words("a")}, {Duration(0), words(std::string(500, 'x'))}})});
   f.options.max_response_bytes = 400;
   f.chat("a", f.heard);
@@ -189,7 +190,7 @@ TEST_CASE("limits hold for a replay, too", "[llm][recording][G15]") {
   CHECK(f.heard.failed_with(Errc::response_too_large));
 }
 
-TEST_CASE("a call costs what the table says", "[llm]") {
+TEST_CASE("a call costs what the price table says", "[llm]") {
   ReplayFixture f({saying("a")});
   SECTION("of the model that answered") {
     f.options.prices = {{"m-2026", {2, 4}}, {"m", {9, 9}}};
@@ -205,7 +206,7 @@ TEST_CASE("a call costs what the table says", "[llm]") {
   CHECK(std::abs(*f.heard.outcomes[0].cost - 0.004) < 1e-12);
 }
 
-TEST_CASE("a deadline that is over fails a call at once", "[llm]") {
+TEST_CASE("a passed deadline fails a call at once", "[llm]") {
   ReplayFixture f({saying("a")});
   f.llm = std::make_unique<HttpLlmClient>(*f.runtime, f.options);
   f.clock.advance(seconds(5));
@@ -218,7 +219,7 @@ TEST_CASE("a deadline that is over fails a call at once", "[llm]") {
   CHECK(f.other.completed());
 }
 
-TEST_CASE("who is asked for the key may destroy the client", "[llm][secrets][G16]") {
+TEST_CASE("the key callback may destroy the client", "[llm][secrets][G16]") {
   ReplayFixture f({saying("a")});
   f.options.api_key_source = [&f] {
     f.llm.reset();

@@ -25,7 +25,7 @@ bool holds(const T& object, std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("a string is wiped, with the room that it has", "[llm][secrets]") {
+TEST_CASE("a string is wiped with its whole capacity", "[llm][secrets]") {
   std::string brief = "sk-12345";
   REQUIRE(holds(brief, "sk-12345"));
   core::wipe(brief);
@@ -34,12 +34,12 @@ TEST_CASE("a string is wiped, with the room that it has", "[llm][secrets]") {
 
   std::string text = "a key that is longer than what fits in";
   const std::size_t size = text.size();
-  text.erase(3);  // the rest still lies behind
+  text.erase(3);  // the rest is still in the buffer
   core::wipe(text);
   CHECK(std::all_of(text.data(), text.data() + size, [](char c) { return c == 0; }));
 }
 
-TEST_CASE("a secret takes a string and leaves nothing in it", "[llm][secrets]") {
+TEST_CASE("a secret moves from a string and wipes it", "[llm][secrets]") {
   std::string brief = "sk-12345";
   Secret secret(std::move(brief));
   CHECK(secret.view() == "sk-12345");

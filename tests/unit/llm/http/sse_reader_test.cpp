@@ -43,7 +43,7 @@ const Events sample_events{"one", "two\nmore", " three", "", "last"};
 
 }  // namespace
 
-TEST_CASE("events end at a blank line, whatever the line ends are", "[llm]") {
+TEST_CASE("events end at a blank line with any line ends", "[llm]") {
   CHECK(read("data: a\n\ndata: b\n\n") == Events{"a", "b"});
   CHECK(read("data: a\r\n\r\ndata: b\r\n\r\n") == Events{"a", "b"});
   CHECK(read("data: a\r\rdata: b\r\r") == Events{"a", "b"});
@@ -59,37 +59,37 @@ TEST_CASE("one space after the colon belongs to the format", "[llm]") {
   CHECK(read("data:a\n\ndata: a\n\ndata:  a\n\n") == Events{"a", "a", " a"});
 }
 
-TEST_CASE("comments, other fields and blank lines make no event", "[llm]") {
+TEST_CASE("comments and other fields and blank lines make no event", "[llm]") {
   CHECK(read(": hello\n\n\n\nevent: x\n\nid: 1\n\ndatas: 1\n\n data: 1\n\nDATA: 1\n\n").empty());
 }
 
-TEST_CASE("a field without a colon has no value, and names are taken to the letter", "[llm]") {
+TEST_CASE("a field without a colon has no value and names match exactly", "[llm]") {
   CHECK(read("data\n\n") == Events{""});
   CHECK(read("data\ndata\n\n") == Events{"\n"});
   CHECK(read("data :a\n\ndata\t:a\n\n\tdata:a\n\ndataset: a\n\ndat\n\n").empty());
   CHECK(read("data::a\n\ndata: :a\n\ndata:\ta\n\n") == Events{":a", ":a", "\ta"});
 }
 
-TEST_CASE("a value is taken as it is, but for one space before it", "[llm]") {
+TEST_CASE("a value is unchanged but for one leading space", "[llm]") {
   CHECK(read("data: a \n\ndata: \n\ndata:\n\n") == Events{"a ", "", ""});
   CHECK(read(std::string("data: a\0b\n\n", 11)) == Events{std::string("a\0b", 3)});
   CHECK(read("data: \xC3\xA4\xC2\x85\xE2\x80\xA8z\n\n") == Events{"\xC3\xA4\xC2\x85\xE2\x80\xA8z"});
 }
 
-TEST_CASE("an id, a type or a time to retry alone make no event, and change none", "[llm]") {
+TEST_CASE("id and event and retry fields alone make no event", "[llm]") {
   CHECK(read("id: 1\nevent: add\nretry: 5\n\ndata: a\n\nid\nevent\nretry: x\ndata: b\n\n") ==
         Events{"a", "b"});
 }
 
-TEST_CASE("a comment may stand anywhere, and an empty one too", "[llm]") {
+TEST_CASE("comments are allowed anywhere", "[llm]") {
   CHECK(read(":\n\n:\r\r: keep-alive\ndata: a\n:\ndata: b\n: data: c\n\n:\n") == Events{"a\nb"});
 }
 
-TEST_CASE("only one blank line ends an event, whatever comes after it", "[llm]") {
+TEST_CASE("one blank line ends an event", "[llm]") {
   CHECK(read("data: a\n\n\n\ndata: b\r\n\r\n\r\n\rdata: c\r\r\r") == Events{"a", "b", "c"});
 }
 
-TEST_CASE("a field \"error\" is data, as llama.cpp means it", "[llm]") {
+TEST_CASE("a field error is read as data for llama.cpp", "[llm]") {
   CHECK(read("error: {\"code\":500}\n\nerror:x\n\n") == Events{"{\"code\":500}", "x"});
   CHECK(read("error\n\nerrors: x\n\nerror : x\n\n").empty());
 }
@@ -111,11 +111,11 @@ TEST_CASE("a byte order mark at the very beginning is skipped", "[llm]") {
              "data: a\n\ndata: b\n\n") == Events{"b"});
 }
 
-TEST_CASE("the sample is read as the standard says", "[llm]") {
+TEST_CASE("the sample of the standard is read", "[llm]") {
   CHECK(read(sample_stream) == sample_events);
 }
 
-TEST_CASE("a stream cut in two anywhere gives the same events", "[llm]") {
+TEST_CASE("a stream split in two anywhere gives the same events", "[llm]") {
   for (std::size_t cut = 0; cut <= sample_stream.size(); ++cut) {
     SseReader reader(1 << 20);
     Listener listener;
@@ -130,7 +130,7 @@ TEST_CASE("pieces of any size give the same events", "[llm]") {
     if (read(sample_stream, size) != sample_events) FAIL("pieces of " << size);
 }
 
-TEST_CASE("every beginning of a stream gives a beginning of its events", "[llm]") {
+TEST_CASE("every prefix of a stream gives a prefix of its events", "[llm]") {
   for (std::size_t size = 0; size <= sample_stream.size(); ++size) {
     const Events events = read(std::string_view(sample_stream).substr(0, size));
     REQUIRE(events.size() <= sample_events.size());
@@ -138,7 +138,7 @@ TEST_CASE("every beginning of a stream gives a beginning of its events", "[llm]"
   }
 }
 
-TEST_CASE("what is behind an event may be read", "[llm]") {
+TEST_CASE("the bytes after an event are readable", "[llm]") {
   struct Sum final : SseReader::Listener {
     unsigned sum = 0;
     std::size_t behind = 0;
@@ -171,7 +171,7 @@ TEST_CASE("a line that is too long ends the reading", "[llm][G15]") {
   CHECK(feed(many, "data: 0123456789\ndata: 012345\n\n", listener) == Status::too_long);
 }
 
-TEST_CASE("a listener that has had enough hears nothing more", "[llm]") {
+TEST_CASE("a listener that ends the reading gets no further event", "[llm]") {
   SseReader reader(100);
   Listener listener;
   listener.at_most = 2;
@@ -179,7 +179,7 @@ TEST_CASE("a listener that has had enough hears nothing more", "[llm]") {
   CHECK(listener.events == Events{"a", "b"});
 }
 
-TEST_CASE("random streams survive random cuts", "[llm]") {
+TEST_CASE("random streams give the same events for random splits", "[llm]") {
   prop("any cuts of any stream give the events of the whole", [] {
     const auto parts = *rc::gen::container<std::vector<std::string>>(
         rc::gen::element<std::string>("data: x", "data:", "data", ":", "event: e", "\n", "\r", "\r\n", "\n\n",

@@ -29,7 +29,7 @@ TEST_CASE("no number of attempts and no delay makes the back-off overflow", "[ll
   CHECK(as_duration(1500ms) == 1500ms);
 }
 
-TEST_CASE("the jitter is full: from nothing to the ceiling, evenly", "[llm][router][X20]") {
+TEST_CASE("the jitter is uniform between zero and the ceiling", "[llm][router][X20]") {
   const RetryPolicy policy{.first_delay = 1s, .max_delay = 30s};
   std::mt19937_64 random(1);
   int below_half = 0;

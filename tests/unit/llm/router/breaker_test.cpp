@@ -29,7 +29,8 @@ Health failed(Errc code, int status = 0, bool retryable = true) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "so many failures in a row open the circuit", "[llm][router][breaker]") {
+TEST_CASE_METHOD(Fixture, "the configured number of failures in a row opens the circuit",
+                 "[llm][router][breaker]") {
   CHECK(end(Health::ill) == Change::none);
   CHECK(end(Health::ill) == Change::none);
   CHECK(breaker.admits(now));
@@ -39,7 +40,7 @@ TEST_CASE_METHOD(Fixture, "so many failures in a row open the circuit", "[llm][r
   CHECK(breaker.open_for(now) == 30s);
 }
 
-TEST_CASE_METHOD(Fixture, "a success in between begins the row anew, an unknown end does not",
+TEST_CASE_METHOD(Fixture, "a success resets the count of failures and an unknown outcome does not",
                  "[llm][router][breaker]") {
   for (int i = 0; i < 10; ++i) {
     CHECK(end(Health::ill) == Change::none);
@@ -52,7 +53,7 @@ TEST_CASE_METHOD(Fixture, "a success in between begins the row anew, an unknown 
   CHECK(end(Health::ill) == Change::opened);
 }
 
-TEST_CASE_METHOD(Fixture, "half open, one attempt at a time may try", "[llm][router][breaker]") {
+TEST_CASE_METHOD(Fixture, "a half-open circuit admits one attempt at a time", "[llm][router][breaker]") {
   open();
   now += 30s - 1ns;
   CHECK_FALSE(breaker.admit(now));
@@ -67,7 +68,7 @@ TEST_CASE_METHOD(Fixture, "half open, one attempt at a time may try", "[llm][rou
   CHECK(breaker.admit(now));
 }
 
-TEST_CASE_METHOD(Fixture, "a probe that fails opens the circuit again, for the whole time",
+TEST_CASE_METHOD(Fixture, "a failed probe opens the circuit again for the whole time",
                  "[llm][router][breaker]") {
   open();
   now += 40s;
@@ -77,7 +78,7 @@ TEST_CASE_METHOD(Fixture, "a probe that fails opens the circuit again, for the w
   CHECK(end(Health::well) == Change::closed);
 }
 
-TEST_CASE_METHOD(Fixture, "a probe that is stopped gives its leave back", "[llm][router][breaker][A9]") {
+TEST_CASE_METHOD(Fixture, "a stopped probe frees the half-open circuit", "[llm][router][breaker][A9]") {
   open();
   now += 30s;
   CHECK(end(Health::unknown) == Change::none);
@@ -85,7 +86,8 @@ TEST_CASE_METHOD(Fixture, "a probe that is stopped gives its leave back", "[llm]
   CHECK(end(Health::well) == Change::closed);
 }
 
-TEST_CASE_METHOD(Fixture, "attempts from before the circuit changed have no say", "[llm][router][breaker]") {
+TEST_CASE_METHOD(Fixture, "attempts from before a change of the circuit are ignored",
+                 "[llm][router][breaker]") {
   const auto old = breaker.admit(now);
   const auto older = breaker.admit(now);
   open();
@@ -98,12 +100,12 @@ TEST_CASE_METHOD(Fixture, "attempts from before the circuit changed have no say"
   CHECK(breaker.settle(*probe, Health::well, now) == Change::closed);
 }
 
-TEST_CASE("0 failures: a circuit never opens", "[llm][router][breaker]") {
+TEST_CASE("with 0 failures a circuit never opens", "[llm][router][breaker]") {
   Breaker breaker({.failures = 0});
   for (int i = 0; i < 100; ++i) CHECK(breaker.settle(*breaker.admit({}), Health::ill, {}) == Change::none);
 }
 
-TEST_CASE("which ends say that an endpoint is ill", "[llm][router][breaker][X19]") {
+TEST_CASE("only failures of the endpoint count for its circuit", "[llm][router][breaker][X19]") {
   for (const Errc code : {Errc::connect_timeout, Errc::first_byte_timeout, Errc::stall_timeout,
                           Errc::total_timeout, Errc::resolve_failed, Errc::network_error})
     CHECK(failed(code) == Health::ill);

@@ -22,7 +22,7 @@ RateLimit tokens_left(std::uint64_t left, Duration reset) {
 
 }  // namespace
 
-TEST_CASE("a bucket lets a minute's worth go at once, then as much as flows in", "[llm][router][limits]") {
+TEST_CASE("a bucket admits the amount of a minute at once and then refills evenly", "[llm][router][limits]") {
   for (const std::uint64_t limit : {1U, 3U, 7U, 60U, 1000U}) {
     TokenBucket bucket;
     bucket.set_limit(limit);
@@ -38,7 +38,7 @@ TEST_CASE("a bucket lets a minute's worth go at once, then as much as flows in",
   }
 }
 
-TEST_CASE("what is unused does not add up to more than a minute's worth", "[llm][router][limits]") {
+TEST_CASE("a bucket never holds more than the amount of a minute", "[llm][router][limits]") {
   TokenBucket bucket;
   bucket.set_limit(2);
   const TimePoint later = start + 1h;
@@ -47,7 +47,8 @@ TEST_CASE("what is unused does not add up to more than a minute's worth", "[llm]
   CHECK(bucket.ready_at(1, later) == later + 30s);
 }
 
-TEST_CASE("more than a bucket holds goes when it is full, and is paid off", "[llm][router][limits]") {
+TEST_CASE("a request larger than the bucket is admitted when it is full and then repaid",
+          "[llm][router][limits]") {
   TokenBucket bucket;
   bucket.set_limit(100);
   CHECK(bucket.ready_at(250, start) == start);
@@ -58,7 +59,7 @@ TEST_CASE("more than a bucket holds goes when it is full, and is paid off", "[ll
   CHECK(bucket.ready_at(1, start) > start + 1h);
 }
 
-TEST_CASE("what is given back late does not come on top of what has flowed in", "[llm][router][limits]") {
+TEST_CASE("a late refund does not exceed the capacity", "[llm][router][limits]") {
   TokenBucket bucket;
   bucket.set_limit(60);
   SECTION("all of it is paid off") {
@@ -91,13 +92,13 @@ TEST_CASE("what is given back late does not come on top of what has flowed in", 
   }
 }
 
-TEST_CASE("no limit: everything may go", "[llm][router][limits]") {
+TEST_CASE("without a limit everything is admitted", "[llm][router][limits]") {
   RateLimiter limiter;
   for (int i = 0; i < 1000; ++i) limiter.take(1'000'000, start);
   CHECK(limiter.ready_at(1'000'000, start) == start);
 }
 
-TEST_CASE("both limits count, and a call that did not go gives back what it took", "[llm][router][limits]") {
+TEST_CASE("both limits apply and a call that was not sent is refunded", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.set_limits(2, 100);
   const auto mark = limiter.take(60, start);
@@ -110,7 +111,7 @@ TEST_CASE("both limits count, and a call that did not go gives back what it took
   CHECK(limiter.ready_at(0, start) == start + 30s);
 }
 
-TEST_CASE("what a call used replaces what was estimated", "[llm][router][limits]") {
+TEST_CASE("the usage of a call replaces its estimate", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.set_limits(0, 100);
   const auto mark = limiter.take(80, start);
@@ -122,7 +123,7 @@ TEST_CASE("what a call used replaces what was estimated", "[llm][router][limits]
   CHECK(limiter.ready_at(11, start) > start);
 }
 
-TEST_CASE("an endpoint that has nothing left is left alone until it has", "[llm][router][limits]") {
+TEST_CASE("an endpoint with nothing left gets no call until its reset", "[llm][router][limits]") {
   RateLimiter limiter;
   const auto mark = limiter.take(1, start);
   limiter.learn(requests_left(0, 5s), mark, start);
@@ -132,7 +133,7 @@ TEST_CASE("an endpoint that has nothing left is left alone until it has", "[llm]
   CHECK(limiter.pause_left(start + 5s) == 0s);
 }
 
-TEST_CASE("what an endpoint has left is used up, not more", "[llm][router][limits]") {
+TEST_CASE("calls use only what an endpoint has left", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.set_limits(1000, 0);
   const auto mark = limiter.take(1, start);
@@ -144,7 +145,7 @@ TEST_CASE("what an endpoint has left is used up, not more", "[llm][router][limit
   CHECK(limiter.ready_at(1, start + 10s) == start + 10s);
 }
 
-TEST_CASE("too few tokens left for this call: it waits, a smaller one would not", "[llm][router][limits]") {
+TEST_CASE("a call waits if too few tokens are left while a smaller one does not", "[llm][router][limits]") {
   RateLimiter limiter;
   const auto mark = limiter.take(10, start);
   limiter.learn(tokens_left(100, 20s), mark, start);
@@ -155,8 +156,7 @@ TEST_CASE("too few tokens left for this call: it waits, a smaller one would not"
   CHECK(limiter.pause_left(start, 101) == 20s);
 }
 
-TEST_CASE("what an endpoint says is left stands: the call that it answered is counted in it",
-          "[llm][router][limits]") {
+TEST_CASE("the reported remainder already includes the answered call", "[llm][router][limits]") {
   RateLimiter limiter;
   const auto first = limiter.take(10, start), second = limiter.take(80, start),
              third = limiter.take(15, start);
@@ -170,8 +170,7 @@ TEST_CASE("what an endpoint says is left stands: the call that it answered is co
   CHECK(limiter.ready_at(31, start) == start + 20s);
 }
 
-TEST_CASE("a call that did not go is not counted off from what an endpoint has left",
-          "[llm][router][limits]") {
+TEST_CASE("a call that was not sent is not subtracted from the remainder", "[llm][router][limits]") {
   RateLimiter limiter;
   const auto first = limiter.take(10, start), second = limiter.take(10, start);
   limiter.undo(10, second, start);
@@ -180,7 +179,7 @@ TEST_CASE("a call that did not go is not counted off from what an endpoint has l
   CHECK(limiter.ready_at(5, start) == start);
 }
 
-TEST_CASE("calls that were sent after the one that is answered are counted off", "[llm][router][limits]") {
+TEST_CASE("calls sent after the answered one are subtracted from the remainder", "[llm][router][limits]") {
   RateLimiter limiter;
   const auto first = limiter.take(10, start);
   const auto second = limiter.take(10, start);
@@ -194,7 +193,7 @@ TEST_CASE("calls that were sent after the one that is answered are counted off",
   CHECK(limiter.ready_at(10, start) == start);
 }
 
-TEST_CASE("what an endpoint has left fills evenly up to its limit", "[llm][router][limits]") {
+TEST_CASE("the remainder of an endpoint refills evenly up to its limit", "[llm][router][limits]") {
   RateLimiter limiter;
   const auto mark = limiter.take(10, start);
   limiter.learn({.requests = 60, .requests_left = 0, .requests_reset = 60s}, mark, start);
@@ -207,7 +206,7 @@ TEST_CASE("what an endpoint has left fills evenly up to its limit", "[llm][route
   CHECK(limiter.ready_at(1, start + 10s) == start + 10s);
 }
 
-TEST_CASE("tokens fill from what is left, and no call waits for more than the limit",
+TEST_CASE("tokens refill from the remainder and no call waits for more than the limit",
           "[llm][router][limits]") {
   RateLimiter limiter;
   const auto mark = limiter.take(0, start);
@@ -222,7 +221,7 @@ TEST_CASE("tokens fill from what is left, and no call waits for more than the li
   CHECK(limiter.ready_at(100, start) == start + 5s);
 }
 
-TEST_CASE("a limit of a day fills as slowly as that", "[llm][router][limits]") {
+TEST_CASE("a daily limit refills over a day", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.learn({.requests = 1440, .requests_left = 0, .requests_reset = 24h}, limiter.take(1, start), start);
   CHECK(limiter.ready_at(1, start) == start + 1min);
@@ -231,7 +230,7 @@ TEST_CASE("a limit of a day fills as slowly as that", "[llm][router][limits]") {
   CHECK(limiter.ready_at(2, start) == start + 1h);  // nothing is known after it
 }
 
-TEST_CASE("a window of fixed length comes back at once", "[llm][router][limits]") {
+TEST_CASE("a fixed window refills at once", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.learn({.requests = 20, .requests_left = 0, .requests_reset = 40s, .fixed_window = true},
                 limiter.take(1, start), start);
@@ -239,7 +238,7 @@ TEST_CASE("a window of fixed length comes back at once", "[llm][router][limits]"
   CHECK(limiter.ready_at(1, start + 39s) == start + 40s);
 }
 
-TEST_CASE("Retry-After wins over the time when all is there again", "[llm][router][limits][X19]") {
+TEST_CASE("Retry-After has priority over the reset time", "[llm][router][limits][X19]") {
   RateLimiter limiter;
   const auto mark = limiter.take(10, start);
   limiter.learn(
@@ -250,13 +249,13 @@ TEST_CASE("Retry-After wins over the time when all is there again", "[llm][route
   CHECK(limiter.ready_at(1000, start + 5s) == start + 5s);
 }
 
-TEST_CASE("a limit without a reset teaches nothing", "[llm][router][limits]") {
+TEST_CASE("a limit without a reset time is ignored", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.learn(requests_left(0, 0s), limiter.take(1, start), start);
   CHECK(limiter.ready_at(1, start) == start);
 }
 
-TEST_CASE("a pause holds everything, the longest counts, and none is for ever", "[llm][router][limits]") {
+TEST_CASE("a pause holds all calls and the longest counts and it is bounded", "[llm][router][limits]") {
   RateLimiter limiter;
   limiter.pause(20s, start);
   limiter.pause(10s, start);
@@ -269,9 +268,9 @@ TEST_CASE("the estimate of a request counts its texts and the answer's limit", "
   ChatRequest request;
   CHECK(estimated_tokens(request) == 0);
   request.messages.push_back({.role = Role::user, .content = "12345"});
-  CHECK(estimated_tokens(request) == 2);
+  CHECK(estimated_tokens(request) == 6);
   request.max_tokens = 100;
-  CHECK(estimated_tokens(request) == 102);
-  request.tools.push_back({.name = "t", .description = "12345", .parameters = "12345"});
   CHECK(estimated_tokens(request) == 106);
+  request.tools.push_back({.name = "t", .description = "12345", .parameters = "12345"});
+  CHECK(estimated_tokens(request) == 111);
 }

@@ -1,12 +1,14 @@
-// What the router's tests share: two scripted models behind one router, and what was heard and asked.
+// What the router's tests share: two scripted models, one router, and records of requests and results.
 #pragma once
 
 #include "support/catch.hpp"
-#include "unit/llm/chat_record.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/observe/chat_record.hpp"
 
 #include <agentcore/llm_router.hpp>
 #include <agentcore/runtime.hpp>
-#include <agentcore/scripted_client.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -21,31 +23,31 @@ namespace agentcore::test {
 
 using namespace std::chrono_literals;
 
-inline ScriptedReply words(std::vector<std::string> deltas, Usage usage = {}) {
-  ScriptedReply reply;
+inline testing::ScriptedReply words(std::vector<std::string> deltas, Usage usage = {}) {
+  testing::ScriptedReply reply;
   reply.deltas = std::move(deltas);
   reply.usage = usage;
   return reply;
 }
-inline ScriptedReply fails(Error error, std::vector<std::string> deltas = {}) {
-  ScriptedReply reply;
+inline testing::ScriptedReply fails(ChatError error, std::vector<std::string> deltas = {}) {
+  testing::ScriptedReply reply;
   reply.deltas = std::move(deltas);
   reply.error = std::move(error);
   return reply;
 }
-inline ScriptedReply silence(std::vector<std::string> deltas = {}, bool deaf = false) {
-  ScriptedReply reply;
+inline testing::ScriptedReply silence(std::vector<std::string> deltas = {}, bool deaf = false) {
+  testing::ScriptedReply reply;
   reply.deltas = std::move(deltas);
   reply.silent = true;
   reply.deaf = deaf;
   return reply;
 }
 
-inline const Error cut{.code = Errc::network_error, .message = "cut", .retryable = true};
-inline const Error bad_key{.code = Errc::api_error, .message = "bad key", .http_status = 401};
-inline const Error unknown_model{
+inline const ChatError cut{.code = Errc::network_error, .message = "cut", .retryable = true};
+inline const ChatError bad_key{.code = Errc::api_error, .message = "bad key", .http_status = 401};
+inline const ChatError unknown_model{
     .code = Errc::api_error, .message = "no such model", .http_status = 404, .model_specific = true};
-inline Error busy(std::chrono::milliseconds retry_after, int status = 429) {
+inline ChatError busy(std::chrono::milliseconds retry_after, int status = 429) {
   return {.code = Errc::api_error,
           .message = "busy",
           .http_status = status,
@@ -54,24 +56,24 @@ inline Error busy(std::chrono::milliseconds retry_after, int status = 429) {
 }
 
 struct RouterFixture {
-  // A model that is told what to do, and notes what it was asked and when. Without a script it says its name.
+  // A scripted model that records its requests and their times. Without a script it answers with its name.
   struct Model {
     Model(Runtime& runtime, std::string name)
-        : client(
-              std::make_unique<ScriptedClient>(runtime, [this, name, &runtime](const ChatRequest& request) {
+        : client(std::make_unique<testing::ScriptedClient>(
+              runtime, [this, name, &runtime](const ChatRequest& request) {
                 asked.push_back(request);
                 at.push_back(runtime.now());
                 if (on_asked) on_asked();
                 if (script.empty()) return words({name});
-                ScriptedReply reply = script.front();
+                testing::ScriptedReply reply = script.front();
                 script.pop_front();
                 return reply;
               })) {}
-    std::deque<ScriptedReply> script;
+    std::deque<testing::ScriptedReply> script;
     Checked<ChatRequest> asked;
     Checked<TimePoint> at;
     std::function<void()> on_asked;
-    std::unique_ptr<ScriptedClient> client;
+    std::unique_ptr<testing::ScriptedClient> client;
   };
   struct Notice {
     std::string agent;
@@ -85,7 +87,8 @@ struct RouterFixture {
   RouterFixture() {
     options.routes = {{.client = first.client.get(), .model = "m1", .endpoint = "one"},
                       {.client = second.client.get(), .model = "m2", .endpoint = "two"}};
-    options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(1s); };
+    options.limits = {.total = 3, .per_agent = 1};  // few, so that calls wait for each other
+    options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(1s); };
     options.on_retry = [this](const RetryNotice& n) {
       notices.push_back({std::string(n.agent_id), n.attempt, n.route, n.next_route, n.delay, n.error.code});
       if (on_notice) on_notice();
@@ -127,7 +130,7 @@ struct RouterFixture {
     if (on_log) on_log();
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   std::vector<std::string> log;
   std::function<void()> before_log, on_log, on_notice, in_delta;
   std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(

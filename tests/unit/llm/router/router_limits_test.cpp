@@ -1,6 +1,8 @@
 // Slots, circuits and deadlines of routed calls.
 #include "unit/llm/router/router_fixture.hpp"
 
+#include <agentcore/testing/scripted_client.hpp>
+
 #include <algorithm>
 
 using namespace agentcore;
@@ -23,7 +25,19 @@ struct Crowd {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "by default three calls run at once, and one of an agent", "[llm][router][Y5]") {
+TEST_CASE_METHOD(Fixture, "by default all calls run at once", "[llm][router][Y5]") {
+  options.limits = {};
+  make();
+  Crowd crowd(*this, 20);
+  CHECK(router->slots().running() == 20);
+  CHECK(router->slots().waiting() == 0);
+  CHECK(idle());
+  CHECK(crowd.ended() == 20);
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "with a limit of three, three calls run at once and the others wait in their order",
+                 "[llm][router][Y5]") {
   make();
   std::size_t most = 0;
   first.on_asked = [&] { most = std::max(most, first.client->open_calls()); };
@@ -39,8 +53,7 @@ TEST_CASE_METHOD(Fixture, "by default three calls run at once, and one of an age
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "who fails gives its slot to others while it backs off, and keeps its place",
-                 "[llm][router][Y5]") {
+TEST_CASE_METHOD(Fixture, "a call that backs off frees its slot and keeps its place", "[llm][router][Y5]") {
   options.limits.total = 1;
   make_one();
   first.script = {fails(cut), words({"b"}), silence(), words({"a"}), words({"d"})};
@@ -59,7 +72,7 @@ TEST_CASE_METHOD(Fixture, "who fails gives its slot to others while it backs off
   CHECK(order == std::vector<std::string>{"a", "b", "c", "a", "d"});
 }
 
-TEST_CASE_METHOD(Fixture, "routers that share slots keep to limits together", "[llm][router][Y5]") {
+TEST_CASE_METHOD(Fixture, "routers that share slots share their limits", "[llm][router][Y5]") {
   options.slots = std::make_shared<CallSlots>(*runtime, CallLimits{.total = 2});
   make();
   LlmRouter another(*runtime, options);
@@ -80,7 +93,8 @@ TEST_CASE_METHOD(Fixture, "routers that share slots keep to limits together", "[
   CHECK(third.completed());
 }
 
-TEST_CASE_METHOD(Fixture, "one call too many is refused, and says what to raise", "[llm][router][Y5][G15]") {
+TEST_CASE_METHOD(Fixture, "a call beyond the queue limit is refused with the option to raise",
+                 "[llm][router][Y5][G15]") {
   options.limits.total = 1;
   options.limits.max_waiting = 2;
   make();
@@ -96,7 +110,7 @@ TEST_CASE_METHOD(Fixture, "one call too many is refused, and says what to raise"
   CHECK(crowd.ended() == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "10,000 calls wait, are stopped or served, and leave nothing",
+TEST_CASE_METHOD(Fixture, "10000 waiting calls are stopped or served and leave nothing",
                  "[llm][router][Y5][G5]") {
   make();
   first.script = {silence(), silence(), silence()};
@@ -112,7 +126,7 @@ TEST_CASE_METHOD(Fixture, "10,000 calls wait, are stopped or served, and leave n
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "requests per minute are kept, retries included", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "the limit of requests per minute includes retries", "[llm][router]") {
   options.limits = {.total = 0, .requests_per_minute = 6};
   make_one();
   first.script = {fails(cut)};
@@ -126,7 +140,7 @@ TEST_CASE_METHOD(Fixture, "requests per minute are kept, retries included", "[ll
   }
 }
 
-TEST_CASE_METHOD(Fixture, "tokens per minute are estimated, then counted", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "tokens per minute are estimated and then corrected", "[llm][router]") {
   options.limits = {.total = 0, .tokens_per_minute = 100};
   make_one();
   first.script = {words({"x"}, {.total_tokens = 10})};
@@ -141,20 +155,20 @@ TEST_CASE_METHOD(Fixture, "tokens per minute are estimated, then counted", "[llm
   CHECK(first.at[1] == first.at[0]);
 }
 
-TEST_CASE_METHOD(Fixture, "an endpoint that fails again and again is left alone for a while",
+TEST_CASE_METHOD(Fixture, "an endpoint that fails repeatedly gets no call for some time",
                  "[llm][router][breaker]") {
   options.breaker = {.failures = 3, .open_for = 30s};
   options.retry.max_attempts = 1;
   make();
   for (int i = 0; i < 3; ++i) first.script.push_back(fails(cut));
   for (int i = 0; i < 3; ++i) {
-    CHECK_FALSE(router->is_open(0));
+    CHECK_FALSE(router->is_circuit_open(0));
     ask(heard, "a");
     CHECK(idle());
   }
-  CHECK(router->is_open(0));
-  CHECK_FALSE(router->is_open(1));
-  CHECK_FALSE(router->is_open(2));
+  CHECK(router->is_circuit_open(0));
+  CHECK_FALSE(router->is_circuit_open(1));
+  CHECK_FALSE(router->is_circuit_open(2));
   CHECK(logged("warning an endpoint's circuit opened agent=a route=0 endpoint=one"));
   notices.clear();
   ask(other, "b");
@@ -164,17 +178,17 @@ TEST_CASE_METHOD(Fixture, "an endpoint that fails again and again is left alone 
   CHECK(notices == std::vector<Notice>{{"b", 0, 0, 1, 0s, Errc::circuit_open}});
 
   runtime->run_for(30s);
-  CHECK_FALSE(router->is_open(0));
+  CHECK_FALSE(router->is_circuit_open(0));
   first.script = {silence()};
   ChatRecord probe, meanwhile;
   ask(probe, "c");
-  CHECK(router->is_open(0));
+  CHECK(router->is_circuit_open(0));
   ask(meanwhile, "d");
   polls();
   CHECK(meanwhile.text() == "second");
   CHECK(router->abort("c"));  // gives its leave back
   polls();
-  CHECK_FALSE(router->is_open(0));
+  CHECK_FALSE(router->is_circuit_open(0));
   other = {};
   ask(other, "e");
   CHECK(idle());
@@ -182,7 +196,7 @@ TEST_CASE_METHOD(Fixture, "an endpoint that fails again and again is left alone 
   CHECK(logged("info an endpoint's circuit closed agent=e"));
 }
 
-TEST_CASE_METHOD(Fixture, "the beginning of an answer closes a circuit, and its end counts",
+TEST_CASE_METHOD(Fixture, "the beginning of an answer closes a circuit and its end counts",
                  "[llm][router][breaker]") {
   options.breaker = {.failures = 1, .open_for = 30s};
   make_one();
@@ -190,24 +204,24 @@ TEST_CASE_METHOD(Fixture, "the beginning of an answer closes a circuit, and its 
   ask(heard, "a");
   CHECK(idle());
   runtime->run_for(30s);
-  ScriptedReply half = fails(cut, {"half"});
+  testing::ScriptedReply half = fails(cut, {"half"});
   half.interval = 10s;
   first.script = {half};
   ChatRecord probe;
   ask(probe, "b");
-  CHECK(router->is_open(0));
+  CHECK(router->is_circuit_open(0));
   polls();
   CHECK(probe.text() == "half");
-  CHECK_FALSE(router->is_open(0));
+  CHECK_FALSE(router->is_circuit_open(0));
   ask(other, "c");
   polls();
   CHECK(other.completed());
   CHECK(idle());
   CHECK(probe.failed_with(Errc::network_error));
-  CHECK(router->is_open(0));
+  CHECK(router->is_circuit_open(0));
 }
 
-TEST_CASE_METHOD(Fixture, "when all circuits are open, calls fail at once", "[llm][router][breaker]") {
+TEST_CASE_METHOD(Fixture, "calls fail at once when all circuits are open", "[llm][router][breaker]") {
   options.breaker.failures = 1;
   make_one();
   first.script = {fails(cut)};
@@ -221,7 +235,7 @@ TEST_CASE_METHOD(Fixture, "when all circuits are open, calls fail at once", "[ll
   CHECK(other.error().retry_after == 30s);
 }
 
-TEST_CASE_METHOD(Fixture, "a circuit that opens in the queue sends those who wait on",
+TEST_CASE_METHOD(Fixture, "a circuit that opens sends waiting calls to the next route",
                  "[llm][router][breaker]") {
   options.breaker.failures = 2;
   options.limits.total = 1;
@@ -250,7 +264,7 @@ TEST_CASE_METHOD(Fixture, "a slot that an open circuit left unused is not counte
   CHECK(first.at[1] == clock.now());
 }
 
-TEST_CASE_METHOD(Fixture, "routes with one endpoint share a circuit, 429 and 4xx do not open it",
+TEST_CASE_METHOD(Fixture, "routes with one endpoint share a circuit that 429 and 4xx do not open",
                  "[llm][router][breaker]") {
   options.routes[1].endpoint = "one";
   options.breaker.failures = 2;
@@ -263,18 +277,18 @@ TEST_CASE_METHOD(Fixture, "routes with one endpoint share a circuit, 429 and 4xx
     ask(heard);
     CHECK(idle());
   }
-  CHECK_FALSE(router->is_open(0));
+  CHECK_FALSE(router->is_circuit_open(0));
   first.script = {fails(cut)};
   second.script = {fails(cut)};
   heard = {};
   ask(heard);
   CHECK(idle());
-  CHECK(router->is_open(0));
-  CHECK(router->is_open(1));
+  CHECK(router->is_circuit_open(0));
+  CHECK(router->is_circuit_open(1));
 }
 
-TEST_CASE_METHOD(Fixture, "the deadline is the earlier one, and is passed on", "[llm][router][X21]") {
-  options.retry.deadline = 10s;
+TEST_CASE_METHOD(Fixture, "the earlier deadline applies and is passed on", "[llm][router][X21]") {
+  options.retry.timeout = 10s;
   make();
   ChatRequest request = test::ask("a");
   router->chat(request, {}, heard.sink());
@@ -287,9 +301,8 @@ TEST_CASE_METHOD(Fixture, "the deadline is the earlier one, and is passed on", "
   CHECK_FALSE(runtime->next_deadline());
 }
 
-TEST_CASE_METHOD(Fixture, "the deadline cuts an attempt whose client does not heed it",
-                 "[llm][router][X21][G15]") {
-  options.retry.deadline = 10s;
+TEST_CASE_METHOD(Fixture, "the deadline cuts an attempt whose client ignores it", "[llm][router][X21][G15]") {
+  options.retry.timeout = 10s;
   make();
   first.script = {silence({"half"})};
   ask(heard);
@@ -315,14 +328,15 @@ TEST_CASE_METHOD(Fixture, "the deadline ends a wait for a slot", "[llm][router][
   CHECK_FALSE(other.ended());
 }
 
-TEST_CASE_METHOD(Fixture, "a back-off that would end after the deadline is not begun", "[llm][router][X21]") {
-  options.retry.deadline = 2500ms;
+TEST_CASE_METHOD(Fixture, "a back-off that would end after the deadline is not started",
+                 "[llm][router][X21]") {
+  options.retry.timeout = 2500ms;
   make_one();
   for (int i = 0; i < 3; ++i) first.script.push_back(fails(cut));
   options.retry.backoff = {};
   ask(heard);
   options.retry.max_attempts = 9;
-  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(1s); };
+  options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(1s); };
   make_one();
   heard = {};
   first.at.clear();
@@ -336,9 +350,9 @@ TEST_CASE_METHOD(Fixture, "a back-off that would end after the deadline is not b
   CHECK(clock.now() - begin < 2500ms);
 }
 
-TEST_CASE_METHOD(Fixture, "where the time does not suffice for a back-off, the next route is tried",
+TEST_CASE_METHOD(Fixture, "the next route is tried if there is no time for a back-off",
                  "[llm][router][X21]") {
-  options.retry.deadline = 500ms;
+  options.retry.timeout = 500ms;
   make();
   first.script = {fails(cut)};
   ask(heard);
@@ -346,7 +360,7 @@ TEST_CASE_METHOD(Fixture, "where the time does not suffice for a back-off, the n
   CHECK(heard.text() == "second");
 }
 
-TEST_CASE_METHOD(Fixture, "a deadline that passed begins nothing", "[llm][router][X21]") {
+TEST_CASE_METHOD(Fixture, "a passed deadline starts no attempt", "[llm][router][X21]") {
   make();
   ChatRequest request = test::ask("a");
   request.deadline = clock.now();
@@ -357,8 +371,9 @@ TEST_CASE_METHOD(Fixture, "a deadline that passed begins nothing", "[llm][router
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "a stop and the deadline at once: the stop wins", "[llm][router][X21][A8]") {
-  options.retry.deadline = 1s;
+TEST_CASE_METHOD(Fixture, "a stop takes effect before a deadline at the same time",
+                 "[llm][router][X21][A8]") {
+  options.retry.timeout = 1s;
   make();
   first.script = {silence()};
   ask(heard, "a", stop.get_token());

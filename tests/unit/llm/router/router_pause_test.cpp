@@ -1,4 +1,4 @@
-// Endpoints that want to be left alone, and calls that have not the patience or the time for it.
+// Endpoints that ask for a pause, and calls that may not wait for so long.
 #include "unit/llm/router/router_fixture.hpp"
 
 using namespace agentcore;
@@ -7,46 +7,41 @@ using Fixture = RouterFixture;
 
 namespace {
 
-// Speaks of its limits, and answers or fails from within chat().
-class Gauge final : public LlmClient {
- public:
-  void chat(ChatRequest, StopToken, ChatSink sink) override {
-    ++calls;
-    sink.rate_limit(limit);
-    sink.finish(error.code == Errc::none ? ChatOutcome::completed(FinishReason::complete)
-                                         : ChatOutcome::failed(error));
-  }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return false; }
+// A model that reports its limits, and answers or fails from within chat().
+struct Gauge {
   RateLimit limit;
-  Error error;
-  int calls = 0;
+  ChatError error;
+  FakeClient client{[this](FakeClient&, FakeClient::Call& call) {
+    call.sink.rate_limit(limit);
+    FakeClient::finish(call, error.code == Errc::none ? ChatOutcome::completed(FinishReason::complete)
+                                                      : ChatOutcome::failed(error));
+  }};
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "an answer that tells of a long pause is not tried again after it, but elsewhere",
+TEST_CASE_METHOD(Fixture, "a call with a long requested pause is retried on the next route",
                  "[llm][router][X19]") {
   Gauge gauge;
   gauge.limit = {.requests_left = 0, .requests_reset = 10min};
   gauge.error = GENERATE(busy(0ms, 500), busy(0ms, 429));
-  options.routes[0].client = &gauge;
+  options.routes[0].client = &gauge.client;
   make();
   const TimePoint begin = clock.now();
   ask(heard);
   CHECK(idle());
   CHECK(heard.text() == "second");
-  CHECK(gauge.calls == 1);
+  CHECK(gauge.client.calls() == 1);
   CHECK(second.at.at(0) == begin);
 
   options.routes.resize(1);  // nowhere else to go: its own error, and now
   make();
   ask(other);
   CHECK(other.failed_with(Errc::api_error));
-  CHECK(gauge.calls == 2);
+  CHECK(gauge.client.calls() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "a pause that begins while a call backs off is not waited for either",
+TEST_CASE_METHOD(Fixture, "a long pause that begins during a back-off is not waited for",
                  "[llm][router][X19]") {
   make();
   first.script = {fails(cut), fails(busy(10min))};
@@ -78,7 +73,7 @@ TEST_CASE_METHOD(Fixture, "a pause beyond a call's deadline sends it to the next
   CHECK(other.text() == "first");
 }
 
-TEST_CASE_METHOD(Fixture, "a pause beyond the deadline on the only route is the end, and says so",
+TEST_CASE_METHOD(Fixture, "a pause beyond the deadline on the only route fails the call with the reason",
                  "[llm][router][X21]") {
   options.retry.backoff = {};
   make_one();
@@ -89,17 +84,17 @@ TEST_CASE_METHOD(Fixture, "a pause beyond the deadline on the only route is the 
   request.deadline = clock.now() + 5s;
   router->chat(request, {}, heard.sink());
   REQUIRE(heard.failed_with(Errc::deadline_exceeded));
-  CHECK(heard.error().message.find("left alone for another") != std::string::npos);
+  CHECK(heard.error().message.find("a pause that lasts another") != std::string::npos);
   CHECK(idle());
   CHECK(other.completed());
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "a call too large for what an endpoint has left goes elsewhere, a small one does not",
-                 "[llm][router][X19]") {
+TEST_CASE_METHOD(
+    Fixture, "a call too large for the remainder of an endpoint uses the next route and a small one does not",
+    "[llm][router][X19]") {
   Gauge gauge;
   gauge.limit = {.tokens_left = 100, .tokens_reset = 10min};
-  options.routes[0].client = &gauge;
+  options.routes[0].client = &gauge.client;
   make();
   ask(heard);
   CHECK(idle());
@@ -112,5 +107,5 @@ TEST_CASE_METHOD(Fixture,
   ask(heard);
   CHECK(idle());
   CHECK(heard.completed());
-  CHECK(gauge.calls == 2);
+  CHECK(gauge.client.calls() == 2);
 }

@@ -1,6 +1,8 @@
 // What is tried again, where, and when.
 #include "unit/llm/router/router_fixture.hpp"
 
+#include <agentcore/testing/scripted_client.hpp>
+
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -13,62 +15,34 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-// A model that answers from within chat().
-class InstantClient final : public LlmClient {
- public:
-  explicit InstantClient(std::deque<Error> errors) : errors_(std::move(errors)) {}
-  void chat(ChatRequest, StopToken, ChatSink sink) override {
-    ++calls;
-    if (!errors_.empty()) {
-      const Error error = errors_.front();
-      errors_.pop_front();
-      return sink.finish(ChatOutcome::failed(error));
-    }
-    sink.reasoning("hm");
-    sink.delta("instant");
-    sink.finish(ChatOutcome::completed(FinishReason::complete));
-  }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return false; }
-  int calls = 0;
+// Delivers these errors, one for each call, and then answers, all from within chat().
+FakeClient::OnChat instantly(std::deque<ChatError> errors) {
+  return [errors = std::move(errors)](FakeClient&, FakeClient::Call& call) {
+    if (call.number < errors.size())
+      return FakeClient::finish(call, ChatOutcome::failed(errors[call.number]));
+    call.sink.reasoning("hm");
+    call.sink.delta("instant");
+    FakeClient::complete(call);
+  };
+}
 
- private:
-  std::deque<Error> errors_;
-};
-
-// A server whose first answer is a 429 with its limits in the head; the second is good.
-class LimitedClient final : public LlmClient {
- public:
-  LimitedClient(Runtime& runtime, RateLimit limit, std::chrono::milliseconds retry_after)
-      : runtime_(runtime), limit_(limit), retry_after_(retry_after) {}
-  void chat(ChatRequest, StopToken, ChatSink sink) override {
-    at.push_back(runtime_.now());
-    if (at.size() > 1) return sink.finish(ChatOutcome::completed(FinishReason::complete));
-    sink.rate_limit(limit_);
-    sink.finish(ChatOutcome::failed(busy(retry_after_)));
-  }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return false; }
-  std::vector<TimePoint> at;
-
- private:
-  Runtime& runtime_;
-  const RateLimit limit_;
-  const std::chrono::milliseconds retry_after_;
-};
-
-class ThrowingClient final : public LlmClient {
- public:
-  void chat(ChatRequest, StopToken, ChatSink) override { throw std::runtime_error("x"); }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return false; }
-};
+// As a server whose first answer is a 429 with its limits in the head; the second is good. Records in `at`
+// when it was called.
+FakeClient::OnChat limited_once(Runtime& runtime, RateLimit limit, std::chrono::milliseconds retry_after,
+                                std::vector<TimePoint>& at) {
+  return [&runtime, limit, retry_after, &at](FakeClient&, FakeClient::Call& call) {
+    at.push_back(runtime.now());
+    if (at.size() > 1) return FakeClient::complete(call);
+    call.sink.rate_limit(limit);
+    FakeClient::finish(call, ChatOutcome::failed(busy(retry_after)));
+  };
+}
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "an answer comes through as it is", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "an answer is passed through unchanged", "[llm][router]") {
   make();
-  ScriptedReply reply =
+  testing::ScriptedReply reply =
       words({"one", " two"}, {.prompt_tokens = 3, .completion_tokens = 2, .total_tokens = 5});
   reply.tool_calls = {{.id = "1", .name = "t"}};
   reply.finish_reason = FinishReason::tool_calls;
@@ -92,7 +66,7 @@ TEST_CASE_METHOD(Fixture, "an answer comes through as it is", "[llm][router]") {
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "a route without a model leaves the request's", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "a route without a model uses that of the request", "[llm][router]") {
   options.routes[0].model = "";
   make();
   ChatRequest request = test::ask("a");
@@ -102,7 +76,7 @@ TEST_CASE_METHOD(Fixture, "a route without a model leaves the request's", "[llm]
   CHECK(first.asked.at(0).model == "asked for");
 }
 
-TEST_CASE_METHOD(Fixture, "what passes is tried again on its route, up to max_attempts, then on the next",
+TEST_CASE_METHOD(Fixture, "a temporary failure is retried up to max_attempts and then on the next route",
                  "[llm][router][X19][X20][O3]") {
   make();
   first.script = {fails(cut), fails(busy(0ms)), fails(busy(0ms, 503))};
@@ -123,7 +97,7 @@ TEST_CASE_METHOD(Fixture, "what passes is tried again on its route, up to max_at
   CHECK(logged("warning a model call goes on with another route agent=a route=0 next_route=1 attempt=3"));
 }
 
-TEST_CASE_METHOD(Fixture, "when no route is left, the last error is the outcome, and says how often",
+TEST_CASE_METHOD(Fixture, "without another route the last error is the outcome with the number of attempts",
                  "[llm][router][X19][X20]") {
   make();
   for (int i = 0; i < 3; ++i) first.script.push_back(fails(cut));
@@ -138,7 +112,7 @@ TEST_CASE_METHOD(Fixture, "when no route is left, the last error is the outcome,
   CHECK_FALSE(router->has_active_request("a"));
 }
 
-TEST_CASE_METHOD(Fixture, "a pause that is too long to be waited for is told", "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "an error names a pause that is too long to wait for", "[llm][router][X19]") {
   options.retry.max_retry_after = 60s;
   make_one();
   first.script = {fails(busy(90s, 429))};
@@ -152,7 +126,7 @@ TEST_CASE_METHOD(Fixture, "a pause that is too long to be waited for is told", "
   CHECK(first.asked.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][router][X20]") {
+TEST_CASE_METHOD(Fixture, "max_attempts counts attempts and not retries", "[llm][router][X20]") {
   options.retry.max_attempts = 1;
   make_one();
   first.script = {fails(cut)};
@@ -163,8 +137,7 @@ TEST_CASE_METHOD(Fixture, "max_attempts counts attempts, not retries", "[llm][ro
   CHECK(first.asked.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "what is the model's goes on with the next route at once",
-                 "[llm][router][X19][O4]") {
+TEST_CASE_METHOD(Fixture, "a model-specific error uses the next route at once", "[llm][router][X19][O4]") {
   make();
   first.script = {fails(unknown_model)};
   ask(heard);
@@ -174,9 +147,9 @@ TEST_CASE_METHOD(Fixture, "what is the model's goes on with the next route at on
   CHECK(notices == std::vector<Notice>{{"a", 1, 0, 1, 0s, Errc::api_error}});
 }
 
-TEST_CASE_METHOD(Fixture, "a model that passes away for a while is tried again where there is no other",
+TEST_CASE_METHOD(Fixture, "a temporarily unavailable model is retried if there is no other route",
                  "[llm][router][X19]") {
-  Error away = unknown_model;
+  ChatError away = unknown_model;
   away.retryable = true;
   first.script = {fails(away), fails(away), fails(unknown_model)};
   make_one();
@@ -186,10 +159,11 @@ TEST_CASE_METHOD(Fixture, "a model that passes away for a while is tried again w
   CHECK(first.asked.size() == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "everything else is the end, though there is another route", "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "other errors end the call even with another route", "[llm][router][X19]") {
   make();
-  for (const Error& error : {bad_key, Error{.code = Errc::invalid_response, .message = "x"},
-                             Error{.code = Errc::callback_failed, .message = "x", .retryable = true}}) {
+  for (const ChatError& error :
+       {bad_key, ChatError{.code = Errc::invalid_response, .message = "x"},
+        ChatError{.code = Errc::callback_failed, .message = "x", .retryable = true}}) {
     heard = {};
     first.script = {fails(error)};
     ask(heard);
@@ -201,8 +175,7 @@ TEST_CASE_METHOD(Fixture, "everything else is the end, though there is another r
   CHECK(notices.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "a call of which a delta was delivered is never tried again",
-                 "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "a call is never retried after a delta", "[llm][router][X19]") {
   make();
   first.script = {fails(cut, {"half an "})};
   ask(heard);
@@ -213,7 +186,7 @@ TEST_CASE_METHOD(Fixture, "a call of which a delta was delivered is never tried 
   CHECK(second.asked.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "the back-off grows, jitters, and is the seed's", "[llm][router][X20]") {
+TEST_CASE_METHOD(Fixture, "the back-off grows with jitter and depends on the seed", "[llm][router][X20]") {
   options.retry.backoff = {};
   options.retry.max_attempts = 6;
   options.breaker.failures = 0;
@@ -232,7 +205,7 @@ TEST_CASE_METHOD(Fixture, "the back-off grows, jitters, and is the seed's", "[ll
   CHECK(jitters);
 }
 
-TEST_CASE_METHOD(Fixture, "Retry-After is the least that is waited", "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "Retry-After is the minimum wait", "[llm][router][X19]") {
   options.retry.backoff = {};
   make_one();
   first.script = {fails(busy(20s))};
@@ -242,11 +215,12 @@ TEST_CASE_METHOD(Fixture, "Retry-After is the least that is waited", "[llm][rout
   CHECK(first.at.at(1) - first.at[0] == 20s);
 }
 
-TEST_CASE_METHOD(Fixture, "a 429 is waited for as long as it says, and the notice names that",
+TEST_CASE_METHOD(Fixture, "a 429 is retried after its requested wait which the notice names",
                  "[llm][router][X19][limits]") {
   const RateLimit minute{.requests = 60, .requests_left = 0, .requests_reset = 60s};
   const auto waited = [&](const RateLimit& limit, std::chrono::milliseconds retry_after) {
-    LimitedClient limited(*runtime, limit, retry_after);
+    std::vector<TimePoint> at;
+    FakeClient limited(limited_once(*runtime, limit, retry_after, at));
     options.routes = {{.client = &limited}};
     notices.clear();
     make();
@@ -255,13 +229,13 @@ TEST_CASE_METHOD(Fixture, "a 429 is waited for as long as it says, and the notic
     CHECK(idle());
     CHECK(record.completed());
     router.reset();
-    REQUIRE(limited.at.size() == 2);
+    REQUIRE(at.size() == 2);
     REQUIRE(notices.size() == 1);
-    CHECK(notices[0].delay == limited.at[1] - limited.at[0]);
+    CHECK(notices[0].delay == at[1] - at[0]);
     return notices[0].delay;
   };
   CHECK(waited(minute, 5s) == 5s);  // Retry-After, not the 60 s until all is there again
-  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(10ms); };
+  options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(10ms); };
   CHECK(waited(minute, 0s) == 1s);  // the first of 60 requests comes back
   CHECK(waited({.requests_left = 0, .requests_reset = 20s}, 0s) == 20s);
   CHECK(waited({.requests = 9, .requests_left = 0, .requests_reset = 20s, .fixed_window = true}, 0s) == 20s);
@@ -287,7 +261,7 @@ TEST_CASE_METHOD(Fixture, "a notice of another route names the wait that its end
   CHECK(notices[0].delay == second.at.at(1) - asked);
 }
 
-TEST_CASE_METHOD(Fixture, "who asks for more patience than allowed is not waited for", "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "a requested wait beyond the allowed one is not waited for", "[llm][router][X19]") {
   make();
   first.script = {fails(busy(61s))};
   ask(heard);
@@ -309,7 +283,8 @@ TEST_CASE_METHOD(Fixture, "who asks for more patience than allowed is not waited
   CHECK(heard.text() == "first");
 }
 
-TEST_CASE_METHOD(Fixture, "too much patience on the only route is the error itself", "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "a too long requested wait on the only route fails the call",
+                 "[llm][router][X19]") {
   make_one();
   first.script = {fails(busy(std::chrono::milliseconds::max()))};
   ask(heard);
@@ -323,8 +298,7 @@ TEST_CASE_METHOD(Fixture, "too much patience on the only route is the error itse
   CHECK(other.error().retry_after > 59min);
 }
 
-TEST_CASE_METHOD(Fixture, "calls that wait learn that their endpoint is not to be waited for",
-                 "[llm][router][X19]") {
+TEST_CASE_METHOD(Fixture, "waiting calls leave an endpoint whose pause is too long", "[llm][router][X19]") {
   options.limits.per_endpoint = 1;
   make();
   first.script = {fails(busy(10min))};
@@ -337,9 +311,10 @@ TEST_CASE_METHOD(Fixture, "calls that wait learn that their endpoint is not to b
   CHECK(first.asked.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "the host's own back-off is asked, and may fail", "[llm][router][X20][G16]") {
+TEST_CASE_METHOD(Fixture, "the back-off function of the host is used and may throw",
+                 "[llm][router][X20][G16]") {
   std::vector<std::pair<std::uint32_t, Errc>> questions;
-  options.retry.backoff = [&](std::uint32_t attempt, const Error& error) -> Duration {
+  options.retry.backoff = [&](std::uint32_t attempt, const ChatError& error) -> Duration {
     questions.emplace_back(attempt, error.code);
     if (attempt == 2) throw std::runtime_error("x");
     return attempt == 1 ? Duration(7s) : Duration(-1s);
@@ -358,9 +333,9 @@ TEST_CASE_METHOD(Fixture, "the host's own back-off is asked, and may fail", "[ll
   CHECK(logged("error a callback threw callback=RetryPolicy::backoff"));
 }
 
-TEST_CASE_METHOD(Fixture, "usage is that of all attempts", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "the usage is the sum of all attempts", "[llm][router]") {
   make_one();
-  ScriptedReply half = fails(cut);
+  testing::ScriptedReply half = fails(cut);
   half.usage = {.prompt_tokens = 10, .completion_tokens = 1, .total_tokens = 11, .complete = false};
   first.script = {half, words({"x"}, {.prompt_tokens = 10, .completion_tokens = 5, .total_tokens = 15})};
   ask(heard);
@@ -370,49 +345,45 @@ TEST_CASE_METHOD(Fixture, "usage is that of all attempts", "[llm][router]") {
         Usage{.prompt_tokens = 20, .completion_tokens = 6, .total_tokens = 26, .complete = false});
 }
 
-TEST_CASE_METHOD(Fixture, "cost is that of all attempts, and unknown when that of one that used tokens is",
+TEST_CASE_METHOD(Fixture, "the cost is the sum of all attempts and unknown if one is unknown",
                  "[llm][router]") {
-  struct Seller final : LlmClient {
-    void chat(ChatRequest, StopToken, ChatSink sink) override {
-      ChatOutcome outcome =
-          left-- > 0 ? ChatOutcome::failed(cut) : ChatOutcome::completed(FinishReason::complete);
-      outcome.usage.total_tokens = 10;
-      if (left < 0 || tells) outcome.cost = 0.25;
-      sink.finish(std::move(outcome));
-    }
-    bool abort(std::string_view) override { return false; }
-    bool has_active_request(std::string_view) const override { return false; }
-    int left = 2;
-    bool tells = true;
-  } seller;
-  seller.tells = GENERATE(true, false);
+  const bool reports_cost = GENERATE(true, false);  // of failed attempts
+  FakeClient seller([&](FakeClient&, FakeClient::Call& call) {
+    const bool fails = call.number < 2;
+    ChatOutcome outcome = fails ? ChatOutcome::failed(cut) : ChatOutcome::completed(FinishReason::complete);
+    outcome.usage.total_tokens = 10;
+    if (!fails || reports_cost) outcome.cost = 0.25;
+    FakeClient::finish(call, std::move(outcome));
+  });
   options.routes = {{.client = &seller}};
   make();
   ask(heard);
   CHECK(idle());
   REQUIRE(heard.completed());
   CHECK(heard.outcomes[0].usage.total_tokens == 30);
-  CHECK(heard.outcomes[0].cost == (seller.tells ? std::optional(0.75) : std::nullopt));
+  CHECK(heard.outcomes[0].cost == (reports_cost ? std::optional(0.75) : std::nullopt));
 }
 
-TEST_CASE_METHOD(Fixture, "clients that answer from within chat() are taken along the routes as well",
-                 "[llm][router]") {
-  InstantClient one({unknown_model}), two({cut, cut});
+TEST_CASE_METHOD(Fixture, "clients may answer from within chat() on every route", "[llm][router]") {
+  FakeClient one(instantly({unknown_model})), two(instantly({cut, cut}));
   options.routes = {{.client = &one}, {.client = &two}};
   make();
   ask(heard);
   CHECK_FALSE(heard.ended());
   CHECK(idle());
   CHECK(heard.text() == "instant");
-  CHECK(one.calls == 1);
-  CHECK(two.calls == 3);
+  CHECK(one.calls() == 1);
+  CHECK(two.calls() == 3);
   ask(other);
   CHECK(other.completed());  // at once
   CHECK(all_free());
 }
 
 TEST_CASE_METHOD(Fixture, "a client that throws has dropped its call", "[llm][router][G16]") {
-  ThrowingClient thrower;
+  FakeClient thrower([](FakeClient&, FakeClient::Call& call) {
+    const ChatSink dropped = std::move(call.sink);
+    throw std::runtime_error("x");
+  });
   options.routes = {{.client = &thrower}};
   make();
   ask(heard);
@@ -420,7 +391,7 @@ TEST_CASE_METHOD(Fixture, "a client that throws has dropped its call", "[llm][ro
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "thoughts and limits are passed on, and a thought is part of an answer",
+TEST_CASE_METHOD(Fixture, "reasoning and limits are passed on and reasoning counts as a delta",
                  "[llm][router]") {
   struct Heard final : ChatSink::Receiver {
     explicit Heard(std::vector<std::string>& to) : lines(to) {}
@@ -434,27 +405,21 @@ TEST_CASE_METHOD(Fixture, "thoughts and limits are passed on, and a thought is p
     }
     std::vector<std::string>& lines;
   };
-  struct Thinker final : LlmClient {
-    void chat(ChatRequest, StopToken, ChatSink sink) override {
-      ++calls;
-      sink.rate_limit({.requests_left = 7});
-      sink.reasoning("hm");
-      sink.finish(ChatOutcome::failed(cut));
-    }
-    bool abort(std::string_view) override { return false; }
-    bool has_active_request(std::string_view) const override { return false; }
-    int calls = 0;
-  } thinker;
+  FakeClient thinker([](FakeClient&, FakeClient::Call& call) {
+    call.sink.rate_limit({.requests_left = 7});
+    call.sink.reasoning("hm");
+    FakeClient::finish(call, ChatOutcome::failed(cut));
+  });
   options.routes = {{.client = &thinker}};
   make();
   std::vector<std::string> lines;
   router->chat(test::ask("a"), {}, ChatSink(std::make_unique<Heard>(lines)));
   CHECK(idle());
   CHECK(lines == Words{"left 7", "thought hm", "end network_error"});
-  CHECK(thinker.calls == 1);
+  CHECK(thinker.calls() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "bad options fail every call and say what to change", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "invalid options fail every call and name the option", "[llm][router]") {
   const std::pair<std::function<void(RouterOptions&)>, const char*> cases[] = {
       {[](RouterOptions& o) { o.routes.clear(); }, "RouterOptions::routes"},
       {[](RouterOptions& o) { o.routes[1].client = nullptr; }, "routes[1].client"},
@@ -462,7 +427,7 @@ TEST_CASE_METHOD(Fixture, "bad options fail every call and say what to change", 
       {[](RouterOptions& o) { o.retry.first_delay = -1s; }, "first_delay"},
       {[](RouterOptions& o) { o.retry.max_delay = -1s; }, "max_delay"},
       {[](RouterOptions& o) { o.retry.max_retry_after = -1s; }, "max_retry_after"},
-      {[](RouterOptions& o) { o.retry.deadline = -1s; }, "deadline"},
+      {[](RouterOptions& o) { o.retry.timeout = -1s; }, "timeout"},
       {[](RouterOptions& o) { o.breaker.open_for = -1s; }, "open_for"}};
   for (const auto& [spoil, name] : cases) {
     const RouterOptions good = options;
@@ -473,7 +438,7 @@ TEST_CASE_METHOD(Fixture, "bad options fail every call and say what to change", 
     INFO(name);
     REQUIRE(heard.failed_with(Errc::invalid_config));
     CHECK(heard.error().message.find(name) != std::string::npos);
-    CHECK_FALSE(router->is_open(0));
+    CHECK_FALSE(router->is_circuit_open(0));
     options = good;
   }
   Runtime stranger({.clock = &clock});

@@ -1,6 +1,8 @@
 // A stop, whatever the call is at.
 #include "unit/llm/router/router_fixture.hpp"
 
+#include <agentcore/testing/scripted_client.hpp>
+
 #include <thread>
 
 using namespace agentcore;
@@ -8,21 +10,6 @@ using namespace agentcore::test;
 using Fixture = RouterFixture;
 
 namespace {
-
-// Ends its call from within the stop callback, on the thread that stops, as a hasty client would.
-class HastyClient final : public LlmClient {
- public:
-  void chat(ChatRequest, StopToken stop, ChatSink sink) override {
-    sink_ = std::move(sink);
-    on_stop_.emplace(std::move(stop), [this] { sink_.finish(ChatOutcome::cancelled()); });
-  }
-  bool abort(std::string_view) override { return false; }
-  bool has_active_request(std::string_view) const override { return false; }
-
- private:
-  ChatSink sink_;
-  std::optional<std::stop_callback<std::function<void()>>> on_stop_;
-};
 
 // A clock that the host looks at, too: `look` is what it does then.
 class WatchedClock final : public Clock {
@@ -78,7 +65,7 @@ TEST_CASE_METHOD(Fixture, "a stop in a silent attempt cuts it on the stopping th
   CHECK(notices.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "a stop in a stream: no delta follows, nothing is tried again",
+TEST_CASE_METHOD(Fixture, "a stop in a stream lets no delta and no retry follow",
                  "[llm][router][A9][G5][G7]") {
   const How how = GENERATE(How::token, How::abort);
   first.script = {words({"one", "two", "three"})};
@@ -97,7 +84,7 @@ TEST_CASE_METHOD(Fixture, "a stop in a back-off ends it in the next poll", "[llm
   const How how = GENERATE(How::token, How::abort);
   const bool foreign = GENERATE(false, true);
   first.script = {fails(cut)};
-  options.retry.backoff = [](std::uint32_t, const Error&) { return Duration(1h); };
+  options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(1h); };
   make();
   ask(heard, "a", stop.get_token());
   polls();
@@ -111,7 +98,7 @@ TEST_CASE_METHOD(Fixture, "a stop in a back-off ends it in the next poll", "[llm
   CHECK_FALSE(router->has_active_request("a"));
   runtime->poll();
   CHECK(heard.cancelled());
-  CHECK_FALSE(runtime->next_deadline());  // its timer is gone
+  CHECK_FALSE(runtime->next_deadline());  // its timer is cancelled
   runtime->run_for(2h);
   CHECK(first.asked.size() == 1);
   CHECK(second.asked.empty());
@@ -144,7 +131,7 @@ TEST_CASE_METHOD(Fixture, "a stop in the queue for a slot ends the wait in the n
   CHECK(first.asked.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a stop that comes just after a slot was freed: no attempt", "[llm][router][A9]") {
+TEST_CASE_METHOD(Fixture, "no attempt follows a stop just after a slot was freed", "[llm][router][A9]") {
   options.limits.total = 1;
   first.script = {words({})};
   make();
@@ -157,7 +144,7 @@ TEST_CASE_METHOD(Fixture, "a stop that comes just after a slot was freed: no att
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "a stop at the very time of the next attempt: no attempt", "[llm][router][A9]") {
+TEST_CASE_METHOD(Fixture, "no attempt follows a stop at the time of the next attempt", "[llm][router][A9]") {
   first.script = {fails(cut)};
   make_one();
   ask(heard, "a", stop.get_token());
@@ -169,10 +156,9 @@ TEST_CASE_METHOD(Fixture, "a stop at the very time of the next attempt: no attem
   CHECK(first.asked.size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a stop beats an outcome that is ready, answer or failure",
-                 "[llm][router][C13][A9]") {
+TEST_CASE_METHOD(Fixture, "a stop takes effect before a ready outcome", "[llm][router][C13][A9]") {
   const bool fail = GENERATE(false, true);
-  ScriptedReply reply = silence({}, true);
+  testing::ScriptedReply reply = silence({}, true);
   reply.silent = false;
   if (fail) reply.error = cut;
   reply.usage = {.prompt_tokens = 1, .total_tokens = 1};
@@ -196,12 +182,11 @@ TEST_CASE_METHOD(Fixture, "a call whose token is stopped already is not routed",
   CHECK_FALSE(router->has_active_request("a"));
 }
 
-TEST_CASE("a call that is stopped while it starts is cancelled, and was not one too many",
-          "[llm][router][A8][A9]") {
+TEST_CASE("a call stopped during its start is cancelled and not counted", "[llm][router][A8][A9]") {
   ChatRecord running, waiting, heard;  // before the router, which ends what is open when it goes
   WatchedClock watched;
   Runtime runtime({.clock = &watched, .seed = 1});
-  ScriptedClient model(runtime, [](const ChatRequest&) { return silence(); });
+  testing::ScriptedClient model(runtime, [](const ChatRequest&) { return silence(); });
   RouterOptions options;
   options.routes = {{.client = &model}};
   const bool has_room = GENERATE(true, false);
@@ -236,8 +221,7 @@ TEST_CASE_METHOD(Fixture, "a log sink may destroy the router before it reads wha
   CHECK(logged("warning an endpoint's circuit opened agent=a route=0 endpoint=" + endpoint));
 }
 
-TEST_CASE_METHOD(Fixture, "what somebody cancels in a route's client is cancelled, and not tried again",
-                 "[llm][router][A9][X19]") {
+TEST_CASE_METHOD(Fixture, "a call that a client cancels is not retried", "[llm][router][A9][X19]") {
   first.script = {silence()};
   make();
   ask(heard);
@@ -249,7 +233,7 @@ TEST_CASE_METHOD(Fixture, "what somebody cancels in a route's client is cancelle
   CHECK_FALSE(router->has_active_request("a"));
 }
 
-TEST_CASE_METHOD(Fixture, "a second call of an agent is refused while the first is open, in every phase",
+TEST_CASE_METHOD(Fixture, "a second call of an agent is refused in every phase of the first",
                  "[llm][router][A1][A2][Y5]") {
   first.script = {fails(cut), silence()};
   make_one();
@@ -264,7 +248,8 @@ TEST_CASE_METHOD(Fixture, "a second call of an agent is refused while the first 
   CHECK_FALSE(heard.ended());
 }
 
-TEST_CASE_METHOD(Fixture, "abort, ask again in the same tick, abort again", "[llm][router][X11][A3][A6]") {
+TEST_CASE_METHOD(Fixture, "a routed call may be aborted and repeated and aborted again in one tick",
+                 "[llm][router][X11][A3][A6]") {
   first.script = {silence(), silence()};
   make();
   ask(heard);
@@ -283,9 +268,9 @@ TEST_CASE_METHOD(Fixture, "abort, ask again in the same tick, abort again", "[ll
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "a model that does not let go keeps its slot, and talks to nobody",
+TEST_CASE_METHOD(Fixture, "a call that ignores its stop keeps its slot and its deltas are dropped",
                  "[llm][router][G7][Y5]") {
-  ScriptedReply deaf = words({"la", "la"});
+  testing::ScriptedReply deaf = words({"la", "la"});
   deaf.deaf = true;
   deaf.first_delay = 10s;
   first.script = {deaf};
@@ -320,7 +305,8 @@ TEST_CASE_METHOD(Fixture, "anonymous calls are stopped by their token alone", "[
 
 TEST_CASE_METHOD(Fixture, "a client may end its call from within its stop callback", "[llm][router][Q3]") {
   const How how = GENERATE(How::token, How::abort);
-  HastyClient hasty;
+  FakeClient hasty;
+  hasty.on_stop = OnStop::at_once;
   options.routes = {{.client = &hasty}};
   make();
   ask(heard, "a", stop.get_token());
@@ -333,7 +319,8 @@ TEST_CASE_METHOD(Fixture, "a client may end its call from within its stop callba
   CHECK(other.cancelled());
 }
 
-TEST_CASE_METHOD(Fixture, "a receiver may stop its own call, from within a delta", "[llm][router][Q3][G7]") {
+TEST_CASE_METHOD(Fixture, "a receiver may stop its own routed call from within a delta",
+                 "[llm][router][Q3][G7]") {
   const How how = GENERATE(How::token, How::abort);
   first.script = {words({"one", "two"})};
   in_delta = [&] { stop_it(*this, how); };
@@ -345,7 +332,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may stop its own call, from within a delta
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture, "a receiver may destroy the router, or the runtime as well, from within a delta",
+TEST_CASE_METHOD(Fixture, "a receiver may destroy the router or the Runtime from within a delta",
                  "[llm][router][Q3]") {
   const bool all = GENERATE(false, true);
   first.script = {words({"one", "two"}), silence(), silence(), silence()};
@@ -368,7 +355,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may destroy the router, or the runtime as 
   CHECK(first.asked.size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "an outcome may start the agent's next call, or destroy everything",
+TEST_CASE_METHOD(Fixture, "an outcome callback may start the next call or destroy everything",
                  "[llm][router][Q3][A3]") {
   const bool destroy = GENERATE(false, true);
   first.script = {words({}), words({"next"})};
@@ -390,8 +377,7 @@ TEST_CASE_METHOD(Fixture, "an outcome may start the agent's next call, or destro
   }
 }
 
-TEST_CASE_METHOD(Fixture, "whoever is asked or told on the way may stop the call: nothing more is tried",
-                 "[llm][router][A9][Q3]") {
+TEST_CASE_METHOD(Fixture, "every callback of the router may stop the call", "[llm][router][A9][Q3]") {
   enum class Where { backoff, notice, logged, asked };
   const Where where = GENERATE(Where::backoff, Where::notice, Where::logged, Where::asked);
   const bool to_next = GENERATE(false, true);
@@ -401,7 +387,7 @@ TEST_CASE_METHOD(Fixture, "whoever is asked or told on the way may stop the call
   };
   first.script = {fails(to_next ? unknown_model : cut)};
   if (where == Where::backoff) {
-    options.retry.backoff = [&](std::uint32_t, const Error&) {
+    options.retry.backoff = [&](std::uint32_t, const ChatError&) {
       act();
       return Duration(1s);
     };
@@ -419,8 +405,7 @@ TEST_CASE_METHOD(Fixture, "whoever is asked or told on the way may stop the call
   CHECK(all_free());
 }
 
-TEST_CASE_METHOD(Fixture,
-                 "whoever is asked or told on the way may destroy the router, or the runtime as well",
+TEST_CASE_METHOD(Fixture, "every callback of the router may destroy the router or the Runtime",
                  "[llm][router][Q3]") {
   enum class Where { backoff, notice, logged, asked };
   const Where where = GENERATE(Where::backoff, Where::notice, Where::logged, Where::asked);
@@ -431,7 +416,7 @@ TEST_CASE_METHOD(Fixture,
   };
   first.script = {fails(cut)};
   if (where == Where::backoff)
-    options.retry.backoff = [&](std::uint32_t, const Error&) {
+    options.retry.backoff = [&](std::uint32_t, const ChatError&) {
       act();
       return Duration(1s);
     };
@@ -448,7 +433,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(second.asked.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "a throwing receiver ends its call, and cuts the attempt",
+TEST_CASE_METHOD(Fixture, "a throwing receiver ends its call and cuts the attempt",
                  "[llm][router][G16][Q6]") {
   first.script = {silence({"one", "two"})};
   in_delta = [] { throw 1; };
@@ -461,7 +446,7 @@ TEST_CASE_METHOD(Fixture, "a throwing receiver ends its call, and cuts the attem
   CHECK_FALSE(router->has_active_request("a"));
 }
 
-TEST_CASE_METHOD(Fixture, "destroying the router cancels what is open, in every phase", "[llm][router]") {
+TEST_CASE_METHOD(Fixture, "destroying the router cancels calls in every phase", "[llm][router]") {
   options.limits.total = 2;
   options.slots = std::make_shared<CallSlots>(*runtime, options.limits);
   first.script = {fails(cut), silence({}, true), silence()};
@@ -479,7 +464,7 @@ TEST_CASE_METHOD(Fixture, "destroying the router cancels what is open, in every 
   CHECK(options.slots->waiting() == 0);
   CHECK(options.slots->running() == 2);
   polls();
-  CHECK(options.slots->running() == 1);  // of the model that does not let go
+  CHECK(options.slots->running() == 1);  // of the model that ignores its stop
   CHECK(first.asked.size() == 3);
   first.client.reset();
   CHECK(options.slots->running() == 0);

@@ -1,10 +1,11 @@
-// Who gets the next slot.
+// The order in which calls get slots.
 #include "llm/router/slots.hpp"
 
 #include "support/catch.hpp"
 
 #include <agentcore/runtime.hpp>
-#include <agentcore/scripted_client.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/scripted_client.hpp>
 
 #include <functional>
 #include <memory>
@@ -25,7 +26,7 @@ struct Fixture {
     Call(Fixture& owner, std::string id, std::uint64_t number = 0)
         : fixture(owner), agent(std::move(id)), tree(number) {}
     void on_slot(Slot given) override { take(std::move(given)); }
-    void on_left_alone() override { fixture.left_alone.push_back(agent); }
+    void on_pause_too_long() override { fixture.left_alone.push_back(agent); }
     void take(Slot given) {
       slot = std::move(given);
       fixture.order.push_back(agent);
@@ -41,13 +42,13 @@ struct Fixture {
   void use(CallLimits limits) { slots = std::make_shared<Slots>(runtime->engine(), limits); }
   std::shared_ptr<Call> call(const std::string& agent) { return std::make_shared<Call>(*this, agent); }
   Admission acquire(Call& call, const std::string& endpoint = "e", std::uint64_t tokens = 0,
-                    Duration patience = 1min) {
+                    Duration max_wait = 1min) {
     Slot slot;
     const Admission answer = slots->acquire(call,
                                             {.endpoint = slots->endpoint(endpoint),
                                              .caller = {call.agent, call.tree},
                                              .tokens = tokens,
-                                             .patience = patience},
+                                             .max_wait = max_wait},
                                             slot);
     if (answer == Admission::now) call.take(std::move(slot));
     return answer;
@@ -67,7 +68,7 @@ struct Fixture {
     runtime->poll();
   }
 
-  ManualClock clock;
+  testing::ManualClock clock;
   std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
   std::shared_ptr<Slots> slots;
   Names order, left_alone;
@@ -75,8 +76,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "so many run at once, the others wait in the order in which they came",
-                 "[llm][router][slots][Y5]") {
+TEST_CASE_METHOD(Fixture, "calls beyond the limit wait in the order of arrival", "[llm][router][slots][Y5]") {
   use({.total = 3});
   std::vector<std::shared_ptr<Call>> calls;
   for (const char* agent : {"a", "b", "c", "d", "e", "f"}) calls.push_back(start(agent));
@@ -94,7 +94,7 @@ TEST_CASE_METHOD(Fixture, "so many run at once, the others wait in the order in 
   CHECK(slots->waiting() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "nobody waits behind a call whose endpoint is at its limit",
+TEST_CASE_METHOD(Fixture, "a call whose endpoint is at its limit blocks no other",
                  "[llm][router][slots][Y5]") {
   use({.total = 3, .per_endpoint = 1});
   const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "y"), d = start("d", "y");
@@ -105,8 +105,7 @@ TEST_CASE_METHOD(Fixture, "nobody waits behind a call whose endpoint is at its l
   CHECK(order == Names{"a", "c", "d", "b"});
 }
 
-TEST_CASE_METHOD(Fixture, "nobody waits behind a call whose agent is at its limit",
-                 "[llm][router][slots][Y5]") {
+TEST_CASE_METHOD(Fixture, "a call whose agent is at its limit blocks no other", "[llm][router][slots][Y5]") {
   use({.total = 2, .per_agent = 1});
   const auto a1 = start("a"), a2 = start("a"), a3 = start("a"), b = start("b"), c = start("c");
   CHECK(order == Names{"a", "b"});
@@ -119,9 +118,9 @@ TEST_CASE_METHOD(Fixture, "nobody waits behind a call whose agent is at its limi
   CHECK(order.size() == 5);
 }
 
-TEST_CASE_METHOD(Fixture, "an agent that waits for a busy endpoint goes to a free one",
+TEST_CASE_METHOD(Fixture, "a call that waits for a busy endpoint moves to a free one",
                  "[llm][router][slots]") {
-  use({.per_endpoint = 1});
+  use({.total = 3, .per_endpoint = 1, .per_agent = 1});
   const auto other = start("o", "x"), first = start("a", "x"), second = start("a", "y");
   CHECK(order == Names{"o", "a"});
   CHECK(slots->running("y") == 1);
@@ -138,14 +137,14 @@ TEST_CASE_METHOD(Fixture, "anonymous calls are not counted as one agent", "[llm]
   CHECK(order.size() == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "0: no limit", "[llm][router][slots]") {
+TEST_CASE_METHOD(Fixture, "a limit of 0 means no limit", "[llm][router][slots]") {
   use({.total = 0, .per_agent = 0, .max_waiting = 0});
   std::vector<std::shared_ptr<Call>> calls;
   for (int i = 0; i < 100; ++i) calls.push_back(start("a"));
   CHECK(order.size() == 100);
 }
 
-TEST_CASE_METHOD(Fixture, "who leaves is out at once, and the next one moves up",
+TEST_CASE_METHOD(Fixture, "a cancelled slot request leaves at once and the next moves up",
                  "[llm][router][slots][G5]") {
   use({.total = 1});
   const auto a = start("a"), b = start("b"), c = start("c");
@@ -158,7 +157,7 @@ TEST_CASE_METHOD(Fixture, "who leaves is out at once, and the next one moves up"
   CHECK(order == Names{"a", "c"});
 }
 
-TEST_CASE_METHOD(Fixture, "a call behind one that leaves goes at once when it has room",
+TEST_CASE_METHOD(Fixture, "a call behind a cancelled one starts at once if it has a slot",
                  "[llm][router][slots][G5]") {
   use({.total = 0, .tokens_per_minute = 100});
   const auto first = start("first", "e", 60), large = start("large", "e", 90),
@@ -171,7 +170,7 @@ TEST_CASE_METHOD(Fixture, "a call behind one that leaves goes at once when it ha
   CHECK(slots->waiting() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "a call that comes back is where it was, and is not refused",
+TEST_CASE_METHOD(Fixture, "a call that queues again keeps its place and is not refused",
                  "[llm][router][slots]") {
   use({.total = 1, .max_waiting = 2});
   const auto a = start("a"), b = start("b"), c = start("c"), d = call("d");
@@ -187,7 +186,7 @@ TEST_CASE_METHOD(Fixture, "a call that comes back is where it was, and is not re
   CHECK(order == Names{"a", "a", "b", "a"});
 }
 
-TEST_CASE_METHOD(Fixture, "a full queue refuses only those who would have to wait",
+TEST_CASE_METHOD(Fixture, "a full queue refuses only calls that would have to wait",
                  "[llm][router][slots][G15]") {
   use({.total = 0, .per_endpoint = 1, .max_waiting = 1});
   const auto a = start("a", "x"), b = start("b", "x"), c = call("c"), d = call("d");
@@ -195,8 +194,7 @@ TEST_CASE_METHOD(Fixture, "a full queue refuses only those who would have to wai
   CHECK(acquire(*d, "y") == Admission::now);
 }
 
-TEST_CASE_METHOD(Fixture, "requests per minute: the queue goes on when the next may go",
-                 "[llm][router][slots]") {
+TEST_CASE_METHOD(Fixture, "the queue continues when requests per minute allow it", "[llm][router][slots]") {
   use({.total = 0, .requests_per_minute = 2});
   const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "x"), d = start("d", "y");
   CHECK(order == Names{"a", "b", "d"});
@@ -206,7 +204,7 @@ TEST_CASE_METHOD(Fixture, "requests per minute: the queue goes on when the next 
   CHECK(order == Names{"a", "b", "d", "c"});
 }
 
-TEST_CASE_METHOD(Fixture, "tokens per minute: an estimate is corrected by what was used",
+TEST_CASE_METHOD(Fixture, "an estimate of tokens per minute is corrected by the usage",
                  "[llm][router][slots]") {
   use({.total = 0, .tokens_per_minute = 100});
   const auto a = start("a", "e", 90), b = start("b", "e", 60);
@@ -215,7 +213,7 @@ TEST_CASE_METHOD(Fixture, "tokens per minute: an estimate is corrected by what w
   CHECK(order == Names{"a", "b"});
 }
 
-TEST_CASE_METHOD(Fixture, "a large call is not overtaken by small ones for ever", "[llm][router][slots]") {
+TEST_CASE_METHOD(Fixture, "a large call is not overtaken by small ones without end", "[llm][router][slots]") {
   use({.total = 0, .tokens_per_minute = 60});
   const auto a = start("a", "e", 60), large = start("large", "e", 60), small = start("small", "e", 1);
   runtime->run_for(30s);
@@ -226,8 +224,7 @@ TEST_CASE_METHOD(Fixture, "a large call is not overtaken by small ones for ever"
   CHECK(order == Names{"a", "large", "small"});
 }
 
-TEST_CASE_METHOD(Fixture, "an endpoint may have limits of its own, and they may change",
-                 "[llm][router][slots]") {
+TEST_CASE_METHOD(Fixture, "an endpoint may have its own limits which may change", "[llm][router][slots]") {
   use({.total = 0});
   slots->set_endpoint("x", {.per_endpoint = 1});
   const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "y"), d = start("d", "y");
@@ -237,10 +234,10 @@ TEST_CASE_METHOD(Fixture, "an endpoint may have limits of its own, and they may 
   CHECK(order.back() == "b");
 }
 
-TEST_CASE_METHOD(Fixture, "Retry-After holds an endpoint's whole queue", "[llm][router][slots][X19]") {
+TEST_CASE_METHOD(Fixture, "Retry-After pauses the whole queue of an endpoint", "[llm][router][slots][X19]") {
   use({.total = 0, .per_agent = 0});
   const auto a = start("a");
-  const Error busy{
+  const ChatError busy{
       .code = Errc::api_error, .message = "x", .http_status = 429, .retryable = true, .retry_after = 10s};
   end(*a, ChatOutcome::failed(busy));
   const auto b = start("b"), c = start("c", "other");
@@ -250,8 +247,7 @@ TEST_CASE_METHOD(Fixture, "Retry-After holds an endpoint's whole queue", "[llm][
   CHECK(order == Names{"a", "c", "b"});
 }
 
-TEST_CASE_METHOD(Fixture, "a queue learns what an endpoint has left, unless it is told not to",
-                 "[llm][router][slots]") {
+TEST_CASE_METHOD(Fixture, "a queue follows the reported remainder unless disabled", "[llm][router][slots]") {
   const bool learn = GENERATE(true, false);
   use({.total = 0, .learn = learn});
   const auto a = start("a");
@@ -262,7 +258,8 @@ TEST_CASE_METHOD(Fixture, "a queue learns what an endpoint has left, unless it i
   CHECK(order == Names{"a", "b"});
 }
 
-TEST_CASE_METHOD(Fixture, "who has less patience than an endpoint asks for is told", "[llm][router][slots]") {
+TEST_CASE_METHOD(Fixture, "a call that may not wait for as long as an endpoint asks leaves the queue",
+                 "[llm][router][slots]") {
   use({.total = 1});
   const auto a = start("a"), b = call("b"), c = call("c");
   acquire(*b, "e", 0, 5s);
@@ -276,11 +273,11 @@ TEST_CASE_METHOD(Fixture, "who has less patience than an endpoint asks for is to
   CHECK(order == Names{"a", "c"});
 }
 
-TEST_CASE_METHOD(Fixture, "who comes to a pause without the patience for it is told, too",
+TEST_CASE_METHOD(Fixture, "a call that comes during a pause that is too long leaves the queue, too",
                  "[llm][router][slots][X19]") {
   use({.total = 0});
   const auto a = start("a"), b = call("b");
-  const Error busy{
+  const ChatError busy{
       .code = Errc::api_error, .message = "x", .http_status = 429, .retryable = true, .retry_after = 10min};
   end(*a, ChatOutcome::failed(busy));
   CHECK(acquire(*b, "e", 0, 1min) == Admission::later);
@@ -290,7 +287,7 @@ TEST_CASE_METHOD(Fixture, "who comes to a pause without the patience for it is t
   CHECK(slots->waiting() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "who is too large for what an endpoint has left is told, a smaller one goes",
+TEST_CASE_METHOD(Fixture, "a call too large for the remainder is notified and a smaller one starts",
                  "[llm][router][slots]") {
   use({.total = 1});
   const auto a = start("a"), large = call("large"), small = call("small");
@@ -303,7 +300,7 @@ TEST_CASE_METHOD(Fixture, "who is too large for what an endpoint has left is tol
   CHECK(order == Names{"a", "small"});
 }
 
-TEST_CASE_METHOD(Fixture, "a queue that nobody waits in keeps no timer", "[llm][router][slots][G13]") {
+TEST_CASE_METHOD(Fixture, "an empty queue keeps no timer", "[llm][router][slots][G13]") {
   use({.total = 0, .requests_per_minute = 1});
   const auto a = start("a"), b = start("b");
   CHECK(runtime->next_deadline());
@@ -312,10 +309,10 @@ TEST_CASE_METHOD(Fixture, "a queue that nobody waits in keeps no timer", "[llm][
   CHECK_FALSE(runtime->next_deadline());
 }
 
-TEST_CASE_METHOD(Fixture, "nameless endpoints are each client's own, and are forgotten",
+TEST_CASE_METHOD(Fixture, "unnamed endpoints belong to one client and are removed with it",
                  "[llm][router][slots][G13]") {
-  use({});
-  const ScriptedClient one(*runtime), two(*runtime);
+  use({.total = 3, .per_agent = 1});
+  const testing::ScriptedClient one(*runtime), two(*runtime);
   auto x = slots->endpoint_of(&one), y = slots->endpoint_of(&two);
   CHECK(x != y);
   CHECK(slots->endpoint_of(&one) == x);
@@ -324,7 +321,7 @@ TEST_CASE_METHOD(Fixture, "nameless endpoints are each client's own, and are for
   CHECK(gone.expired());
 }
 
-TEST_CASE_METHOD(Fixture, "who gets a slot may give it back, leave with others, or end the runtime",
+TEST_CASE_METHOD(Fixture, "a callback that gets a slot may free it or cancel others or end the Runtime",
                  "[llm][router][slots][Q3]") {
   use({.total = 1});
   const auto a = start("a"), b = start("b"), c = start("c"), d = start("d"), e = start("e");
@@ -343,8 +340,7 @@ TEST_CASE_METHOD(Fixture, "who gets a slot may give it back, leave with others, 
   CHECK(slots->running() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "10,000 that wait are served one by one without a second thought",
-                 "[llm][router][slots][Y5]") {
+TEST_CASE_METHOD(Fixture, "10000 waiting calls are served in linear time", "[llm][router][slots][Y5]") {
   constexpr int count = 10'000;
   const bool one_agent = GENERATE(false, true);
   use({.total = 2, .per_agent = 1, .max_waiting = count});
@@ -367,7 +363,7 @@ TEST_CASE_METHOD(Fixture, "10,000 that wait are served one by one without a seco
   if (!one_agent) CHECK(order.back() == "agent " + std::to_string(count - 1));
 }
 
-TEST_CASE_METHOD(Fixture, "10,000 that leave, in any order, are gone", "[llm][router][slots][G5]") {
+TEST_CASE_METHOD(Fixture, "10000 waiting calls can leave in any order", "[llm][router][slots][G5]") {
   constexpr int count = 10'000;
   use({.total = 1, .max_waiting = count});
   const auto first = start("first");

@@ -1,0 +1,66 @@
+#include "context/token_count.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace agentcore {
+
+std::size_t estimate_tokens(std::string_view text) noexcept {
+  // Every byte begins a code point except those of the form 10xxxxxx.
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+  const auto code_points = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins));
+  return (2 * code_points + 4) / 5;
+}
+
+}  // namespace agentcore
+
+namespace agentcore::context {
+namespace {
+
+// A counter of the host may return anything.
+void add(std::uint64_t& sum, std::uint64_t tokens) noexcept {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  sum = tokens > most - sum ? most : sum + tokens;
+}
+
+}  // namespace
+
+std::size_t text_tokens(std::string_view text, const TokenCounter& count) {
+  return count ? count(text) : estimate_tokens(text);
+}
+
+std::uint64_t tool_call_tokens(const std::vector<ToolCall>& calls, const TokenCounter& count) {
+  std::uint64_t tokens = 0;
+  for (const ToolCall& call : calls) {
+    add(tokens, text_tokens(call.name, count));
+    add(tokens, text_tokens(call.arguments, count));
+  }
+  return tokens;
+}
+
+std::size_t message_tokens(const ChatMessage& message, const TokenCounter& count) {
+  std::uint64_t tokens = tokens_around_message;
+  add(tokens, text_tokens(message.content, count));
+  add(tokens, tool_call_tokens(message.tool_calls, count));
+  for (const ReasoningBlock& block : message.reasoning) add(tokens, text_tokens(block.data, count));
+  add(tokens, message.parts.size() * estimated_image_tokens);
+  return tokens;
+}
+
+std::size_t tool_tokens(std::string_view name, std::string_view description, std::string_view parameters,
+                        const TokenCounter& count) {
+  std::uint64_t tokens = text_tokens(name, count);
+  add(tokens, text_tokens(description, count));
+  add(tokens, text_tokens(parameters, count));
+  return tokens;
+}
+
+std::uint64_t request_tokens(const ChatRequest& request, const TokenCounter& count) {
+  std::uint64_t tokens = 0;
+  for (const ChatMessage& message : request.messages) add(tokens, message_tokens(message, count));
+  for (const ToolDescription& tool : request.tools)
+    add(tokens, tool_tokens(tool.name, tool.description, tool.parameters, count));
+  return tokens;
+}
+
+}  // namespace agentcore::context

@@ -1,0 +1,127 @@
+// PackedState: the one atomic 64-bit value of an agent. All its parts change in one atomic step.
+#pragma once
+
+#include <agentcore/agent_state.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace agentcore::core {
+
+// The admissions that a gate refuses. A closed gate refuses every admission of its agent (G1); `stop_tree`
+// and `terminate` refuse the whole subtree too, because an admission checks the ancestors.
+enum class Gate : std::uint8_t {
+  open,
+  stop_self,  // stopped without its children
+  stop_tree,
+  terminate,
+};
+
+// The layout, from the low end. The bits of the reserved fields are 0 today: the fields are named so that
+// what is planned for them fits beside the rest (docs/design/packed-state.md).
+//
+// | field      | bits | meaning                                                                            |
+// | ---------- | ---- | ---------------------------------------------------------------------------------- |
+// | state      |    3 | AgentState, or 7: the slot is free                                                 |
+// | gate       |    2 | Gate                                                                               |
+// | stop_grade |    2 | reserved: when a stop that was called takes effect (now, after step, after turn)   |
+// | pause      |    1 | reserved: nothing new begins, nothing ends                                         |
+// | lease      |    1 | reserved: an admission compares the clock with the lease of the subtree            |
+// | hold       |    1 | reserved: the mailbox accepts messages, and none is taken                          |
+// | epoch      |   22 | counts aborts, stops, terminations and resumes of this agent, modulo 2^22          |
+// | generation |   32 | distinguishes the agent from earlier agents of the same slot                       |
+namespace layout {
+
+struct Field {
+  unsigned shift;
+  unsigned bits;
+  constexpr std::uint64_t mask() const noexcept { return ((std::uint64_t{1} << bits) - 1) << shift; }
+  constexpr std::uint64_t of(std::uint64_t raw) const noexcept { return (raw & mask()) >> shift; }
+  constexpr std::uint64_t in(std::uint64_t value) const noexcept { return value << shift & mask(); }
+};
+
+inline constexpr Field state{0, 3};
+inline constexpr Field gate{3, 2};
+inline constexpr Field stop_grade{5, 2};
+inline constexpr Field pause{7, 1};
+inline constexpr Field lease{8, 1};
+inline constexpr Field hold{9, 1};
+inline constexpr Field epoch{10, 22};
+inline constexpr Field generation{32, 32};
+
+inline constexpr std::array fields{state, gate, stop_grade, pause, lease, hold, epoch, generation};
+
+constexpr bool fills_64_bits() noexcept {
+  unsigned next = 0;
+  for (const Field& field : fields) {
+    if (field.shift != next) return false;
+    next += field.bits;
+  }
+  return next == 64;
+}
+static_assert(fills_64_bits());
+
+}  // namespace layout
+
+// A value of Node::packed.
+//
+// The generation distinguishes an agent from earlier agents of the same slot. Every abort, stop, terminate
+// and resume increments the epoch, so that a result with an older epoch is detected as late (F6).
+//
+// Why 22 bits of epoch are enough. (1) Within one turn the epoch changes at most twice, by an abort and by a
+// stop or delete, because the agent is opened again only after the loop has ended the turn; so the epoch of a
+// turn's result cannot wrap around within the turn (model: `interrupt` in tests/model/loop.pml). (2) A
+// compare-and-set that succeeds after a wrap has compared the complete value, so its decision is still right.
+// (3) Wherever a value read earlier is used without comparing all of it, it is compared again for equality
+// just before the write (mailbox::push()), so that an error requires a thread that sleeps for exactly 2^22
+// epochs between two instructions.
+class PackedState {
+ public:
+  static constexpr std::uint32_t epoch_mask = (1U << layout::epoch.bits) - 1;
+
+  constexpr explicit PackedState(std::uint64_t raw = free_state) noexcept : raw_(raw) {}
+  constexpr PackedState(std::uint32_t generation, std::uint32_t epoch, Gate gate, AgentState state) noexcept
+      : raw_(layout::generation.in(generation) | layout::epoch.in(epoch) |
+             layout::gate.in(static_cast<std::uint8_t>(gate)) |
+             layout::state.in(static_cast<std::uint8_t>(state))) {}
+
+  constexpr std::uint64_t raw() const noexcept { return raw_; }
+  constexpr std::uint32_t generation() const noexcept { return get(layout::generation); }
+  constexpr std::uint32_t epoch() const noexcept { return get(layout::epoch); }
+  constexpr Gate gate() const noexcept { return static_cast<Gate>(get(layout::gate)); }
+  constexpr AgentState state() const noexcept { return static_cast<AgentState>(get(layout::state)); }
+  constexpr bool is_free() const noexcept { return get(layout::state) == free_state; }
+  constexpr bool is_open() const noexcept { return gate() == Gate::open; }
+  // Closed for the subtree below.
+  constexpr bool closes_subtree() const noexcept { return gate() >= Gate::stop_tree; }
+
+  // Copies with one part replaced.
+  constexpr PackedState with(AgentState state) const noexcept {
+    return set(layout::state, static_cast<std::uint8_t>(state));
+  }
+  constexpr PackedState with(Gate gate) const noexcept {
+    return set(layout::gate, static_cast<std::uint8_t>(gate));
+  }
+  constexpr PackedState next_epoch() const noexcept { return set(layout::epoch, epoch() + 1); }
+  // The slot after its agent was removed: no handle has this generation.
+  constexpr PackedState freed() const noexcept {
+    return PackedState{layout::generation.in(std::uint64_t{generation()} + 1) | free_state};
+  }
+
+  friend constexpr bool operator==(PackedState, PackedState) noexcept = default;
+
+ private:
+  static constexpr std::uint64_t free_state = 7;
+
+  constexpr std::uint32_t get(layout::Field field) const noexcept {
+    return static_cast<std::uint32_t>(field.of(raw_));
+  }
+  constexpr PackedState set(layout::Field field, std::uint64_t value) const noexcept {
+    return PackedState{(raw_ & ~field.mask()) | field.in(value)};
+  }
+
+  std::uint64_t raw_;
+};
+
+}  // namespace agentcore::core

@@ -1,0 +1,96 @@
+// Transitions: every change of an agent's packed state, as a pure function of the previous state.
+#pragma once
+
+#include "core/packed_state.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+namespace agentcore::core {
+
+// The compare-and-set sites compute the desired value by these functions and nothing else; the model has them
+// under the same names (tests/model/transitions.pml). A result of nullopt refuses: the packed state stays as
+// it is. Each result is an edge of the state table or keeps the state, and a verb that has taken effect gives
+// a new epoch (B13, F6; tests/unit/core/transitions_test.cpp). What a function must know besides the packed
+// state is in its parameters:
+//
+//  - `is_settled`: the mailbox head is closed with the epoch of this packed state. A stopped agent whose head
+//    is not has a stop that is being widened to its subtree, and has not settled since.
+//  - `below_closed`: an ancestor has closed its gate for its subtree.
+
+constexpr Gate stop_gate(bool cascade) noexcept {
+  return cascade ? Gate::stop_tree : Gate::stop_self;
+}
+
+// A stop, below open gates. For an agent that was stopped without its children, a stop with them widens the
+// first stop: the agent stays stopped, and settles once more.
+constexpr std::optional<PackedState> after_stop(PackedState from, bool cascade) noexcept {
+  if (from.is_open() && can_process(from.state()))
+    return from.with(AgentState::stopping).with(stop_gate(cascade)).next_epoch();
+  if (from.gate() == Gate::stop_self && from.state() == AgentState::stopped && cascade)
+    return from.with(Gate::stop_tree).next_epoch();
+  return std::nullopt;
+}
+
+// A resume, of the agent itself or of an agent that was stopped by an ancestor which is resumed.
+constexpr std::optional<PackedState> after_resume(PackedState from, bool is_settled) noexcept {
+  if (from.state() != AgentState::stopped || from.gate() == Gate::terminate || !is_settled)
+    return std::nullopt;
+  return from.with(AgentState::idle).with(Gate::open).next_epoch();
+}
+
+// A delete. A stop in progress takes precedence (X13), the agent's own or one below it: then the delete
+// closes the gate and leaves the state to the stop.
+constexpr std::optional<PackedState> after_terminate(PackedState from, bool below_closed,
+                                                     bool is_settled) noexcept {
+  if (from.gate() == Gate::terminate) return std::nullopt;
+  const PackedState closed = from.with(Gate::terminate);
+  if (can_process(from.state()))
+    return closed.with(below_closed ? AgentState::stopping : AgentState::terminating).next_epoch();
+  const bool stops_below = from.gate() == Gate::stop_self && below_closed;
+  if (from.state() == AgentState::stopped && is_settled && !stops_below)
+    return closed.with(AgentState::terminating);
+  return closed;
+}
+
+// An abort of the model call.
+constexpr std::optional<PackedState> after_abort(PackedState from) noexcept {
+  if (!from.is_open() || from.state() != AgentState::waiting_llm) return std::nullopt;
+  return from.with(AgentState::idle).next_epoch();
+}
+
+// A step of a turn that began in `epoch`: `from` to `to`, unless a verb came first.
+constexpr std::optional<PackedState> after_step(PackedState now, std::uint32_t epoch, AgentState from,
+                                                AgentState to) noexcept {
+  if (now.epoch() != epoch || !now.is_open() || now.state() != from) return std::nullopt;
+  return now.with(to);
+}
+
+// The effective state `imposed` (stopping or terminating) becomes the agent's own, written by a walk down. A
+// stopped agent becomes terminating only when everything below it has stopped, too.
+constexpr std::optional<PackedState> after_imposed(PackedState from, AgentState imposed,
+                                                   bool is_settled) noexcept {
+  const bool deletes = imposed == AgentState::terminating;
+  const bool deletes_stopped =
+      from.state() == AgentState::stopped && from.gate() != Gate::terminate && is_settled && deletes;
+  if (!can_process(from.state()) && !deletes_stopped) return std::nullopt;
+  const Gate gate = std::max(from.gate(), deletes ? Gate::terminate : Gate::stop_tree);
+  return from.with(imposed).with(gate).next_epoch();
+}
+
+// The end of a stop: nothing of the agent and its subtree is in flight. Not for a terminating agent, because
+// a delete waits for an earlier stop (X13).
+constexpr PackedState after_settle(PackedState from) noexcept {
+  assert(from.state() != AgentState::terminating);
+  const Gate gate = from.is_open() ? Gate::stop_tree : from.gate();
+  return from.with(AgentState::stopped).with(gate).next_epoch();
+}
+
+// The end of a delete, just before the slot is freed. Not for a stopping agent, which settles first (X13).
+constexpr PackedState after_remove(PackedState from) noexcept {
+  assert(from.state() != AgentState::stopping);
+  return from.with(AgentState::terminating).with(Gate::terminate);
+}
+
+}  // namespace agentcore::core

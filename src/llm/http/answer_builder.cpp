@@ -1,0 +1,167 @@
+#include "llm/http/answer_builder.hpp"
+
+#include "llm/http/answer_form.hpp"
+#include "llm/http/rate_headers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::llm {
+namespace {
+
+constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
+constexpr std::size_t large_object = 256 * 1024;  // a reader that parsed a larger one is replaced
+
+bool is_success(int status) noexcept {
+  return status >= 200 && status <= 299;
+}
+
+}  // namespace
+
+AnswerBuilder::AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener)
+    : context_(context),
+      reader_(context.max_line_bytes),
+      usage_(context.prices, request),
+      content_(context, usage_, listener),
+      asked_stream_(request.stream) {
+}
+
+void AnswerBuilder::begin(const net::HttpHead& head, std::chrono::sys_time<std::chrono::milliseconds> now) {
+  status_ = head.status;
+  if (!is_success(status_)) {
+    phase_ = Phase::failure;
+    retry_after_ = retry_after(head, now).value_or(retry_after_);
+  } else if (head.content_type == "text/event-stream") {
+    phase_ = Phase::declared_stream;
+  } else if (!asked_stream_ || head.content_type == "application/json") {
+    phase_ = Phase::body;
+  }
+}
+
+bool AnswerBuilder::feed(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  switch (phase_) {
+    case Phase::stream:
+      return feed_stream(bytes);
+    case Phase::undeclared:
+    case Phase::declared_stream:
+      return feed_beginning(bytes);
+    case Phase::complete:
+      return true;
+    case Phase::failure:
+      body_.append(bytes.substr(0, failure_bytes - std::min(failure_bytes, body_.size())));
+      return true;
+    case Phase::body:
+      body_.append(bytes);
+      return true;
+  }
+  return true;
+}
+
+// Keeps the beginning of the answer in body_ until it is clear whether the answer is a stream.
+bool AnswerBuilder::feed_beginning(std::string_view bytes) {
+  body_.append(bytes);
+  const bool declared = phase_ == Phase::declared_stream;
+  AnswerForm form = form_of(body_, declared);
+  if (form == AnswerForm::unclear && body_.size() <= max_unclear_bytes) return true;
+  if (form == AnswerForm::unclear) form = declared ? AnswerForm::events : AnswerForm::body;
+  phase_ = form == AnswerForm::events ? Phase::stream : Phase::body;
+  if (phase_ == Phase::body) return true;
+  const std::string held = std::exchange(body_, {});
+  return feed_stream(held);
+}
+
+bool AnswerBuilder::feed_stream(std::string_view bytes) {
+  const auto status = reader_.feed(bytes, *this);
+  if (status == SseReader::Status::too_long)
+    error_ = context_.errors.line_too_long(status_, context_.max_line_bytes);
+  return status == SseReader::Status::more || is_complete();
+}
+
+bool AnswerBuilder::on_event(std::string_view data, std::size_t readable_behind) {
+  if (data == done_mark) {
+    phase_ = Phase::complete;
+    return false;
+  }
+  if (data.empty()) return true;
+  made_reader_large_ = made_reader_large_ || data.size() > large_object;
+  AnswerObject object;
+  if (!context_.reader->parse_chunk(data, readable_behind, object)) {
+    error_ = context_.errors.bad_chunk(status_, data);
+    return false;
+  }
+  const bool ends = object.ends;  // the object is the reader's, and a receiver may call the client
+  if (!content_.take(object, status_)) return false;
+  if (ends) phase_ = Phase::complete;
+  return !ends;
+}
+
+void AnswerBuilder::note_end(const net::HttpEnd& end) {
+  request_sent_ = end.request_sent;
+  if (status_ == 0) status_ = end.status;
+}
+
+ChatOutcome AnswerBuilder::finish(const net::HttpEnd& end) {
+  note_end(end);
+  if (error_) return failed(std::move(*error_));
+  if (content_.error()) return failed(*content_.error());
+  // A stream with a finish reason is complete, however the transfer ends after it, unless more of the answer
+  // followed the finish reason and the connection broke in that part.
+  const bool broke = content_.continued_after_finish() && !is_complete() && end.code != Errc::none;
+  if (content_.is_finished() && !broke) return completed();
+  if (is_complete())
+    return content_.has_answer() ? completed() : failed(context_.errors.no_answer(status_, done_mark));
+  if (end.code == Errc::cancelled) return cancelled();
+  if (end.code != Errc::none) return failed(context_.errors.transfer(end));
+  if (phase_ == Phase::stream || phase_ == Phase::declared_stream)
+    return failed(context_.errors.cut_short(status_));
+  return finish_body(end.message);
+}
+
+ChatOutcome AnswerBuilder::finish_body(std::string_view note) {
+  const CallErrors& errors = context_.errors;
+  AnswerObject object;
+  made_reader_large_ = body_.size() > large_object;
+  const bool parsed = context_.reader->parse_body(without_mark(body_), object);
+  if (!is_success(status_))
+    return failed(errors.status(status_, body_, parsed ? &object : nullptr, note, retry_after_));
+  if (!parsed) return failed(errors.not_json(status_, body_));
+  if (!object.error && !object.has_choice) {
+    content_.take_meta(object);
+    return failed(errors.no_answer(status_, body_));
+  }
+  content_.take(object, status_);
+  if (content_.error()) return failed(*content_.error());
+  return completed();
+}
+
+ChatOutcome AnswerBuilder::completed() {
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::unknown);
+  if (auto error = content_.complete(outcome, status_)) return failed(std::move(*error));
+  return accounted(std::move(outcome));
+}
+
+ChatOutcome AnswerBuilder::failed(ChatError error) const {
+  return accounted(ChatOutcome::failed(std::move(error)));
+}
+
+ChatOutcome AnswerBuilder::cancelled() const {
+  return accounted(ChatOutcome::cancelled());
+}
+
+ChatOutcome AnswerBuilder::cancelled(const net::HttpEnd& end) {
+  note_end(end);
+  return cancelled();
+}
+
+ChatOutcome AnswerBuilder::accounted(ChatOutcome outcome) const {
+  usage_.write(outcome, status_, request_sent_, content_.model());
+  outcome.model = context_.errors.without_secrets(content_.model());
+  return outcome;
+}
+
+void AnswerBuilder::release_memory() {
+  if (std::exchange(made_reader_large_, false)) context_.reader = context_.format.make_reader();
+}
+
+}  // namespace agentcore::llm

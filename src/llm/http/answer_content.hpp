@@ -1,0 +1,77 @@
+// AnswerContent: collects the content of the JSON objects of one answer. No I/O.
+#pragma once
+
+#include "llm/dialects/reasoning_assembler.hpp"
+#include "llm/dialects/wire_format.hpp"
+#include "llm/http/answer_context.hpp"
+#include "llm/http/answer_listener.hpp"
+#include "llm/http/answer_usage.hpp"
+
+#include <agentcore/chat.hpp>
+#include <agentcore/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace agentcore::llm {
+
+// Keeps the state across objects: tool calls in pieces, signed reasoning, counts reported in parts.
+// @loop_thread
+class AnswerContent {
+ public:
+  AnswerContent(const AnswerContext& context, AnswerUsage& usage, AnswerListener& listener) noexcept
+      : context_(context), usage_(usage), listener_(listener) {}
+
+  // Takes the content of `object`, its text last. False when the call is over: error() is set, or the
+  // listener reported it. `status`: of the HTTP answer.
+  bool take(AnswerObject& object, int status);
+  // Only model, counts and finish reason, without the text.
+  void take_meta(const AnswerObject& object);
+
+  const std::optional<ChatError>& error() const noexcept { return error_; }
+  bool is_finished() const noexcept { return finish_reason_.has_value(); }
+  // More of the answer followed its finish reason.
+  bool continued_after_finish() const noexcept { return continued_; }
+  // True when the objects so far make an answer, possibly only a refusal.
+  bool has_answer() const noexcept;
+  const std::string& model() const noexcept { return model_; }  // as the provider names it
+
+  // Moves the answer into a completed outcome. Returns an error if the answer cannot be used.
+  std::optional<ChatError> complete(ChatOutcome& outcome, int status);
+
+ private:
+  enum class ReasoningSource : std::uint8_t { none, reasoning, details };
+
+  void forget_known(AnswerObject& object) const;
+  void note_other_items(const AnswerObject& object);
+  bool is_same_message(const AnswerObject& object);
+  std::string separated_text(const AnswerObject& object);
+  bool take_tool_calls(AnswerObject& object, int status);
+  bool take_reasoning(AnswerObject& object, int status);
+  std::string_view shown_reasoning(const AnswerObject& object);
+  bool deliver(std::string_view text);
+  bool deliver_reasoning(std::string_view text);
+  bool has_only_other_items(const ChatOutcome& outcome) const noexcept;
+
+  const AnswerContext& context_;
+  AnswerUsage& usage_;
+  AnswerListener& listener_;
+  std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first tool call
+  std::unique_ptr<ReasoningAssembler> reasoning_;  // made for the first block
+  std::string model_;
+  std::string message_id_;   // of the answer, in dialects that send one
+  std::string other_items_;  // types of items that are not text, reasoning or a call of our tools
+  std::optional<ChatError> error_;
+  std::optional<FinishReason> finish_reason_;
+  ReasoningSource source_ = ReasoningSource::none;  // of the reasoning that is delivered
+  bool continued_ = false;
+  bool new_block_ = false;  // another block began after the text that was delivered
+  bool has_text_ = false;
+  bool has_reasoning_ = false;
+  bool refused_ = false;
+};
+
+}  // namespace agentcore::llm

@@ -1,0 +1,41 @@
+// AnswerUsage: usage and cost of one call, for every kind of ending.
+#pragma once
+
+#include "llm/dialects/wire_format.hpp"
+#include "llm/http/answer_meter.hpp"
+#include "llm/http/prices.hpp"
+
+#include <agentcore/chat.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace agentcore::llm {
+
+class AnswerUsage {
+ public:
+  // `prices` must outlive this object.
+  AnswerUsage(const PriceTable& prices, const ChatRequest& request);
+
+  // Takes the counts and the cost in an object of the answer.
+  void take(const AnswerObject& object);
+  // A piece of the answer, of any kind.
+  void add_received(std::string_view piece) noexcept { meter_.add(piece); }
+
+  // Writes usage and cost into `outcome`, as far as they are known. `status`: of the HTTP answer; 0: none
+  // came. `model`: the answer's, as the provider names it.
+  void write(ChatOutcome& outcome, int status, bool request_sent, std::string_view model) const;
+
+ private:
+  std::optional<double> cost(const Usage& usage, std::string_view model) const;
+
+  const PriceTable& table_;
+  const Prices* prices_;  // of the requested model, in table_; null: not in it
+  std::uint64_t prompt_estimate_;
+  UsageCounts counts_;
+  AnswerMeter meter_;
+  std::optional<double> cost_;  // as the provider reports it
+};
+
+}  // namespace agentcore::llm

@@ -1,0 +1,30 @@
+#include "llm/router/attempt_stop.hpp"
+
+namespace agentcore::llm {
+
+// In these functions a source is destroyed after the lock was released.
+
+StopToken AttemptStop::renew() {
+  StopSource source;
+  StopToken token = source.get_token();
+  const std::lock_guard lock(mutex_);
+  source_.swap(source);
+  return token;
+}
+
+void AttemptStop::drop() noexcept {
+  StopSource none(std::nostopstate);
+  const std::lock_guard lock(mutex_);
+  source_.swap(none);
+}
+
+void AttemptStop::request_stop() noexcept {
+  StopSource running(std::nostopstate);
+  {
+    const std::lock_guard lock(mutex_);
+    running = source_;
+  }
+  running.request_stop();
+}
+
+}  // namespace agentcore::llm

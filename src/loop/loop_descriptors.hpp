@@ -1,0 +1,87 @@
+// LoopDescriptors: what the loop waits with: the poller, the wake-up, and the descriptor for a foreign loop.
+#pragma once
+
+#include "loop/host_log.hpp"
+#include "loop/loop_state.hpp"
+#include "loop/poller.hpp"
+#include "loop/waker.hpp"
+
+#include <agentcore/runtime.hpp>
+
+#include <memory>
+#include <optional>
+#include <system_error>
+
+namespace agentcore::loop {
+
+// Each of them needs a descriptor of the system, which may have none left. Then the loop works without: it
+// polls every `retry_after`, tries again to open what is missing, and logs when the lack begins and ends.
+// Functions that open descriptors may call the log sink, which may close the engine. @loop_thread
+class LoopDescriptors {
+ public:
+  LoopDescriptors(const LoopState& state, HostLog& log, Waker& waker, LoopBackend backend)
+      : state_(state), log_(log), waker_(waker), backend_(backend) {}
+
+  // Opens what is not open yet. May call the log sink.
+  void ensure_open();
+  // True when the system had too few descriptors, and it is time to call ensure_open() again.
+  bool is_retry_due() const noexcept { return lacking_ && state_.now() >= retry_at_; }
+
+  // Documented at Engine. watch() may call the log sink.
+  std::error_code watch(int descriptor, IoEvents events, IoHandler& handler);
+  std::error_code rewatch(int descriptor, IoEvents events);
+  void unwatch(int descriptor);
+
+  // Null until something has to be waited for, and when the engine is closed. ensure_open() may replace it:
+  // do not keep the pointer.
+  Poller* poller() const noexcept { return poller_.get(); }
+  // The longest time to wait at once. Without a wake-up descriptor other threads cannot end a wait: it is
+  // short then.
+  Duration limited_wait(Duration at_most) const noexcept;
+
+  // The host asks for its descriptor: opens it, and from now on the timer and the lack concern it, too. May
+  // call the log sink.
+  void request_host_descriptor();
+  int host_descriptor() const noexcept { return host_descriptor_; }  // -1: not open
+  // While the host has to do without the descriptor that it asked for: when poll() tries to open it.
+  std::optional<TimePoint> host_retry_at() const noexcept;
+
+  // Makes the host's descriptor readable at `next`, the time of the first timer. A poll calls this at its
+  // end, for all timers that were started in it. No effect, and no system call, unless the host asked for the
+  // descriptor.
+  void arm_timer(std::optional<TimePoint> next) noexcept;
+
+  // While muted, the host's descriptor is not readable.
+  void mute(bool muted) noexcept;
+  bool is_muted() const noexcept { return muted_; }
+
+  // The engine is closed: releases the poller.
+  void close() noexcept { poller_.reset(); }
+
+ private:
+  bool try_open_poller();
+  bool try_open_wake();
+  bool try_open_host_descriptor();
+  bool try_open_timer();
+  void report_lack(int error);
+  void report_no_timer();
+
+  const LoopState& state_;
+  HostLog& log_;
+  Waker& waker_;
+  LoopBackend backend_;
+
+  std::unique_ptr<Poller> poller_;
+  bool stand_in_ = false;  // poller_ is poll(2), because epoll could not be opened
+  bool wake_watched_ = false;
+  bool host_asked_ = false;  // request_host_descriptor() was called
+  int host_descriptor_ = -1;
+  bool timer_open_ = false;  // host_descriptor_ becomes readable for timers, too
+  int timer_error_ = 0;      // errno: the system has no timers for it, which is not logged yet
+  bool all_open_ = false;    // the poller, the wake-up and, if asked for, host_descriptor_ are open
+  bool lacking_ = false;     // they are not, because the system refused: it has been logged
+  TimePoint retry_at_{};     // while lacking_: when poll() tries again
+  bool muted_ = false;
+};
+
+}  // namespace agentcore::loop

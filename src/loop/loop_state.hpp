@@ -1,0 +1,36 @@
+// LoopState: what all parts of an Engine read: its clock, its thread, whether it is closed.
+#pragma once
+
+#include <agentcore/clock.hpp>
+#include <agentcore/ref.hpp>
+
+#include <atomic>
+#include <thread>
+
+namespace agentcore::loop {
+
+// Invariants:
+// 1. `clock` refers to an object from construction to destruction.
+// 2. `closed` becomes true once, on the loop thread, and stays so. Any code of the host may close the engine:
+//    whatever calls such code reads `closed` again afterwards.
+// 3. `in_poll` is true exactly while a poll is on the stack of the loop thread.
+struct LoopState {
+  explicit LoopState(const Ref<Clock>& given)
+      : clock(given ? given : Ref<Clock>(&system_clock)),
+        has_system_clock(dynamic_cast<const SystemClock*>(clock.get()) != nullptr) {}
+  LoopState(const LoopState&) = delete;
+  LoopState& operator=(const LoopState&) = delete;
+
+  TimePoint now() const noexcept { return clock->now(); }                                       // @threadsafe
+  bool on_loop_thread() const noexcept { return thread.load() == std::this_thread::get_id(); }  // @threadsafe
+
+  SystemClock system_clock;
+  Ref<Clock> clock;
+  bool has_system_clock;  // the time of `clock` is that of the system's timers
+
+  std::atomic<bool> closed{false};
+  std::atomic<std::thread::id> thread{std::this_thread::get_id()};  // the loop thread
+  bool in_poll = false;                                             // @loop_thread
+};
+
+}  // namespace agentcore::loop

@@ -1,0 +1,31 @@
+// PollBudget: the time and the steps that a part of one poll may use.
+#pragma once
+
+#include <agentcore/clock.hpp>
+
+#include <cstdint>
+
+namespace agentcore::loop {
+
+// Limits the time and the steps that a source has in one poll(). @loop_thread
+class PollBudget {
+ public:
+  PollBudget(const Clock& clock, TimePoint end, std::uint32_t steps)
+      : clock_(clock), end_(end), steps_(steps) {}
+
+  // Asks for one step. False when time or steps are used up: do not take it then. The first step is always
+  // granted, so that each source makes progress. The clock is read before the steps 2, 3, 5, 9, ... 65 and
+  // then before every 64th, so that quick steps cost nothing and slow ones are noticed early.
+  bool spend() noexcept;
+  bool exhausted() const noexcept { return exhausted_; }
+  std::uint32_t used() const noexcept { return used_; }
+
+ private:
+  const Clock& clock_;
+  TimePoint end_;
+  std::uint32_t steps_;
+  std::uint32_t used_ = 0;
+  bool exhausted_ = false;
+};
+
+}  // namespace agentcore::loop

@@ -1,0 +1,33 @@
+// ReadyList: the descriptors that the poller found ready and that are not delivered yet.
+#pragma once
+
+#include "loop/poller.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace agentcore::loop {
+
+// A list that is filled in one wait and then taken from the front. Keeps its memory. @loop_thread
+class ReadyList {
+ public:
+  bool empty() const noexcept { return next_ == found_.size(); }
+  // The first entry; the list is not empty.
+  const Ready& front() const noexcept { return found_[next_]; }
+  // Removes the first entry and returns it; the list is not empty.
+  Ready take() noexcept { return found_[next_++]; }
+
+  // Drops all entries; returns the vector that the next wait appends to. What was dropped is still ready and
+  // will be found again.
+  std::vector<Ready>& refill() noexcept {
+    found_.clear();
+    next_ = 0;
+    return found_;
+  }
+
+ private:
+  std::vector<Ready> found_;
+  std::size_t next_ = 0;  // at most found_.size()
+};
+
+}  // namespace agentcore::loop

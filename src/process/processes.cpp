@@ -1,0 +1,71 @@
+#include "process/processes.hpp"
+
+#include <utility>
+
+namespace agentcore::process {
+
+namespace {
+
+// Owned by the engine, which ends the programs with it even if others still hold the table.
+struct Slot {
+  std::shared_ptr<Processes> processes;
+
+  explicit Slot(std::shared_ptr<Processes> made) noexcept : processes(std::move(made)) {}
+  ~Slot() { processes->close(); }
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+};
+
+}  // namespace
+
+std::shared_ptr<Processes> Processes::of(loop::Engine& engine) {
+  const auto make = [&engine] {
+    auto processes = std::make_shared<Processes>(engine);
+    engine.add_source(processes);
+    return std::make_shared<Slot>(std::move(processes));
+  };
+  return engine.service<Slot>(make)->processes;
+}
+
+std::string Processes::start(SubprocessCommand command, const ProcessOptions& options, StopToken stop,
+                             Process::OnEnd on_end) {
+  // Allocations come first, so that a started program always has an owner, which ends it if the rest throws.
+  const std::uint64_t id = ++last_id_;
+  const auto place =
+      running_.emplace(id, std::make_unique<Process>(*this, id, options, std::move(on_end))).first;
+  std::string error;
+  try {
+    Spawned spawned = spawn(command);
+    error = std::move(spawned.error);
+    if (error.empty())
+      error = place->second->run(std::move(spawned), std::move(command.input), std::move(stop));
+  } catch (...) {
+    running_.erase(place);
+    throw;
+  }
+  if (!error.empty()) running_.erase(place);
+  return error;
+}
+
+void Processes::note_stopped() noexcept {
+  stopped_.store(true, std::memory_order_release);
+  waker_->notify();
+}
+
+void Processes::run_control(loop::PollBudget& budget) {
+  if (!has_work() || !budget.spend()) return;
+  stopped_.exchange(false, std::memory_order_acq_rel);
+  for (const auto& [id, process] : running_) process->begin_grace();
+}
+
+void Processes::on_end(Process& process, ExitStatus status) {
+  auto node = running_.extract(process.id());
+  Process::finish(std::move(node.mapped()), status);
+}
+
+void Processes::close() noexcept {
+  for (const auto& [id, process] : running_) process->kill();  // all of them before any wait
+  const auto ended = std::exchange(running_, {});
+}
+
+}  // namespace agentcore::process

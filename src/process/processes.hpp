@@ -1,0 +1,54 @@
+// Processes: all programs that run in one Runtime.
+#pragma once
+
+#include "loop/engine.hpp"
+#include "process/process.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace agentcore::process {
+
+// One per engine; drives the loop's half of a stop. The programs end with the engine: every group is killed
+// and reaped before Runtime's destructor returns (inside a poll: before that poll does). @loop_thread, except
+// note_stopped().
+class Processes final : public loop::Source {
+ public:
+  static std::shared_ptr<Processes> of(loop::Engine& engine);
+
+  explicit Processes(loop::Engine& engine) noexcept : engine_(engine) {}
+  ~Processes() { close(); }
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  // Starts the command. Returns why it could not; then `on_end` is destroyed without a call.
+  std::string start(SubprocessCommand command, const ProcessOptions& options, StopToken stop,
+                    Process::OnEnd on_end);
+  void close() noexcept;
+
+  // For Process.
+  loop::Engine& engine() noexcept { return engine_; }
+  void note_stopped() noexcept;  // a Process was stopped. @threadsafe
+  void on_end(Process& process, ExitStatus status);
+  std::array<char, 65536>& buffer() noexcept { return buffer_; }
+
+  void run_control(loop::PollBudget& budget) override;
+  void run_round(loop::PollBudget&) override {}
+  bool has_work() const noexcept override { return stopped_.load(std::memory_order_acquire); }
+  bool has_pending() const noexcept override { return !running_.empty(); }
+
+ private:
+  loop::Engine& engine_;
+  std::shared_ptr<loop::Waker> waker_ = engine_.waker();
+  std::atomic<bool> stopped_{false};  // some Process was, since run_control() last looked
+  std::map<std::uint64_t, std::unique_ptr<Process>> running_;
+  std::uint64_t last_id_ = 0;
+  std::array<char, 65536> buffer_{};  // the buffer for all reads
+};
+
+}  // namespace agentcore::process

@@ -1,0 +1,99 @@
+#include "schema/schema.hpp"
+
+#include "schema/checker.hpp"  // the only file that includes it: valijson is heavy
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include <valijson/schema_parser.hpp>
+
+namespace agentcore::schema {
+
+struct Schema::Compiled {
+  valijson::Schema root;
+  SchemaFacts facts;
+  bool allows_arguments = true;  // false: made of an empty text
+};
+
+namespace {
+
+constexpr std::string_view no_arguments = R"({"type":"object","properties":{},"additionalProperties":false})";
+
+using Draft = valijson::SchemaParser::Version;
+
+Error unusable(const std::string& why) {
+  return {Errc::invalid_config, "not a usable schema of arguments: " + why};
+}
+
+// Why the text is not a schema of that draft, or nothing; then `compiled` holds the schema. Fetches nothing.
+std::string compile(const json& schema, Draft draft, std::unique_ptr<Schema::Compiled>& compiled) {
+  auto fresh = std::make_unique<Schema::Compiled>();
+  try {
+    valijson::SchemaParser(draft).populateSchema(NlohmannJsonAdapter(schema), fresh->root);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  compiled = std::move(fresh);
+  return {};
+}
+
+bool is_for_objects(const json& schema) {
+  const json* target = &schema;
+  if (const auto ref = schema.find("$ref"); ref != schema.end() && ref->is_string())
+    target = resolve_ref(schema, ref->get_ref<const std::string&>());
+  if (!target || !target->is_object()) return false;
+  const auto type = target->find("type");
+  return type == target->end() || *type == "object";
+}
+
+Result<std::shared_ptr<const Schema>> read(json schema, bool allows_arguments = true) {
+  SchemaFacts facts;
+  if (deeper_than(schema, max_schema_depth))
+    return unusable("it is nested deeper than " + std::to_string(max_schema_depth) + " levels");
+  if (const std::string why = read_facts(schema, facts); !why.empty()) return unusable(why);
+  std::unique_ptr<Schema::Compiled> compiled;
+  const std::string why = compile(schema, facts.draft4 ? Draft::kDraft4 : Draft::kDraft7, compiled);
+  // A schema for draft 4 often does not name its draft.
+  if (!compiled && !facts.draft4) compile(schema, Draft::kDraft4, compiled);
+  if (!compiled) return unusable(why);
+  compiled->facts = std::move(facts);
+  compiled->allows_arguments = allows_arguments;
+  return std::make_shared<const Schema>(std::move(compiled));
+}
+
+}  // namespace
+
+Schema::Schema(std::unique_ptr<const Compiled> compiled) noexcept : compiled_(std::move(compiled)) {
+}
+Schema::~Schema() = default;
+
+Result<std::shared_ptr<const Schema>> Schema::parse(std::string_view text) {
+  if (text.empty()) return read(json::parse(no_arguments), false);
+  json schema = json::parse(text, nullptr, false);
+  if (schema.is_discarded()) return unusable("it is not valid JSON");
+  if (!schema.is_object()) return unusable("it is not a JSON object");
+  if (deeper_than(schema, max_schema_depth) || is_for_objects(schema)) return read(std::move(schema));
+  return unusable("its `type` must be \"object\"");
+}
+
+Result<std::shared_ptr<const Schema>> Schema::parse_any(std::string_view text) {
+  json schema = json::parse(text, nullptr, false);
+  return schema.is_discarded() ? unusable("it is not valid JSON") : read(std::move(schema));
+}
+
+std::string Schema::check(const json& arguments) const {
+  if (deeper_than(arguments, max_schema_depth))
+    return "params is nested deeper than " + std::to_string(max_schema_depth) + " levels";
+  CheckRun run{compiled_->facts};
+  std::string reason;
+  const bool fitting = fits({arguments, {}, run, &reason}, compiled_->root);
+  if (run.refused) return run.refused;
+  if (fitting) return {};
+  if (!compiled_->allows_arguments) return reason + ": the tool takes no arguments; call it with {}";
+  return reason.empty() ? "params does not fit the schema" : reason;
+}
+
+}  // namespace agentcore::schema

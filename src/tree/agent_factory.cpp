@@ -1,0 +1,184 @@
+#include "tree/agent_factory.hpp"
+
+#include "core/gates.hpp"
+#include "mailbox/mailbox.hpp"
+#include "tree/options.hpp"
+
+#include <cassert>
+#include <new>
+#include <utility>
+
+namespace agentcore::tree {
+
+using core::Node;
+
+namespace {
+
+bool is_usual(const ContextOptions& options) {
+  const ContextOptions usual;
+  return !options.count_tokens && options.max_tokens == usual.max_tokens &&
+         options.target_tokens == usual.target_tokens &&
+         options.min_conversation_tokens == usual.min_conversation_tokens;
+}
+
+Error out_of_memory() noexcept {
+  return {Errc::out_of_memory, "out of memory"};  // a short text: no allocation
+}
+
+// True when no field is set. A field with an invalid value counts as set.
+bool is_none(const Budget& budget) noexcept {
+  return budget.turns == 0 && budget.tokens == 0 && budget.cost == 0 && budget.wall_clock == Duration::zero();
+}
+
+bool is_none(const Prices& prices) noexcept {
+  return prices.prompt == 0 && prices.completion == 0 && !prices.cached_prompt;
+}
+
+// True for a spec in which at most the id is set: all such agents share one spec. The fields about how tools
+// are called matter only where `tools` is set.
+bool is_plain(const AgentSpec& spec) {
+  return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
+         spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
+         !spec.temperature && !spec.max_tokens && !spec.top_p && spec.stop_sequences.empty() && spec.stream &&
+         !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
+         spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
+         spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
+         is_none(spec.prices) && is_usual(spec.context);
+}
+
+// The data of an agent that begins with a history; otherwise null, and its first turn creates them.
+std::unique_ptr<turn::TurnData> data_for(const AgentSpec& spec) {
+  if (spec.history.empty()) return nullptr;
+  auto data = std::make_unique<turn::TurnData>();
+  data->conversation.restore(spec.history);
+  return data;
+}
+
+}  // namespace
+
+// Why nothing can be created below `parent`.
+Error AgentFactory::refusal(core::NodeId parent) const {
+  const Node* node = tree_.reach(parent);
+  if (!node) return tree_.missing(no_agent_text);
+  const core::GateView view = core::look_again(*node, core::generation_of(parent));
+  if (!view.valid) return tree_.missing(no_agent_text);
+  const bool is_tree = node->is_root_sentinel();  // a root agent is created
+  switch (view.effective) {
+    case AgentState::stopping:
+      return {Errc::agent_stopping,
+              is_tree ? "the tree is stopping; call AgentTree::resume_all() after the stop has ended"
+                      : "the parent, or an ancestor of it, is stopping; resume it after the stop has ended"};
+    case AgentState::stopped:
+      return {Errc::agent_stopped, is_tree ? "the tree is stopped; call AgentTree::resume_all() first"
+                                           : "the parent, or an ancestor of it, is stopped; resume it first"};
+    case AgentState::terminating:
+      return {Errc::agent_terminating, "the parent, or an ancestor of it, is being deleted"};
+    default:
+      return {Errc::agent_stopped, "another thread stopped the child, or deleted it, during its creation"};
+  }
+}
+
+Result<Agent> AgentFactory::create(core::NodeId parent, AgentSpec spec) {
+  std::string id = std::move(spec.id);
+  spec.id.clear();
+  if (is_plain(spec)) return create(parent, plain_spec_, std::move(id));
+  try {
+    return create(parent, std::make_shared<const AgentSpec>(std::move(spec)), std::move(id));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+Result<Agent> AgentFactory::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  Node* parent = tree_.reach(parent_id);
+  if (!parent) return tree_.missing(no_agent_text);
+  if (!spec) return Error{Errc::invalid_config, "the shared AgentSpec is null; pass a spec"};
+  try {
+    if (auto problem = problem_of(*parent, *spec, id)) return *std::move(problem);
+    const core::ActiveAgentGuard active(tree_.table, *parent);  // an action of the parent's (G1)
+    if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
+    return insert(*parent, std::move(spec), std::move(id));
+  } catch (const std::bad_alloc&) {  // insert() has undone its changes
+    return out_of_memory();
+  }
+}
+
+// Why no such agent can be created, whatever the gates say.
+std::optional<Error> AgentFactory::problem_of(const Node& parent, const AgentSpec& spec,
+                                              const std::string& id) const {
+  if (auto problem = check_spec(spec)) return problem;
+  if (!id.empty() && !core::NameTable::is_valid(id))
+    return Error{Errc::invalid_agent_id,
+                 "AgentSpec::id must be 1 to 255 bytes of UTF-8 and must not begin with '@'"};
+  if (parent.depth >= tree_.options.max_depth)
+    return Error{Errc::depth_limit, "the tree would become deeper than TreeOptions::max_depth (" +
+                                        std::to_string(tree_.options.max_depth) + ")"};
+  if (tree_.table.alive() >= tree_.options.max_agents)
+    return Error{Errc::agent_limit, "the tree has as many agents as TreeOptions::max_agents allows (" +
+                                        std::to_string(tree_.options.max_agents) + ")"};
+  return std::nullopt;
+}
+
+Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::string id) {
+  std::unique_ptr<turn::TurnData> data = data_for(*spec);
+  Node& node = tree_.table.insert(parent);
+  set_options(node, *spec);
+  bool added = id.empty();
+  try {
+    if (!added) added = tree_.table.names().add(id, node);  // from here on other threads may find it
+  } catch (...) {
+    tree_.table.erase(node);
+    throw;
+  }
+  if (!added) {
+    tree_.table.erase(node);
+    return Error{Errc::agent_exists, "an agent with the id '" + id + "' exists already"};
+  }
+  fill(node, std::move(spec), std::move(data));
+  // The second check: if a gate was closed while the child was being linked, the child is refused (G2). A
+  // gate that closes later applies to the linked child.
+  if (!core::look(node, core::generation_of(node.id())).open()) {
+    withdraw(node);
+    return refusal(parent.id());
+  }
+  grant_budgets(node);
+  Agent agent = tree_.handle(node.id());
+  hub_.emit(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
+  return agent;
+}
+
+// The members that verbs and senders on other threads read.
+void AgentFactory::set_options(Node& node, const AgentSpec& spec) const noexcept {
+  node.mailbox_limit.store(spec.mailbox_limit ? spec.mailbox_limit : tree_.options.mailbox_limit,
+                           std::memory_order_relaxed);
+  node.role.store(spec.role, std::memory_order_relaxed);
+  node.auto_resume.store(spec.auto_resume, std::memory_order_relaxed);
+}
+
+// Gives a linked agent its spec and its history, and opens its mailbox.
+void AgentFactory::fill(Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data) {
+  node.spec = std::move(spec);
+  node.turns = 0;
+  node.data = std::move(data);
+  node.mailbox_head.store(mailbox::Head::open(node.load().generation()).raw(), std::memory_order_release);
+}
+
+// If it throws, the agent is removed again.
+void AgentFactory::grant_budgets(Node& node) {
+  try {
+    if (node.spec->budget.limits()) turns_.grant(node, node.spec->budget, false);
+    if (node.spec->subtree_budget.limits()) turns_.grant(node, node.spec->subtree_budget, true);
+  } catch (...) {
+    withdraw(node);
+    throw;
+  }
+}
+
+// Removes a new agent again. No observer has been notified of it.
+void AgentFactory::withdraw(Node& node) noexcept {
+  mailbox::close(node, tree_.pool, node.load().epoch() + 1);
+  tree_.table.erase(node);
+}
+
+}  // namespace agentcore::tree

@@ -1,0 +1,142 @@
+#include "tree/agent_settler.hpp"
+
+#include "core/gates.hpp"
+#include "core/transitions.hpp"
+
+namespace agentcore::tree {
+
+using core::Node;
+using core::PackedState;
+using core::Visit;
+
+namespace {
+
+// True if the operation of a delete of an ancestor has been read (invariant 3). A delete whose operation has
+// not been read settles the agent later, whatever the gates are.
+bool is_deleted_above(const Node& node) noexcept {
+  const Node* up = node.parent.load(std::memory_order_relaxed);
+  while (up && !up->settling.is_deleting) up = up->parent.load(std::memory_order_relaxed);
+  return up;
+}
+
+// A stop goes before a delete (X13): an agent that can still process is stopped before it is deleted.
+bool stops_first(const Node& node, bool deleting) noexcept {
+  const PackedState packed = node.load();
+  return packed.state() == AgentState::stopping ||
+         (can_process(packed.state()) &&
+          (!deleting || core::look_again(node, packed.generation()).effective == AgentState::stopping));
+}
+
+}  // namespace
+
+bool AgentSettler::is_ready(const Node& node) noexcept {
+  return node.settling.is_visited() && node.operations == 0 && node.settling.unsettled_children == 0;
+}
+
+void AgentSettler::count_in_parent(Node& node) noexcept {
+  if (node.settling.counted_in_parent) return;
+  node.settling.counted_in_parent = true;
+  ++node.parent.load(std::memory_order_relaxed)->settling.unsettled_children;
+}
+
+void AgentSettler::settle_if_ready(Node& node) noexcept {
+  if (is_ready(node)) settle_upwards(node, is_deleted_above(node));
+}
+
+void AgentSettler::settle_upwards(Node& node, bool deleting_above) noexcept {
+  for (Node* next = &node; next;) {
+    if (!record(*next, deleting_above)) return;
+    Node* const parent = next->parent.load(std::memory_order_relaxed);
+    const bool counted = next->settling.counted_in_parent;
+    next->settling.counted_in_parent = false;
+    const Outcome outcome = settle(*next, deleting_above);
+    // The ancestors wait for the agent until its delete settles it.
+    if (outcome == Outcome::waits_for_delete) next->settling.counted_in_parent = counted;
+    if (outcome != Outcome::settled || !counted) return;
+    --parent->settling.unsettled_children;
+    next = is_ready(*parent) ? parent : nullptr;
+    // The delete may have begun at this agent, and a stop above may have waited for it.
+    if (next && deleting_above) deleting_above = is_deleted_above(*next);
+  }
+}
+
+// Writes the name of `node` into its reports, which allocates. False when an allocation fails: then nothing
+// has changed, the ancestors of `node` wait for it, and the next run of the settler tries again.
+bool AgentSettler::record(Node& node, bool deleting_above) noexcept {
+  const bool deleting = deleting_above || node.settling.is_deleting;
+  if (reports_.record(node, stops_first(node, deleting), deleting && node.first_child == core::no_node))
+    return true;
+  if (!node.is_root_sentinel()) count_in_parent(node);
+  retry_later();
+  return false;
+}
+
+// Nothing of the agent and its subtree is in flight: writes the end and reports it.
+AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above) noexcept {
+  const core::NodeId id = node.id();
+  const bool deleting = deleting_above || node.settling.is_deleting;
+  node.settling.visit = Visit::none;
+  node.settling.is_overdue = false;
+  stop(node, deleting);
+  if (hub_.closed()) return Outcome::tree_gone;
+  // Where a stop meets an agent whose delete waits for it (X13), the agents below have only been stopped: the
+  // delete settles all of them.
+  const bool removes = deleting && node.first_child == core::no_node;
+  if (removes) {
+    remove(node);
+    if (hub_.closed()) return Outcome::tree_gone;
+  } else {
+    node.settling.has_abandoned = false;
+    node.settling.has_own_verb = deleting;
+  }
+  reports_.complete(id);
+  if (hub_.closed()) return Outcome::tree_gone;
+  return deleting && !removes ? Outcome::waits_for_delete : Outcome::settled;
+}
+
+// Writes and reports `stopped`, unless the agent has stopped before or is deleted without a stop.
+void AgentSettler::stop(Node& node, bool deleting) noexcept {
+  const PackedState packed = node.load();
+  if (stops_first(node, deleting)) {
+    const std::size_t dropped = write_stopped(node);
+    reports_.count_dropped(node, dropped, false);
+    if (node.is_root_sentinel()) return;
+    hub_.emit_state(node, AgentState::stopped, node.settling.cause);
+    if (!hub_.closed()) hub_.emit_settled(node, AgentState::stopped, dropped);
+  } else if (packed.state() == AgentState::stopped &&
+             !mailbox::is_closed(node, packed.generation(), packed.epoch())) {
+    mailbox::close(node, pool_, packed.epoch());  // its stop was widened: from now on it can be resumed
+  }
+}
+
+// Closes the mailbox, then writes `stopped`, which is what a resume waits for. Returns the messages dropped.
+std::size_t AgentSettler::write_stopped(Node& node) noexcept {
+  std::size_t dropped = 0;
+  PackedState packed = node.load();
+  PackedState desired;
+  do {
+    desired = core::after_settle(packed);
+    dropped += mailbox::close(node, pool_, desired.epoch());
+  } while (!node.replace(packed, desired));
+  return dropped;
+}
+
+// The end of a deleted agent: reported, then removed from every table (D3, D4, G13).
+void AgentSettler::remove(Node& node) noexcept {
+  PackedState packed = node.load();
+  while (!node.replace(packed, core::after_remove(packed))) {
+  }
+  const std::size_t dropped = mailbox::close(node, pool_, packed.epoch());
+  if (!node.settling.has_own_verb) node.settling.cause = StopCause::parent;
+  reports_.count_dropped(node, dropped, true);
+  hub_.emit_state(node, AgentState::terminating, node.settling.cause);
+  if (hub_.closed()) return;
+  hub_.emit_settled(node, AgentState::terminating, dropped);
+  if (hub_.closed()) return;
+  hub_.emit(node, [](Agent agent) { return AgentDeleted{std::move(agent)}; });
+  if (hub_.closed()) return;
+  jobs_.step_past(node);
+  table_.erase(node);
+}
+
+}  // namespace agentcore::tree

@@ -1,0 +1,140 @@
+#include "tree/mailboxes.hpp"
+
+#include "core/blank.hpp"
+#include "core/gates.hpp"
+#include "core/utf8.hpp"
+
+#include <cassert>
+#include <new>
+#include <utility>
+
+namespace agentcore::tree {
+namespace {
+
+using core::GateView;
+using core::Node;
+
+// The reason of a refused send to an agent in that effective state (G12).
+Errc refusal_of(AgentState state) noexcept {
+  switch (state) {
+    case AgentState::stopping:
+      return Errc::agent_stopping;
+    case AgentState::stopped:
+      return Errc::agent_stopped;
+    default:
+      return Errc::agent_terminating;
+  }
+}
+
+std::size_t size_of(const Message& message) noexcept {
+  std::size_t bytes = message.text.size() + message.sender.size();
+  for (const ContentPart& part : message.parts)
+    bytes += part.url.size() + part.data.size() + part.media_type.size() + part.detail.size();
+  return bytes;
+}
+
+bool is_empty(const Message& message) noexcept {
+  return core::is_blank(message.text) && (message.simulated || message.parts.empty());
+}
+
+}  // namespace
+
+// The message during its send: it gets a cell of the pool when it is pushed for the first time, and returns
+// the cell unless a mailbox has taken it over.
+class Mailboxes::Cell {
+ public:
+  Cell(mailbox::MessagePool& pool, Message& message) noexcept : pool_(pool), message_(message) {}
+  ~Cell() {
+    if (!number_) return;
+    pool_[number_].message = Message{};
+    pool_.give(number_, number_);
+  }
+  Cell(const Cell&) = delete;
+  Cell& operator=(const Cell&) = delete;
+
+  // Throws std::bad_alloc.
+  std::uint32_t number() {
+    if (number_) return number_;
+    number_ = pool_.take();
+    pool_[number_].message = std::exchange(message_, Message{});
+    return number_;
+  }
+  void release() noexcept { number_ = 0; }
+
+ private:
+  mailbox::MessagePool& pool_;
+  Message& message_;
+  std::uint32_t number_ = 0;
+};
+
+std::optional<Errc> Mailboxes::problem_of(const Message& message) const noexcept {
+  if (is_empty(message)) return Errc::empty_message;
+  if (size_of(message) > tree_.options.max_message_bytes) return Errc::message_too_large;
+  if (!core::is_utf8(message.text)) return Errc::invalid_utf8;
+  return std::nullopt;
+}
+
+SendResult Mailboxes::send(core::NodeId id, Message&& message) {
+  Node* node = tree_.reach(id);
+  if (!node || node->is_root_sentinel()) return {tree_.missing()};
+  if (const std::optional<Errc> problem = problem_of(message)) return {*problem};
+  try {
+    Cell cell(tree_.pool, message);
+    return push(*node, id, cell);
+  } catch (const std::bad_alloc&) {
+    return {Errc::out_of_memory};
+  }
+}
+
+// Checks the gates and pushes until the mailbox has accepted the message, or there is a reason to refuse it.
+SendResult Mailboxes::push(Node& node, core::NodeId id, Cell& cell) {
+  const std::uint32_t generation = core::generation_of(id);
+  for (;;) {
+    const GateView view = core::look_again(node, generation);
+    if (!view.valid) return {Errc::agent_not_found};
+    if (!view.open()) {
+      const Errc refused = resume_or_refuse(node, id, view.effective);
+      if (refused == Errc::none) continue;
+      return {refused};
+    }
+    switch (mailbox::push(node, tree_.pool, cell.number(), generation, view.own.epoch())) {
+      case mailbox::Push::closed:  // closed after the check: the next check finds the reason
+        continue;
+      case mailbox::Push::full:
+        return {Errc::mailbox_full};
+      case mailbox::Push::gone:
+        return {Errc::agent_not_found};
+      case mailbox::Push::queued_first:
+        if (tree_.ready.add(node)) tree_.waker->notify();
+        [[fallthrough]];
+      case mailbox::Push::queued:
+        cell.release();
+        return {};
+    }
+  }
+}
+
+// Resumes a stopped agent if its spec allows it (`auto_resume`): then returns Errc::none, and the sender
+// tries again. Otherwise returns the reason for the refusal.
+Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState effective) {
+  if (effective == AgentState::stopped && node.auto_resume.load(std::memory_order_relaxed)) {
+    const Errc refused = verbs_.resume(id, {}).reason;
+    if (refused == Errc::none || refused == Errc::not_stopped)
+      return Errc::none;  // another sender resumed it
+    if (refused == Errc::out_of_memory) return refused;
+  }
+  return refusal_of(effective);
+}
+
+std::size_t Mailboxes::length(core::NodeId id) const noexcept {
+  const Node* node = tree_.resolve(id);
+  return node ? mailbox::length(*node, core::generation_of(id)) : 0;
+}
+
+std::size_t Mailboxes::clear(core::NodeId id) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  Node* node = tree_.resolve(id);
+  return node && node->load().is_open() ? mailbox::clear(*node, tree_.pool) : 0;
+}
+
+}  // namespace agentcore::tree

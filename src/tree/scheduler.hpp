@@ -1,0 +1,37 @@
+// Scheduler: runs the steps of agents with messages. All @loop_thread.
+#pragma once
+
+#include "events/event_hub.hpp"
+#include "loop/engine.hpp"
+#include "tree/control_queue.hpp"
+#include "tree/tree_shared.hpp"
+#include "turn/turns.hpp"
+
+namespace agentcore::tree {
+
+// One step is one message of one agent. After a step the tree may be destroyed.
+class Scheduler {
+ public:
+  Scheduler(TreeShared& tree, turn::Turns& turns, events::EventHub& hub)
+      : tree_(tree), turns_(turns), hub_(hub) {}
+
+  // Runs one round: a step of each agent that is ready. Ends early when a verb comes meanwhile, which takes
+  // precedence (C13), or when the budget is used up. Throws std::bad_alloc; the agent then stays ready.
+  void run_round(loop::PollBudget& budget);
+  // Makes `node` ready if it may take a message.
+  void schedule(core::Node& node) noexcept;
+  // The second half of an abort: the first half has made the agent idle and cut its call; here its turn ends
+  // and its state is reported.
+  void finish_abort(const ControlOp& op);
+
+ private:
+  void step(core::Node& node);
+  bool wants_step(const core::Node& node) const noexcept;
+  bool is_gone() const noexcept { return tree_.is_closed() || hub_.closed(); }
+
+  TreeShared& tree_;
+  turn::Turns& turns_;
+  events::EventHub& hub_;
+};
+
+}  // namespace agentcore::tree

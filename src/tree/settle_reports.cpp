@@ -1,0 +1,93 @@
+#include "tree/settle_reports.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agentcore::tree {
+
+using core::Node;
+
+// Calls write(job) for each job whose report names `node`: as stopped, or as removed.
+template <typename Write>
+void SettleReports::each_report(const Node& node, bool removed, Write&& write) {
+  if (!jobs_.wants_reports()) return;
+  for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
+    if (!up->settling.is_job_root) continue;
+    jobs_.for_each_of(up->id(), [&](SettleJob& job) {
+      if (!job.op->wants_report() || (job.op->verb == Verb::terminate) != removed) return;
+      if (up == &node || job.op->cascade) write(job);
+    });
+  }
+}
+
+// Calls visit(names) for each list of names that `node` belongs to.
+template <typename Visit>
+void SettleReports::each_list(const Node& node, bool stops, bool goes, Visit&& visit) {
+  for (const bool removed : {false, true}) {
+    if (!(removed ? goes : stops)) continue;
+    each_report(node, removed, [&](SettleJob& job) {
+      if (job.root != &node) visit(job.done);
+      if (node.settling.has_abandoned) visit(job.failed);
+    });
+  }
+}
+
+bool SettleReports::record(const Node& node, bool stops, bool goes) noexcept {
+  return engine_.guarded("a report", [&] { write_names(node, stops, goes); });
+}
+
+// If it throws, it has undone its changes.
+void SettleReports::write_names(const Node& node, bool stops, bool goes) {
+  std::string name;
+  std::size_t written = 0;
+  try {
+    each_list(node, stops, goes, [&](std::vector<std::string>& names) {
+      if (name.empty()) name = table_.names().name_of(node, node.id());
+      names.push_back(name);
+      ++written;
+    });
+  } catch (...) {
+    each_list(node, stops, goes, [&](std::vector<std::string>& names) {
+      if (written == 0) return;
+      names.pop_back();
+      --written;
+    });
+    throw;
+  }
+}
+
+void SettleReports::count_dropped(const Node& node, std::size_t messages, bool removed) noexcept {
+  each_report(node, removed, [messages](SettleJob& job) { job.messages_dropped += messages; });
+}
+
+void SettleReports::complete(core::NodeId root) noexcept {
+  std::unique_ptr<SettleJob> done = jobs_.take_done(root);
+  for (const SettleJob* job = done.get(); job; job = job->next.get())
+    if (job->timer) engine_.cancel_timer(job->timer);
+  while (done && !hub_.closed()) {
+    call(*done);
+    done = std::exchange(done->next, nullptr);
+  }
+  while (done) done = std::exchange(done->next, nullptr);  // one by one: recursion could exhaust the stack
+}
+
+void SettleReports::call(SettleJob& job) noexcept {
+  ControlOp& op = *job.op;
+  calling_ = true;
+  if (op.on_stopped) {
+    const StopReport made{std::move(op.agent_name), op.cause,
+                          std::move(op.reason),     std::move(job.done),
+                          std::move(job.failed),    job.messages_dropped};
+    engine_.guarded("StopOptions::on_settled", [&] { op.on_stopped(made); });
+  } else if (op.on_terminated) {
+    const TerminateReport made{std::move(op.agent_name), op.cause,
+                               std::move(op.reason),     std::move(job.done),
+                               std::move(job.failed),    job.messages_dropped};
+    engine_.guarded("TerminateOptions::on_settled", [&] { op.on_terminated(made); });
+  }
+  calling_ = false;
+  if (engine_.closed()) hub_.close();
+}
+
+}  // namespace agentcore::tree

@@ -1,0 +1,47 @@
+// SettleReports: the reports at the end of a stop or delete (StopReport, TerminateReport).
+#pragma once
+
+#include "core/agent_table.hpp"
+#include "events/event_hub.hpp"
+#include "loop/engine.hpp"
+#include "tree/settle_jobs.hpp"
+
+#include <cstddef>
+
+namespace agentcore::tree {
+
+// Fills the reports while agents settle, and calls the completions when their jobs end. All @loop_thread.
+// After complete() and call() the tree may be destroyed: check hub.closed().
+class SettleReports {
+ public:
+  SettleReports(core::AgentTable& table, SettleJobs& jobs, events::EventHub& hub, loop::Engine& engine)
+      : table_(table), jobs_(jobs), hub_(hub), engine_(engine) {}
+
+  // Writes the name of an agent that is about to stop (`stops`), or to be removed (`goes`), or both, into the
+  // reports of its jobs. False when an allocation fails: then nothing has changed.
+  bool record(const core::Node& node, bool stops, bool goes) noexcept;
+  // Adds to the number of dropped messages in the same reports.
+  void count_dropped(const core::Node& node, std::size_t messages, bool removed) noexcept;
+
+  // Ends the jobs of `root`, except a delete whose agent still exists, and calls their completions.
+  void complete(core::NodeId root) noexcept;
+  // Calls the completion of `job`.
+  void call(SettleJob& job) noexcept;
+  // True while a completion runs.
+  bool is_calling() const noexcept { return calling_; }
+
+ private:
+  void write_names(const core::Node& node, bool stops, bool goes);
+  template <typename Write>
+  void each_report(const core::Node& node, bool removed, Write&& write);
+  template <typename Visit>
+  void each_list(const core::Node& node, bool stops, bool goes, Visit&& visit);
+
+  core::AgentTable& table_;
+  SettleJobs& jobs_;
+  events::EventHub& hub_;
+  loop::Engine& engine_;
+  bool calling_ = false;
+};
+
+}  // namespace agentcore::tree

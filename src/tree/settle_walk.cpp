@@ -1,0 +1,196 @@
+#include "tree/settle_walk.hpp"
+
+#include "core/gates.hpp"
+#include "core/transitions.hpp"
+#include "mailbox/mailbox.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace agentcore::tree {
+
+using core::Node;
+using core::PackedState;
+using core::Visit;
+
+namespace {
+
+constexpr std::size_t most_walkers = 12;
+
+void prefetch(const Node* node) noexcept {
+  if (!node) return;
+  __builtin_prefetch(node, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(node) + 64, 1);
+}
+
+}  // namespace
+
+Progress SettleWalk::run(SettleJob& job, loop::PollBudget& budget) {
+  if (job.phase == SettleJob::Phase::resuming) return resume_down(job, budget);
+  if (job.phase == SettleJob::Phase::marking) {
+    const Progress marked = mark_down(job, budget);
+    if (marked != Progress::done) return marked;
+    job.phase = SettleJob::Phase::settling;
+  }
+  return settle_up(job, budget);
+}
+
+// A stop skips the subtree of an agent that is already stopped with its children, and agents that an earlier
+// walk waits for. A delete skips only the subtrees that an earlier delete waits for.
+bool SettleWalk::skips(const SettleJob& job, const Node& node) const noexcept {
+  if (&node == job.root) return !job.op->cascade;
+  const PackedState packed = node.load(std::memory_order_relaxed);
+  // Where a delete waits for a stop without the children, no walk has visited the children yet.
+  if (job.op->verb == Verb::terminate || packed.gate() == core::Gate::terminate)
+    return node.settling.visit == Visit::by_delete;
+  return packed.closes_subtree() && (node.settling.is_visited() || packed.state() == AgentState::stopped);
+}
+
+// Reports the effect of the closed gate, parents before children (X14).
+Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
+  while (hub_.wants_states() && job.cursor) {
+    if (!budget.spend()) return Progress::more;
+    Node& node = *job.cursor;
+    const bool below = &node == job.root ? job.op->cascade : !skips(job, node);
+    job.cursor = next_parent_first(table_, *job.root, node, below);
+    mark(job, node);
+    if (hub_.closed()) return Progress::tree_gone;
+  }
+  return Progress::done;
+}
+
+// Writes and reports the effective state of `node`, where it is `stopping` or `terminating`.
+void SettleWalk::mark(const SettleJob& job, Node& node) {
+  const bool is_root = &node == job.root;
+  if (node.is_root_sentinel() || (!is_root && (node.settling.is_visited() || skips(job, node)))) return;
+  const AgentState to = core::look_again(node, node.load().generation()).effective;
+  if (to != AgentState::stopping && to != AgentState::terminating) return;
+  if (!is_root && !node.settling.has_own_verb) node.settling.cause = StopCause::parent;
+  for (PackedState packed = node.load(); packed.state() != to;) {
+    // A stopped agent reports its delete now, unless a stop below it takes precedence: then it reports it
+    // when it is removed.
+    const std::optional<PackedState> desired =
+        core::after_imposed(packed, to, mailbox::is_settled(node, packed));
+    if (!desired) return;
+    if (node.replace(packed, *desired)) break;
+  }
+  hub_.emit_state(node, to, node.settling.cause);
+}
+
+Progress SettleWalk::settle_up(SettleJob& job, loop::PollBudget& budget) {
+  if (job.walkers.empty()) {
+    job.walkers.resize(job.root->first_child == core::no_node ? 1 : most_walkers);
+    job.walkers.front() = ChildFirstCursor(*job.root);
+  }
+  const std::size_t count = job.walkers.size();
+  for (bool any = true; any;) {
+    any = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      ChildFirstCursor& walker = job.walkers[i];
+      if (!walker.at()) continue;
+      if (!budget.spend()) return Progress::more;
+      const Progress stepped = step(job, walker);
+      if (stepped != Progress::more) return stepped;
+      any = true;
+    }
+  }
+  jobs_.end_walk(job);
+  return Progress::done;
+}
+
+// One step of one walker: a level down, or a visit. `done`: the job has ended, and is destroyed.
+Progress SettleWalk::step(SettleJob& job, ChildFirstCursor& walker) {
+  Node& node = *walker.at();
+  if (walker.is_before_children() && !skips(job, node) && node.first_child != core::no_node) {
+    descend(job, walker);
+  } else {
+    walker.advance(table_);
+    visit(job, node);
+    if (hub_.closed()) return Progress::tree_gone;
+    if (jobs_.front() != &job) return Progress::done;
+  }
+  prefetch(walker.at());
+  return Progress::more;
+}
+
+// Moves down to the first child. If another walker is at rest, that one takes over the agents after this
+// subtree, and this one keeps the subtree; the agent counts as unsettled until its subtree is done (invariant
+// 2).
+void SettleWalk::descend(SettleJob& job, ChildFirstCursor& walker) {
+  Node& node = *walker.at();
+  if (&node != walker.root()) {
+    const auto rests = [](const ChildFirstCursor& other) { return !other.at(); };
+    const auto other = std::find_if(job.walkers.begin(), job.walkers.end(), rests);
+    if (other != job.walkers.end()) {
+      *other = walker.split(table_);
+      AgentSettler::count_in_parent(node);
+    }
+  }
+  walker.descend(table_);
+}
+
+// The children of `node` have been visited: settles it now, or later at the end of the operations or children
+// that it waits for.
+void SettleWalk::visit(const SettleJob& job, Node& node) {
+  core::Settling& settling = node.settling;
+  const bool is_root = &node == job.root;
+  const bool deletes = job.op->verb == Verb::terminate;
+  const bool was_visited = settling.is_visited();
+  if (!is_root && !was_visited && !deletes && node.load().state() == AgentState::stopped)
+    return visit_stopped(node);
+  settling.visit = std::max(settling.visit, deletes ? Visit::by_delete : Visit::by_stop);
+  if (!is_root && was_visited) return AgentSettler::count_in_parent(node);
+  if (!is_root && !settling.has_own_verb) {
+    const AgentState state = node.load().state();
+    settling.cause = StopCause::parent;
+    settling.stopped_by_ancestor = can_process(state) || state == AgentState::stopping;
+  }
+  if (node.operations == 0 && settling.unsettled_children == 0) return agents_.settle_upwards(node, deletes);
+  if (!is_root) AgentSettler::count_in_parent(node);
+}
+
+// A stop visits an agent that was stopped without its children. One of the children may delay the stop, or
+// another walker has counted the agent in its parent.
+void SettleWalk::visit_stopped(Node& node) {
+  if (node.settling.unsettled_children == 0 && !node.settling.counted_in_parent) return;
+  node.settling.visit = Visit::by_stop;
+  if (node.settling.unsettled_children == 0) return agents_.settle_upwards(node, false);
+  AgentSettler::count_in_parent(node);
+}
+
+// stopped -> idle, from the root down through the agents that stopped because of it. Ends early when the root
+// is closed again.
+Progress SettleWalk::resume_down(SettleJob& job, loop::PollBudget& budget) {
+  const core::NodeId id = job.op->agent;
+  while (job.cursor) {
+    if (!budget.spend()) return Progress::more;
+    const core::GateView view = core::look(*job.root, core::generation_of(id));
+    // A stop of the root alone does not close its subtree.
+    if (!view.valid || view.own.closes_subtree() || view.above != core::Gate::open) break;
+    Node& node = *job.cursor;
+    const bool below = resume(job, node);
+    if (hub_.closed()) return Progress::tree_gone;
+    job.cursor = next_parent_first(table_, *job.root, node, below && job.op->cascade);
+  }
+  jobs_.remove(job);
+  return Progress::done;
+}
+
+// True when the agents below `node` may be resumed, too.
+bool SettleWalk::resume(const SettleJob& job, Node& node) {
+  if (&node != job.root) {
+    // Stopped by a verb of its own, possibly without its children (invariant 5).
+    if (!node.settling.stopped_by_ancestor) return !node.load().closes_subtree();
+    PackedState packed = node.load();
+    const std::optional<PackedState> idle = core::after_resume(packed, mailbox::is_settled(node, packed));
+    if (!idle || !node.replace(packed, *idle)) return false;
+    mailbox::open(node, packed.generation(), packed.epoch());
+  }
+  node.settling.stopped_by_ancestor = false;
+  // Its next turn may have begun already, and have reported the state itself.
+  const bool is_idle = node.load().state() == AgentState::idle;
+  if (!node.is_root_sentinel() && is_idle) hub_.emit_state(node, AgentState::idle, StopCause::user);
+  return true;
+}
+
+}  // namespace agentcore::tree

@@ -1,0 +1,73 @@
+// TreeShared: the state that the parts of one tree share.
+#pragma once
+
+#include "core/agent_access.hpp"
+#include "core/agent_table.hpp"
+#include "core/tree_lifetime.hpp"
+#include "loop/engine.hpp"
+#include "mailbox/message_pool.hpp"
+#include "tree/control_queue.hpp"
+#include "tree/ready_list.hpp"
+
+#include <agentcore/agent_tree.hpp>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agentcore::tree {
+
+inline constexpr std::string_view runtime_gone_text = "the Runtime of this tree was destroyed";
+inline constexpr std::string_view no_agent_text =
+    "the agent does not exist: it was deleted, or its tree was destroyed";
+
+// Each part of the tree (Verbs, Mailboxes, Scheduler, Settler, ...) has a reference to it.
+class TreeShared {
+ public:
+  TreeShared(TreeCore* owner, core::TreeLifetime& memory, std::shared_ptr<loop::Engine> runtime,
+             const TreeOptions& tree_options)
+      : lifetime(memory),
+        engine(std::move(runtime)),
+        waker(engine->waker()),
+        options(tree_options),
+        table(engine->number_tree()),
+        owner_(owner) {}
+
+  core::TreeLifetime& lifetime;
+  const std::shared_ptr<loop::Engine> engine;
+  const std::shared_ptr<loop::Waker> waker;
+  TreeOptions options;
+  core::AgentTable table;
+  mailbox::MessagePool pool;
+  ControlQueue control;                         // verbs push, the loop takes
+  ReadyList ready;                              // senders add, the loop takes
+  std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack
+  std::atomic<bool> closed{false};              // the AgentTree was destroyed; set once
+
+  bool is_closed() const noexcept { return closed.load(std::memory_order_acquire); }
+
+  // The agent of that id: resolve() finds it until the tree is closed, reach() only while the Runtime exists,
+  // too. Null: see missing(). @threadsafe
+  core::Node* resolve(core::NodeId id) const noexcept { return is_closed() ? nullptr : table.find(id); }
+  core::Node* reach(core::NodeId id) const noexcept { return engine->closed() ? nullptr : resolve(id); }
+  // `runtime_gone` or `agent_not_found`.
+  Errc missing() const noexcept { return engine->closed() ? Errc::runtime_gone : Errc::agent_not_found; }
+  Error missing(std::string_view text) const {
+    const Errc reason = missing();
+    return {reason, std::string(reason == Errc::runtime_gone ? runtime_gone_text : text)};
+  }
+  // A handle that keeps the tree's memory alive. @threadsafe
+  Agent handle(core::NodeId id) const noexcept { return core::AgentAccess::make(owner_, id); }
+
+ private:
+  TreeCore* const owner_;
+};
+
+// On the stack wherever the loop enters the tree.
+using core::TreeLifetime;
+using LoopEntry = TreeLifetime::LoopEntry;
+
+}  // namespace agentcore::tree

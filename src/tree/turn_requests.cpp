@@ -1,0 +1,124 @@
+#include "tree/turn_requests.hpp"
+
+#include "core/validate.hpp"
+#include "tree/options.hpp"
+
+#include <cassert>
+#include <new>
+#include <utility>
+
+namespace agentcore::tree {
+
+using core::Node;
+
+namespace {
+
+const turn::TurnData* data_of(const Node& node) noexcept {
+  return static_cast<const turn::TurnData*>(node.data.get());
+}
+
+}  // namespace
+
+std::vector<ChatMessage> TurnRequests::conversation(core::NodeId id) const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  const Node* node = tree_.resolve(id);
+  if (!node || !node->spec) return {};
+  const std::string& prompt = turn::system_prompt_of(*node->spec);
+  const turn::TurnData* data = data_of(*node);
+  return data ? data->conversation.rendered(prompt) : turn::Conversation{}.rendered(prompt);
+}
+
+std::vector<ChatMessage> TurnRequests::context(core::NodeId id) const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  const Node* node = tree_.resolve(id);
+  if (!node || !node->spec) return {};
+  const std::string& prompt = turn::system_prompt_of(*node->spec);
+  const turn::TurnData* data = data_of(*node);
+  return data ? data->conversation.rendered(prompt, data->sent.messages)
+              : turn::Conversation{}.rendered(prompt);
+}
+
+Spent TurnRequests::spent(core::NodeId id, bool subtree) const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  const Node* node = tree_.resolve(id);
+  const turn::TurnData* data = node ? data_of(*node) : nullptr;
+  if (!data || !data->accounts) return {};
+  return subtree ? data->accounts->subtree.spent() : data->accounts->own.spent();
+}
+
+ChangeResult TurnRequests::grant(core::NodeId id, const Budget& budget, bool subtree) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  Node* node = tree_.reach(id);
+  if (!node) {
+    Error problem = tree_.missing(no_agent_text);
+    return {problem.code, std::move(problem.message)};
+  }
+  try {
+    if (const auto problem = core::Validation("Budget").budget("", budget).problem())
+      return {problem->code, problem->message};
+    turns_.grant(*node, budget, subtree);
+    return {};
+  } catch (const std::bad_alloc&) {  // the previous budget is unchanged
+    return {Errc::out_of_memory, "out of memory"};
+  }
+}
+
+ChangeResult TurnRequests::change_spec(core::NodeId id, const std::function<void(AgentSpec&)>& change) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  Node* node = tree_.reach(id);
+  if (!node || !node->spec) {
+    Error problem = tree_.missing("no such agent (any more)");
+    return {problem.code, std::move(problem.message)};
+  }
+  const LoopEntry entry(tree_.lifetime);
+  try {
+    auto changed = std::make_shared<AgentSpec>(*node->spec);
+    changed->system_prompt = turn::system_prompt_of(*node->spec);
+    changed->history.clear();
+    change(*changed);
+    if (const auto problem = check_spec(*changed)) return {problem->code, problem->message};
+    if (node->data && changed->tools != node->spec->tools)
+      static_cast<turn::TurnData&>(*node->data).sent.windows.clear();  // numbered by the registry
+    // A function on the stack may refer to the old spec.
+    tree_.replaced_specs.push_back(node->spec);
+    node->spec = std::move(changed);
+    return {};
+  } catch (const std::bad_alloc&) {  // the spec before is unchanged
+    return {Errc::out_of_memory, "out of memory"};
+  }
+}
+
+AnswerResult TurnRequests::answer(std::string_view question_id, const Answer& answer) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  if (tree_.engine->closed()) return {Errc::runtime_gone};
+  if (tree_.is_closed()) return {Errc::question_not_found};
+  const LoopEntry entry(tree_.lifetime);
+  return turns_.answer(question_id, answer);
+}
+
+std::vector<OpenQuestion> TurnRequests::questions() const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  return tree_.is_closed() ? std::vector<OpenQuestion>{} : turns_.questions();
+}
+
+std::vector<RunningTask> TurnRequests::tasks() const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  return tree_.is_closed() ? std::vector<RunningTask>{} : turns_.tasks();
+}
+
+bool TurnRequests::cancel_task(std::string_view task_id) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  const LoopEntry entry(tree_.lifetime);
+  return !tree_.is_closed() && !tree_.engine->closed() && turns_.cancel_task(task_id);
+}
+
+std::size_t TurnRequests::count_of(core::NodeId agent) const {
+  std::size_t count = turns_.open_questions(agent);
+  for (std::uint32_t slot = 0; slot < turns_.operations().slots(); ++slot) {
+    const turn::Operation& operation = turns_.operations().at_slot(slot);
+    if (operation.node && operation.agent == agent) ++count;
+  }
+  return count;
+}
+
+}  // namespace agentcore::tree

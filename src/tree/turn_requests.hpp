@@ -1,0 +1,38 @@
+// TurnRequests: the host's requests about the turns of its agents. All @loop_thread.
+#pragma once
+
+#include "tree/tree_shared.hpp"
+#include "turn/turns.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::tree {
+
+// Histories, budgets, questions and background tasks, for Agent and AgentTree.
+class TurnRequests {
+ public:
+  TurnRequests(TreeShared& tree, turn::Turns& turns) : tree_(tree), turns_(turns) {}
+
+  std::vector<ChatMessage> conversation(core::NodeId id) const;
+  std::vector<ChatMessage> context(core::NodeId id) const;
+  Spent spent(core::NodeId id, bool subtree) const;
+  ChangeResult grant(core::NodeId id, const Budget& budget, bool subtree);
+  // Replaces the agent's spec by a copy that `change` has changed. The history in the spec is left out: the
+  // agent has it, and its system message becomes the system prompt.
+  ChangeResult change_spec(core::NodeId id, const std::function<void(AgentSpec&)>& change);
+  AnswerResult answer(std::string_view question_id, const Answer& answer);
+  std::vector<OpenQuestion> questions() const;
+  std::vector<RunningTask> tasks() const;
+  bool cancel_task(std::string_view task_id);
+  // Questions and operations in flight of that agent (for leak tests).
+  std::size_t count_of(core::NodeId agent) const;
+
+ private:
+  TreeShared& tree_;
+  turn::Turns& turns_;
+};
+
+}  // namespace agentcore::tree

@@ -1,0 +1,52 @@
+// Verbs: the first halves of abort, stop, resume and terminate. All @threadsafe.
+#pragma once
+
+#include "tree/control_queue.hpp"
+#include "tree/tree_shared.hpp"
+#include "turn/operations.hpp"
+
+#include <agentcore/verbs.hpp>
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+namespace agentcore::tree {
+
+// A verb has two halves. The first is here: it runs on the caller's thread, at any time, concurrently with
+// everything else. It closes or opens a gate with one compare-and-set of one packed state, cuts a bounded
+// number of operations on the wire, and queues a ControlOp. The second half runs on the loop thread (Settler,
+// Scheduler).
+//
+// Stop, resume and terminate read the ancestors, replace the packed state and queue their ControlOp under the
+// mutex `closing_`: no other of them runs between these steps, and the loop reads the operations in the order
+// in which they took effect. The end of the tree takes the same mutex: no verb decides by an outdated read of
+// the ancestors.
+class Verbs {
+ public:
+  Verbs(TreeShared& tree, turn::Operations& operations) : tree_(tree), operations_(operations) {}
+
+  VerbResult abort(core::NodeId id, AbortOptions&& options);
+  VerbResult stop(core::NodeId id, StopOptions&& options);
+  VerbResult resume(core::NodeId id, const ResumeOptions& options);
+  VerbResult terminate(core::NodeId id, TerminateOptions&& options);
+
+  // The tree or its Runtime is destroyed: closes the gate of the root sentinel, so that every later admission
+  // of an agent is refused.
+  void close_tree() noexcept;
+
+ private:
+  std::unique_ptr<ControlOp> op_for(core::NodeId id, bool names_agent) const noexcept;
+  VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
+  VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  void wait_for_other(std::unique_ptr<ControlOp> op);
+  bool is_quiet(const core::Node& root) const noexcept;
+  bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
+
+  TreeShared& tree_;
+  turn::Operations& operations_;
+  std::mutex closing_;
+};
+
+}  // namespace agentcore::tree

@@ -1,0 +1,217 @@
+#include "turn/background_tasks.hpp"
+
+#include "tools/arguments.hpp"
+#include "tools/protocol.hpp"
+#include "turn/limited.hpp"
+#include "turn/question_desk.hpp"
+#include "turn/tool_port.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::turn {
+namespace {
+
+std::string new_task_id(loop::Engine& engine) {
+  const auto high = static_cast<unsigned long long>(engine.random());
+  const auto low = static_cast<unsigned long long>(engine.random());
+  char id[38];
+  std::snprintf(id, sizeof id, "task_%016llx%016llx", high, low);
+  return id;
+}
+
+// As a JSON string. (The destructor of a JSON object allocates, and its exception could not be caught.)
+std::string quoted(std::string text) {
+  return nlohmann::json(std::move(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void BackgroundTasks::emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
+                                 ToolResult result) noexcept {
+  environment_.hub.emit(node, [&](Agent agent) {
+    return TaskChanged{std::move(agent), info.id, info.tool, state, std::move(result)};
+  });
+}
+
+// Keeps, for the agent's next turn, a line of JSON about the end of a task. The results in all lines together
+// have at most TreeOptions::max_tool_result_bytes.
+void BackgroundTasks::note_end(core::Node& node, const OperationInfo& info, TaskState state,
+                               const ToolResult& result) noexcept {
+  if (!info.in_history) return;
+  environment_.engine.guarded("the end of a background task", [&] {
+    std::string& lines = data_of(node).ended_tasks;
+    const std::size_t most = environment_.limits.max_result_bytes;
+    std::string line = "{";
+    if (state != TaskState::cancelled)
+      line +=
+          "\"result\":" + quoted(limited(tools::text_of(result), most - std::min(most, lines.size()))) + ",";
+    line += "\"state\":" + quoted(std::string(to_string(state))) + ",\"task_id\":" + quoted(info.id) +
+            ",\"tool\":" + quoted(info.tool) + "}\n";
+    lines += line;
+  });
+}
+
+std::size_t BackgroundTasks::running(const core::Node& node) const noexcept {
+  std::size_t count = 0;
+  environment_.operations.for_each(
+      node, [&](const Operation& operation) { count += operation.kind == Operation::Kind::background; });
+  return count;
+}
+
+Next BackgroundTasks::start(Turn turn, std::size_t index) {
+  Operations& operations = environment_.operations;
+  PendingCall& call = turn.active().calls[index];
+  if (call.operation) operations.close(std::exchange(call.operation, {}));  // of its approval
+  if (const std::size_t count = running(turn.node()); count >= turn.spec().background_tasks) {
+    records_.refuse(
+        turn, call,
+        "too many background tasks: " + std::to_string(count) + " are running; wait until one has ended");
+    return turn.is_admitted() ? Next::proceed : Next::ended;
+  }
+  const ToolCallRecord& step = CallRecords::step_of(turn, call);
+  auto info = std::make_unique<OperationInfo>(
+      OperationInfo{new_task_id(environment_.engine), step.window_id, step.tool, turn.spec().tools});
+  const OperationId id =
+      operations.open(turn.node(), Operation::Kind::background, turn.epoch(), turn.number(), std::move(info));
+  emit_state(turn.node(), *operations[id].info, TaskState::started, {});
+  if (!turn.is_admitted()) {  // no part of it has begun
+    cancel(id);
+    operations.close(id);
+    return Next::ended;
+  }
+  if (operations[id].over) {  // an observer of its beginning cancelled it
+    operations.close(id);
+    records_.set_result(turn, call, ToolOutcome::not_started,
+                        ToolResult::failed("not started: the task was cancelled before it began"));
+    return turn.is_admitted() ? Next::proceed : Next::ended;
+  }
+  return begin(turn, index, id);
+}
+
+// Starts the tool of a task that may begin.
+Next BackgroundTasks::begin(Turn turn, std::size_t index, OperationId id) {
+  const PendingCall& call = turn.active().calls[index];
+  const std::shared_ptr<const Tool> tool = call.found.entry.tool;
+  nlohmann::json arguments;
+  std::shared_ptr<tools::Completion> completion;
+  try {
+    static_cast<void>(tools::parse_arguments(call.arguments, arguments));
+    completion = record_start(turn, index, id, *tool);
+  } catch (...) {  // no part of it has begun
+    cancel(id);
+    environment_.operations.close(id);
+    throw;
+  }
+  tools::start_call(*tool, arguments, completion);
+  return turn.is_admitted() ? Next::proceed : Next::ended;
+}
+
+// Writes the id of the task as the call's result. Makes all allocations for its start.
+std::shared_ptr<tools::Completion> BackgroundTasks::record_start(Turn turn, std::size_t index, OperationId id,
+                                                                 const Tool& tool) {
+  ActiveTurn& active = turn.active();
+  PendingCall& call = active.calls[index];
+  auto completion = tools::make_completion(port_.scope_of(turn.node(), id, tool));
+  OperationInfo& info = *environment_.operations[id].info;
+  CallRecords::step_of(turn, call).task_id = info.id;
+  info.in_history = !active.simulated;
+  records_.set_result(turn, call, ToolOutcome::completed,
+                      ToolResult::done("async task started: " + info.id,
+                                       R"({"status":"started","task_id":")" + info.id + R"("})"));
+  return completion;
+}
+
+void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult result) {
+  Operations& operations = environment_.operations;
+  const std::uint64_t turn = operations[id].turn;
+  desk_.close_all(id);
+  if (!core::look(node, node.load().generation()).open()) cancel(id);
+  const bool over = std::exchange(operations[id].over, true);
+  const std::unique_ptr<OperationInfo> info = std::move(operations[id].info);
+  operations.close(id);
+  if (over) {
+    if (result.success) environment_.discard(node, turn, 0, LateResult::tool_result);
+    return;
+  }
+  if (info->tools)
+    environment_.engine.guarded("a tool's result", [&] {
+      info->tools->impl().follow_up(environment_.engine, environment_.hub.handle(node), info->window_id,
+                                    result);
+    });
+  const TaskState state = result.success ? TaskState::completed : TaskState::failed;
+  note_end(node, *info, state, result);
+  records_.limit(result);
+  emit_state(node, *info, state, std::move(result));
+}
+
+void BackgroundTasks::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
+  if (!core::look(node, node.load().generation()).open()) return cancel(id);
+  environment_.operations[id].over = true;
+  environment_.operations.cut(id);
+  if (!environment_.operations.find(id)) return;
+  desk_.close_all(id);
+  Operation* const operation = environment_.operations.find(id);
+  if (!operation) return;
+  note_end(node, *operation->info, TaskState::failed, result);
+  emit_state(node, *operation->info, TaskState::failed, result);
+}
+
+// Its stop token is triggered, and it counts as ended from now on.
+void BackgroundTasks::cancel(OperationId id) noexcept {
+  Operations& operations = environment_.operations;
+  if (std::exchange(operations[id].over, true)) return;
+  core::Node& node = *operations[id].node;
+  operations.cut(id);
+  if (!operations.find(id)) return;
+  desk_.close_all(id);
+  if (const Operation* const operation = operations.find(id))
+    emit_state(node, *operation->info, TaskState::cancelled, {});
+}
+
+void BackgroundTasks::cancel_all(core::Node& node) noexcept {
+  std::vector<OperationId> tasks;
+  environment_.engine.guarded("background tasks", [&] {
+    environment_.operations.for_each(node, [&](const Operation& operation) {
+      if (operation.kind == Operation::Kind::background) tasks.push_back(operation.id);
+    });
+  });
+  std::reverse(tasks.begin(), tasks.end());  // oldest first
+  for (const OperationId id : tasks)
+    if (environment_.operations.find(id)) cancel(id);
+  while (cancel_newest(node)) {  // tasks that could not be listed for lack of memory
+  }
+}
+
+// Cancels the newest task that is not cancelled yet. False: there is none.
+bool BackgroundTasks::cancel_newest(core::Node& node) noexcept {
+  std::optional<OperationId> newest;
+  environment_.operations.for_each(node, [&](const Operation& operation) {
+    if (!newest && operation.kind == Operation::Kind::background && !operation.over) newest = operation.id;
+  });
+  if (newest) cancel(*newest);
+  return newest.has_value();
+}
+
+bool BackgroundTasks::cancel(std::string_view task_id) {
+  for (std::uint32_t slot = 0; slot < environment_.operations.slots(); ++slot) {
+    const Operation& operation = environment_.operations.at_slot(slot);
+    if (!operation.node || operation.kind != Operation::Kind::background || operation.over ||
+        operation.info->id != task_id)
+      continue;
+    core::Node& node = *operation.node;
+    const AgentEntry entry(environment_, node);
+    if (core::look(node, core::generation_of(operation.agent)).open())
+      note_end(node, *operation.info, TaskState::cancelled, {});
+    cancel(operation.id);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace agentcore::turn

@@ -1,0 +1,58 @@
+// BackgroundTasks: tool calls that a turn does not wait for.
+#pragma once
+
+#include "turn/call_records.hpp"
+#include "turn/environment.hpp"
+#include "turn/turn.hpp"
+
+#include <agentcore/event.hpp>
+#include <agentcore/tool.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace agentcore::turn {
+
+class QuestionDesk;
+class ToolPort;
+
+// A task belongs to the agent and not to the turn that started it: an abort leaves it, a stop cancels it
+// (X17). Exactly one of `completed`, `failed` and `canceled` is emitted for each. All @loop_thread.
+class BackgroundTasks {
+ public:
+  BackgroundTasks(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk)
+      : environment_(environment), records_(records), port_(port), desk_(desk) {}
+
+  // Starts a call in the background; the call's result is the id of the task (L2-L4).
+  Next start(Turn turn, std::size_t index);
+  // Cancels all tasks of an agent that is stopped, the oldest first.
+  void cancel_all(core::Node& node) noexcept;
+  // Cancels the task of that id on behalf of the host. False: there is none.
+  bool cancel(std::string_view task_id);
+
+  // The tool of a registered operation has given its result.
+  void on_result(core::Node& node, OperationId id, ToolResult result);
+  // Its time-out has passed: the operation is cut, and the task has failed.
+  void on_timeout(core::Node& node, OperationId id, const ToolResult& result);
+
+ private:
+  std::size_t running(const core::Node& node) const noexcept;
+  Next begin(Turn turn, std::size_t index, OperationId id);
+  std::shared_ptr<tools::Completion> record_start(Turn turn, std::size_t index, OperationId id,
+                                                  const Tool& tool);
+  void cancel(OperationId id) noexcept;
+  bool cancel_newest(core::Node& node) noexcept;
+  void note_end(core::Node& node, const OperationInfo& info, TaskState state,
+                const ToolResult& result) noexcept;
+  void emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
+                  ToolResult result) noexcept;
+
+  Environment& environment_;
+  CallRecords& records_;
+  ToolPort& port_;
+  QuestionDesk& desk_;
+};
+
+}  // namespace agentcore::turn

@@ -1,0 +1,91 @@
+#include "turn/call_records.hpp"
+
+#include "tools/arguments.hpp"
+#include "turn/limited.hpp"
+
+#include <new>
+#include <utility>
+
+namespace agentcore::turn {
+
+void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::string words) {
+  TurnData& data = turn.data();
+  ActiveTurn& active = turn.active();
+  ++active.tool_turns;
+  ++data.tool_turns;
+  std::vector<ToolCall> calls;
+  active.calls.clear();
+  for (tools::AskedCall& one : asked) {
+    active.calls.emplace_back().arguments =
+        std::exchange(one.call.arguments, tools::as_object(one.call.arguments));
+    calls.push_back(one.call);
+  }
+  active.result->last_call = calls.back();
+  std::size_t message = 0;
+  if (!active.simulated) {
+    message = data.conversation.act(std::move(words), std::move(calls), data.tool_turns,
+                                    std::move(active.answer.reasoning));
+    calls = data.conversation.messages()[message - 1].tool_calls;
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    ToolCallRecord& step = active.result->calls.emplace_back();
+    step.index = static_cast<std::uint32_t>(i + 1);
+    step.round = active.tool_turns;
+    step.call_id = active.simulated
+                       ? "call_" + std::to_string(data.tool_turns) + "_" + std::to_string(step.index)
+                       : calls[i].id;
+    step.window_id = asked[i].call.window_id;
+    step.tool = asked[i].action_id;
+    step.message = Conversation::not_started;
+    active.calls[i].message = message + i;
+    active.calls[i].step = active.result->calls.size() - 1;
+  }
+  active.result->last_call->id = active.result->calls.back().call_id;
+}
+
+void CallRecords::set_begun(Turn turn, PendingCall& call) {
+  ToolCallRecord& step = step_of(turn, call);
+  std::string message(Conversation::interrupted);
+  if (!turn.active().simulated) turn.data().conversation.set_result(call.message, message);
+  step.message = std::move(message);
+  step.outcome = ToolOutcome::interrupted;
+  call.state = PendingCall::State::running;
+}
+
+void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, ToolResult result) {
+  ActiveTurn& active = turn.active();
+  ToolCallRecord& step = step_of(turn, call);
+  limit(result);
+  std::string text = tools::text_of(result), message = result.message, summary = result.summary;
+  active.result->last_result = result;
+  // From here on no memory is needed.
+  call.state = PendingCall::State::done;
+  step.outcome = outcome;
+  step.success = result.success;
+  step.message = std::move(message);
+  step.summary = std::move(summary);
+  if (!active.simulated) turn.data().conversation.set_result(call.message, std::move(text));
+  if (!call.start_emitted) return;
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return ToolEnded{std::move(agent), turn.number(), step.call_id, outcome, result};
+  });
+}
+
+void CallRecords::refuse(Turn turn, PendingCall& call, std::string reason) {
+  set_result(turn, call, ToolOutcome::not_started, ToolResult::failed(std::move(reason)));
+  const ToolCallRecord& record = step_of(turn, call);
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return ToolRefused{std::move(agent), turn.number(),  record.call_id, record.window_id,
+                       record.tool,      call.arguments, record.message};
+  });
+}
+
+void CallRecords::limit(ToolResult& result) const noexcept {
+  for (std::string* const text : {&result.message, &result.summary}) try {
+      *text = limited(std::move(*text), environment_.limits.max_result_bytes);
+    } catch (const std::bad_alloc&) {
+      text->clear();
+    }
+}
+
+}  // namespace agentcore::turn

@@ -1,0 +1,42 @@
+// CallRecords: writes the outcomes of tool calls into the history and the turn's result.
+#pragma once
+
+#include "tools/protocol.hpp"
+#include "turn/environment.hpp"
+#include "turn/turn.hpp"
+
+#include <agentcore/tool.hpp>
+
+#include <string>
+#include <vector>
+
+namespace agentcore::turn {
+
+// All @loop_thread.
+class CallRecords {
+ public:
+  explicit CallRecords(Environment& environment) : environment_(environment) {}
+
+  // Writes an answer with calls, and for each call a result that it did not happen, which later results
+  // replace.
+  void list(Turn turn, std::vector<tools::AskedCall> asked, std::string words);
+  // The tool of the call is about to start: until its result comes, the effect of the call is unknown.
+  void set_begun(Turn turn, PendingCall& call);
+  // The end of a call: in the history and in the turn's steps. Emits ToolEnded if ToolStarted was emitted.
+  void set_result(Turn turn, PendingCall& call, ToolOutcome outcome, ToolResult result);
+
+  // The tool of the call does not start: the model receives the reason. Emits ToolRefused.
+  void refuse(Turn turn, PendingCall& call, std::string reason);
+
+  // The step of the turn's result that belongs to the call.
+  static ToolCallRecord& step_of(Turn turn, const PendingCall& call) {
+    return turn.active().result->calls[call.step];
+  }
+  // Cuts the texts of a result to TreeOptions::max_tool_result_bytes. Without memory they become empty.
+  void limit(ToolResult& result) const noexcept;
+
+ private:
+  Environment& environment_;
+};
+
+}  // namespace agentcore::turn

@@ -1,0 +1,27 @@
+#include "turn/environment.hpp"
+
+#include <new>
+#include <utility>
+
+namespace agentcore::turn {
+
+std::string Environment::name_of(const core::Node& node) const noexcept {
+  try {
+    return table.names().name_of(node, node.id());
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+void Environment::log(LogLevel level, std::string_view message,
+                      std::initializer_list<LogField> fields) noexcept {
+  if (!hub.closed()) engine.log(level, message, fields);
+}
+
+void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_t deltas,
+                          LateResult kind) noexcept {
+  log(LogLevel::debug, "late result discarded", {{"agent", name_of(node)}, {"kind", to_string(kind)}});
+  hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind}; });
+}
+
+}  // namespace agentcore::turn

@@ -1,0 +1,79 @@
+// Environment: the state that all parts of the turn engine share.
+#pragma once
+
+#include "core/agent_table.hpp"
+#include "core/tree_lifetime.hpp"
+#include "events/event_hub.hpp"
+#include "loop/engine.hpp"
+#include "turn/operations.hpp"
+
+#include <agentcore/llm_client.hpp>
+#include <agentcore/log.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace agentcore::turn {
+
+struct TurnLimits {
+  LlmClient* llm;  // for agents whose spec names none; may be null
+  std::size_t max_answer_bytes;
+  std::size_t max_result_bytes;
+  Duration tool_timeout;      // 0: none
+  Duration question_timeout;  // 0: none
+};
+
+// The notifications of the turn engine to the tree. @loop_thread
+class TurnListener {
+ public:
+  // An operation or the turn of `node` has ended: the agent may settle, or begin its next message.
+  virtual void on_activity_ended(core::Node& node) noexcept = 0;
+  // A budget of `node` is used up: `node` and everything below it must be stopped.
+  virtual void on_budget_exhausted(core::Node& node, std::string reason) = 0;
+
+ protected:
+  ~TurnListener() = default;
+};
+
+// All @loop_thread. Once the tree is closed, its gate refuses every admission, and no function here logs,
+// emits or finds an agent any more.
+class Environment {
+ public:
+  Environment(core::AgentTable& agents, events::EventHub& events, loop::Engine& loop,
+              core::TreeLifetime& memory, TurnListener& tree, TurnLimits limits_of_turns)
+      : table(agents), hub(events), engine(loop), lifetime(memory), listener(tree), limits(limits_of_turns) {}
+
+  // The agent of that id; null if it was deleted or the tree is closed.
+  core::Node* find(core::NodeId agent) const noexcept { return hub.closed() ? nullptr : table.find(agent); }
+  // The agent's id. Empty if there is no memory for it: for log records and errors.
+  std::string name_of(const core::Node& node) const noexcept;
+  // Calls the host's log sink, which may run any code.
+  void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept;
+  // Emits that a late result of an operation was dropped.
+  void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind) noexcept;
+
+  core::AgentTable& table;
+  events::EventHub& hub;
+  loop::Engine& engine;
+  core::TreeLifetime& lifetime;
+  TurnListener& listener;
+  const TurnLimits limits;
+  Operations operations;
+};
+
+// On the stack wherever an external input is delivered to an agent: an outcome, a result, an answer, a timer.
+// The delivery is an action of the agent (G1), and the tree's memory stays until it has returned.
+class AgentEntry {
+ public:
+  AgentEntry(Environment& environment, const core::Node& node) noexcept
+      : entry_(environment.lifetime), active_(environment.table, node) {}
+
+ private:
+  core::TreeLifetime::LoopEntry entry_;
+  core::ActiveAgentGuard active_;
+};
+
+}  // namespace agentcore::turn

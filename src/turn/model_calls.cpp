@@ -1,0 +1,223 @@
+#include "turn/model_calls.hpp"
+
+#include "core/validate.hpp"
+#include "turn/context_window.hpp"
+#include "turn/turn_ends.hpp"
+#include "turn/turn_runner.hpp"
+#include "turn/usage_accounting.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace agentcore::turn {
+namespace {
+
+// Receives what a client delivers for one call. Its handle keeps the tree's core, and with it `calls`, in
+// memory.
+class CallReceiver final : public ChatSink::Receiver {
+ public:
+  CallReceiver(ModelCalls& calls, Agent agent) : calls_(calls), agent_(std::move(agent)) {}
+  // To be called before anything is delivered.
+  void bind(OperationId id) noexcept { id_ = id; }
+  void on_delta(std::string_view text) override { calls_.on_delta(id_, text); }
+  void on_reasoning(std::string_view text) override { calls_.on_reasoning(id_, text); }
+  void on_outcome(ChatOutcome outcome) override { calls_.on_outcome(id_, std::move(outcome)); }
+
+ private:
+  ModelCalls& calls_;
+  Agent agent_;
+  OperationId id_;
+};
+
+// True if the model writes its calls as blocks of its text, which the deltas for observers leave out.
+bool writes_blocks(const AgentSpec& spec) noexcept {
+  return spec.tools && spec.tool_protocol == ToolProtocol::text;
+}
+
+}  // namespace
+
+Next ModelCalls::start(Turn turn) {
+  const AgentSpec& spec = turn.spec();
+  LlmClient* const client = spec.llm ? spec.llm.get() : environment_.limits.llm;
+  if (!client)
+    return ends_.fail_call(
+        turn,
+        ChatOutcome::failed({Errc::no_llm_client,
+                             "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"}));
+  if (turn.node().load().state() == AgentState::processing &&
+      !turn.change_state(environment_.hub, AgentState::processing, AgentState::waiting_llm))
+    return Next::ended;
+  ChatRequest request = request_for(turn);
+  if (BudgetVerdict verdict = usage_.reserve(turn, request); !verdict.allowed)
+    return ends_.end_for_budget(turn, std::move(verdict));
+  return send(turn, *client, std::move(request));
+}
+
+void ModelCalls::ask_for_repair(Turn turn, std::string text) {
+  ActiveTurn& active = turn.active();
+  active.unreadable = std::move(text);
+  ++active.repairs;
+  active.result->text.clear();
+  active.answer = {};
+  active.phase = Phase::asked;
+  environment_.log(
+      LogLevel::debug, "tool calls could not be read, the model is asked again",
+      {{"agent", environment_.name_of(turn.node())}, {"why", std::string(active.result->parse_error)}});
+}
+
+ChatRequest ModelCalls::request_for(Turn turn) {
+  const AgentSpec& spec = turn.spec();
+  ChatRequest request;
+  request.agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
+  request.tree = environment_.table.tree();
+  request.model = spec.model;
+  request.temperature = spec.temperature;
+  request.top_p = spec.top_p;
+  request.stop_sequences = spec.stop_sequences;
+  request.parallel_tool_calls = spec.parallel_tool_calls;
+  request.stream = spec.stream;
+  request.max_tokens = spec.max_tokens;
+  request.reasoning_effort = spec.reasoning_effort;
+  request.response_format = spec.response_format;
+  // Only in the first call: a model that must call a tool each time would never end its turn.
+  if (turn.active().tool_turns == 0) request.tool_choice = spec.tool_choice;
+  write_context(environment_, turn, request);
+  return request;
+}
+
+Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
+  ActiveTurn& active = turn.active();
+  active.phase = Phase::calling;
+  active.text.clear();
+  active.filter = {};
+  // Allocations come first.
+  active.answer = ChatOutcome::cancelled();
+  auto receiver = std::make_unique<CallReceiver>(*this, environment_.hub.handle(turn.node()));
+  const OperationId id =
+      environment_.operations.open(turn.node(), Operation::Kind::model_call, turn.epoch(), turn.number());
+  active.operation = id;
+  // Checked after the operation was registered: a stopper either finds the operation and cuts it, or its
+  // closed gate is read here.
+  if (!turn.is_admitted()) {
+    active.operation = {};
+    environment_.operations.close(id);
+    return Next::ended;  // releases the reservation: the call was never sent
+  }
+  active.usage_pending = true;
+  ++active.model_calls;
+  receiver->bind(id);
+  ChatSink sink(std::move(receiver));
+  StopToken token = environment_.operations[id].stop.get_token();
+  // A client that throws loses its sink, and the turn fails with `client_dropped_call`.
+  environment_.engine.guarded("LlmClient::chat",
+                              [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
+  if (turn.is_over()) return Next::ended;
+  return turn.active().phase == Phase::answered ? Next::proceed : Next::wait;
+}
+
+// The turn that waits for that call. Late deliveries are counted.
+std::optional<Turn> ModelCalls::turn_for_delta(Operation& operation) noexcept {
+  std::optional<Turn> turn = Turn::of(*operation.node);
+  if (turn && turn->active().operation == operation.id && turn->is_admitted()) return turn;
+  ++operation.late_deltas;
+  return std::nullopt;
+}
+
+void ModelCalls::on_delta(OperationId id, std::string_view text) {
+  Operation* const operation = environment_.operations.find(id);
+  if (!operation) return;
+  const AgentEntry entry(environment_, *operation->node);
+  const std::optional<Turn> turn = turn_for_delta(*operation);
+  if (!turn) return;
+  ActiveTurn& active = turn->active();
+  if (active.text.size() + text.size() > environment_.limits.max_answer_bytes) return end_too_long(*turn, id);
+  const bool filters = writes_blocks(turn->spec());
+  std::string visible;
+  runner_.run(turn->node(), [&] {
+    active.text.append(text);
+    if (filters) visible = active.filter.pass(text);
+    return Next::wait;
+  });
+  if (turn->is_over()) return;
+  if (!filters) return emit_delta(*turn, text);
+  if (!visible.empty()) emit_delta(*turn, visible);
+}
+
+void ModelCalls::end_too_long(Turn turn, OperationId id) {
+  usage_.settle(turn.node(), turn.active());
+  ends_.fail_call(turn, ChatOutcome::failed({Errc::response_too_large,
+                                             "the answer is longer than TreeOptions::max_answer_bytes"}));
+  if (environment_.operations.find(id)) environment_.operations.cut(id);
+  environment_.listener.on_activity_ended(turn.node());
+}
+
+void ModelCalls::emit_delta(Turn turn, std::string_view text) noexcept {
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return DeltaReceived{std::move(agent), turn.number(), turn.active().model_calls, text};
+  });
+}
+
+bool ModelCalls::emit_held_text(Turn turn) {
+  const std::string held = turn.active().filter.finish();
+  if (!held.empty()) emit_delta(turn, held);
+  return held.empty() || turn.is_admitted();
+}
+
+void ModelCalls::on_reasoning(OperationId id, std::string_view text) {
+  Operation* const operation = environment_.operations.find(id);
+  if (!operation) return;
+  const AgentEntry entry(environment_, *operation->node);
+  const std::optional<Turn> turn = turn_for_delta(*operation);
+  if (!turn) return;
+  environment_.hub.emit(turn->node(), [&](Agent agent) {
+    return ReasoningReceived{std::move(agent), turn->number(), turn->active().model_calls, text};
+  });
+}
+
+void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
+  Operation* const operation = environment_.operations.find(id);
+  if (!operation) return;
+  core::Node& node = *operation->node;
+  const AgentEntry entry(environment_, node);
+  TurnData& data = data_of(node);
+  // The turn of the call: in progress, or being ended, if the outcome arrives during the cut.
+  ActiveTurn* active = data.turn ? data.turn.get() : data.ending;
+  if (active && active->operation != id) active = nullptr;
+  const bool current = active && active == data.turn.get();
+  const bool admitted = current && Turn(node).is_admitted();
+  const ChatOutcome::Kind kind = outcome.kind;
+  const std::uint64_t number = operation->turn;
+  const std::size_t late_deltas = operation->late_deltas;
+  // A cost that is not a number would disable every budget.
+  if (outcome.cost && !core::is_amount(*outcome.cost)) outcome.cost.reset();
+  if (active) {
+    active->operation = {};
+    active->answer = std::move(outcome);
+  }
+  environment_.operations.close(id);
+
+  if (admitted) {
+    usage_.settle(node, *active);
+    runner_.run(node, [&] {
+      if (kind != ChatOutcome::Kind::completed) return ends_.fail_call(Turn(node), std::move(active->answer));
+      active->phase = Phase::answered;
+      return Next::proceed;
+    });
+  } else {
+    if (current) ends_.interrupt(Turn(node));
+    discard_late(node, number, late_deltas, kind);
+  }
+  environment_.listener.on_activity_ended(node);
+}
+
+// A cancelled call without deltas after the stop is no late result.
+void ModelCalls::discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas,
+                              ChatOutcome::Kind kind) noexcept {
+  if (deltas == 0 && kind == ChatOutcome::Kind::cancelled) return;
+  environment_.discard(node, turn, deltas,
+                       kind == ChatOutcome::Kind::completed ? LateResult::answer
+                       : kind == ChatOutcome::Kind::failed  ? LateResult::failure
+                                                            : LateResult::text);
+}
+
+}  // namespace agentcore::turn

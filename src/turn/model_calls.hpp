@@ -1,0 +1,56 @@
+// ModelCalls: sends the model calls of turns and receives their answers.
+#pragma once
+
+#include "turn/environment.hpp"
+#include "turn/turn.hpp"
+
+#include <agentcore/chat.hpp>
+#include <agentcore/llm_client.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace agentcore::turn {
+
+class TurnEnds;
+class TurnRunner;
+class UsageAccounting;
+
+// All @loop_thread.
+class ModelCalls {
+ public:
+  ModelCalls(Environment& environment, UsageAccounting& usage, TurnEnds& ends, TurnRunner& runner)
+      : environment_(environment), usage_(usage), ends_(ends), runner_(runner) {}
+
+  // Trims and renders the context, reserves in the budgets and calls the model. `proceed`: the answer has
+  // arrived.
+  Next start(Turn turn);
+  // The calls in the answer cannot be read: the next call returns the answer to the model with the reason.
+  // Neither is kept in the history, which continues with the next answer.
+  void ask_for_repair(Turn turn, std::string text);
+  // The answer has ended: text that was held back, because it could have begun a block of calls, is emitted
+  // now. Returns whether the turn may still act.
+  bool emit_held_text(Turn turn);
+
+  // Called by the client, through its sink. Calls after the end of the operation are ignored.
+  void on_delta(OperationId id, std::string_view text);
+  void on_reasoning(OperationId id, std::string_view text);
+  void on_outcome(OperationId id, ChatOutcome outcome);
+
+ private:
+  ChatRequest request_for(Turn turn);
+  Next send(Turn turn, LlmClient& client, ChatRequest request);
+  std::optional<Turn> turn_for_delta(Operation& operation) noexcept;
+  void emit_delta(Turn turn, std::string_view text) noexcept;
+  void end_too_long(Turn turn, OperationId id);
+  void discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas,
+                    ChatOutcome::Kind kind) noexcept;
+
+  Environment& environment_;
+  UsageAccounting& usage_;
+  TurnEnds& ends_;
+  TurnRunner& runner_;
+};
+
+}  // namespace agentcore::turn

@@ -1,0 +1,119 @@
+// Operations: the in-flight operations of a tree's agents, and how any thread stops them.
+#pragma once
+
+#include "core/agent_table.hpp"
+#include "core/operation_id.hpp"
+
+#include <agentcore/llm_client.hpp>
+#include <agentcore/ref.hpp>
+#include <agentcore/runtime.hpp>
+#include <agentcore/verbs.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace agentcore::turn {
+
+using core::OperationId;
+
+// The names of a tool call or a background task, and its time-out. Null for a model call.
+struct OperationInfo {
+  std::string id;                // of the call, or the task
+  std::string window_id;         // empty: an ordinary tool
+  std::string tool;              // its name
+  Ref<ToolRegistry> tools = {};  // what the agent had when the call began
+  Timer timer = {};
+  bool in_history = false;  // of a background task: its start is in the history
+};
+
+// One in-flight operation: a model call, a tool call or a background task, from before its start until its
+// outcome arrived or it was abandoned.
+struct Operation {
+  enum class Kind : std::uint8_t { model_call, tool_call, background };
+
+  core::Node* node = nullptr;  // null: the slot is free
+  core::NodeId agent = 0;
+  OperationId id;
+  std::uint32_t epoch = 0;  // of the agent, when it began
+  std::uint32_t next = 0;   // slot + 1 of the same agent's previous operation; 0: none
+  std::uint32_t newer = 0;  // slot + 1 of the same agent's following operation; for the loop thread alone
+  std::uint64_t turn = 0;
+  std::size_t late_deltas = 0;
+  Kind kind = Kind::model_call;
+  bool over = false;  // its outcome is not needed any more, but has not arrived yet
+  std::unique_ptr<OperationInfo> info;
+  StopSource stop{std::nostopstate};  // created only for running operations, not for agents
+};
+
+// The registry of all in-flight operations (I1): however an operation ends, it is closed here.
+//
+// The loop thread is the only writer. The mutex is for stopping threads, which copy a few stop sources out;
+// it is never held while a source is triggered or destroyed.
+class Operations {
+ public:
+  // Registers an operation of `node`. @loop_thread
+  OperationId open(core::Node& node, Operation::Kind kind, std::uint32_t epoch, std::uint64_t turn,
+                   std::unique_ptr<OperationInfo> info = {});
+  // Unregisters an operation that is registered. Never allocates. @loop_thread
+  void close(OperationId id) noexcept;
+  // The tree has closed: triggers every stop token. From now on find() finds nothing, so that no later
+  // outcome reaches a turn. @loop_thread
+  void shut_down();
+  // The same without the stop tokens. @loop_thread
+  void refuse_outcomes() noexcept { refuses_outcomes_ = true; }
+  // Stops the clocks of all time-outs, and releases the tools: a tool may hold a handle of the tree, which
+  // would keep the tree in memory. @loop_thread
+  void drop_timers_and_tools() noexcept;
+
+  // The operation, or null if it has ended or the tree is closed. For ids from outside. @loop_thread
+  Operation* find(OperationId id) noexcept;
+  // An operation that is registered. The reference is valid until the next open(). @loop_thread
+  Operation& operator[](OperationId id) noexcept { return slots_[id.slot]; }
+  // Any slot below slots(), free or in use. @loop_thread
+  const Operation& at_slot(std::uint32_t slot) const noexcept { return slots_[slot]; }
+  std::uint32_t slots() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
+  std::size_t open_count() const noexcept { return open_.load(std::memory_order_relaxed); }
+
+  // Calls visit(operation) for each operation of `node`, newest first; `visit` may close its argument.
+  // @loop_thread
+  template <typename Visit>
+  void for_each(const core::Node& node, Visit&& visit) const {
+    for (std::uint32_t at = node.newest_operation.load(std::memory_order_relaxed); at;) {
+      const Operation& operation = slots_[at - 1];
+      at = operation.next;
+      visit(operation);
+    }
+  }
+
+  // Triggers the stop token of a registered operation. @loop_thread
+  void cut(OperationId id);
+  // The part of a cut that a stopping thread does itself, after it closed a gate: triggers operations of
+  // `root`, and of agents below it, whose gates are closed; a bounded number. Returns the number. @threadsafe
+  std::size_t cut_closed_below(const core::Node& root, bool with_subtree, StopCut cut);
+  // Triggers all operations with closed gates that stopping threads did not trigger. @loop_thread
+  void cut_left();
+  bool has_left() const noexcept { return left_.load(std::memory_order_acquire); }
+  // For an abort: triggers the model call of the agent in that epoch. @threadsafe
+  void cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_t epoch);
+
+ private:
+  struct Batch;
+  bool copy_own(const core::Node& root, Batch& batch);
+  bool copy_closed(const core::Node& root, bool with_subtree, std::size_t& next, std::size_t room,
+                   Batch& batch);
+
+  std::mutex mutex_;
+  std::vector<Operation> slots_;
+  std::vector<std::uint32_t> free_;
+  std::uint64_t next_serial_ = 1;
+  std::atomic<std::size_t> open_{0};
+  std::atomic<bool> left_{false};  // an operation with a closed gate may be untriggered
+  bool refuses_outcomes_ = false;
+};
+
+}  // namespace agentcore::turn

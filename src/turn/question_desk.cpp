@@ -1,0 +1,110 @@
+#include "turn/question_desk.hpp"
+
+#include "loop/time.hpp"
+#include "tools/contain.hpp"
+
+#include <utility>
+
+namespace agentcore::turn {
+namespace {
+
+Errc refusal_of(AgentState state) noexcept {
+  switch (state) {
+    case AgentState::stopping:
+      return Errc::agent_stopping;
+    case AgentState::stopped:
+      return Errc::agent_stopped;
+    case AgentState::terminating:
+      return Errc::agent_terminating;
+    default:
+      return Errc::question_closed;
+  }
+}
+
+}  // namespace
+
+void QuestionDesk::on_ask(const Operation& operation, Question question,
+                          std::function<void(const Answer&)> closed) {
+  core::Node& node = *operation.node;
+  if (operation.over || !core::look(node, core::generation_of(operation.agent)).open()) return refuse(closed);
+  const bool asked = environment_.engine.guarded("a question", [&] {
+    AskedQuestion made;
+    made.operation = operation.id;
+    made.question.call_id = operation.info->id;
+    made.question.tool = operation.info->tool;
+    made.question.text = std::move(question.text);
+    made.question.choices = std::move(question.choices);
+    made.closed = closed;
+    ask(node, std::move(made), question.timeout.value_or(environment_.limits.question_timeout));
+  });
+  if (!asked) refuse(closed);  // there was no memory to ask
+}
+
+void QuestionDesk::refuse(const std::function<void(const Answer&)>& closed) noexcept {
+  if (environment_.hub.closed()) return;
+  tools::contain(environment_.engine, "a question's callback", [&] {
+    closed({QuestionOutcome::cancelled, {}});
+  });
+}
+
+void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeout) {
+  loop::Engine& engine = environment_.engine;
+  question.question.agent_id = environment_.table.names().name_of(node, node.id());
+  question.agent = node.id();
+  question.turn = environment_.operations[question.operation].turn;
+  AskedQuestion& asked = questions_.add(std::move(question));
+  if (timeout > Duration::zero()) try {
+      const std::uint64_t timer =
+          engine.start_timer(loop::later(engine.now(), timeout), [this, id = asked.question.id] {
+            if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
+          });
+      asked.timer = Timer(engine.weak_from_this(), timer);
+    } catch (...) {  // a question must not stay open without its time-out
+      static_cast<void>(questions_.take(asked.question.id));
+      throw;
+    }
+  environment_.hub.emit(node, [&](Agent agent) {
+    return QuestionAsked{std::move(agent), asked.turn, asked.question};
+  });
+}
+
+AnswerResult QuestionDesk::answer(std::string_view question_id, const Answer& answer) {
+  const AskedQuestion* const asked = questions_.find(question_id);
+  if (!asked) return {questions_.was_closed(question_id) ? Errc::question_closed : Errc::question_not_found};
+  const core::NodeId agent = asked->agent;
+  const core::Node* const node = environment_.find(agent);
+  if (!node) return {Errc::question_closed};
+  const core::GateView view = core::look_again(*node, core::generation_of(agent));
+  if (!view.open()) return {refusal_of(view.effective)};
+  if (close(*questions_.take(question_id), answer)) return {};
+  if (!environment_.find(agent)) return {Errc::question_closed};
+  return {refusal_of(core::look_again(*node, core::generation_of(agent)).effective)};
+}
+
+// Removed from the list: nothing else closes it. True: the tool that asked received this answer.
+bool QuestionDesk::close(AskedQuestion question, const Answer& answer) noexcept {
+  core::Node* const node = environment_.find(question.agent);
+  if (!node) return false;
+  const AgentEntry entry(environment_, *node);
+  const auto is_open = [&] { return core::look(*node, core::generation_of(question.agent)).open(); };
+  const bool real = is_open();
+  const QuestionOutcome outcome = real ? answer.outcome : QuestionOutcome::cancelled;
+  environment_.hub.emit(*node, [&](Agent agent) {
+    return QuestionClosed{std::move(agent), question.turn, question.question.id, outcome};
+  });
+  if (environment_.hub.closed()) return false;
+  // An observer may have stopped the agent just now: then the answer is not needed any more.
+  const bool given = real && is_open();
+  const Answer cancelled{QuestionOutcome::cancelled, {}};
+  tools::contain(environment_.engine, "a question's callback",
+                 [&] { question.closed(given ? answer : cancelled); });
+  return given;
+}
+
+void QuestionDesk::close_all(OperationId id) noexcept {
+  const core::NodeId agent = environment_.operations[id].agent;
+  while (auto question = questions_.take_of(agent, id))
+    close(std::move(*question), {QuestionOutcome::cancelled, {}});
+}
+
+}  // namespace agentcore::turn

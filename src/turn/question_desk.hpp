@@ -1,0 +1,46 @@
+// QuestionDesk: asks the user, and closes each question exactly once.
+#pragma once
+
+#include "turn/environment.hpp"
+#include "turn/questions.hpp"
+
+#include <agentcore/question.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::turn {
+
+// Once the tree is closed, no question is asked or closed, and no callback of a question is called. All
+// @loop_thread.
+class QuestionDesk {
+ public:
+  explicit QuestionDesk(Environment& environment) : environment_(environment) {}
+
+  // A tool asks. If its operation is over or its agent is closed, the question is cancelled at once.
+  void on_ask(const Operation& operation, Question question, std::function<void(const Answer&)> closed);
+  // Cancels a question that is not asked.
+  void refuse(const std::function<void(const Answer&)>& closed) noexcept;
+  // Asks a question of `question.operation`, an operation of `node`; 0: no time-out. If it throws, no
+  // question is asked.
+  void ask(core::Node& node, AskedQuestion question, Duration timeout);
+  // The user answers or declines. Checks the gate first.
+  AnswerResult answer(std::string_view question_id, const Answer& answer);
+  // Cancels the open questions of a registered operation.
+  void close_all(OperationId id) noexcept;
+
+  std::vector<OpenQuestion> open() const { return questions_.open(); }
+  std::size_t count(core::NodeId agent) const noexcept { return questions_.count(agent); }
+  // Forgets all questions; their callbacks are not called.
+  void clear() { questions_.clear(); }
+
+ private:
+  bool close(AskedQuestion question, const Answer& answer) noexcept;
+
+  Environment& environment_;
+  Questions questions_;
+};
+
+}  // namespace agentcore::turn

@@ -1,0 +1,44 @@
+// The names of the kinds of operations, of late results, and of the states of background tasks.
+#include "core/enum_names.hpp"
+
+#include <agentcore/event.hpp>
+
+namespace agentcore {
+namespace {
+
+constexpr core::EnumNames task_state_names{
+    std::to_array<core::EnumName<TaskState>>({{TaskState::started, "started"},
+                                              {TaskState::completed, "completed"},
+                                              {TaskState::failed, "failed"},
+                                              {TaskState::cancelled, "cancelled"}})};
+static_assert(task_state_names.is_in_order());
+
+constexpr core::EnumNames task_kind_names{
+    std::to_array<core::EnumName<TaskKind>>({{TaskKind::turn, "turn"},
+                                             {TaskKind::model_call, "model_call"},
+                                             {TaskKind::tool_call, "tool_call"},
+                                             {TaskKind::background, "background"}})};
+static_assert(task_kind_names.is_in_order());
+
+constexpr core::EnumNames late_result_names{
+    std::to_array<core::EnumName<LateResult>>({{LateResult::answer, "answer"},
+                                               {LateResult::failure, "failure"},
+                                               {LateResult::text, "text"},
+                                               {LateResult::tool_result, "tool_result"}})};
+static_assert(late_result_names.is_in_order());
+
+}  // namespace
+
+std::string_view to_string(TaskState state) noexcept {
+  return task_state_names.name(state);
+}
+
+std::string_view to_string(TaskKind kind) noexcept {
+  return task_kind_names.name(kind);
+}
+
+std::string_view to_string(LateResult kind) noexcept {
+  return late_result_names.name(kind);
+}
+
+}  // namespace agentcore

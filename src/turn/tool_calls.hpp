@@ -1,0 +1,66 @@
+// ToolCalls: runs the tool calls of one answer, in their order.
+#pragma once
+
+#include "turn/call_records.hpp"
+#include "turn/environment.hpp"
+#include "turn/turn.hpp"
+
+#include <agentcore/question.hpp>
+#include <agentcore/tool.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace agentcore::turn {
+
+class BackgroundTasks;
+class QuestionDesk;
+class ToolPort;
+class TurnRunner;
+
+// One call goes waiting (-> asking -> approved) -> running -> done. All @loop_thread.
+class ToolCalls {
+ public:
+  ToolCalls(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk,
+            BackgroundTasks& tasks, TurnRunner& runner)
+      : environment_(environment),
+        records_(records),
+        port_(port),
+        desk_(desk),
+        tasks_(tasks),
+        runner_(runner) {}
+
+  // Writes an answer with calls into the history.
+  void list(Turn turn, std::vector<tools::AskedCall> calls, std::string words);
+  // Starts as many calls as may run in parallel. `proceed`: all of them have their results.
+  Next run_all(Turn turn);
+  // The turn has ended: cuts `calls`, closes their questions and emits their ends.
+  void cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
+              const TurnResult& result) noexcept;
+
+  // The tool of a registered operation has given its result.
+  void on_result(core::Node& node, OperationId id, ToolResult result);
+  // Its time-out has passed: the operation is cut, and the turn continues with `result`.
+  void on_timeout(core::Node& node, OperationId id, const ToolResult& result);
+
+ private:
+  Next start(Turn turn, std::size_t index);
+  Next begin(Turn turn, std::size_t index);
+  std::string look_up(Turn turn, PendingCall& call);
+  OperationId open(Turn turn, PendingCall& call);
+  PendingCall* find(core::Node& node, OperationId id) noexcept;
+  Next take_result(core::Node& node, OperationId id, ToolResult& result, bool& late);
+  void ask_approval(Turn turn, PendingCall& call);
+  void on_approval(OperationId id, const Answer& answer);
+  Next take_approval(Turn turn, PendingCall& call, const Answer& answer);
+
+  Environment& environment_;
+  CallRecords& records_;
+  ToolPort& port_;
+  QuestionDesk& desk_;
+  BackgroundTasks& tasks_;
+  TurnRunner& runner_;
+};
+
+}  // namespace agentcore::turn

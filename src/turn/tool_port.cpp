@@ -1,0 +1,109 @@
+#include "turn/tool_port.hpp"
+
+#include "core/json_depth.hpp"
+#include "core/utf8.hpp"
+#include "loop/time.hpp"
+#include "turn/background_tasks.hpp"
+#include "turn/limited.hpp"
+#include "turn/question_desk.hpp"
+#include "turn/tool_calls.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace agentcore::turn {
+namespace {
+
+std::string seconds(Duration duration) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
+}  // namespace
+
+std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
+  Operation& operation = environment_.operations[id];
+  auto scope = std::make_shared<tools::CallScope>(tools::CallScope{
+      environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node), operation.info->id,
+      operation.turn, operation.stop.get_token(), TimePoint::max(), environment_.limits.max_result_bytes});
+  const Duration timeout = tool.spec.timeout.value_or(environment_.limits.tool_timeout);
+  if (timeout > Duration::zero()) {
+    scope->deadline = loop::later(environment_.engine.now(), timeout);
+    const std::uint64_t timer =
+        environment_.engine.start_timer(scope->deadline, [this, id, timeout] { on_timeout(id, timeout); });
+    operation.info->timer = Timer(environment_.engine.weak_from_this(), timer);
+  }
+  return scope;
+}
+
+void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
+  Operation* const operation = environment_.operations.find(call.operation);
+  if (!operation || operation->over) return;
+  core::Node& node = *operation->node;
+  const AgentEntry entry(environment_, node);
+  if (!core::look(node, core::generation_of(operation->agent)).open()) return;
+  environment_.hub.emit(node, [&](Agent agent) {
+    return ToolProgress{std::move(agent), call.turn, operation->info->id,
+                        limited(std::move(text), environment_.limits.max_result_bytes)};
+  });
+}
+
+void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
+  const OperationId id = call.operation;
+  Operation* const operation = environment_.operations.find(id);
+  core::Node* const node =
+      operation ? operation->node : environment_.find(core::AgentAccess::node(call.agent));
+  if (!node) return;
+  const AgentEntry entry(environment_, *node);
+  result = checked(std::move(result));
+  if (!operation) {  // it was abandoned
+    if (result.success) environment_.discard(*node, call.turn, 0, LateResult::tool_result);
+    return;
+  }
+  if (operation->kind == Operation::Kind::background)
+    tasks_.on_result(*node, id, std::move(result));
+  else
+    calls_.on_result(*node, id, std::move(result));
+  environment_.listener.on_activity_ended(*node);
+}
+
+// A result with data that cannot be used becomes a failed one; without memory, one without a text.
+ToolResult ToolPort::checked(ToolResult result) const noexcept {
+  const bool fits = environment_.engine.guarded("a tool's result", [&] {
+    if (result.data.size() > environment_.limits.max_result_bytes || !core::is_utf8(result.data) ||
+        core::json_depth(result.data) > core::max_json_depth)
+      result = ToolResult::failed(
+          "the tool's data is no UTF-8, nested too deep, or longer than TreeOptions::max_tool_result_bytes");
+  });
+  if (!fits) result = {.success = false};
+  return result;
+}
+
+void ToolPort::on_ask(const tools::CallScope& call, Question question,
+                      std::function<void(const Answer&)> closed) {
+  if (Operation* const operation = environment_.operations.find(call.operation)) {
+    const AgentEntry entry(environment_, *operation->node);
+    desk_.on_ask(*operation, std::move(question), std::move(closed));
+  } else {
+    desk_.refuse(closed);
+  }
+}
+
+// The stop token of the operation is triggered; its outcome is not needed any more.
+void ToolPort::on_timeout(OperationId id, Duration timeout) {
+  Operation* const operation = environment_.operations.find(id);
+  if (!operation || operation->over) return;
+  core::Node& node = *operation->node;
+  const AgentEntry entry(environment_, node);
+  ToolResult result{.success = false};
+  environment_.engine.guarded("a tool's time-out", [&] {
+    result.message = "timed out after " + seconds(timeout) + "; its effect is unknown";
+  });
+  if (operation->kind == Operation::Kind::background)
+    tasks_.on_timeout(node, id, result);
+  else
+    calls_.on_timeout(node, id, result);
+  environment_.listener.on_activity_ended(node);
+}
+
+}  // namespace agentcore::turn

@@ -1,0 +1,43 @@
+// ToolPort: connects the turns with the tools that run for them.
+#pragma once
+
+#include "tools/call_scope.hpp"
+#include "turn/environment.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace agentcore::turn {
+
+class BackgroundTasks;
+class QuestionDesk;
+class ToolCalls;
+
+// Creates the scope of a call, and passes on the results, progress and questions of a running tool and its
+// time-out. Deliveries after the end of the operation are late. All @loop_thread.
+class ToolPort final : public tools::CallOwner {
+ public:
+  ToolPort(Environment& environment, ToolCalls& calls, BackgroundTasks& tasks, QuestionDesk& desk)
+      : environment_(environment), calls_(calls), tasks_(tasks), desk_(desk) {}
+
+  // The scope in which the tool of a registered operation is started. Starts the clock of its time-out.
+  std::shared_ptr<tools::CallScope> scope_of(core::Node& node, OperationId id, const Tool& tool);
+
+  // tools::CallOwner
+  void on_result(const tools::CallScope& call, ToolResult result) override;
+  void on_progress(const tools::CallScope& call, std::string text) override;
+  void on_ask(const tools::CallScope& call, Question question,
+              std::function<void(const Answer&)> closed) override;
+
+ private:
+  void on_timeout(OperationId id, Duration timeout);
+  ToolResult checked(ToolResult result) const noexcept;
+
+  Environment& environment_;
+  ToolCalls& calls_;
+  BackgroundTasks& tasks_;
+  QuestionDesk& desk_;
+};
+
+}  // namespace agentcore::turn

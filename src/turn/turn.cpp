@@ -1,0 +1,29 @@
+#include "turn/turn.hpp"
+
+#include "core/transitions.hpp"
+
+#include <optional>
+
+namespace agentcore::turn {
+
+bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) noexcept {
+  core::PackedState packed = node.load();
+  std::optional<core::PackedState> after;
+  do {
+    after = core::after_step(packed, epoch, from, to);
+    if (!after) return false;
+  } while (!node.replace(packed, *after));
+  return true;
+}
+
+bool Turn::try_change_state(AgentState from, AgentState to) const noexcept {
+  return turn::try_change_state(*node_, epoch_, from, to);
+}
+
+bool Turn::change_state(events::EventHub& hub, AgentState from, AgentState to) const noexcept {
+  if (!is_open() || !try_change_state(from, to)) return false;
+  hub.emit_state(*node_, to, StopCause::user);
+  return is_open();
+}
+
+}  // namespace agentcore::turn

@@ -1,0 +1,71 @@
+// Turn: a light handle to the turn of one agent.
+#pragma once
+
+#include "core/gates.hpp"
+#include "events/event_hub.hpp"
+#include "turn/turn_data.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace agentcore::turn {
+
+// The result of check().
+enum class Admission : std::uint8_t {
+  granted,
+  refused,  // the gate is closed, the epoch has passed, or the tree is destroyed: the turn must end
+  over,     // the turn has ended
+};
+
+// The result of a part of a turn, for TurnRunner.
+enum class Next : std::uint8_t {
+  proceed,  // the next step follows at once
+  wait,     // the turn continues when an outcome, a result or an answer comes
+  ended,    // the turn has ended, or check() refused it: then TurnRunner ends it
+};
+
+// Copyable, valid as long as a core::TreeLifetime::LoopEntry keeps the agent's data. After code of the host
+// has run, call check() before anything else: the turn may be over. @loop_thread
+class Turn {
+ public:
+  // The turn of `node` that is in progress. There must be one, except for a use by of().
+  explicit Turn(core::Node& node) noexcept
+      : node_(&node), number_(node.turns), epoch_(active_turn(node)->epoch) {}
+  // The same; nothing if no turn is in progress.
+  static std::optional<Turn> of(core::Node& node) noexcept {
+    return active_turn(node) ? std::optional<Turn>(node) : std::nullopt;
+  }
+
+  // Reads the state, and changes nothing.
+  Admission check() const noexcept {
+    if (is_over()) return Admission::over;
+    return is_open() ? Admission::granted : Admission::refused;
+  }
+  bool is_admitted() const noexcept { return check() == Admission::granted; }
+  bool is_over() const noexcept { return !active_turn(*node_) || node_->turns != number_; }
+  // True if the agent may act in the epoch of the turn, whether or not the turn is over.
+  bool is_open() const noexcept { return core::admits(*node_, node_->load().generation(), epoch_); }
+
+  core::Node& node() const noexcept { return *node_; }
+  const AgentSpec& spec() const noexcept { return *node_->spec; }
+  TurnData& data() const noexcept { return static_cast<TurnData&>(*node_->data); }
+  ActiveTurn& active() const noexcept { return *data().turn; }  // unless the turn is over
+  std::uint64_t number() const noexcept { return number_; }
+  std::uint32_t epoch() const noexcept { return epoch_; }
+
+  // Moves the agent along one edge of the state table, unless a verb came first: then returns false.
+  bool try_change_state(AgentState from, AgentState to) const noexcept;
+  // The same if the gate is open, and emits the change. Below a closed gate only the stop is emitted (X2).
+  // Returns whether the agent may still act afterwards.
+  bool change_state(events::EventHub& hub, AgentState from, AgentState to) const noexcept;
+
+ private:
+  core::Node* node_;
+  std::uint64_t number_;
+  std::uint32_t epoch_;
+};
+
+// Turn::try_change_state() for an agent without a turn of its own.
+bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) noexcept;
+
+}  // namespace agentcore::turn

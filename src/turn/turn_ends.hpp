@@ -1,0 +1,56 @@
+// TurnEnds: the one place that ends a turn.
+#pragma once
+
+#include "turn/budget_ledger.hpp"
+#include "turn/environment.hpp"
+#include "turn/turn.hpp"
+
+#include <agentcore/event.hpp>
+#include <agentcore/llm_client.hpp>
+
+#include <memory>
+#include <string_view>
+
+namespace agentcore::turn {
+
+class ToolCalls;
+class UsageAccounting;
+
+// Every end of a turn has this order: its question is marked in the history, the turn is removed from the
+// agent's data, its usage is settled, TurnEnded is emitted, and the agent's state follows. Functions that
+// return Next return `ended`. All @loop_thread.
+class TurnEnds {
+ public:
+  TurnEnds(Environment& environment, BudgetLedger& ledger, UsageAccounting& usage, ToolCalls& calls)
+      : environment_(environment), ledger_(ledger), usage_(usage), calls_(calls) {}
+
+  // The answer has no calls: waiting_llm -> processing -> idle.
+  Next complete(Turn turn);
+  // The answer, or the next step, is refused; earlier steps stay.
+  Next fail(Turn turn, ChatError error);
+  // The model call did not complete: waiting_llm -> idle (B12). A call that its client cancelled by itself
+  // counts as aborted.
+  Next fail_call(Turn turn, ChatOutcome outcome);
+  // A budget refuses: reports the owner of that budget, which is then stopped and this turn with it. If that
+  // agent cannot be stopped, or too much is only reserved, the turn fails.
+  Next end_for_budget(Turn turn, BudgetVerdict verdict);
+
+  // Ends the turn as aborted or stopped, according to the gates: cuts its calls, closes its questions. The
+  // outcomes of its operations come later. Does nothing if the turn is over.
+  void interrupt(Turn turn) noexcept;
+  // A part of the turn threw: the turn ends as failed, and the agent can take its next message.
+  void break_off(Turn turn, Errc code, std::string_view why) noexcept;
+
+ private:
+  void end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
+  void cut(Turn turn, ActiveTurn& ended) noexcept;
+  std::shared_ptr<TurnResult> take_result(Turn turn) noexcept;
+  void emit_end(Turn turn, std::shared_ptr<TurnResult> result) noexcept;
+
+  Environment& environment_;
+  BudgetLedger& ledger_;
+  UsageAccounting& usage_;
+  ToolCalls& calls_;
+};
+
+}  // namespace agentcore::turn

@@ -1,0 +1,220 @@
+#include "turn/turn_runner.hpp"
+
+#include "tools/protocol.hpp"
+#include "tools/text_protocol.hpp"
+#include "turn/model_calls.hpp"
+#include "turn/tool_calls.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace agentcore::turn {
+namespace {
+
+std::size_t size_of(const std::vector<ReasoningBlock>& blocks) noexcept {
+  std::size_t bytes = 0;
+  for (const ReasoningBlock& block : blocks) bytes += block.data.size();
+  return bytes;
+}
+
+std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
+  std::size_t bytes = 0;
+  for (const ToolCall& call : calls) bytes += call.id.size() + call.name.size() + call.arguments.size();
+  return bytes;
+}
+
+// How many answers of this turn had calls, readable or not.
+std::uint32_t answers_with_calls(const ActiveTurn& active) noexcept {
+  return active.tool_turns + active.repairs;
+}
+
+// Why the calls of an answer are not run; nothing if they are.
+std::optional<ChatError> refusal_of(Turn turn, const tools::ReadAnswer& answer, std::size_t max_bytes) {
+  const ActiveTurn& active = turn.active();
+  const std::uint32_t asked = answers_with_calls(active);
+  if (asked >= turn.spec().max_tool_rounds)
+    return ChatError{Errc::tool_round_limit, "executed " + std::to_string(asked) +
+                                                 " consecutive tool_call turns without a non-tool response"};
+  if (answer.calls.size() > tools::max_calls_per_answer || size_of(active.answer.tool_calls) > max_bytes)
+    return ChatError{Errc::response_too_large,
+                     "the answer has more than " + std::to_string(tools::max_calls_per_answer) +
+                         " tool calls, or is longer than TreeOptions::max_answer_bytes"};
+  return std::nullopt;
+}
+
+// The question, preceded by the ends of background tasks that the model has not read yet. If an allocation
+// fails, these ends are kept for a later turn.
+std::string with_ended_tasks(TurnData& data, std::string question) noexcept {
+  if (data.ended_tasks.empty()) return question;
+  try {
+    std::string text = "Background tasks that have ended:\n" + data.ended_tasks;
+    if (!question.empty()) text.append("\n").append(question);
+    data.ended_tasks.clear();
+    return text;
+  } catch (const std::bad_alloc&) {
+    return question;
+  }
+}
+
+// The result of a turn of a MessageHandler. Nearly all complete: these share one constant, without a count of
+// references.
+std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome) {
+  static const TurnResult completed;
+  if (outcome == TurnOutcome::completed) return {std::shared_ptr<void>(), &completed};
+  auto result = std::make_shared<TurnResult>();
+  result->outcome = outcome;
+  if (outcome == TurnOutcome::failed)
+    result->error = {Errc::callback_failed,
+                     "AgentSpec::handler threw an exception; its message is in the log"};
+  else
+    result->error.message = "Task terminated by user";
+  return result;
+}
+
+}  // namespace
+
+void TurnRunner::prepare(core::Node& node) {
+  if (node.spec->handler) return;
+  TurnData& data = data_of(node);
+  if (!data.next) data.next = std::make_unique<ActiveTurn>();
+  data.conversation.make_room();
+}
+
+void TurnRunner::begin(core::Node& node, Message message) {
+  ++node.turns;
+  if (node.spec->handler && !message.simulated) return run_handler(node, message);
+
+  TurnData& data = data_of(node);
+  data.turn = data.next ? std::move(data.next) : std::make_unique<ActiveTurn>();
+  ActiveTurn& active = *data.turn;
+  active.epoch = node.load().epoch();
+  active.simulated = message.simulated;
+  if (message.simulated) {
+    active.phase = Phase::answered;
+    active.text = std::move(message.text);
+  } else {
+    data.conversation.ask(with_ended_tasks(data, std::move(message.text)), std::move(message.parts));
+  }
+  const Turn turn(node);
+  const AgentState to = message.simulated ? AgentState::processing : AgentState::waiting_llm;
+  if (!emit_start(node, turn.epoch(), to)) return ends_.interrupt(turn);
+  run(node, [&] {
+    BudgetVerdict verdict = ledger_.admit_turn(node);
+    return verdict.allowed ? Next::proceed : ends_.end_for_budget(turn, std::move(verdict));
+  });
+}
+
+// idle -> `to`; false where a verb came first. TurnStarted is emitted even then, because the message has left
+// the mailbox; and before the new state, so that a stop by an observer cannot come between the two.
+bool TurnRunner::emit_start(core::Node& node, std::uint32_t epoch, AgentState to) {
+  const bool moved = try_change_state(node, epoch, AgentState::idle, to);
+  environment_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns}; });
+  if (!moved) return false;
+  if (node.load().epoch() == epoch) environment_.hub.emit_state(node, to, StopCause::user);
+  return core::admits(node, node.load().generation(), epoch);
+}
+
+void TurnRunner::follow(core::Node& node, Next next) {
+  const std::optional<Turn> turn = Turn::of(node);
+  if (!turn) return;
+  if (next == Next::proceed) next = run_steps(*turn);
+  if (next == Next::ended) ends_.interrupt(*turn);  // if it is not over: a check refused it
+}
+
+void TurnRunner::break_off(core::Node& node, Errc code, std::string_view why) noexcept {
+  if (const std::optional<Turn> turn = Turn::of(node)) ends_.break_off(*turn, code, why);
+}
+
+// Continues from the present phase of the turn until it has to wait. A client, or a tool, that ends at once
+// calls this function again from within a step; then the loop that is on the stack continues when that step
+// returns.
+Next TurnRunner::run_steps(Turn turn) {
+  if (std::exchange(turn.active().running, true)) return Next::wait;
+  Next next = Next::proceed;
+  while (next == Next::proceed) next = run_step(turn);
+  if (!turn.is_over()) turn.active().running = false;
+  return next;
+}
+
+Next TurnRunner::run_step(Turn turn) {
+  switch (turn.active().phase) {
+    case Phase::asked:  // context trimmed and rendered -> model call
+      return model_calls_.start(turn);
+    case Phase::calling:  // continues in ModelCalls::on_outcome()
+      return Next::wait;
+    case Phase::answered:  // answer written -> tool calls parsed
+      return take_answer(turn);
+    case Phase::acting:  // tool calls run in order -> results written
+      if (const Next next = tool_calls_.run_all(turn); next != Next::proceed) return next;
+      return turn.active().simulated ? ends_.complete(turn) : Next::proceed;
+  }
+  return Next::wait;
+}
+
+// The model's answer has arrived: it ends the turn, or has tool calls.
+Next TurnRunner::take_answer(Turn turn) {
+  ActiveTurn& active = turn.active();
+  if (!active.simulated &&
+      (!model_calls_.emit_held_text(turn) ||
+       !turn.change_state(environment_.hub, AgentState::waiting_llm, AgentState::processing)))
+    return Next::ended;
+  std::string text = std::exchange(active.text, {});
+  active.unreadable.clear();
+  tools::ReadAnswer answer = read_answer(turn, text);
+  if (size_of(active.answer.reasoning) > environment_.limits.max_answer_bytes)
+    return ends_.fail(turn, {Errc::response_too_large,
+                             "the reasoning of the model is longer than TreeOptions::max_answer_bytes"});
+  active.result->text = answer.words;
+  active.result->parse_error = std::move(answer.parse_error);
+  if (answer.calls.empty()) return take_words(turn, std::move(text));
+  if (auto refusal = refusal_of(turn, answer, environment_.limits.max_answer_bytes))
+    return ends_.fail(turn, std::move(*refusal));
+  tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
+  active.phase = Phase::acting;
+  return check_budget(turn);
+}
+
+tools::ReadAnswer TurnRunner::read_answer(Turn turn, const std::string& text) const {
+  const AgentSpec& spec = turn.spec();
+  const ActiveTurn& active = turn.active();
+  if (!spec.tools && !active.simulated) return {.words = text, .calls = {}, .parse_error = {}};
+  return tools::protocol_of(active.simulated ? ToolProtocol::text : spec.tool_protocol)
+      .read(tools::registry_of(spec.tools), text, active.answer.tool_calls);
+}
+
+// An answer without calls ends the turn. If it has calls that cannot be read, the model is asked once more
+// (X30).
+Next TurnRunner::take_words(Turn turn, std::string text) {
+  const ActiveTurn& active = turn.active();
+  const AgentSpec& spec = turn.spec();
+  const bool repairable = !active.result->parse_error.empty() && !active.simulated && spec.repair_tool_calls;
+  if (!repairable || active.repairs != 0 || answers_with_calls(active) >= spec.max_tool_rounds)
+    return ends_.complete(turn);
+  model_calls_.ask_for_repair(turn, std::move(text));
+  return turn.is_admitted() ? check_budget(turn) : Next::ended;
+}
+
+Next TurnRunner::check_budget(Turn turn) {
+  BudgetVerdict verdict = ledger_.check(turn.node());
+  return verdict.allowed ? Next::proceed : ends_.end_for_budget(turn, std::move(verdict));
+}
+
+// A turn of an agent with a MessageHandler, which has no history.
+void TurnRunner::run_handler(core::Node& node, const Message& message) {
+  const std::uint32_t epoch = node.load().epoch();
+  events::EventHub& hub = environment_.hub;
+  const auto is_admitted = [&] { return core::admits(node, node.load().generation(), epoch); };
+  TurnOutcome outcome = TurnOutcome::completed;
+  const core::BorrowedAgent agent = hub.borrow(node);
+  if (!emit_start(node, epoch, AgentState::processing))
+    outcome = TurnOutcome::stopped;
+  else if (!environment_.engine.guarded("MessageHandler", [&] { node.spec->handler(agent.get(), message); }))
+    outcome = TurnOutcome::failed;
+  if (!is_admitted()) outcome = TurnOutcome::stopped;
+  hub.emit(node, [&](Agent of) { return TurnEnded{std::move(of), node.turns, handler_result(outcome)}; });
+  if (outcome != TurnOutcome::stopped && is_admitted() &&
+      try_change_state(node, epoch, AgentState::processing, AgentState::idle))
+    hub.emit_state(node, AgentState::idle, StopCause::user);
+}
+
+}  // namespace agentcore::turn

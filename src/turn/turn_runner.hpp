@@ -1,0 +1,81 @@
+// TurnRunner: drives the steps of a turn.
+#pragma once
+
+#include "turn/environment.hpp"
+#include "turn/turn.hpp"
+#include "turn/turn_ends.hpp"
+
+#include <agentcore/message.hpp>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agentcore::tools {
+struct ReadAnswer;
+}
+
+namespace agentcore::turn {
+
+class ModelCalls;
+class ToolCalls;
+
+// A turn repeats these steps until an answer has no tool calls: context trimmed and rendered -> model call ->
+// answer written -> tool calls parsed -> run in order -> results written. A step checks the gate with the
+// epoch of the turn's beginning and returns Next::ended where it is refused; then the runner ends the turn.
+// The history and the turn's result are at every moment in the state that they need if the turn ends then, so
+// ending it takes no repair. All @loop_thread.
+class TurnRunner {
+ public:
+  TurnRunner(Environment& environment, BudgetLedger& ledger, ModelCalls& model_calls, ToolCalls& tool_calls,
+             TurnEnds& ends)
+      : environment_(environment),
+        ledger_(ledger),
+        model_calls_(model_calls),
+        tool_calls_(tool_calls),
+        ends_(ends) {}
+
+  // Allocates the initial data of the next turn of `node`. If it throws, nothing has changed. Afterwards
+  // begin() needs no memory until it has emitted TurnStarted, so that no message is lost. (A simulated answer
+  // for an agent with a MessageHandler is the exception: begin() allocates its turn.)
+  void prepare(core::Node& node);
+  // Begins a turn with `message`; the agent is idle and was admitted, and is the active agent.
+  void begin(core::Node& node, Message message);
+
+  // Runs `part`, which continues the turn of `node` and returns Next, then acts on the result. If anything
+  // throws, usually for a lack of memory, the turn ends as failed.
+  template <typename Part>
+  void run(core::Node& node, Part&& part) noexcept {
+    try {
+      follow(node, std::forward<Part>(part)());
+    } catch (const std::bad_alloc&) {
+      break_off(node, Errc::out_of_memory, "out of memory");
+    } catch (const std::exception& error) {
+      break_off(node, Errc::callback_failed, error.what());
+    } catch (...) {
+      break_off(node, Errc::callback_failed, "not a std::exception");
+    }
+  }
+
+ private:
+  void follow(core::Node& node, Next next);
+  void break_off(core::Node& node, Errc code, std::string_view why) noexcept;
+  Next run_steps(Turn turn);
+  Next run_step(Turn turn);
+  Next take_answer(Turn turn);
+  tools::ReadAnswer read_answer(Turn turn, const std::string& text) const;
+  Next take_words(Turn turn, std::string text);
+  Next check_budget(Turn turn);
+  bool emit_start(core::Node& node, std::uint32_t epoch, AgentState to);
+  void run_handler(core::Node& node, const Message& message);
+
+  Environment& environment_;
+  BudgetLedger& ledger_;
+  ModelCalls& model_calls_;
+  ToolCalls& tool_calls_;
+  TurnEnds& ends_;
+};
+
+}  // namespace agentcore::turn

@@ -1,0 +1,33 @@
+// UsageAccounting: the usage of a turn's model calls, estimated before a call and settled after it.
+#pragma once
+
+#include "turn/budget_ledger.hpp"
+#include "turn/environment.hpp"
+#include "turn/turn.hpp"
+
+#include <agentcore/chat.hpp>
+
+namespace agentcore::turn {
+
+// Runs the host's TokenCounter where budgets are limited or a call was cut off. All @loop_thread.
+class UsageAccounting {
+ public:
+  UsageAccounting(Environment& environment, BudgetLedger& ledger)
+      : environment_(environment), ledger_(ledger) {}
+
+  // Reserves the estimated usage of the call, and lowers request.max_tokens to what is left.
+  BudgetVerdict reserve(Turn turn, ChatRequest& request);
+  // Adds the usage of the last model call of `active`, a turn of `node`, to the turn's result and to the
+  // budgets. Does so once, whatever ends the call or the turn. From then on the cost is known if the agent
+  // has prices.
+  void settle(core::Node& node, ActiveTurn& active) noexcept;
+
+ private:
+  Usage usage_of(const core::Node& node, const ActiveTurn& active) const noexcept;
+  void settle_budgets(core::Node& node, ActiveTurn& active, Usage used) noexcept;
+
+  Environment& environment_;
+  BudgetLedger& ledger_;
+};
+
+}  // namespace agentcore::turn

@@ -1,0 +1,44 @@
+/* core/transitions.hpp: every change of a packed state, as macros with the names of the C++ functions. Before it is
+   included, a model defines the states and gates, STATE, GATE, EPOCH, CAN, MAX, WITH (keeps the epoch), NEXT (a new epoch)
+   and WIDENED (a new epoch that is told from the old one). ..._ALLOWED is false where the C++ function refuses. */
+
+#define STOP_GATE(cascade) ((cascade) -> STOP_TREE : STOP_SELF)
+#define STOP_WIDENS(w, cascade) (GATE(w) == STOP_SELF && STATE(w) == STOPPED && (cascade))
+#define STOP_ALLOWED(w, cascade) ((GATE(w) == OPEN && CAN(STATE(w))) || STOP_WIDENS(w, cascade))
+#define AFTER_STOP(w, cascade) (STATE(w) == STOPPED -> WIDENED(w) : NEXT(w, STOP_GATE(cascade), STOPPING))
+
+#define RESUME_ALLOWED(w, is_settled) (STATE(w) == STOPPED && GATE(w) != TERMINATE && (is_settled))
+#define AFTER_RESUME(w) NEXT(w, OPEN, IDLE)
+
+#define TERMINATE_ALLOWED(w) (GATE(w) != TERMINATE)
+#ifdef M_DELETE_OVER_STOP_BELOW
+#define STOPS_BELOW(w, below_closed) false
+#else /* if it was stopped alone, what lies below may be stopping because of an ancestor */
+#define STOPS_BELOW(w, below_closed) (GATE(w) == STOP_SELF && (below_closed))
+#endif
+#ifdef M_DELETE_OVERTAKES_STOP
+#define WAITING_DELETE(w) WITH(w, TERMINATE, (STATE(w) == STOPPING -> TERMINATING : STATE(w)))
+#else
+#define WAITING_DELETE(w) WITH(w, TERMINATE, STATE(w)) /* a stop that is under way goes first (X13) */
+#endif
+#define AFTER_TERMINATE(w, below_closed, is_settled) \
+   (CAN(STATE(w)) -> NEXT(w, TERMINATE, ((below_closed) -> STOPPING : TERMINATING)) : \
+   (STATE(w) == STOPPED && (is_settled) && !STOPS_BELOW(w, below_closed) -> WITH(w, TERMINATE, TERMINATING) : \
+   WAITING_DELETE(w)))
+
+#define ABORT_ALLOWED(w) (GATE(w) == OPEN && STATE(w) == WAITING)
+#define AFTER_ABORT(w) NEXT(w, OPEN, IDLE)
+
+#define STEP_ALLOWED(w, epoch, from) (EPOCH(w) == (epoch) && GATE(w) == OPEN && STATE(w) == (from))
+#define AFTER_STEP(w, to) WITH(w, OPEN, to)
+
+#ifdef M_MARKED_TOO_SOON
+#define IMPOSES_DELETE(w, is_settled) (STATE(w) == STOPPED)
+#else /* what lies below has stopped, too, or an ancestor imposes the same delete on it */
+#define IMPOSES_DELETE(w, is_settled) (STATE(w) == STOPPED && GATE(w) != TERMINATE && (is_settled))
+#endif
+#define IMPOSE_ALLOWED(w, to, is_settled) (CAN(STATE(w)) || ((to) == TERMINATING && IMPOSES_DELETE(w, is_settled)))
+#define AFTER_IMPOSED(w, to) NEXT(w, MAX(GATE(w), ((to) == TERMINATING -> TERMINATE : STOP_TREE)), to)
+
+#define AFTER_SETTLE(w) NEXT(w, (GATE(w) == OPEN -> STOP_TREE : GATE(w)), STOPPED)
+#define AFTER_REMOVE(w) WITH(w, TERMINATE, TERMINATING)

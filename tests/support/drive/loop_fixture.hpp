@@ -1,0 +1,144 @@
+// Fixtures for the loop's tests: both backends, pipes, a scripted source, and checks of descriptors from
+// outside.
+#pragma once
+
+#include "loop/engine.hpp"
+
+#include <agentcore/runtime.hpp>
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace loop_test {
+
+using namespace std::chrono_literals;
+
+// True when poll(2) reports `descriptor` as readable now.
+inline bool readable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & POLLIN) != 0;
+}
+
+// Blocks until `descriptor` is readable.
+inline void wait_readable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  while (::poll(&entry, 1, -1) != 1) {
+  }
+}
+
+inline std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+class Pipe {
+ public:
+  Pipe() {
+    if (::pipe(ends_.data()) != 0) ends_ = {-1, -1};
+  }
+  ~Pipe() {
+    for (const int end : ends_)
+      if (end >= 0) ::close(end);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  bool write() const { return ::write(ends_[1], "x", 1) == 1; }
+  bool read() const {
+    char byte = 0;
+    return ::read(ends_[0], &byte, 1) == 1;
+  }
+  void close_write_end() {
+    ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+struct Handler final : agentcore::loop::IoHandler {
+  explicit Handler(std::function<void(int, agentcore::loop::IoEvents)> function = nullptr)
+      : react(std::move(function)) {}
+  void on_io(int descriptor, agentcore::loop::IoEvents events) override {
+    ++calls;
+    last = events;
+    if (react) react(descriptor, events);
+  }
+  std::function<void(int, agentcore::loop::IoEvents)> react;
+  int calls = 0;
+  agentcore::loop::IoEvents last = agentcore::loop::IoEvents::none;
+};
+
+// A source with a number of steps to do, one per round.
+struct FakeSource final : agentcore::loop::Source {
+  explicit FakeSource(std::string source_name = "", std::vector<std::string>* record = nullptr)
+      : name(std::move(source_name)), log(record) {}
+
+  void run_control(agentcore::loop::PollBudget& budget) override {
+    while (controls > 0 && budget.spend()) {
+      --controls;
+      note("control");
+      if (on_control) on_control();
+    }
+  }
+  void run_round(agentcore::loop::PollBudget& budget) override {
+    if (steps == 0 || !budget.spend()) return;
+    --steps;
+    ++done;
+    note("step");
+    if (on_step) on_step();
+  }
+  bool has_work() const noexcept override {
+    const bool found = controls > 0 || steps > 0;
+    if (on_look) on_look();
+    return found;
+  }
+  bool has_pending() const noexcept override { return pending; }
+
+  void note(const char* what) const {
+    if (log != nullptr) log->push_back(name + " " + what);
+  }
+
+  std::string name;
+  std::vector<std::string>* log;
+  std::function<void()> on_control, on_step;
+  std::function<void()> on_look;  // called at the end of has_work()
+  int controls = 0;
+  long steps = 0;
+  long done = 0;
+  bool pending = false;
+};
+
+// A poll with these options has time for everything, so that the result does not depend on the machine's
+// speed.
+inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend = agentcore::LoopBackend::automatic,
+                                      agentcore::Ref<agentcore::Clock> clock = {}) {
+  agentcore::RuntimeOptions options;
+  options.backend = backend;
+  options.clock = clock;
+  options.seed = 1;
+  options.poll_budget = std::chrono::hours(1);
+  return options;
+}
+
+inline std::unique_ptr<agentcore::loop::Poller> make_poller(agentcore::LoopBackend backend) {
+  return backend == agentcore::LoopBackend::epoll ? agentcore::loop::make_epoll_poller()
+                                                  : agentcore::loop::make_poll_poller();
+}
+
+}  // namespace loop_test
+
+// Runs the rest of a test case once for each backend.
+#define EACH_BACKEND() GENERATE(agentcore::LoopBackend::epoll, agentcore::LoopBackend::poll)

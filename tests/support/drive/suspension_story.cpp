@@ -1,0 +1,193 @@
+#include "support/drive/suspension_story.hpp"
+
+#include "support/observe/strict_history.hpp"
+
+#include <agentcore/history.hpp>
+#include <agentcore/testing/references.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace agentcore::test {
+
+namespace {
+
+// What is wrong with the history of `agent`; "" if it is valid, or if there is no agent.
+std::string history_problem(const Agent& agent) {
+  if (!agent.exists()) return {};
+  const auto history = agent.conversation().value();
+  if (!is_valid_history(history)) return "a history is not valid";
+  const std::string why = refusal(history);
+  return why.empty() ? why : "a history that a provider refuses: " + why;
+}
+
+}  // namespace
+
+SuspensionStory::SuspensionStory(std::size_t inject_at, Injection injection)
+    : runtime_({.clock = &clock_, .seed = 1, .log = [this](const LogRecord&) { point(); }}),
+      inject_at_(inject_at),
+      injection_(injection) {
+  tree_ = std::make_unique<AgentTree>(runtime_, TreeOptions{.llm = &client_});
+  audit_.emplace(*tree_);
+  states_ = tree_->on<StateChanged>([this](const StateChanged&) { point(); });
+  events_ = tree_->on_event([this](const Event& event) {
+    on_event(event);
+    point();
+  });
+  client_.on_chat = [this](FakeClient&, FakeClient::Call&) { point(); };
+  client_.when_stopped = [this] { point(); };
+}
+
+std::string SuspensionStory::run() {
+  tell();
+  closed_ = true;
+  if (tree_) static_cast<void>(parent_.terminate());
+  for (int i = 0; i < 4; ++i) {
+    runtime_.run_for(std::chrono::seconds(6));  // longer than the grace period
+    client_.cancel_stopped();
+    client_.answer_all();
+    release();
+  }
+  runtime_.run_for(std::chrono::seconds(6));
+  return check_end();
+}
+
+std::string SuspensionStory::check_end() {
+  if (tree_) {
+    if (audit_->open_turns() != 0) return "a turn has no end";
+    if (audit_->turns_started != audit_->turns_ended) return "turns and their ends do not pair";
+    if (!tree_->tasks().empty()) return "a task is left";
+    if (!tree_->questions().empty()) return "a question is left open";
+    if (tree_->busy()) return "an operation is left in flight";
+    if (tree_->size() != 0) return "an agent is left";
+    if (testing::count_references(*tree_, "parent") + testing::count_references(*tree_, "child") != 0)
+      return "references are left";
+    if (reports_ != reports_expected_) return "a completion did not come, or came twice";
+  }
+  if (!problem_.empty()) return problem_;
+  if (!client_.histories_were_valid()) return "a history that was sent is not valid";
+  if (!client_.open_calls().empty()) return "a model call is left open";
+  return audit_->problem;
+}
+
+void SuspensionStory::point() {
+  if (tree_ && problem_.empty())
+    for (const Agent& agent : {parent_, child_}) note(history_problem(agent));
+  if (++passed_ == inject_at_ && tree_) inject();
+}
+
+void SuspensionStory::poll() {
+  runtime_.poll();
+  point();
+}
+
+void SuspensionStory::note(std::string problem) {
+  if (problem_.empty()) problem_ = std::move(problem);
+}
+
+void SuspensionStory::begins(const Agent& agent) {
+  ++tools_started_;
+  const auto state = agent.state();
+  if (closed_ || !state || !can_process(*state)) note("a tool call began behind a closed gate");
+  point();
+}
+
+template <typename Options>
+Options SuspensionStory::with_report(Options options) {
+  options.on_settled = [this](const auto&) {
+    ++reports_;
+    point();
+  };
+  return options;
+}
+
+void SuspensionStory::inject() {
+  switch (injection_) {
+    case Injection::none:
+      break;
+    case Injection::abort:
+      static_cast<void>(parent_.abort());
+      break;
+    case Injection::abort_child:
+      static_cast<void>(child_.abort({.clear_queue = true}));
+      break;
+    case Injection::stop:
+      closed_ = parent_.stop(with_report(StopOptions())).accepted() && ++reports_expected_;
+      break;
+    case Injection::stop_alone:
+      reports_expected_ += parent_.stop(with_report(StopOptions{.cascade = false})).accepted();
+      break;
+    case Injection::stop_child:
+      reports_expected_ += child_.stop(with_report(StopOptions())).accepted();
+      break;
+    case Injection::stop_all:
+      closed_ = tree_->stop_all(with_report(StopOptions())).accepted() && ++reports_expected_;
+      break;
+    case Injection::resume:
+      resume_parent();
+      break;
+    case Injection::stop_and_resume:
+      static_cast<void>(parent_.stop());
+      static_cast<void>(parent_.resume());
+      break;
+    case Injection::terminate:
+      closed_ = parent_.terminate(with_report(TerminateOptions())).accepted() && ++reports_expected_;
+      break;
+    case Injection::terminate_child:
+      reports_expected_ += child_.terminate(with_report(TerminateOptions())).accepted();
+      break;
+    case Injection::cancel_task:
+      for (const RunningTask& task : tree_->tasks())
+        if (task.kind == RunningTask::Kind::background) tree_->cancel_task(task.id);
+      break;
+    case Injection::destroy:
+      tree_.reset();
+      audit_->closed = true;
+      break;
+  }
+}
+
+void SuspensionStory::create_parent(AgentSpec spec) {
+  point();
+  if (!tree_) return;
+  spec.id = "parent";
+  if (const auto made = tree_->create(std::move(spec))) parent_ = *made;
+  point();
+}
+
+void SuspensionStory::send(const Agent& agent, std::string_view text) {
+  point();
+  static_cast<void>(agent.send(std::string(text)));
+  point();
+}
+
+void SuspensionStory::stop_parent() {
+  reports_expected_ += parent_.stop(with_report(StopOptions())).accepted();
+  point();
+}
+
+void SuspensionStory::resume_parent() {
+  if (parent_.resume().took_effect()) closed_ = false;
+}
+
+void SuspensionStory::terminate_parent() {
+  reports_expected_ += parent_.terminate(with_report(TerminateOptions())).accepted();
+  point();
+}
+
+FakeClient::Call* SuspensionStory::oldest_call() const {
+  const auto open = client_.open_calls();
+  return open.empty() ? nullptr : open.front();
+}
+
+void SuspensionStory::deliver(FakeClient::Call& call, std::string_view text) {
+  call.sink.delta(text);
+  point();
+}
+
+void SuspensionStory::end(FakeClient::Call& call, ChatOutcome outcome) {
+  FakeClient::finish(call, std::move(outcome));
+  point();
+}
+
+}  // namespace agentcore::test

@@ -1,0 +1,122 @@
+// SuspensionStory: a test of one verb at every suspension point. A story is run once to count the points at
+// which the host's code runs or the story waits; then again for each verb and each point, with the verb
+// injected there.
+#pragma once
+
+#include "support/catch.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/observe/event_audit.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/tool_registry.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace agentcore::test {
+
+// The verb that is injected. Without another name its agent is the parent.
+enum class Injection {
+  none,
+  abort,
+  abort_child,  // drops the queue of the child, too
+  stop,
+  stop_alone,  // without the subtree
+  stop_child,
+  stop_all,
+  resume,
+  stop_and_resume,
+  terminate,
+  terminate_child,
+  cancel_task,  // of every background task
+  destroy,      // of the tree
+};
+
+// A derived class creates the parent, perhaps a child, and runs the story with the functions below. Every
+// function is safe when the injected verb has ended any part of it, the tree included.
+class SuspensionStory {
+ public:
+  SuspensionStory(std::size_t inject_at, Injection injection);
+  virtual ~SuspensionStory() = default;
+
+  // Runs the story, then ends everything. Returns the violated condition, for a verb at any point; "" if
+  // there is none.
+  std::string run();
+
+  std::size_t points() const noexcept { return passed_; }
+  const Audit& audit() const noexcept { return *audit_; }
+  std::size_t model_calls() const noexcept { return client_.calls(); }
+  std::size_t tools_started() const noexcept { return tools_started_; }
+
+ protected:
+  virtual void tell() = 0;
+  virtual void on_event(const Event&) {}
+  // Ends what the story holds open, e.g. tool calls.
+  virtual void release() {}
+
+  // A point: here the host's code runs, or the story waits.
+  void point();
+  void poll();
+  // Keeps the first problem.
+  void note(std::string problem);
+  // A tool call begins: the gate of its agent must be open (G1).
+  void begins(const Agent& agent);
+
+  void create_parent(AgentSpec spec);
+  void send(const Agent& agent, std::string_view text);
+  void stop_parent();
+  void resume_parent();
+  void terminate_parent();
+  // The call that has been open for longest, or null.
+  FakeClient::Call* oldest_call() const;
+  void deliver(FakeClient::Call& call, std::string_view text);
+  void end(FakeClient::Call& call, ChatOutcome outcome);
+
+  testing::ManualClock clock_;
+  FakeClient client_;
+  Runtime runtime_;
+  Agent parent_;
+  Agent child_;
+  std::unique_ptr<AgentTree> tree_;
+
+ private:
+  void inject();
+  std::string check_end();
+  // For `on_settled`; each that is accepted must be called once.
+  template <typename Options>
+  Options with_report(Options options);
+
+  const std::size_t inject_at_;
+  const Injection injection_;
+  std::size_t passed_ = 0;
+  std::size_t reports_ = 0;
+  std::size_t reports_expected_ = 0;
+  std::size_t tools_started_ = 0;
+  bool closed_ = false;  // by a verb without a resume since then
+  std::string problem_;
+  std::optional<Audit> audit_;
+  Subscription states_;
+  Subscription events_;
+};
+
+// Runs the story for each injection at each point, or at every `step`-th, a different part for each
+// injection. Returns the number of failures, and adds the first 20 to the messages of the test.
+template <typename Story, typename Injections>
+std::size_t failures_of(const Injections& injections, std::size_t points, std::size_t step = 1) {
+  std::size_t failures = 0;
+  for (const Injection injection : injections) {
+    for (std::size_t at = 1 + static_cast<std::size_t>(injection) % step; at <= points; at += step) {
+      const std::string problem = Story(at, injection).run();
+      if (problem.empty() || ++failures > 20) continue;
+      UNSCOPED_INFO("injection " << static_cast<int>(injection) << " at point " << at << ": " << problem);
+    }
+  }
+  return failures;
+}
+
+}  // namespace agentcore::test

@@ -1,0 +1,70 @@
+// ChatRecord: the deliveries of one model call to its caller.
+#pragma once
+
+#include "support/checked.hpp"
+
+#include <agentcore/llm_client.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agentcore::test {
+
+struct ChatRecord {
+  Checked<std::string> deltas;
+  std::string reasoning;
+  Checked<ChatOutcome> outcomes;  // more than one would be a fault
+
+  std::string text() const {
+    std::string all;
+    for (const auto& delta : deltas) all += delta;
+    return all;
+  }
+  bool ended() const { return !outcomes.empty(); }
+  bool ended_as(ChatOutcome::Kind kind) const { return outcomes.size() == 1 && outcomes[0].kind == kind; }
+  bool completed() const { return ended_as(ChatOutcome::Kind::completed); }
+  bool cancelled() const { return ended_as(ChatOutcome::Kind::cancelled); }
+  bool failed_with(Errc code) const {
+    return ended_as(ChatOutcome::Kind::failed) && outcomes[0].error.code == code;
+  }
+  const ChatError& error() const { return outcomes.at(0).error; }
+
+  // A sink that fills this, which must outlive the call. `then` runs after each recorded delta or piece of
+  // reasoning.
+  ChatSink sink(std::function<void()> then = {}) {
+    return ChatSink(std::make_unique<Writer>(*this, std::move(then)));
+  }
+
+ private:
+  class Writer final : public ChatSink::Receiver {
+   public:
+    Writer(ChatRecord& record, std::function<void()> then) : record_(record), then_(std::move(then)) {}
+    void on_delta(std::string_view text) override {
+      record_.deltas.emplace_back(text);
+      if (then_) then_();
+    }
+    void on_reasoning(std::string_view text) override {
+      record_.reasoning += text;
+      if (then_) then_();
+    }
+    void on_outcome(ChatOutcome outcome) override { record_.outcomes.push_back(std::move(outcome)); }
+
+   private:
+    ChatRecord& record_;
+    const std::function<void()> then_;
+  };
+};
+
+inline ChatRequest ask(std::string agent_id, std::string question = "hello") {
+  ChatRequest request;
+  request.agent_id = std::move(agent_id);
+  request.messages.push_back({Role::user, std::move(question), Interruption::none});
+  return request;
+}
+
+}  // namespace agentcore::test

@@ -1,0 +1,179 @@
+// Replaces operator new of the whole test executable by one that counts.
+#include "support/observe/counted_heap.hpp"
+
+#include "support/sanitized.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include <malloc.h>
+
+namespace {
+
+std::atomic<std::size_t> live{0}, peak{0}, asked{0};
+
+struct Hook {
+  void (*function)(void*) = nullptr;
+  void* with = nullptr;
+};
+thread_local Hook hook;
+
+}  // namespace
+
+std::size_t agentcore::test::live_heap() noexcept {
+  return live.load();
+}
+
+std::size_t agentcore::test::allocations() noexcept {
+  return asked.load();
+}
+
+std::size_t agentcore::test::peak_heap() noexcept {
+  return peak.load();
+}
+
+void agentcore::test::mark_heap() noexcept {
+  peak = live.load();
+}
+
+void agentcore::test::at_next_allocation(void (*function)(void*), void* with) noexcept {
+  hook = {function, with};
+}
+
+namespace {
+
+thread_local std::size_t until_failure = 0;  // number of the next allocation to fail; 0: one has failed
+thread_local std::size_t failures = 0;       // allocations that are still to fail
+
+}  // namespace
+
+agentcore::test::FailingAllocation::FailingAllocation(std::size_t n, std::size_t count) noexcept {
+  until_failure = n;
+  failures = count;
+}
+
+agentcore::test::FailingAllocation::~FailingAllocation() {
+  until_failure = failures = 0;
+}
+
+bool agentcore::test::FailingAllocation::failed() const noexcept {
+  return until_failure == 0;
+}
+
+// ThreadSanitizer does not let a program replace its operators.
+#ifndef RACES_WATCHED
+
+namespace {
+
+#ifdef SANITIZED
+constexpr bool counts = false;
+#else
+constexpr bool counts = true;
+#endif
+
+void note_peak(std::size_t now) noexcept {
+  std::size_t most = peak.load(std::memory_order_relaxed);
+  while (now > most && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
+}
+
+void* counted(std::size_t size, std::size_t alignment) {
+  if (hook.function) {
+    const Hook now = std::exchange(hook, {});
+    now.function(now.with);
+  }
+  if (failures != 0 && (until_failure == 0 || --until_failure == 0)) {
+    --failures;
+    throw std::bad_alloc();
+  }
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
+                                                              : std::aligned_alloc(alignment, rounded);
+  if (!memory) throw std::bad_alloc();
+  if (!counts) return memory;
+  asked.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t size_given = malloc_usable_size(memory);
+  note_peak(live.fetch_add(size_given, std::memory_order_relaxed) + size_given);
+  return memory;
+}
+
+void* counted_or_null(std::size_t size, std::size_t alignment) noexcept {
+  try {
+    return counted(size, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void gone(void* memory) noexcept {
+  if (counts) live.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);  // 0 for null
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return counted(size, 1);
+}
+void* operator new[](std::size_t size) {
+  return counted(size, 1);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  gone(memory);
+}
+
+// Without these, a sanitizer would use its own, which do not match the operators above.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, 1);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, 1);
+}
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted_or_null(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  gone(memory);
+}
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  gone(memory);
+}
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  gone(memory);
+}
+#endif

@@ -1,0 +1,160 @@
+// Errors of the tree: creating and finding agents, and reading them.
+#include "support/drive/tree_fixture.hpp"
+#include "support/observe/counted_heap.hpp"
+#include "support/sanitized.hpp"
+#include "unit/errors/error_rows.hpp"
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+Error of(const ChangeResult& result) {
+  return {result.reason, result.message};
+}
+
+const std::string handle_is_empty = "the Agent handle is empty; get one from AgentTree::create() or find()";
+const std::string agent_is_gone = "the agent does not exist: it was deleted, or its tree was destroyed";
+const std::string runtime_is_gone = "the Runtime of this tree was destroyed";
+
+void add_ids(ErrorRows& rows) {
+  TreeFixture t;
+  t.root("a");
+  const std::string rule = "AgentSpec::id must be 1 to 255 bytes of UTF-8 and must not begin with '@'";
+  rows.push_back({"an id with @", t.tree->create({.id = "@1"}).error(), Errc::invalid_agent_id, rule});
+  rows.push_back(
+      {"an id not in UTF-8", t.tree->create({.id = "\xff"}).error(), Errc::invalid_agent_id, rule});
+  rows.push_back({"an id twice", t.tree->create({.id = "a"}).error(), Errc::agent_exists,
+                  "an agent with the id 'a' exists already"});
+  rows.push_back({"no id", t.tree->state("").error(), Errc::missing_agent_id, "the agent id is empty"});
+  rows.push_back(
+      {"an unknown id", t.tree->state("x").error(), Errc::agent_not_found, "no agent has the id 'x'"});
+}
+
+void add_limits(ErrorRows& rows) {
+  TreeOptions options;
+  options.max_depth = 2;
+  options.max_agents = 3;
+  TreeFixture t(options);
+  const Agent child = t.child(t.root("a"), "b");
+  rows.push_back({"a child below the last level", child.create_child().error(), Errc::depth_limit,
+                  "the tree would become deeper than TreeOptions::max_depth (2)"});
+  t.root("c");
+  rows.push_back({"one agent too many", t.tree->create().error(), Errc::agent_limit,
+                  "the tree has as many agents as TreeOptions::max_agents allows (3)"});
+  rows.push_back({"a null spec", t.tree->create(SharedAgentSpec()).error(), Errc::invalid_config,
+                  "the shared AgentSpec is null; pass a spec"});
+}
+
+void add_missing_agents(ErrorRows& rows) {
+  TreeFixture t;
+  const Agent none;
+  const Agent agent = t.root("a");
+  rows.push_back({"state() of a root's parent", agent.parent().error(), Errc::agent_not_found,
+                  "a root agent has no parent"});
+  TerminateScope scope(*t.tree);
+  scope.close();
+  rows.push_back({"a closed scope", scope.create().error(), Errc::agent_not_found,
+                  "the TerminateScope is closed; make a new one"});
+  CHECK(agent.terminate().accepted());
+  t.settle();
+  rows.push_back(
+      {"state() of an empty handle", none.state().error(), Errc::agent_not_found, handle_is_empty});
+  rows.push_back({"create_child() of an empty handle", none.create_child().error(), Errc::agent_not_found,
+                  handle_is_empty});
+  rows.push_back(
+      {"parent() of an empty handle", none.parent().error(), Errc::agent_not_found, handle_is_empty});
+  rows.push_back({"grant() of an empty handle", of(none.grant({})), Errc::agent_not_found, handle_is_empty});
+  rows.push_back({"state() of a deleted agent", agent.state().error(), Errc::agent_not_found, agent_is_gone});
+  rows.push_back({"create_child() of a deleted agent", agent.create_child().error(), Errc::agent_not_found,
+                  agent_is_gone});
+  rows.push_back(
+      {"parent() of a deleted agent", agent.parent().error(), Errc::agent_not_found, agent_is_gone});
+  rows.push_back({"grant() of a deleted agent", of(agent.grant({})), Errc::agent_not_found, agent_is_gone});
+}
+
+void add_closed_gates(ErrorRows& rows) {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent parent = t.root("a");
+  t.ask(parent);
+  CHECK(parent.stop().took_effect());
+  rows.push_back({"a child of a stopping agent", parent.create_child().error(), Errc::agent_stopping,
+                  "the parent, or an ancestor of it, is stopping; resume it after the stop has ended"});
+  t.llm->answer("a", "late");
+  t.settle();
+  rows.push_back({"a child of a stopped agent", parent.create_child().error(), Errc::agent_stopped,
+                  "the parent, or an ancestor of it, is stopped; resume it first"});
+  CHECK(parent.terminate().took_effect());
+  rows.push_back({"a child of an agent that is being deleted", parent.create_child().error(),
+                  Errc::agent_terminating, "the parent, or an ancestor of it, is being deleted"});
+  t.settle();
+}
+
+void add_stop_all(ErrorRows& rows) {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  t.ask(t.root("a"));
+  CHECK(t.tree->stop_all().took_effect());
+  rows.push_back({"a root during stop_all()", t.tree->create().error(), Errc::agent_stopping,
+                  "the tree is stopping; call AgentTree::resume_all() after the stop has ended"});
+  t.llm->answer("a", "late");
+  t.settle();
+  rows.push_back({"a root after stop_all()", t.tree->create().error(), Errc::agent_stopped,
+                  "the tree is stopped; call AgentTree::resume_all() first"});
+}
+
+void add_runtime_gone(ErrorRows& rows) {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.runtime.reset();
+  rows.push_back(
+      {"create() without a Runtime", t.tree->create().error(), Errc::runtime_gone, runtime_is_gone});
+  rows.push_back(
+      {"state() by id without a Runtime", t.tree->state("a").error(), Errc::runtime_gone, runtime_is_gone});
+  rows.push_back({"state() without a Runtime", agent.state().error(), Errc::runtime_gone, runtime_is_gone});
+  rows.push_back({"parent() without a Runtime", agent.parent().error(), Errc::runtime_gone, runtime_is_gone});
+  rows.push_back({"grant() without a Runtime", of(agent.grant({})), Errc::runtime_gone, runtime_is_gone});
+}
+
+#ifndef RACES_WATCHED
+void add_out_of_memory(ErrorRows& rows) {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  ChangeResult granted;
+  {
+    const FailingAllocation failing(1, 100);
+    granted = agent.grant({.turns = 1});
+  }
+  rows.push_back({"grant() without memory", of(granted), Errc::out_of_memory, "out of memory"});
+  AgentSpec spec;
+  spec.model = "m";
+  Result<Agent> made = Error{};
+  {
+    const FailingAllocation failing(1, 1);
+    made = t.tree->create(std::move(spec));
+  }
+  rows.push_back({"create() without memory", made.error(), Errc::out_of_memory, "out of memory"});
+}
+#else
+void add_out_of_memory(ErrorRows&) {  // no allocation can be made to fail
+}
+#endif
+
+}  // namespace
+
+ErrorRows test::tree_errors() {
+  ErrorRows rows;
+  add_ids(rows);
+  add_limits(rows);
+  add_missing_agents(rows);
+  add_closed_gates(rows);
+  add_stop_all(rows);
+  add_runtime_gone(rows);
+  add_out_of_memory(rows);
+  return rows;
+}
+
+TEST_CASE("every error of creating and finding agents has its text", "[errors][tree]") {
+  check(tree_errors());
+}

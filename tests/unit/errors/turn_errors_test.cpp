@@ -1,0 +1,174 @@
+// Errors of turns: TurnResult::error.
+#include "support/drive/tool_turn.hpp"
+#include "unit/errors/error_rows.hpp"
+
+#include <agentcore/testing/scripted_client.hpp>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// The texts of requirements I4, I10 and K3 are fixed.
+
+Error error_without_client() {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Error error;
+  const Subscription ends = tree.on<TurnEnded>([&](const TurnEnded& end) { error = end.result->error; });
+  CHECK(tree.create()->send("question").accepted());
+  CHECK(runtime.run_until_idle());
+  return error;
+}
+
+Error error_of_handler() {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.handler = [](const Agent&, const Message&) { throw std::runtime_error("boom"); };
+  CHECK(t.agent(spec).send("question").accepted());
+  t.settle();
+  CHECK(t.logged("boom"));
+  return t.error;
+}
+
+void add_ends(ErrorRows& rows) {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  FakeClient::finish(*t.llm->find("a"), ChatOutcome::failed({.code = Errc::network_error}));
+  t.settle();
+  rows.push_back(
+      {"a client reports an error without a text", t.error, Errc::network_error, "LLM call failed"});
+  t.ask(agent);
+  CHECK(agent.abort().took_effect());
+  t.settle();
+  rows.push_back({"an abort", t.error, Errc::none, "the call was aborted"});
+  t.ask(agent);
+  FakeClient::finish(*t.llm->find("a"), ChatOutcome::cancelled());
+  t.settle();
+  rows.push_back({"a client cancels its call", t.error, Errc::none, "the call was stopped"});
+  t.ask(agent);
+  t.llm->find("a")->sink = ChatSink();
+  t.settle();
+  rows.push_back({"a client without an outcome", t.error, Errc::client_dropped_call,
+                  "the LlmClient destroyed its ChatSink without an outcome"});
+  t.ask(agent);
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  rows.push_back({"a stop", t.error, Errc::none, "Task terminated by user"});
+}
+
+Error error_of_long_answer() {
+  ToolTurn t({.max_answer_bytes = 4});
+  t.ask(t.agent());
+  t.llm->delta("a", "too long");
+  t.settle();
+  return t.error;
+}
+
+Error error_of_long_reasoning() {
+  ToolTurn t({.max_answer_bytes = 4});
+  t.ask(t.agent());
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::complete);
+  outcome.reasoning = {{.dialect = "d", .data = "too long"}};
+  FakeClient::finish(*t.llm->find("a"), outcome);
+  t.settle();
+  return t.error;
+}
+
+Error error_of_long_calls() {
+  ToolTurn t({.max_answer_bytes = 4});
+  t.ask(t.agent());
+  t.call({add_call("x", 1, 2)});
+  return t.error;
+}
+
+Error error_of_many_rounds() {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.max_tool_rounds = 1;
+  t.ask(t.agent(spec));
+  t.call({add_call("x", 1, 2)});
+  t.call({add_call("y", 1, 2)});
+  return t.error;
+}
+
+// Of a user agent, which no budget stops.
+Error error_of_budget(const Budget& budget) {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.role = AgentRole::user;
+  spec.budget = budget;
+  const Agent agent = t.agent(spec);
+  t.ask(agent);
+  FakeClient::finish(*t.llm->find("a"), ChatOutcome::completed(FinishReason::complete, {60, 60, 120}));
+  t.settle();
+  t.advance(std::chrono::seconds(2));
+  CHECK(agent.send("question").accepted());
+  t.settle();
+  return t.error;
+}
+
+Error error_of_reserved_budget() {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.subtree_budget.tokens = 1000;
+  const Agent parent = t.agent(spec);
+  t.ask(t.child(parent, "b"));
+  CHECK(t.child(parent, "c").send("question").accepted());
+  t.settle();
+  return t.error;
+}
+
+// The result of a turn that a budget stopped.
+Error error_of_stop_by_budget() {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.budget.turns = 1;
+  const Agent agent = t.agent(spec);
+  t.ask(agent);
+  t.answer("answer");
+  CHECK(agent.send("question").accepted());
+  t.settle();
+  return t.error;
+}
+
+void add_budgets(ErrorRows& rows) {
+  const Errc code = Errc::budget_exceeded;
+  rows.push_back({"a turn too many", error_of_budget({.turns = 1}), code, "turns: 1 of 1 used"});
+  rows.push_back({"too many tokens", error_of_budget({.tokens = 100}), code, "tokens: 120 of 100 used"});
+  rows.push_back({"the time is over", error_of_budget({.wall_clock = std::chrono::seconds(1)}), code,
+                  "wall clock: the time limit has passed"});
+  rows.push_back({"few tokens are left", error_of_budget({.tokens = 121}), code,
+                  "tokens or cost: too little is left for the next model call"});
+  rows.push_back(
+      {"the rest is reserved", error_of_reserved_budget(), code,
+       "tokens or cost: what is left is reserved by calls that are open; try again when they have ended"});
+  rows.push_back({"a stop by a budget", error_of_stop_by_budget(), Errc::none,
+                  "a budget is used up: turns: 1 of 1 used"});
+}
+
+}  // namespace
+
+ErrorRows test::turn_errors() {
+  ErrorRows rows;
+  rows.push_back({"an agent without a client", error_without_client(), Errc::no_llm_client,
+                  "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"});
+  rows.push_back({"a handler that throws", error_of_handler(), Errc::callback_failed,
+                  "AgentSpec::handler threw an exception; its message is in the log"});
+  add_ends(rows);
+  rows.push_back({"an answer that is too long", error_of_long_answer(), Errc::response_too_large,
+                  "the answer is longer than TreeOptions::max_answer_bytes"});
+  rows.push_back({"reasoning that is too long", error_of_long_reasoning(), Errc::response_too_large,
+                  "the reasoning of the model is longer than TreeOptions::max_answer_bytes"});
+  rows.push_back({"tool calls that are too long", error_of_long_calls(), Errc::response_too_large,
+                  "the answer has more than 64 tool calls, or is longer than TreeOptions::max_answer_bytes"});
+  rows.push_back({"a tool round too many", error_of_many_rounds(), Errc::tool_round_limit,
+                  "executed 1 consecutive tool_call turns without a non-tool response"});
+  add_budgets(rows);
+  return rows;
+}
+
+TEST_CASE("every error of a turn has its text", "[errors][turn]") {
+  check(turn_errors());
+}
