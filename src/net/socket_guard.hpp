@@ -15,7 +15,8 @@ namespace agentcore::net {
 //
 //   R1  A descriptor is in a guard only between claim() and release(). Both run on the loop thread. The owner
 //       of the descriptors (SocketTable) calls release() before it closes one, before the connection goes
-//       back to the pool, and before another guard claims it.
+//       back to the pool, and before another guard claims it. Where libcurl may close a socket unannounced,
+//       the guard holds a descriptor of the socket that SocketTable alone closes.
 //   R2  shut() calls shutdown() only on descriptors in the guard, and only while it holds mutex_.
 //   R3  release() takes mutex_. So when it returns, a shut() on another thread has either finished its system
 //       call, or will not find the descriptor.

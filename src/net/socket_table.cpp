@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace agentcore::net {
@@ -26,6 +28,13 @@ bool is_in_libcurl(const CallHandle& owner) noexcept {
   return owner.transfer() != nullptr && owner.transfer()->easy() != nullptr;
 }
 
+// True if both are descriptors of one open socket.
+bool are_same(int one, int other) noexcept {
+  struct stat a {};
+  struct stat b {};
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 // The index of the socket that is idle longest. There must be one.
 template <typename Sockets>
 int oldest_idle(const Sockets& sockets) noexcept {
@@ -38,21 +47,32 @@ int oldest_idle(const Sockets& sockets) noexcept {
 
 }  // namespace
 
+SocketTable::~SocketTable() {
+  for (std::size_t i = 0; i < sockets_.size(); ++i)
+    if (sockets_[i].is_connecting()) forget(static_cast<int>(i));
+}
+
 int SocketTable::open(int family, int type, int protocol) {
   const int descriptor = ::socket(family, type | SOCK_CLOEXEC, protocol);
   if (descriptor < 0) return -1;
+  const int twin = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (twin < 0) {
+    const int error = errno;
+    ::close(descriptor);
+    errno = error;
+    return -1;
+  }
+  forget(descriptor);  // no effect, unless libcurl closed the previous socket without a callback
+  forget(twin);
+  at(twin).twin = descriptor;
   Socket& socket = at(descriptor);
-  unwatch(descriptor, socket);
-  release(descriptor, socket);  // no effect, unless libcurl closed the previous socket without a callback
+  socket.twin = twin;
   set_use(socket, Use::busy);
   return descriptor;
 }
 
 void SocketTable::close(int descriptor) {
-  Socket& socket = at(descriptor);
-  unwatch(descriptor, socket);
-  release(descriptor, socket);
-  set_use(socket, Use::foreign);
+  forget(descriptor);
   ::close(descriptor);
 }
 
@@ -60,35 +80,70 @@ bool SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_
                        PrefetchHint hint) {
   Socket& socket = at(descriptor);
   if (socket.use != Use::foreign) set_use(socket, Use::busy);
+  socket.unwanted = false;
   return !assign(descriptor, socket, owner, hint) || watch(descriptor, socket, events);
 }
 
 void SocketTable::unwant(int descriptor) {
   Socket& socket = at(descriptor);
+  if (socket.is_connecting() && !are_same(descriptor, socket.twin)) return forget(descriptor);
   unwatch(descriptor, socket);
   const std::shared_ptr<CallHandle> owner = socket.owner;
   socket.shared = owner == nullptr;
   release(descriptor, socket);
   if (socket.use == Use::foreign || socket.use == Use::retired) return;
-  set_use(socket, Use::idle);
-  newly_idle_.emplace_back(descriptor, owner);
+  if (!socket.is_connecting()) set_use(socket, Use::idle);
+  socket.last_owner = owner;
+  socket.unwanted = true;
+  unwanted_.push_back(descriptor);
+}
+
+void SocketTable::connected(SocketGuard& guard) {
+  const auto claimed = guard.claimed();  // a copy: the claims change
+  for (const int claim : claimed) {
+    if (claim < 0) continue;
+    const int descriptor = socket_of(claim);
+    Socket& socket = at(descriptor);
+    if (!socket.is_connecting()) continue;
+    if (!are_same(descriptor, socket.twin)) {  // one of two that connected at a time, and not the faster one
+      forget(descriptor);
+      continue;
+    }
+    const std::shared_ptr<CallHandle> owner = socket.owner;
+    release(descriptor, socket);
+    close_twin(socket);
+    assign(descriptor, socket, owner, socket.hint);
+  }
 }
 
 void SocketTable::settle_idle(std::size_t most) {
   // Removed from the list first: watch() may call the host's log sink, which may close connections.
-  const auto newly_idle = std::exchange(newly_idle_, {});
-  for (const auto& [descriptor, owner] : newly_idle) {
-    Socket& socket = at(descriptor);
-    if (socket.use != Use::idle || socket.watched) continue;
-    if (owner != nullptr && is_in_libcurl(*owner))
-      set_use(socket, Use::busy);
-    else if (!watch(descriptor, socket, loop::IoEvents::readable))
-      retire(descriptor, socket);
-  }
+  const auto unwanted = std::exchange(unwanted_, {});
+  for (const int descriptor : unwanted) settle(descriptor);
   while (idle() > most) {
     const int oldest = oldest_idle(sockets_);
     retire(oldest, at(oldest));
   }
+}
+
+void SocketTable::settle(int descriptor) {
+  Socket& socket = at(descriptor);
+  if (!socket.unwanted) return;
+  const bool in_libcurl = socket.last_owner != nullptr && is_in_libcurl(*socket.last_owner);
+  if (socket.is_connecting()) {
+    if (!are_same(descriptor, socket.twin)) return forget(descriptor);
+    if (in_libcurl)
+      return unwanted_.push_back(descriptor);  // libcurl may close it without a further callback
+    close_twin(socket);
+    set_use(socket, Use::idle);
+  }
+  socket.unwanted = false;
+  socket.last_owner = nullptr;
+  if (socket.use != Use::idle) return;
+  if (in_libcurl)
+    set_use(socket, Use::busy);
+  else if (!watch(descriptor, socket, loop::IoEvents::readable))
+    retire(descriptor, socket);
 }
 
 // Over HTTP/2 a server may send frames on a kept connection (PING, WINDOW_UPDATE). libcurl reads them when it
@@ -127,7 +182,8 @@ bool SocketTable::assign(int descriptor, Socket& socket, const std::shared_ptr<C
     release(descriptor, socket);
     socket.owner = owner;
   }
-  if (socket.use == Use::foreign || owner == nullptr || owner->sockets().claim(descriptor)) return true;
+  if (socket.use == Use::foreign || owner == nullptr) return true;
+  if (owner->sockets().claim(socket.is_connecting() ? socket.twin : descriptor)) return true;
   unwatch(descriptor, socket);
   return false;
 }
@@ -136,7 +192,8 @@ void SocketTable::hang_up(SocketGuard& guard) {
   for (const int descriptor : guard.claimed()) {
     if (descriptor < 0) continue;
     ::shutdown(descriptor, SHUT_RDWR);  // the loop thread owns it, so it is open and serves this transfer
-    unwatch(descriptor, at(descriptor));
+    const int socket = socket_of(descriptor);
+    unwatch(socket, at(socket));
   }
 }
 
@@ -155,6 +212,12 @@ bool SocketTable::unwatch_if_over(int descriptor) {
   if (socket.owner->transfer() != nullptr && !socket.owner->is_cut()) return false;
   unwatch(descriptor, socket);
   return true;
+}
+
+// The socket of a descriptor that a guard has claimed: itself, or the one whose twin it is.
+int SocketTable::socket_of(int claimed) {
+  const Socket& socket = at(claimed);
+  return socket.use == Use::foreign && socket.twin >= 0 ? socket.twin : claimed;
 }
 
 SocketTable::Socket& SocketTable::at(int descriptor) {
@@ -176,8 +239,26 @@ void SocketTable::unwatch(int descriptor, Socket& socket) {
 
 void SocketTable::release(int descriptor, Socket& socket) {
   if (socket.owner == nullptr) return;
-  if (socket.use != Use::foreign) socket.owner->sockets().release(descriptor);
+  if (socket.use != Use::foreign)
+    socket.owner->sockets().release(socket.is_connecting() ? socket.twin : descriptor);
   socket.owner = nullptr;
+}
+
+void SocketTable::close_twin(Socket& socket) {
+  const int twin = std::exchange(socket.twin, -1);
+  at(twin).twin = -1;  // has an entry since open(), so no entry moves
+  ::close(twin);
+}
+
+// Removes all that is known of a descriptor, and closes its twin.
+void SocketTable::forget(int descriptor) {
+  Socket& socket = at(descriptor);
+  unwatch(descriptor, socket);
+  release(descriptor, socket);
+  if (socket.is_connecting()) close_twin(socket);
+  socket.last_owner = nullptr;
+  socket.unwanted = false;
+  set_use(socket, Use::foreign);
 }
 
 void SocketTable::set_use(Socket& socket, Use use) noexcept {

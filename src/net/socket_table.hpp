@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace agentcore::loop {
@@ -36,11 +35,19 @@ struct PrefetchHint {
 // names a transfer's socket right after every step of that transfer (multi.c: singlesocket() follows
 // multi_runsingle()), so a socket that went back to the pool is released before any other transfer takes its
 // next step.
+//
+// Until a connection is made, libcurl closes its socket without a call of close() if it gives it up (7.88:
+// cf_socket_close()). The number may then belong to any part of the process. So until connected() the table
+// keeps a second descriptor of the socket, its twin, which only the table closes. The guard claims the twin,
+// and a comparison of both descriptors shows whether libcurl has closed the socket.
 class SocketTable {
  public:
   SocketTable(loop::Engine& engine, loop::IoHandler& handler) : engine_(engine), handler_(handler) {}
+  ~SocketTable();
+  SocketTable(const SocketTable&) = delete;
+  SocketTable& operator=(const SocketTable&) = delete;
 
-  // A new socket for libcurl to connect, -1 on failure. Not inherited by child processes.
+  // A new socket for libcurl to connect, -1 and errno on failure. Not inherited by child processes.
   int open(int family, int type, int protocol);
   // Releases and closes a socket made by open().
   void close(int descriptor);
@@ -49,8 +56,12 @@ class SocketTable {
   // system refuses to watch the descriptor: the transfer would wait for ever.
   [[nodiscard]] bool want(int descriptor, loop::IoEvents events, const std::shared_ptr<CallHandle>& owner,
                           PrefetchHint hint = {});
-  // libcurl does not wait any more: the connection is kept for later transfers, or about to be closed.
+  // libcurl does not wait any more: the connection is kept for later transfers, or about to be closed, or its
+  // socket was closed before it was connected.
   void unwant(int descriptor);
+
+  // The connections of `guard`'s transfer are made: from now on libcurl closes their sockets by close() only.
+  void connected(SocketGuard& guard);
 
   // The socket does not serve one transfer alone any more: several use it at a time, or may.
   void share(int descriptor);
@@ -96,28 +107,37 @@ class SocketTable {
 
   struct Socket {
     std::shared_ptr<CallHandle> owner;
+    std::shared_ptr<CallHandle> last_owner;  // if `unwanted`
     PrefetchHint hint;
     std::uint64_t idle_number = 0;  // from a counter of the connections that became idle
+    // The other descriptor of a socket that is not connected yet. The entry of the twin has it, too.
+    int twin = -1;
     Use use = Use::foreign;
-    bool shared = false;   // served several transfers at a time (HTTP/2)
-    bool watched = false;  // by the engine
+    bool shared = false;    // served several transfers at a time (HTTP/2)
+    bool watched = false;   // by the engine
+    bool unwanted = false;  // since the last settle_idle()
 
     bool is_idle() const noexcept { return use == Use::idle; }
+    bool is_connecting() const noexcept { return use != Use::foreign && twin >= 0; }
   };
 
   std::size_t count(Use use) const noexcept { return counts_[static_cast<std::size_t>(use)]; }
   Socket& at(int descriptor);
+  int socket_of(int claimed);
   void set_use(Socket& socket, Use use) noexcept;
   bool watch(int descriptor, Socket& socket, loop::IoEvents events);
   void unwatch(int descriptor, Socket& socket);
   bool assign(int descriptor, Socket& socket, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint);
   void release(int descriptor, Socket& socket);
   void retire(int descriptor, Socket& socket);
+  void settle(int descriptor);
+  void close_twin(Socket& socket);
+  void forget(int descriptor);
 
   loop::Engine& engine_;
   loop::IoHandler& handler_;
   std::vector<Socket> sockets_;  // by descriptor: the system hands out the smallest free numbers
-  std::vector<std::pair<int, std::shared_ptr<CallHandle>>> newly_idle_;  // with the last owner, if any
+  std::vector<int> unwanted_;    // since the last settle_idle(); some may be wanted or closed since
   std::uint64_t last_idle_number_ = 0;
   std::array<std::size_t, 4> counts_{};  // of our sockets, by Use; `foreign` is not counted
   bool engine_gone_ = false;

@@ -180,6 +180,7 @@ bool Transfer::take_body(std::string_view bytes) {
 }
 
 void Transfer::take_connection() {
+  context_.sockets.connected(handle_->sockets());
   // The connection may use HTTP/2: later transfers may join it.
   for (const int descriptor : handle_->sockets().claimed())
     if (may_share_ && descriptor >= 0) context_.sockets.share(descriptor);

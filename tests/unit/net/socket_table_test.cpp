@@ -4,11 +4,14 @@
 #include "net/call_handle.hpp"
 #include "net/curl_transport.hpp"
 #include "support/catch.hpp"
+#include "support/drive/net_fixture.hpp"
 
 #include <agentcore/runtime.hpp>
 
 #include <algorithm>
+#include <array>
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,6 +29,29 @@ struct Table : loop::IoHandler {
     const auto& claimed = cut.sockets().claimed();
     return std::find(claimed.begin(), claimed.end(), descriptor) != claimed.end();
   }
+  static bool has_claims(CallHandle& cut) { return cut.sockets().claimed() != std::array<int, 2>{-1, -1}; }
+  static bool has_ended(int descriptor) {
+    char byte = 0;
+    return ::recv(descriptor, &byte, 1, MSG_DONTWAIT) == 0;
+  }
+
+  // A new socket, connected to `other`; the caller closes `other`.
+  int connected(int& other) {
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(listener, any, size) == 0);
+    REQUIRE(::listen(listener, 1) == 0);
+    REQUIRE(::getsockname(listener, any, &size) == 0);
+    const int socket = sockets.open(AF_INET, SOCK_STREAM, 0);
+    REQUIRE(::connect(socket, any, size) == 0);
+    other = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    ::close(listener);
+    return socket;
+  }
 
   Runtime runtime;
   SocketTable sockets{*runtime.engine(), *this};
@@ -37,13 +63,15 @@ TEST_CASE("a socket is claimed for the transfer that waits for it until it is ke
   Table table;
   const auto cut = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  CHECK_FALSE(Table::has_claim(*cut, socket));
+  CHECK_FALSE(Table::has_claims(*cut));
   CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  CHECK(Table::has_claims(*cut));
+  table.sockets.connected(cut->sockets());
   CHECK(table.sockets.want(socket, IoEvents::readable, cut));
   CHECK(Table::has_claim(*cut, socket));
   CHECK(table.sockets.idle() == 0);
   table.sockets.unwant(socket);
-  CHECK_FALSE(Table::has_claim(*cut, socket));
+  CHECK_FALSE(Table::has_claims(*cut));
   CHECK(table.sockets.idle() == 1);
   table.sockets.close(socket);
   CHECK(table.sockets.idle() == 0);
@@ -55,8 +83,9 @@ TEST_CASE("a socket is released before another transfer claims it", "[net][G6]")
   const auto second = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
   CHECK(table.sockets.want(socket, IoEvents::readable, first));
+  table.sockets.connected(first->sockets());
   CHECK(table.sockets.want(socket, IoEvents::readable, second));
-  CHECK_FALSE(Table::has_claim(*first, socket));
+  CHECK_FALSE(Table::has_claims(*first));
   CHECK(Table::has_claim(*second, socket));
   table.sockets.close(socket);
 }
@@ -67,7 +96,85 @@ TEST_CASE("a socket is released before it is closed", "[net][G6]") {
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
   CHECK(table.sockets.want(socket, IoEvents::readable, cut));
   table.sockets.close(socket);
-  CHECK_FALSE(Table::has_claim(*cut, socket));
+  CHECK_FALSE(Table::has_claims(*cut));
+}
+
+TEST_CASE("a socket that libcurl closes before it is connected is forgotten", "[net][G6]") {
+  Table table;
+  const auto cut = table.owner();
+  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  CHECK(table.sockets.busy() == 1);
+  const std::size_t with_socket_and_twin = test::open_descriptors();
+  SECTION("before libcurl stops waiting") {
+    ::close(socket);
+    table.sockets.unwant(socket);
+  }
+  SECTION("after libcurl stopped waiting") {
+    table.sockets.unwant(socket);
+    ::close(socket);
+    table.sockets.settle_idle(10);
+  }
+  SECTION("while another connection of the transfer is made") {
+    ::close(socket);
+    table.sockets.connected(cut->sockets());
+  }
+  CHECK_FALSE(Table::has_claims(*cut));
+  CHECK(table.sockets.busy() == 0);
+  CHECK(table.sockets.idle() == 0);
+  CHECK(test::open_descriptors() == with_socket_and_twin - 2);
+}
+
+TEST_CASE("a stop never reaches the next owner of a number that libcurl closed", "[net][G6]") {
+  Table table;
+  const auto cut = table.owner();
+  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  REQUIRE(::dup2(pair[0], socket) == socket);  // libcurl closed it, and another thread opened this
+  cut->cut();
+  table.sockets.hang_up(cut->sockets());
+  CHECK_FALSE(Table::has_ended(pair[1]));
+  table.sockets.unwant(socket);
+  table.sockets.settle_idle(0);
+  CHECK_FALSE(Table::has_ended(pair[1]));
+  CHECK(table.sockets.busy() + table.sockets.idle() == 0);
+  for (const int descriptor : {pair[0], pair[1], socket}) ::close(descriptor);
+}
+
+TEST_CASE("a socket that is open after its transfer has ended is kept", "[net]") {
+  Table table;
+  const auto cut = table.owner();
+  int other = -1;
+  const int socket = table.connected(other);
+  CHECK(table.sockets.want(socket, IoEvents::readable, cut));
+  table.sockets.unwant(socket);
+  CHECK(table.sockets.idle() == 0);
+  table.sockets.settle_idle(10);
+  CHECK(table.sockets.idle() == 1);
+  CHECK_FALSE(Table::has_ended(other));
+  table.sockets.close(socket);
+  CHECK(Table::has_ended(other));  // no second descriptor keeps the connection open
+  ::close(other);
+}
+
+TEST_CASE("a new socket has nothing of the closed one whose number it got", "[net][G6]") {
+  Table table;
+  const auto first = table.owner();
+  const auto second = table.owner();
+  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(socket, IoEvents::writable, first));
+  table.sockets.connected(first->sockets());
+  table.sockets.unwant(socket);
+  table.sockets.close(socket);
+  REQUIRE(table.sockets.open(AF_INET, SOCK_STREAM, 0) == socket);
+  second->cut();
+  CHECK(table.sockets.want(socket, IoEvents::writable, second));
+  table.sockets.settle_idle(10);
+  CHECK(table.sockets.busy() == 1);
+  CHECK(table.sockets.idle() == 0);
+  table.sockets.close(socket);
 }
 
 TEST_CASE("a descriptor of the host is watched but never shut down", "[net][G6]") {
@@ -91,19 +198,42 @@ TEST_CASE("a descriptor of the host is watched but never shut down", "[net][G6]"
 TEST_CASE("the connection of a transfer that ends early is shut down at once", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
-  const int socket = table.sockets.open(AF_UNIX, SOCK_STREAM, 0);
-  int pair[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-  REQUIRE(::dup2(pair[0], socket) == socket);  // connected, under the number that the table knows
-  REQUIRE(::close(pair[0]) == 0);
+  int other = -1;
+  const int socket = table.connected(other);
   REQUIRE(table.sockets.want(socket, IoEvents::readable, cut));
-  const auto is_over = [&] {
-    char byte = 0;
-    return ::recv(pair[1], &byte, 1, MSG_DONTWAIT) == 0;
-  };
-  REQUIRE_FALSE(is_over());
+  SECTION("before its request") {
+  }
+  SECTION("after its request") {
+    table.sockets.connected(cut->sockets());
+  }
+  REQUIRE_FALSE(Table::has_ended(other));
   table.sockets.hang_up(cut->sockets());
-  CHECK(is_over());
+  CHECK(Table::has_ended(other));
   table.sockets.close(socket);
-  ::close(pair[1]);
+  ::close(other);
+}
+
+TEST_CASE("a stop shuts down a socket that is not connected by libcurl yet", "[net][G6]") {
+  Table table;
+  const auto cut = table.owner();
+  int other = -1;
+  const int socket = table.connected(other);
+  REQUIRE(table.sockets.want(socket, IoEvents::writable, cut));
+  cut->cut();
+  CHECK(Table::has_ended(other));
+  table.sockets.connected(cut->sockets());
+  table.sockets.close(socket);
+  ::close(other);
+}
+
+TEST_CASE("a connection that is made after its stop is shut down", "[net][G6]") {
+  Table table;
+  const auto cut = table.owner();
+  int other = -1;
+  const int socket = table.connected(other);
+  cut->cut();
+  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  CHECK(Table::has_ended(other));
+  table.sockets.close(socket);
+  ::close(other);
 }
