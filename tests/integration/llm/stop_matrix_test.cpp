@@ -161,7 +161,7 @@ struct Matrix {
   const std::unique_ptr<HangingResolver> resolver = only_in<HangingResolver>(Phase::resolving);
   const std::unique_ptr<FullListener> listener = only_in<FullListener>(Phase::connecting);
   SocketServer server{[this](Peer& peer) { serve(phase, peer); }};
-  SocketServer spare{answer_all};
+  SocketServer spare{answer_every_request};
   SocketServer elsewhere{serve_others};
   testing::ManualClock clock;
   Runtime runtime{{.clock = &clock}};

@@ -51,7 +51,7 @@ inline const std::string busy =
 inline const std::string good = http_answer("200 OK", "text/event-stream",
                                             delta_event("hello") + finish_event + usage_event + done_event);
 
-inline void answer_all(Peer& peer) {
+inline void answer_every_request(Peer& peer) {
   while (!peer.read_request().empty()) peer.write(good);
 }
 
@@ -65,7 +65,7 @@ inline void serve(Phase phase, Peer& peer) {
   if (peer.read_request().empty()) return;
   if (phase == Phase::back_off) {
     peer.write(busy);
-    return answer_all(peer);
+    return answer_every_request(peer);
   }
   if (phase != Phase::silence) peer.write(std::string(stream_head) + delta_event("x"));
   while (phase == Phase::drip && peer.wait_step() && peer.write(delta_event("x"))) {

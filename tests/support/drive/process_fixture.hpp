@@ -91,7 +91,7 @@ inline SubprocessOptions running(SubprocessCommand command) {
   return options;
 }
 
-inline SubprocessCommand words(std::vector<std::string> arguments) {
+inline SubprocessCommand command_of(std::vector<std::string> arguments) {
   SubprocessCommand command;
   command.arguments = std::move(arguments);
   return command;
@@ -99,7 +99,7 @@ inline SubprocessCommand words(std::vector<std::string> arguments) {
 
 // `script` finds the path of `fifo` in $F.
 inline SubprocessCommand script(std::string text, const Fifo* fifo = nullptr) {
-  SubprocessCommand command = words({"/bin/sh", "-c", std::move(text)});
+  SubprocessCommand command = command_of({"/bin/sh", "-c", std::move(text)});
   if (fifo != nullptr) command.environment.emplace_back("F", fifo->path());
   return command;
 }

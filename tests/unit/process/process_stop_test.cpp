@@ -140,7 +140,7 @@ TEST_CASE("a command callback that stops its own call starts no program", "[tool
   SubprocessOptions options;
   options.command = [&](const nlohmann::json&) {
     stop.request_stop();
-    return words({"true"});
+    return command_of({"true"});
   };
   CHECK(fixture.result_of(fixture.start(make_subprocess_tool(program_spec(), options), stop)).message ==
         "cancelled");
@@ -207,7 +207,7 @@ TEST_CASE("a command callback may destroy the Runtime", "[tools][G13][G16]") {
   SubprocessOptions options;
   options.command = [&](const nlohmann::json&) {
     fixture.runtime.reset();
-    return words({"true"});
+    return command_of({"true"});
   };
   fixture.start(make_subprocess_tool(program_spec(), options));
   CHECK(fixture.owner.results.empty());
@@ -217,13 +217,13 @@ TEST_CASE("a command callback may destroy the Runtime", "[tools][G13][G16]") {
 TEST_CASE("ended calls leave no process and no descriptor", "[tools][G13][I17]") {
   const auto watch = EACH_WATCH();
   ToolFixture fixture;
-  fixture.run(program(words({"true"}), watch));
+  fixture.run(program(command_of({"true"}), watch));
   const std::ptrdiff_t before = loop_test::open_descriptors();
   for (int i = 0; i < 20; ++i) {
     SubprocessCommand command = script(i % 2 == 0 ? "cat" : "exec <&- >&- 2>&-; exit 1");
     command.input = "text";
     fixture.run(program(command, watch));
-    fixture.run(program(words({"no-such-program-anywhere"}), watch));
+    fixture.run(program(command_of({"no-such-program-anywhere"}), watch));
   }
   CHECK(loop_test::open_descriptors() == before);
   CHECK(no_children());
@@ -232,7 +232,7 @@ TEST_CASE("ended calls leave no process and no descriptor", "[tools][G13][I17]")
 TEST_CASE("a stop may race with the end of the program", "[tools][G5][G9]") {
   ToolFixture fixture;
   for (int i = 0; i < 200; ++i) {
-    auto call = fixture.start(program(words({"true"})));
+    auto call = fixture.start(program(command_of({"true"})));
     std::thread stopper([&call, i] {
       for (int spin = 0; spin < i * 50; ++spin) std::this_thread::yield();
       call.stop.request_stop();

@@ -12,7 +12,7 @@ TEST_CASE("a program whose output cannot be watched fails with the reason and le
   RefusedWatches refused(*fixture.runtime);
   const auto descriptors = loop_test::open_descriptors();
   refused.on();
-  const auto call = fixture.start(program(words({"sleep", "1000"}), EACH_WATCH()));
+  const auto call = fixture.start(program(command_of({"sleep", "1000"}), EACH_WATCH()));
   for (int i = 0; i < 10 && !fixture.has_result(call); ++i) fixture.runtime->poll();
   refused.off();
   REQUIRE(fixture.has_result(call));

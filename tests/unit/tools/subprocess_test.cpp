@@ -29,7 +29,7 @@ TEST_CASE("any other exit code is a failure with all output", "[tools]") {
   CHECK_FALSE(result.success);
   CHECK(result.message == "the program exited with code 3\nstandard output:\nout\n\nstandard error:\nerr\n");
   CHECK(result.data == R"({"exit_code":3})");
-  CHECK(fixture.run(program(words({"false"}))).message == "the program exited with code 1");
+  CHECK(fixture.run(program(command_of({"false"}))).message == "the program exited with code 1");
 }
 
 TEST_CASE("a program that a signal ended has failed", "[tools]") {
@@ -94,7 +94,7 @@ TEST_CASE("the kept output is valid UTF-8", "[tools][G15]") {
 
 TEST_CASE("a large input comes back through cat", "[tools]") {
   ToolFixture fixture(loop_test::with(EACH_BACKEND()));
-  SubprocessCommand command = words({"cat"});
+  SubprocessCommand command = command_of({"cat"});
   for (int i = 0; command.input.size() < 4'000'000; ++i) command.input += std::to_string(i) + "\n";
   SubprocessOptions options = running(command);
   options.max_output_bytes = std::numeric_limits<std::size_t>::max();
@@ -105,12 +105,12 @@ TEST_CASE("a large input comes back through cat", "[tools]") {
 
 TEST_CASE("without input a program reads nothing", "[tools]") {
   ToolFixture fixture;
-  CHECK(fixture.run(program(words({"cat"}))).success);
+  CHECK(fixture.run(program(command_of({"cat"}))).success);
 }
 
 TEST_CASE("a program may reopen its input as a file", "[tools]") {
   ToolFixture fixture;
-  SubprocessCommand command = words({"cat", "/dev/stdin"});
+  SubprocessCommand command = command_of({"cat", "/dev/stdin"});
   command.input = "text";
   CHECK(fixture.run(program(command)).message == "text");
 }
@@ -130,13 +130,13 @@ TEST_CASE("a program that does not read its input does not block or signal the h
 
 TEST_CASE("a program that cannot be started says why", "[tools]") {
   ToolFixture fixture;
-  const ToolResult result = fixture.run(program(words({"no-such-program-anywhere"})));
+  const ToolResult result = fixture.run(program(command_of({"no-such-program-anywhere"})));
   CHECK_FALSE(result.success);
   CHECK(result.message == "cannot start \"no-such-program-anywhere\": No such file or directory");
   CHECK(result.data.empty());
-  CHECK(fixture.run(program(words({"/etc/passwd"}))).message ==
+  CHECK(fixture.run(program(command_of({"/etc/passwd"}))).message ==
         "cannot start \"/etc/passwd\": Permission denied");
-  CHECK(fixture.run(program(words({"\xFF"}))).message ==
+  CHECK(fixture.run(program(command_of({"\xFF"}))).message ==
         "cannot start \"\xEF\xBF\xBD\": No such file or directory");
   CHECK(no_children());
 }
@@ -145,18 +145,18 @@ TEST_CASE("an empty or invalid command is refused", "[tools]") {
   ToolFixture fixture;
   CHECK(fixture.run(program({})).message ==
         "SubprocessCommand::arguments is empty; its first entry must be a program");
-  CHECK(fixture.run(program(words({""}))).message ==
+  CHECK(fixture.run(program(command_of({""}))).message ==
         "SubprocessCommand::arguments is empty; its first entry must be a program");
-  CHECK(fixture.run(program(words({"echo", std::string("a\0b", 3)}))).message ==
+  CHECK(fixture.run(program(command_of({"echo", std::string("a\0b", 3)}))).message ==
         "the command holds a null character");
-  SubprocessCommand command = words({"true"});
+  SubprocessCommand command = command_of({"true"});
   command.environment = {{"A=B", "c"}};
   CHECK(holds(fixture.run(program(command)).message, "without a proper name"));
 }
 
 TEST_CASE("a program runs in the directory that it is given", "[tools]") {
   ToolFixture fixture;
-  SubprocessCommand command = words({"pwd"});
+  SubprocessCommand command = command_of({"pwd"});
   command.directory = "/usr";
   CHECK(fixture.run(program(command)).message == "/usr\n");
   command.directory = "/no/such";
@@ -166,7 +166,7 @@ TEST_CASE("a program runs in the directory that it is given", "[tools]") {
 
 TEST_CASE("a program gets the environment of the command with or without that of the host", "[tools]") {
   ToolFixture fixture;
-  SubprocessCommand command = words({"/usr/bin/env"});
+  SubprocessCommand command = command_of({"/usr/bin/env"});
   command.environment = {{"AGENTCORE_A", "first"}, {"AGENTCORE_A", "1"}, {"HOME", "/nowhere"}};
   const std::string both = fixture.run(program(command)).message;
   CHECK(holds(both, "AGENTCORE_A=1\n"));
