@@ -92,14 +92,14 @@ double time_question(Question question) {
 
 // The look-up that every action of an agent does first, at depth 7.
 void measure_admission() {
-  core::Node chain[7];
+  detail::core::Node chain[7];
   for (std::size_t i = 0; i < std::size(chain); ++i) {
-    chain[i].packed = core::PackedState{1, 0, core::Gate::open, AgentState::idle}.raw();
+    chain[i].packed = detail::core::PackedState{1, 0, detail::core::Gate::open, AgentState::idle}.raw();
     if (i) chain[i].parent = &chain[i - 1];
   }
   std::stop_source source;
   const std::stop_token token = source.get_token();
-  const auto ours = [&] { return time_question([&] { return core::admits(chain[6], 1, 0); }); };
+  const auto ours = [&] { return time_question([&] { return detail::core::admits(chain[6], 1, 0); }); };
   const auto peer = [&] { return time_question([&] { return token.stop_requested(); }); };
   report("admission", "depth 7, hot", median_of(5, ours), "ns");
   report_peer("admission", "depth 7, hot", median_of(5, peer), "ns", "std::stop_token poll");

@@ -43,10 +43,10 @@ std::vector<std::string_view> cut(std::string_view bytes, std::size_t size) {
   return pieces;
 }
 
-class Ours final : llm::SseReader::Listener {
+class Ours final : detail::llm::SseReader::Listener {
  public:
   std::size_t read(const Input& input) {
-    llm::SseReader reader(1 << 20);
+    detail::llm::SseReader reader(1 << 20);
     text_bytes_ = 0;
     for (const std::string_view piece : input.pieces) reader.feed(piece, *this);
     return text_bytes_;
@@ -54,14 +54,14 @@ class Ours final : llm::SseReader::Listener {
 
  private:
   bool on_event(std::string_view data, std::size_t readable_behind) override {
-    if (data == llm::done_mark) return false;
-    llm::AnswerObject object;
+    if (data == detail::llm::done_mark) return false;
+    detail::llm::AnswerObject object;
     if (!parser_.parse_chunk(data, readable_behind, object)) std::abort();
     text_bytes_ += object.content.size();
     return true;
   }
 
-  llm::OpenAiChatReader parser_;
+  detail::llm::OpenAiChatReader parser_;
   std::size_t text_bytes_ = 0;
 };
 
@@ -73,7 +73,7 @@ class Limit {
     for (const std::string_view piece : input.pieces) {
       const auto* end = static_cast<const char*>(std::memchr(piece.data(), '\n', piece.size()));
       const std::string_view data(piece.data() + 6, static_cast<std::size_t>(end - piece.data()) - 6);
-      if (data == llm::done_mark) break;
+      if (data == detail::llm::done_mark) break;
       auto document = parser_.iterate(data.data(), data.size(), data.size() + simdjson::SIMDJSON_PADDING);
       std::string_view text;
       if (document["choices"].at(0)["delta"]["content"].get(text)) std::abort();

@@ -215,15 +215,15 @@ class Agent {
   std::size_t hash() const noexcept;
 
  private:
-  friend struct core::AgentAccess;
-  Agent(tree::TreeCore* core, std::uint64_t node) noexcept;
+  friend struct detail::core::AgentAccess;
+  Agent(detail::tree::TreeCore* core, std::uint64_t node) noexcept;
   Result<Agent> create_shared(const SharedAgentSpec& spec) const;
   ChangeResult change(const std::function<void(AgentSpec&)>& change) const;
   Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const;
   template <typename Read>
   auto read(Read&& read) const;
 
-  tree::TreeCore* core_ = nullptr;
+  detail::tree::TreeCore* core_ = nullptr;
   std::uint64_t node_ = 0;
 };
 

@@ -205,7 +205,7 @@ class AgentTree {
   Result<Agent> create_shared(const SharedAgentSpec& spec);
   Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback);
 
-  tree::TreeCore* core_;
+  detail::tree::TreeCore* core_;
 };
 
 }  // namespace agentcore

@@ -34,7 +34,7 @@ enum class StopCause : unsigned char;
 
 struct AgentSpec;
 struct Answer;
-struct Budget;  // NOLINT(bugprone-forward-declaration-namespace): loop::Budget is another
+struct Budget;  // NOLINT(bugprone-forward-declaration-namespace): detail::loop::Budget is another
 struct ChangeResult;
 struct ChatError;
 struct ChatMessage;
@@ -80,13 +80,13 @@ using EventKinds = std::uint32_t;  // a set of types of events, one bit for each
 }  // namespace detail
 
 // Internal namespaces. They are declared here because public objects contain pointers to their types.
-namespace core {
+namespace detail::core {
 struct AgentAccess;
 }
-namespace loop {
+namespace detail::loop {
 class Engine;
 }
-namespace tree {
+namespace detail::tree {
 class TreeCore;
 }
 

@@ -174,10 +174,10 @@ class Runtime {
   bool on_loop_thread() const noexcept;
 
   /// Internal: used by the other parts of the library (declared in src/loop/engine.hpp).
-  const std::shared_ptr<loop::Engine>& engine() const noexcept { return engine_; }
+  const std::shared_ptr<detail::loop::Engine>& engine() const noexcept { return engine_; }
 
  private:
-  std::shared_ptr<loop::Engine> engine_;
+  std::shared_ptr<detail::loop::Engine> engine_;
 };
 
 /// A pending call of Runtime::call_after(). The destructor cancels the call. A Timer may outlive its Runtime.
@@ -192,7 +192,7 @@ class [[nodiscard]] Timer {
   /// A timer without a call.
   Timer() = default;
   /// Internal: Runtime::call_after() creates timers.
-  Timer(std::weak_ptr<loop::Engine> engine, std::uint64_t id) : engine_(std::move(engine)), id_(id) {}
+  Timer(std::weak_ptr<detail::loop::Engine> engine, std::uint64_t id) : engine_(std::move(engine)), id_(id) {}
   Timer(Timer&& other) noexcept : engine_(std::move(other.engine_)), id_(std::exchange(other.id_, 0)) {}
   /// Cancels the call of this timer, then takes over the call of `other`.
   Timer& operator=(Timer&& other) noexcept;
@@ -204,7 +204,7 @@ class [[nodiscard]] Timer {
   bool cancel() noexcept;
 
  private:
-  std::weak_ptr<loop::Engine> engine_;
+  std::weak_ptr<detail::loop::Engine> engine_;
   std::uint64_t id_ = 0;
 };
 

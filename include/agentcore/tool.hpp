@@ -22,11 +22,11 @@
 namespace agentcore {
 
 /// Internal.
-namespace tools {
+namespace detail::tools {
 struct CallScope;
 struct Completion;
 struct ContextAccess;
-}  // namespace tools
+}  // namespace detail::tools
 
 /// Whether a turn waits for the calls of a tool. The model has no influence on it.
 enum class ToolMode : unsigned char {
@@ -111,7 +111,7 @@ struct ToolSpec {
 class ToolContext {
  public:
   /// Internal: tools receive their context from the library.
-  explicit ToolContext(std::shared_ptr<const tools::CallScope> scope) : scope_(std::move(scope)) {}
+  explicit ToolContext(std::shared_ptr<const detail::tools::CallScope> scope) : scope_(std::move(scope)) {}
 
   /// The agent that makes the call.
   const Agent& agent() const noexcept;
@@ -139,8 +139,8 @@ class ToolContext {
   void ask(Question question, std::function<void(const Answer&)> closed) const;
 
  private:
-  friend struct tools::ContextAccess;
-  std::shared_ptr<const tools::CallScope> scope_;
+  friend struct detail::tools::ContextAccess;
+  std::shared_ptr<const detail::tools::CallScope> scope_;
 };
 
 /// Delivers the result of a tool call, once. All copies belong to the same call: the first result counts,
@@ -152,12 +152,13 @@ class ToolContext {
 class ToolDone {
  public:
   /// Internal: tools receive their ToolDone from the library.
-  explicit ToolDone(std::shared_ptr<tools::Completion> completion) : completion_(std::move(completion)) {}
+  explicit ToolDone(std::shared_ptr<detail::tools::Completion> completion)
+      : completion_(std::move(completion)) {}
   /// Delivers the result.
   void operator()(ToolResult result) const;
 
  private:
-  std::shared_ptr<tools::Completion> completion_;
+  std::shared_ptr<detail::tools::Completion> completion_;
 };
 
 /// A function that returns the result of a call. For make_tool() and make_blocking_tool(), which specify the

@@ -14,7 +14,7 @@ std::size_t estimate_tokens(std::string_view text) noexcept {
 
 }  // namespace agentcore
 
-namespace agentcore::context {
+namespace agentcore::detail::context {
 namespace {
 
 // A counter of the host may return anything.
@@ -63,4 +63,4 @@ std::uint64_t request_tokens(const ChatRequest& request, const TokenCounter& cou
   return tokens;
 }
 
-}  // namespace agentcore::context
+}  // namespace agentcore::detail::context

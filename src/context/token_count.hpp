@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::context {
+namespace agentcore::detail::context {
 
 // The tokens of a message besides its texts: its role and separators.
 inline constexpr std::size_t tokens_around_message = 4;
@@ -33,4 +33,4 @@ std::size_t tool_tokens(std::string_view name, std::string_view description, std
 // The prompt of a request: its messages and tools.
 std::uint64_t request_tokens(const ChatRequest& request, const TokenCounter& count = {});
 
-}  // namespace agentcore::context
+}  // namespace agentcore::detail::context

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace agentcore::context {
+namespace agentcore::detail::context {
 namespace {
 
 // Messages that are trimmed together: an old turn, or a finished step of the last one.
@@ -175,4 +175,4 @@ Trimmed trim(const std::vector<ChatMessage>& messages, const std::vector<std::si
   return Trimmer(messages, tokens, sent, windows, fixed_tokens, options).run();
 }
 
-}  // namespace agentcore::context
+}  // namespace agentcore::detail::context

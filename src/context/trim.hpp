@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace agentcore::context {
+namespace agentcore::detail::context {
 
 // The properties of a window that trimming needs.
 struct WindowCost {
@@ -51,4 +51,4 @@ Trimmed trim(const std::vector<ChatMessage>& messages, const std::vector<std::si
              const std::vector<bool>& sent, const std::vector<WindowCost>& windows, std::size_t fixed_tokens,
              const ContextOptions& options);
 
-}  // namespace agentcore::context
+}  // namespace agentcore::detail::context

@@ -5,7 +5,7 @@
 
 #include <agentcore/agent.hpp>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 struct AgentAccess {
   static Agent make(tree::TreeCore* core, NodeId node) noexcept { return Agent(core, node); }
@@ -52,4 +52,4 @@ class BorrowedAgent {
   Agent agent_;
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -9,13 +9,13 @@
 namespace agentcore {
 namespace {
 
-constexpr core::EnumNames agent_state_names{
-    std::to_array<core::EnumName<AgentState>>({{AgentState::idle, "idle"},
-                                               {AgentState::waiting_llm, "waiting_llm"},
-                                               {AgentState::processing, "processing"},
-                                               {AgentState::stopping, "stopping"},
-                                               {AgentState::stopped, "stopped"},
-                                               {AgentState::terminating, "terminating"}})};
+constexpr detail::core::EnumNames agent_state_names{
+    std::to_array<detail::core::EnumName<AgentState>>({{AgentState::idle, "idle"},
+                                                       {AgentState::waiting_llm, "waiting_llm"},
+                                                       {AgentState::processing, "processing"},
+                                                       {AgentState::stopping, "stopping"},
+                                                       {AgentState::stopped, "stopped"},
+                                                       {AgentState::terminating, "terminating"}})};
 static_assert(agent_state_names.is_in_order());
 static_assert(agent_state_names.size() == agent_state_count);
 

@@ -1,6 +1,6 @@
 #include "core/agent_table.hpp"
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 AgentTable::AgentTable(std::uint64_t tree) : tree_(tree), names_(tree) {
   Node& sentinel = slab_[slab_.grow()];
@@ -55,4 +55,4 @@ void AgentTable::erase(Node& node) {
   alive_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // Slot 0 is the root sentinel: not an agent, but the parent of all roots. Its gate is the gate of the tree:
 // closed with Gate::terminate, it refuses every admission in the tree permanently.
@@ -86,4 +86,4 @@ class ActiveAgentGuard {
   const Node* before_;
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

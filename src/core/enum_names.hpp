@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 template <typename Enum>
 struct EnumName {
@@ -54,4 +54,4 @@ class EnumNames {
   std::array<EnumName<Enum>, count> entries_;
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <optional>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // The result of a walk from an agent up to the root sentinel.
 struct GateView {
@@ -84,4 +84,4 @@ inline bool is_within(const Node* node, const Node* root) noexcept {
   return false;
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 std::size_t json_depth(std::string_view text) noexcept {
   std::size_t depth = 0, deepest = 0;
@@ -23,4 +23,4 @@ std::size_t json_depth(std::string_view text) noexcept {
   return deepest;
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <string_view>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 inline constexpr std::size_t max_json_depth = 64;
 
 // The deepest nesting of a JSON text. The part after an error does not matter: parsing will fail.
 std::size_t json_depth(std::string_view text) noexcept;
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // The result of MpscStack::push().
 enum class Pushed : std::uint8_t {
@@ -97,4 +97,4 @@ class MpscStack {
   std::atomic<T*> head_{nullptr};
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

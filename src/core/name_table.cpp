@@ -5,7 +5,7 @@
 #include <charconv>
 #include <mutex>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 namespace {
 
 constexpr std::size_t max_name_bytes = 255;
@@ -79,4 +79,4 @@ std::size_t NameTable::size() const {
   return names_.size();
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

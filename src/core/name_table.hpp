@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // Holds the ids that hosts choose. Generated ids ("@17.1": slot and generation; "@2:17.1" in the second tree
 // of a Runtime) need no entry: they are parsed. Look-ups are @threadsafe; add(), remove() and clear() are
@@ -48,4 +48,4 @@ class NameTable {
   std::unordered_map<std::string, NodeId, Hash, std::equal_to<>> names_;
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

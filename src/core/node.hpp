@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // The data of an agent that is created with its first activity: history and turn. The turn stage derives from
 // it.
@@ -119,4 +119,4 @@ struct alignas(64) Node {
 };
 static_assert(sizeof(Node) == 128);
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -4,7 +4,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // Slots are reused, serials are not: the id of an ended operation finds nothing.
 struct OperationId {
@@ -15,4 +15,4 @@ struct OperationId {
   auto operator<=>(const OperationId&) const = default;  // NOLINT: clang-tidy 14 sees a null pointer
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

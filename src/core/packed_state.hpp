@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // The admissions that a gate refuses. A closed gate refuses every admission of its agent (G1); `stop_tree`
 // and `terminate` refuse the whole subtree too, because an admission checks the ancestors.
@@ -124,4 +124,4 @@ class PackedState {
   std::uint64_t raw_;
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

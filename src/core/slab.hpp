@@ -10,7 +10,7 @@
 #include <mutex>
 #include <new>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // Grows in chunks, each twice the size of the one before. A chunk is never moved or freed as long as the slab
 // exists, so that any thread may read an object at any time; the object needs a generation by which the
@@ -73,4 +73,4 @@ class Slab {
   std::mutex mutex_;
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

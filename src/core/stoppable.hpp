@@ -3,7 +3,7 @@
 
 #include <stop_token>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 class Stoppable {
  public:
@@ -25,4 +25,4 @@ struct StopOnRequest {
 };
 using StopCallback = std::stop_callback<StopOnRequest>;
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

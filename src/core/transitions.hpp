@@ -7,7 +7,7 @@
 #include <cassert>
 #include <optional>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // The compare-and-set sites compute the desired value by these functions and nothing else; the model has them
 // under the same names (tests/model/transitions.pml). A result of nullopt refuses: the packed state stays as
@@ -93,4 +93,4 @@ constexpr PackedState after_remove(PackedState from) noexcept {
   return from.with(AgentState::terminating).with(Gate::terminate);
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // Invariants:
 // 1. While a reference is counted, the object exists. Handles count references; so does each LoopEntry.
@@ -53,4 +53,4 @@ class TreeLifetime {
   int entries_ = 0;
 };
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

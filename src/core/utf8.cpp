@@ -1,6 +1,6 @@
 #include "core/utf8.hpp"
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 namespace {
 
 constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
@@ -84,4 +84,4 @@ std::string_view whole_characters(std::string_view text) noexcept {
   return text;
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

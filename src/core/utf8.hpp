@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // True for well-formed UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
 inline bool is_utf8(std::string_view text) noexcept {
@@ -58,4 +58,4 @@ std::string_view first_characters(std::string_view text, std::size_t characters)
 // `text` without the last character, if a cut has left that one incomplete.
 std::string_view whole_characters(std::string_view text) noexcept;
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

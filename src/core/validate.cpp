@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 namespace {
 
 // In the largest unit of which the value is a whole multiple.
@@ -80,4 +80,4 @@ bool is_amount(double value) noexcept {
   return value >= 0 && value <= max_amount;
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

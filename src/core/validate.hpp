@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // The largest price and the largest cost of a budget, so that no sum of costs comes near infinity.
 inline constexpr double max_amount = 1e15;
@@ -57,4 +57,4 @@ constexpr std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) noexcep
                                                            : a + b;
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

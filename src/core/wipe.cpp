@@ -1,6 +1,6 @@
 #include "core/wipe.hpp"
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 void wipe(char* bytes, std::size_t size) noexcept {
   volatile char* at = bytes;
@@ -13,4 +13,4 @@ void wipe(std::string& text) noexcept {
   text.clear();
 }
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace agentcore::core {
+namespace agentcore::detail::core {
 
 // Writes zeros; the compiler does not remove these writes.
 void wipe(char* bytes, std::size_t size) noexcept;
@@ -12,4 +12,4 @@ void wipe(char* bytes, std::size_t size) noexcept;
 // Overwrites the whole capacity of the string, also a buffer inside the object; the string is empty then.
 void wipe(std::string& text) noexcept;
 
-}  // namespace agentcore::core
+}  // namespace agentcore::detail::core

@@ -1,6 +1,6 @@
 #include "events/event_hub.hpp"
 
-namespace agentcore::events {
+namespace agentcore::detail::events {
 namespace {
 
 // The member of a body that refers to a text which is valid during the callback only; null: the body has
@@ -127,4 +127,4 @@ void EventHub::close() {
   of_agents_ = 0;
 }
 
-}  // namespace agentcore::events
+}  // namespace agentcore::detail::events

@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace agentcore::events {
+namespace agentcore::detail::events {
 
 // All @loop_thread. A callback may destroy the tree: after a function here that emits an event, check
 // closed() before continuing.
@@ -126,4 +126,4 @@ class EventHub {
   std::deque<Deferred> deferred_;
 };
 
-}  // namespace agentcore::events
+}  // namespace agentcore::detail::events

@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-namespace agentcore::events {
+namespace agentcore::detail::events {
 
 // Callbacks may subscribe and unsubscribe while they run, themselves included, and may destroy the owner of
 // the list: a running callback is destroyed only after it has returned. Unsubscribing takes constant time and
@@ -118,4 +118,4 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
   int depth_ = 0;
 };
 
-}  // namespace agentcore::events
+}  // namespace agentcore::detail::events

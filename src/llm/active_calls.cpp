@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 std::optional<Registration> ActiveCalls::add(const CallerKey& caller, std::shared_ptr<core::Stoppable> call) {
   Registration registration;
@@ -80,4 +80,4 @@ void Registration::reset() noexcept {
   if (const auto calls = calls_.lock()) calls->remove({agent_id_, tree_}, call);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

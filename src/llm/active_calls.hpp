@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The agent that a call is made for. Agents of the same id in two trees are different callers.
 struct CallerKey {
@@ -85,4 +85,4 @@ class ActiveCalls : public std::enable_shared_from_this<ActiveCalls> {
   std::map<Key, std::shared_ptr<core::Stoppable>, ById> calls_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

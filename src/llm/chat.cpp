@@ -6,24 +6,24 @@ namespace agentcore {
 
 namespace {
 
-constexpr core::EnumNames role_names{std::to_array<core::EnumName<Role>>(
+constexpr detail::core::EnumNames role_names{std::to_array<detail::core::EnumName<Role>>(
     {{Role::system, "system"}, {Role::user, "user"}, {Role::assistant, "assistant"}, {Role::tool, "tool"}})};
 static_assert(role_names.is_in_order());
 
-constexpr core::EnumNames interruption_names{
-    std::to_array<core::EnumName<Interruption>>({{Interruption::none, "none"},
-                                                 {Interruption::aborted, "aborted"},
-                                                 {Interruption::stopped, "stopped"},
-                                                 {Interruption::failed, "failed"}})};
+constexpr detail::core::EnumNames interruption_names{
+    std::to_array<detail::core::EnumName<Interruption>>({{Interruption::none, "none"},
+                                                         {Interruption::aborted, "aborted"},
+                                                         {Interruption::stopped, "stopped"},
+                                                         {Interruption::failed, "failed"}})};
 static_assert(interruption_names.is_in_order());
 
-constexpr core::EnumNames finish_reason_names{
-    std::to_array<core::EnumName<FinishReason>>({{FinishReason::unknown, "unknown"},
-                                                 {FinishReason::complete, "complete"},
-                                                 {FinishReason::length, "length"},
-                                                 {FinishReason::content_filter, "content_filter"},
-                                                 {FinishReason::tool_calls, "tool_calls"},
-                                                 {FinishReason::refusal, "refusal"}})};
+constexpr detail::core::EnumNames finish_reason_names{
+    std::to_array<detail::core::EnumName<FinishReason>>({{FinishReason::unknown, "unknown"},
+                                                         {FinishReason::complete, "complete"},
+                                                         {FinishReason::length, "length"},
+                                                         {FinishReason::content_filter, "content_filter"},
+                                                         {FinishReason::tool_calls, "tool_calls"},
+                                                         {FinishReason::refusal, "refusal"}})};
 static_assert(finish_reason_names.is_in_order());
 
 }  // namespace

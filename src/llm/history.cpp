@@ -223,7 +223,7 @@ class Repair {
 
 }  // namespace
 
-std::string llm::history_problem(const std::vector<ChatMessage>& messages) {
+std::string detail::llm::history_problem(const std::vector<ChatMessage>& messages) {
   const auto with_place = [&](std::size_t number, const Problem& problem) {
     const std::string_view role = to_string(messages[number - 1].role);
     return "message " + std::to_string(number) + " (" + std::string(role) + ") " + problem;
@@ -239,7 +239,7 @@ std::string llm::history_problem(const std::vector<ChatMessage>& messages) {
 }
 
 bool is_valid_history(const std::vector<ChatMessage>& messages) {
-  return llm::history_problem(messages).empty();
+  return detail::llm::history_problem(messages).empty();
 }
 
 RepairedHistory repair_history(std::vector<ChatMessage> messages) {

@@ -48,9 +48,10 @@ class HistoryReader {
 
   std::vector<ChatMessage> read_messages(std::string_view text) {
     using Messages = std::vector<ChatMessage>;
-    if (core::json_depth(text) > core::max_json_depth)
-      return refuse("the text is nested deeper than " + std::to_string(core::max_json_depth) + " levels",
-                    Messages());
+    if (detail::core::json_depth(text) > detail::core::max_json_depth)
+      return refuse(
+          "the text is nested deeper than " + std::to_string(detail::core::max_json_depth) + " levels",
+          Messages());
     try {
       const json list = json::parse(text);
       if (!list.is_array()) return refuse("the text is not a JSON array of messages", Messages());
@@ -213,7 +214,7 @@ void add_own_fields(const ChatMessage& message, json& entry) {
 std::string history_to_json(const std::vector<ChatMessage>& messages) {
   json list = json::array();
   for (const ChatMessage& message : messages)
-    add_own_fields(message, list.emplace_back(llm::openai_chat_message(message)));
+    add_own_fields(message, list.emplace_back(detail::llm::openai_chat_message(message)));
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -4,7 +4,7 @@
 
 #include <poll.h>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 void await_readable(int descriptor, Duration at_most) noexcept {
   constexpr std::chrono::milliseconds longest = std::chrono::hours(1);
@@ -14,4 +14,4 @@ void await_readable(int descriptor, Duration at_most) noexcept {
   ::poll(&entry, 1, static_cast<int>(wait.count()));
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

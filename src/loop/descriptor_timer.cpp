@@ -8,7 +8,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 DescriptorTimer::~DescriptorTimer() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -32,6 +32,6 @@ void DescriptorTimer::arm(TimePoint next, TimePoint now) noexcept {
   armed_at_ = next;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop
 
 #endif

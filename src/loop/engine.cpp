@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 namespace {
 
@@ -61,4 +61,4 @@ Subscription Engine::on_wake(std::function<void()> wake) {
   return waker_->on_wake(std::move(wake));
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -26,7 +26,7 @@
 #include <system_error>
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
@@ -117,4 +117,4 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::uint64_t trees_ = 0;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

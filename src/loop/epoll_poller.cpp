@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 namespace {
 
@@ -136,13 +136,13 @@ std::unique_ptr<Poller> make_epoll_poller() {
   return nullptr;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop
 
 #else
 
 #include <cerrno>
 
-std::unique_ptr<agentcore::loop::Poller> agentcore::loop::make_epoll_poller() {
+std::unique_ptr<agentcore::detail::loop::Poller> agentcore::detail::loop::make_epoll_poller() {
   errno = ENOSYS;
   return nullptr;
 }

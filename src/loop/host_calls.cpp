@@ -1,6 +1,6 @@
 #include "loop/host_calls.hpp"
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 void HostCalls::report_throw(std::string_view what, std::string_view why) noexcept {
   log_.write(LogLevel::error, "a callback threw", {{"callback", what}, {"exception", why}});
@@ -25,4 +25,4 @@ void HostCalls::end_silence() noexcept {
   if (work_.has_ready()) waker_.notify();
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Within a callback nothing is driven (docs/design/nested-loops.md). The first attempt to drive the loop in
 // a callback makes the descriptor and on_wake silent, so that a nested loop of the host can sleep. The
@@ -75,4 +75,4 @@ class HostCalls {
   int depth_ = 0;  // how many guarded callbacks are on the stack
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

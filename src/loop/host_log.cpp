@@ -2,7 +2,7 @@
 
 #include <span>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 void HostLog::write(LogLevel level, std::string_view message,
                     std::initializer_list<LogField> fields) noexcept {
@@ -20,4 +20,4 @@ void HostLog::close() {
   if (!writing_) sink_ = nullptr;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Calls the log sink. The sink may close the engine, and so destroy itself: it is kept until it has returned.
 // @loop_thread
@@ -30,4 +30,4 @@ class HostLog {
   bool writing_ = false;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

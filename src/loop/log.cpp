@@ -6,11 +6,11 @@ namespace agentcore {
 
 namespace {
 
-constexpr core::EnumNames log_level_names{
-    std::to_array<core::EnumName<LogLevel>>({{LogLevel::debug, "debug"},
-                                             {LogLevel::info, "info"},
-                                             {LogLevel::warning, "warning"},
-                                             {LogLevel::error, "error"}})};
+constexpr detail::core::EnumNames log_level_names{
+    std::to_array<detail::core::EnumName<LogLevel>>({{LogLevel::debug, "debug"},
+                                                     {LogLevel::info, "info"},
+                                                     {LogLevel::warning, "warning"},
+                                                     {LogLevel::error, "error"}})};
 static_assert(log_level_names.is_in_order());
 
 }  // namespace

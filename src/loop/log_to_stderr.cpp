@@ -53,7 +53,7 @@ void append_escape(std::string& line, char32_t code_point) {
 
 // Appends `text` so that it stays within its line, and within its quotes.
 void append_escaped(std::string& line, std::string_view text) {
-  const std::string valid = core::valid_utf8(text);
+  const std::string valid = detail::core::valid_utf8(text);
   for (std::string_view left = valid; !left.empty();) {
     const std::string_view before = left;
     const char32_t code_point = take_code_point(left);

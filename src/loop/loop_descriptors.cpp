@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 namespace {
 
@@ -141,4 +141,4 @@ void LoopDescriptors::mute(bool muted) noexcept {
   if (poller_ && !state_.closed) poller_->mute(muted);
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

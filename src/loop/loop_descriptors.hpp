@@ -12,7 +12,7 @@
 #include <optional>
 #include <system_error>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Each of them needs a descriptor of the system, which may have none left. Then the loop works without: it
 // polls every `retry_after`, tries again to open what is missing, and logs when the lack begins and ends.
@@ -84,4 +84,4 @@ class LoopDescriptors {
   bool muted_ = false;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

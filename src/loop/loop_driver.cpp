@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cstdint>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 namespace {
 
@@ -98,4 +98,4 @@ std::optional<TimePoint> LoopDriver::next_deadline() const {
   return retry ? std::min(next.value_or(TimePoint::max()), *retry) : next;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // The caller keeps the engine alive during each call: a callback or the log sink may release all other
 // references. Engine::driver() does so. Within a callback nothing is driven. @loop_thread
@@ -48,4 +48,4 @@ class LoopDriver {
   Duration poll_budget_;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Invariants:
 // 1. `clock` refers to an object from construction to destruction.
@@ -33,4 +33,4 @@ struct LoopState {
   bool in_poll = false;                                             // @loop_thread
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

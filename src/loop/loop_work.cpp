@@ -1,6 +1,6 @@
 #include "loop/loop_work.hpp"
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 bool LoopWork::has_ready() const {
   if (!ready.empty() || !posts.empty()) return true;
@@ -13,4 +13,4 @@ bool LoopWork::is_idle() const {
   return !sources.any_has_pending();
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -8,7 +8,7 @@
 #include "loop/timer_queue.hpp"
 #include "loop/waker.hpp"
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // The queues of an engine. @loop_thread, but for PostQueue::push()
 struct LoopWork {
@@ -27,4 +27,4 @@ struct LoopWork {
   SourceList sources;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 bool PollBudget::spend() noexcept {
   const bool look = used_ < 64 ? std::has_single_bit(used_) : used_ % 64 == 0;
@@ -12,4 +12,4 @@ bool PollBudget::spend() noexcept {
   return true;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

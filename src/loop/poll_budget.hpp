@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Limits the time and the steps that a source has in one poll(). @loop_thread
 class PollBudget {
@@ -28,4 +28,4 @@ class PollBudget {
   bool exhausted_ = false;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

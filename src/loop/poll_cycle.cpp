@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 namespace {
 
@@ -154,4 +154,4 @@ bool PollCycle::finish() {
   return true;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

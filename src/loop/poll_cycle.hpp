@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Every stage reads LoopState::closed after each callback. @loop_thread
 class PollCycle {
@@ -49,4 +49,4 @@ class PollCycle {
   std::uint32_t steps_ = 0;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -5,7 +5,7 @@
 
 #include <poll.h>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::unique_ptr<Poller> make_poll_poller() {
   return std::make_unique<PollPoller>();
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Bit flags: what to wait for, and what has come. `error` is always reported. A peer that hung up is reported
 // as readable (and writable, if asked for), because there may still be bytes to read before the end.
@@ -117,4 +117,4 @@ class Poller {
 std::unique_ptr<Poller> make_epoll_poller();
 std::unique_ptr<Poller> make_poll_poller();  // never null
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 bool PostQueue::push(std::function<void()> function) {
   const std::lock_guard lock(mutex_);
@@ -51,4 +51,4 @@ void PostQueue::close() {
   dropped_pushed.swap(pushed_);
 }  // the lock is released first, then the functions are destroyed
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

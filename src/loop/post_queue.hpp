@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Any thread pushes; the loop thread takes one function at a time, in the order of pushing. No function is
 // called or destroyed under the lock. Under the lock, take() swaps a whole batch out, and the next one only
@@ -41,4 +41,4 @@ class PostQueue {
   std::size_t next_ = 0;                       // in batch_
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // A list that is filled in one wait and then taken from the front. Keeps its memory. @loop_thread
 class ReadyList {
@@ -30,4 +30,4 @@ class ReadyList {
   std::size_t next_ = 0;  // at most found_.size()
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -12,14 +12,14 @@ namespace agentcore {
 namespace {
 
 RuntimeOptions checked(RuntimeOptions options) {
-  core::Validation("RuntimeOptions").not_negative("poll_budget", options.poll_budget).raise();
+  detail::core::Validation("RuntimeOptions").not_negative("poll_budget", options.poll_budget).raise();
   return options;
 }
 
 }  // namespace
 
 Runtime::Runtime(RuntimeOptions options)
-    : engine_(std::make_shared<loop::Engine>(checked(std::move(options)))) {
+    : engine_(std::make_shared<detail::loop::Engine>(checked(std::move(options)))) {
 }
 Runtime::~Runtime() {
   engine_->close();
@@ -46,17 +46,17 @@ std::optional<TimePoint> Runtime::next_deadline() const {
   return engine_->driver()->next_deadline();
 }
 Subscription Runtime::on_wake(std::function<void()> wake) {
-  core::require_function(wake != nullptr, "Runtime::on_wake: wake");
+  detail::core::require_function(wake != nullptr, "Runtime::on_wake: wake");
   return engine_->on_wake(std::move(wake));
 }
 void Runtime::post(std::function<void()> function) {
-  core::require_function(function != nullptr, "Runtime::post: function");
+  detail::core::require_function(function != nullptr, "Runtime::post: function");
   engine_->post(std::move(function));
 }
 
 Timer Runtime::call_after(Duration delay, std::function<void()> function) {
-  core::require_function(function != nullptr, "Runtime::call_after: function");
-  const TimePoint when = loop::later(engine_->now(), delay);
+  detail::core::require_function(function != nullptr, "Runtime::call_after: function");
+  const TimePoint when = detail::loop::later(engine_->now(), delay);
   return Timer(engine_, engine_->start_timer(when, std::move(function)));
 }
 

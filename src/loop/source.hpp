@@ -3,7 +3,7 @@
 
 #include "loop/poll_budget.hpp"
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Something that the loop drives. All calls come from the loop thread, inside a poll, unless stated
 // otherwise.
@@ -25,4 +25,4 @@ class Source {
   ~Source() = default;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 void SourceList::add(std::shared_ptr<Source> source) {
   assert(state_.on_loop_thread());
@@ -69,4 +69,4 @@ void SourceList::release_retired() {
   retired_.clear();
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

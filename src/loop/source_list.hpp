@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // Invariants:
 // 1. A source or service that is removed during a poll is released at the end of that poll, because it may be
@@ -67,4 +67,4 @@ class SourceList {
   std::vector<std::shared_ptr<void>> retired_;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

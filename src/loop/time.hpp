@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // While the system has no descriptor left for the loop, the loop polls this often for what would otherwise
 // wake it, and tries this often to open the descriptor.
@@ -19,4 +19,4 @@ inline TimePoint later(TimePoint start, Duration delay) noexcept {
   return start + delay;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 std::uint64_t TimerQueue::add(TimePoint when, std::function<void()> function) {
   // First, because it may throw: a slot that is taken must get into the heap.
@@ -104,4 +104,4 @@ std::function<void()> TimerQueue::remove(std::size_t place) noexcept {
   return function;
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // A binary heap over slots that know their place in it: add, cancel and take are O(log n) and allocate only
 // while the number of timers grows. Timers of the same time come in the order in which they were added.
@@ -65,4 +65,4 @@ class TimerQueue {
   std::uint64_t next_order_ = 1;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #endif
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 namespace {
 
@@ -172,4 +172,4 @@ void Waker::close() noexcept {
   if (removed) removed->end();
 }
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

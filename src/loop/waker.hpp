@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 
 // One flag is set while a poll is due or running. The first notify() that sets it signals: the
 // wake-up descriptor, if one was opened, and the host's on_wake function. All others cost one atomic
@@ -73,4 +73,4 @@ class Waker : public std::enable_shared_from_this<Waker> {
   std::shared_ptr<Subscriber> subscriber_;
 };
 
-}  // namespace agentcore::loop
+}  // namespace agentcore::detail::loop

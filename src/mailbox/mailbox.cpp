@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace agentcore::mailbox {
+namespace agentcore::detail::mailbox {
 namespace {
 
 // Takes all messages off the head, and subtracts `taken` from its count, if there are any. Returns the
@@ -150,4 +150,4 @@ void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noex
                                             std::memory_order_acq_rel);
 }
 
-}  // namespace agentcore::mailbox
+}  // namespace agentcore::detail::mailbox

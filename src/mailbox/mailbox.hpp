@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace agentcore::mailbox {
+namespace agentcore::detail::mailbox {
 
 // A value of Node::mailbox_head. Open: the newest cell (28 bits), the number of waiting messages, drained
 // ones included (16 bits), a 0, and the low 19 bits of the generation. Closed: the ticket, which is the epoch
@@ -98,4 +98,4 @@ inline bool is_settled(const core::Node& node, core::PackedState packed) noexcep
 // @threadsafe
 void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept;
 
-}  // namespace agentcore::mailbox
+}  // namespace agentcore::detail::mailbox

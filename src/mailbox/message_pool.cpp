@@ -2,7 +2,7 @@
 
 #include <new>
 
-namespace agentcore::mailbox {
+namespace agentcore::detail::mailbox {
 namespace {
 
 constexpr std::uint64_t pack(std::uint64_t old, std::uint32_t number) noexcept {
@@ -40,4 +40,4 @@ void MessagePool::give_back(std::uint32_t number) noexcept {
   batch_first_ = batch_last_ = batch_size_ = 0;
 }
 
-}  // namespace agentcore::mailbox
+}  // namespace agentcore::detail::mailbox

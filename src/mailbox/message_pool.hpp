@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace agentcore::mailbox {
+namespace agentcore::detail::mailbox {
 
 // A message and its place in a list. Lists link cells by index + 1; 0 ends them.
 struct Cell {
@@ -43,4 +43,4 @@ class MessagePool {
   alignas(64) std::atomic<std::uint64_t> free_{0};  // tag << 32 | number
 };
 
-}  // namespace agentcore::mailbox
+}  // namespace agentcore::detail::mailbox

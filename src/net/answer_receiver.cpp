@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::string AnswerReceiver::follow() {
   return url;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // Why this library ends a transfer; libcurl does not know the reason.
 enum class Failure : std::uint8_t {
@@ -72,4 +72,4 @@ class AnswerReceiver {
   std::string redirect_refusal_;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 inline char to_lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -24,4 +24,4 @@ inline std::string_view trim(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

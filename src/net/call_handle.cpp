@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 std::shared_ptr<CallHandle> CallHandle::make(loop::Engine& engine) {
   return CurlTransport::of(engine)->make_handle();
@@ -27,4 +27,4 @@ bool CallHandle::cut() noexcept {
   return true;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

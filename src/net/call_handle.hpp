@@ -8,11 +8,11 @@
 #include <memory>
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 class StopQueue;
 class Transfer;
@@ -65,4 +65,4 @@ class CallHandle final : public core::Stoppable, public std::enable_shared_from_
   CallHandle* next_ = nullptr;        // in the queue
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -33,4 +33,4 @@ bool is_coded_as_offered(const HttpHead& head) {
   return true;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -3,7 +3,7 @@
 
 #include "net/transport.hpp"
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // The codings that a request offers. The windows of gzip and deflate have 32 KiB at most; one of zstd may
 // have 128 MiB.
@@ -14,4 +14,4 @@ inline constexpr const char* plain_coding = "identity";
 // not.
 bool is_coded_as_offered(const HttpHead& head);
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -1,6 +1,6 @@
 #include "net/curl_error.hpp"
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -55,4 +55,4 @@ bool is_cut_handshake(CURLcode result, std::string_view detail) noexcept {
   return false;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

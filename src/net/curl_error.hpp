@@ -7,7 +7,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // CURLE_OK is Errc::none. Any other result is network_error: a fault between this process and the server.
 Errc to_errc(CURLcode result) noexcept;
@@ -16,4 +16,4 @@ Errc to_errc(CURLcode result) noexcept;
 // a handshake.
 bool is_cut_handshake(CURLcode result, std::string_view detail) noexcept;
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

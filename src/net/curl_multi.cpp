@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -93,4 +93,4 @@ int CurlMulti::on_socket(CURL* easy, curl_socket_t descriptor, int what, void* s
   return 0;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

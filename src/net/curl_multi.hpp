@@ -8,11 +8,11 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // libcurl must not be called from inside one of its callbacks: these only record what libcurl requests, and
 // the transport calls act() afterwards. All functions are @loop_thread.
@@ -62,4 +62,4 @@ class CurlMulti {
   bool engine_gone_ = false;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -127,10 +127,7 @@ void CurlTransport::launch(Transfer& transfer) {
 void CurlTransport::on_io(int descriptor, loop::IoEvents events) {
   if (is_closed()) return;
   sockets_.prefetch(descriptor);
-  if (sockets_.is_idle(descriptor)) {
-    sockets_.end_idle(descriptor);
-    return kept_.settle();
-  }
+  if (sockets_.end_idle(descriptor)) return kept_.settle();
   if (sockets_.unwatch_if_over(descriptor)) return;
   int bits = 0;
   if (has(events, loop::IoEvents::readable)) bits |= CURL_CSELECT_IN;
@@ -225,4 +222,4 @@ void CurlTransport::close() {
   kept_.drop();
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -18,7 +18,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // Nothing in libcurl is called from inside one of its callbacks: start() and a cut only queue, and the rounds
 // of the loop do the rest. All functions are @loop_thread.
@@ -92,4 +92,4 @@ class CurlTransport final : public Transport,
   bool closed_ = false;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -2,7 +2,7 @@
 
 #include "loop/engine.hpp"
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 DeadlineTimer::DeadlineTimer(loop::Engine& engine, const Deadlines::Limits& limits,
                              std::function<void()> on_fired)
@@ -40,4 +40,4 @@ void DeadlineTimer::cancel() {
   if (timer_ != 0) engine_.cancel_timer(std::exchange(timer_, 0));
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

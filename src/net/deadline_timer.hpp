@@ -9,11 +9,11 @@
 #include <functional>
 #include <utility>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // Data only moves a deadline; when the running timer fires, it is started again for the next one.
 // @loop_thread
@@ -46,4 +46,4 @@ class DeadlineTimer {
   const std::function<void()> on_fired_;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // The phases: connecting (name, TCP and TLS together), then waiting for the first body byte, then for each
 // further one. Limits over all phases: the total time of the transfer, and its caller's own deadline. Kept
@@ -79,4 +79,4 @@ class Deadlines {
   Phase phase_ = Phase::connect;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

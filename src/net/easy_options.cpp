@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -110,4 +110,4 @@ CURLcode set_options(CURL* easy, const HttpRequest& request, const EasyOptions& 
   return result;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

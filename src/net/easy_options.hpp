@@ -5,7 +5,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 struct EasyOptions {
   bool http2 = false;             // allowed, if the server agrees
@@ -24,4 +24,4 @@ void wipe_and_free(curl_slist* headers) noexcept;
 // the transfer, or be taken out of the handle before.
 CURLcode set_options(CURL* easy, const HttpRequest& request, const EasyOptions& options);
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

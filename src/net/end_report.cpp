@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -284,4 +284,4 @@ HttpEnd report_timeout(const EndFacts& facts, Errc timeout, Duration limit) {
   return {timeout, timeout_text(timeout, facts.peer, seconds_text(limit)), facts.status, facts.request_sent};
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -13,7 +13,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // The facts about the end of a transfer.
 struct EndFacts {
@@ -38,4 +38,4 @@ HttpEnd report_end(const EndFacts& facts);
 // Makes the end by a time-out of length `limit`, or by the caller's deadline.
 HttpEnd report_timeout(const EndFacts& facts, Errc timeout, Duration limit);
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -59,4 +59,4 @@ bool HeadReader::read(std::string_view line) {
   return false;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

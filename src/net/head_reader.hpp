@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // Receives line by line, as libcurl delivers them. Interim answers (1xx) are skipped.
 class HeadReader {
@@ -24,4 +24,4 @@ class HeadReader {
   bool has_absurd_length_ = false;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -85,4 +85,4 @@ void KeptConnections::drop() {
   if (sweep_timer_ != 0 && !engine_gone_) engine_.cancel_timer(std::exchange(sweep_timer_, 0));
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

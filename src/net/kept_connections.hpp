@@ -10,11 +10,11 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // All functions are @loop_thread.
 class KeptConnections {
@@ -64,4 +64,4 @@ class KeptConnections {
   bool engine_gone_ = false;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -4,7 +4,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -27,4 +27,4 @@ std::string location_of(const std::string& url) {
   return part(CURLUPART_SCHEME) + "://" + part(CURLUPART_HOST) + ":" + part(CURLUPART_PORT) + path;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -7,7 +7,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 bool is_proxy_address(const std::string& address) {
   constexpr std::array<std::string_view, 6> schemes = {"http",    "https",  "socks4",
@@ -24,4 +24,4 @@ bool is_proxy_address(const std::string& address) {
          std::find(schemes.begin(), schemes.end(), std::string_view(text)) != schemes.end();
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

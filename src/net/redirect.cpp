@@ -10,7 +10,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -66,4 +66,4 @@ std::string refusal_of(const Redirect& redirect) {
   return "the redirect" + to + " was not followed: " + std::string(redirect.refusal);
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // The decision about an answer. If `url` is not empty, the same request is sent to it. Otherwise `refusal` is
 // the reason why the redirect is not followed; it is empty when the answer is not a redirect. `target` is the
@@ -25,4 +25,4 @@ Redirect redirect_of(const HttpRequest& request, const HttpHead& head);
 // "the redirect to TARGET was not followed: REFUSAL"; empty when nothing was refused.
 std::string refusal_of(const Redirect& redirect);
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

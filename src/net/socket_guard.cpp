@@ -4,7 +4,7 @@
 
 #include <sys/socket.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // std::mutex::lock() throws only for a programming error (a deadlock of one thread with itself), so noexcept
 // is correct here: no function calls out while it holds the lock.
@@ -35,4 +35,4 @@ bool SocketGuard::shut() noexcept {
   return true;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // One guard belongs to one transfer. The loop thread registers the descriptors that serve that transfer now
 // (claim, release); any thread may shut the guard, permanently.
@@ -60,4 +60,4 @@ class SocketGuard {
   std::atomic<bool> shut_{false};
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

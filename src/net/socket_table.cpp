@@ -9,12 +9,10 @@
 #include <cstdint>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -28,46 +26,23 @@ bool is_in_libcurl(const CallHandle& owner) noexcept {
   return owner.transfer() != nullptr && owner.transfer()->easy() != nullptr;
 }
 
-// True if both are descriptors of one open socket.
-bool are_same(int one, int other) noexcept {
-  struct stat a {};
-  struct stat b {};
-  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-// The index of the socket that is idle longest. There must be one.
-template <typename Sockets>
-int oldest_idle(const Sockets& sockets) noexcept {
-  const auto is_older = [](const auto& a, const auto& b) {
-    const auto rank = [](const auto& socket) { return socket.is_idle() ? socket.idle_number : UINT64_MAX; };
-    return rank(a) < rank(b);
-  };
-  return static_cast<int>(std::min_element(sockets.begin(), sockets.end(), is_older) - sockets.begin());
-}
-
 }  // namespace
 
 SocketTable::~SocketTable() {
-  for (std::size_t i = 0; i < sockets_.size(); ++i)
-    if (sockets_[i].is_connecting()) forget(static_cast<int>(i));
+  for (std::size_t i = 0; i < sockets_.size(); ++i) forget(static_cast<int>(i));
 }
 
 int SocketTable::open(int family, int type, int protocol) {
   const int descriptor = ::socket(family, type | SOCK_CLOEXEC, protocol);
   if (descriptor < 0) return -1;
-  const int twin = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  if (twin < 0) {
+  forget(descriptor);  // no effect, unless libcurl closed the previous socket without a callback
+  if (!connecting_.add(descriptor)) {
     const int error = errno;
     ::close(descriptor);
     errno = error;
     return -1;
   }
-  forget(descriptor);  // no effect, unless libcurl closed the previous socket without a callback
-  forget(twin);
-  at(twin).twin = descriptor;
-  Socket& socket = at(descriptor);
-  socket.twin = twin;
-  set_use(socket, Use::busy);
+  set_use(at(descriptor), Use::busy);
   return descriptor;
 }
 
@@ -86,75 +61,85 @@ bool SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_
 
 void SocketTable::unwant(int descriptor) {
   Socket& socket = at(descriptor);
-  if (socket.is_connecting() && !are_same(descriptor, socket.twin)) return forget(descriptor);
+  if (connecting_.is_closed(descriptor)) return forget(descriptor);
   unwatch(descriptor, socket);
   const std::shared_ptr<CallHandle> owner = socket.owner;
   socket.shared = owner == nullptr;
   release(descriptor, socket);
   if (socket.use == Use::foreign || socket.use == Use::retired) return;
-  if (!socket.is_connecting()) set_use(socket, Use::idle);
+  if (!connecting_.has(descriptor)) set_use(socket, Use::idle);
   socket.last_owner = owner;
   socket.unwanted = true;
   unwanted_.push_back(descriptor);
 }
 
-void SocketTable::connected(SocketGuard& guard) {
+void SocketTable::connected(SocketGuard& guard, bool shared) {
   const auto claimed = guard.claimed();  // a copy: the claims change
   for (const int claim : claimed) {
     if (claim < 0) continue;
-    const int descriptor = socket_of(claim);
-    Socket& socket = at(descriptor);
-    if (!socket.is_connecting()) continue;
-    if (!are_same(descriptor, socket.twin)) {  // one of two that connected at a time, and not the faster one
+    const int descriptor = connecting_.socket_of(claim);
+    if (connecting_.is_closed(descriptor)) {  // one of two that connected at a time, and not the faster one
       forget(descriptor);
       continue;
     }
+    Socket& socket = at(descriptor);
     const std::shared_ptr<CallHandle> owner = socket.owner;
     release(descriptor, socket);
-    close_twin(socket);
-    assign(descriptor, socket, owner, socket.hint);
+    connecting_.remove(descriptor);
+    if (!shared) assign(descriptor, socket, owner, socket.hint);
   }
 }
 
 void SocketTable::settle_idle(std::size_t most) {
   // Removed from the list first: watch() may call the host's log sink, which may close connections.
   const auto unwanted = std::exchange(unwanted_, {});
-  for (const int descriptor : unwanted) settle(descriptor);
-  while (idle() > most) {
-    const int oldest = oldest_idle(sockets_);
-    retire(oldest, at(oldest));
-  }
-}
-
-void SocketTable::settle(int descriptor) {
-  Socket& socket = at(descriptor);
-  if (!socket.unwanted) return;
-  const bool in_libcurl = socket.last_owner != nullptr && is_in_libcurl(*socket.last_owner);
-  if (socket.is_connecting()) {
-    if (!are_same(descriptor, socket.twin)) return forget(descriptor);
+  for (const int descriptor : unwanted) {
+    Socket& socket = at(descriptor);
+    if (!socket.unwanted) continue;
+    const bool in_libcurl = socket.last_owner != nullptr && is_in_libcurl(*socket.last_owner);
+    if (connecting_.has(descriptor)) {
+      if (connecting_.is_closed(descriptor)) {
+        forget(descriptor);
+        continue;
+      }
+      if (in_libcurl) {  // libcurl may close it without a further callback
+        unwanted_.push_back(descriptor);
+        continue;
+      }
+      connecting_.remove(descriptor);
+      set_use(socket, Use::idle);
+    }
+    socket.unwanted = false;
+    socket.last_owner = nullptr;
+    if (socket.use != Use::idle) continue;
     if (in_libcurl)
-      return unwanted_.push_back(descriptor);  // libcurl may close it without a further callback
-    close_twin(socket);
-    set_use(socket, Use::idle);
+      set_use(socket, Use::busy);
+    else if (!watch(descriptor, socket, loop::IoEvents::readable))
+      retire(descriptor, socket);
   }
-  socket.unwanted = false;
-  socket.last_owner = nullptr;
-  if (socket.use != Use::idle) return;
-  if (in_libcurl)
-    set_use(socket, Use::busy);
-  else if (!watch(descriptor, socket, loop::IoEvents::readable))
-    retire(descriptor, socket);
+  const auto is_older = [](const Socket& a, const Socket& b) {
+    const auto rank = [](const Socket& s) { return s.use == Use::idle ? s.idle_number : UINT64_MAX; };
+    return rank(a) < rank(b);
+  };
+  while (idle() > most) {
+    const auto oldest = std::min_element(sockets_.begin(), sockets_.end(), is_older);
+    retire(static_cast<int>(oldest - sockets_.begin()), *oldest);
+  }
 }
 
 // Over HTTP/2 a server may send frames on a kept connection (PING, WINDOW_UPDATE). libcurl reads them when it
 // uses the connection next. Until then the connection is not watched: it would be reported in every poll.
-void SocketTable::end_idle(int descriptor) {
+bool SocketTable::end_idle(int descriptor) {
   Socket& socket = at(descriptor);
+  if (socket.use != Use::idle) return false;
   char byte = 0;
   const ssize_t got = ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got > 0 && socket.shared) return unwatch(descriptor, socket);
-  retire(descriptor, socket);
+  const bool is_quiet = got < 0 && (errno == EAGAIN || errno == EINTR);
+  if (got > 0 && socket.shared)
+    unwatch(descriptor, socket);
+  else if (!is_quiet)
+    retire(descriptor, socket);
+  return true;
 }
 
 // Shuts the connection down, so that the server is notified of its end now. libcurl closes the descriptor in
@@ -163,10 +148,6 @@ void SocketTable::retire(int descriptor, Socket& socket) {
   ::shutdown(descriptor, SHUT_RDWR);
   unwatch(descriptor, socket);
   set_use(socket, Use::retired);
-}
-
-void SocketTable::share(int descriptor) {
-  release(descriptor, at(descriptor));
 }
 
 void SocketTable::claim(int descriptor, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint) {
@@ -183,7 +164,7 @@ bool SocketTable::assign(int descriptor, Socket& socket, const std::shared_ptr<C
     socket.owner = owner;
   }
   if (socket.use == Use::foreign || owner == nullptr) return true;
-  if (owner->sockets().claim(socket.is_connecting() ? socket.twin : descriptor)) return true;
+  if (owner->sockets().claim(connecting_.twin_of(descriptor))) return true;
   unwatch(descriptor, socket);
   return false;
 }
@@ -192,7 +173,7 @@ void SocketTable::hang_up(SocketGuard& guard) {
   for (const int descriptor : guard.claimed()) {
     if (descriptor < 0) continue;
     ::shutdown(descriptor, SHUT_RDWR);  // the loop thread owns it, so it is open and serves this transfer
-    const int socket = socket_of(descriptor);
+    const int socket = connecting_.socket_of(descriptor);
     unwatch(socket, at(socket));
   }
 }
@@ -214,12 +195,6 @@ bool SocketTable::unwatch_if_over(int descriptor) {
   return true;
 }
 
-// The socket of a descriptor that a guard has claimed: itself, or the one whose twin it is.
-int SocketTable::socket_of(int claimed) {
-  const Socket& socket = at(claimed);
-  return socket.use == Use::foreign && socket.twin >= 0 ? socket.twin : claimed;
-}
-
 SocketTable::Socket& SocketTable::at(int descriptor) {
   const auto place = static_cast<std::size_t>(descriptor);
   if (place >= sockets_.size()) sockets_.resize(place + 1);
@@ -239,15 +214,8 @@ void SocketTable::unwatch(int descriptor, Socket& socket) {
 
 void SocketTable::release(int descriptor, Socket& socket) {
   if (socket.owner == nullptr) return;
-  if (socket.use != Use::foreign)
-    socket.owner->sockets().release(socket.is_connecting() ? socket.twin : descriptor);
+  if (socket.use != Use::foreign) socket.owner->sockets().release(connecting_.twin_of(descriptor));
   socket.owner = nullptr;
-}
-
-void SocketTable::close_twin(Socket& socket) {
-  const int twin = std::exchange(socket.twin, -1);
-  at(twin).twin = -1;  // has an entry since open(), so no entry moves
-  ::close(twin);
 }
 
 // Removes all that is known of a descriptor, and closes its twin.
@@ -255,7 +223,7 @@ void SocketTable::forget(int descriptor) {
   Socket& socket = at(descriptor);
   unwatch(descriptor, socket);
   release(descriptor, socket);
-  if (socket.is_connecting()) close_twin(socket);
+  connecting_.remove(descriptor);
   socket.last_owner = nullptr;
   socket.unwanted = false;
   set_use(socket, Use::foreign);
@@ -269,4 +237,4 @@ void SocketTable::set_use(Socket& socket, Use use) noexcept {
   socket.use = use;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "loop/poller.hpp"
+#include "net/socket_twins.hpp"
 
 #include <array>
 #include <cstddef>
@@ -10,11 +11,11 @@
 #include <memory>
 #include <vector>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 class CallHandle;
 class SocketGuard;
@@ -37,15 +38,12 @@ struct PrefetchHint {
 // next step.
 //
 // Until a connection is made, libcurl closes its socket without a call of close() if it gives it up (7.88:
-// cf_socket_close()). The number may then belong to any part of the process. So until connected() the table
-// keeps a second descriptor of the socket, its twin, which only the table closes. The guard claims the twin,
-// and a comparison of both descriptors shows whether libcurl has closed the socket.
+// cf_socket_close()). The number may then belong to any part of the process. So until connected() the guard
+// claims a second descriptor of the socket (SocketTwins), which libcurl does not know.
 class SocketTable {
  public:
   SocketTable(loop::Engine& engine, loop::IoHandler& handler) : engine_(engine), handler_(handler) {}
   ~SocketTable();
-  SocketTable(const SocketTable&) = delete;
-  SocketTable& operator=(const SocketTable&) = delete;
 
   // A new socket for libcurl to connect, -1 and errno on failure. Not inherited by child processes.
   int open(int family, int type, int protocol);
@@ -60,11 +58,9 @@ class SocketTable {
   // socket was closed before it was connected.
   void unwant(int descriptor);
 
-  // The connections of `guard`'s transfer are made: from now on libcurl closes their sockets by close() only.
-  void connected(SocketGuard& guard);
-
-  // The socket does not serve one transfer alone any more: several use it at a time, or may.
-  void share(int descriptor);
+  // The connection of `guard`'s transfer is made: from now on libcurl closes its socket by close() only.
+  // `shared`: several transfers use it at a time, or may.
+  void connected(SocketGuard& guard, bool shared);
   // The socket serves `owner`'s transfer alone. Does nothing if libcurl does not wait for it now: libcurl
   // reports when the transfer is done with the socket only after a want().
   void claim(int descriptor, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint);
@@ -80,19 +76,18 @@ class SocketTable {
   bool unwatch_if_over(int descriptor);
 
   // The number of kept connections that serve no transfer now.
-  std::size_t idle() const noexcept { return count(Use::idle); }
-  bool is_idle(int descriptor) noexcept { return at(descriptor).use == Use::idle; }
+  std::size_t idle() const noexcept { return counts_[static_cast<std::size_t>(Use::idle)]; }
   // The number of connections that serve a transfer, or are being made for one.
-  std::size_t busy() const noexcept { return count(Use::busy); }
+  std::size_t busy() const noexcept { return counts_[static_cast<std::size_t>(Use::busy)]; }
   // The number of kept connections that were shut down here, and that libcurl has not closed yet.
-  std::size_t retired() const noexcept { return count(Use::retired); }
+  std::size_t retired() const noexcept { return counts_[static_cast<std::size_t>(Use::retired)]; }
 
   // Watches the connections that became idle since the last call. If more than `most` are idle then, retires
   // those that are idle longest. To be called after each call into libcurl.
   void settle_idle(std::size_t most);
-  // To be called when an event comes for an idle connection. Retires it if its server closed it, or sent data
-  // over HTTP/1 without a request.
-  void end_idle(int descriptor);
+  // To be called for each event. False if the connection is not idle. Else retires it if its server closed
+  // it, or sent data over HTTP/1 without a request.
+  [[nodiscard]] bool end_idle(int descriptor);
 
   // The engine is destroyed, or about to be: the object makes no further call to it.
   void abandon_engine() noexcept { engine_gone_ = true; }
@@ -110,32 +105,24 @@ class SocketTable {
     std::shared_ptr<CallHandle> last_owner;  // if `unwanted`
     PrefetchHint hint;
     std::uint64_t idle_number = 0;  // from a counter of the connections that became idle
-    // The other descriptor of a socket that is not connected yet. The entry of the twin has it, too.
-    int twin = -1;
     Use use = Use::foreign;
     bool shared = false;    // served several transfers at a time (HTTP/2)
     bool watched = false;   // by the engine
     bool unwanted = false;  // since the last settle_idle()
-
-    bool is_idle() const noexcept { return use == Use::idle; }
-    bool is_connecting() const noexcept { return use != Use::foreign && twin >= 0; }
   };
 
-  std::size_t count(Use use) const noexcept { return counts_[static_cast<std::size_t>(use)]; }
   Socket& at(int descriptor);
-  int socket_of(int claimed);
   void set_use(Socket& socket, Use use) noexcept;
   bool watch(int descriptor, Socket& socket, loop::IoEvents events);
   void unwatch(int descriptor, Socket& socket);
   bool assign(int descriptor, Socket& socket, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint);
   void release(int descriptor, Socket& socket);
   void retire(int descriptor, Socket& socket);
-  void settle(int descriptor);
-  void close_twin(Socket& socket);
   void forget(int descriptor);
 
   loop::Engine& engine_;
   loop::IoHandler& handler_;
+  SocketTwins connecting_;
   std::vector<Socket> sockets_;  // by descriptor: the system hands out the smallest free numbers
   std::vector<int> unwanted_;    // since the last settle_idle(); some may be wanted or closed since
   std::uint64_t last_idle_number_ = 0;
@@ -143,4 +130,4 @@ class SocketTable {
   bool engine_gone_ = false;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

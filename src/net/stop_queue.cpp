@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 StopQueue::StopQueue(std::shared_ptr<loop::Waker> waker) noexcept : waker_(std::move(waker)) {
 }
@@ -41,4 +41,4 @@ void StopQueue::close() noexcept {
   while (taken_ != nullptr) pop();
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

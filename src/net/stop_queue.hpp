@@ -6,11 +6,11 @@
 
 #include <memory>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Waker;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 // A handle enters once in its life and is kept alive while it is in. Adding allocates nothing.
 class StopQueue {
@@ -39,4 +39,4 @@ class StopQueue {
   std::shared_ptr<loop::Waker> waker_;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -180,10 +180,8 @@ bool Transfer::take_body(std::string_view bytes) {
 }
 
 void Transfer::take_connection() {
-  context_.sockets.connected(handle_->sockets());
-  // The connection may use HTTP/2: later transfers may join it.
-  for (const int descriptor : handle_->sockets().claimed())
-    if (may_share_ && descriptor >= 0) context_.sockets.share(descriptor);
+  // If the connection may use HTTP/2, later transfers may join it.
+  context_.sockets.connected(handle_->sockets(), may_share_);
   timer_.request_sent();
   if (std::exchange(expects_reuse_, false)) context_.kept.reuse_decided();
 }
@@ -194,4 +192,4 @@ curl_socket_t Transfer::open_socket(const curl_sockaddr& address) {
   return descriptor;
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -20,11 +20,11 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 struct EndFacts;
 class KeptConnections;
@@ -124,4 +124,4 @@ class Transfer {
   bool expects_reuse_ = false;  // counted in KeptConnections as the next user of an idle connection
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 namespace {
 
@@ -82,4 +82,4 @@ Transfer* transfer_of(CURL* easy) noexcept {
   return reinterpret_cast<Transfer*>(self);
 }
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

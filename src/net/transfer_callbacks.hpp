@@ -3,7 +3,7 @@
 
 #include <curl/curl.h>
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 class SocketTable;
 class Transfer;
@@ -15,4 +15,4 @@ CURLcode set_callbacks(CURL* easy, Transfer& transfer, SocketTable& sockets) noe
 // The transfer that the callbacks of `easy` were registered for; null: there is none.
 Transfer* transfer_of(CURL* easy) noexcept;
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::net {
+namespace agentcore::detail::net {
 
 class CallHandle;  // src/net/call_handle.hpp: stops one transfer, from any thread
 
@@ -102,4 +102,4 @@ class Transport {
   virtual std::size_t open() const noexcept = 0;
 };
 
-}  // namespace agentcore::net
+}  // namespace agentcore::detail::net

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 namespace {
 
@@ -83,4 +83,4 @@ ssize_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noex
 
 #endif
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

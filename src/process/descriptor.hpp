@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 class Descriptor {
  public:
@@ -42,4 +42,4 @@ void stop_blocking(const Descriptor& descriptor) noexcept;
 // changed.
 ssize_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noexcept;
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

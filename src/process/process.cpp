@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 namespace {
 
@@ -161,4 +161,4 @@ void Process::end_group() noexcept {
   }
 }
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

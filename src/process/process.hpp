@@ -20,7 +20,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 class Processes;
 
@@ -115,4 +115,4 @@ class Process final : private loop::IoHandler {
   std::optional<std::stop_callback<std::function<void()>>> stop_callback_;
 };
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

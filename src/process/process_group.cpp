@@ -5,7 +5,7 @@
 
 #include <sys/wait.h>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 void ProcessGroup::lead(pid_t leader) noexcept {
   const std::lock_guard lock(mutex_);
@@ -49,4 +49,4 @@ std::optional<ExitStatus> ProcessGroup::try_reap() noexcept {
   return ExitStatus{ExitStatus::Kind::signalled, WTERMSIG(status)};
 }
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 struct ExitStatus {
   enum class Kind : unsigned char {
@@ -49,4 +49,4 @@ class ProcessGroup {
   bool alive_ = false;  // not reaped yet
 };
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 namespace {
 
@@ -68,4 +68,4 @@ void Processes::close() noexcept {
   const auto ended = std::exchange(running_, {});
 }
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

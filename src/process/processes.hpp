@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 // One per engine; drives the loop's half of a stop. The programs end with the engine: every group is killed
 // and reaped before Runtime's destructor returns (inside a poll: before that poll does). @loop_thread, except
@@ -51,4 +51,4 @@ class Processes final : public loop::Source {
   std::array<char, 65536> buffer_{};  // the buffer for all reads
 };
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 namespace {
 
@@ -168,4 +168,4 @@ Descriptor open_exit_descriptor([[maybe_unused]] pid_t pid) noexcept {
 #endif
 }
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

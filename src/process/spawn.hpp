@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-namespace agentcore::process {
+namespace agentcore::detail::process {
 
 // The host's ends of the pipes do not block.
 struct Spawned {
@@ -28,4 +28,4 @@ Spawned spawn(const SubprocessCommand& command);
 // pidfd.
 Descriptor open_exit_descriptor(pid_t pid) noexcept;
 
-}  // namespace agentcore::process
+}  // namespace agentcore::detail::process

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 using nlohmann::json;
 
@@ -77,4 +77,4 @@ struct CheckedValue {
 
 inline constexpr const char* too_long_to_match = ": is too long to be matched with its pattern";
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -4,7 +4,7 @@
 
 #include "schema/nested_checks.hpp"
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 // Limit of schemas within schemas; each takes some stack frames.
 inline constexpr std::size_t max_nested_checks = 256;
@@ -59,4 +59,4 @@ inline bool fits(const CheckedValue& v, const Subschema& schema) {
   return fitting;
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <chrono>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 namespace {
 
 // The rest of a text that is read from its beginning. Once a part is missing, the text is invalid, whatever
@@ -83,4 +83,4 @@ bool has_format(std::string_view text, std::string_view format) noexcept {
   return rest.at_end();
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

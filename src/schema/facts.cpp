@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <set>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 namespace {
 
 using nlohmann::json;
@@ -212,4 +212,4 @@ std::string read_facts(json& root, SchemaFacts& facts) {
   return Reader(root, facts).read();
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 struct SchemaFacts {
   bool draft4 = false;                                   // according to `$schema`
@@ -31,4 +31,4 @@ const nlohmann::json* resolve_ref(const nlohmann::json& root, std::string_view r
 // `id`: references to an id are not supported, and the compiler would match the id with a std::regex.
 std::string read_facts(nlohmann::json& root, SchemaFacts& facts);
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 using valijson::Subschema;
 
@@ -190,4 +190,4 @@ inline bool check(const CheckedValue& v, const ContainsConstraint& c) {
   return v.fail(": none of its items is of the form that one must have");
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -11,7 +11,7 @@
 #include <re2/re2.h>
 #endif
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 namespace {
 
 Error refused(std::string why) {
@@ -97,4 +97,4 @@ Pattern::Pattern(Pattern&& other) noexcept = default;
 Pattern& Pattern::operator=(Pattern&& other) noexcept = default;
 Pattern::~Pattern() = default;
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 inline constexpr std::size_t max_pattern_bytes = 1024;
 
@@ -38,4 +38,4 @@ class Pattern {
   std::unique_ptr<const Impl> impl_;
 };
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

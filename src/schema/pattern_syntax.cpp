@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 namespace {
 
 // `\s`, `\S` and `.` as ECMA-262 defines them; RE2 defines them otherwise.
@@ -234,4 +234,4 @@ Result<std::string> to_re2(std::string_view pattern) {
   return Translation(pattern).run();
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 // The same expression in the syntax of RE2; a character is a code point (as with ECMA-262's flag `u`). An
 // error names the part that RE2 has no equivalent for: look-ahead, look-behind, back references, escapes that
@@ -14,4 +14,4 @@ namespace agentcore::schema {
 // UTF-8.
 Result<std::string> to_re2(std::string_view pattern);
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 namespace {
 
 using nlohmann::json;
@@ -69,4 +69,4 @@ std::string count_words(std::size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 // A place in the arguments: a member of the place above, or, without a name, an item. On the stack.
 struct Place {
@@ -28,4 +28,4 @@ std::string cut(std::string text, std::size_t bytes);
 // "1 item", "2 items".
 std::string count_words(std::size_t count, const char* noun);
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

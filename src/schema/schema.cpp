@@ -8,7 +8,7 @@
 
 #include <valijson/schema_parser.hpp>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 struct Schema::Compiled {
   valijson::Schema root;
@@ -96,4 +96,4 @@ std::string Schema::check(const json& arguments) const {
   return reason.empty() ? "params does not fit the schema" : reason;
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

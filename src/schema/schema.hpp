@@ -10,7 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 inline constexpr std::size_t max_schema_depth = 64;  // of a schema, and of the arguments
 inline constexpr std::size_t max_matched_bytes =
@@ -45,4 +45,4 @@ class Schema {
   std::unique_ptr<const Compiled> compiled_;
 };
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

@@ -17,7 +17,7 @@
 #include <valijson/constraints/concrete_constraints.hpp>
 #include <valijson/schema.hpp>
 
-namespace agentcore::schema {
+namespace agentcore::detail::schema {
 
 using namespace valijson::constraints;
 using valijson::adapters::NlohmannJsonAdapter;
@@ -233,4 +233,4 @@ inline bool check(const CheckedValue& v, const MaxItemsConstraint& c) {
   return !v.value.is_array() || v.at_most(v.value.size(), c.getMaxItems(), "item");
 }
 
-}  // namespace agentcore::schema
+}  // namespace agentcore::detail::schema

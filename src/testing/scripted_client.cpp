@@ -35,8 +35,8 @@ ScriptedReply echo(const ChatRequest& request) {
   return reply;
 }
 
-core::Validation check(const ScriptedReply& reply) {
-  core::Validation validation("ScriptedReply");
+detail::core::Validation check(const ScriptedReply& reply) {
+  detail::core::Validation validation("ScriptedReply");
   validation.not_negative("first_delay", reply.first_delay).not_negative("interval", reply.interval);
   return validation;
 }
@@ -45,7 +45,7 @@ core::Validation check(const ScriptedReply& reply) {
 
 struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   // One call. If its reply ignores the stop token, the call counts as stopped like any other, but continues.
-  class Call final : public core::Stoppable {
+  class Call final : public detail::core::Stoppable {
    public:
     Call(Impl& client, std::uint64_t number, ChatSink to)
         : id(number), sink(std::move(to)), engine_(client.engine), client_(client.weak_from_this()) {}
@@ -67,16 +67,16 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
     ScriptedReply reply;
     std::size_t next_delta = 0;
     std::uint64_t timer = 0;
-    llm::Registration registration;
-    std::optional<core::StopCallback> on_stop;
+    detail::llm::Registration registration;
+    std::optional<detail::core::StopCallback> on_stop;
 
    private:
     std::atomic<bool> stopped_{false};
-    const std::shared_ptr<loop::Engine> engine_;
+    const std::shared_ptr<detail::loop::Engine> engine_;
     const std::weak_ptr<Impl> client_;
   };
 
-  Impl(std::shared_ptr<loop::Engine> loop, Responder answer)
+  Impl(std::shared_ptr<detail::loop::Engine> loop, Responder answer)
       : engine(std::move(loop)), responder(std::move(answer)) {}
 
   void start(const ChatRequest& request, StopToken stop, const std::shared_ptr<Call>& call);
@@ -88,9 +88,9 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   void end(std::shared_ptr<Call> call, ChatOutcome outcome);
   std::shared_ptr<Call> find(std::uint64_t id) const;
 
-  const std::shared_ptr<loop::Engine> engine;
+  const std::shared_ptr<detail::loop::Engine> engine;
   const Responder responder;
-  const std::shared_ptr<llm::ActiveCalls> active = std::make_shared<llm::ActiveCalls>();
+  const std::shared_ptr<detail::llm::ActiveCalls> active = std::make_shared<detail::llm::ActiveCalls>();
   std::deque<ScriptedReply> queue;
   std::map<std::uint64_t, std::shared_ptr<Call>> open;
   std::uint64_t started = 0;
@@ -111,7 +111,7 @@ void ScriptedClient::Impl::start(const ChatRequest& request, StopToken stop,
   if (const auto problem = check(*reply).problem())
     return end(call, ChatOutcome::failed(ChatError::from(*problem)));
   call->reply = std::move(*reply);
-  call->on_stop.emplace(std::move(stop), core::StopOnRequest{call.get()});
+  call->on_stop.emplace(std::move(stop), detail::core::StopOnRequest{call.get()});
   if (!call->reply.deltas.empty() || !call->reply.silent) schedule(*call, call->reply.first_delay);
 }
 
@@ -128,10 +128,10 @@ std::optional<ScriptedReply> ScriptedClient::Impl::reply_for(const ChatRequest& 
 }
 
 void ScriptedClient::Impl::schedule(Call& call, Duration delay) {
-  call.timer =
-      engine->start_timer(loop::later(engine->now(), delay), [client = weak_from_this(), id = call.id] {
-        if (const auto alive = client.lock()) alive->step(id);
-      });
+  call.timer = engine->start_timer(detail::loop::later(engine->now(), delay),
+                                   [client = weak_from_this(), id = call.id] {
+                                     if (const auto alive = client.lock()) alive->step(id);
+                                   });
 }
 
 // Delivers the next delta, or ends the call. A receiver may run any code, so the call is looked up again
@@ -201,7 +201,8 @@ void ScriptedClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
     return sink.finish(ChatOutcome::cancelled());
   const auto call = std::make_shared<Impl::Call>(*impl, impl->started + 1, std::move(sink));
   auto registration = impl->active->add({request.agent_id, request.tree}, call);
-  if (!registration) return call->sink.finish(ChatOutcome::failed(llm::ActiveCalls::in_progress("client")));
+  if (!registration)
+    return call->sink.finish(ChatOutcome::failed(detail::llm::ActiveCalls::in_progress("client")));
   ++impl->started;
   call->registration = std::move(*registration);
   impl->start(request, std::move(stop), call);

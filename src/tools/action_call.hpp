@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 // The window id of ordinary tools in the text protocol, where each call names a window.
 inline constexpr std::string_view plain_tools_id = "tools";
@@ -21,4 +21,4 @@ struct ActionCall {
   bool operator==(const ActionCall&) const = default;
 };
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 namespace {
 
 using nlohmann::json;
@@ -28,4 +28,4 @@ std::string as_object(const std::string& text) {
   return parse_arguments(text, arguments).empty() ? arguments.dump() : "{}";
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

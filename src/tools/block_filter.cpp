@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 std::string BlockFilter::pass(std::string_view piece) {
   std::string words;
@@ -46,4 +46,4 @@ std::string without_blocks(std::string_view answer) {
   return words;
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 // Uses the same rules as parse_tool_text() for where a block begins and ends. A block without an end extends
 // to the end of the answer.
@@ -26,4 +26,4 @@ class BlockFilter {
 // The same for a whole answer, and without the blanks at its end.
 std::string without_blocks(std::string_view answer);
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 namespace {
 
 std::string window_of(const ToolCall& call) {
@@ -121,4 +121,4 @@ ReadAnswer BlockProtocol::read(const ToolRegistry::Impl& registry, std::string_v
   return answer;
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

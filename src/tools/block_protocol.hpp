@@ -3,7 +3,7 @@
 
 #include "tools/protocol.hpp"
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 class BlockProtocol final : public Protocol {
  public:
@@ -12,4 +12,4 @@ class BlockProtocol final : public Protocol {
                   const std::vector<ToolCall>& calls) const override;
 };
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

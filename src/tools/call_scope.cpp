@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 void Completion::finish(ToolResult result) noexcept {
   if (finished.exchange(true, std::memory_order_acq_rel)) return;
@@ -49,4 +49,4 @@ void start_call(const Tool& tool, const nlohmann::json& arguments,
   completion->starting = false;
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

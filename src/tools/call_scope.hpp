@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 struct CallScope;
 
@@ -72,4 +72,4 @@ std::shared_ptr<Completion> make_completion(std::shared_ptr<const CallScope> sco
 void start_call(const Tool& tool, const nlohmann::json& arguments,
                 const std::shared_ptr<Completion>& completion) noexcept;
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

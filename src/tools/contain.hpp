@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 // The text of the exception of `function`; nothing if it returned. It is logged, too (G16).
 template <typename Function>
@@ -31,4 +31,4 @@ std::optional<std::string> contain(loop::Engine& engine, std::string_view what,
   return thrown;
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -3,7 +3,7 @@
 
 #include "tools/windows_text.hpp"
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 namespace {
 
 void describe(const Entry& entry, const OpenWindow* window, std::vector<ToolDescription>& tools) {
@@ -32,4 +32,4 @@ ReadAnswer NativeProtocol::read(const ToolRegistry::Impl& registry, std::string_
   return answer;
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -3,7 +3,7 @@
 #include "tools/block_protocol.hpp"
 #include "tools/native_protocol.hpp"
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 const Protocol& protocol_of(ToolProtocol kind) noexcept {
   static const NativeProtocol native;
@@ -38,4 +38,4 @@ std::string text_of(const ToolResult& result) {
   return text;
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

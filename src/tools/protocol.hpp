@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 // One call in an answer. Its id may be missing, or a duplicate: then the conversation assigns one.
 struct AskedCall {
@@ -47,4 +47,4 @@ const Protocol& protocol_of(ToolProtocol kind) noexcept;
 // A result in the form for the model (X31).
 std::string text_of(const ToolResult& result);
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -14,10 +14,10 @@
 namespace agentcore {
 namespace {
 
+using detail::tools::Entry;
+using detail::tools::Found;
+using detail::tools::OpenWindow;
 using nlohmann::json;
-using tools::Entry;
-using tools::Found;
-using tools::OpenWindow;
 
 constexpr std::size_t max_name_bytes = 64;
 
@@ -36,12 +36,12 @@ Entry checked(Tool tool) {
     throw std::invalid_argument("ToolSpec::name must be 1 to 64 of the characters A-Z a-z 0-9 _ -, and is '" +
                                 name + "'");
   if (!tool.start) throw std::invalid_argument("the tool '" + name + "' has no function; set Tool::start");
-  if (!core::is_utf8(tool.spec.description))
+  if (!detail::core::is_utf8(tool.spec.description))
     throw std::invalid_argument("the description of the tool '" + name + "' is not UTF-8");
-  core::Validation("the tool '" + name + "': ToolSpec")
+  detail::core::Validation("the tool '" + name + "': ToolSpec")
       .not_negative("timeout", tool.spec.timeout.value_or(Duration::zero()))
       .raise();
-  auto schema = schema::Schema::parse(tool.spec.parameters);
+  auto schema = detail::schema::Schema::parse(tool.spec.parameters);
   if (!schema)
     throw std::invalid_argument("the parameters of the tool '" + name + "': " + schema.error().message);
   return {std::make_shared<const Tool>(std::move(tool)), *schema};
@@ -59,7 +59,7 @@ bool is_control(char c) noexcept {
 
 // The id is part of a line of the system message, and of calls, which are read without the blanks around it.
 bool is_window_id(std::string_view id) noexcept {
-  return !id.empty() && id.size() <= max_name_bytes && core::is_utf8(id) && id.front() != ' ' &&
+  return !id.empty() && id.size() <= max_name_bytes && detail::core::is_utf8(id) && id.front() != ' ' &&
          id.back() != ' ' && std::none_of(id.begin(), id.end(), is_control) &&
          id.find("__") == std::string_view::npos;
 }
@@ -82,7 +82,7 @@ Tool open_tool() {
 // `impl` outlives the call: the agent that makes it holds the registry.
 Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
   ToolSpec spec;
-  spec.name = tools::close_action;
+  spec.name = detail::tools::close_action;
   spec.description = "Closes the window.";
   spec.parameters =
       R"({"type":"object","properties":{"summary":{"type":"string"}},"additionalProperties":false})";
@@ -97,7 +97,7 @@ Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
 
 }  // namespace
 
-namespace tools {
+namespace detail::tools {
 
 const ToolRegistry::Impl& registry_of(const Ref<ToolRegistry>& registry) {
   static const ToolRegistry none;
@@ -119,7 +119,7 @@ std::string native_name(std::string_view window_id, std::string_view action_id) 
   return name + suffix;
 }
 
-}  // namespace tools
+}  // namespace detail::tools
 
 ToolRegistry::Impl::Impl(ToolRegistry& of, LaunchHandler handler) : registry(of), launch(std::move(handler)) {
   if (launch) ensure_launcher();
@@ -138,30 +138,31 @@ const OpenWindow* ToolRegistry::Impl::find_window(std::string_view id) const {
 Found ToolRegistry::Impl::find(std::string_view window_id, std::string_view action_id) const {
   const std::string action(action_id);
   const std::string id(window_id);
-  if (id.empty() || id == tools::plain_tools_id) {
+  if (id.empty() || id == detail::tools::plain_tools_id) {
     if (const Entry* entry = find_entry(plain, action)) return {*entry, {}};
     return {{}, "Tool '" + action + "' does not exist"};
   }
   const OpenWindow* const open = find_window(id);
   if (!open) return {{}, "Window '" + id + "' does not exist"};
   if (const Entry* entry = find_entry(open->actions, action)) return {*entry, {}};
-  if (action == tools::close_action) return {{}, "Window '" + id + "' cannot be closed"};
+  if (action == detail::tools::close_action) return {{}, "Window '" + id + "' cannot be closed"};
   return {{}, "Action '" + action + "' does not exist on window '" + id + "'"};
 }
 
 bool ToolRegistry::Impl::is_taken(std::string_view native) const {
-  if (native == tools::native_name(tools::launcher_id, "open") || find_entry(plain, native)) return true;
+  if (native == detail::tools::native_name(detail::tools::launcher_id, "open") || find_entry(plain, native))
+    return true;
   return std::any_of(windows.begin(), windows.end(), [&](const OpenWindow& open) {
     return std::any_of(open.actions.begin(), open.actions.end(), [&](const Entry& entry) {
-      return tools::native_name(open.window.id, entry.tool->spec.name) == native;
+      return detail::tools::native_name(open.window.id, entry.tool->spec.name) == native;
     });
   });
 }
 
 void ToolRegistry::Impl::ensure_launcher() {
-  if (find_window(tools::launcher_id)) return;
+  if (find_window(detail::tools::launcher_id)) return;
   OpenWindow open;
-  open.window.id = tools::launcher_id;
+  open.window.id = detail::tools::launcher_id;
   open.window.description = "Opens applications. It is always there.";
   open.window.closable = false;
   open.window.pinned = true;
@@ -171,22 +172,23 @@ void ToolRegistry::Impl::ensure_launcher() {
 }
 
 bool ToolRegistry::Impl::close(std::string_view window_id) {
-  if (window_id == tools::launcher_id) return false;
+  if (window_id == detail::tools::launcher_id) return false;
   return std::erase_if(windows, [&](const OpenWindow& open) { return open.window.id == window_id; }) != 0;
 }
 
-std::string ToolRegistry::Impl::open_application(loop::Engine& engine, const Agent& agent,
+std::string ToolRegistry::Impl::open_application(detail::loop::Engine& engine, const Agent& agent,
                                                  const Launch& wanted) {
   if (wanted.app.empty()) return "launch command missing app name";
   if (!launch) return "launch failed: this host opens no applications";
-  const auto thrown =
-      tools::contain(engine, "a LaunchHandler", [&] { launch(registry, agent, wanted.app, wanted.target); });
+  const auto thrown = detail::tools::contain(engine, "a LaunchHandler",
+                                             [&] { launch(registry, agent, wanted.app, wanted.target); });
   if (!thrown) return {};
-  return "launch failed: " + std::string(core::first_characters(core::valid_utf8(*thrown), 500));
+  return "launch failed: " +
+         std::string(detail::core::first_characters(detail::core::valid_utf8(*thrown), 500));
 }
 
-void ToolRegistry::Impl::follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id,
-                                   ToolResult& result) {
+void ToolRegistry::Impl::follow_up(detail::loop::Engine& engine, const Agent& agent,
+                                   std::string_view window_id, ToolResult& result) {
   if (!result.success) return;
   // The present window of that id: the launch may open another one with the same id.
   const OpenWindow* const source = find_window(window_id);
@@ -231,18 +233,18 @@ std::vector<std::string> ToolRegistry::names() const {
 
 void ToolRegistry::open(Window window) {
   const std::string id = window.id;
-  if (!is_window_id(id) || id == tools::launcher_id || id == tools::plain_tools_id)
+  if (!is_window_id(id) || id == detail::tools::launcher_id || id == detail::tools::plain_tools_id)
     throw std::invalid_argument(
         "Window::id must be 1 to 64 bytes of UTF-8, without '__', control characters and blanks at its ends, "
         "must not be 'launcher' or 'tools', and is '" +
         id + "'");
   if (impl_->find_window(id))
     throw std::invalid_argument("a window with the id '" + id + "' is open already");
-  if (!core::is_utf8(window.description) || !core::is_utf8(window.content))
+  if (!detail::core::is_utf8(window.description) || !detail::core::is_utf8(window.content))
     throw std::invalid_argument("the text of the window '" + id + "' is not UTF-8");
   OpenWindow open;
   for (Tool& action : window.actions) {
-    if (action.spec.name == tools::close_action)
+    if (action.spec.name == detail::tools::close_action)
       throw std::invalid_argument("the window '" + id +
                                   "' has an action 'close', a reserved name; set Window::closable instead");
     if (find_entry(open.actions, action.spec.name))
@@ -251,7 +253,8 @@ void ToolRegistry::open(Window window) {
   }
   if (window.closable) open.actions.push_back(checked(close_tool(*impl_, id)));
   for (const Entry& entry : open.actions)
-    if (const std::string native = tools::native_name(id, entry.tool->spec.name); impl_->is_taken(native))
+    if (const std::string native = detail::tools::native_name(id, entry.tool->spec.name);
+        impl_->is_taken(native))
       throw std::invalid_argument("a tool, or an action of a window, with the name '" + native +
                                   "' exists already");
   window.actions.clear();
@@ -268,7 +271,7 @@ bool ToolRegistry::close(std::string_view window_id) {
 bool ToolRegistry::set_content(std::string_view window_id, std::string content) {
   OpenWindow* const open = impl_->find_window(window_id);
   if (!open) return false;
-  if (!core::is_utf8(content))
+  if (!detail::core::is_utf8(content))
     throw std::invalid_argument("the content of the window '" + std::string(window_id) + "' is not UTF-8");
   open->window.content = std::move(content);
   return true;

@@ -13,16 +13,16 @@
 #include <vector>
 
 namespace agentcore {
-namespace loop {
+namespace detail::loop {
 class Engine;
 }
 
-namespace tools {
+namespace detail::tools {
 
 inline constexpr std::string_view launcher_id = "launcher";
 inline constexpr std::string_view close_action = "close";
 
-using schema::Schema;
+using detail::schema::Schema;
 
 struct Entry {
   std::shared_ptr<const Tool> tool;
@@ -48,34 +48,35 @@ std::string native_name(std::string_view window_id, std::string_view action_id);
 // The registry of an agent; an empty one for agents without tools.
 const ToolRegistry::Impl& registry_of(const Ref<ToolRegistry>& registry);
 
-}  // namespace tools
+}  // namespace detail::tools
 
 struct ToolRegistry::Impl {
   Impl(ToolRegistry& of, LaunchHandler handler);
 
   // Errors are worded for the model (Y9).
-  tools::Found find(std::string_view window_id, std::string_view action_id) const;
-  tools::OpenWindow* find_window(std::string_view id);
-  const tools::OpenWindow* find_window(std::string_view id) const;
+  detail::tools::Found find(std::string_view window_id, std::string_view action_id) const;
+  detail::tools::OpenWindow* find_window(std::string_view id);
+  const detail::tools::OpenWindow* find_window(std::string_view id) const;
 
   // After a call gave its result: opens the application that the result names, closes the window of the
   // action if the result, or the window, requests it. A launch that fails makes the result a failed one. Runs
   // the host's launch handler.
-  void follow_up(loop::Engine& engine, const Agent& agent, std::string_view window_id, ToolResult& result);
+  void follow_up(detail::loop::Engine& engine, const Agent& agent, std::string_view window_id,
+                 ToolResult& result);
 
   // True if a tool or action already has that name in the native protocol. The launcher's `open` always
   // exists.
   bool is_taken(std::string_view native) const;
 
   // Runs the host's launch handler. Returns why the application was not opened; "" if it was.
-  std::string open_application(loop::Engine& engine, const Agent& agent, const Launch& wanted);
+  std::string open_application(detail::loop::Engine& engine, const Agent& agent, const Launch& wanted);
   void ensure_launcher();
   bool close(std::string_view window_id);
 
   ToolRegistry& registry;
   LaunchHandler launch;
-  std::vector<tools::Entry> plain;
-  std::vector<tools::OpenWindow> windows;  // `launcher` first
+  std::vector<detail::tools::Entry> plain;
+  std::vector<detail::tools::OpenWindow> windows;  // `launcher` first
   std::uint64_t last_number = 0;
 };
 

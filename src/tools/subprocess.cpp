@@ -17,7 +17,7 @@
 
 namespace agentcore {
 
-namespace tools {
+namespace detail::tools {
 
 namespace {
 
@@ -46,56 +46,56 @@ std::string_view name_of(int signal) noexcept {
   }
 }
 
-std::string text_of(const process::ExitStatus& status) {
+std::string text_of(const detail::process::ExitStatus& status) {
   switch (status.kind) {
-    case process::ExitStatus::Kind::exited:
+    case detail::process::ExitStatus::Kind::exited:
       return "the program exited with code " + std::to_string(status.number);
-    case process::ExitStatus::Kind::signalled:
+    case detail::process::ExitStatus::Kind::signalled:
       return "the program was ended by signal " + std::to_string(status.number) +
              std::string(name_of(status.number));
-    case process::ExitStatus::Kind::lost:
+    case detail::process::ExitStatus::Kind::lost:
       break;
   }
   return "the program ended with an unknown status: the host ignores SIGCHLD, or has reaped it";
 }
 
-std::string data_of(const process::ExitStatus& status) {
+std::string data_of(const detail::process::ExitStatus& status) {
   switch (status.kind) {
-    case process::ExitStatus::Kind::exited:
+    case detail::process::ExitStatus::Kind::exited:
       return "{\"exit_code\":" + std::to_string(status.number) + "}";
-    case process::ExitStatus::Kind::signalled:
+    case detail::process::ExitStatus::Kind::signalled:
       return "{\"signal\":" + std::to_string(status.number) + "}";
-    case process::ExitStatus::Kind::lost:
+    case detail::process::ExitStatus::Kind::lost:
       break;
   }
   return {};
 }
 
 // The kept output, at most `room` bytes of it, and the number of bytes that are missing.
-std::string text_of(const process::CappedText& kept, std::size_t room) {
+std::string text_of(const detail::process::CappedText& kept, std::size_t room) {
   const std::string_view whole =
-      kept.dropped == 0 ? std::string_view(kept.text) : core::whole_characters(kept.text);
-  std::string text = core::valid_utf8(whole);
+      kept.dropped == 0 ? std::string_view(kept.text) : detail::core::whole_characters(kept.text);
+  std::string text = detail::core::valid_utf8(whole);
   std::size_t dropped = kept.dropped + kept.text.size() - whole.size();
   if (text.size() > room) {
-    const std::size_t left = core::whole_characters(std::string_view(text).substr(0, room)).size();
+    const std::size_t left = detail::core::whole_characters(std::string_view(text).substr(0, room)).size();
     dropped += text.size() - left;
     text.resize(left);
   }
   return dropped == 0 ? text : text + "\n[" + std::to_string(dropped) + " bytes more were dropped]";
 }
 
-std::string section(std::string_view title, const process::CappedText& kept, std::size_t room) {
+std::string section(std::string_view title, const detail::process::CappedText& kept, std::size_t room) {
   const std::string text = text_of(kept, room);
   return text.empty() ? text : std::string("\n").append(title).append(":\n").append(text);
 }
 
 // At most `max_bytes`: a later cut would remove the number of the dropped bytes.
-ToolResult result_of(const process::ProcessEnd& end, std::size_t max_bytes) {
+ToolResult result_of(const detail::process::ProcessEnd& end, std::size_t max_bytes) {
   constexpr std::size_t words = 256;  // around the program's output
   const std::size_t room = max_bytes - std::min(words, max_bytes / 2);
   const bool well =
-      end.status.kind == process::ExitStatus::Kind::exited && end.status.number == 0 && !end.stopped;
+      end.status.kind == detail::process::ExitStatus::Kind::exited && end.status.number == 0 && !end.stopped;
   ToolResult result;
   result.success = well;
   result.data = data_of(end.status);
@@ -107,26 +107,26 @@ ToolResult result_of(const process::ProcessEnd& end, std::size_t max_bytes) {
 }
 
 // Holds its own copy of the options: the host's code may destroy the tool meanwhile.
-void start_program(std::shared_ptr<const SubprocessOptions> options, process::ExitWatch watch,
+void start_program(std::shared_ptr<const SubprocessOptions> options, detail::process::ExitWatch watch,
                    const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
-  const std::shared_ptr<loop::Engine> engine = ContextAccess::scope(context).engine;
+  const std::shared_ptr<detail::loop::Engine> engine = ContextAccess::scope(context).engine;
   const std::size_t max_bytes = ContextAccess::scope(context).max_result_bytes;
   SubprocessCommand command = options->command(arguments);
   // That call ran the host's code: it may have stopped the agent or destroyed the Runtime.
   if (engine->closed()) return;
   if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
-  const process::ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
-  const std::string error = process::Processes::of(*engine)->start(
+  const detail::process::ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
+  const std::string error = detail::process::Processes::of(*engine)->start(
       std::move(command), limits, context.stop(),
-      [done, max_bytes](const process::ProcessEnd& end) { done(result_of(end, max_bytes)); });
-  if (!error.empty()) done(ToolResult::failed(core::valid_utf8(error)));
+      [done, max_bytes](const detail::process::ProcessEnd& end) { done(result_of(end, max_bytes)); });
+  if (!error.empty()) done(ToolResult::failed(detail::core::valid_utf8(error)));
 }
 
 }  // namespace
 
-Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, process::ExitWatch watch) {
-  core::require_function(options.command != nullptr, "SubprocessOptions::command");
-  core::Validation("SubprocessOptions").not_negative("kill_grace", options.kill_grace).raise();
+Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, detail::process::ExitWatch watch) {
+  detail::core::require_function(options.command != nullptr, "SubprocessOptions::command");
+  detail::core::Validation("SubprocessOptions").not_negative("kill_grace", options.kill_grace).raise();
   const auto shared = std::make_shared<const SubprocessOptions>(std::move(options));
   return {std::move(spec),
           [shared, watch](const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
@@ -134,10 +134,11 @@ Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, process::ExitWatc
           }};
 }
 
-}  // namespace tools
+}  // namespace detail::tools
 
 Tool make_subprocess_tool(ToolSpec spec, SubprocessOptions options) {
-  return tools::subprocess_tool(std::move(spec), std::move(options), process::ExitWatch::automatic);
+  return detail::tools::subprocess_tool(std::move(spec), std::move(options),
+                                        detail::process::ExitWatch::automatic);
 }
 
 }  // namespace agentcore

@@ -5,8 +5,8 @@
 
 #include <agentcore/subprocess.hpp>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 Tool subprocess_tool(ToolSpec spec, SubprocessOptions options, process::ExitWatch watch);
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

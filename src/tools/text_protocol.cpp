@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 namespace {
 
 using nlohmann::json;
@@ -182,4 +182,4 @@ std::string tool_text_correction(std::string_view parse_error) {
 or in words alone, without `<tool_call>`.)";
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 inline constexpr std::size_t max_calls_per_answer = 64;
 using core::max_json_depth;
@@ -49,4 +49,4 @@ std::string tool_text_instructions(bool has_launcher);
 // The message to a model whose answer was refused with this ParsedAnswer::parse_error.
 std::string tool_text_correction(std::string_view parse_error);
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -58,7 +58,7 @@ void ThreadPool::Impl::close() noexcept {
 }
 
 ThreadPool::ThreadPool(std::size_t threads) : impl_(std::make_unique<Impl>()) {
-  core::Validation("ThreadPool").count("threads", threads, 1, 1024).raise();
+  detail::core::Validation("ThreadPool").count("threads", threads, 1, 1024).raise();
   impl_->threads.reserve(threads);
   try {
     while (impl_->threads.size() < threads)
@@ -77,7 +77,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::submit(std::function<void()> job) {
-  core::require_function(job != nullptr, "ThreadPool::submit: job");
+  detail::core::require_function(job != nullptr, "ThreadPool::submit: job");
   {
     const std::lock_guard lock(impl_->mutex);
     if (impl_->closed) return;  // the parameter is destroyed after the lock

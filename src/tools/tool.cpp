@@ -13,15 +13,15 @@ namespace agentcore {
 
 namespace {
 
-constexpr core::EnumNames tool_mode_names{
-    std::to_array<core::EnumName<ToolMode>>({{ToolMode::sync, "sync"}, {ToolMode::async, "async"}})};
+constexpr detail::core::EnumNames tool_mode_names{
+    std::to_array<detail::core::EnumName<ToolMode>>({{ToolMode::sync, "sync"}, {ToolMode::async, "async"}})};
 static_assert(tool_mode_names.is_in_order());
 
-constexpr core::EnumNames tool_outcome_names{
-    std::to_array<core::EnumName<ToolOutcome>>({{ToolOutcome::not_started, "not_started"},
-                                                {ToolOutcome::completed, "completed"},
-                                                {ToolOutcome::interrupted, "interrupted"},
-                                                {ToolOutcome::abandoned, "abandoned"}})};
+constexpr detail::core::EnumNames tool_outcome_names{
+    std::to_array<detail::core::EnumName<ToolOutcome>>({{ToolOutcome::not_started, "not_started"},
+                                                        {ToolOutcome::completed, "completed"},
+                                                        {ToolOutcome::interrupted, "interrupted"},
+                                                        {ToolOutcome::abandoned, "abandoned"}})};
 static_assert(tool_outcome_names.is_in_order());
 
 }  // namespace
@@ -60,13 +60,13 @@ void ToolContext::progress(std::string text) const {
 namespace {
 
 void check_timeout(std::optional<Duration> timeout) {
-  core::Validation("Question").not_negative("timeout", timeout.value_or(Duration::zero())).raise();
+  detail::core::Validation("Question").not_negative("timeout", timeout.value_or(Duration::zero())).raise();
 }
 
 }  // namespace
 
 void ToolContext::ask(Question question, std::function<void(const Answer&)> closed) const {
-  core::require_function(closed != nullptr, "ToolContext::ask: closed");
+  detail::core::require_function(closed != nullptr, "ToolContext::ask: closed");
   check_timeout(question.timeout);
   if (scope_->engine->on_loop_thread())
     return scope_->owner->on_ask(*scope_, std::move(question), std::move(closed));
@@ -81,7 +81,7 @@ void ToolDone::operator()(ToolResult result) const {
 }
 
 Tool make_tool(ToolSpec spec, ToolFunction function) {
-  core::require_function(function != nullptr, "make_tool: the function of '" + spec.name + "'");
+  detail::core::require_function(function != nullptr, "make_tool: the function of '" + spec.name + "'");
   return {std::move(spec),
           [function = std::move(function)](const nlohmann::json& arguments, const ToolContext& context,
                                            const ToolDone& done) { done(function(arguments, context)); }};
@@ -107,7 +107,8 @@ Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction func
   if (!executor)
     throw std::invalid_argument("make_blocking_tool: the executor of '" + spec.name +
                                 "' is null; pass one, e.g. a ThreadPool");
-  core::require_function(function != nullptr, "make_blocking_tool: the function of '" + spec.name + "'");
+  detail::core::require_function(function != nullptr,
+                                 "make_blocking_tool: the function of '" + spec.name + "'");
   return {std::move(spec), [executor = std::move(executor),
                             shared = std::make_shared<const ToolFunction>(std::move(function))](
                                const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {

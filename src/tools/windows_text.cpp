@@ -1,6 +1,6 @@
 #include "tools/windows_text.hpp"
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 std::string window_text(const OpenWindow& open) {
   std::string text = "## Window " + open.window.id + "\n";
@@ -24,4 +24,4 @@ void append_to_system(ChatRequest& request, const std::string& text) {
   system += (system.empty() ? "" : "\n\n") + text;
 }
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 
 // Id, description and content of each window that is sent; "" without windows.
 std::string windows_text(const ToolRegistry::Impl& registry, const Protocol::Shown& shown);
@@ -15,4 +15,4 @@ std::string window_text(const OpenWindow& open);
 // Adds a paragraph to the request's system message, which is created if there is none.
 void append_to_system(ChatRequest& request, const std::string& text);
 
-}  // namespace agentcore::tools
+}  // namespace agentcore::detail::tools

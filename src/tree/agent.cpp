@@ -9,7 +9,7 @@
 
 namespace agentcore {
 
-Agent::Agent(tree::TreeCore* core, std::uint64_t node) noexcept : core_(core), node_(node) {
+Agent::Agent(detail::tree::TreeCore* core, std::uint64_t node) noexcept : core_(core), node_(node) {
   core_->retain();
 }
 
@@ -135,11 +135,11 @@ ChangeResult Agent::change(const std::function<void(AgentSpec&)>& change) const 
 }
 
 Subscription Agent::on_event(std::function<void(const Event&)> callback) const {
-  core::require_function(callback != nullptr, "Agent::on_event: callback");
+  detail::core::require_function(callback != nullptr, "Agent::on_event: callback");
   return subscribe(detail::all_event_kinds, std::move(callback));
 }
 Subscription Agent::subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const {
-  core::require_function(callback != nullptr, "Agent::on: callback");
+  detail::core::require_function(callback != nullptr, "Agent::on: callback");
   return exists() ? core_->hub().subscribe(node_, kinds, std::move(callback)) : Subscription();
 }
 

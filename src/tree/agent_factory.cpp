@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 
@@ -181,4 +181,4 @@ void AgentFactory::withdraw(Node& node) noexcept {
   tree_.table.erase(node);
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // Creating a child is an action of its parent: it goes through the parent's gate (G1), and the gates are read
 // once more when the child is linked, so that a stop either finds the child or refuses it (G2).
@@ -39,4 +39,4 @@ class AgentFactory {
   const SharedAgentSpec plain_spec_ = std::make_shared<const AgentSpec>();
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -3,7 +3,7 @@
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 using core::PackedState;
@@ -139,4 +139,4 @@ void AgentSettler::remove(Node& node) noexcept {
   table_.erase(node);
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // Settles an agent without operations in flight, and then those of its ancestors that waited only for it:
 // empties and closes the mailbox, writes `stopped`, reports the end, removes deleted agents. The numbered
@@ -58,4 +58,4 @@ class AgentSettler {
   bool retry_ = false;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

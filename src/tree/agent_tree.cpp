@@ -13,7 +13,7 @@ namespace agentcore {
 namespace {
 
 // Why find(id) found no agent.
-Errc unknown(tree::TreeCore& core, std::string_view id) noexcept {
+Errc unknown(detail::tree::TreeCore& core, std::string_view id) noexcept {
   const Errc reason = core.queries().missing();
   return reason == Errc::agent_not_found && id.empty() ? Errc::missing_agent_id : reason;
 }
@@ -21,7 +21,7 @@ Errc unknown(tree::TreeCore& core, std::string_view id) noexcept {
 }  // namespace
 
 AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
-    : core_((tree::check_options(options), new tree::TreeCore(runtime.engine(), options))) {
+    : core_((detail::tree::check_options(options), new detail::tree::TreeCore(runtime.engine(), options))) {
 }
 
 AgentTree::~AgentTree() {
@@ -37,41 +37,41 @@ Result<Agent> AgentTree::create_shared(const SharedAgentSpec& spec) {
 }
 
 std::optional<Agent> AgentTree::find(std::string_view id) const {
-  const core::NodeId node = core_->queries().find(id);
+  const detail::core::NodeId node = core_->queries().find(id);
   if (!node) return std::nullopt;
-  return core::AgentAccess::make(core_, node);
+  return detail::core::AgentAccess::make(core_, node);
 }
 
 Result<AgentState> AgentTree::state(std::string_view id) const {
-  if (const core::NodeId node = core_->queries().find(id)) return core_->queries().state(node);
+  if (const detail::core::NodeId node = core_->queries().find(id)) return core_->queries().state(node);
   const Errc reason = unknown(*core_, id);
-  if (reason == Errc::runtime_gone) return Error{reason, std::string(tree::runtime_gone_text)};
+  if (reason == Errc::runtime_gone) return Error{reason, std::string(detail::tree::runtime_gone_text)};
   if (reason == Errc::missing_agent_id) return Error{reason, "the agent id is empty"};
   return Error{reason, "no agent has the id '" + std::string(id) + "'"};
 }
 
 SendResult AgentTree::send(std::string_view id, Message message) {
-  const core::NodeId node = core_->queries().find(id);
+  const detail::core::NodeId node = core_->queries().find(id);
   return node ? core_->mailboxes().send(node, std::move(message)) : SendResult{unknown(*core_, id)};
 }
 
 VerbResult AgentTree::abort(std::string_view id, AbortOptions options) {
-  const core::NodeId node = core_->queries().find(id);
+  const detail::core::NodeId node = core_->queries().find(id);
   return node ? core_->verbs().abort(node, std::move(options)) : VerbResult::refused(unknown(*core_, id));
 }
 
 VerbResult AgentTree::stop(std::string_view id, StopOptions options) {
-  const core::NodeId node = core_->queries().find(id);
+  const detail::core::NodeId node = core_->queries().find(id);
   return node ? core_->verbs().stop(node, std::move(options)) : VerbResult::refused(unknown(*core_, id));
 }
 
 VerbResult AgentTree::resume(std::string_view id, ResumeOptions options) {
-  const core::NodeId node = core_->queries().find(id);
+  const detail::core::NodeId node = core_->queries().find(id);
   return node ? core_->verbs().resume(node, options) : VerbResult::refused(unknown(*core_, id));
 }
 
 VerbResult AgentTree::terminate(std::string_view id, TerminateOptions options) {
-  const core::NodeId node = core_->queries().find(id);
+  const detail::core::NodeId node = core_->queries().find(id);
   return node ? core_->verbs().terminate(node, std::move(options)) : VerbResult::refused(unknown(*core_, id));
 }
 
@@ -105,7 +105,7 @@ std::vector<Agent> AgentTree::roots() const {
   return core_->queries().children(core_->queries().root_sentinel());
 }
 void AgentTree::walk(const std::function<void(const Agent&)>& visit) const {
-  core::require_function(visit != nullptr, "AgentTree::walk: visit");
+  detail::core::require_function(visit != nullptr, "AgentTree::walk: visit");
   core_->queries().walk(visit);
 }
 bool AgentTree::busy() const noexcept {
@@ -113,12 +113,12 @@ bool AgentTree::busy() const noexcept {
 }
 
 Subscription AgentTree::on_event(std::function<void(const Event&)> callback) {
-  core::require_function(callback != nullptr, "AgentTree::on_event: callback");
+  detail::core::require_function(callback != nullptr, "AgentTree::on_event: callback");
   return subscribe(detail::all_event_kinds, std::move(callback));
 }
 
 Subscription AgentTree::subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) {
-  core::require_function(callback != nullptr, "AgentTree::on: callback");
+  detail::core::require_function(callback != nullptr, "AgentTree::on: callback");
   return core_->hub().subscribe(kinds, std::move(callback));
 }
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 enum class Verb : std::uint8_t { abort, stop, resume, terminate };
 
@@ -94,4 +94,4 @@ class ControlQueue {
   ControlOp* taken_ = nullptr;  // oldest first
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

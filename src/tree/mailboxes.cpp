@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 namespace {
 
 using core::GateView;
@@ -137,4 +137,4 @@ std::size_t Mailboxes::clear(core::NodeId id) {
   return node && node->load().is_open() ? mailbox::clear(*node, tree_.pool) : 0;
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

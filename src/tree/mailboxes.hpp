@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // Checks messages and puts them into the mailboxes of agents that accept them.
 class Mailboxes {
@@ -34,4 +34,4 @@ class Mailboxes {
   Verbs& verbs_;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

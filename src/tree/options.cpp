@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 namespace {
 
 std::optional<Error> check_history(const AgentSpec& spec) {
@@ -92,4 +92,4 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
       .problem();
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

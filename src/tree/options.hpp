@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 inline constexpr std::uint16_t max_mailbox_limit = 65'000;
 
@@ -17,4 +17,4 @@ void check_options(const TreeOptions& options);
 // Why no agent can be made from `spec`; empty: one can.
 std::optional<Error> check_spec(const AgentSpec& spec);
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

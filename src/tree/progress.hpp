@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // How a piece of work ended.
 enum class Progress : std::uint8_t {
@@ -43,4 +43,4 @@ class SlotPass {
   std::uint32_t next_ = no_slot;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // Any thread adds; the loop thread takes the agents out in rounds, in the order of adding, one step each
 // (Q5). An agent is in the list at most once: Node::scheduled is set while it is. A slot that was reused
@@ -67,4 +67,4 @@ class ReadyList {
   core::Node* again_last_ = nullptr;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

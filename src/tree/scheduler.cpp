@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 using core::PackedState;
@@ -74,4 +74,4 @@ void Scheduler::finish_abort(const ControlOp& op) {
   schedule(*node);
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -7,7 +7,7 @@
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // One step is one message of one agent. After a step the tree may be destroyed.
 class Scheduler {
@@ -34,4 +34,4 @@ class Scheduler {
   events::EventHub& hub_;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

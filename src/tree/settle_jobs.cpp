@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 SettleJobs::Draft SettleJobs::draft(core::NodeId root) {
   Draft draft;
@@ -89,4 +89,4 @@ void SettleJobs::clear() noexcept {
   reports_wanted_ = 0;
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

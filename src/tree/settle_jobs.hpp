@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // One stop, delete or resume of the subtree of `root`.
 //
@@ -106,4 +106,4 @@ class SettleJobs {
   std::uint64_t next_number_ = 0;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

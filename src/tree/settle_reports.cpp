@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 
@@ -90,4 +90,4 @@ void SettleReports::call(SettleJob& job) noexcept {
   if (engine_.closed()) hub_.close();
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

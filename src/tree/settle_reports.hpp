@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // Fills the reports while agents settle, and calls the completions when their jobs end. All @loop_thread.
 // After complete() and call() the tree may be destroyed: check hub.closed().
@@ -44,4 +44,4 @@ class SettleReports {
   bool calling_ = false;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

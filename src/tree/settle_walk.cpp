@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 using core::PackedState;
@@ -193,4 +193,4 @@ bool SettleWalk::resume(const SettleJob& job, Node& node) {
   return true;
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

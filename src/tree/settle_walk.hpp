@@ -8,7 +8,7 @@
 #include "tree/progress.hpp"
 #include "tree/settle_jobs.hpp"
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // A stop or delete has two walks: down, parents first, to report `stopping` or `terminating` if the host
 // observes states; then up, children first, to settle. A resume has one, down. An agent with an operation in
@@ -45,4 +45,4 @@ class SettleWalk {
   AgentSettler& agents_;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

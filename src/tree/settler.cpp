@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 using core::PackedState;
@@ -200,4 +200,4 @@ void Settler::clear() {
   static_cast<void>(agents_.take_retry());
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

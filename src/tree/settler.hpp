@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // The order of its work: transfers first (cut every open call below a closed gate, end its turn), then the
 // walks (SettleWalk), one job after the other. An agent with an operation in flight settles when the
@@ -79,4 +79,4 @@ class Settler {
   std::vector<core::NodeId> deferred_;  // their last operation ended within a callback
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

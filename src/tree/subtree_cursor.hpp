@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // The agent after `node` in a walk through the subtree of `root`, parents before children; null at its end.
 // `descend`: the walk goes below `node`.
@@ -57,4 +57,4 @@ class ChildFirstCursor {
   bool before_children_ = false;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

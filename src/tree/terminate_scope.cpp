@@ -26,7 +26,8 @@ TerminateScope::TerminateScope(Agent parent, ScopePolicy policy) noexcept
 }
 
 TerminateScope::TerminateScope(AgentTree& tree, ScopePolicy policy) noexcept
-    : TerminateScope(core::AgentAccess::make(tree.core_, tree.core_->queries().root_sentinel()), policy) {
+    : TerminateScope(detail::core::AgentAccess::make(tree.core_, tree.core_->queries().root_sentinel()),
+                     policy) {
 }
 
 TerminateScope::TerminateScope(TerminateScope&& other) noexcept
@@ -60,7 +61,8 @@ Result<Agent> TerminateScope::create(AgentSpec spec) {
 }
 
 bool TerminateScope::attach(const Agent& agent) {
-  if (!open_ || core::AgentAccess::core(agent) != core::AgentAccess::core(parent_) || !agent.exists())
+  if (!open_ || detail::core::AgentAccess::core(agent) != detail::core::AgentAccess::core(parent_) ||
+      !agent.exists())
     return false;
   if (std::find(agents_.begin(), agents_.end(), agent) == agents_.end()) keep(agent);
   return true;

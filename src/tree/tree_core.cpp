@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 
@@ -132,4 +132,4 @@ void TreeCore::on_budget_exhausted(Node& node, std::string reason) {
   static_cast<void>(verbs_.stop(node.id(), std::move(options)));
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

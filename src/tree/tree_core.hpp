@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // Owns the parts of a tree and drives them from the loop. close() is the end of the tree, on_engine_closed()
 // that of its Runtime: both close the gate of the root sentinel, so that every later admission in the tree is
@@ -75,4 +75,4 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
   TurnRequests requests_;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -5,7 +5,7 @@
 
 #include <cassert>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 
@@ -75,4 +75,4 @@ std::size_t TreeQueries::count_entries(std::string_view name) const {
   return count;
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

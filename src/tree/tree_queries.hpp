@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 class TreeQueries {
  public:
@@ -37,4 +37,4 @@ class TreeQueries {
   TreeShared& tree_;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

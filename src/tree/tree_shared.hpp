@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 inline constexpr std::string_view runtime_gone_text = "the Runtime of this tree was destroyed";
 inline constexpr std::string_view no_agent_text =
@@ -70,4 +70,4 @@ class TreeShared {
 using core::TreeLifetime;
 using LoopEntry = TreeLifetime::LoopEntry;
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

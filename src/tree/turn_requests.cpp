@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 using core::Node;
 
@@ -121,4 +121,4 @@ std::size_t TurnRequests::count_of(core::NodeId agent) const {
   return count;
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // Histories, budgets, questions and background tasks, for Agent and AgentTree.
 class TurnRequests {
@@ -35,4 +35,4 @@ class TurnRequests {
   turn::Turns& turns_;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 namespace {
 
 using core::Gate;
@@ -220,4 +220,4 @@ bool Verbs::is_parent(std::string_view caller, const Node& node) const noexcept 
   return found && node.parent.load(std::memory_order_acquire) == found;
 }
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace agentcore::tree {
+namespace agentcore::detail::tree {
 
 // A verb has two halves. The first is here: it runs on the caller's thread, at any time, concurrently with
 // everything else. It closes or opens a gate with one compare-and-set of one packed state, cuts a bounded
@@ -49,4 +49,4 @@ class Verbs {
   std::mutex closing_;
 };
 
-}  // namespace agentcore::tree
+}  // namespace agentcore::detail::tree

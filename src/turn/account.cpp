@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
@@ -71,4 +71,4 @@ void Account::spend(std::uint64_t tokens, double cost) noexcept {
   spent_.cost += cost;
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

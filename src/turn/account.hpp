@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // The estimated usage of a model call.
 struct Estimate {
@@ -68,4 +68,4 @@ struct Accounts {
   Account subtree;  // for the usage of the agent and its subtree
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 std::string new_task_id(loop::Engine& engine) {
@@ -214,4 +214,4 @@ bool BackgroundTasks::cancel(std::string_view task_id) {
   return false;
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

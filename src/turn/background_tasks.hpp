@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 class QuestionDesk;
 class ToolPort;
@@ -55,4 +55,4 @@ class BackgroundTasks {
   QuestionDesk& desk_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 // Calls visit(owner, account) for each account that a call of `node` draws on, until `visit` returns false.
@@ -122,4 +122,4 @@ void BudgetLedger::settle(core::Node& node, Estimate& estimate, std::uint64_t to
   });
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

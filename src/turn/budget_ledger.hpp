@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // A decision. If it is a refusal, `reason` has the reason. `exhausted` is then the agent whose budget is used
 // up, which has to be stopped; null: too much is reserved by other calls, which is no reason to stop an
@@ -50,4 +50,4 @@ class BudgetLedger {
   std::uint64_t reservations_ = 0;  // made so far
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::string words) {
   TurnData& data = turn.data();
@@ -88,4 +88,4 @@ void CallRecords::limit(ToolResult& result) const noexcept {
     }
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

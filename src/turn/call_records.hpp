@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // All @loop_thread.
 class CallRecords {
@@ -39,4 +39,4 @@ class CallRecords {
   Environment& environment_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 std::size_t tokens_of_tools(const AgentSpec& spec, const ToolRegistry::Impl& registry) {
@@ -96,4 +96,4 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   for (ChatMessage& message : correction(*data.turn)) request.messages.push_back(std::move(message));
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

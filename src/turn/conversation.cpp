@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
   const bool in_history =
@@ -87,4 +87,4 @@ bool Conversation::has_call(std::string_view id) const noexcept {
   });
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

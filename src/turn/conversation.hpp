@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // The system prompt of an agent: that of its spec, else the system message of the history that the agent
 // began with. Windows and instructions are not part of it: tools::Protocol adds them to each request.
@@ -55,4 +55,4 @@ class Conversation {
   bool open_ = false;         // it has no answer yet
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

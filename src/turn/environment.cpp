@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 std::string Environment::name_of(const core::Node& node) const noexcept {
   try {
@@ -24,4 +24,4 @@ void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_
   hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind}; });
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 struct TurnLimits {
   LlmClient* llm;  // for agents whose spec names none; may be null
@@ -76,4 +76,4 @@ class AgentEntry {
   core::ActiveAgentGuard active_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

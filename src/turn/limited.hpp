@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // Valid UTF-8 of at most `max_bytes`, followed by the number of bytes that were cut off, if any were. To be
 // called once for a text: a second call would cut off the number that the first one wrote.
@@ -18,4 +18,4 @@ inline std::string limited(std::string text, std::size_t max_bytes) {
   return std::string(kept) + "\n[" + std::to_string(text.size() - kept.size()) + " bytes more were dropped]";
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 // Receives what a client delivers for one call. Its handle keeps the tree's core, and with it `calls`, in
@@ -220,4 +220,4 @@ void ModelCalls::discard_late(const core::Node& node, std::uint64_t turn, std::s
                                                             : LateResult::text);
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

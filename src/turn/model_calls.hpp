@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 class TurnEnds;
 class TurnRunner;
@@ -53,4 +53,4 @@ class ModelCalls {
   TurnRunner& runner_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

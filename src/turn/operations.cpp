@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 // Cutting a socket takes the stopping thread 15 to 45 microseconds, reading a slot about ten nanoseconds.
@@ -177,4 +177,4 @@ void Operations::cut_epoch(const core::Node& node, core::NodeId agent, std::uint
   source.request_stop();
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

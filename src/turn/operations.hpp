@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 using core::OperationId;
 
@@ -116,4 +116,4 @@ class Operations {
   bool refuses_outcomes_ = false;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

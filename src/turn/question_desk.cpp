@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 Errc refusal_of(AgentState state) noexcept {
@@ -107,4 +107,4 @@ void QuestionDesk::close_all(OperationId id) noexcept {
     close(std::move(*question), {QuestionOutcome::cancelled, {}});
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

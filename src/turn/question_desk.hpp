@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // Once the tree is closed, no question is asked or closed, and no callback of a question is called. All
 // @loop_thread.
@@ -43,4 +43,4 @@ class QuestionDesk {
   Questions questions_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

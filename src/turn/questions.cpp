@@ -9,15 +9,15 @@ namespace agentcore {
 
 namespace {
 
-constexpr core::EnumNames question_kind_names{std::to_array<core::EnumName<QuestionKind>>(
+constexpr detail::core::EnumNames question_kind_names{std::to_array<detail::core::EnumName<QuestionKind>>(
     {{QuestionKind::question, "question"}, {QuestionKind::approval, "approval"}})};
 static_assert(question_kind_names.is_in_order());
 
-constexpr core::EnumNames question_outcome_names{
-    std::to_array<core::EnumName<QuestionOutcome>>({{QuestionOutcome::answered, "answered"},
-                                                    {QuestionOutcome::declined, "declined"},
-                                                    {QuestionOutcome::cancelled, "cancelled"},
-                                                    {QuestionOutcome::timed_out, "timed_out"}})};
+constexpr detail::core::EnumNames question_outcome_names{
+    std::to_array<detail::core::EnumName<QuestionOutcome>>({{QuestionOutcome::answered, "answered"},
+                                                            {QuestionOutcome::declined, "declined"},
+                                                            {QuestionOutcome::cancelled, "cancelled"},
+                                                            {QuestionOutcome::timed_out, "timed_out"}})};
 static_assert(question_outcome_names.is_in_order());
 
 }  // namespace
@@ -30,7 +30,7 @@ std::string_view to_string(QuestionOutcome outcome) noexcept {
   return question_outcome_names.name(outcome);
 }
 
-namespace turn {
+namespace detail::turn {
 
 AskedQuestion& Questions::add(AskedQuestion question) {
   question.question.id = "q_" + std::to_string(++asked_);
@@ -80,7 +80,8 @@ std::optional<AskedQuestion> Questions::take(Open::iterator place) {
   return std::move(open_.extract(place).mapped());
 }
 
-std::optional<AskedQuestion> Questions::take_of(core::NodeId agent, core::OperationId operation) {
+std::optional<AskedQuestion> Questions::take_of(detail::core::NodeId agent,
+                                                detail::core::OperationId operation) {
   const auto oldest = by_owner_.lower_bound({agent, operation, 0});
   if (oldest == by_owner_.end()) return std::nullopt;
   ++looks_;
@@ -94,7 +95,7 @@ std::vector<OpenQuestion> Questions::open() const {
   return all;
 }
 
-std::size_t Questions::count(core::NodeId agent) const noexcept {
+std::size_t Questions::count(detail::core::NodeId agent) const noexcept {
   std::size_t found = 0;
   for (auto at = by_owner_.lower_bound({agent, {}, 0}); at != by_owner_.end(); ++at) {
     ++looks_;
@@ -104,5 +105,5 @@ std::size_t Questions::count(core::NodeId agent) const noexcept {
   return found;
 }
 
-}  // namespace turn
+}  // namespace detail::turn
 }  // namespace agentcore

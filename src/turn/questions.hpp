@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 struct AskedQuestion {
   OpenQuestion question;
@@ -72,4 +72,4 @@ class Questions {
   mutable std::uint64_t looks_ = 0;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

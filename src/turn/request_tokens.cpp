@@ -2,7 +2,7 @@
 
 #include "context/token_count.hpp"
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 // `count(counter)` with the counter of the spec; with the estimate if there is none, or if it throws.
@@ -31,4 +31,4 @@ std::uint64_t request_tokens(loop::Engine& engine, const AgentSpec& spec, const 
                  [&](const TokenCounter& count) { return context::request_tokens(request, count); });
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

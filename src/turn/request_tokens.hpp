@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // Each calls the host's TokenCounter, if there is one. @loop_thread
 std::uint64_t text_tokens(loop::Engine& engine, const AgentSpec& spec, std::string_view text);
@@ -18,4 +18,4 @@ std::uint64_t call_tokens(loop::Engine& engine, const AgentSpec& spec, const std
 // Of the whole prompt: messages, images and descriptions of tools.
 std::uint64_t request_tokens(loop::Engine& engine, const AgentSpec& spec, const ChatRequest& request);
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

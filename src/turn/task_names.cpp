@@ -6,25 +6,25 @@
 namespace agentcore {
 namespace {
 
-constexpr core::EnumNames task_state_names{
-    std::to_array<core::EnumName<TaskState>>({{TaskState::started, "started"},
-                                              {TaskState::completed, "completed"},
-                                              {TaskState::failed, "failed"},
-                                              {TaskState::cancelled, "cancelled"}})};
+constexpr detail::core::EnumNames task_state_names{
+    std::to_array<detail::core::EnumName<TaskState>>({{TaskState::started, "started"},
+                                                      {TaskState::completed, "completed"},
+                                                      {TaskState::failed, "failed"},
+                                                      {TaskState::cancelled, "cancelled"}})};
 static_assert(task_state_names.is_in_order());
 
-constexpr core::EnumNames task_kind_names{
-    std::to_array<core::EnumName<TaskKind>>({{TaskKind::turn, "turn"},
-                                             {TaskKind::model_call, "model_call"},
-                                             {TaskKind::tool_call, "tool_call"},
-                                             {TaskKind::background, "background"}})};
+constexpr detail::core::EnumNames task_kind_names{
+    std::to_array<detail::core::EnumName<TaskKind>>({{TaskKind::turn, "turn"},
+                                                     {TaskKind::model_call, "model_call"},
+                                                     {TaskKind::tool_call, "tool_call"},
+                                                     {TaskKind::background, "background"}})};
 static_assert(task_kind_names.is_in_order());
 
-constexpr core::EnumNames late_result_names{
-    std::to_array<core::EnumName<LateResult>>({{LateResult::answer, "answer"},
-                                               {LateResult::failure, "failure"},
-                                               {LateResult::text, "text"},
-                                               {LateResult::tool_result, "tool_result"}})};
+constexpr detail::core::EnumNames late_result_names{
+    std::to_array<detail::core::EnumName<LateResult>>({{LateResult::answer, "answer"},
+                                                       {LateResult::failure, "failure"},
+                                                       {LateResult::text, "text"},
+                                                       {LateResult::tool_result, "tool_result"}})};
 static_assert(late_result_names.is_in_order());
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 using State = PendingCall::State;
@@ -234,4 +234,4 @@ void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<P
   }
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

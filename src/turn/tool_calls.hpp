@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 class BackgroundTasks;
 class QuestionDesk;
@@ -63,4 +63,4 @@ class ToolCalls {
   TurnRunner& runner_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 std::string seconds(Duration duration) {
@@ -106,4 +106,4 @@ void ToolPort::on_timeout(OperationId id, Duration timeout) {
   environment_.listener.on_activity_ended(node);
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 class BackgroundTasks;
 class QuestionDesk;
@@ -40,4 +40,4 @@ class ToolPort final : public tools::CallOwner {
   QuestionDesk& desk_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) noexcept {
   core::PackedState packed = node.load();
@@ -26,4 +26,4 @@ bool Turn::change_state(events::EventHub& hub, AgentState from, AgentState to) c
   return is_open();
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // The result of check().
 enum class Admission : std::uint8_t {
@@ -68,4 +68,4 @@ class Turn {
 // Turn::try_change_state() for an agent without a turn of its own.
 bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) noexcept;
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // The phase of a turn. The phases repeat until an answer has no tool calls.
 enum class Phase : std::uint8_t {
@@ -97,4 +97,4 @@ inline ActiveTurn* active_turn(const core::Node& node) noexcept {
   return node.data ? static_cast<const TurnData&>(*node.data).turn.get() : nullptr;
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

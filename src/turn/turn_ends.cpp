@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 // Without memory the text stays empty: the turn ends anyway.
@@ -164,4 +164,4 @@ void TurnEnds::emit_end(Turn turn, std::shared_ptr<TurnResult> result) noexcept 
   });
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

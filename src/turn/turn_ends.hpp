@@ -11,7 +11,7 @@
 #include <memory>
 #include <string_view>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 class ToolCalls;
 class UsageAccounting;
@@ -53,4 +53,4 @@ class TurnEnds {
   ToolCalls& calls_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -7,11 +7,11 @@ namespace agentcore {
 
 namespace {
 
-constexpr core::EnumNames turn_outcome_names{
-    std::to_array<core::EnumName<TurnOutcome>>({{TurnOutcome::completed, "completed"},
-                                                {TurnOutcome::aborted, "aborted"},
-                                                {TurnOutcome::stopped, "stopped"},
-                                                {TurnOutcome::failed, "failed"}})};
+constexpr detail::core::EnumNames turn_outcome_names{
+    std::to_array<detail::core::EnumName<TurnOutcome>>({{TurnOutcome::completed, "completed"},
+                                                        {TurnOutcome::aborted, "aborted"},
+                                                        {TurnOutcome::stopped, "stopped"},
+                                                        {TurnOutcome::failed, "failed"}})};
 static_assert(turn_outcome_names.is_in_order());
 
 }  // namespace

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 // A text that is not JSON, or JSON nested too deep to be dumped again, stays a string.
 json parsed_or_text(const std::string& text) {
-  if (core::json_depth(text) > core::max_json_depth) return text;
+  if (detail::core::json_depth(text) > detail::core::max_json_depth) return text;
   json value = json::parse(text, nullptr, false);
   return value.is_discarded() ? json(text) : value;
 }

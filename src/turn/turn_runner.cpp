@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 std::size_t size_of(const std::vector<ReasoningBlock>& blocks) noexcept {
@@ -217,4 +217,4 @@ void TurnRunner::run_handler(core::Node& node, const Message& message) {
     hub.emit_state(node, AgentState::idle, StopCause::user);
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -13,11 +13,11 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::tools {
+namespace agentcore::detail::tools {
 struct ReadAnswer;
 }
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 class ModelCalls;
 class ToolCalls;
@@ -78,4 +78,4 @@ class TurnRunner {
   TurnEnds& ends_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 TaskKind task_kind(Operation::Kind kind) noexcept {
@@ -105,4 +105,4 @@ void Turns::clear() {
   environment_.operations.drop_timers_and_tools();
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

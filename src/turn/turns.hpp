@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // What the tree sees of the turn engine. docs/design/architecture.md shows the way of a message through its
 // parts, function by function.
@@ -85,4 +85,4 @@ class Turns {
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 namespace {
 
 // Reserved for an answer whose length is not limited.
@@ -71,4 +71,4 @@ void UsageAccounting::settle_budgets(core::Node& node, ActiveTurn& active, Usage
   ledger_.settle(node, active.reserved, used.total_tokens, outcome.cost.value_or(cost_of(used, spec.prices)));
 }
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

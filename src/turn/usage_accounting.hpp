@@ -7,7 +7,7 @@
 
 #include <agentcore/chat.hpp>
 
-namespace agentcore::turn {
+namespace agentcore::detail::turn {
 
 // Runs the host's TokenCounter where budgets are limited or a call was cut off. All @loop_thread.
 class UsageAccounting {
@@ -30,4 +30,4 @@ class UsageAccounting {
   BudgetLedger& ledger_;
 };
 
-}  // namespace agentcore::turn
+}  // namespace agentcore::detail::turn

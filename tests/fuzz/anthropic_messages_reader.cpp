@@ -2,5 +2,5 @@
 #include "reader.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return agentcore::fuzz::read_answers(agentcore::llm::anthropic_messages(), data, size);
+  return agentcore::fuzz::read_answers(agentcore::detail::llm::anthropic_messages(), data, size);
 }

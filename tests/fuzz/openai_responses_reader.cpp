@@ -2,5 +2,5 @@
 #include "reader.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return agentcore::fuzz::read_answers(agentcore::llm::openai_responses(), data, size);
+  return agentcore::fuzz::read_answers(agentcore::detail::llm::openai_responses(), data, size);
 }

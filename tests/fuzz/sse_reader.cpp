@@ -11,8 +11,8 @@
 #include <vector>
 
 using namespace agentcore;
+using detail::llm::SseReader;
 using fuzz::expect;
-using llm::SseReader;
 
 namespace {
 

@@ -21,7 +21,7 @@ constexpr std::size_t sent = 16 * kib * kib;  // by a server that does not end
 
 struct Flood {
   const char* name;
-  const llm::WireFormat& format;
+  const detail::llm::WireFormat& format;
   std::string begin;
   std::string again;     // until enough was taken
   std::string end = {};  // after that
@@ -49,11 +49,11 @@ Took fed_with(const Flood& flood, const Way& way) {
   };
   const std::size_t before = test::live_heap();
   test::mark_heap();
-  std::unique_ptr<net::HttpHandler> handler = std::move(fixture.call);
+  std::unique_ptr<detail::net::HttpHandler> handler = std::move(fixture.call);
   if (way.recorded)
-    handler = std::make_unique<llm::RecordingHandler>(fixture.runtime->engine(),
-                                                      std::make_shared<HttpRecorder>([](std::string_view) {}),
-                                                      llm::Redactor(), HttpExchange(), std::move(handler));
+    handler = std::make_unique<detail::llm::RecordingHandler>(
+        fixture.runtime->engine(), std::make_shared<HttpRecorder>([](std::string_view) {}),
+        detail::llm::Redactor(), HttpExchange(), std::move(handler));
   handler->on_head({.status = flood.status, .content_type = way.stream ? test::all_events : test::json_type});
   bool more = handler->on_body(flood.begin);
   const std::size_t last = way.bytes - std::min(way.bytes, flood.end.size() + flood.again.size());
@@ -69,9 +69,9 @@ Took fed_with(const Flood& flood, const Way& way) {
   return {beyond(peak), beyond(test::live_heap())};
 }
 
-const llm::WireFormat& chat = llm::openai_chat();
-const llm::WireFormat& messages = llm::anthropic_messages();
-const llm::WireFormat& responses = llm::openai_responses();
+const detail::llm::WireFormat& chat = detail::llm::openai_chat();
+const detail::llm::WireFormat& messages = detail::llm::anthropic_messages();
+const detail::llm::WireFormat& responses = detail::llm::openai_responses();
 
 const std::string x(1000, 'x');
 
@@ -296,11 +296,11 @@ TEST_CASE("no recorded answer makes a call take more than its limits allow",
 }
 
 TEST_CASE("a reader frees the memory of a large chunk after a small one", "[property][llm][G15]") {
-  for (const llm::WireFormat* format : {&chat, &messages, &responses}) {
+  for (const detail::llm::WireFormat* format : {&chat, &messages, &responses}) {
     const auto reader = format->make_reader();
     const std::string large = R"({"a":")" + std::string(1024 * kib, 'x') + "\"}";
     const std::string small = "{}" + std::string(64, ' ');
-    llm::AnswerObject object;
+    detail::llm::AnswerObject object;
     const std::size_t before = test::live_heap();
     CHECK(reader->parse_chunk(large, 0, object));
     CHECK((test::live_heap() > before + large.size() || test::live_heap() == 0));

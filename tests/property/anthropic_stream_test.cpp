@@ -22,7 +22,7 @@ namespace {
 
 // What is heard of a stream that comes in these pieces.
 ChatRecord heard_of(const std::vector<std::string_view>& pieces) {
-  test::CallFixture fixture(true, 1 << 20, 1 << 20, llm::anthropic_messages());
+  test::CallFixture fixture(true, 1 << 20, 1 << 20, detail::llm::anthropic_messages());
   fixture.call->on_head({.status = 200, .content_type = test::all_events});
   for (const std::string_view piece : pieces)
     if (!fixture.call->on_body(piece)) break;
@@ -131,14 +131,14 @@ TEST_CASE("a truncated Anthropic stream is complete only with a stop reason", "[
     RC_ASSERT(said || heard.failed_with(Errc::network_error));
     RC_ASSERT(whole.text().starts_with(heard.text()));
     RC_ASSERT(whole.reasoning.starts_with(heard.reasoning));
-    RC_ASSERT(core::is_utf8(heard.text()));
+    RC_ASSERT(detail::core::is_utf8(heard.text()));
   });
 }
 
 TEST_CASE("any Anthropic request is JSON in UTF-8 with alternating roles", "[property][llm][anthropic]") {
   prop("messages of any role, words, calls, pictures and thoughts", [] {
-    const std::string text = llm::anthropic_messages_body(any_request(), {.model = "m"});
-    RC_ASSERT(core::is_utf8(text));
+    const std::string text = detail::llm::anthropic_messages_body(any_request(), {.model = "m"});
+    RC_ASSERT(detail::core::is_utf8(text));
     const json body = json::parse(text, nullptr, false);
     RC_ASSERT(body.is_object());
     bool assistant = false;
@@ -152,7 +152,7 @@ TEST_CASE("any Anthropic request is JSON in UTF-8 with alternating roles", "[pro
   prop("a valid history keeps every call and every result", [] {
     ChatRequest request;
     request.messages = property_test::HistoryWriter(0).write(*rc::gen::inRange(1, 6));
-    const json body = json::parse(llm::anthropic_messages_body(request, {.model = "m"}));
+    const json body = json::parse(detail::llm::anthropic_messages_body(request, {.model = "m"}));
     std::vector<std::string> calls, results;
     for (const json& message : body["messages"])
       for (const json& block : message["content"]) {

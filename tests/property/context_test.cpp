@@ -7,7 +7,7 @@
 #include <algorithm>
 
 using namespace agentcore;
-using namespace agentcore::context;
+using namespace agentcore::detail::context;
 using property_test::HistoryWriter;
 
 namespace {

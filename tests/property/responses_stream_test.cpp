@@ -16,7 +16,7 @@ using property_test::HistoryWriter;
 
 namespace {
 
-const llm::WireFormat& responses = llm::openai_responses();
+const detail::llm::WireFormat& responses = detail::llm::openai_responses();
 
 // What is heard of a stream that comes in these pieces, each in a block of the heap that ends where it does.
 ChatRecord heard_of(const std::vector<std::string_view>& pieces) {
@@ -120,10 +120,10 @@ TEST_CASE("a damaged stream of events ends in one outcome", "[property][llm][res
                           rc::gen::arbitrary<char>());
     const ChatRecord heard = heard_of({stream});
     RC_ASSERT(heard.outcomes.size() == 1);
-    RC_ASSERT(core::is_utf8(heard.text()) && core::is_utf8(heard.reasoning));
+    RC_ASSERT(detail::core::is_utf8(heard.text()) && detail::core::is_utf8(heard.reasoning));
     for (const ToolCall& call : heard.outcomes[0].tool_calls) {
       RC_ASSERT(!call.name.empty());
-      RC_ASSERT(core::is_utf8(call.id + call.name + call.arguments));
+      RC_ASSERT(detail::core::is_utf8(call.id + call.name + call.arguments));
     }
     for (const ReasoningBlock& block : heard.outcomes[0].reasoning)
       RC_ASSERT(nlohmann::json::parse(block.data).is_object());
@@ -133,7 +133,7 @@ TEST_CASE("a damaged stream of events ends in one outcome", "[property][llm][res
 TEST_CASE("any Responses request is JSON in UTF-8", "[property][llm][responses]") {
   prop("histories, thoughts, tools and options of any bytes", [] {
     const std::string text = responses.body(any_request(), {.model = *rc::gen::arbitrary<std::string>()});
-    RC_ASSERT(core::is_utf8(text));
+    RC_ASSERT(detail::core::is_utf8(text));
     const auto body = nlohmann::json::parse(text);
     RC_ASSERT(body.at("input").is_array());
     for (const auto& item : body.at("input")) RC_ASSERT(item.is_object());

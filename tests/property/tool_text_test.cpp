@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-using namespace agentcore::tools;
+using namespace agentcore::detail::tools;
 
 namespace {
 

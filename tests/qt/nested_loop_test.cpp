@@ -59,8 +59,8 @@ struct Application {
 };
 
 // Reads one byte from each descriptor that is ready.
-struct Reader final : loop::IoHandler {
-  void on_io(int descriptor, loop::IoEvents) override {
+struct Reader final : detail::loop::IoHandler {
+  void on_io(int descriptor, detail::loop::IoEvents) override {
     char byte = 0;
     reads += ::read(descriptor, &byte, 1) == 1 ? 1 : 0;
   }
@@ -149,7 +149,7 @@ TEST_CASE("with only its descriptor the loop does not spin while a socket has da
   Reader reader;
   int ends[2] = {-1, -1};
   REQUIRE(::pipe(ends) == 0);
-  REQUIRE_FALSE(runtime.engine()->watch(ends[0], loop::IoEvents::readable, reader));
+  REQUIRE_FALSE(runtime.engine()->watch(ends[0], detail::loop::IoEvents::readable, reader));
   int pings = 0, while_open = -1;
   runtime.post([&] {
     CHECK(::write(ends[1], "x", 1) == 1);

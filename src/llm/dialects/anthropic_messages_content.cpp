@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 using core::is_blank;
@@ -153,4 +153,4 @@ std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, st
   return json_list(turns, turn_text);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The texts of all system messages, with an empty line between them: the API takes them outside of
 // `messages`.
@@ -25,4 +25,4 @@ std::string anthropic_system(const std::vector<ChatMessage>& messages);
 std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server,
                                     bool join_user_messages);
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

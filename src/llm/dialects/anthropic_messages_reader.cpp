@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 namespace json = simdjson::ondemand;
@@ -357,4 +357,4 @@ void AnthropicMessagesReader::add_call(ToolCallPiece piece, AnswerObject& object
   }
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Where the API does not accept what a request can express:
 // - it requires a token limit: 4096 where neither request nor defaults have one;
@@ -64,4 +64,4 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   std::vector<ReasoningPiece> reasoning_pieces_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

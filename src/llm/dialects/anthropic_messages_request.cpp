@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::uint32_t usual_max_tokens =
@@ -103,4 +103,4 @@ const WireFormat& anthropic_messages() noexcept {
   return format;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

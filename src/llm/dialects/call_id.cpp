@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::string_view letters_and_digits =
@@ -32,4 +32,4 @@ std::string call_id(std::string_view id, std::size_t exact, std::size_t most) {
   return fits ? std::string(id) : letters_of(hash_of(id), exact);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

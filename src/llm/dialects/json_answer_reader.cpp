@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 namespace json = simdjson::ondemand;
 
@@ -236,4 +236,4 @@ bool JsonAnswerReader::check(std::string_view text, std::string& inner) {
   return true;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -13,7 +13,7 @@
 
 #include <simdjson.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // A dialect reads the members of the root object, one by one in the order in which they come; this class
 // reads the members that the dialect does not take. Errors in the structure of the JSON, at any depth, end
@@ -77,4 +77,4 @@ bool is_passing_trouble(
 bool is_model_trouble(std::string_view word) noexcept;  // the same: another model may take the call
 bool is_used_up(std::string_view word) noexcept;        // the same: the account pays for no more calls
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

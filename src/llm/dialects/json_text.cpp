@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // The code unit of the \uXXXX at the beginning of `token`.
@@ -68,4 +68,4 @@ bool is_json_object(std::string_view text) {
   return first != std::string_view::npos && text[first] == '{' && nlohmann::json::accept(text);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -1,6 +1,6 @@
 #include "llm/dialects/ondemand.hpp"
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 namespace json = simdjson::ondemand;
 
@@ -45,4 +45,4 @@ std::string_view json_of(json::value& value) noexcept {
   return text.substr(0, last + 1);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

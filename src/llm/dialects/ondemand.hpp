@@ -12,7 +12,7 @@
 
 #include <simdjson.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The value's text, if it is a string. Valid until the next parse, or the next use of `repair`, which holds a
 // text that simdjson refuses. `broken` becomes true for a string that is invalid. Inline: called for every
@@ -55,4 +55,4 @@ std::optional<std::uint64_t> detail_of(simdjson::ondemand::value value, std::str
 // The text of an object, an array, a number or a boolean; empty for null. Valid until the next parse.
 std::string_view json_of(simdjson::ondemand::value& value) noexcept;
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

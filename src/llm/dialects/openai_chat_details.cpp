@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 namespace json = simdjson::ondemand;
 
@@ -71,4 +71,4 @@ std::string DetailReader::read_json(json::value& value, bool shown, std::string&
   return std::string(token);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -8,7 +8,7 @@
 
 #include <simdjson.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class DetailReader {
  public:
@@ -31,4 +31,4 @@ class DetailReader {
   bool& broken_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

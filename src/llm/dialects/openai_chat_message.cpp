@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 using Messages = std::span<const ChatMessage>;
@@ -126,4 +126,4 @@ void fit_call_ids(std::size_t length, nlohmann::json& entry) {
   if (const auto id = entry.find("tool_call_id"); id != entry.end()) fit(*id);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

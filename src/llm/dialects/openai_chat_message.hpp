@@ -9,7 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // An entry of `messages`. Strings are copied without a check: dump it with error_handler_t::replace.
 nlohmann::json openai_chat_message(const ChatMessage& message);
@@ -30,4 +30,4 @@ void add_reasoning(const ChatMessage& message, std::string_view server, nlohmann
 // BodyDefaults::tool_call_id_length. Must come last: reasoning is found by the ids in the history.
 void fit_call_ids(std::size_t length, nlohmann::json& entry);
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

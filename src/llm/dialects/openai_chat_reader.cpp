@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 namespace json = simdjson::ondemand;
@@ -281,4 +281,4 @@ void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
   object.usage->merge(usage);  // Groq may send it twice in one object
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // An answer of calls alone is written with the content "", which OpenAI, vLLM, llama.cpp and Ollama accept;
 // the latter two have refused null.
@@ -47,4 +47,4 @@ class OpenAiChatReader final : public JsonAnswerReader {
   std::string words_in_details_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // Written by hand, so that the parameters keep their order.
@@ -105,4 +105,4 @@ const WireFormat& openai_chat() noexcept {
   return format;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

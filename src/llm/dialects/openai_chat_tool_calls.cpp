@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 namespace json = simdjson::ondemand;
 
@@ -123,4 +123,4 @@ void ToolCallReader::read_function(json::value value, ToolCallPiece& piece) {
   }
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

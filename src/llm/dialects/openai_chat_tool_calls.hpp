@@ -10,7 +10,7 @@
 
 #include <simdjson.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class ToolCallReader {
  public:
@@ -40,4 +40,4 @@ class ToolCallReader {
   bool& broken_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

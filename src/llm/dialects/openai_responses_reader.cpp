@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 namespace json = simdjson::ondemand;
@@ -381,4 +381,4 @@ void OpenAiResponsesReader::forget_output(AnswerObject& object) {
   object.refused = false;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

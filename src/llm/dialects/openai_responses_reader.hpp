@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // An object with a `type` is an event of a stream, and one without is a whole response, or an error. The type
 // may be the last member (vLLM), so members are noted first and interpreted at the end. An event of an
@@ -84,4 +84,4 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   std::vector<ReasoningPiece> blocks_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -20,7 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // OpenAI's older models do not reason and refuse every request for encrypted reasoning. The name of a
@@ -190,4 +190,4 @@ const WireFormat& openai_responses() noexcept {
   return format;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -1,6 +1,6 @@
 #include "llm/dialects/openai_tools.hpp"
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 void set_openai_tools(RequestBody& body, const ChatRequest& request,
                       std::string (*tool_text)(const ToolDescription& tool),
@@ -24,4 +24,4 @@ void set_openai_tools(RequestBody& body, const ChatRequest& request,
     body.set("parallel_tool_calls", std::string(*request.parallel_tool_calls ? "true" : "false"));
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

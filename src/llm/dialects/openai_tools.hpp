@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Sets "tools", "tool_choice" and "parallel_tool_calls" if the request sets them. The dialects differ in
 // `tool_text`, which writes one entry of "tools", and in `named`, which writes the choice of the tool of that
@@ -16,4 +16,4 @@ void set_openai_tools(RequestBody& body, const ChatRequest& request,
                       std::string (*tool_text)(const ToolDescription& tool),
                       std::string (*named)(const std::string& name));
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

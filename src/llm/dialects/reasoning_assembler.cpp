@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 bool ReasoningAssembler::add(ReasoningPiece piece) {
   // Most pieces belong to the newest block.
@@ -45,4 +45,4 @@ std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format,
   return blocks;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // One assembler reads one answer. Pieces with one index make one block, in the order of the indexes.
 class ReasoningAssembler {
@@ -34,4 +34,4 @@ class ReasoningAssembler {
   ReasoningDetails details_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

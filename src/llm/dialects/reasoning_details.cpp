@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // The member's JSON; null if it has none.
@@ -109,4 +109,4 @@ std::string ReasoningDetails::text() const {
   return R"({"reasoning_details":)" + json_list(texts, [](const std::string& text) { return text; }) + "}";
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

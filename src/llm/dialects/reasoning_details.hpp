@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 inline constexpr std::size_t max_reasoning_details = 1000;  // of one answer
 inline constexpr std::size_t max_detail_members = 64;       // of one entry
@@ -47,4 +47,4 @@ class ReasoningDetails {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

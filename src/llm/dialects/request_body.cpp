@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 void RequestBody::set(std::string_view name, std::string json) {
   const auto found = std::ranges::find(members_, name, &std::pair<std::string, std::string>::first);
@@ -75,4 +75,4 @@ std::string answer_schema_text(std::string_view schema) {
   return nlohmann::json::accept(schema) ? std::string(schema) : json_quoted(schema);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -11,7 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Members keep the order in which they were first set; their JSON is kept unchanged, because models read the
 // members of a schema in that order.
@@ -59,4 +59,4 @@ std::string json_list(const Range& entries, Write&& write) {
   return list + "]";
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

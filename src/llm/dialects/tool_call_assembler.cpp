@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 bool says_nothing(const ToolCallPiece& piece) noexcept {
@@ -82,4 +82,4 @@ ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls) {
   return ToolCallFault::none;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

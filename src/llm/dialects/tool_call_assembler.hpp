@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 inline constexpr std::size_t max_tool_calls = 64;  // of one answer; indexes are below it
 
@@ -70,4 +70,4 @@ class ToolCallAssembler {
   std::bitset<max_tool_calls> foreign_;  // by index
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 void UsageCounts::merge(const UsageCounts& newer) noexcept {
   const auto take = [](Count& count, const Count& said) { count = said ? said : count; };
@@ -29,4 +29,4 @@ Usage UsageCounts::usage() const noexcept {
   return sum;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

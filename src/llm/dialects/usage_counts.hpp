@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // A stream may send its counts in several objects. Each count in an object replaces the earlier one, also by
 // 0; a count that the object does not contain stays. So the parts of a sum are kept separately until the end.
@@ -30,4 +30,4 @@ struct UsageCounts {
   Usage usage() const noexcept;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

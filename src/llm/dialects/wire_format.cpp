@@ -6,10 +6,10 @@ namespace agentcore {
 
 namespace {
 
-constexpr core::EnumNames dialect_names{
-    std::to_array<core::EnumName<Dialect>>({{Dialect::openai_chat, "openai_chat"},
-                                            {Dialect::openai_responses, "openai_responses"},
-                                            {Dialect::anthropic_messages, "anthropic_messages"}})};
+constexpr detail::core::EnumNames dialect_names{
+    std::to_array<detail::core::EnumName<Dialect>>({{Dialect::openai_chat, "openai_chat"},
+                                                    {Dialect::openai_responses, "openai_responses"},
+                                                    {Dialect::anthropic_messages, "anthropic_messages"}})};
 static_assert(dialect_names.is_in_order());
 
 }  // namespace
@@ -18,7 +18,7 @@ std::string_view to_string(Dialect dialect) noexcept {
   return dialect_names.name(dialect);
 }
 
-namespace llm {
+namespace detail::llm {
 
 bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view server) noexcept {
   return block.dialect == to_string(dialect) && (block.server.empty() || block.server == server);
@@ -35,5 +35,5 @@ const WireFormat& wire_format(Dialect dialect) noexcept {
   }
 }
 
-}  // namespace llm
+}  // namespace detail::llm
 }  // namespace agentcore

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The last data line of a complete stream of the OpenAI chat dialect. The other dialects accept it, too.
 inline constexpr std::string_view done_mark = "[DONE]";
@@ -139,4 +139,4 @@ const WireFormat& openai_chat() noexcept;
 const WireFormat& openai_responses() noexcept;
 const WireFormat& anthropic_messages() noexcept;
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

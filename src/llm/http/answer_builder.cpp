@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
@@ -164,4 +164,4 @@ void AnswerBuilder::release_memory() {
   if (std::exchange(made_reader_large_, false)) context_.reader = context_.format.make_reader();
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Takes begin(), any number of feed(), then finish() or cancelled(). While it waits inside a stream it holds
 // less than a kilobyte. @loop_thread
@@ -75,4 +75,4 @@ class AnswerBuilder final : private SseReader::Listener {
   bool request_sent_ = true;  // as far as is known
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

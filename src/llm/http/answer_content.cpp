@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::size_t max_compared_id = 200;  // bytes of a message's id that are compared
@@ -151,4 +151,4 @@ std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int statu
   return std::nullopt;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Keeps the state across objects: tool calls in pieces, signed reasoning, counts reported in parts.
 // @loop_thread
@@ -74,4 +74,4 @@ class AnswerContent {
   bool refused_ = false;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 struct AnswerContext {
   AnswerContext(const WireFormat& wire, Redactor redact, std::size_t max_line, std::size_t max_response,
@@ -30,4 +30,4 @@ struct AnswerContext {
   PriceTable prices;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

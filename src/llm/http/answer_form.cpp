@@ -1,6 +1,6 @@
 #include "llm/http/answer_form.hpp"
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
@@ -31,4 +31,4 @@ std::string_view without_mark(std::string_view body) noexcept {
   return body.starts_with(utf8_mark) ? body.substr(utf8_mark.size()) : body;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

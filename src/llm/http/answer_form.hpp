@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 enum class AnswerForm : std::uint8_t { unclear, events, body };
 
@@ -17,4 +17,4 @@ AnswerForm form_of(std::string_view beginning, bool declared) noexcept;
 // A whole answer, without the byte order mark that some servers send before it.
 std::string_view without_mark(std::string_view body) noexcept;
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

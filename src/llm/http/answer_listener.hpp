@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // `text` is valid UTF-8, not empty, and valid during the call. Both functions may run code of the host, which
 // may stop the call or destroy its client. They return false when the call is over: the rest of the answer is
@@ -17,4 +17,4 @@ class AnswerListener {
   ~AnswerListener() = default;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

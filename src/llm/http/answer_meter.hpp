@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Most servers send each token in a piece of its own, so the number of pieces is the estimate. But pieces may
 // be larger (batches of tokens) or smaller (single letters). So the bytes bound it: at least one token for 4
@@ -26,4 +26,4 @@ class AnswerMeter {
   std::uint64_t pieces_ = 0;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

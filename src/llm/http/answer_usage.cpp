@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 AnswerUsage::AnswerUsage(const PriceTable& prices, const ChatRequest& request)
     : table_(prices),
@@ -44,4 +44,4 @@ std::optional<double> AnswerUsage::cost(const Usage& usage, std::string_view mod
   return prices != nullptr ? std::optional(cost_of(usage, *prices)) : std::nullopt;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class AnswerUsage {
  public:
@@ -38,4 +38,4 @@ class AnswerUsage {
   std::optional<double> cost_;  // as the provider reports it
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

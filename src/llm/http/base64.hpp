@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // With padding. Allocates once, so that no copy of a secret is left in freed memory.
 std::string to_base64(std::string_view bytes);
@@ -14,4 +14,4 @@ std::string to_base64(std::string_view bytes);
 // writes.
 std::optional<std::string> from_base64(std::string_view text);
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

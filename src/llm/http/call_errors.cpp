@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::size_t message_characters = 1000;
@@ -234,4 +234,4 @@ std::string CallErrors::excerpt(std::string_view raw, std::size_t characters) co
   return std::string(shown) + (shown.size() < text.size() ? "..." : "");
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

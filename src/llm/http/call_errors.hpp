@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Makes the errors of one client. Their messages are valid UTF-8, at most about a thousand characters long,
 // and without the client's secrets. `retryable` follows X19.
@@ -59,4 +59,4 @@ class CallErrors {
   std::string place_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

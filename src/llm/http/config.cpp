@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::string_view http_scheme = "http://";
@@ -292,4 +292,4 @@ Redactor redactor_for(const HttpLlmOptions& options) {
   return redactor;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The first invalid option, as an `invalid_config` that has the remedy and shows no value.
 std::optional<Error> check_options(const HttpLlmOptions& options);
@@ -38,4 +38,4 @@ Redactor redactor_for(const HttpLlmOptions& options);
 // True when a header, or a parameter of a URL, has a name that is used for credentials.
 bool names_credentials(std::string_view name);
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

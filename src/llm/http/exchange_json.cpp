@@ -21,9 +21,9 @@ constexpr const char* base64_member = "base64";
 constexpr std::string_view complete_word = "complete";  // for Errc::none, whose own name is empty
 
 ordered_json text_to_json(const std::string& bytes) {
-  if (core::is_utf8(bytes)) return bytes;
+  if (detail::core::is_utf8(bytes)) return bytes;
   ordered_json object;
-  object[base64_member] = llm::to_base64(bytes);
+  object[base64_member] = detail::llm::to_base64(bytes);
   return object;
 }
 
@@ -55,8 +55,8 @@ class ExchangeReader {
   }
 
   HttpExchange read_line(std::string_view line) {
-    if (core::json_depth(line) > core::max_json_depth) {
-      refuse("the text is nested deeper than " + std::to_string(core::max_json_depth) + " levels");
+    if (detail::core::json_depth(line) > detail::core::max_json_depth) {
+      refuse("the text is nested deeper than " + std::to_string(detail::core::max_json_depth) + " levels");
       return {};
     }
     try {
@@ -137,7 +137,7 @@ class ExchangeReader {
   std::string text_of(const json& value, const char* name) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_object() && value.contains(base64_member) && value[base64_member].is_string()) {
-      if (auto bytes = llm::from_base64(value[base64_member].get_ref<const std::string&>()))
+      if (auto bytes = detail::llm::from_base64(value[base64_member].get_ref<const std::string&>()))
         return std::move(*bytes);
       refuse(where_ + name + " is not in base64");
     }

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // The longest time between the end of the stream's content and the end of the transfer, before the connection
@@ -99,4 +99,4 @@ void HttpCall::leave() noexcept {
   shared_->engine->add_pending(-1);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

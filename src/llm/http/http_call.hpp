@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class HttpCall;
 
@@ -82,4 +82,4 @@ class HttpCall final : public net::HttpHandler, private AnswerListener {
   std::optional<core::StopCallback> on_stop_;  // destroyed first: it may wait for a stop that is running
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

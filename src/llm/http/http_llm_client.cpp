@@ -18,7 +18,7 @@
 namespace agentcore {
 
 struct HttpLlmClient::Impl {
-  Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options);
+  Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmOptions& options);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -28,31 +28,31 @@ struct HttpLlmClient::Impl {
     return stop.stop_requested() || shared->engine->closed() || closing;
   }
   std::optional<Error> refusal(const ChatRequest& request) const;
-  std::shared_ptr<net::Transport> transport() const;
-  net::HttpRequest http_request(const ChatRequest& request, const llm::CallKey& key) const;
-  std::unique_ptr<net::HttpHandler> recorded(std::unique_ptr<net::HttpHandler> call,
-                                             const net::HttpRequest& request) const;
-  void start(const ChatRequest& request, const llm::CallKey& key, llm::HttpCallParts parts, StopToken stop,
-             ChatSink sink);
+  std::shared_ptr<detail::net::Transport> transport() const;
+  detail::net::HttpRequest http_request(const ChatRequest& request, const detail::llm::CallKey& key) const;
+  std::unique_ptr<detail::net::HttpHandler> recorded(std::unique_ptr<detail::net::HttpHandler> call,
+                                                     const detail::net::HttpRequest& request) const;
+  void start(const ChatRequest& request, const detail::llm::CallKey& key, detail::llm::HttpCallParts parts,
+             StopToken stop, ChatSink sink);
 
   const std::optional<Error> error;  // of the options
   const std::string model;
   const std::string agent_header;
-  const llm::BodyDefaults defaults;
-  const llm::Redactor redact;
-  llm::KeySource keys;
-  net::HttpRequest http;
-  const std::shared_ptr<llm::ActiveCalls> active;
-  const std::shared_ptr<llm::HttpShared> shared;
+  const detail::llm::BodyDefaults defaults;
+  const detail::llm::Redactor redact;
+  detail::llm::KeySource keys;
+  detail::net::HttpRequest http;
+  const std::shared_ptr<detail::llm::ActiveCalls> active;
+  const std::shared_ptr<detail::llm::HttpShared> shared;
   const std::shared_ptr<const HttpRecorder> recorder;
   const bool replays;
-  const std::weak_ptr<llm::ReplayTransport> replay;  // the engine owns it
-  std::shared_ptr<const void> transport_hold;        // Transport::hold(), from the first call on
+  const std::weak_ptr<detail::llm::ReplayTransport> replay;  // the engine owns it
+  std::shared_ptr<const void> transport_hold;                // Transport::hold(), from the first call on
   bool closing = false;
 };
 
-HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& options)
-    : error(llm::check_options(options)),
+HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmOptions& options)
+    : error(detail::llm::check_options(options)),
       model(options.model),
       agent_header(options.agent_header),
       defaults{options.model,
@@ -60,51 +60,51 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<loop::Engine> engine, HttpLlmOptions& 
                options.max_tokens_field,
                options.extra_body,
                options.tool_call_id_length,
-               llm::server_of(options.base_url),
+               detail::llm::server_of(options.base_url),
                options.join_user_messages},
-      redact(llm::redactor_for(options)),
+      redact(detail::llm::redactor_for(options)),
       keys(options, redact),
-      http(error ? net::HttpRequest{} : llm::request_template(options)),
-      active(std::make_shared<llm::ActiveCalls>()),
-      shared(std::make_shared<llm::HttpShared>(std::move(engine), llm::wire_format(options.dialect), redact,
-                                               options.max_line_bytes, options.max_response_bytes,
-                                               net::location_of(http.url))),
+      http(error ? detail::net::HttpRequest{} : detail::llm::request_template(options)),
+      active(std::make_shared<detail::llm::ActiveCalls>()),
+      shared(std::make_shared<detail::llm::HttpShared>(
+          std::move(engine), detail::llm::wire_format(options.dialect), redact, options.max_line_bytes,
+          options.max_response_bytes, detail::net::location_of(http.url))),
       recorder(options.recorder.shared()),
       replays(static_cast<bool>(options.replay)),
-      replay(replays ? llm::ReplayTransport::make(*shared->engine, options.replay.shared())
-                     : std::weak_ptr<llm::ReplayTransport>()) {
+      replay(replays ? detail::llm::ReplayTransport::make(*shared->engine, options.replay.shared())
+                     : std::weak_ptr<detail::llm::ReplayTransport>()) {
   shared->server = defaults.server;
   shared->prices = std::move(options.prices);
-  for (std::string& header : options.headers) core::wipe(header);  // some hold credentials
+  for (std::string& header : options.headers) detail::core::wipe(header);  // some hold credentials
 }
 
 HttpLlmClient::Impl::~Impl() {
-  for (std::string& header : http.headers) core::wipe(header);
+  for (std::string& header : http.headers) detail::core::wipe(header);
   if (const auto transport = replay.lock()) shared->engine->remove_source(transport.get());
 }
 
 std::optional<Error> HttpLlmClient::Impl::refusal(const ChatRequest& request) const {
   if (error) return error;
-  if (auto problem = llm::check_request(request, model)) return problem;
+  if (auto problem = detail::llm::check_request(request, model)) return problem;
   if (request.deadline && *request.deadline <= shared->engine->now())
     return Error{Errc::deadline_exceeded,
                  "ChatRequest::deadline passed before the call began; set a later one"};
   return std::nullopt;
 }
 
-std::shared_ptr<net::Transport> HttpLlmClient::Impl::transport() const {
+std::shared_ptr<detail::net::Transport> HttpLlmClient::Impl::transport() const {
   if (replays) return replay.lock();
-  return net::Transport::of(*shared->engine);
+  return detail::net::Transport::of(*shared->engine);
 }
 
-net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& request,
-                                                   const llm::CallKey& key) const {
-  net::HttpRequest wanted = http;
+detail::net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& request,
+                                                           const detail::llm::CallKey& key) const {
+  detail::net::HttpRequest wanted = http;
   wanted.headers.reserve(wanted.headers.size() + 3);
   wanted.headers.emplace_back(request.stream ? "Accept: text/event-stream, application/json"
                                              : "Accept: application/json");
   if (!agent_header.empty() && !request.agent_id.empty())
-    wanted.headers.push_back(agent_header + ": " + llm::header_value(request.agent_id));
+    wanted.headers.push_back(agent_header + ": " + detail::llm::header_value(request.agent_id));
   if (!key.header.empty()) wanted.headers.emplace_back(key.header.view());
   wanted.compressed = !request.stream;
   wanted.deadline = request.deadline.value_or(TimePoint::max());
@@ -112,19 +112,19 @@ net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& request,
   return wanted;
 }
 
-std::unique_ptr<net::HttpHandler> HttpLlmClient::Impl::recorded(std::unique_ptr<net::HttpHandler> call,
-                                                                const net::HttpRequest& request) const {
+std::unique_ptr<detail::net::HttpHandler> HttpLlmClient::Impl::recorded(
+    std::unique_ptr<detail::net::HttpHandler> call, const detail::net::HttpRequest& request) const {
   if (!recorder) return call;
-  return std::make_unique<llm::RecordingHandler>(shared->engine, recorder, redact,
-                                                 llm::begin_exchange(request, redact), std::move(call));
+  return std::make_unique<detail::llm::RecordingHandler>(
+      shared->engine, recorder, redact, detail::llm::begin_exchange(request, redact), std::move(call));
 }
 
-void HttpLlmClient::Impl::start(const ChatRequest& request, const llm::CallKey& key, llm::HttpCallParts parts,
-                                StopToken stop, ChatSink sink) {
-  net::HttpRequest wanted = http_request(request, key);
-  const std::shared_ptr<net::CallHandle> handle = parts.handle;
-  auto call =
-      std::make_unique<llm::HttpCall>(shared, std::move(parts), request, std::move(stop), std::move(sink));
+void HttpLlmClient::Impl::start(const ChatRequest& request, const detail::llm::CallKey& key,
+                                detail::llm::HttpCallParts parts, StopToken stop, ChatSink sink) {
+  detail::net::HttpRequest wanted = http_request(request, key);
+  const std::shared_ptr<detail::net::CallHandle> handle = parts.handle;
+  auto call = std::make_unique<detail::llm::HttpCall>(shared, std::move(parts), request, std::move(stop),
+                                                      std::move(sink));
   auto handler = recorded(std::move(call), wanted);
   transport()->start(std::move(wanted), handle, std::move(handler));
 }
@@ -143,7 +143,7 @@ void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   if (auto error = impl->refusal(request))
     return sink.finish(ChatOutcome::failed(ChatError::from(std::move(*error))));
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
-  const Result<llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
+  const Result<detail::llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   if (!key) return sink.finish(ChatOutcome::failed(ChatError::from(key.error())));
   if (request.model.empty()) request.model = impl->model;
@@ -151,8 +151,8 @@ void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   if (!impl->transport_hold) impl->transport_hold = transport->hold();
   auto handle = transport->make_handle();
   auto registration = impl->active->add({request.agent_id, request.tree}, handle);
-  if (!registration) return sink.finish(ChatOutcome::failed(llm::ActiveCalls::in_progress("client")));
-  llm::HttpCallParts parts{std::move(handle), std::move(*registration), key->hidden};
+  if (!registration) return sink.finish(ChatOutcome::failed(detail::llm::ActiveCalls::in_progress("client")));
+  detail::llm::HttpCallParts parts{std::move(handle), std::move(*registration), key->hidden};
   impl->start(request, *key, std::move(parts), std::move(stop), std::move(sink));
 }
 

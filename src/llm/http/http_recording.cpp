@@ -25,7 +25,7 @@ bool is_blank(std::string_view line) noexcept {
 }  // namespace
 
 HttpRecorder::HttpRecorder(std::function<void(std::string_view line)> write) : write_(std::move(write)) {
-  core::require_function(write_ != nullptr, "HttpRecorder: write");
+  detail::core::require_function(write_ != nullptr, "HttpRecorder: write");
 }
 
 Result<std::shared_ptr<HttpRecorder>> HttpRecorder::to_file(const std::string& path) {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 Secret fixed_key(HttpLlmOptions& options) {
@@ -61,4 +61,4 @@ Secret KeySource::line_of(std::string_view key) const {
   return Secret(std::move(line));
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -11,11 +11,11 @@
 #include <memory>
 #include <string>
 
-namespace agentcore::loop {
+namespace agentcore::detail::loop {
 class Engine;
 }
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The key of one call.
 struct CallKey {
@@ -43,4 +43,4 @@ class KeySource {
   Secret line_;  // of a key that does not change
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

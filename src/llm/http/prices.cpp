@@ -1,6 +1,6 @@
 #include "llm/http/prices.hpp"
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 const Prices* find_prices(const PriceTable& table, std::string_view model) noexcept {
   for (std::size_t length = model.size(); length > 0; --length)
@@ -8,4 +8,4 @@ const Prices* find_prices(const PriceTable& table, std::string_view model) noexc
   return nullptr;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

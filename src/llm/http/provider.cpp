@@ -77,11 +77,11 @@ Error unknown_provider(std::string_view name) {
     known += provider.name;
   }
   constexpr std::size_t shown = 100;  // characters
-  const std::string text = core::valid_utf8(name);
+  const std::string text = detail::core::valid_utf8(name);
   return {Errc::invalid_config,
           fmt::format("There is no provider \"{}\"; the known providers are {}. For another one, set "
                       "HttpLlmOptions::base_url, and dialect if it does not speak OpenAI's",
-                      core::first_characters(text, shown), known)};
+                      detail::core::first_characters(text, shown), known)};
 }
 
 // Replaces control characters by spaces: they could end the header and begin another one.

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 using std::chrono::milliseconds;
@@ -278,4 +278,4 @@ std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noex
   return limit;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 using UtcTime = std::chrono::sys_time<std::chrono::milliseconds>;
 
@@ -34,4 +34,4 @@ std::optional<std::chrono::milliseconds> retry_after(const net::HttpHead& head, 
 // x-ratelimit-{limit,remaining,reset} and ratelimit-... of requests. Empty when there is none of them.
 std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noexcept;
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::size_t max_pieces = 10'000;  // of one answer; later ones are appended to the last
@@ -97,4 +97,4 @@ void RecordingHandler::write(Errc code, std::string_view message) {
   engine_->guarded("an HttpRecorder", [this] { recorder_->add(exchange_); });
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

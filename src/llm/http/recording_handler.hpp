@@ -10,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The beginning of an exchange: the request, without its secrets.
 HttpExchange begin_exchange(const net::HttpRequest& request, const Redactor& redact);
@@ -45,4 +45,4 @@ class RecordingHandler final : public net::HttpHandler {
   bool written_ = false;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

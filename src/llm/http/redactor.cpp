@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // A shorter text is likely to occur by chance.
@@ -181,4 +181,4 @@ std::string Redactor::operator()(std::string_view text, std::span<std::size_t> c
   return clean;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Finds a secret as it is, and in the forms in which a server may have written it: escaped for JSON, HTML or
 // a URL, or within a base64 text. Copies share one list of secrets, also later additions. @loop_thread
@@ -43,4 +43,4 @@ class Redactor {
   std::shared_ptr<Known> known_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::string_view method = "POST";  // of all our requests
@@ -184,4 +184,4 @@ void ReplayTransport::end(const net::CallHandle* handle, net::HttpEnd how) {
   engine_.guarded("the receiver of an HTTP answer", [&] { playing->handler->on_end(std::move(how)); });
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

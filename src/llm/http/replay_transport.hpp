@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // One per client, which has its own list of used exchanges. A replayed answer waits for one timer at a time,
 // so a poll delivers at most one piece of each. Everything but time-outs is as in a real transfer. Owned by
@@ -56,4 +56,4 @@ class ReplayTransport final : public net::Transport, public loop::Source {
   std::unordered_map<const net::CallHandle*, std::unique_ptr<Playing>> open_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 Secret::Secret(std::string_view text) : bytes_(std::make_unique<char[]>(text.size())), size_(text.size()) {
   std::copy(text.begin(), text.end(), bytes_.get());
@@ -30,4 +30,4 @@ Secret::~Secret() {
   core::wipe(bytes_.get(), size_);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

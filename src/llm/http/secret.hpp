@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Never stored inside the object itself, so a moved-from secret is empty. It cannot be copied: other users
 // share it, or take a view.
@@ -29,4 +29,4 @@ class Secret {
   std::size_t size_ = 0;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

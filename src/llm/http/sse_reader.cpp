@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
@@ -132,4 +132,4 @@ void SseReader::keep_data() {
   view_ = {};
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Takes a stream in pieces, cut anywhere, and delivers each event's data. Lines end in LF, CR or CRLF;
 // several data lines of one event are joined by LF; a byte order mark, comments and all other fields are
@@ -54,4 +54,4 @@ class SseReader {
   unsigned char mark_ = 0;  // bytes of the byte order mark read so far; 3: complete, or there was none
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

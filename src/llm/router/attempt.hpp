@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Holds the slot until the client ends the attempt, even when the call has its outcome and the router is
 // destroyed.
@@ -61,4 +61,4 @@ class Attempt final : public ChatSink::Receiver {
   const std::shared_ptr<loop::Engine> engine_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -1,6 +1,6 @@
 #include "llm/router/attempt_stop.hpp"
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // In these functions a source is destroyed after the lock was released.
 
@@ -27,4 +27,4 @@ void AttemptStop::request_stop() noexcept {
   running.request_stop();
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Each attempt has a fresh stop source. The mutex is held to exchange or copy one, never while one is
 // triggered or destroyed.
@@ -23,4 +23,4 @@ class AttemptStop {
   StopSource source_{std::nostopstate};
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

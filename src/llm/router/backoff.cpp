@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 Duration as_duration(std::chrono::milliseconds time) noexcept {
   constexpr auto longest_wait = std::chrono::duration_cast<std::chrono::milliseconds>(Duration::max());
@@ -25,4 +25,4 @@ Duration backoff_delay(const RetryPolicy& policy, std::uint32_t failed, Duration
   return std::max(jitter, asked);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Converts to the library's unit, clamped: to the longest duration, and a negative one to 0.
 Duration as_duration(std::chrono::milliseconds time) noexcept;
@@ -20,4 +20,4 @@ Duration backoff_ceiling(const RetryPolicy& policy, std::uint32_t failed) noexce
 Duration backoff_delay(const RetryPolicy& policy, std::uint32_t failed, Duration asked,
                        std::uint64_t random) noexcept;
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -2,7 +2,7 @@
 
 #include "loop/time.hpp"
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // For an error that came with an HTTP answer. An error object in an answer with a good status is the
@@ -73,4 +73,4 @@ Breaker::Change Breaker::close() noexcept {
   return Change::closed;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The health of an endpoint, judged by the end of an attempt.
 enum class Health : unsigned char {
@@ -53,4 +53,4 @@ class Breaker {
   TimePoint until_{};
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class CallAccount {
  public:
@@ -29,4 +29,4 @@ class CallAccount {
   bool is_cost_known_ = true;  // of all attempts that used tokens
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

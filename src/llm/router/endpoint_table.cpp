@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 void configure(Endpoint& endpoint, const CallLimits& limits) noexcept {
@@ -43,4 +43,4 @@ void EndpointTable::set_limits(std::string_view name, const CallLimits& limits) 
   configure(*named(name), limits);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

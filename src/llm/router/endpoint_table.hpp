@@ -17,7 +17,7 @@ namespace agentcore {
 class LlmClient;
 }
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class Waiter;
 struct Caller;
@@ -62,4 +62,4 @@ class EndpointTable {
   std::map<const LlmClient*, std::weak_ptr<Endpoint>> nameless_;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -13,19 +13,19 @@ namespace agentcore {
 struct LlmRouter::Impl {
   std::shared_ptr<CallSlots> slots;
   std::optional<Error> error;  // of the options
-  std::shared_ptr<llm::RouterShared> shared;
+  std::shared_ptr<detail::llm::RouterShared> shared;
 };
 
 LlmRouter::LlmRouter(Runtime& runtime, RouterOptions options) : impl_(std::make_shared<Impl>()) {
   impl_->slots =
       options.slots ? options.slots.shared() : std::make_shared<CallSlots>(runtime, options.limits);
-  impl_->error = llm::check_options(options);
+  impl_->error = detail::llm::check_options(options);
   if (!impl_->error && impl_->slots->impl_->engine() != runtime.engine())
     impl_->error =
         Error{Errc::invalid_config,
               "RouterOptions::slots belongs to another Runtime; pass CallSlots of the router's Runtime"};
   if (impl_->error) options.routes.clear();
-  impl_->shared = std::make_shared<llm::RouterShared>(runtime.engine(), impl_->slots->impl_, options);
+  impl_->shared = std::make_shared<detail::llm::RouterShared>(runtime.engine(), impl_->slots->impl_, options);
 }
 
 LlmRouter::~LlmRouter() {
@@ -42,7 +42,7 @@ void LlmRouter::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   const auto& shared = impl_->shared;
   if (stop.stop_requested() || shared->closing || shared->engine->closed())
     return sink.finish(ChatOutcome::cancelled(Usage{}));
-  const auto call = std::make_shared<llm::RouterCall>(shared, std::move(request));
+  const auto call = std::make_shared<detail::llm::RouterCall>(shared, std::move(request));
   call->start(std::move(stop), std::move(sink));
 }
 

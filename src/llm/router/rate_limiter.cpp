@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr Duration longest_pause = std::chrono::hours(1);
@@ -95,4 +95,4 @@ Duration RateLimiter::pause_left(TimePoint now, std::uint64_t tokens) const noex
          now;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // An estimate of the tokens that a call will use: those of its request, and of the answer if max_tokens
 // limits it.
@@ -59,4 +59,4 @@ class RateLimiter {
   TimePoint paused_until_{};
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

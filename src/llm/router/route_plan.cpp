@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 std::optional<TimePoint> earlier_deadline(const ChatRequest& request, const RetryPolicy& retry,
@@ -78,4 +78,4 @@ ChatError RoutePlan::last_error(const ChatError& error) const {
   return error.retryable && asked > most ? with_pause(error, asked, most) : error;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

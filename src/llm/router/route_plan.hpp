@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Decides only, without side effects. `shared` must outlive each use. @loop_thread
 class RoutePlan {
@@ -59,4 +59,4 @@ class RoutePlan {
   std::uint64_t attempts_ = 0;  // on all routes
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 // `request` in the form for the route's client.
@@ -311,4 +311,4 @@ void RouterCall::end(ChatOutcome outcome) {
   sink.finish(std::move(outcome));
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

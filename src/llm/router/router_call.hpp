@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The call waits for a slot, makes an attempt, backs off, and so on (docs/design/routing.md). Code of the
 // host may end the call: goes_on() is checked after it runs. All @loop_thread but stop(), is_stopped().
@@ -115,4 +115,4 @@ class RouterCall final : public core::Stoppable,
   ChatError last_error_;  // of the last attempt that failed; code `none`: there was none
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 Error invalid(std::string message) {
@@ -39,4 +39,4 @@ std::optional<Error> check_options(const RouterOptions& options) {
   return core::Validation("BreakerPolicy").not_negative("open_for", options.breaker.open_for).problem();
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

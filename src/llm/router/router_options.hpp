@@ -5,9 +5,9 @@
 
 #include <optional>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // The first invalid option, as an `invalid_config` with the remedy.
 std::optional<Error> check_options(const RouterOptions& options);
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

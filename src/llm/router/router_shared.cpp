@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 RouterShared::RouterShared(std::shared_ptr<loop::Engine> loop, std::shared_ptr<Slots> call_slots,
                            const RouterOptions& options)
@@ -20,4 +20,4 @@ RouterShared::RouterShared(std::shared_ptr<loop::Engine> loop, std::shared_ptr<S
   }
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class RouterCall;
 
@@ -41,4 +41,4 @@ struct RouterShared {
   bool closing = false;
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

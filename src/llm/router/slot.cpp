@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 Slot& Slot::operator=(Slot&& other) noexcept {
   if (this == &other) return *this;
@@ -49,4 +49,4 @@ void Slot::release() {
   if (const auto slots = std::exchange(slots_, nullptr)) slots->release(*this);
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 class Slots;
 
@@ -84,4 +84,4 @@ class Waiter {
   Lane* lane_ = nullptr;     // the lane in which it waits
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr int grants_per_turn = 16;  // before other tasks of the loop
@@ -229,4 +229,4 @@ bool Slots::grant_one(TimePoint& later) {
   return true;
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

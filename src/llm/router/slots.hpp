@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Implements call_slots.hpp. Slots are granted from acquire() to its caller, and otherwise from a posted
 // function, a few at a time: never from within the end of another call. @loop_thread
@@ -77,11 +77,11 @@ class Slots : public std::enable_shared_from_this<Slots> {
   TimePoint timer_when_{};
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm
 
 namespace agentcore {
 
-struct CallSlots::Impl final : llm::Slots {
+struct CallSlots::Impl final : detail::llm::Slots {
   using Slots::Slots;
 };
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 constexpr Duration minute = std::chrono::minutes(1);
@@ -80,4 +80,4 @@ TimePoint Allowance::ready_at(std::uint64_t amount, TimePoint now) const noexcep
   return std::max(now, since_ + Duration(static_cast<Duration::rep>(wait)));
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 // Holds the allowance of one minute and refills evenly, like the limits of providers: a burst of a whole
 // minute's allowance may be taken at once, then only what is refilled. From a full bucket more than its
@@ -63,4 +63,4 @@ class Allowance {
   TimePoint until_{};  // the state is unknown after it
 };
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

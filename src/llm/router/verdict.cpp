@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 namespace {
 
 std::chrono::milliseconds rounded_up(Duration time) noexcept {
@@ -98,4 +98,4 @@ ChatError deadline_error(const ChatError& last) {
   return {.code = Errc::deadline_exceeded, .message = std::move(message), .http_status = last.http_status};
 }
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

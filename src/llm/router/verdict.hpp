@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace agentcore::llm {
+namespace agentcore::detail::llm {
 
 enum class Verdict : unsigned char {
   final,       // it is the call's outcome: another attempt would fail the same way, or hide the fault
@@ -42,4 +42,4 @@ ChatError pause_past_deadline_error(Duration left);  // for one longer than the 
 ChatError queue_full_error(std::size_t waiting);
 ChatError deadline_error(const ChatError& last);  // of the last attempt; code `none`: there was none
 
-}  // namespace agentcore::llm
+}  // namespace agentcore::detail::llm

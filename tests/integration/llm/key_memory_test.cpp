@@ -33,7 +33,7 @@ std::string with_key(std::string_view before, const Masked& mask) {
   std::string key = mask.reveal(), text;
   text.reserve(before.size() + key.size());
   text.append(before).append(key);
-  core::wipe(key);
+  detail::core::wipe(key);
   return text;
 }
 
@@ -47,7 +47,7 @@ class InEnvironment {
   }
   ~InEnvironment() {
     ::unsetenv(name);
-    core::wipe(entry_);
+    detail::core::wipe(entry_);
   }
   InEnvironment(const InEnvironment&) = delete;
   InEnvironment& operator=(const InEnvironment&) = delete;
@@ -60,7 +60,7 @@ class InEnvironment {
 // request there, and this library has no buffer on the stack.
 [[gnu::noinline]] void overwrite_unused_stack() {
   std::array<char, 256 * 1024> unused;
-  core::wipe(unused.data(), unused.size());
+  detail::core::wipe(unused.data(), unused.size());
 }
 
 // One call of a client that holds the key, which this process holds nowhere else: it is made from its mask at
@@ -132,7 +132,7 @@ namespace {
 namespace wiping {
 
 void give_back(void* memory) {
-  if (memory != nullptr) core::wipe(static_cast<char*>(memory), malloc_usable_size(memory));
+  if (memory != nullptr) detail::core::wipe(static_cast<char*>(memory), malloc_usable_size(memory));
   std::free(memory);
 }
 void* other_size(void* memory, std::size_t size) {

@@ -21,13 +21,14 @@ const std::string secret = "sk-\"echo/me+9f8e7d6c5b4a";
 const std::string as_json = R"(sk-\"echo\/me+9f8e7d6c5b4a)";
 const std::string as_url = "sk-%22echo%2Fme%2B9f8e7d6c5b4a";
 const std::string as_html = "sk-&quot;echo/me+9f8e7d6c5b4a";
-const std::string as_basic = llm::to_base64("user:" + secret);  // as it is sent to proxies
+const std::string as_basic = detail::llm::to_base64("user:" + secret);  // as it is sent to proxies
 const char* const variable = "AGENTCORE_SECRETS_TEST_KEY";
 
 // What must not be found of it. All forms but base64 end alike; base64 has three, by where the key begins.
 std::vector<std::string> traces() {
   std::vector<std::string> all{secret, as_json, as_url, as_html, "9f8e7d6c5b4a"};
-  for (const char* before : {"", "u", "us"}) all.push_back(llm::to_base64(before + secret).substr(4, 24));
+  for (const char* before : {"", "u", "us"})
+    all.push_back(detail::llm::to_base64(before + secret).substr(4, 24));
   return all;
 }
 

@@ -38,19 +38,19 @@ struct Counter {
   std::size_t bytes = 0;
   std::size_t largest = 0;  // piece
   int ends = 0;
-  net::HttpEnd end;
+  detail::net::HttpEnd end;
 };
 
-class CountingHandler final : public net::HttpHandler {
+class CountingHandler final : public detail::net::HttpHandler {
  public:
   explicit CountingHandler(std::shared_ptr<Counter> counter) : counter_(std::move(counter)) {}
-  void on_head(const net::HttpHead&) override {}
+  void on_head(const detail::net::HttpHead&) override {}
   bool on_body(std::string_view bytes) override {
     counter_->bytes += bytes.size();
     counter_->largest = std::max(counter_->largest, bytes.size());
     return true;
   }
-  void on_end(net::HttpEnd end) override {
+  void on_end(detail::net::HttpEnd end) override {
     ++counter_->ends;
     counter_->end = std::move(end);
   }
@@ -76,8 +76,8 @@ std::shared_ptr<Counter> take_bomb(Runtime& runtime, SocketServer& server, std::
   auto request = request_to(server.url());
   request.compressed = true;
   request.max_response_bytes = limit;
-  const auto handle = net::CallHandle::make(*runtime.engine());
-  net::Transport::of(*runtime.engine())
+  const auto handle = detail::net::CallHandle::make(*runtime.engine());
+  detail::net::Transport::of(*runtime.engine())
       ->start(std::move(request), handle, std::make_unique<CountingHandler>(counter));
   REQUIRE(drive(runtime, &server, [&] { return counter->ends == 1 || done(*counter); }));
   handle->cut();

@@ -19,7 +19,7 @@ const std::string again =
     "send the message again; if this happens often, look for a time limit of the server or of a proxy before "
     "it";
 
-net::HttpEnd end_of(const SocketServer* server, net::HttpRequest request) {
+detail::net::HttpEnd end_of(const SocketServer* server, detail::net::HttpRequest request) {
   Runtime runtime;
   const Call call = start(runtime, std::move(request));
   REQUIRE(drive(runtime, server, [&] { return call.heard->ends == 1; }));
@@ -27,7 +27,7 @@ net::HttpEnd end_of(const SocketServer* server, net::HttpRequest request) {
 }
 
 // The end of a request to "/v1/x?key=hunter2" whose server sends `reply` and closes the connection.
-net::HttpEnd end_after(std::string reply, std::string* place) {
+detail::net::HttpEnd end_after(std::string reply, std::string* place) {
   SocketServer server([&](Peer& peer) {
     peer.read_request();
     peer.write(reply);
@@ -43,7 +43,7 @@ TEST_CASE("the error for an unreachable server names it and what to check", "[ne
   {
     url = SocketServer([](Peer&) {}).url();
   }
-  const net::HttpEnd end = end_of(nullptr, request_to(url + "?key=hunter2"));
+  const detail::net::HttpEnd end = end_of(nullptr, request_to(url + "?key=hunter2"));
   CHECK(end.code == Errc::network_error);
   CHECK(end.message == "no connection to " + url +
                            ": Connection refused; check HttpLlmOptions::base_url, and that the server runs");
@@ -72,18 +72,18 @@ TEST_CASE("the error for a truncated answer is the same for every framing", "[ne
                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
   std::string place;
-  const net::HttpEnd end = end_after(reply, &place);
+  const detail::net::HttpEnd end = end_after(reply, &place);
   CHECK(end.code == Errc::network_error);
   CHECK(end.message == "the connection to " + place + " broke before the answer was complete; " + again);
 }
 
 TEST_CASE("the error for a server without HTTP suggests TLS", "[net][O5]") {
   std::string place;
-  const net::HttpEnd nothing = end_after("", &place);
+  const detail::net::HttpEnd nothing = end_after("", &place);
   CHECK(nothing.code == Errc::network_error);
   CHECK(nothing.message == "the connection to " + place + " broke before the answer began; " + again +
                                "; if the server speaks TLS, write https:// in HttpLlmOptions::base_url");
-  const net::HttpEnd alert = end_after("\x15\x03\x01\x00\x02\x02\x16", &place);
+  const detail::net::HttpEnd alert = end_after("\x15\x03\x01\x00\x02\x02\x16", &place);
   CHECK(alert.code == Errc::invalid_response);
   CHECK(alert.message == "the answer from " + place +
                              " is not HTTP; check HttpLlmOptions::base_url; if the server speaks TLS, "
@@ -95,7 +95,7 @@ TEST_CASE("the error for a server without TLS names it", "[net][tls][O5]") {
     peer.read_piece();
     peer.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
   });
-  const net::HttpEnd end = end_of(&server, request_to(server.url("https")));
+  const detail::net::HttpEnd end = end_of(&server, request_to(server.url("https")));
   CHECK(end.code == Errc::tls_error);
   CHECK(end.message.starts_with("no TLS connection to " + server.url("https") + ": "));
   CHECK(end.message.ends_with(
@@ -105,7 +105,7 @@ TEST_CASE("the error for a server without TLS names it", "[net][tls][O5]") {
 TEST_CASE("the error for an untrusted certificate names the option", "[net][tls][O5]") {
   TlsIdentity identity;
   SocketServer server([](Peer& peer) { peer.wait_close(); }, identity.context());
-  const net::HttpEnd system = end_of(&server, request_to(server.url("https")));
+  const detail::net::HttpEnd system = end_of(&server, request_to(server.url("https")));
   CHECK(system.code == Errc::tls_error);
   CHECK(system.message.starts_with("no TLS connection to " + server.url("https") + ": "));
   CHECK(system.message.ends_with(
@@ -113,7 +113,7 @@ TEST_CASE("the error for an untrusted certificate names the option", "[net][tls]
       "HttpLlmOptions::ca_file (the system's certificates are used now)"));
   auto request = request_to(server.url("https"));
   request.ca_file = "/no/such/bundle.pem";
-  const net::HttpEnd unreadable = end_of(&server, std::move(request));
+  const detail::net::HttpEnd unreadable = end_of(&server, std::move(request));
   CHECK(unreadable.code == Errc::tls_error);
   CHECK(unreadable.message.ends_with(
       "; HttpLlmOptions::ca_file must name a PEM bundle that can be read (now /no/such/bundle.pem)"));
@@ -175,7 +175,7 @@ TEST_CASE("the error for a too large answer names the option", "[net][G15]") {
   });
   auto request = request_to(server.url());
   request.max_response_bytes = 1000;
-  const net::HttpEnd end = end_of(&server, std::move(request));
+  const detail::net::HttpEnd end = end_of(&server, std::move(request));
   CHECK(end.code == Errc::response_too_large);
   CHECK(end.message == "the answer from " + server.url() +
                            " is larger than 1000 bytes; if the server can be trusted, raise "
@@ -184,7 +184,7 @@ TEST_CASE("the error for a too large answer names the option", "[net][G15]") {
 
 TEST_CASE("the error for a redirect names its target without secrets", "[net][O5]") {
   std::string place;
-  const net::HttpEnd end = end_after(
+  const detail::net::HttpEnd end = end_after(
       "HTTP/1.1 302 Found\r\nLocation: https://me:hunter2@other.test/v2/x?key=hunter2#f\r\nContent-Length: "
       "0\r\n\r\n",
       &place);

@@ -158,7 +158,7 @@ TEST_CASE("a handler that throws ends its transfer and no other", "[net][G16]") 
 }
 
 TEST_CASE("errors say what happened and where without secrets", "[net][O5]") {
-  const auto expect = [](net::HttpRequest request, const SocketServer* server, Errc code) {
+  const auto expect = [](detail::net::HttpRequest request, const SocketServer* server, Errc code) {
     Runtime runtime;
     request.headers.push_back("Authorization: Bearer sk-secret");
     const Call call = start(runtime, std::move(request));

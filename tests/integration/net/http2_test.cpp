@@ -126,7 +126,7 @@ class Http2Server {
 // Why the test cannot run here; empty when it can.
 std::string missing() {
   const auto* const built = curl_version_info(CURLVERSION_NOW);
-  if (!net::speaks_http2(built->version_num, built->features))
+  if (!detail::net::speaks_http2(built->version_num, built->features))
     return "libcurl " + std::string(built->version) + " is not 8.15 or later with HTTP/2";
   return std::system("node --version >/dev/null 2>&1") == 0 ? "" : "node is not installed";
 }

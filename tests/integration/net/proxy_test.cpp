@@ -11,14 +11,14 @@ std::string proxy_url(const SocketServer& server) {
   return "http://me:hunter2@127.0.0.1:" + std::to_string(server.port());
 }
 
-net::HttpRequest through(std::string proxy, std::string url) {
+detail::net::HttpRequest through(std::string proxy, std::string url) {
   auto request = request_to(std::move(url));
   request.headers.push_back("Authorization: Bearer sk-secret");
   request.proxy = std::move(proxy);
   return request;
 }
 
-std::shared_ptr<Heard> ask(net::HttpRequest request, const SocketServer* server) {
+std::shared_ptr<Heard> ask(detail::net::HttpRequest request, const SocketServer* server) {
   Runtime runtime;
   const Call call = start(runtime, std::move(request));
   REQUIRE(drive(runtime, server, [&] { return call.heard->ends == 1; }));

@@ -42,7 +42,7 @@ struct Origin {
   SocketServer server;
 };
 
-net::HttpRequest following(std::string url, std::uint32_t redirects = 3) {
+detail::net::HttpRequest following(std::string url, std::uint32_t redirects = 3) {
   auto request = request_to(std::move(url));
   request.headers.push_back("Authorization: Bearer sk-secret");
   request.max_redirects = redirects;

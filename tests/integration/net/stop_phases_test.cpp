@@ -11,9 +11,9 @@ using namespace agentcore::test;
 namespace {
 
 // Drives until `reached`, cuts, and checks what must hold after a cut in whatever phase.
-void cut_when(Runtime& runtime, SocketServer* server, net::HttpRequest request,
+void cut_when(Runtime& runtime, SocketServer* server, detail::net::HttpRequest request,
               const std::function<bool(const Call&)>& reached) {
-  net::Transport::of(*runtime.engine());
+  detail::net::Transport::of(*runtime.engine());
   runtime.poll_descriptor();
   const std::size_t before = open_descriptors();
   const Call call = start(runtime, std::move(request));
@@ -44,9 +44,9 @@ void cut_when(Runtime& runtime, SocketServer* server, net::HttpRequest request,
 TEST_CASE("a cut before the start ends the transfer without a connection", "[net][G5]") {
   SocketServer server([](Peer& peer) { peer.wait_close(); });
   Runtime runtime;
-  Call call{net::CallHandle::make(*runtime.engine())};
+  Call call{detail::net::CallHandle::make(*runtime.engine())};
   call.handle->cut();
-  net::Transport::of(*runtime.engine())
+  detail::net::Transport::of(*runtime.engine())
       ->start(request_to(server.url()), call.handle, std::make_unique<RecordingHandler>(call.heard));
   CHECK(call.heard->ends == 0);
   runtime.poll();

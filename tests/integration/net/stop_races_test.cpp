@@ -119,10 +119,10 @@ TEST_CASE("open transfers are closed without a callback when the Runtime is dest
   SocketServer server(stream_once);
   const std::size_t before = open_descriptors();
   std::vector<Call> calls;
-  std::shared_ptr<net::Transport> transport;
+  std::shared_ptr<detail::net::Transport> transport;
   {
     Runtime runtime;
-    transport = net::Transport::of(*runtime.engine());
+    transport = detail::net::Transport::of(*runtime.engine());
     for (int i = 0; i < 5; ++i) calls.push_back(start(runtime, request_to(server.url())));
     REQUIRE(drive(runtime, &server, [&] { return !calls.back().heard->body.empty(); }));
     calls.push_back(start(runtime, request_to(server.url())));
@@ -218,12 +218,12 @@ TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {
 
   // The cutter's side: cuts of finished and of running transfers, in random order.
   std::mutex mutex;
-  std::vector<std::shared_ptr<net::CallHandle>> targets;
+  std::vector<std::shared_ptr<detail::net::CallHandle>> targets;
   std::atomic<bool> stopping = false;
   const auto cut_at_random = [&](unsigned seed) {
     std::minstd_rand random(seed);
     while (!stopping) {
-      std::shared_ptr<net::CallHandle> cut;
+      std::shared_ptr<detail::net::CallHandle> cut;
       {
         const std::lock_guard lock(mutex);
         if (!targets.empty()) {

@@ -16,7 +16,7 @@ struct Timed {
   testing::ManualClock clock;
   Runtime runtime{{.clock = &clock}};
 
-  net::HttpRequest request(std::string url) const {
+  detail::net::HttpRequest request(std::string url) const {
     auto wanted = request_to(std::move(url));
     wanted.connect_timeout = 10s;
     wanted.first_byte_timeout = 60s;
@@ -226,7 +226,7 @@ TEST_CASE("a passed deadline makes no connection", "[net][G15]") {
 }
 
 TEST_CASE("each phase ends with its own error in real time", "[net][G5][X21]") {
-  const auto expect = [](SocketServer& server, net::HttpRequest request, Errc code) {
+  const auto expect = [](SocketServer& server, detail::net::HttpRequest request, Errc code) {
     Runtime runtime;
     const Call call = start(runtime, std::move(request));
     call.heard->on_body = [&](std::string_view) { return server.step(), true; };

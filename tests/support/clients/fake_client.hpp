@@ -95,7 +95,7 @@ class FakeClient final : public LlmClient {
   static void finish(Call& call, ChatOutcome outcome);
 
  private:
-  std::shared_ptr<loop::Engine> engine_;
+  std::shared_ptr<detail::loop::Engine> engine_;
   std::vector<std::shared_ptr<Call>> calls_;  // by number; without removed ones
   std::vector<std::shared_ptr<Call>> spare_;  // made by reserve()
   std::size_t started_ = 0;

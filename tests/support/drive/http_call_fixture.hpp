@@ -16,10 +16,10 @@
 
 namespace agentcore::test {
 
-using llm::ActiveCalls;
-using llm::HttpCall;
-using llm::HttpShared;
-using llm::Redactor;
+using detail::llm::ActiveCalls;
+using detail::llm::HttpCall;
+using detail::llm::HttpShared;
+using detail::llm::Redactor;
 
 inline const std::string api_key_in_test = "sk-very-secret";
 inline const std::string all_events = "text/event-stream", json_type = "application/json";
@@ -34,7 +34,7 @@ inline const std::string done_chunk = "data: [DONE]\n\n";
 
 struct CallFixture {
   explicit CallFixture(bool stream = true, std::size_t max_line = 1 << 20, std::size_t max_response = 1 << 20,
-                       const llm::WireFormat& format = llm::openai_chat()) {
+                       const detail::llm::WireFormat& format = detail::llm::openai_chat()) {
     Redactor redactor;
     redactor.hide(api_key_in_test, "api key");
     shared = std::make_shared<HttpShared>(runtime->engine(), format, redactor, max_line, max_response);
@@ -51,8 +51,8 @@ struct CallFixture {
   CallFixture& operator=(const CallFixture&) = delete;
 
   // The handle and the registration of a call of that agent; none of an anonymous one.
-  llm::HttpCallParts parts(std::string_view agent_id) {
-    handle = net::CallHandle::make(stops);
+  detail::llm::HttpCallParts parts(std::string_view agent_id) {
+    handle = detail::net::CallHandle::make(stops);
     auto registration = requests->add({agent_id, 0}, handle);
     return {handle, std::move(registration.value())};
   }
@@ -82,9 +82,10 @@ struct CallFixture {
   ChatRecord heard;
   std::function<void()> in_delta;
   std::shared_ptr<ActiveCalls> requests = std::make_shared<ActiveCalls>();
-  std::shared_ptr<net::StopQueue> stops = std::make_shared<net::StopQueue>(runtime->engine()->waker());
+  std::shared_ptr<detail::net::StopQueue> stops =
+      std::make_shared<detail::net::StopQueue>(runtime->engine()->waker());
   std::shared_ptr<HttpShared> shared;
-  std::shared_ptr<net::CallHandle> handle;
+  std::shared_ptr<detail::net::CallHandle> handle;
   std::unique_ptr<HttpCall> call;
 };
 

@@ -68,32 +68,32 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-struct Handler final : agentcore::loop::IoHandler {
-  explicit Handler(std::function<void(int, agentcore::loop::IoEvents)> function = nullptr)
+struct Handler final : agentcore::detail::loop::IoHandler {
+  explicit Handler(std::function<void(int, agentcore::detail::loop::IoEvents)> function = nullptr)
       : react(std::move(function)) {}
-  void on_io(int descriptor, agentcore::loop::IoEvents events) override {
+  void on_io(int descriptor, agentcore::detail::loop::IoEvents events) override {
     ++calls;
     last = events;
     if (react) react(descriptor, events);
   }
-  std::function<void(int, agentcore::loop::IoEvents)> react;
+  std::function<void(int, agentcore::detail::loop::IoEvents)> react;
   int calls = 0;
-  agentcore::loop::IoEvents last = agentcore::loop::IoEvents::none;
+  agentcore::detail::loop::IoEvents last = agentcore::detail::loop::IoEvents::none;
 };
 
 // A source with a number of steps to do, one per round.
-struct FakeSource final : agentcore::loop::Source {
+struct FakeSource final : agentcore::detail::loop::Source {
   explicit FakeSource(std::string source_name = "", std::vector<std::string>* record = nullptr)
       : name(std::move(source_name)), log(record) {}
 
-  void run_control(agentcore::loop::PollBudget& budget) override {
+  void run_control(agentcore::detail::loop::PollBudget& budget) override {
     while (controls > 0 && budget.spend()) {
       --controls;
       note("control");
       if (on_control) on_control();
     }
   }
-  void run_round(agentcore::loop::PollBudget& budget) override {
+  void run_round(agentcore::detail::loop::PollBudget& budget) override {
     if (steps == 0 || !budget.spend()) return;
     --steps;
     ++done;
@@ -133,9 +133,9 @@ inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend = agentcore
   return options;
 }
 
-inline std::unique_ptr<agentcore::loop::Poller> make_poller(agentcore::LoopBackend backend) {
-  return backend == agentcore::LoopBackend::epoll ? agentcore::loop::make_epoll_poller()
-                                                  : agentcore::loop::make_poll_poller();
+inline std::unique_ptr<agentcore::detail::loop::Poller> make_poller(agentcore::LoopBackend backend) {
+  return backend == agentcore::LoopBackend::epoll ? agentcore::detail::loop::make_epoll_poller()
+                                                  : agentcore::detail::loop::make_poll_poller();
 }
 
 }  // namespace loop_test

@@ -30,20 +30,20 @@ struct Heard {
   int status = 0;
   std::string content_type;
   std::string body;
-  net::HttpEnd end;
+  detail::net::HttpEnd end;
   bool destroyed = false;
   std::function<bool(std::string_view)> on_body;
   std::function<void()> on_end;
 };
 
-class RecordingHandler final : public net::HttpHandler {
+class RecordingHandler final : public detail::net::HttpHandler {
  public:
   explicit RecordingHandler(std::shared_ptr<Heard> heard) : heard_(std::move(heard)) {}
   ~RecordingHandler() override { heard_->destroyed = true; }
   RecordingHandler(const RecordingHandler&) = delete;
   RecordingHandler& operator=(const RecordingHandler&) = delete;
 
-  void on_head(const net::HttpHead& head) override {
+  void on_head(const detail::net::HttpHead& head) override {
     ++heard_->heads;
     heard_->after_end += heard_->ends;
     heard_->status = head.status;
@@ -54,7 +54,7 @@ class RecordingHandler final : public net::HttpHandler {
     heard_->body += bytes;
     return !heard_->on_body || heard_->on_body(bytes);
   }
-  void on_end(net::HttpEnd end) override {
+  void on_end(detail::net::HttpEnd end) override {
     ++heard_->ends;
     heard_->end = std::move(end);
     if (heard_->on_end) heard_->on_end();
@@ -64,8 +64,8 @@ class RecordingHandler final : public net::HttpHandler {
   std::shared_ptr<Heard> heard_;
 };
 
-inline net::HttpRequest request_to(std::string url) {
-  net::HttpRequest request;
+inline detail::net::HttpRequest request_to(std::string url) {
+  detail::net::HttpRequest request;
   request.url = std::move(url);
   request.headers = {"Content-Type: application/json"};
   request.body = R"({"hello":"world"})";
@@ -79,13 +79,13 @@ inline net::HttpRequest request_to(std::string url) {
 
 // One started transfer.
 struct Call {
-  std::shared_ptr<net::CallHandle> handle;
+  std::shared_ptr<detail::net::CallHandle> handle;
   std::shared_ptr<Heard> heard = std::make_shared<Heard>();
 };
 
-inline Call start(Runtime& runtime, net::HttpRequest request) {
-  Call call{net::CallHandle::make(*runtime.engine())};
-  net::Transport::of(*runtime.engine())
+inline Call start(Runtime& runtime, detail::net::HttpRequest request) {
+  Call call{detail::net::CallHandle::make(*runtime.engine())};
+  detail::net::Transport::of(*runtime.engine())
       ->start(std::move(request), call.handle, std::make_unique<RecordingHandler>(call.heard));
   return call;
 }
@@ -119,7 +119,7 @@ inline std::size_t open_descriptors() {
 }
 
 inline std::size_t open_transfers(Runtime& runtime) {
-  return net::Transport::of(*runtime.engine())->open();
+  return detail::net::Transport::of(*runtime.engine())->open();
 }
 
 inline std::string answer(std::string_view body) {

@@ -104,8 +104,9 @@ inline SubprocessCommand script(std::string text, const Fifo* fifo = nullptr) {
   return command;
 }
 
-inline Tool program(SubprocessCommand command, process::ExitWatch watch = process::ExitWatch::automatic) {
-  return tools::subprocess_tool(program_spec(), running(std::move(command)), watch);
+inline Tool program(SubprocessCommand command,
+                    detail::process::ExitWatch watch = detail::process::ExitWatch::automatic) {
+  return detail::tools::subprocess_tool(program_spec(), running(std::move(command)), watch);
 }
 
 // True when no child of this process is left, running or dead.
@@ -124,4 +125,5 @@ inline bool holds(const std::string& text, const std::string& part) {
 }  // namespace agentcore::test
 
 // Runs the rest of a test case once for each way to detect that a program has ended.
-#define EACH_WATCH() GENERATE(agentcore::process::ExitWatch::automatic, agentcore::process::ExitWatch::timer)
+#define EACH_WATCH() \
+  GENERATE(agentcore::detail::process::ExitWatch::automatic, agentcore::detail::process::ExitWatch::timer)

@@ -19,11 +19,12 @@ namespace agentcore::test {
 // Between on() and off() every epoll_ctl() of the Runtime fails, as if fs.epoll.max_user_watches were used
 // up: the number of its epoll descriptor is given to another file. The Runtime must have the epoll backend,
 // and must not have opened a descriptor yet.
-class RefusedWatches final : loop::IoHandler {
+class RefusedWatches final : detail::loop::IoHandler {
  public:
   explicit RefusedWatches(Runtime& runtime) : engine_(runtime.engine()) {
     const std::set<int> before = epolls();
-    if (::pipe2(pipe_.data(), O_CLOEXEC) != 0 || engine_->watch(pipe_[0], loop::IoEvents::readable, *this))
+    if (::pipe2(pipe_.data(), O_CLOEXEC) != 0 ||
+        engine_->watch(pipe_[0], detail::loop::IoEvents::readable, *this))
       throw std::runtime_error("the pipe cannot be watched");
     for (const int found : epolls())
       if (!before.contains(found)) epoll_ = found;
@@ -42,7 +43,7 @@ class RefusedWatches final : loop::IoHandler {
   void off() { ::dup3(saved_, epoll_, O_CLOEXEC); }
 
  private:
-  void on_io(int, loop::IoEvents) override {}
+  void on_io(int, detail::loop::IoEvents) override {}
 
   static std::set<int> epolls() {
     std::set<int> found;
@@ -53,7 +54,7 @@ class RefusedWatches final : loop::IoHandler {
     return found;
   }
 
-  std::shared_ptr<loop::Engine> engine_;
+  std::shared_ptr<detail::loop::Engine> engine_;
   std::array<int, 2> pipe_{-1, -1};
   int epoll_ = -1;
   int saved_ = -1;

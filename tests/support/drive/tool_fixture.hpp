@@ -23,19 +23,19 @@ namespace agentcore::test {
 
 using namespace std::chrono_literals;
 
-struct CallRecord final : tools::CallOwner {
+struct CallRecord final : detail::tools::CallOwner {
   struct Entry {
     ToolResult result;
     std::thread::id thread;
   };
 
-  void on_result(const tools::CallScope& call, ToolResult result) override {
+  void on_result(const detail::tools::CallScope& call, ToolResult result) override {
     const bool first =
         results.emplace(call.operation.serial, Entry{std::move(result), std::this_thread::get_id()}).second;
     CHECK(first);
   }
-  void on_progress(const tools::CallScope&, std::string) override {}
-  void on_ask(const tools::CallScope&, Question, std::function<void(const Answer&)>) override {}
+  void on_progress(const detail::tools::CallScope&, std::string) override {}
+  void on_ask(const detail::tools::CallScope&, Question, std::function<void(const Answer&)>) override {}
 
   std::map<std::uint64_t, Entry> results;
 };
@@ -50,12 +50,13 @@ struct ToolFixture {
   };
 
   Call start(const Tool& tool, StopSource stop = {}) {
-    auto scope = std::make_shared<tools::CallScope>();
+    auto scope = std::make_shared<detail::tools::CallScope>();
     scope->engine = runtime->engine();
     scope->owner = &owner;
     scope->operation = {1, ++last_serial};
     scope->stop = stop.get_token();
-    tools::start_call(tool, nlohmann::json::object(), tools::make_completion(std::move(scope)));
+    detail::tools::start_call(tool, nlohmann::json::object(),
+                              detail::tools::make_completion(std::move(scope)));
     return {last_serial, std::move(stop)};
   }
 

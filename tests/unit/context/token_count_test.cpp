@@ -71,27 +71,28 @@ StoppedCall stopped_call(const Budget& budget) {
 TEST_CASE("a request costs what its messages and tools cost", "[context]") {
   const ChatRequest request = full_request();
   std::uint64_t sum = 0;
-  for (const ChatMessage& message : request.messages) sum += context::message_tokens(message);
+  for (const ChatMessage& message : request.messages) sum += detail::context::message_tokens(message);
   const ToolDescription& tool = request.tools[0];
-  sum += context::tool_tokens(tool.name, tool.description, tool.parameters);
-  CHECK(context::request_tokens(request) == sum);
-  CHECK(context::request_tokens({}) == 0);
+  sum += detail::context::tool_tokens(tool.name, tool.description, tool.parameters);
+  CHECK(detail::context::request_tokens(request) == sum);
+  CHECK(detail::context::request_tokens({}) == 0);
 }
 
 TEST_CASE("trimming, rate limits and a stopped call count the same tokens of one request",
           "[context][llm][router][usage]") {
   const ChatRequest request = full_request();
-  const std::uint64_t tokens = context::request_tokens(request);
-  CHECK(llm::estimated_tokens(request) == tokens);
+  const std::uint64_t tokens = detail::context::request_tokens(request);
+  CHECK(detail::llm::estimated_tokens(request) == tokens);
 
   std::vector<std::size_t> each;
-  for (const ChatMessage& message : request.messages) each.push_back(context::message_tokens(message));
+  for (const ChatMessage& message : request.messages)
+    each.push_back(detail::context::message_tokens(message));
   const ToolDescription& tool = request.tools[0];
-  const std::size_t tools = context::tool_tokens(tool.name, tool.description, tool.parameters);
-  CHECK(context::trim(request.messages, each, {}, {}, tools, {}).tokens_before == tokens);
+  const std::size_t tools = detail::context::tool_tokens(tool.name, tool.description, tool.parameters);
+  CHECK(detail::context::trim(request.messages, each, {}, {}, tools, {}).tokens_before == tokens);
 
   ChatOutcome cancelled = ChatOutcome::cancelled();
-  llm::AnswerUsage({}, request).write(cancelled, 200, true, "");
+  detail::llm::AnswerUsage({}, request).write(cancelled, 200, true, "");
   CHECK(cancelled.usage.prompt_tokens == tokens);
 }
 
@@ -99,14 +100,14 @@ TEST_CASE("a stopped turn reports the same count, with and without a budget", "[
   for (const Budget& budget : {Budget{}, Budget{.tokens = 1'000'000}}) {
     const StoppedCall stopped = stopped_call(budget);
     REQUIRE_FALSE(stopped.request.messages.empty());
-    CHECK(stopped.prompt_tokens == context::request_tokens(stopped.request));
+    CHECK(stopped.prompt_tokens == detail::context::request_tokens(stopped.request));
   }
 }
 
 TEST_CASE("a counter of the host replaces the estimate, and no sum overflows", "[context]") {
   const ChatRequest request = full_request();
-  CHECK(context::request_tokens(request, [](std::string_view) -> std::size_t { return 0; }) ==
-        4 * context::tokens_around_message + estimated_image_tokens);
+  CHECK(detail::context::request_tokens(request, [](std::string_view) -> std::size_t { return 0; }) ==
+        4 * detail::context::tokens_around_message + estimated_image_tokens);
   constexpr auto most = std::numeric_limits<std::size_t>::max();
-  CHECK(context::request_tokens(request, [](std::string_view) { return most; }) == most);
+  CHECK(detail::context::request_tokens(request, [](std::string_view) { return most; }) == most);
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::context;
+using namespace agentcore::detail::context;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-using namespace agentcore::core;
+using namespace agentcore::detail::core;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::core;
+using namespace agentcore::detail::core;
 
 namespace {
 

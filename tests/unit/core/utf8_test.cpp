@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/prop.hpp"
 
-using namespace agentcore::core;
+using namespace agentcore::detail::core;
 
 TEST_CASE("each broken UTF-8 sequence is replaced by one replacement character", "[core]") {
   CHECK(valid_utf8("plain") == "plain");

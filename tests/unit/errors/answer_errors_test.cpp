@@ -3,7 +3,7 @@
 #include "unit/errors/error_rows.hpp"
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using namespace agentcore::test;
 using namespace std::chrono_literals;
 

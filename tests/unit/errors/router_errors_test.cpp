@@ -157,11 +157,11 @@ ErrorRows test::router_errors() {
       {"a circuit that is being tested", error_during_test_of_circuit(), Errc::circuit_open,
        "The endpoint \"one\" failed too often: one call at a time tests whether it works again, and "
        "that test is still running"});
-  rows.push_back({"a pause of the endpoint", llm::pause_too_long_error(61s), Errc::http_error,
+  rows.push_back({"a pause of the endpoint", detail::llm::pause_too_long_error(61s), Errc::http_error,
                   "The endpoint asked for a pause that lasts another 61.0 s, which is longer than "
                   "RetryPolicy::max_retry_after"});
   rows.push_back(
-      {"a pause beyond the deadline", llm::pause_past_deadline_error(9s), Errc::deadline_exceeded,
+      {"a pause beyond the deadline", detail::llm::pause_past_deadline_error(9s), Errc::deadline_exceeded,
        "The endpoint asked for a pause that lasts another 9.0 s, which the call's deadline does not "
        "allow"});
   return rows;

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 using namespace agentcore;
-using namespace agentcore::net;
+using namespace agentcore::detail::net;
 using namespace agentcore::test;
 using namespace std::chrono_literals;
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::events;
+using namespace agentcore::detail::events;
 
 namespace {
 
@@ -25,7 +25,7 @@ concept BorrowsText = requires(Body& body) {
 };
 
 struct Hub {
-  core::Node node;
+  detail::core::Node node;
   EventHub hub{nullptr, [](const std::function<void()>& call) {
                  try {
                    call();

@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::events;
+using namespace agentcore::detail::events;
 
 namespace {
 

@@ -14,11 +14,11 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 
 namespace {
 
-class FakeCall final : public core::Stoppable {
+class FakeCall final : public detail::core::Stoppable {
  public:
   FakeCall(std::string id, std::uint64_t number) : agent_id(std::move(id)), tree(number) {}
 
@@ -147,7 +147,7 @@ TEST_CASE_METHOD(Fixture, "a stop token stops and unregisters", "[llm][A7]") {
   const auto first = call("a");
   requests->add(first);
   std::stop_source source;
-  const core::StopCallback on_stop(source.get_token(), core::StopOnRequest{first.get()});
+  const detail::core::StopCallback on_stop(source.get_token(), detail::core::StopOnRequest{first.get()});
   source.request_stop();
   CHECK(first->is_stopped());
   CHECK(first->cuts == 1);
@@ -161,7 +161,7 @@ TEST_CASE_METHOD(Fixture, "of many concurrent stops exactly one takes effect", "
     std::stop_source source;
     std::atomic<int> aborted{0};
     {
-      const core::StopCallback on_stop(source.get_token(), core::StopOnRequest{first.get()});
+      const detail::core::StopCallback on_stop(source.get_token(), detail::core::StopOnRequest{first.get()});
       std::jthread one([&] { aborted += requests->abort("a"); });
       std::jthread two([&] { aborted += requests->abort("a"); });
       std::jthread three([&] { source.request_stop(); });

@@ -95,7 +95,7 @@ TEST_CASE("only questions have images and interruption marks", "[llm][G8]") {
 }
 
 TEST_CASE("the first invalid message is named with its mistake", "[llm][G8]") {
-  using llm::history_problem;
+  using detail::llm::history_problem;
   const ChatMessage rules{Role::system, "be brief"}, stopped = question(Interruption::stopped);
   ChatMessage nameless = calling({"1"}), asking = question(), naming = question(), mark = answer(),
               picture = answer();

@@ -10,7 +10,7 @@
 
 using namespace agentcore;
 using namespace loop_test;
-using loop::DescriptorTimer;
+using detail::loop::DescriptorTimer;
 
 namespace {
 

@@ -19,7 +19,7 @@
 
 using namespace agentcore;
 using namespace loop_test;
-using loop::IoEvents;
+using detail::loop::IoEvents;
 using test::NoDescriptors;
 
 namespace {

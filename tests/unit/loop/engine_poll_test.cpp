@@ -14,8 +14,8 @@
 
 using namespace agentcore;
 using namespace loop_test;
-using loop::Engine;
-using loop::IoEvents;
+using detail::loop::Engine;
+using detail::loop::IoEvents;
 
 namespace {
 
@@ -270,13 +270,13 @@ TEST_CASE("a source may remove itself and add another while it runs", "[loop][Q3
 namespace {
 
 // Notes its end and what was still alive then.
-struct EndingSource final : loop::Source {
+struct EndingSource final : detail::loop::Source {
   explicit EndingSource(Log& record) : log(record) {}
-  void run_control(loop::PollBudget&) override {
+  void run_control(detail::loop::PollBudget&) override {
     log.push_back("control");
     if (on_control) on_control();
   }
-  void run_round(loop::PollBudget&) override { log.push_back("round"); }
+  void run_round(detail::loop::PollBudget&) override { log.push_back("round"); }
   bool has_work() const noexcept override { return true; }
   bool has_pending() const noexcept override { return false; }
   void on_engine_closed() noexcept override { log.push_back("closed"); }

@@ -14,7 +14,7 @@
 
 using namespace agentcore;
 using namespace loop_test;
-using loop::IoEvents;
+using detail::loop::IoEvents;
 
 TEST_CASE("run_for moves a manual clock from timer to timer", "[loop][Q8]") {
   testing::ManualClock clock;

@@ -165,7 +165,7 @@ TEST_CASE("the timer of the system is opened with the descriptor, and goes with 
     Runtime runtime;
     const Pipe pipe;
     Handler handler;
-    REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), loop::IoEvents::readable, handler));
+    REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), detail::loop::IoEvents::readable, handler));
     const Timer timer = runtime.call_after(1ms, [] {});
     CHECK(runtime.run_until_idle());
     CHECK(system_timers() == before);

@@ -15,7 +15,7 @@
 
 using namespace agentcore;
 using namespace loop_test;
-using loop::IoEvents;
+using detail::loop::IoEvents;
 
 namespace {
 

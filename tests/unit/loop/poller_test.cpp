@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 using namespace loop_test;
-using agentcore::loop::Delivery;
-using agentcore::loop::IoEvents;
-using agentcore::loop::Ready;
+using agentcore::detail::loop::Delivery;
+using agentcore::detail::loop::IoEvents;
+using agentcore::detail::loop::Ready;
 
 TEST_CASE("a poller reports a ready descriptor until it is consumed", "[loop][poller]") {
   const auto poller = make_poller(EACH_BACKEND());

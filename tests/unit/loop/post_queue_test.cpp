@@ -12,7 +12,7 @@
 #include <functional>
 
 using namespace agentcore;
-using loop::PostQueue;
+using detail::loop::PostQueue;
 
 TEST_CASE("a permanent backlog of posts uses memory in proportion to its length", "[loop][G15]") {
   constexpr std::size_t backlog = 100;

@@ -14,7 +14,7 @@
 
 using namespace agentcore;
 using namespace loop_test;
-using loop::IoEvents;
+using detail::loop::IoEvents;
 
 TEST_CASE("a runtime opens no descriptor before something has to be waited for", "[loop][G16]") {
   const auto before = open_descriptors();

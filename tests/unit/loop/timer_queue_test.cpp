@@ -11,7 +11,7 @@
 
 using agentcore::Duration;
 using agentcore::TimePoint;
-using agentcore::loop::TimerQueue;
+using agentcore::detail::loop::TimerQueue;
 
 namespace {
 

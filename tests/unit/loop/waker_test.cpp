@@ -10,7 +10,7 @@
 #include <vector>
 
 using namespace loop_test;
-using agentcore::loop::Waker;
+using agentcore::detail::loop::Waker;
 
 TEST_CASE("only the first notify wakes the loop until a poll ends", "[loop][waker][Q2]") {
   const auto waker = std::make_shared<Waker>();
@@ -161,7 +161,7 @@ TEST_CASE("no wake-up is lost when 100000 notifies race with polls", "[loop][wak
       }
     });
   int seen = 0;
-  std::vector<agentcore::loop::Ready> ready;
+  std::vector<agentcore::detail::loop::Ready> ready;
   while (seen < threads * each) {
     poller->wait(std::nullopt, ready);  // a lost wake-up sleeps here for ever
     waker->begin_poll();

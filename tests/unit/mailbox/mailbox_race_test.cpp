@@ -10,12 +10,12 @@
 
 using namespace agentcore;
 using agentcore::test::Team;
-using core::Gate;
-using core::Node;
-using core::PackedState;
-using mailbox::Head;
-using mailbox::MessagePool;
-using mailbox::Push;
+using detail::core::Gate;
+using detail::core::Node;
+using detail::core::PackedState;
+using detail::mailbox::Head;
+using detail::mailbox::MessagePool;
+using detail::mailbox::Push;
 
 namespace {
 
@@ -32,7 +32,7 @@ struct Box {
   Push push(std::string text, std::uint32_t generation, std::uint32_t epoch) {
     const std::uint32_t cell = pool.take();
     pool[cell].message.text = std::move(text);
-    const Push push = mailbox::push(node, pool, cell, generation, epoch);
+    const Push push = detail::mailbox::push(node, pool, cell, generation, epoch);
     if (push == Push::queued || push == Push::queued_first) return push;
     pool[cell].message = Message{};
     pool.give(cell, cell);
@@ -56,13 +56,13 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
   std::atomic<int> firsts{0};
   int emptied = 0;
   const auto take_all = [&] {
-    while (const std::uint32_t cell = mailbox::take(box.node, box.pool)) {
+    while (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
       const std::string text = std::move(box.pool[cell].message.text);
       box.pool.give_back(cell);
       const auto sender = static_cast<std::size_t>(text[0] - '0');
       in_order = in_order && std::stoi(text.substr(1)) == next[sender]++;
       ++taken;
-      emptied += mailbox::length(box.node, 1) == 0;
+      emptied += detail::mailbox::length(box.node, 1) == 0;
     }
   };
   team.run(
@@ -77,7 +77,7 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
   take_all();
   CHECK(taken == 3 * each);
   CHECK(in_order);
-  CHECK(mailbox::length(box.node, 1) == 0);
+  CHECK(detail::mailbox::length(box.node, 1) == 0);
   // An agent is scheduled by the first push into its empty mailbox: there must be one for each time it was
   // empty.
   CHECK(firsts >= emptied);
@@ -98,17 +98,17 @@ TEST_CASE("an accepted message is taken or dropped by the close and never left b
           for (int i = 0; i < 6; ++i) pushed += accepted(box.push("x", 1, epoch));
         },
         [&] {
-          if (const std::uint32_t cell = mailbox::take(box.node, box.pool)) {
+          if (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
             box.pool[cell].message = Message{};
             box.pool.give_back(cell);
             ++taken;
           }
-          if (++polls == 3) dropped += mailbox::close(box.node, box.pool, epoch + 1);
+          if (++polls == 3) dropped += detail::mailbox::close(box.node, box.pool, epoch + 1);
         });
-    dropped += mailbox::close(box.node, box.pool, epoch + 1);
-    if (mailbox::length(box.node, 1) != 0 || accepted(box.push("late", 1, epoch)))
+    dropped += detail::mailbox::close(box.node, box.pool, epoch + 1);
+    if (detail::mailbox::length(box.node, 1) != 0 || accepted(box.push("late", 1, epoch)))
       FAIL("a closed mailbox accepted a message");
-    mailbox::open(box.node, 1, epoch + 1);
+    detail::mailbox::open(box.node, 1, epoch + 1);
   }
   CHECK(pushed == taken + dropped);
 }
@@ -126,12 +126,12 @@ TEST_CASE("a message for a deleted agent never reaches the next agent in its slo
         },
         [&] {
           if (!recycled) {
-            dropped += mailbox::close(box.node, box.pool, 1);
+            dropped += detail::mailbox::close(box.node, box.pool, 1);
             box.node.packed = PackedState{generation + 1, 0, Gate::open, AgentState::idle}.raw();
             box.node.mailbox_head = Head::open(generation + 1).raw();
             recycled = true;
           }
-          if (const std::uint32_t cell = mailbox::take(box.node, box.pool)) {
+          if (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
             wrong += box.pool[cell].message.text != std::to_string(generation + 1);
             box.pool.give_back(cell);
             ++taken;

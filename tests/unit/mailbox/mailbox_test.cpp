@@ -7,8 +7,8 @@
 #include <string>
 
 using namespace agentcore;
-using namespace agentcore::core;
-using namespace agentcore::mailbox;
+using namespace agentcore::detail::core;
+using namespace agentcore::detail::mailbox;
 
 namespace {
 

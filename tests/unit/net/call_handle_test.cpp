@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::net;
+using namespace agentcore::detail::net;
 
 TEST_CASE("a cut is queued once and in order and wakes the loop once per batch", "[net][G5]") {
   Runtime runtime;

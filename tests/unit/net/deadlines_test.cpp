@@ -6,7 +6,7 @@
 
 using namespace agentcore;
 using namespace std::chrono_literals;
-using agentcore::net::Deadlines;
+using agentcore::detail::net::Deadlines;
 
 namespace {
 

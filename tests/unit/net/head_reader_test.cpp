@@ -2,7 +2,7 @@
 
 #include "support/catch.hpp"
 
-using agentcore::net::HeadReader;
+using agentcore::detail::net::HeadReader;
 
 TEST_CASE("a response head is read into status and content type", "[net][O5]") {
   HeadReader head;

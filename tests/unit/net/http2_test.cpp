@@ -4,7 +4,7 @@
 
 #include <curl/curl.h>
 
-using agentcore::net::speaks_http2;
+using agentcore::detail::net::speaks_http2;
 
 TEST_CASE("HTTP/2 is used only with a libcurl that resets streams in time", "[net][G6]") {
   CHECK(speaks_http2(0x080f00, CURL_VERSION_HTTP2 | CURL_VERSION_SSL));

@@ -5,7 +5,7 @@
 
 #include <string>
 
-using namespace agentcore::net;
+using namespace agentcore::detail::net;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-using agentcore::net::SocketGuard;
+using agentcore::detail::net::SocketGuard;
 
 namespace {
 

@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 using namespace agentcore;
-using namespace agentcore::net;
-using loop::IoEvents;
+using namespace agentcore::detail::net;
+using detail::loop::IoEvents;
 
 namespace {
 
-struct Table : loop::IoHandler {
+struct Table : detail::loop::IoHandler {
   void on_io(int, IoEvents) override {}
 
   std::shared_ptr<CallHandle> owner() { return CallHandle::make(*runtime.engine()); }
@@ -66,7 +66,7 @@ TEST_CASE("a socket is claimed for the transfer that waits for it until it is ke
   CHECK_FALSE(Table::has_claims(*cut));
   CHECK(table.sockets.want(socket, IoEvents::writable, cut));
   CHECK(Table::has_claims(*cut));
-  table.sockets.connected(cut->sockets());
+  table.sockets.connected(cut->sockets(), false);
   CHECK(table.sockets.want(socket, IoEvents::readable, cut));
   CHECK(Table::has_claim(*cut, socket));
   CHECK(table.sockets.idle() == 0);
@@ -83,7 +83,7 @@ TEST_CASE("a socket is released before another transfer claims it", "[net][G6]")
   const auto second = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
   CHECK(table.sockets.want(socket, IoEvents::readable, first));
-  table.sockets.connected(first->sockets());
+  table.sockets.connected(first->sockets(), false);
   CHECK(table.sockets.want(socket, IoEvents::readable, second));
   CHECK_FALSE(Table::has_claims(*first));
   CHECK(Table::has_claim(*second, socket));
@@ -117,7 +117,7 @@ TEST_CASE("a socket that libcurl closes before it is connected is forgotten", "[
   }
   SECTION("while another connection of the transfer is made") {
     ::close(socket);
-    table.sockets.connected(cut->sockets());
+    table.sockets.connected(cut->sockets(), false);
   }
   CHECK_FALSE(Table::has_claims(*cut));
   CHECK(table.sockets.busy() == 0);
@@ -165,7 +165,7 @@ TEST_CASE("a new socket has nothing of the closed one whose number it got", "[ne
   const auto second = table.owner();
   const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
   CHECK(table.sockets.want(socket, IoEvents::writable, first));
-  table.sockets.connected(first->sockets());
+  table.sockets.connected(first->sockets(), false);
   table.sockets.unwant(socket);
   table.sockets.close(socket);
   REQUIRE(table.sockets.open(AF_INET, SOCK_STREAM, 0) == socket);
@@ -204,7 +204,7 @@ TEST_CASE("the connection of a transfer that ends early is shut down at once", "
   SECTION("before its request") {
   }
   SECTION("after its request") {
-    table.sockets.connected(cut->sockets());
+    table.sockets.connected(cut->sockets(), false);
   }
   REQUIRE_FALSE(Table::has_ended(other));
   table.sockets.hang_up(cut->sockets());
@@ -221,7 +221,7 @@ TEST_CASE("a stop shuts down a socket that is not connected by libcurl yet", "[n
   REQUIRE(table.sockets.want(socket, IoEvents::writable, cut));
   cut->cut();
   CHECK(Table::has_ended(other));
-  table.sockets.connected(cut->sockets());
+  table.sockets.connected(cut->sockets(), false);
   table.sockets.close(socket);
   ::close(other);
 }

@@ -77,7 +77,7 @@ TEST_CASE("without a grace period a program that ignores SIGTERM is killed at on
   ToolFixture fixture;
   SubprocessOptions options = running(script(deaf, &fifo));
   options.kill_grace = Duration(0);
-  auto call = fixture.start(tools::subprocess_tool(program_spec(), options, EACH_WATCH()));
+  auto call = fixture.start(detail::tools::subprocess_tool(program_spec(), options, EACH_WATCH()));
   fifo.line();
   call.stop.request_stop();
   CHECK(fixture.result_of(call).data == R"({"signal":9})");

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-using namespace agentcore::schema;
+using namespace agentcore::detail::schema;
 
 namespace {
 

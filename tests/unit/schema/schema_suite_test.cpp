@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace agentcore::schema;
+using namespace agentcore::detail::schema;
 using nlohmann::json;
 
 namespace {

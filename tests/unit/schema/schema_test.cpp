@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace agentcore;
-using namespace agentcore::schema;
+using namespace agentcore::detail::schema;
 using nlohmann::json;
 
 namespace {

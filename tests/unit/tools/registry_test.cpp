@@ -385,7 +385,7 @@ TEST_CASE("a tool that is removed while it runs is kept by its call", "[tools][Y
 }
 
 TEST_CASE("native names are valid for providers and distinct", "[tools][Y9]") {
-  using tools::native_name;
+  using detail::tools::native_name;
   CHECK(native_name("", "add") == "add");
   CHECK(native_name("doc", "go") == "doc__go");
   const std::vector<std::string> names{native_name("a b", "go"),
@@ -410,7 +410,7 @@ TEST_CASE("a window of any id is called by its native name", "[tools][Y9]") {
   window.id = "My \xc3\xa4 window";
   t.tools->open(std::move(window));
   t.ask(t.agent());
-  t.call({{.name = tools::native_name("My \xc3\xa4 window", "go")}});
+  t.call({{.name = detail::tools::native_name("My \xc3\xa4 window", "go")}});
   CHECK(t["a"].conversation().value().back().content == "gone");
 }
 

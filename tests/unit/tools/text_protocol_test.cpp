@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-using namespace agentcore::tools;
+using namespace agentcore::detail::tools;
 
 namespace {
 

@@ -94,7 +94,7 @@ std::string http_with(Change change) {
   HttpLlmOptions options;
   options.base_url = "http://127.0.0.1";
   change(options);
-  return said(llm::check_options(options));
+  return said(detail::llm::check_options(options));
 }
 
 template <typename Change>
@@ -104,11 +104,11 @@ std::string router_with(Change change) {
   RouterOptions options;
   options.routes = {{&client}};
   change(options);
-  return said(llm::check_options(options));
+  return said(detail::llm::check_options(options));
 }
 
 std::string request_with(std::optional<double> temperature, std::optional<double> top_p) {
-  return said(llm::check_request({.temperature = temperature, .top_p = top_p}, "m"));
+  return said(detail::llm::check_request({.temperature = temperature, .top_p = top_p}, "m"));
 }
 
 ToolResult nothing(const nlohmann::json&, const ToolContext&) {
@@ -260,9 +260,11 @@ TEST_CASE("a number out of range is refused with its name and its range", "[opti
 TEST_CASE("the ends of each range are accepted", "[options]") {
   CHECK(tree_with([](TreeOptions& o) { o.max_depth = 250, o.stop_grace = Duration::max(); }).empty());
   CHECK(tree_with([](TreeOptions& o) { o.max_message_bytes = 1, o.tool_timeout = Duration(0); }).empty());
-  CHECK(spec_with([](AgentSpec& s) { s.budget.cost = core::max_amount, s.mailbox_limit = 65'000; }).empty());
+  CHECK(spec_with([](AgentSpec& s) {
+          s.budget.cost = detail::core::max_amount, s.mailbox_limit = 65'000;
+        }).empty());
   CHECK(grant({}, false).empty());
-  CHECK(grant({.cost = core::max_amount, .wall_clock = Duration::max()}, true).empty());
+  CHECK(grant({.cost = detail::core::max_amount, .wall_clock = Duration::max()}, true).empty());
   CHECK(http_with([](HttpLlmOptions& o) { o.total_timeout = Duration::max(); }).empty());
   CHECK(http_with([](HttpLlmOptions& o) { o.prices["m"].cached_prompt = 0; }).empty());
   CHECK(request_with(2, 1).empty());
@@ -275,12 +277,12 @@ TEST_CASE("the ends of each range are accepted", "[options]") {
 
 TEST_CASE("an error message shows a value in readable units", "[options]") {
   const auto said_of = [](Duration value) {
-    return core::Validation("S").not_negative("f", value).problem().value().message;
+    return detail::core::Validation("S").not_negative("f", value).problem().value().message;
   };
   CHECK(said_of(std::chrono::seconds(-2)) == "S::f is -2 s; it must not be negative");
   CHECK(said_of(std::chrono::milliseconds(-1500)) == "S::f is -1500 ms; it must not be negative");
   CHECK(said_of(Duration(-1)) == "S::f is -1 ns; it must not be negative");
-  core::Validation many("S");
+  detail::core::Validation many("S");
   many.number("first", std::nan(""), 0, 2).number("second", 3, 0, 2).count("third", 0, 1);
   REQUIRE(many.problem());
   CHECK(many.problem()->message == "S::first is nan; it must be 0 to 2");

@@ -9,9 +9,9 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::tree;
-using core::AgentTable;
-using core::Node;
+using namespace agentcore::detail::tree;
+using detail::core::AgentTable;
+using detail::core::Node;
 
 namespace {
 
@@ -74,7 +74,7 @@ TEST_CASE("a walk with parents first can leave out what lies below an agent", "[
 }
 
 TEST_CASE("operations leave the control queue in the order of their verbs", "[tree][C13]") {
-  const auto op = [](core::NodeId agent) {
+  const auto op = [](detail::core::NodeId agent) {
     return prepared([agent](ControlOp& made) { made.agent = agent; });
   };
   ControlQueue queue;

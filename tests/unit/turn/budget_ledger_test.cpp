@@ -8,7 +8,7 @@
 #include <cstdint>
 
 using namespace agentcore;
-using namespace agentcore::turn;
+using namespace agentcore::detail::turn;
 
 namespace {
 
@@ -16,7 +16,7 @@ using Scope = BudgetLedger::Scope;
 
 // root <- parent <- child, and a sibling of child.
 struct Family {
-  core::Node root, parent, child, sibling;
+  detail::core::Node root, parent, child, sibling;
   BudgetLedger ledger;
 
   Family() {
@@ -24,8 +24,8 @@ struct Family {
     child.parent.store(&parent);
     sibling.parent.store(&parent);
   }
-  Spent own(core::Node& node) const { return data_of(node).accounts->own.spent(); }
-  Spent subtree(core::Node& node) const { return data_of(node).accounts->subtree.spent(); }
+  Spent own(detail::core::Node& node) const { return data_of(node).accounts->own.spent(); }
+  Spent subtree(detail::core::Node& node) const { return data_of(node).accounts->subtree.spent(); }
 };
 
 Estimate call_of(std::uint64_t prompt_tokens, std::uint64_t answer_tokens) {

@@ -12,17 +12,17 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::turn;
+using namespace agentcore::detail::turn;
 
 namespace {
 
 struct Board {
-  core::AgentTable table;
-  core::Node& a = table.insert(table.root_sentinel());
-  core::Node& b = table.insert(table.root_sentinel());
+  detail::core::AgentTable table;
+  detail::core::Node& a = table.insert(table.root_sentinel());
+  detail::core::Node& b = table.insert(table.root_sentinel());
   Operations operations;
 
-  OperationId open(core::Node& node) {
+  OperationId open(detail::core::Node& node) {
     return operations.open(node, Operation::Kind::model_call, node.load().epoch(), 1);
   }
 };
@@ -89,12 +89,13 @@ TEST_CASE("an operation that cannot be opened for a lack of memory leaves nothin
 TEST_CASE("an agent's operations are listed newest first, whichever were closed",
           "[turn][operations][I1][I2]") {
   prop("after any sequence of begins and ends an agent has exactly the operations that are open", [] {
-    core::AgentTable table;
+    detail::core::AgentTable table;
     Operations operations;
-    std::map<core::Node*, std::vector<OperationId>> open;  // oldest first
-    core::Node* const nodes[] = {&table.insert(table.root_sentinel()), &table.insert(table.root_sentinel())};
+    std::map<detail::core::Node*, std::vector<OperationId>> open;  // oldest first
+    detail::core::Node* const nodes[] = {&table.insert(table.root_sentinel()),
+                                         &table.insert(table.root_sentinel())};
     for (int left = *rc::gen::inRange(0, 60); left > 0; --left) {
-      core::Node* const node = nodes[*rc::gen::inRange(0, 2)];
+      detail::core::Node* const node = nodes[*rc::gen::inRange(0, 2)];
       std::vector<OperationId>& own = open[node];
       if (own.empty() || *rc::gen::arbitrary<bool>()) {
         own.push_back(operations.open(*node, Operation::Kind::tool_call, 0, 1));
@@ -103,7 +104,7 @@ TEST_CASE("an agent's operations are listed newest first, whichever were closed"
         operations.close(*which);
         own.erase(which);
       }
-      for (core::Node* const each : nodes) {
+      for (detail::core::Node* const each : nodes) {
         std::vector<OperationId> listed;
         operations.for_each(*each, [&](const Operation& operation) { listed.push_back(operation.id); });
         std::reverse(listed.begin(), listed.end());

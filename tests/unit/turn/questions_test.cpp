@@ -7,15 +7,15 @@
 #include <utility>
 
 using namespace agentcore;
-using namespace agentcore::turn;
+using namespace agentcore::detail::turn;
 
 namespace {
 
-core::OperationId id(std::uint64_t serial) {
+detail::core::OperationId id(std::uint64_t serial) {
   return {0, serial};
 }
 
-AskedQuestion question(core::NodeId agent, std::uint64_t operation, std::string text = {}) {
+AskedQuestion question(detail::core::NodeId agent, std::uint64_t operation, std::string text = {}) {
   AskedQuestion asked;
   asked.agent = agent;
   asked.operation = id(operation);

@@ -274,7 +274,7 @@ TEST_CASE("the Runtime is not idle while a tool runs on another thread", "[turn]
 }
 
 TEST_CASE("a conversation keeps the question and drops the partial answer", "[turn][X22][A18][A19]") {
-  turn::Conversation conversation;
+  detail::turn::Conversation conversation;
   conversation.ask("one");
   conversation.interrupt(Interruption::stopped);
   conversation.ask("two");

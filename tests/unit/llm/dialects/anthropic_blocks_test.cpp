@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using test::ChatRecord;
 using Words = std::vector<std::string>;
 

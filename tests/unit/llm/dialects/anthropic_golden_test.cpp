@@ -24,7 +24,7 @@ using test::two_pictures;
 
 namespace {
 
-const llm::BodyDefaults defaults{
+const detail::llm::BodyDefaults defaults{
     .model = "claude-sonnet-4-5",
     .max_tokens = 100,
     .max_tokens_field = "ignored",
@@ -90,7 +90,7 @@ void check_answer(const test::ChatRecord& heard) {
 
 test::ChatRecord heard_of(const std::string& name, int status = 200) {
   const bool streamed = name.ends_with(".sse");
-  test::CallFixture fixture(streamed, 1 << 20, 1 << 20, llm::anthropic_messages());
+  test::CallFixture fixture(streamed, 1 << 20, 1 << 20, detail::llm::anthropic_messages());
   return fixture.answer(status, streamed ? test::all_events : test::json_type,
                         read_golden("anthropic_messages/" + name));
 }
@@ -110,7 +110,7 @@ std::vector<ChatMessage> history_after(const test::ChatRecord& heard) {
 std::string request_with(std::vector<ChatMessage> history) {
   ChatRequest request;
   request.messages = std::move(history);
-  return llm::anthropic_messages_body(request, {.model = "claude-sonnet-4-5"});
+  return detail::llm::anthropic_messages_body(request, {.model = "claude-sonnet-4-5"});
 }
 
 void check_golden(const std::string& body, const std::string& name) {
@@ -122,7 +122,7 @@ void check_golden(const std::string& body, const std::string& name) {
 }  // namespace
 
 TEST_CASE("golden: an Anthropic request with every option", "[llm][anthropic][golden][O2]") {
-  check_golden(llm::anthropic_messages_body(maximal(), defaults), "request.json");
+  check_golden(detail::llm::anthropic_messages_body(maximal(), defaults), "request.json");
 }
 
 TEST_CASE("golden: a minimal Anthropic request", "[llm][anthropic][golden][O2]") {
@@ -130,7 +130,7 @@ TEST_CASE("golden: a minimal Anthropic request", "[llm][anthropic][golden][O2]")
   request.model = "m";
   request.messages = {{Role::user, "Why?", Interruption::aborted}};
   request.stream = false;
-  check_golden(llm::anthropic_messages_body(request, {}), "small_request.json");
+  check_golden(detail::llm::anthropic_messages_body(request, {}), "small_request.json");
 }
 
 TEST_CASE("golden: an Anthropic answer as a stream and as a whole", "[llm][anthropic][golden]") {

@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using Calls = std::vector<ToolCall>;
 
 namespace {
@@ -267,8 +267,8 @@ TEST_CASE("broken Anthropic events end in an answer or an error", "[llm][anthrop
                                  rc::gen::arbitrary<char>());
     }
     for (const Parsed& parsed : {chunk(json), body(json)}) {
-      RC_ASSERT(core::is_utf8(parsed.content));
-      RC_ASSERT(core::is_utf8(parsed.reasoning));
+      RC_ASSERT(detail::core::is_utf8(parsed.content));
+      RC_ASSERT(detail::core::is_utf8(parsed.reasoning));
     }
   });
 }

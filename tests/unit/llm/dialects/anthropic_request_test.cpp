@@ -17,8 +17,8 @@ using test::result;
 
 namespace {
 
-json body_of(const ChatRequest& request, const llm::BodyDefaults& defaults = {.model = "m"}) {
-  return json::parse(llm::anthropic_messages_body(request, defaults));
+json body_of(const ChatRequest& request, const detail::llm::BodyDefaults& defaults = {.model = "m"}) {
+  return json::parse(detail::llm::anthropic_messages_body(request, defaults));
 }
 
 json messages_of(std::vector<ChatMessage> messages) {
@@ -30,8 +30,8 @@ json messages_of(std::vector<ChatMessage> messages) {
 std::string input_of(const std::string& arguments) {
   ChatRequest request;
   request.messages = {answer("", {{"a", "look", arguments}})};
-  const std::string body = llm::anthropic_messages_body(request, {.model = "m"});
-  REQUIRE(core::is_utf8(body));
+  const std::string body = detail::llm::anthropic_messages_body(request, {.model = "m"});
+  REQUIRE(detail::core::is_utf8(body));
   REQUIRE(json::accept(body));
   const std::string before = R"("name":"look","input":)";
   const auto begin = body.find(before) + before.size();
@@ -137,7 +137,7 @@ TEST_CASE("reasoning is sent back only to its own Messages server", "[llm][anthr
 }
 
 TEST_CASE("reasoning without a signature is not sent back", "[llm][anthropic]") {
-  const llm::WireFormat& format = llm::anthropic_messages();
+  const detail::llm::WireFormat& format = detail::llm::anthropic_messages();
   CHECK(format.reasoning_block({.text = "Hm."}).empty());
   CHECK(json::parse(format.reasoning_block({.text = "\"Hm.\xFF", .signature = "s"})) ==
         json::parse("{\"type\":\"thinking\",\"thinking\":\"\\\"Hm.\xEF\xBF\xBD\",\"signature\":\"s\"}"));

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace agentcore;
-using llm::call_id;
+using detail::llm::call_id;
 
 TEST_CASE("a valid call id is unchanged", "[llm][tools]") {
   CHECK(call_id("call_1_1", 0, 40) == "call_1_1");
@@ -43,7 +43,7 @@ TEST_CASE("a call and its result keep matching ids", "[llm][openai][tools]") {
   request.messages[0].tool_calls = {{"call_1_1", "look", "{}"}};
   request.messages[1].tool_call_id = "call_1_1";
   const auto messages = nlohmann::json::parse(
-      llm::openai_chat_body(request, {.model = "m", .tool_call_id_length = 9}))["messages"];
+      detail::llm::openai_chat_body(request, {.model = "m", .tool_call_id_length = 9}))["messages"];
   const std::string id = messages[1]["tool_call_id"];
   CHECK(id.size() == 9);
   CHECK(messages[0]["tool_calls"][0]["id"] == id);
@@ -54,8 +54,8 @@ TEST_CASE("reasoning of a call is found by its original id", "[llm][openai][tool
   request.messages = {{Role::assistant, ""}};
   request.messages[0].tool_calls = {{"b", "look", "{}"}, {"a", "look", "{}"}};
   request.messages[0].reasoning = {{"openai_chat", R"({"id":"a","extra_content":{"signed":1}})"}};
-  const auto calls = nlohmann::json::parse(
-      llm::openai_chat_body(request, {.model = "m", .tool_call_id_length = 9}))["messages"][0]["tool_calls"];
+  const auto calls = nlohmann::json::parse(detail::llm::openai_chat_body(
+      request, {.model = "m", .tool_call_id_length = 9}))["messages"][0]["tool_calls"];
   CHECK_FALSE(calls[0].contains("extra_content"));
   CHECK(calls[1]["extra_content"]["signed"] == 1);
 }

@@ -22,20 +22,20 @@ using test::two_pictures;
 
 namespace {
 
-std::string sent(const llm::WireFormat& format, std::vector<ChatMessage> messages, bool join = true) {
+std::string sent(const detail::llm::WireFormat& format, std::vector<ChatMessage> messages, bool join = true) {
   ChatRequest request;
   request.messages = std::move(messages);
   request.stream = false;
   return format.body(request, {.model = "m", .join_user_messages = join});
 }
 json chat(std::vector<ChatMessage> messages, bool join = true) {
-  return json::parse(sent(llm::openai_chat(), std::move(messages), join)).at("messages");
+  return json::parse(sent(detail::llm::openai_chat(), std::move(messages), join)).at("messages");
 }
 json anthropic(std::vector<ChatMessage> messages, bool join = true) {
-  return json::parse(sent(llm::anthropic_messages(), std::move(messages), join)).at("messages");
+  return json::parse(sent(detail::llm::anthropic_messages(), std::move(messages), join)).at("messages");
 }
 json responses(std::vector<ChatMessage> messages, bool join = true) {
-  return json::parse(sent(llm::openai_responses(), std::move(messages), join)).at("input");
+  return json::parse(sent(detail::llm::openai_responses(), std::move(messages), join)).at("input");
 }
 
 const std::vector<ChatMessage> two = {{Role::user, "One \"1\"", Interruption::stopped}, {Role::user, "Two"}};
@@ -59,7 +59,8 @@ TEST_CASE("two user messages in a row are sent as one", "[llm]") {
 TEST_CASE("an earlier request stays a byte prefix of the next", "[llm]") {
   std::vector<ChatMessage> history = {
       {Role::system, "S"}, {Role::user, "A"}, answer("B"), {Role::user, "C \xC3\xBC"}};
-  for (const auto* format : {&llm::openai_chat(), &llm::anthropic_messages(), &llm::openai_responses()}) {
+  for (const auto* format :
+       {&detail::llm::openai_chat(), &detail::llm::anthropic_messages(), &detail::llm::openai_responses()}) {
     const std::string before = sent(*format, history);
     std::vector<ChatMessage> longer = history;
     longer.push_back({Role::user, "D"});
@@ -69,7 +70,7 @@ TEST_CASE("an earlier request stays a byte prefix of the next", "[llm]") {
     REQUIRE(end > 4);
     CHECK(after.substr(0, end) == before.substr(0, end));
     const bool is_apart = after.find("\"D\"") != std::string::npos;  // in a part of its own
-    CHECK(is_apart == (format != &llm::openai_chat()));
+    CHECK(is_apart == (format != &detail::llm::openai_chat()));
   }
 }
 

@@ -54,7 +54,7 @@ json given_back(const ChatRecord& heard) {
   message.reasoning = outcome.reasoning;
   ChatRequest request;
   request.messages = history_from_json(history_to_json({{Role::user, "?"}, message})).value();
-  const json sent = json::parse(llm::openai_chat_body(request, {.model = "m"}))["messages"][1];
+  const json sent = json::parse(detail::llm::openai_chat_body(request, {.model = "m"}))["messages"][1];
   CHECK(sent["tool_calls"].size() == 1);
   return sent.value("reasoning_details", json());
 }
@@ -275,9 +275,9 @@ TEST_CASE("a request with any reasoning details is JSON in UTF-8", "[llm][openai
     CallFixture fixture;
     const ChatRecord& heard = fixture.answer(200, all_events, body);
     RC_ASSERT(heard.outcomes.size() == 1U);
-    RC_ASSERT(core::is_utf8(heard.reasoning));
+    RC_ASSERT(detail::core::is_utf8(heard.reasoning));
     for (const ReasoningBlock& block : heard.outcomes[0].reasoning) {
-      RC_ASSERT(core::is_utf8(block.data));
+      RC_ASSERT(detail::core::is_utf8(block.data));
       RC_ASSERT(json::parse(block.data).is_object());
     }
   });

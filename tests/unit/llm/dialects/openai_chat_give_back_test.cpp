@@ -59,7 +59,7 @@ Blocks blocks(const std::vector<std::string>& data) {
 json sent(const ChatMessage& message) {
   ChatRequest request;
   request.messages = {message};
-  return json::parse(llm::openai_chat_body(request, {.model = "m"}))["messages"][0];
+  return json::parse(detail::llm::openai_chat_body(request, {.model = "m"}))["messages"][0];
 }
 ChatMessage message_of(const ChatOutcome& outcome) {
   ChatMessage message{Role::assistant};
@@ -73,7 +73,7 @@ ChatMessage look_twice(Blocks thoughts) {
 }
 // As it is sent after it was written into a history and read again.
 json sent_later(const ChatOutcome& outcome) {
-  turn::Conversation conversation;
+  detail::turn::Conversation conversation;
   conversation.ask("?");
   conversation.act("", outcome.tool_calls, 1, outcome.reasoning);
   const auto history = history_from_json(history_to_json(conversation.messages()));
@@ -139,7 +139,8 @@ TEST_CASE("reasoning is sent back only to its own chat server", "[llm][openai][r
     for (ReasoningBlock& block : thoughts) block.server = origin;
     ChatRequest request;
     request.messages = {look_twice(std::move(thoughts))};
-    return json::parse(llm::openai_chat_body(request, {.model = "m", .server = server}))["messages"][0];
+    return json::parse(
+        detail::llm::openai_chat_body(request, {.model = "m", .server = server}))["messages"][0];
   };
   for (const char* origin : {"a.example", ""}) {
     CHECK(body(origin, "a.example")["reasoning_content"] == "Hm");
@@ -209,7 +210,7 @@ TEST_CASE("a signature without an id is matched by position", "[llm][openai][rea
 }
 
 TEST_CASE("a signature follows a call whose id was replaced", "[llm][openai][reasoning]") {
-  turn::Conversation conversation;
+  detail::turn::Conversation conversation;
   for (std::uint32_t turn : {1U, 2U}) {
     const ChatOutcome outcome = whole(calls(signed_call("same", "s" + std::to_string(turn))));
     conversation.ask("?");
@@ -235,7 +236,7 @@ TEST_CASE("reasoning without a call is neither kept nor sent", "[llm][openai][re
   CHECK(outcome.reasoning.empty());
   ChatMessage message{Role::assistant, "Hi"};
   message.reasoning = blocks({R"({"reasoning_content":"Hm"})"});
-  CHECK(sent(message) == llm::openai_chat_message(message));
+  CHECK(sent(message) == detail::llm::openai_chat_message(message));
 }
 
 TEST_CASE("an exported history has reasoning in one place", "[llm][openai][reasoning]") {
@@ -301,8 +302,8 @@ TEST_CASE("a request with any reasoning block is JSON in UTF-8", "[llm][openai][
       data[*rc::gen::inRange<std::size_t>(0, data.size())] = *rc::gen::arbitrary<char>();
     ChatRequest request;
     request.messages = {look_twice(blocks({data, bytes, R"({"reasoning_content":")" + bytes + "\"}"}))};
-    const std::string text = llm::openai_chat_body(request, {.model = "m"});
-    RC_ASSERT(core::is_utf8(text));
+    const std::string text = detail::llm::openai_chat_body(request, {.model = "m"});
+    RC_ASSERT(detail::core::is_utf8(text));
     RC_ASSERT(json::accept(text));
   });
 }

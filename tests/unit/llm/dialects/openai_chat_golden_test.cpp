@@ -18,7 +18,7 @@ using test::read_golden;
 
 namespace {
 
-const llm::BodyDefaults defaults{
+const detail::llm::BodyDefaults defaults{
     .model = "gpt-5-mini",
     .max_tokens = 100,
     .max_tokens_field = "max_completion_tokens",
@@ -75,13 +75,13 @@ std::vector<ChatMessage> history_after(const ChatOutcome& outcome, const std::st
 std::string request_with(std::vector<ChatMessage> history) {
   ChatRequest request;
   request.messages = std::move(history);
-  return llm::openai_chat_body(request, {.model = "gpt-5-mini"});
+  return detail::llm::openai_chat_body(request, {.model = "gpt-5-mini"});
 }
 
 }  // namespace
 
 TEST_CASE("golden: a chat request with every option", "[llm][openai][golden][O2]") {
-  CHECK(llm::openai_chat_body(maximal(), defaults) + "\n" == read_golden("openai_chat/request.json"));
+  CHECK(detail::llm::openai_chat_body(maximal(), defaults) + "\n" == read_golden("openai_chat/request.json"));
 }
 
 TEST_CASE("golden: a minimal chat request", "[llm][openai][golden][O2]") {
@@ -89,7 +89,7 @@ TEST_CASE("golden: a minimal chat request", "[llm][openai][golden][O2]") {
   request.model = "m";
   request.messages = {{Role::user, "Why?", Interruption::aborted}};
   request.stream = false;
-  CHECK(llm::openai_chat_body(request, {}) + "\n" == read_golden("openai_chat/small_request.json"));
+  CHECK(detail::llm::openai_chat_body(request, {}) + "\n" == read_golden("openai_chat/small_request.json"));
 }
 
 TEST_CASE("golden: a streamed answer", "[llm][openai][golden]") {

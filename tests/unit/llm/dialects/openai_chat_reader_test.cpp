@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 
 namespace {
 
@@ -99,7 +99,7 @@ TEST_CASE("broken UTF-8 in a request is replaced", "[llm]") {
     ChatRequest request;
     request.messages = {{Role::user, bytes, {}}};
     const std::string text = openai_chat_body(request, {.model = bytes});
-    RC_ASSERT(core::is_utf8(text));
+    RC_ASSERT(detail::core::is_utf8(text));
     RC_ASSERT(nlohmann::json::accept(text));
   });
 }
@@ -277,9 +277,9 @@ TEST_CASE("broken JSON ends in an answer or an error", "[llm][G15]") {
       }
     }
     const Parsed parsed = chunk(json);
-    RC_ASSERT(core::is_utf8(parsed.content));
-    RC_ASSERT(core::is_utf8(chunk_in_place(json, "}]\"}").content));
-    RC_ASSERT(core::is_utf8(body(json).content));
+    RC_ASSERT(detail::core::is_utf8(parsed.content));
+    RC_ASSERT(detail::core::is_utf8(chunk_in_place(json, "}]\"}").content));
+    RC_ASSERT(detail::core::is_utf8(body(json).content));
   });
 }
 

@@ -17,7 +17,7 @@ namespace {
 json function_sent(ToolDescription tool) {
   ChatRequest request;
   request.tools = {std::move(tool)};
-  const auto body = json::parse(llm::openai_chat_body(request, {.model = "m"}));
+  const auto body = json::parse(detail::llm::openai_chat_body(request, {.model = "m"}));
   REQUIRE(body["tools"].size() == 1);
   CHECK(body["tools"][0]["type"] == "function");
   return body["tools"][0]["function"];
@@ -29,13 +29,13 @@ TEST_CASE("a request names its tools", "[llm][openai][tools]") {
   ChatRequest request;
   request.tools = {{"look", "Looks \"there\".", R"({"type":"object","properties":{"z":{},"a":{}}})"},
                    {"wait", "", ""}};
-  const std::string body = llm::openai_chat_body(request, {.model = "m"});
+  const std::string body = detail::llm::openai_chat_body(request, {.model = "m"});
   CHECK(json::parse(body)["tools"] == json::parse(R"([
       {"type":"function","function":{"name":"look","description":"Looks \"there\".",
        "parameters":{"type":"object","properties":{"z":{},"a":{}}}}},
       {"type":"function","function":{"name":"wait","parameters":{"type":"object","properties":{}}}}])"));
   CHECK(body.find(R"({"z":{},"a":{}})") != std::string::npos);  // in the order in which they were written
-  CHECK_FALSE(json::parse(llm::openai_chat_body(ChatRequest{}, {.model = "m"})).contains("tools"));
+  CHECK_FALSE(json::parse(detail::llm::openai_chat_body(ChatRequest{}, {.model = "m"})).contains("tools"));
 }
 
 TEST_CASE("invalid tool parameters are omitted", "[llm][openai][tools]") {
@@ -53,8 +53,8 @@ TEST_CASE("a request with any tool is JSON in UTF-8", "[llm][openai][tools]") {
   prop("names, descriptions and parameters of any bytes", [](const std::string& a, const std::string& b) {
     ChatRequest request;
     request.tools = {{a, b, a}, {b, a, "{" + b}, {"x", "y", R"({"a":")" + a + "\"}"}};
-    const std::string text = llm::openai_chat_body(request, {.model = "m"});
-    RC_ASSERT(core::is_utf8(text));
+    const std::string text = detail::llm::openai_chat_body(request, {.model = "m"});
+    RC_ASSERT(detail::core::is_utf8(text));
     RC_ASSERT(json::accept(text));
   });
 }

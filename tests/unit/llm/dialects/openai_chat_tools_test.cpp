@@ -205,7 +205,7 @@ TEST_CASE("broken tool calls end in an outcome", "[llm][openai][tools][G15]") {
                           rc::gen::arbitrary<char>());
     for (const ToolCall& call : streamed(events).tool_calls) {
       RC_ASSERT(!call.name.empty());
-      RC_ASSERT(core::is_utf8(call.id + call.name + call.arguments));
+      RC_ASSERT(detail::core::is_utf8(call.id + call.name + call.arguments));
     }
   });
 }

@@ -16,7 +16,7 @@ using Calls = std::vector<ToolCall>;
 namespace {
 
 ChatRecord heard_of(bool stream, int status, const std::string& body) {
-  CallFixture fixture(stream, 1 << 20, 1 << 20, llm::openai_responses());
+  CallFixture fixture(stream, 1 << 20, 1 << 20, detail::llm::openai_responses());
   return fixture.answer(status, stream && status == 200 ? all_events : json_type, body);
 }
 ChatRecord streamed(const std::string& events) {
@@ -104,7 +104,7 @@ TEST_CASE("the items of an answer are sent back unchanged", "[llm][responses][G8
   waited.tool_call_id = outcome.tool_calls.at(1).id;
   ChatRequest request;
   request.messages = {{Role::user, "What is there?"}, answer, blue, waited};
-  CHECK(llm::openai_responses().body(request, {.model = "gpt-5"}) + "\n" ==
+  CHECK(detail::llm::openai_responses().body(request, {.model = "gpt-5"}) + "\n" ==
         read_golden("openai_responses/next_request.json"));
 }
 

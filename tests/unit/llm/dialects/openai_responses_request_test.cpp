@@ -15,10 +15,10 @@ using nlohmann::json;
 
 namespace {
 
-std::string written(const ChatRequest& request, const llm::BodyDefaults& defaults = {.model = "m"}) {
-  return llm::openai_responses().body(request, defaults);
+std::string written(const ChatRequest& request, const detail::llm::BodyDefaults& defaults = {.model = "m"}) {
+  return detail::llm::openai_responses().body(request, defaults);
 }
-json body_of(const ChatRequest& request, const llm::BodyDefaults& defaults = {.model = "m"}) {
+json body_of(const ChatRequest& request, const detail::llm::BodyDefaults& defaults = {.model = "m"}) {
   return json::parse(written(request, defaults));
 }
 json input_of(std::vector<ChatMessage> messages, const std::string& model = "m") {
@@ -105,18 +105,19 @@ TEST_CASE("every dialect sends the requested schema unchanged", "[llm]") {
        {std::pair(R"({"a":1})", R"({"a":1})"), {"{}", "{}"}, {"{", R"("{")"}, {"", R"("")"}}) {
     request.response_format = {ResponseFormat::Kind::json_schema, "", schema};
     const json expected = json::parse(sent);
-    CHECK(json::parse(llm::openai_responses().body(request, {}))["text"]["format"]["schema"] == expected);
-    CHECK(json::parse(llm::openai_chat().body(request, {}))["response_format"]["json_schema"]["schema"] ==
+    CHECK(json::parse(detail::llm::openai_responses().body(request, {}))["text"]["format"]["schema"] ==
           expected);
-    CHECK(json::parse(llm::anthropic_messages().body(request, {}))["output_config"]["format"]["schema"] ==
-          expected);
+    CHECK(json::parse(detail::llm::openai_chat().body(
+              request, {}))["response_format"]["json_schema"]["schema"] == expected);
+    CHECK(json::parse(detail::llm::anthropic_messages().body(
+              request, {}))["output_config"]["format"]["schema"] == expected);
   }
 }
 
 TEST_CASE("limits come from the request and else from the options", "[llm][responses]") {
   ChatRequest request;
   CHECK_FALSE(body_of(request).contains("max_output_tokens"));
-  const llm::BodyDefaults defaults{.model = "m", .max_tokens = 9, .max_tokens_field = "max_tokens"};
+  const detail::llm::BodyDefaults defaults{.model = "m", .max_tokens = 9, .max_tokens_field = "max_tokens"};
   CHECK(body_of(request, defaults).at("max_output_tokens") == 9);
   CHECK_FALSE(body_of(request, defaults).contains("max_tokens"));
   request.max_tokens = 3;

@@ -8,11 +8,11 @@
 
 using namespace agentcore;
 using namespace agentcore::test;
-using llm::UsageCounts;
+using detail::llm::UsageCounts;
 
 namespace {
 
-Usage streamed(const llm::WireFormat& format, const std::vector<std::string>& objects) {
+Usage streamed(const detail::llm::WireFormat& format, const std::vector<std::string>& objects) {
   CallFixture fixture(true, 1 << 20, 1 << 20, format);
   std::string events;
   for (const std::string& json : objects) events += "data: " + json + "\n\n";
@@ -22,20 +22,20 @@ Usage streamed(const llm::WireFormat& format, const std::vector<std::string>& ob
 }
 
 Usage of_anthropic(const std::string& at_start, const std::string& at_end) {
-  return streamed(llm::anthropic_messages(),
+  return streamed(detail::llm::anthropic_messages(),
                   {R"({"type":"message_start","message":{"id":"m","usage":)" + at_start + "}}",
                    R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":)" + at_end + "}",
                    R"({"type":"message_stop"})"});
 }
 
 Usage of_chat(const std::string& first, const std::string& second) {
-  return streamed(llm::openai_chat(),
+  return streamed(detail::llm::openai_chat(),
                   {R"({"choices":[{"index":0,"delta":{"content":"x"}}],"usage":)" + first + "}",
                    R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":)" + second + "}"});
 }
 
 Usage of_responses(const std::string& first, const std::string& second) {
-  return streamed(llm::openai_responses(),
+  return streamed(detail::llm::openai_responses(),
                   {R"({"type":"response.in_progress","response":{"usage":)" + first + "}}",
                    R"({"type":"response.completed","response":{"status":"completed","output":[],"usage":)" +
                        second + "}}"});
@@ -85,7 +85,7 @@ TEST_CASE("a later count of Responses replaces the one before", "[llm][responses
 }
 
 TEST_CASE("Groq's x_groq usage is merged with the standard one", "[llm][openai][usage]") {
-  CHECK(streamed(llm::openai_chat(),
+  CHECK(streamed(detail::llm::openai_chat(),
                  {R"({"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],)"
                   R"("usage":{"prompt_tokens":5},"x_groq":{"usage":{"completion_tokens":2}}})"}) ==
         Usage{5, 2, 7});

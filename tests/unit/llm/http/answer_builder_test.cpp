@@ -10,7 +10,7 @@
 #include <vector>
 
 using namespace agentcore;
-using llm::AnswerBuilder;
+using detail::llm::AnswerBuilder;
 
 namespace {
 
@@ -26,7 +26,7 @@ const std::string usage_chunk =
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":3}}\n\n";
 const std::string done_chunk = "data: [DONE]\n\n";
 
-struct Fixture : llm::AnswerListener {
+struct Fixture : detail::llm::AnswerListener {
   bool on_text(std::string_view text) override {
     texts.emplace_back(text);
     return texts.size() < wanted;
@@ -50,7 +50,8 @@ struct Fixture : llm::AnswerListener {
   Words texts;
   std::string reasoning;
   std::size_t wanted = 1000;  // texts, after which the call is over
-  llm::AnswerContext context{llm::openai_chat(), llm::Redactor(), 1 << 16, 1 << 20, ""};
+  detail::llm::AnswerContext context{detail::llm::openai_chat(), detail::llm::Redactor(), 1 << 16, 1 << 20,
+                                     ""};
   AnswerBuilder answer{context, request(), *this};
 };
 
@@ -140,7 +141,7 @@ TEST_CASE_METHOD(Fixture, "a call that was never sent used nothing", "[llm][usag
 }
 
 TEST_CASE_METHOD(Fixture, "a large object leaves no large reader", "[llm]") {
-  const llm::AnswerReader* const before = context.reader.get();
+  const detail::llm::AnswerReader* const before = context.reader.get();
   begin(json_type);
   answer.feed(R"({"choices":[{"message":{"content":")");
   answer.feed(std::string(1 << 19, 'x'));

@@ -106,7 +106,7 @@ TEST_CASE("reasoning and arguments count and repeated ones once", "[llm][A19][us
 }
 
 TEST_CASE("an empty answer counts nothing", "[llm][usage]") {
-  llm::AnswerMeter meter;
+  detail::llm::AnswerMeter meter;
   CHECK(meter.tokens() == 0);
   meter.add("");
   CHECK(meter.tokens() == 0);

@@ -7,7 +7,7 @@
 #include <string>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using namespace std::chrono_literals;
 
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 
 namespace {
 

@@ -48,11 +48,11 @@ TEST_CASE("base64 follows RFC 4648", "[llm][recording]") {
                                                          {"foobar", "Zm9vYmFy"},
                                                          {"\xFB\xFF", "+/8="}};
   for (const auto& [bytes, text] : vectors) {
-    CHECK(llm::to_base64(bytes) == text);
-    CHECK(llm::from_base64(text) == std::string(bytes));
+    CHECK(detail::llm::to_base64(bytes) == text);
+    CHECK(detail::llm::from_base64(text) == std::string(bytes));
   }
   for (const char* bad : {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zg==Zg==", "====", "Zm9-", "Zm 9", "=Zm9"})
-    CHECK_FALSE(llm::from_base64(bad));
+    CHECK_FALSE(detail::llm::from_base64(bad));
 }
 
 TEST_CASE("an exchange survives being written and read", "[llm][recording]") {

@@ -8,7 +8,7 @@
 
 using namespace agentcore;
 using namespace agentcore::test;
-using core::first_characters;
+using detail::core::first_characters;
 using Fixture = CallFixture;
 using Words = std::vector<std::string>;
 
@@ -269,8 +269,8 @@ TEST_CASE("any input of a server gives one outcome without secrets", "[llm][G10]
     RC_ASSERT(fixture.heard.outcomes.size() == 1U);
     const std::string& message = fixture.heard.error().message;
     RC_ASSERT(message.find(api_key_in_test) == std::string::npos);
-    RC_ASSERT(core::is_utf8(message));
+    RC_ASSERT(detail::core::is_utf8(message));
     RC_ASSERT(first_characters(message, 1000) == message);
-    RC_ASSERT(core::is_utf8(fixture.heard.text()));
+    RC_ASSERT(detail::core::is_utf8(fixture.heard.text()));
   });
 }

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace agentcore;
-using llm::find_prices;
+using detail::llm::find_prices;
 
 TEST_CASE("a model has its own prices or those of the longest matching prefix", "[llm]") {
   const PriceTable table = {{"gpt-4o", {1, 1}}, {"gpt-4o-mini", {2, 2}}, {"gpt-4o-mini-2024", {3, 3}}};

@@ -33,12 +33,12 @@ TEST_CASE("every provider makes options that can be called", "[llm][provider]") 
     CHECK(options.api_key_env == provider.api_key_env);
     options.api_key_env.clear();  // it need not be set here
     if (options.base_url.empty()) {
-      const auto error = llm::check_options(options);
+      const auto error = detail::llm::check_options(options);
       REQUIRE(error);
       CHECK(error->message.find("base_url") != std::string::npos);
       options.base_url = "https://resource.example/openai/v1";
     }
-    const auto error = llm::check_options(options);
+    const auto error = detail::llm::check_options(options);
     CHECK((error ? error->message : "") == "");
     CHECK(options.model.empty());
   }
@@ -108,7 +108,7 @@ TEST_CASE("the name of an application cannot split a header", "[llm][provider]")
   prop("whatever bytes name it, the options are good and no header is added", [](const std::string& bytes) {
     HttpLlmOptions options = provider_options("openrouter", {bytes, bytes}).value();
     options.api_key_env.clear();  // it need not be set here
-    RC_ASSERT(!llm::check_options(options));
+    RC_ASSERT(!detail::llm::check_options(options));
     RC_ASSERT(options.headers.size() <= 2U);
   });
 }

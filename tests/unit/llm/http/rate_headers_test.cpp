@@ -9,7 +9,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using namespace std::chrono_literals;
 
 namespace {
@@ -17,7 +17,7 @@ namespace {
 // 2026-11-22 09:15:00 UTC.
 constexpr UtcTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22) + 9h + 15min;
 
-net::HttpHead head(std::vector<std::pair<std::string, std::string>> fields) {
+detail::net::HttpHead head(std::vector<std::pair<std::string, std::string>> fields) {
   return {.status = 429, .fields = std::move(fields)};
 }
 

@@ -10,23 +10,23 @@
 #include <stdexcept>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using test::RecorderLines;
 
 namespace {
 
-struct Inner final : net::HttpHandler {
+struct Inner final : detail::net::HttpHandler {
   explicit Inner(std::function<void()> then) : on_ended(std::move(then)) {}
-  void on_head(const net::HttpHead&) override {}
+  void on_head(const detail::net::HttpHead&) override {}
   bool on_body(std::string_view bytes) override { return bytes != "no"; }
-  void on_end(net::HttpEnd) override { on_ended(); }
+  void on_end(detail::net::HttpEnd) override { on_ended(); }
   std::function<void()> on_ended;
 };
 
 struct RecordingFixture {
   RecordingFixture() {
     redact.hide("sk-the-key", "api key");
-    net::HttpRequest request;
+    detail::net::HttpRequest request;
     request.url = "https://me:word@host/v1?key=sk-the-key";
     request.headers = {"Authorization: Bearer sk-the-key", "X-Title: demo sk-the-key"};
     request.body = "{\"a\":\"sk-the-key\"}";

@@ -6,7 +6,7 @@
 
 #include <array>
 
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 
 TEST_CASE("a secret is replaced by its name", "[llm][secrets]") {
   Redactor redact;

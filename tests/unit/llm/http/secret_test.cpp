@@ -9,7 +9,7 @@
 #include <utility>
 
 using namespace agentcore;
-using llm::Secret;
+using detail::llm::Secret;
 
 static_assert(!std::is_copy_constructible_v<Secret> && !std::is_copy_assignable_v<Secret>);
 static_assert(!std::is_convertible_v<std::string, Secret>);
@@ -28,14 +28,14 @@ bool holds(const T& object, std::string_view bytes) {
 TEST_CASE("a string is wiped with its whole capacity", "[llm][secrets]") {
   std::string brief = "sk-12345";
   REQUIRE(holds(brief, "sk-12345"));
-  core::wipe(brief);
+  detail::core::wipe(brief);
   CHECK(brief.empty());
   CHECK_FALSE(holds(brief, "k-12345"));
 
   std::string text = "a key that is longer than what fits in";
   const std::size_t size = text.size();
   text.erase(3);  // the rest is still in the buffer
-  core::wipe(text);
+  detail::core::wipe(text);
   CHECK(std::all_of(text.data(), text.data() + size, [](char c) { return c == 0; }));
 }
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-using agentcore::llm::SseReader;
+using agentcore::detail::llm::SseReader;
 using Events = std::vector<std::string>;
 using Status = SseReader::Status;
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using namespace std::chrono_literals;
 
 TEST_CASE("the ceiling of the back-off doubles up to max_delay", "[llm][router][X20]") {

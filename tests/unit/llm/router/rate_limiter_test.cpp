@@ -6,7 +6,7 @@
 #include <limits>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using namespace std::chrono_literals;
 
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using namespace std::chrono_literals;
 using Names = std::vector<std::string>;
 using Admission = Slots::Admission;

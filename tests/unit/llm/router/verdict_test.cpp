@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace agentcore;
-using namespace agentcore::llm;
+using namespace agentcore::detail::llm;
 using namespace std::chrono_literals;
 
 TEST_CASE("errors are retried or use the next route or are final", "[llm][router][X19]") {
