@@ -75,8 +75,8 @@ struct AgentSpec {
   MessageHandler handler = {};
   /// Protection against verbs.
   AgentRole role = AgentRole::normal;
-  /// Maximum number of messages in the mailbox, 1 to 65,000. 0: TreeOptions::mailbox_limit.
-  std::uint16_t mailbox_limit = 0;
+  /// Maximum number of messages in the mailbox, 1 to 65,000. Empty: TreeOptions::mailbox_limit.
+  std::optional<std::uint16_t> mailbox_limit = {};
   /// True: a message to the stopped agent resumes it. False: the message is refused. If an ancestor is
   /// stopped, the message is refused in both cases.
   bool auto_resume = false;
@@ -110,7 +110,8 @@ struct AgentSpec {
   /// TurnResult::parse_error is set.
   bool repair_tool_calls = true;
   /// Maximum number of answers with tool calls in one turn. After that many, the next answer must be in
-  /// words: if it has tool calls, they are not run, and the turn fails with `tool_round_limit`.
+  /// words: if it has tool calls, they are not run, and the turn fails with `tool_round_limit`. no_limit is
+  /// accepted.
   std::uint16_t max_tool_rounds = 12;
   /// Whether the model may ask for several tool calls in one answer. Empty: not sent.
   std::optional<bool> parallel_tool_calls = {};

@@ -4,6 +4,7 @@
 #include <agentcore/agent.hpp>
 #include <agentcore/event.hpp>
 #include <agentcore/fwd.hpp>
+#include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/subscription.hpp>
 
@@ -26,7 +27,8 @@ struct TreeOptions {
   std::uint8_t max_depth = 64;
   /// Maximum number of agents that exist at a time; 1 to 134,000,000.
   std::uint32_t max_agents = 16'000'000;
-  /// Maximum number of messages in the mailbox of an agent whose AgentSpec::mailbox_limit is 0; 1 to 65,000.
+  /// Maximum number of messages in the mailbox of an agent whose AgentSpec::mailbox_limit is empty; 1 to
+  /// 65,000.
   std::uint16_t mailbox_limit = 1000;
   /// Maximum size of a message in bytes: text, sender and parts together; at least 1.
   std::size_t max_message_bytes = std::size_t{1} << 20;
@@ -36,11 +38,11 @@ struct TreeOptions {
   /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
   /// given up.
   Duration stop_grace = std::chrono::seconds(5);
-  /// Time-out of the calls of tools without ToolSpec::timeout. 0: none. A call that exceeds it counts as
+  /// Time-out of the calls of tools without ToolSpec::timeout. Not negative. A call that exceeds it counts as
   /// interrupted: the model receives this as the result, and the turn continues.
   Duration tool_timeout = std::chrono::minutes(10);
-  /// Time-out of approvals, and of questions without Question::timeout. 0: none.
-  Duration question_timeout{0};
+  /// Time-out of approvals, and of questions without Question::timeout. Not negative.
+  Duration question_timeout = no_limit;
   /// Maximum size of a tool's result in bytes; at least 1. A longer message is truncated; with longer data
   /// the call fails.
   std::size_t max_tool_result_bytes = std::size_t{256} << 10;

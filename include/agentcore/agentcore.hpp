@@ -20,6 +20,7 @@
 #include <agentcore/llm_router.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/no_limit.hpp>
 #include <agentcore/provider.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/ref.hpp>

@@ -3,6 +3,7 @@
 
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
+#include <agentcore/no_limit.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +11,7 @@
 namespace agentcore {
 
 /// Limits for one agent (AgentSpec::budget) or for an agent and its descendants (AgentSpec::subtree_budget).
-/// In each field, 0 means no limit.
+/// Each field is agentcore::no_limit by default. 0 permits nothing: no turn, no token, no cost, no time.
 ///
 ///     agentcore::AgentSpec spec;
 ///     spec.budget = {.tokens = 200'000, .cost = 1.50, .wall_clock = std::chrono::minutes(10)};
@@ -31,18 +32,18 @@ namespace agentcore {
 ///   fails with `budget_exceeded`, and may be tried again when those calls have ended.
 struct Budget {
   /// Turns that use a model, and turns of Agent::simulate(). The turns of a MessageHandler do not count.
-  std::uint64_t turns = 0;
+  std::uint64_t turns = no_limit;
   /// Tokens of prompts and answers together.
-  std::uint64_t tokens = 0;
-  /// In the currency of Prices; 0 to 1e15.
-  double cost = 0;
+  std::uint64_t tokens = no_limit;
+  /// In the currency of Prices; 0 to 1e15, or no_limit.
+  double cost = no_limit;
   /// Time since the agent was created or the budget was granted, whether the agent is active or not. Not
   /// negative.
-  Duration wall_clock{0};
+  Duration wall_clock = no_limit;
 
   /// Returns true if at least one field is a limit.
   bool limits() const noexcept {
-    return turns != 0 || tokens != 0 || cost > 0 || wall_clock > Duration::zero();
+    return turns != no_limit || tokens != no_limit || cost != no_limit || wall_clock != no_limit;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/fwd.hpp>
+#include <agentcore/no_limit.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,19 +14,20 @@
 
 namespace agentcore {
 
-/// Limits of model calls. In every number, 0 means no limit. By default calls are limited only by what the
-/// endpoints report (see `learn`).
+/// Limits of model calls. Each number is at least 1, or no_limit; 0 counts as 1. By default calls are limited
+/// only by what the endpoints report (see `learn`).
 struct CallLimits {
-  std::uint32_t total = 0;         ///< Concurrent calls to all endpoints together.
-  std::uint32_t per_endpoint = 0;  ///< Concurrent calls to one endpoint.
-  std::uint32_t per_agent = 0;     ///< Concurrent calls of one agent. Anonymous calls are not counted.
+  std::uint32_t total = no_limit;         ///< Concurrent calls to all endpoints together.
+  std::uint32_t per_endpoint = no_limit;  ///< Concurrent calls to one endpoint.
+  std::uint32_t per_agent = no_limit;     ///< Concurrent calls of one agent. Anonymous calls are not counted.
   /// Requests per minute to one endpoint. A full minute's worth may start at once; after that, calls start as
   /// the amount refills, evenly.
-  std::uint64_t requests_per_minute = 0;
+  std::uint64_t requests_per_minute = no_limit;
   /// Tokens per minute to one endpoint, prompt and completion together; applied like requests_per_minute.
   /// They are estimated before a call and corrected by its usage.
-  std::uint64_t tokens_per_minute = 0;
-  std::size_t max_waiting = 10'000;  ///< Calls that may wait for a slot. A further call: Errc::queue_full.
+  std::uint64_t tokens_per_minute = no_limit;
+  /// Calls that may wait for a slot; 0: none. A further call: Errc::queue_full.
+  std::size_t max_waiting = 10'000;
   /// True: applies the limits that endpoints report (headers, Retry-After), each for at most one hour.
   bool learn = true;
 };
@@ -60,8 +62,8 @@ class CallSlots {
   CallSlots& operator=(const CallSlots&) = delete;
 
   /// Replaces the limits of the endpoint that routes name `endpoint` (Route::endpoint): per_endpoint,
-  /// requests_per_minute and tokens_per_minute of `limits`. A field that is 0 means no limit for this
-  /// endpoint. The other fields of `limits` are ignored: total, per_agent, max_waiting and learn. May be
+  /// requests_per_minute and tokens_per_minute of `limits`. A field that is no_limit means no limit for
+  /// this endpoint. The other fields of `limits` are ignored: total, per_agent, max_waiting and learn. May be
   /// called at any time.
   void set_endpoint(std::string endpoint, const CallLimits& limits);
 

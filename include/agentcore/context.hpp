@@ -1,6 +1,8 @@
 // ContextOptions: how much of a conversation is sent to a model.
 #pragma once
 
+#include <agentcore/no_limit.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -48,8 +50,8 @@ inline constexpr std::size_t estimated_image_tokens = 1000;
 /// Messages that were left out stay in Agent::conversation(). Content that was left out is not sent again,
 /// even if there is room later.
 struct ContextOptions {
-  /// Maximum number of tokens of a request: system prompt, tool descriptions, windows and messages. 0: the
-  /// conversation is never trimmed.
+  /// Maximum number of tokens of a request: system prompt, tool descriptions, windows and messages.
+  /// no_limit: the conversation is never trimmed.
   std::size_t max_tokens = 32'000;
   /// Number of tokens to which a longer request is trimmed. 0, or more than `max_tokens`: half of
   /// `max_tokens`.

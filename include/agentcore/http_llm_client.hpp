@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,15 +70,15 @@ struct HttpLlmOptions {
   /// "x-agent-id" for the stand-in. '%' and bytes that are not visible ASCII are sent as %XX. Empty: the id
   /// is not sent.
   std::string agent_header = {};
-  /// The default limit of an answer, for requests that specify none. 0: the limit of the provider, or 4096 in
-  /// Dialect::anthropic_messages, which requires a limit.
-  std::uint32_t max_tokens = 0;
+  /// The default limit of an answer, for requests that specify none. Empty: the limit of the provider, or
+  /// 4096 in Dialect::anthropic_messages, which requires a limit.
+  std::optional<std::uint32_t> max_tokens = {};
   /// The name of the field for that limit, in Dialect::openai_chat; not empty.
   std::string max_tokens_field = "max_tokens";
   /// The exact length of the ids of tool calls, in letters and digits, in Dialect::openai_chat, for providers
-  /// that require it. Other ids of a history are replaced in the request, one for one. 0: any id is allowed.
-  /// At most 10.
-  std::uint32_t tool_call_id_length = 0;
+  /// that require it. Other ids of a history are replaced in the request, one for one. 1 to 10. Empty: any
+  /// id is allowed.
+  std::optional<std::uint32_t> tool_call_id_length = {};
   /// True: consecutive user messages (after a turn that was stopped or has failed) are sent as one, because
   /// the strict chat templates of many models reject them: the texts with an empty line between them, or
   /// content parts. The text sent before remains a prefix of the new request, so that provider caches still

@@ -6,6 +6,7 @@
 #include <agentcore/error.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
+#include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
 
 #include <cstddef>
@@ -41,12 +42,12 @@ struct RetryPolicy {
   /// already wait for a slot of the endpoint, and to a call that starts to wait for an endpoint whose pause
   /// ends after the deadline of the call.
   Duration max_retry_after = std::chrono::minutes(1);
-  /// The time-out of a whole call, from its start: waits for slots, attempts and back-offs together; >= 0. 0:
-  /// no time-out. After it the call ends with Errc::deadline_exceeded, whose message includes the last error:
+  /// The time-out of a whole call, from its start: waits for slots, attempts and back-offs together; >= 0.
+  /// After it the call ends with Errc::deadline_exceeded, whose message includes the last error:
   /// what runs then is ended, and nothing is started later. A back-off that would end later is not started
   /// either: the call continues with the next route, or ends. ChatRequest::deadline applies instead where it
   /// is earlier.
-  Duration timeout{0};
+  Duration timeout = no_limit;
   /// If set: returns the back-off after the n-th failed attempt of a route (1, 2, ...), in place of the rule
   /// above and of Retry-After. A negative result counts as 0. The function does not shorten a pause of the
   /// slots: with CallLimits::learn, a Retry-After blocks the slots of the endpoint until it is over. If the
@@ -61,7 +62,8 @@ struct RetryPolicy {
 struct BreakerPolicy {
   /// Failures in a row that open the circuit. Failures of the endpoint are counted: no connection, time-outs,
   /// broken connections, HTTP 5xx, and retryable errors that it reports in an answer that began with success.
-  /// Any other answer of the endpoint, 4xx included, resets the count. 0: the circuit never opens.
+  /// Any other answer of the endpoint, 4xx included, resets the count. At least 1. no_limit: the circuit
+  /// never opens.
   std::uint32_t failures = 5;
   /// How long the circuit stays open; >= 0. After that one call at a time may try the endpoint. The circuit
   /// closes when the endpoint begins to answer.

@@ -4,6 +4,7 @@
 #include <agentcore/error.hpp>
 #include <agentcore/http_llm_client.hpp>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,9 +20,9 @@ struct Provider {
   std::string_view auth_header = "Authorization";    ///< HttpLlmOptions::auth_header
   std::string_view auth_prefix = "Bearer ";          ///< HttpLlmOptions::auth_prefix
   std::string_view max_tokens_field = "max_tokens";  ///< HttpLlmOptions::max_tokens_field
-  std::uint32_t max_tokens = 0;           ///< The default limit, if every request needs one. 0: none needed.
-  std::uint32_t tool_call_id_length = 0;  ///< The exact length of ids of tool calls. 0: any length.
-  bool join_user_messages = true;         ///< HttpLlmOptions::join_user_messages
+  std::optional<std::uint32_t> max_tokens = {};      ///< HttpLlmOptions::max_tokens
+  std::optional<std::uint32_t> tool_call_id_length = {};  ///< HttpLlmOptions::tool_call_id_length
+  bool join_user_messages = true;                         ///< HttpLlmOptions::join_user_messages
   /// HttpLlmOptions::extra_body. Add fields of your own to the same JSON object.
   std::string_view extra_body = {};
   std::string_view headers = {};          ///< Sent with every request: one "Name: value" per line.

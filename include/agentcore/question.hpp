@@ -44,7 +44,7 @@ struct Question {
   std::string text = {};
   /// Suggested answers. Empty: none. The library does not check that the answer is one of them.
   std::vector<std::string> choices = {};
-  /// The maximum wait for an answer. Not negative. 0: no limit. Not set: TreeOptions::question_timeout. A
+  /// The maximum wait for an answer. Not negative. Not set: TreeOptions::question_timeout. A
   /// question is always closed with the end of its tool call.
   std::optional<Duration> timeout = {};
 };

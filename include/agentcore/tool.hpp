@@ -7,6 +7,7 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/llm_client.hpp>
+#include <agentcore/no_limit.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/ref.hpp>
 
@@ -98,7 +99,7 @@ struct ToolSpec {
   ToolMode mode = ToolMode::sync;
   /// True: a person has to approve each call before it begins (QuestionKind::approval).
   bool needs_approval = false;
-  /// The time-out of one call, without the wait for an approval. Not negative. 0: no limit. Not set:
+  /// The time-out of one call, without the wait for an approval. Not negative. Not set:
   /// TreeOptions::tool_timeout.
   std::optional<Duration> timeout = {};
 };
@@ -125,7 +126,7 @@ class ToolContext {
   /// its ToolDone soon, with any result: the result is dropped. A callback on the token runs on the thread
   /// that stops: it must only end a connection or wake a thread.
   StopToken stop() const noexcept;
-  /// The time at which the call times out; TimePoint::max(): never.
+  /// The time at which the call times out; no_limit: never.
   TimePoint deadline() const noexcept;
 
   /// Reports the progress of the call as an event ToolProgress. Ignored if the call has ended.

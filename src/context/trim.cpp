@@ -42,7 +42,7 @@ class Trimmer {
   }
 
   Trimmed run() {
-    if (max_ != 0 && total_ > max_) {
+    if (total_ > max_) {
       find_units();
       drop_old();
       drop_important();

@@ -55,9 +55,9 @@ Validation& Validation::number(std::string_view field, double value, double leas
 
 // Usually all fields are valid: then no field name is built, which would allocate.
 Validation& Validation::budget(std::string_view prefix, const Budget& budget) {
-  if (is_amount(budget.cost) && budget.wall_clock >= Duration::zero()) return *this;
-  return amount(joined(prefix, "cost"), budget.cost)
-      .not_negative(joined(prefix, "wall_clock"), budget.wall_clock);
+  const double cost = budget.cost == no_limit ? 0 : budget.cost;
+  if (is_amount(cost) && budget.wall_clock >= Duration::zero()) return *this;
+  return amount(joined(prefix, "cost"), cost).not_negative(joined(prefix, "wall_clock"), budget.wall_clock);
 }
 
 Validation& Validation::prices(std::string_view prefix, const Prices& prices) {

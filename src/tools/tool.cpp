@@ -129,7 +129,7 @@ Tool make_ask_human_tool(std::optional<Duration> timeout) {
   spec.parameters = R"({"type":"object","properties":{"question":{"type":"string"},)"
                     R"("choices":{"type":"array","items":{"type":"string"},"maxItems":20}},)"
                     R"("required":["question"],"additionalProperties":false})";
-  spec.timeout = Duration::zero();  // the question has its own
+  spec.timeout = no_limit;  // the question has its own
   return {std::move(spec),
           [timeout](const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
             Question question;

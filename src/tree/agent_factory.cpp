@@ -27,7 +27,7 @@ Error out_of_memory() noexcept {
 
 // True when no field is set. A field with an invalid value counts as set.
 bool is_none(const Budget& budget) noexcept {
-  return budget.turns == 0 && budget.tokens == 0 && budget.cost == 0 && budget.wall_clock == Duration::zero();
+  return !budget.limits();
 }
 
 bool is_none(const Prices& prices) noexcept {
@@ -38,8 +38,8 @@ bool is_none(const Prices& prices) noexcept {
 // are called matter only where `tools` is set.
 bool is_plain(const AgentSpec& spec) {
   return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
-         spec.role == AgentRole::normal && spec.mailbox_limit == 0 && !spec.auto_resume &&
-         !spec.temperature && !spec.max_tokens && !spec.top_p && spec.stop_sequences.empty() && spec.stream &&
+         spec.role == AgentRole::normal && !spec.mailbox_limit && !spec.auto_resume && !spec.temperature &&
+         !spec.max_tokens && !spec.top_p && spec.stop_sequences.empty() && spec.stream &&
          !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
          spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
          spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
@@ -150,7 +150,7 @@ Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::stri
 
 // The members that verbs and senders on other threads read.
 void AgentFactory::set_options(Node& node, const AgentSpec& spec) const noexcept {
-  node.mailbox_limit.store(spec.mailbox_limit ? spec.mailbox_limit : tree_.options.mailbox_limit,
+  node.mailbox_limit.store(spec.mailbox_limit.value_or(tree_.options.mailbox_limit),
                            std::memory_order_relaxed);
   node.role.store(spec.role, std::memory_order_relaxed);
   node.auto_resume.store(spec.auto_resume, std::memory_order_relaxed);

@@ -82,7 +82,7 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
   if (spec.tool_choice.mode == ToolChoice::Mode::named && spec.tool_choice.name.empty())
     return wrong("AgentSpec::tool_choice.name is empty; Mode::named needs the name of a tool");
   return core::Validation("AgentSpec")
-      .count("mailbox_limit", spec.mailbox_limit, 0, max_mailbox_limit)
+      .count("mailbox_limit", spec.mailbox_limit.value_or(1), 1, max_mailbox_limit)
       .number("temperature", spec.temperature.value_or(0), 0, 2)
       .number("top_p", spec.top_p.value_or(0), 0, 1)
       .count("max_tokens", spec.max_tokens.value_or(1), 1)

@@ -8,8 +8,6 @@
 namespace agentcore::detail::turn {
 namespace {
 
-constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
-
 std::string used_up(const char* what, std::uint64_t used, std::uint64_t limit) {
   return std::string(what) + ": " + std::to_string(used) + " of " + std::to_string(limit) + " used";
 }
@@ -25,14 +23,15 @@ void Account::grant(const Budget& budget, Timer deadline) {
 
 std::string Account::exhausted() const {
   if (expired_) return "wall clock: the time limit has passed";
-  if (budget_.tokens && spent_.tokens > budget_.tokens)
+  if (budget_.tokens != no_limit && spent_.tokens > budget_.tokens)
     return used_up("tokens", spent_.tokens, budget_.tokens);
-  if (budget_.cost > 0 && spent_.cost > budget_.cost) return "cost: the limit is exceeded";
+  if (budget_.cost != no_limit && spent_.cost > budget_.cost) return "cost: the limit is exceeded";
   return {};
 }
 
 std::string Account::refuses_turn() const {
-  if (budget_.turns && spent_.turns >= budget_.turns) return used_up("turns", spent_.turns, budget_.turns);
+  if (budget_.turns != no_limit && spent_.turns >= budget_.turns)
+    return used_up("turns", spent_.turns, budget_.turns);
   return exhausted();
 }
 
@@ -40,12 +39,12 @@ std::uint64_t Account::answer_tokens_left(std::uint64_t prompt_tokens, const Pri
                                           Count count) const noexcept {
   const bool reserved = count == Count::reserved;
   std::uint64_t left = no_limit;
-  if (budget_.tokens) {
+  if (budget_.tokens != no_limit) {
     const std::uint64_t counted = core::saturating_sum(spent_.tokens, reserved ? spent_.tokens_reserved : 0);
     const std::uint64_t taken = core::saturating_sum(counted, prompt_tokens);
     left = taken < budget_.tokens ? budget_.tokens - taken : 0;
   }
-  if (budget_.cost > 0) {
+  if (budget_.cost != no_limit) {
     const double money = budget_.cost - spent_.cost - (reserved ? cost_reserved_ : 0) -
                          cost_of({.prompt_tokens = prompt_tokens}, prices);
     if (money < 0) return 0;

@@ -22,8 +22,8 @@ struct TurnLimits {
   LlmClient* llm;  // for agents whose spec names none; may be null
   std::size_t max_answer_bytes;
   std::size_t max_result_bytes;
-  Duration tool_timeout;      // 0: none
-  Duration question_timeout;  // 0: none
+  Duration tool_timeout;
+  Duration question_timeout;
 };
 
 // The notifications of the turn engine to the tree. @loop_thread

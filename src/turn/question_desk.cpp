@@ -53,7 +53,7 @@ void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeou
   question.agent = node.id();
   question.turn = environment_.operations[question.operation].turn;
   AskedQuestion& asked = questions_.add(std::move(question));
-  if (timeout > Duration::zero()) try {
+  if (timeout != no_limit) try {
       const std::uint64_t timer =
           engine.start_timer(loop::later(engine.now(), timeout), [this, id = asked.question.id] {
             if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});

@@ -27,7 +27,7 @@ std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, Operation
       environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node), operation.info->id,
       operation.turn, operation.stop.get_token(), TimePoint::max(), environment_.limits.max_result_bytes});
   const Duration timeout = tool.spec.timeout.value_or(environment_.limits.tool_timeout);
-  if (timeout > Duration::zero()) {
+  if (timeout != no_limit) {
     scope->deadline = loop::later(environment_.engine.now(), timeout);
     const std::uint64_t timer =
         environment_.engine.start_timer(scope->deadline, [this, id, timeout] { on_timeout(id, timeout); });

@@ -32,7 +32,7 @@ std::uint32_t answers_with_calls(const ActiveTurn& active) noexcept {
 std::optional<ChatError> refusal_of(Turn turn, const tools::ReadAnswer& answer, std::size_t max_bytes) {
   const ActiveTurn& active = turn.active();
   const std::uint32_t asked = answers_with_calls(active);
-  if (asked >= turn.spec().max_tool_rounds)
+  if (turn.spec().max_tool_rounds != no_limit && asked >= turn.spec().max_tool_rounds)
     return ChatError{Errc::tool_round_limit, "executed " + std::to_string(asked) +
                                                  " consecutive tool_call turns without a non-tool response"};
   if (answer.calls.size() > tools::max_calls_per_answer || size_of(active.answer.tool_calls) > max_bytes)

@@ -83,7 +83,7 @@ void Turns::grant(core::Node& node, const Budget& budget, bool subtree) {
   const BudgetLedger::Scope scope = subtree ? BudgetLedger::Scope::subtree : BudgetLedger::Scope::own;
   loop::Engine& engine = environment_.engine;
   Timer deadline;
-  if (budget.wall_clock > Duration::zero()) {
+  if (budget.wall_clock != no_limit) {
     const std::uint64_t id =
         engine.start_timer(loop::later(engine.now(), budget.wall_clock),
                            [this, agent = node.id(), scope] { on_wall_clock(agent, scope); });

@@ -80,7 +80,7 @@ RouterOptions options_for(LlmClient& client) {
   RouterOptions options;
   options.routes = {{.client = &client}, {.client = &client}};
   options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(0); };
-  options.breaker.failures = 0;
+  options.breaker.failures = no_limit;
   options.limits = {.total = 2, .per_agent = 1};
   return options;
 }

@@ -81,7 +81,7 @@ class AnthropicMessages final : public WireFormat {
 std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaults& defaults) {
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
-  const std::uint32_t usual = defaults.max_tokens != 0 ? defaults.max_tokens : usual_max_tokens;
+  const std::uint32_t usual = defaults.max_tokens.value_or(usual_max_tokens);
   body.set("max_tokens", std::to_string(request.max_tokens.value_or(usual)));
   if (const std::string system = anthropic_system(request.messages); !system.empty())
     body.set_text("system", system);

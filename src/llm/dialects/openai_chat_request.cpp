@@ -40,7 +40,7 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
 std::string message_text(const ChatMessage& message, const BodyDefaults& defaults) {
   nlohmann::json entry = openai_chat_message(message);
   add_reasoning(message, defaults.server, entry);
-  fit_call_ids(defaults.tool_call_id_length, entry);
+  fit_call_ids(defaults.tool_call_id_length.value_or(0), entry);
   return json_text(entry);
 }
 
@@ -88,8 +88,8 @@ std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& def
   set_response_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
   if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
-  const std::uint32_t limit = request.max_tokens.value_or(defaults.max_tokens);
-  if (limit != 0 || request.max_tokens) body.set(defaults.max_tokens_field, std::to_string(limit));
+  if (const auto limit = request.max_tokens ? request.max_tokens : defaults.max_tokens)
+    body.set(defaults.max_tokens_field, std::to_string(*limit));
   if (!request.stop_sequences.empty()) body.set("stop", nlohmann::json(request.stop_sequences));
   if (!request.reasoning_effort.empty()) body.set_text("reasoning_effort", request.reasoning_effort);
   if (request.stream) {

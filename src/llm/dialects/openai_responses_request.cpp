@@ -145,8 +145,8 @@ void set_text_format(RequestBody& body, const ResponseFormat& format) {
 void set_limits(RequestBody& body, const ChatRequest& request, const BodyDefaults& defaults) {
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
   if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
-  const std::uint32_t limit = request.max_tokens.value_or(defaults.max_tokens);
-  if (limit != 0 || request.max_tokens) body.set("max_output_tokens", std::to_string(limit));
+  if (const auto limit = request.max_tokens ? request.max_tokens : defaults.max_tokens)
+    body.set("max_output_tokens", std::to_string(*limit));
   if (!request.reasoning_effort.empty())
     body.set("reasoning", R"({"effort":)" + json_quoted(request.reasoning_effort) + "}");
 }

@@ -102,12 +102,12 @@ bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view se
 // The defaults of a client for the bodies of its requests.
 struct BodyDefaults {
   std::string model = {};
-  std::uint32_t max_tokens = 0;  // 0: none
+  std::optional<std::uint32_t> max_tokens;
   std::string max_tokens_field = "max_tokens";
-  std::string extra_body = {};            // the text of a JSON object, or empty
-  std::uint32_t tool_call_id_length = 0;  // exactly, in letters and digits; 0: unchanged
-  std::string server = {};                // the server of the client, for reasoning; see goes_back()
-  bool join_user_messages = true;         // see HttpLlmOptions
+  std::string extra_body = {};                       // the text of a JSON object, or empty
+  std::optional<std::uint32_t> tool_call_id_length;  // exactly, in letters and digits; empty: unchanged
+  std::string server = {};         // the server of the client, for reasoning; see goes_back()
+  bool join_user_messages = true;  // see HttpLlmOptions
 };
 
 // Stateless; one object per dialect.

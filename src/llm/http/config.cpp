@@ -127,7 +127,8 @@ std::optional<Error> check_numbers(const HttpLlmOptions& options) {
       .positive("total_timeout", options.total_timeout)
       .count("max_response_bytes", options.max_response_bytes, 1)
       .count("max_line_bytes", options.max_line_bytes, 1)
-      .count("tool_call_id_length", options.tool_call_id_length, 0, 10);
+      .count("max_tokens", options.max_tokens.value_or(1), 1)
+      .count("tool_call_id_length", options.tool_call_id_length.value_or(1), 1, 10);
   for (const auto& [model, prices] : options.prices)
     validation.prices(fmt::format("prices[\"{}\"].", model), prices);
   return validation.problem();

@@ -51,7 +51,7 @@ Breaker::Change Breaker::settle(const Permit& permit, Health health, TimePoint n
     return permit.probe ? close() : Change::none;
   }
   if (permit.probe) return open(now);
-  if (policy_.failures == 0 || ++failures_ < policy_.failures) return Change::none;
+  if (policy_.failures == no_limit || ++failures_ < policy_.failures) return Change::none;
   return open(now);
 }
 

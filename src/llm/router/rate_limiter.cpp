@@ -31,8 +31,11 @@ std::uint64_t estimated_tokens(const ChatRequest& request) {
 }
 
 void RateLimiter::set_limits(std::uint64_t requests_per_minute, std::uint64_t tokens_per_minute) noexcept {
-  requests_.set_limit(requests_per_minute);
-  tokens_.set_limit(tokens_per_minute);
+  const auto bucket_limit = [](std::uint64_t limit) {  // of a TokenBucket, where 0 is no limit
+    return limit == no_limit ? 0 : std::max<std::uint64_t>(limit, 1);
+  };
+  requests_.set_limit(bucket_limit(requests_per_minute));
+  tokens_.set_limit(bucket_limit(tokens_per_minute));
 }
 
 TimePoint RateLimiter::ready_at(std::uint64_t tokens, TimePoint now) const noexcept {

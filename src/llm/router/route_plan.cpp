@@ -10,7 +10,7 @@ namespace {
 
 std::optional<TimePoint> earlier_deadline(const ChatRequest& request, const RetryPolicy& retry,
                                           TimePoint now) noexcept {
-  if (retry.timeout == Duration(0)) return request.deadline;
+  if (retry.timeout == no_limit) return request.deadline;
   const TimePoint ours = loop::later(now, retry.timeout);
   return request.deadline ? std::min(*request.deadline, ours) : ours;
 }

@@ -36,7 +36,10 @@ std::optional<Error> check_options(const RouterOptions& options) {
                          .not_negative("timeout", retry.timeout)
                          .problem())
     return problem;
-  return core::Validation("BreakerPolicy").not_negative("open_for", options.breaker.open_for).problem();
+  return core::Validation("BreakerPolicy")
+      .count("failures", options.breaker.failures, 1)
+      .not_negative("open_for", options.breaker.open_for)
+      .problem();
 }
 
 }  // namespace agentcore::detail::llm

@@ -9,7 +9,7 @@ namespace {
 constexpr int grants_per_turn = 16;  // before other tasks of the loop
 
 bool at_limit(std::uint64_t limit, std::uint64_t count) noexcept {
-  return limit != 0 && count >= limit;
+  return count >= std::max<std::uint64_t>(limit, 1);
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Slots::Admission Slots::acquire(Waiter& waiter, SlotRequest request, Slot& slot)
   // A pause may have begun while the call backed off: grant_some() rejects a call whose max wait is shorter,
   // and does so before the pause is over.
   if (waiter.max_wait_ < pause_left(*waiter.endpoint_, waiter.tokens_)) wake();
-  if (!is_new || limits_.max_waiting == 0 || waiting_ <= limits_.max_waiting) return Admission::later;
+  if (!is_new || waiting_ <= limits_.max_waiting) return Admission::later;
   take_out(waiter);
   return Admission::full;
 }

@@ -89,7 +89,7 @@ TEST_CASE("nothing is trimmed while max_tokens are enough", "[context][Y8]") {
   const Trimmed result = scene.trimmed();
   CHECK(result.tokens_before == 101);
   CHECK(result.tokens_after == 21);
-  scene.options.max_tokens = 0;  // no limit
+  scene.options.max_tokens = no_limit;
   CHECK(kept(scene) == "++++++ +");
 }
 

@@ -20,7 +20,7 @@ struct SpecTable {
     rows.push_back({text, made.error(), code, text});
   }
   void add_numbers() {
-    add({.mailbox_limit = 65'001}, "AgentSpec::mailbox_limit is 65001; it must be 0 to 65000");
+    add({.mailbox_limit = 65'001}, "AgentSpec::mailbox_limit is 65001; it must be 1 to 65000");
     add({.temperature = 2.5}, "AgentSpec::temperature is 2.5; it must be 0 to 2");
     add({.max_tokens = 0}, "AgentSpec::max_tokens is 0; it must be at least 1");
     add({.top_p = 1.5}, "AgentSpec::top_p is 1.5; it must be 0 to 1");

@@ -107,7 +107,7 @@ void add_numbers(ErrorRows& rows) {
   add("total_timeout is 0 s; it must be greater than 0", [](HttpLlmOptions& o) { o.total_timeout = 0s; });
   add("max_response_bytes is 0; it must be at least 1", [](HttpLlmOptions& o) { o.max_response_bytes = 0; });
   add("max_line_bytes is 0; it must be at least 1", [](HttpLlmOptions& o) { o.max_line_bytes = 0; });
-  add("tool_call_id_length is 11; it must be 0 to 10", [](HttpLlmOptions& o) { o.tool_call_id_length = 11; });
+  add("tool_call_id_length is 11; it must be 1 to 10", [](HttpLlmOptions& o) { o.tool_call_id_length = 11; });
   add("prices[\"m\"].prompt is -0.5; it must be 0 to 1e+15",
       [](HttpLlmOptions& o) { o.prices["m"].prompt = -0.5; });
   add("max_tokens_field is empty; set it to max_tokens, or to the name that the provider uses",

@@ -24,6 +24,7 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 const std::vector<double> no_amounts = {-1, -1e-300, std::nan(""), infinite, -infinite, 1.1e15};
+const std::vector<double> no_costs = {-1, -1e-300, std::nan(""), -infinite, 1.1e15};  // infinite: no_limit
 const std::vector<Duration> below_zero = {Duration(-1), Duration::min()};
 const std::vector<Duration> not_above_zero = {Duration(0), Duration(-1), Duration::min()};
 
@@ -189,13 +190,13 @@ std::vector<Row> rows() {
       row("TreeOptions::stop_grace", below_zero, tree(&TreeOptions::stop_grace)),
       row("TreeOptions::tool_timeout", below_zero, tree(&TreeOptions::tool_timeout)),
       row("TreeOptions::question_timeout", below_zero, tree(&TreeOptions::question_timeout)),
-      row<std::uint16_t>("AgentSpec::mailbox_limit", {65'001},
+      row<std::uint16_t>("AgentSpec::mailbox_limit", {0, 65'001},
                          [](auto n) { return spec_with([&](AgentSpec& s) { s.mailbox_limit = n; }); }),
-      row("AgentSpec::budget.cost", no_amounts,
+      row("AgentSpec::budget.cost", no_costs,
           [](double x) { return spec_with([&](AgentSpec& s) { s.budget.cost = x; }); }),
       row("AgentSpec::budget.wall_clock", below_zero,
           [](Duration x) { return spec_with([&](AgentSpec& s) { s.budget.wall_clock = x; }); }),
-      row("AgentSpec::subtree_budget.cost", no_amounts,
+      row("AgentSpec::subtree_budget.cost", no_costs,
           [](double x) { return spec_with([&](AgentSpec& s) { s.subtree_budget.cost = x; }); }),
       row("AgentSpec::subtree_budget.wall_clock", below_zero,
           [](Duration x) { return spec_with([&](AgentSpec& s) { s.subtree_budget.wall_clock = x; }); }),
@@ -203,8 +204,8 @@ std::vector<Row> rows() {
       row("AgentSpec::prices.completion", no_amounts, price(&Prices::completion)),
       row("AgentSpec::prices.cached_prompt", no_amounts,
           [](double x) { return spec_with([&](AgentSpec& s) { s.prices.cached_prompt = x; }); }),
-      row("Budget::cost", no_amounts, [](double x) { return grant({.cost = x}, false); }),
-      row("Budget::cost", no_amounts, [](double x) { return grant({.tokens = 9, .cost = x}, true); }),
+      row("Budget::cost", no_costs, [](double x) { return grant({.cost = x}, false); }),
+      row("Budget::cost", no_costs, [](double x) { return grant({.tokens = 9, .cost = x}, true); }),
       row("Budget::wall_clock", below_zero, [](Duration x) { return grant({.wall_clock = x}, false); }),
       row("Budget::wall_clock", below_zero, [](Duration x) { return grant({.wall_clock = x}, true); }),
       row("HttpLlmOptions::connect_timeout", not_above_zero, http(&HttpLlmOptions::connect_timeout)),
@@ -213,7 +214,7 @@ std::vector<Row> rows() {
       row("HttpLlmOptions::total_timeout", not_above_zero, http(&HttpLlmOptions::total_timeout)),
       row<int>("HttpLlmOptions::max_response_bytes", {0}, http(&HttpLlmOptions::max_response_bytes)),
       row<int>("HttpLlmOptions::max_line_bytes", {0}, http(&HttpLlmOptions::max_line_bytes)),
-      row<int>("HttpLlmOptions::tool_call_id_length", {11}, http(&HttpLlmOptions::tool_call_id_length)),
+      row<int>("HttpLlmOptions::tool_call_id_length", {0, 11}, http(&HttpLlmOptions::tool_call_id_length)),
       row("HttpLlmOptions::prices[\"m\"].prompt", no_amounts, http_price(&Prices::prompt)),
       row("HttpLlmOptions::prices[\"m\"].completion", no_amounts, http_price(&Prices::completion)),
       row("HttpLlmOptions::prices[\"m\"].cached_prompt", no_amounts,
@@ -229,6 +230,9 @@ std::vector<Row> rows() {
       row("RetryPolicy::max_delay", below_zero, retry(&RetryPolicy::max_delay)),
       row("RetryPolicy::max_retry_after", below_zero, retry(&RetryPolicy::max_retry_after)),
       row("RetryPolicy::timeout", below_zero, retry(&RetryPolicy::timeout)),
+      row<std::uint32_t>(
+          "BreakerPolicy::failures", {0},
+          [](auto n) { return router_with([&](RouterOptions& o) { o.breaker.failures = n; }); }),
       row("BreakerPolicy::open_for", below_zero,
           [](Duration x) { return router_with([&](RouterOptions& o) { o.breaker.open_for = x; }); }),
       row("RuntimeOptions::poll_budget", below_zero,
@@ -349,7 +353,7 @@ TEST_CASE("a count of tokens that is too large for its type stops the agent", "[
   const std::size_t most = std::numeric_limits<std::size_t>::max();
   AgentSpec counts{.system_prompt = "you", .budget = {.tokens = 1000}};
   counts.context.count_tokens = [&](std::string_view) { return most; };
-  counts.context.max_tokens = 0;
+  counts.context.max_tokens = no_limit;
   const Agent counting = t.root("counts", counts);
   REQUIRE(counting.send("question").accepted());
   t.settle();

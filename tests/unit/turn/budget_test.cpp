@@ -74,6 +74,35 @@ TEST_CASE("an agent runs as many turns as it was granted", "[turn][budget][G15]"
   CHECK(written(agent.conversation().value()).ends_with("user:question!stopped"));
 }
 
+TEST_CASE("a budget of zero permits nothing", "[turn][budget][G15]") {
+  Spending s;
+  const Budget nothing = GENERATE(Budget{.turns = 0}, Budget{.tokens = 0});
+  SECTION("to the agent") {
+    s.agent(limited(nothing));
+  }
+  SECTION("to its subtree") {
+    s.agent(limited({}, nothing));
+  }
+  s.refuse("a");
+}
+
+TEST_CASE("a cost of zero permits calls that are free", "[turn][budget][G15]") {
+  Spending s;
+  AgentSpec spec = limited({.cost = 0});
+  SECTION("without prices") {
+    s.agent(std::move(spec));
+    REQUIRE(s.tree->send("a", "question").accepted());
+    s.settle();
+    s.complete("a", {.prompt_tokens = 8, .completion_tokens = 2});
+    CHECK(s.state("a") == AgentState::idle);
+  }
+  SECTION("with prices") {
+    spec.prices = {.prompt = 1};
+    s.agent(std::move(spec));
+    s.refuse("a");
+  }
+}
+
 TEST_CASE("a resume without a new grant stops again and after a grant the agent continues",
           "[turn][budget][G15][X4]") {
   Spending t;

@@ -55,8 +55,8 @@ TEST_CASE("old turns are trimmed from the request but stay in the conversation",
   CHECK(t.sent().size() <= sent.size() + 2);
 }
 
-TEST_CASE("a short history is sent unchanged and max_tokens 0 trims nothing", "[turn][context][Y8]") {
-  for (const ContextOptions& options : {context(100'000, 1), context(0, 0)}) {
+TEST_CASE("a short history is sent unchanged and without a limit nothing is trimmed", "[turn][context][Y8]") {
+  for (const ContextOptions& options : {context(100'000, 1), context(no_limit, 0)}) {
     Trimming t;
     const Agent agent = t.root("a", {.context = options});
     for (int i = 0; i < 5; ++i) t.say(agent, long_text);

@@ -223,6 +223,13 @@ TEST_CASE("a call whose approval times out does not start", "[turn][questions][I
   CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
 }
 
+TEST_CASE("an approval with a time-out of zero times out in the next poll", "[turn][questions]") {
+  Asking t({.question_timeout = Duration(0)});
+  t.ask_approval();
+  CHECK(t.told() == "error: nobody approved the call in time");
+  CHECK(t.held.calls.empty());
+}
+
 TEST_CASE("a stop during an approval starts no call", "[turn][questions][C14][G9][I14]") {
   Asking t;
   t.ask_approval();

@@ -261,7 +261,7 @@ TEST_CASE("arguments of an imported history that are not JSON are sent as text",
     act.tool_calls = {{"x", "add", arguments}};
     ChatMessage result{Role::tool, "error: the arguments are not valid JSON"};
     result.tool_call_id = "x";
-    TextTurn t({.context = {.max_tokens = 0},
+    TextTurn t({.context = {.max_tokens = no_limit},
                 .history = {{Role::user, "before"}, act, result, {Role::assistant, "sorry"}}});
     const auto& messages = t.request(0).messages;
     REQUIRE(messages.size() > 2);

@@ -254,7 +254,7 @@ TEST_CASE("the Runtime is not idle while a tool runs on another thread", "[turn]
   Runtime runtime;
   testing::ScriptedClient llm(runtime);
   llm.enqueue({.tool_calls = {{.name = "wait"}}});
-  AgentTree tree(runtime, {.llm = &llm, .tool_timeout = Duration(0)});
+  AgentTree tree(runtime, {.llm = &llm, .tool_timeout = no_limit});
   std::atomic<bool> heard{false};
   const auto events = tree.on_event([&](const Event& event) {
     if (event.get<ToolProgress>()) heard = true;

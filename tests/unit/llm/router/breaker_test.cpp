@@ -101,7 +101,7 @@ TEST_CASE_METHOD(Fixture, "attempts from before a change of the circuit are igno
 }
 
 TEST_CASE("with 0 failures a circuit never opens", "[llm][router][breaker]") {
-  Breaker breaker({.failures = 0});
+  Breaker breaker({.failures = no_limit});
   for (int i = 0; i < 100; ++i) CHECK(breaker.settle(*breaker.admit({}), Health::ill, {}) == Change::none);
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("both limits apply and a call that was not sent is refunded", "[llm][r
 
 TEST_CASE("the usage of a call replaces its estimate", "[llm][router][limits]") {
   RateLimiter limiter;
-  limiter.set_limits(0, 100);
+  limiter.set_limits(no_limit, 100);
   const auto mark = limiter.take(80, start);
   CHECK(limiter.ready_at(50, start) == start + 18s);
   limiter.correct(80, 30, mark, start);
@@ -135,7 +135,7 @@ TEST_CASE("an endpoint with nothing left gets no call until its reset", "[llm][r
 
 TEST_CASE("calls use only what an endpoint has left", "[llm][router][limits]") {
   RateLimiter limiter;
-  limiter.set_limits(1000, 0);
+  limiter.set_limits(1000, no_limit);
   const auto mark = limiter.take(1, start);
   limiter.learn(requests_left(2, 10s), mark, start);
   limiter.take(1, start);

@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture, "10000 waiting calls are stopped or served and leave n
 }
 
 TEST_CASE_METHOD(Fixture, "the limit of requests per minute includes retries", "[llm][router]") {
-  options.limits = {.total = 0, .requests_per_minute = 6};
+  options.limits = {.total = no_limit, .requests_per_minute = 6};
   make_one();
   first.script = {fails(cut)};
   Crowd crowd(*this, 9);
@@ -141,7 +141,7 @@ TEST_CASE_METHOD(Fixture, "the limit of requests per minute includes retries", "
 }
 
 TEST_CASE_METHOD(Fixture, "tokens per minute are estimated and then corrected", "[llm][router]") {
-  options.limits = {.total = 0, .tokens_per_minute = 100};
+  options.limits = {.total = no_limit, .tokens_per_minute = 100};
   make_one();
   first.script = {words({"x"}, {.total_tokens = 10})};
   ChatRequest request = test::ask("a", "");

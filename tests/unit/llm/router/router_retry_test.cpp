@@ -189,7 +189,7 @@ TEST_CASE_METHOD(Fixture, "a call is never retried after a delta", "[llm][router
 TEST_CASE_METHOD(Fixture, "the back-off grows with jitter and depends on the seed", "[llm][router][X20]") {
   options.retry.backoff = {};
   options.retry.max_attempts = 6;
-  options.breaker.failures = 0;
+  options.breaker.failures = no_limit;
   make_one();
   for (int i = 0; i < 6; ++i) first.script.push_back(fails(cut));
   ask(heard);

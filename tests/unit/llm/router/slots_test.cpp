@@ -132,16 +132,38 @@ TEST_CASE_METHOD(Fixture, "a call that waits for a busy endpoint moves to a free
 }
 
 TEST_CASE_METHOD(Fixture, "anonymous calls are not counted as one agent", "[llm][router][slots][A4]") {
-  use({.total = 0, .per_agent = 1});
+  use({.total = no_limit, .per_agent = 1});
   const auto a = start(""), b = start(""), c = start("");
   CHECK(order.size() == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "a limit of 0 means no limit", "[llm][router][slots]") {
-  use({.total = 0, .per_agent = 0, .max_waiting = 0});
+TEST_CASE_METHOD(Fixture, "without limits no call waits", "[llm][router][slots]") {
+  use({.total = no_limit, .per_agent = no_limit, .max_waiting = no_limit});
   std::vector<std::shared_ptr<Call>> calls;
   for (int i = 0; i < 100; ++i) calls.push_back(start("a"));
   CHECK(order.size() == 100);
+}
+
+TEST_CASE_METHOD(Fixture, "a limit of 0 counts as 1", "[llm][router][slots]") {
+  SECTION("of concurrent calls") {
+    use({.total = 0});
+    const auto a = start("a"), b = start("b");
+    CHECK(order == Names{"a"});
+    end(*a);
+    CHECK(order == Names{"a", "b"});
+  }
+  SECTION("of requests per minute") {
+    use({.requests_per_minute = 0});
+    const auto a = start("a"), b = start("b");
+    CHECK(order == Names{"a"});
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "no call waits if none may", "[llm][router][slots]") {
+  use({.total = 1, .max_waiting = 0});
+  const auto a = start("a"), b = start("b");
+  CHECK(order == Names{"a"});
+  CHECK(slots->waiting() == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "a cancelled slot request leaves at once and the next moves up",
@@ -159,7 +181,7 @@ TEST_CASE_METHOD(Fixture, "a cancelled slot request leaves at once and the next 
 
 TEST_CASE_METHOD(Fixture, "a call behind a cancelled one starts at once if it has a slot",
                  "[llm][router][slots][G5]") {
-  use({.total = 0, .tokens_per_minute = 100});
+  use({.total = no_limit, .tokens_per_minute = 100});
   const auto first = start("first", "e", 60), large = start("large", "e", 90),
              small = start("small", "e", 10);
   poll();
@@ -188,14 +210,14 @@ TEST_CASE_METHOD(Fixture, "a call that queues again keeps its place and is not r
 
 TEST_CASE_METHOD(Fixture, "a full queue refuses only calls that would have to wait",
                  "[llm][router][slots][G15]") {
-  use({.total = 0, .per_endpoint = 1, .max_waiting = 1});
+  use({.total = no_limit, .per_endpoint = 1, .max_waiting = 1});
   const auto a = start("a", "x"), b = start("b", "x"), c = call("c"), d = call("d");
   CHECK(acquire(*c, "x") == Admission::full);
   CHECK(acquire(*d, "y") == Admission::now);
 }
 
 TEST_CASE_METHOD(Fixture, "the queue continues when requests per minute allow it", "[llm][router][slots]") {
-  use({.total = 0, .requests_per_minute = 2});
+  use({.total = no_limit, .requests_per_minute = 2});
   const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "x"), d = start("d", "y");
   CHECK(order == Names{"a", "b", "d"});
   runtime->run_for(30s - 1ms);
@@ -206,7 +228,7 @@ TEST_CASE_METHOD(Fixture, "the queue continues when requests per minute allow it
 
 TEST_CASE_METHOD(Fixture, "an estimate of tokens per minute is corrected by the usage",
                  "[llm][router][slots]") {
-  use({.total = 0, .tokens_per_minute = 100});
+  use({.total = no_limit, .tokens_per_minute = 100});
   const auto a = start("a", "e", 90), b = start("b", "e", 60);
   CHECK(order == Names{"a"});
   end(*a, ChatOutcome::completed(FinishReason::complete, {.total_tokens = 40}));
@@ -214,7 +236,7 @@ TEST_CASE_METHOD(Fixture, "an estimate of tokens per minute is corrected by the 
 }
 
 TEST_CASE_METHOD(Fixture, "a large call is not overtaken by small ones without end", "[llm][router][slots]") {
-  use({.total = 0, .tokens_per_minute = 60});
+  use({.total = no_limit, .tokens_per_minute = 60});
   const auto a = start("a", "e", 60), large = start("large", "e", 60), small = start("small", "e", 1);
   runtime->run_for(30s);
   CHECK(order == Names{"a"});
@@ -225,7 +247,7 @@ TEST_CASE_METHOD(Fixture, "a large call is not overtaken by small ones without e
 }
 
 TEST_CASE_METHOD(Fixture, "an endpoint may have its own limits which may change", "[llm][router][slots]") {
-  use({.total = 0});
+  use({.total = no_limit});
   slots->set_endpoint("x", {.per_endpoint = 1});
   const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "y"), d = start("d", "y");
   CHECK(order == Names{"a", "c", "d"});
@@ -235,7 +257,7 @@ TEST_CASE_METHOD(Fixture, "an endpoint may have its own limits which may change"
 }
 
 TEST_CASE_METHOD(Fixture, "Retry-After pauses the whole queue of an endpoint", "[llm][router][slots][X19]") {
-  use({.total = 0, .per_agent = 0});
+  use({.total = no_limit, .per_agent = no_limit});
   const auto a = start("a");
   const ChatError busy{
       .code = Errc::api_error, .message = "x", .http_status = 429, .retryable = true, .retry_after = 10s};
@@ -249,7 +271,7 @@ TEST_CASE_METHOD(Fixture, "Retry-After pauses the whole queue of an endpoint", "
 
 TEST_CASE_METHOD(Fixture, "a queue follows the reported remainder unless disabled", "[llm][router][slots]") {
   const bool learn = GENERATE(true, false);
-  use({.total = 0, .learn = learn});
+  use({.total = no_limit, .learn = learn});
   const auto a = start("a");
   a->slot.learn({.requests_left = 0, .requests_reset = 5s});
   const auto b = start("b");
@@ -275,7 +297,7 @@ TEST_CASE_METHOD(Fixture, "a call that may not wait for as long as an endpoint a
 
 TEST_CASE_METHOD(Fixture, "a call that comes during a pause that is too long leaves the queue, too",
                  "[llm][router][slots][X19]") {
-  use({.total = 0});
+  use({.total = no_limit});
   const auto a = start("a"), b = call("b");
   const ChatError busy{
       .code = Errc::api_error, .message = "x", .http_status = 429, .retryable = true, .retry_after = 10min};
@@ -301,7 +323,7 @@ TEST_CASE_METHOD(Fixture, "a call too large for the remainder is notified and a 
 }
 
 TEST_CASE_METHOD(Fixture, "an empty queue keeps no timer", "[llm][router][slots][G13]") {
-  use({.total = 0, .requests_per_minute = 1});
+  use({.total = no_limit, .requests_per_minute = 1});
   const auto a = start("a"), b = start("b");
   CHECK(runtime->next_deadline());
   slots->leave(*b);
@@ -378,7 +400,7 @@ TEST_CASE_METHOD(Fixture, "10000 waiting calls can leave in any order", "[llm][r
 
 TEST_CASE_METHOD(Fixture, "agents of the same id in two trees have slots of their own",
                  "[llm][router][slots][G15]") {
-  use({.total = 0, .per_agent = 1});
+  use({.total = no_limit, .per_agent = 1});
   const auto one = std::make_shared<Call>(*this, "a", 1), two = std::make_shared<Call>(*this, "a", 2);
   const auto again = std::make_shared<Call>(*this, "a", 1);
   CHECK(acquire(*one) == Admission::now);
