@@ -225,7 +225,8 @@ TEST_CASE("a call whose approval times out does not start", "[turn][questions][I
 
 TEST_CASE("an approval with a time-out of zero times out in the next poll", "[turn][questions]") {
   Asking t({.question_timeout = Duration(0)});
-  t.ask_approval();
+  t.ask(t.agent());
+  t.call({{.id = "x", .name = "danger"}});
   CHECK(t.told() == "error: nobody approved the call in time");
   CHECK(t.held.calls.empty());
 }
