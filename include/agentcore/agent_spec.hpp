@@ -93,8 +93,11 @@ struct AgentSpec {
   /// True: the server sends each answer in pieces, and there are DeltaReceived events as they arrive. False:
   /// in one piece, for servers that cannot stream, or cannot stream tool calls.
   bool stream = true;
-  /// The format of the answers. For `json_schema`, a schema that is not a JSON object with members is
-  /// refused.
+  /// The format of the answers. Answers that end a turn are checked (ResponseFormat::validate); those of
+  /// Agent::simulate() are not. For `json_schema`, a schema that is not a JSON object with members is
+  /// refused. With `validate`, so is a schema that cannot be checked: one that is not of draft 4 to 7, is
+  /// nested deeper than 64 levels, refers to another document, or has a pattern with look-ahead, look-behind
+  /// or a back reference (in a build without RE2: any pattern).
   ResponseFormat response_format = {};
   /// Applies to the model calls of a turn up to its first tool calls; the later model calls of the turn may
   /// answer in words. `named` without a name is refused.
@@ -104,11 +107,18 @@ struct AgentSpec {
   Ref<ToolRegistry> tools = {};
   /// How the model calls the tools.
   ToolProtocol tool_protocol = ToolProtocol::native;
-  /// With ToolProtocol::text: an answer whose tool calls cannot be read is returned to the model together
-  /// with the reason, once in a turn. Such an answer counts as an answer with tool calls. The second such
-  /// answer, or the first one if this is false, completes the turn as an answer in words, and
-  /// TurnResult::parse_error is set.
-  bool repair_tool_calls = true;
+  /// How often in one turn a refused answer is returned to the model together with the reason, and the model
+  /// is asked again. 0: never. One limit for both kinds of refused answers:
+  ///
+  ///   - With ToolProtocol::text, an answer whose tool calls cannot be read. It counts as an answer with tool
+  ///     calls. Beyond the limit it is an answer in words, and TurnResult::parse_error is set.
+  ///   - An answer that does not match `response_format`. Beyond the limit the turn fails with
+  ///     `invalid_answer`.
+  ///
+  /// Each time is a model call like any other: it has usage, draws on budgets and is ended by verbs. The
+  /// event AnswerRefused precedes it. The refused answer and the reason are sent with that model call alone:
+  /// they are not part of the conversation.
+  std::uint16_t max_repairs = 1;
   /// Maximum number of answers with tool calls in one turn. After that many, the next answer must be in
   /// words: if it has tool calls, they are not run, and the turn fails with `tool_round_limit`. no_limit is
   /// accepted.

@@ -192,7 +192,13 @@ struct ToolChoice {
   bool operator==(const ToolChoice&) const = default;
 };
 
-/// The required form of the text of an answer.
+/// The required form of the text of an answer. Providers treat it as a wish or as a rule, by their kind and
+/// model. The turns of an agent check the text of the answer (`validate`); LlmClient::chat() checks nothing.
+///
+///     agentcore::AgentSpec spec;
+///     spec.response_format = {.kind = agentcore::ResponseFormat::Kind::json_schema,
+///                             .schema = R"({"type":"object","properties":{"age":{"type":"integer"}},
+///                                           "required":["age"],"additionalProperties":false})"};
 struct ResponseFormat {
   /// The form of the text.
   enum class Kind : unsigned char {
@@ -207,6 +213,13 @@ struct ResponseFormat {
   /// call with Errc::invalid_config for any other text.
   std::string schema = {};
   bool strict = true;  ///< True: the provider must guarantee the schema, if it supports that.
+  /// For AgentSpec::response_format; never sent. True: an answer without tool calls completes the turn only
+  /// if its text is JSON that matches `schema`, or for Kind::json_object, a JSON object. The text is checked
+  /// as it is: a Markdown code fence is not removed. If the check fails, the model is asked again, at most
+  /// AgentSpec::max_repairs times in a turn; then the turn fails with Errc::invalid_answer. JSON that is
+  /// nested deeper than 64 levels fails the check. False: any text completes the turn. Ignored for
+  /// Kind::text.
+  bool validate = true;
 
   /// True if all fields are equal.
   bool operator==(const ResponseFormat&) const = default;
@@ -232,7 +245,8 @@ struct ChatRequest {
   ToolChoice tool_choice = {};              ///< Not sent if `tools` is empty.
   /// Whether one answer may call several tools. Empty: not sent.
   std::optional<bool> parallel_tool_calls = {};
-  ResponseFormat response_format = {};  ///< The required form of the answer's text.
+  /// The required form of the answer's text. ResponseFormat::validate has no effect here.
+  ResponseFormat response_format = {};
   /// 0 to 2; HttpLlmClient fails the call with Errc::invalid_config for any other value. In
   /// Dialect::anthropic_messages values above 1 are sent as 1. Empty: not sent.
   std::optional<double> temperature = {};

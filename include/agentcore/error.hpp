@@ -69,8 +69,9 @@ enum class Errc : unsigned char {
   client_dropped_call,  ///< the LlmClient destroyed its ChatSink without an outcome
   callback_failed,      ///< a function of the host threw
 
-  // A turn ended without an answer in words.
+  // A turn ended without an answer in words, or with one that is not valid.
   tool_round_limit,  ///< AgentSpec::max_tool_rounds answers in a row had tool calls, and so had the next
+  invalid_answer,    ///< the text of the answer does not match AgentSpec::response_format
   budget_exceeded,   ///< a Budget is used up
 
   // Questions to people.

@@ -65,6 +65,21 @@ struct ReasoningReceived {
   std::string_view text;   ///< the text; valid during the callback
 };
 
+/// The answer of a model call was refused: its tool calls cannot be read, or its text does not match
+/// AgentSpec::response_format. The deltas of that call are void; a view should remove them. The model is
+/// asked again, unless a verb or a budget ends the turn before. At most AgentSpec::max_repairs in a turn. If
+/// an answer is refused and the model is not asked again, there is only TurnEnded.
+///
+///     auto refusals = tree.on<agentcore::AnswerRefused>([](const agentcore::AnswerRefused& refused) {
+///       std::printf("call %u is asked again: %s\n", refused.call, refused.reason.c_str());
+///     });
+struct AnswerRefused {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  std::uint32_t call = 0;  ///< the number of the refused model call within the turn, from 1
+  std::string reason;      ///< why, as the model receives it: "answer.age is required"; at most about 1 KB
+};
+
 /// A turn ended. The history already has its final form: the message has an answer, or is marked as
 /// interrupted (G8).
 struct TurnEnded {
@@ -210,7 +225,7 @@ struct AgentDeleted {
 using EventBody =
     std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
                  ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
-                 ReasoningReceived, StateChanged, ToolRefused>;
+                 ReasoningReceived, StateChanged, ToolRefused, AnswerRefused>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>
@@ -234,9 +249,9 @@ concept EventType = requires(const EventBody& body) {
 ///   the tree before those of the agent.
 /// - The first event of an agent is AgentCreated, the last is AgentDeleted. Any number of turns is between
 ///   them. The turns of an agent do not overlap.
-/// - Each TurnStarted is followed by exactly one TurnEnded, whether the turn is stopped or not. DeltaReceived
-///   and ReasoningReceived come only between the two events of their turn. Nothing of a turn follows its end
-///   (G7).
+/// - Each TurnStarted is followed by exactly one TurnEnded, whether the turn is stopped or not. The events
+///   DeltaReceived, ReasoningReceived and AnswerRefused come only between the two events of their turn.
+///   Nothing of a turn follows its end (G7).
 /// - A stop or a delete of an agent brings exactly one Settled for the agent and for each agent below it,
 ///   children first. It follows the TurnEnded of the turn that was interrupted (G4).
 /// - Each ToolStarted is followed by exactly one ToolEnded, both within their turn.

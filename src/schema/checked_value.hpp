@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -20,14 +21,15 @@ inline constexpr std::size_t max_reason = 800;  // bytes
 // The state that one check shares.
 struct CheckRun {
   const SchemaFacts& facts;
+  std::string_view root;  // what reasons call the value
   std::size_t steps = 0;
   std::size_t nested = 0;
-  const char* refused = nullptr;  // the name of an exceeded limit; then nothing fits any more
+  const char* refused = nullptr;  // what is wrong if a limit is exceeded; then nothing fits any more
 
   // False if the check has taken more than max_check_steps.
   bool spend(std::size_t cost) {
     steps += cost;
-    if (steps > max_check_steps) refused = "params takes too long to check: make it smaller";
+    if (steps > max_check_steps) refused = " takes too long to check: make it smaller";
     return !refused;
   }
 };
@@ -70,7 +72,7 @@ struct CheckedValue {
 
  private:
   bool fail_at(const Place& where, const std::string& words) const {
-    if (reason && !run.refused) *reason = cut(to_words(where) + words, max_reason);
+    if (reason && !run.refused) *reason = cut(to_words(where, run.root) + words, max_reason);
     return false;
   }
 };

@@ -46,7 +46,7 @@ inline bool fits(const CheckedValue& v, const Subschema& schema) {
   if (v.run.refused || !v.run.spend(1)) return false;
   if (schema.getAlwaysInvalid()) return v.fail(" is not allowed");
   if (v.run.nested >= max_nested_checks) {
-    v.run.refused = "params is nested too deeply for its schema";
+    v.run.refused = " is nested too deeply for its schema";
     return false;
   }
   ++v.run.nested;

@@ -39,10 +39,10 @@ std::string cut(std::string text, std::size_t bytes) {
   return text.substr(0, end) + "...";
 }
 
-std::string to_words(const Place& place) {
+std::string to_words(const Place& place, std::string_view root) {
   std::vector<const Place*> steps;
   for (const Place* step = &place; step->above; step = step->above) steps.push_back(step);
-  std::string words = "params";
+  std::string words(root);
   for (std::size_t left = steps.size(); left-- > 0;) {
     const bool skipped =
         steps.size() > most_places && left >= most_places / 2 && left < steps.size() - most_places / 2;

@@ -1,22 +1,23 @@
-// The texts for a model about where and why its arguments are invalid.
+// The texts for a model about where and why a value that it wrote is invalid.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 namespace agentcore::detail::schema {
 
-// A place in the arguments: a member of the place above, or, without a name, an item. On the stack.
+// A place in a value: a member of the place above, or, without a name, an item. On the stack.
 struct Place {
-  const Place* above = nullptr;  // null: the arguments themselves
+  const Place* above = nullptr;  // null: the value itself
   const std::string* name = nullptr;
   std::size_t index = 0;
 };
 
-// "params.list[2].name". Names that are not identifiers are quoted, long ones cut.
-std::string to_words(const Place& place);
+// "params.list[2].name", where `root` is "params". Names that are not identifiers are quoted, long ones cut.
+std::string to_words(const Place& place, std::string_view root);
 
 // A value as JSON, cut when long; a number without a needless fraction.
 std::string to_words(const nlohmann::json& value);

@@ -22,8 +22,9 @@ constexpr std::string_view no_arguments = R"({"type":"object","properties":{},"a
 
 using Draft = valijson::SchemaParser::Version;
 
-Error unusable(const std::string& why) {
-  return {Errc::invalid_config, "not a usable schema of arguments: " + why};
+Error unusable(const std::string& why, bool of_arguments = true) {
+  const char* const what = of_arguments ? "not a usable schema of arguments: " : "not a usable schema: ";
+  return {Errc::invalid_config, what + why};
 }
 
 // Why the text is not a schema of that draft, or nothing; then `compiled` holds the schema. Fetches nothing.
@@ -49,17 +50,24 @@ bool is_for_objects(const json& schema) {
   return type == target->end() || *type == "object";
 }
 
-Result<std::shared_ptr<const Schema>> read(json schema, bool allows_arguments = true) {
+// The compiled schema, or the reason why there is none.
+std::string read(json schema, std::unique_ptr<Schema::Compiled>& compiled) {
   SchemaFacts facts;
   if (deeper_than(schema, max_schema_depth))
-    return unusable("it is nested deeper than " + std::to_string(max_schema_depth) + " levels");
-  if (const std::string why = read_facts(schema, facts); !why.empty()) return unusable(why);
-  std::unique_ptr<Schema::Compiled> compiled;
-  const std::string why = compile(schema, facts.draft4 ? Draft::kDraft4 : Draft::kDraft7, compiled);
+    return "it is nested deeper than " + std::to_string(max_schema_depth) + " levels";
+  if (std::string why = read_facts(schema, facts); !why.empty()) return why;
+  std::string why = compile(schema, facts.draft4 ? Draft::kDraft4 : Draft::kDraft7, compiled);
   // A schema for draft 4 often does not name its draft.
   if (!compiled && !facts.draft4) compile(schema, Draft::kDraft4, compiled);
-  if (!compiled) return unusable(why);
+  if (!compiled) return why;
   compiled->facts = std::move(facts);
+  return {};
+}
+
+Result<std::shared_ptr<const Schema>> made(json schema, bool of_arguments, bool allows_arguments = true) {
+  std::unique_ptr<Schema::Compiled> compiled;
+  if (const std::string why = read(std::move(schema), compiled); !compiled)
+    return unusable(why, of_arguments);
   compiled->allows_arguments = allows_arguments;
   return std::make_shared<const Schema>(std::move(compiled));
 }
@@ -71,29 +79,30 @@ Schema::Schema(std::unique_ptr<const Compiled> compiled) noexcept : compiled_(st
 Schema::~Schema() = default;
 
 Result<std::shared_ptr<const Schema>> Schema::parse(std::string_view text) {
-  if (text.empty()) return read(json::parse(no_arguments), false);
+  if (text.empty()) return made(json::parse(no_arguments), true, false);
   json schema = json::parse(text, nullptr, false);
   if (schema.is_discarded()) return unusable("it is not valid JSON");
   if (!schema.is_object()) return unusable("it is not a JSON object");
-  if (deeper_than(schema, max_schema_depth) || is_for_objects(schema)) return read(std::move(schema));
+  if (deeper_than(schema, max_schema_depth) || is_for_objects(schema)) return made(std::move(schema), true);
   return unusable("its `type` must be \"object\"");
 }
 
 Result<std::shared_ptr<const Schema>> Schema::parse_any(std::string_view text) {
   json schema = json::parse(text, nullptr, false);
-  return schema.is_discarded() ? unusable("it is not valid JSON") : read(std::move(schema));
+  return schema.is_discarded() ? unusable("it is not valid JSON", false) : made(std::move(schema), false);
 }
 
-std::string Schema::check(const json& arguments) const {
-  if (deeper_than(arguments, max_schema_depth))
-    return "params is nested deeper than " + std::to_string(max_schema_depth) + " levels";
-  CheckRun run{compiled_->facts};
+std::string Schema::check(const json& value, std::string_view root) const {
+  const std::string name(root);
+  if (deeper_than(value, max_schema_depth))
+    return name + " is nested deeper than " + std::to_string(max_schema_depth) + " levels";
+  CheckRun run{compiled_->facts, root};
   std::string reason;
-  const bool fitting = fits({arguments, {}, run, &reason}, compiled_->root);
-  if (run.refused) return run.refused;
+  const bool fitting = fits({value, {}, run, &reason}, compiled_->root);
+  if (run.refused) return name + run.refused;
   if (fitting) return {};
   if (!compiled_->allows_arguments) return reason + ": the tool takes no arguments; call it with {}";
-  return reason.empty() ? "params does not fit the schema" : reason;
+  return reason.empty() ? name + " does not fit the schema" : reason;
 }
 
 }  // namespace agentcore::detail::schema

@@ -1,4 +1,4 @@
-// Schemas of tool arguments: what a model may pass to a tool, and the reason why its arguments are invalid.
+// Schemas of tool arguments and of answers: is what a model wrote valid, and if not, why.
 #pragma once
 
 #include <agentcore/error.hpp>
@@ -12,7 +12,7 @@
 
 namespace agentcore::detail::schema {
 
-inline constexpr std::size_t max_schema_depth = 64;  // of a schema, and of the arguments
+inline constexpr std::size_t max_schema_depth = 64;  // of a schema, and of a value
 inline constexpr std::size_t max_matched_bytes =
     1024;  // of a string or a name that is matched with a pattern
 inline constexpr std::size_t max_check_steps = 1'000'000;  // see Schema::check
@@ -30,10 +30,11 @@ class Schema {
   // Like parse(), for a schema of any value and without the rule for an empty text.
   static Result<std::shared_ptr<const Schema>> parse_any(std::string_view text);
 
-  // Empty when the arguments fit, else the first reason why not, worded for the model, of some hundred bytes:
-  // "params.k is required". Any arguments are accepted: if they are nested deeper than max_schema_depth, or
-  // cost more than max_check_steps comparisons, they do not fit. Throws only when out of memory.
-  std::string check(const nlohmann::json& arguments) const;
+  // Empty when the value fits, else the first reason why not, worded for the model, of some hundred bytes:
+  // "params.k is required"; `root` is the first word. Any value is accepted: if it is nested deeper than
+  // max_schema_depth, or costs more than max_check_steps comparisons, it does not fit. Throws only when out
+  // of memory.
+  std::string check(const nlohmann::json& value, std::string_view root = "params") const;
 
   struct Compiled;
   explicit Schema(std::unique_ptr<const Compiled> compiled) noexcept;

@@ -46,11 +46,14 @@ bool is_plain(const AgentSpec& spec) {
          is_none(spec.prices) && is_usual(spec.context);
 }
 
-// The data of an agent that begins with a history; otherwise null, and its first turn creates them.
-std::unique_ptr<turn::TurnData> data_for(const AgentSpec& spec) {
-  if (spec.history.empty()) return nullptr;
+// The data of an agent that begins with a history, or whose answers are checked; otherwise null, and its
+// first turn creates them.
+std::unique_ptr<turn::TurnData> data_for(const AgentSpec& spec,
+                                         std::shared_ptr<const turn::AnswerCheck> answer_check) {
+  if (spec.history.empty() && !answer_check) return nullptr;
   auto data = std::make_unique<turn::TurnData>();
   data->conversation.restore(spec.history);
+  data->answer_check = std::move(answer_check);
   return data;
 }
 
@@ -98,7 +101,9 @@ Result<Agent> AgentFactory::create(core::NodeId parent_id, SharedAgentSpec spec,
     if (auto problem = problem_of(*parent, *spec, id)) return *std::move(problem);
     const core::ActiveAgentGuard active(tree_.table, *parent);  // an action of the parent's (G1)
     if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
-    return insert(*parent, std::move(spec), std::move(id));
+    auto answer_check = turns_.answer_check(spec->response_format);
+    if (!answer_check) return answer_check.error();
+    return insert(*parent, std::move(spec), std::move(id), *std::move(answer_check));
   } catch (const std::bad_alloc&) {  // insert() has undone its changes
     return out_of_memory();
   }
@@ -120,8 +125,9 @@ std::optional<Error> AgentFactory::problem_of(const Node& parent, const AgentSpe
   return std::nullopt;
 }
 
-Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::string id) {
-  std::unique_ptr<turn::TurnData> data = data_for(*spec);
+Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::string id,
+                                   std::shared_ptr<const turn::AnswerCheck> answer_check) {
+  std::unique_ptr<turn::TurnData> data = data_for(*spec, std::move(answer_check));
   Node& node = tree_.table.insert(parent);
   set_options(node, *spec);
   bool added = id.empty();

@@ -27,7 +27,8 @@ class AgentFactory {
   Error refusal(core::NodeId parent) const;
   std::optional<Error> problem_of(const core::Node& parent, const AgentSpec& spec,
                                   const std::string& id) const;
-  Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id);
+  Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id,
+                       std::shared_ptr<const turn::AnswerCheck> answer_check);
   void set_options(core::Node& node, const AgentSpec& spec) const noexcept;
   static void fill(core::Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data);
   void grant_budgets(core::Node& node);

@@ -2,7 +2,6 @@
 
 #include "context/trim.hpp"
 #include "tools/protocol.hpp"
-#include "tools/text_protocol.hpp"
 #include "tools/windows_text.hpp"
 
 #include <map>
@@ -25,11 +24,10 @@ std::size_t tokens_of_tools(const AgentSpec& spec, const ToolRegistry::Impl& reg
   return tokens;
 }
 
-// The messages after the history in a request that asks the model to repair its calls.
+// The messages after the history in a request for another answer.
 std::vector<ChatMessage> correction(const ActiveTurn& turn) {
-  if (turn.unreadable.empty()) return {};
-  return {{Role::assistant, turn.unreadable},
-          {Role::user, tools::tool_text_correction(turn.result->parse_error)}};
+  if (!turn.refused) return {};
+  return {{Role::assistant, turn.refused->text}, {Role::user, turn.refused->correction}};
 }
 
 // Updates the list of windows: new ones are sent, closed ones removed.
@@ -84,15 +82,11 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   TurnData& data = turn.data();
   environment.engine.guarded("TokenCounter", [&] { trim(environment, turn); });
   request.messages = data.conversation.rendered(system_prompt_of(spec), data.sent.messages);
-  if (!spec.tools) return;
-  tools::protocol_of(spec.tool_protocol)
-      .write(
-          spec.tools->impl(),
-          [&](std::uint64_t number) {
-            const auto seen = data.sent.windows.find(number);
-            return seen == data.sent.windows.end() || seen->second.shown;
-          },
-          request);
+  const auto is_shown = [&](std::uint64_t number) {
+    const auto seen = data.sent.windows.find(number);
+    return seen == data.sent.windows.end() || seen->second.shown;
+  };
+  if (spec.tools) tools::protocol_of(spec.tool_protocol).write(spec.tools->impl(), is_shown, request);
   for (ChatMessage& message : correction(*data.turn)) request.messages.push_back(std::move(message));
 }
 

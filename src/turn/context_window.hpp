@@ -9,8 +9,8 @@
 namespace agentcore::detail::turn {
 
 // Trims the context of the turn's agent and writes it into `request`: messages, tools, windows, and the
-// request to repair tool calls, if there is one. Runs the host's TokenCounter; if it throws, everything is
-// sent. @loop_thread
+// refused answer with its correction, if there is one. Runs the host's TokenCounter; if it throws, everything
+// is sent. @loop_thread
 void write_context(Environment& environment, Turn turn, ChatRequest& request);
 
 }  // namespace agentcore::detail::turn

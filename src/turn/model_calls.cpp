@@ -53,16 +53,13 @@ Next ModelCalls::start(Turn turn) {
   return send(turn, *client, std::move(request));
 }
 
-void ModelCalls::ask_for_repair(Turn turn, std::string text) {
+void ModelCalls::ask_again(Turn turn, RefusedAnswer refused) {
   ActiveTurn& active = turn.active();
-  active.unreadable = std::move(text);
+  active.refused = std::move(refused);
   ++active.repairs;
   active.result->text.clear();
   active.answer = {};
   active.phase = Phase::asked;
-  environment_.log(
-      LogLevel::debug, "tool calls could not be read, the model is asked again",
-      {{"agent", environment_.name_of(turn.node())}, {"why", std::string(active.result->parse_error)}});
 }
 
 ChatRequest ModelCalls::request_for(Turn turn) {

@@ -26,9 +26,9 @@ class ModelCalls {
   // Trims and renders the context, reserves in the budgets and calls the model. `proceed`: the answer has
   // arrived.
   Next start(Turn turn);
-  // The calls in the answer cannot be read: the next call returns the answer to the model with the reason.
-  // Neither is kept in the history, which continues with the next answer.
-  void ask_for_repair(Turn turn, std::string text);
+  // The answer is refused: the next call returns it to the model with the correction. Neither is kept in the
+  // history, which continues with the next answer.
+  void ask_again(Turn turn, RefusedAnswer refused);
   // The answer has ended: text that was held back, because it could have begun a block of calls, is emitted
   // now. Returns whether the turn may still act.
   bool emit_held_text(Turn turn);

@@ -6,6 +6,7 @@
 #include "tools/block_filter.hpp"
 #include "tools/registry.hpp"
 #include "turn/account.hpp"
+#include "turn/answer_check.hpp"
 #include "turn/conversation.hpp"
 
 #include <agentcore/llm_client.hpp>
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,12 @@ struct PendingCall {
   tools::Found found;           // the tool, once it was looked up
 };
 
+// An answer that was refused, while the model is asked for another one.
+struct RefusedAnswer {
+  std::string text;
+  std::string correction;  // the message to the model
+};
+
 struct ActiveTurn {
   Phase phase = Phase::asked;
   bool running = false;         // TurnRunner::run_steps() is on the stack
@@ -52,9 +60,10 @@ struct ActiveTurn {
   tools::BlockFilter filter;    // makes the deltas for observers from that answer; with ToolProtocol::text
   ChatOutcome answer;           // outcome of the last model call; `cancelled` while the call is open
   bool usage_pending = false;   // a model call was sent whose usage is not in the result yet
-  std::string unreadable;       // the last answer, while the model is asked to repair its calls; else empty
-  std::uint32_t repairs = 0;
-  std::uint32_t model_calls = 0;  // sent so far
+  std::optional<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
+  std::uint32_t repairs = 0;             // how often the model was asked again
+  std::uint32_t unreadable = 0;          // of these: because its calls could not be read
+  std::uint32_t model_calls = 0;         // sent so far
   std::uint32_t tool_turns = 0;
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
   std::vector<PendingCall> calls;   // of the last answer
@@ -84,7 +93,8 @@ struct TurnData final : core::AgentData {
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
   std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since
   SentContext sent;
-  std::unique_ptr<Accounts> accounts;  // null: no budget was ever granted
+  std::unique_ptr<Accounts> accounts;               // null: no budget was ever granted
+  std::shared_ptr<const AnswerCheck> answer_check;  // null: answers are not checked
 };
 
 inline TurnData& data_of(core::Node& node) {

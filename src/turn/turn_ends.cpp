@@ -46,13 +46,13 @@ Next TurnEnds::complete(Turn turn) {
   return Next::ended;
 }
 
-Next TurnEnds::fail(Turn turn, ChatError error) {
+Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   if (turn.node().load().state() == AgentState::waiting_llm)
     return fail_call(turn, ChatOutcome::failed(std::move(error)));
   if (!turn.active().simulated) turn.data().conversation.interrupt(Interruption::failed);
   auto result = take_result(turn);
   result->outcome = TurnOutcome::failed;
-  result->finish_reason = FinishReason::tool_calls;
+  result->finish_reason = reason;
   result->error = std::move(error);
   emit_end(turn, std::move(result));
   turn.change_state(environment_.hub, AgentState::processing, AgentState::idle);

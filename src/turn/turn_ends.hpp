@@ -26,8 +26,8 @@ class TurnEnds {
 
   // The answer has no calls: waiting_llm -> processing -> idle.
   Next complete(Turn turn);
-  // The answer, or the next step, is refused; earlier steps stay.
-  Next fail(Turn turn, ChatError error);
+  // The answer, or the next step, is refused; earlier steps stay. `reason`: why the model ended the answer.
+  Next fail(Turn turn, ChatError error, FinishReason reason = FinishReason::tool_calls);
   // The model call did not complete: waiting_llm -> idle (B12). A call that its client cancelled by itself
   // counts as aborted.
   Next fail_call(Turn turn, ChatOutcome outcome);

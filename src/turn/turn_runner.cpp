@@ -25,7 +25,15 @@ std::size_t size_of(const std::vector<ToolCall>& calls) noexcept {
 
 // How many answers of this turn had calls, readable or not.
 std::uint32_t answers_with_calls(const ActiveTurn& active) noexcept {
-  return active.tool_turns + active.repairs;
+  return active.tool_turns + active.unreadable;
+}
+
+// How an answer ended that is no valid JSON; "" if it ended as usual.
+std::string_view words_of_end(FinishReason reason) noexcept {
+  return reason == FinishReason::length           ? "; it was cut off at a token limit"
+         : reason == FinishReason::content_filter ? "; a content filter ended it"
+         : reason == FinishReason::refusal        ? "; it is a refusal of the model"
+                                                  : "";
 }
 
 // Why the calls of an answer are not run; nothing if they are.
@@ -159,7 +167,7 @@ Next TurnRunner::take_answer(Turn turn) {
        !turn.change_state(environment_.hub, AgentState::waiting_llm, AgentState::processing)))
     return Next::ended;
   std::string text = std::exchange(active.text, {});
-  active.unreadable.clear();
+  active.refused.reset();
   tools::ReadAnswer answer = read_answer(turn, text);
   if (size_of(active.answer.reasoning) > environment_.limits.max_answer_bytes)
     return ends_.fail(turn, {Errc::response_too_large,
@@ -182,16 +190,51 @@ tools::ReadAnswer TurnRunner::read_answer(Turn turn, const std::string& text) co
       .read(tools::registry_of(spec.tools), text, active.answer.tool_calls);
 }
 
-// An answer without calls ends the turn. If it has calls that cannot be read, the model is asked once more
-// (X30).
+// An answer without calls ends the turn. If it has calls that cannot be read (X30), or is not valid, the
+// model is asked again.
 Next TurnRunner::take_words(Turn turn, std::string text) {
-  const ActiveTurn& active = turn.active();
+  ActiveTurn& active = turn.active();
   const AgentSpec& spec = turn.spec();
-  const bool repairable = !active.result->parse_error.empty() && !active.simulated && spec.repair_tool_calls;
-  if (!repairable || active.repairs != 0 || answers_with_calls(active) >= spec.max_tool_rounds)
-    return ends_.complete(turn);
-  model_calls_.ask_for_repair(turn, std::move(text));
-  return turn.is_admitted() ? check_budget(turn) : Next::ended;
+  if (active.simulated) return ends_.complete(turn);
+  const std::string unreadable = active.result->parse_error;
+  if (!unreadable.empty() && active.repairs < spec.max_repairs &&
+      answers_with_calls(active) < spec.max_tool_rounds) {
+    ++active.unreadable;
+    return ask_again(turn, {std::move(text), tools::tool_text_correction(unreadable)}, unreadable);
+  }
+  const AnswerCheck* const check = turn.data().answer_check.get();
+  std::string problem = check ? check->problem_of(text) : std::string();
+  if (problem.empty()) return ends_.complete(turn);
+  return take_invalid(turn, std::move(text), std::move(problem));
+}
+
+Next TurnRunner::take_invalid(Turn turn, std::string text, std::string problem) {
+  const ActiveTurn& active = turn.active();
+  const FinishReason end = active.answer.finish_reason;
+  problem += words_of_end(end);
+  // To ask again would only repeat these.
+  const bool is_final = end == FinishReason::refusal || end == FinishReason::content_filter;
+  if (!is_final && active.repairs < turn.spec().max_repairs) {
+    std::string correction = turn.data().answer_check->correction(problem);
+    return ask_again(turn, {std::move(text), std::move(correction)}, std::move(problem));
+  }
+  return ends_.fail(
+      turn,
+      {Errc::invalid_answer, "the answer does not match AgentSpec::response_format: " + std::move(problem)},
+      end);
+}
+
+// The model is asked again, unless a budget, or an observer, ends the turn.
+Next TurnRunner::ask_again(Turn turn, RefusedAnswer refused, std::string reason) {
+  model_calls_.ask_again(turn, std::move(refused));
+  environment_.log(LogLevel::debug, "an answer was refused, the model is asked again",
+                   {{"agent", environment_.name_of(turn.node())}, {"why", reason}});
+  if (!turn.is_admitted()) return Next::ended;
+  if (const Next next = check_budget(turn); next != Next::proceed) return next;
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return AnswerRefused{std::move(agent), turn.number(), turn.active().model_calls, std::move(reason)};
+  });
+  return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
 Next TurnRunner::check_budget(Turn turn) {

@@ -67,6 +67,8 @@ class TurnRunner {
   Next take_answer(Turn turn);
   tools::ReadAnswer read_answer(Turn turn, const std::string& text) const;
   Next take_words(Turn turn, std::string text);
+  Next take_invalid(Turn turn, std::string text, std::string problem);
+  Next ask_again(Turn turn, RefusedAnswer refused, std::string reason);
   Next check_budget(Turn turn);
   bool emit_start(core::Node& node, std::uint32_t epoch, AgentState to);
   void run_handler(core::Node& node, const Message& message);

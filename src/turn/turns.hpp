@@ -1,6 +1,7 @@
 // Turns: the turn engine of a tree, wired from its parts.
 #pragma once
 
+#include "turn/answer_check.hpp"
 #include "turn/background_tasks.hpp"
 #include "turn/budget_ledger.hpp"
 #include "turn/call_records.hpp"
@@ -18,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -59,6 +61,11 @@ class Turns {
   bool cancel_task(std::string_view task_id) { return tasks_.cancel(task_id); }
   std::vector<RunningTask> tasks() const;
 
+  // See AnswerChecks.
+  Result<std::shared_ptr<const AnswerCheck>> answer_check(const ResponseFormat& format) {
+    return answer_checks_.get(format);
+  }
+
   // Grants a budget, to the agent itself or to its subtree.
   void grant(core::Node& node, const Budget& budget, bool subtree);
 
@@ -72,6 +79,7 @@ class Turns {
   void on_wall_clock(core::NodeId agent, BudgetLedger::Scope scope);
 
   Environment environment_;
+  AnswerChecks answer_checks_;
   BudgetLedger ledger_;
   UsageAccounting usage_{environment_, ledger_};
   QuestionDesk desk_{environment_};

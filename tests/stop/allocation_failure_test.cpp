@@ -15,6 +15,7 @@
 #include <array>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,8 @@ constexpr std::size_t sampled = 1;
 constexpr std::size_t most_calls = 64;
 const std::string parent_id = "the parent, whose id needs a heap";
 const std::string child_id = "the child, whose id needs a heap, too";
+constexpr std::string_view refused_words = "an answer that is refused, and needs a heap to be kept";
+constexpr std::string_view blank_object = "{                               }";
 
 // The call that is open and not stopped, or null. Allocates nothing.
 FakeClient::Call* unstopped_call(const FakeClient& llm) {
@@ -52,6 +55,7 @@ void end_stopped(const FakeClient& llm) {
 
 // Counters, because they are written while allocations fail.
 struct Counts {
+  std::size_t refused = 0;  // answers
   int started = 0, ended = 0, tool_started = 0, tool_ended = 0, asked = 0, closed = 0, created = 0,
       deleted = 0;
   int lost = 0;      // events, as the log says
@@ -147,6 +151,7 @@ struct World {
     counts.ended += event.get<TurnEnded>() != nullptr;
     counts.tool_started += event.get<ToolStarted>() != nullptr;
     counts.tool_ended += event.get<ToolEnded>() != nullptr;
+    counts.refused += event.get<AnswerRefused>() != nullptr;
     counts.asked += event.get<QuestionAsked>() != nullptr;
     counts.closed += event.get<QuestionClosed>() != nullptr;
     counts.created += event.get<AgentCreated>() != nullptr;
@@ -165,6 +170,7 @@ struct World {
       spec.tools = tools;
       spec.parallel_tools = 3;
       spec.background_tasks = 1;
+      spec.response_format = {.kind = ResponseFormat::Kind::json_object};
       spec.budget = {.tokens = 1'000'000, .wall_clock = std::chrono::hours(1)};
       spec.history = {{.role = Role::user, .content = "a question of an earlier run"},
                       {.role = Role::assistant, .content = "an answer of an earlier run"}};
@@ -175,11 +181,11 @@ struct World {
     step([&] { static_cast<void>(child.send(std::string(text))); });
     drive();
   }
-  void answer() {
+  void answer(std::string_view text) {
     step([&] {
       if (FakeClient::Call* const call = unstopped_call(llm)) {
         call->sink.reasoning("a thought that needs a heap to be kept");
-        call->sink.delta("an answer that needs a heap to be kept");
+        call->sink.delta(text);
       }
       if (FakeClient::Call* const call = unstopped_call(llm))
         FakeClient::finish(*call, ChatOutcome::completed({}));
@@ -213,7 +219,8 @@ struct World {
     create();
     send("a question that needs a heap to be kept");
     ask_for_tools();
-    answer();
+    answer(refused_words);
+    answer(blank_object);
     send("another question that needs a heap");
     step([&] { static_cast<void>(child.abort({.reason = "a reason that is long"})); });
     drive();
@@ -226,7 +233,8 @@ struct World {
     step([&] { static_cast<void>(parent.resume()); });
     drive();
     send("a question after it was resumed");
-    answer();
+    answer(refused_words);
+    answer(refused_words);  // the turn fails
     send("a question that is deleted");
     step([&] {
       counts.expected += parent
@@ -295,6 +303,7 @@ bool fails_at(std::size_t n, std::size_t row, bool deaf) {
       failed = failing.failed();
     }
     INFO("allocation " << n << ", " << row << " in a row" << (deaf ? ", deaf" : ""));
+    if (n == no_failure) CHECK(world.counts.refused == 2);
     world.end();
   }
   // If a handle was released once too often, the core of the tree is destroyed, although this handle holds

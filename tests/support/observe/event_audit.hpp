@@ -134,6 +134,10 @@ class Audit {
     require(can_process(seen.state), "a refused tool call behind a closed gate", body.agent);
     require(!seen.calls.contains(body.call_id), "a refused tool call that began", body.agent);
   }
+  void see(Seen& seen, const agentcore::AnswerRefused& body) {
+    require(seen.turn == body.turn, "a refused answer outside of its turn", body.agent);
+    require(can_process(seen.state), "a refused answer behind a closed gate", body.agent);
+  }
   void see(Seen& seen, const agentcore::ToolProgress& body) {
     require(can_process(seen.state), "progress behind a closed gate", body.agent);
   }

@@ -92,6 +92,7 @@ struct Transcript {
          {refused.call_id, refused.window_id, refused.tool, refused.arguments, refused.reason})
       add(part);
   }
+  void add_body(const AnswerRefused& refused) { add(refused.reason); }
   void add_body(const ToolEnded& ended) {
     add(ended.call_id);
     add(ended.result);

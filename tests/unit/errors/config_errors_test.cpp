@@ -40,6 +40,15 @@ struct SpecTable {
         "at most 64 levels; for JSON without a schema set ResponseFormat::Kind::json_object");
     spec.response_format = {ResponseFormat::Kind::json_schema, "a b", R"({"type":"object"})"};
     add(spec, "AgentSpec::response_format.name must be at most 64 letters, digits, '_' and '-'");
+    spec.response_format = {ResponseFormat::Kind::json_schema, "", R"({"type":"objekt"})"};
+    add(spec,
+        "AgentSpec::response_format.schema: not a usable schema: Unrecognised JSON type name 'objekt'; "
+        "with ResponseFormat::validate = false it is sent, and answers are not checked");
+    spec.response_format.schema = R"({"$ref":"https://example.com/age.json"})";
+    add(spec,
+        "AgentSpec::response_format.schema: not a usable schema: its $ref "
+        "\"https://example.com/age.json\" leads nowhere within it; only \"#\" and \"#/...\" are "
+        "supported; with ResponseFormat::validate = false it is sent, and answers are not checked");
     add({.tool_choice = {ToolChoice::Mode::named, ""}},
         "AgentSpec::tool_choice.name is empty; Mode::named needs the name of a tool");
     add({.system_prompt = "new", .history = {{Role::system, "old"}}},

@@ -93,6 +93,30 @@ Error error_of_many_rounds() {
   return t.error;
 }
 
+// Of an answer in words where JSON is required.
+Error error_of_words(FinishReason reason = FinishReason::complete) {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.max_repairs = 0;
+  spec.response_format = {.kind = ResponseFormat::Kind::json_schema,
+                          .schema = R"({"type":"object","required":["age"]})"};
+  t.ask(t.agent(spec));
+  t.llm->delta("a", reason == FinishReason::complete ? "{}" : "I cannot");
+  FakeClient::finish(*t.llm->find("a"), ChatOutcome::completed(reason));
+  t.settle();
+  return t.error;
+}
+
+void add_invalid_answers(ErrorRows& rows) {
+  const std::string why = "the answer does not match AgentSpec::response_format: ";
+  rows.push_back({"an answer that does not match", error_of_words(), Errc::invalid_answer,
+                  why + "answer.age is required"});
+  rows.push_back({"a refusal where JSON is required", error_of_words(FinishReason::refusal),
+                  Errc::invalid_answer,
+                  why + "the answer is not valid JSON: there is an error at byte 1 of 8; it is a refusal of "
+                        "the model"});
+}
+
 // Of a user agent, which no budget stops.
 Error error_of_budget(const Budget& budget) {
   ToolTurn t;
@@ -165,6 +189,7 @@ ErrorRows test::turn_errors() {
                   "the answer has more than 64 tool calls, or is longer than TreeOptions::max_answer_bytes"});
   rows.push_back({"a tool round too many", error_of_many_rounds(), Errc::tool_round_limit,
                   "executed 1 consecutive tool_call turns without a non-tool response"});
+  add_invalid_answers(rows);
   add_budgets(rows);
   return rows;
 }

@@ -27,7 +27,8 @@ std::shared_ptr<ToolRegistry> tools_of_busy() {
 }
 
 // A tree in which every kind of event happens when run() is called: a parent, and an agent that runs tools,
-// asks, has a call refused and a background task, is stopped in its second model call, and is deleted.
+// asks, has a call and an answer refused and a background task, is stopped in its second model call, and is
+// deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -35,7 +36,10 @@ struct Busy {
     t.llm->on_stop = how;
   }
   void run() {
-    const auto created = parent.create_child({.id = "a", .tools = tools_of_busy(), .background_tasks = 1});
+    const auto created = parent.create_child({.id = "a",
+                                              .response_format = {.kind = ResponseFormat::Kind::json_object},
+                                              .tools = tools_of_busy(),
+                                              .background_tasks = 1});
     if (!created) return;
     static_cast<void>(created->send("one"));
     poll();
@@ -43,6 +47,7 @@ struct Busy {
     if (t.tree) static_cast<void>(t.tree->answer("q_1", "so"));
     poll();
     if (t.llm) t.llm->answer("a", "answer");
+    if (t.llm) t.llm->answer("a", "{}");
     static_cast<void>(created->send("two"));
     poll();
     if (t.llm) t.llm->reason("a", "reasoning");

@@ -2,6 +2,7 @@
 #include "support/drive/tree_fixture.hpp"
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -57,6 +58,23 @@ TEST_CASE("a broken or empty schema of answers is refused when the agent is crea
   TreeFixture t;
   CHECK(t.tree->create({.response_format = with_schema(R"( {"type":"object"} )")}));
   CHECK(t.tree->create({.response_format = {.kind = ResponseFormat::Kind::json_object}}));
+}
+
+TEST_CASE("a schema of answers that cannot be checked is refused unless it is not validated", "[tree][X46]") {
+  for (const char* bad :
+       {R"({"type":7})", R"({"properties":[]})", R"({"$ref":"https://example.com/a.json"})"}) {
+    INFO(bad);
+    ResponseFormat format = with_schema(bad);
+    check_refused({.response_format = format}, "response_format.schema: not a usable schema: ");
+    format.validate = false;
+    TreeFixture t;
+    CHECK(t.tree->create({.response_format = format}));
+    auto shared = std::make_shared<AgentSpec>();
+    shared->response_format = with_schema(bad);
+    CHECK_FALSE(t.tree->create(shared));
+    CHECK_FALSE(t.root("parent").create_child(shared));
+    CHECK(t.tree->size() == 2);
+  }
 }
 
 TEST_CASE("an invalid schema name or tool choice is refused when the agent is created", "[tree]") {

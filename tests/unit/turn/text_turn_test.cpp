@@ -183,7 +183,7 @@ TEST_CASE("a repair counts as an answer with tool calls", "[turn][tools][X18][X3
 }
 
 TEST_CASE("the repair can be disabled", "[turn][tools][X30]") {
-  TextTurn t({.repair_tool_calls = false});
+  TextTurn t({.max_repairs = 0});
   t.answer(broken_block);
   CHECK(t.llm->calls() == 1);
   REQUIRE(t.result);

@@ -414,8 +414,7 @@ TEST_CASE("a truncated result says how many bytes were dropped", "[turn][tools][
 
 TEST_CASE("the text protocol sends calls as blocks and results as a message", "[turn][tools][J1][N4][X30]") {
   ToolTurn t;
-  t.ask(t.agent(
-      {.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .repair_tool_calls = false}));
+  t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .max_repairs = 0}));
   const ChatRequest& first = t.llm->call(0).request;
   CHECK(first.tools.empty());
   REQUIRE(first.messages.size() == 2);
