@@ -19,7 +19,7 @@ class QuestionDesk;
 class ToolPort;
 
 // A task belongs to the agent and not to the turn that started it: an abort leaves it, a stop cancels it
-// (X17). Exactly one of `completed`, `failed` and `canceled` is emitted for each. All @loop_thread.
+// (X17). Exactly one of `completed`, `failed` and `cancelled` is emitted for each. All @loop_thread.
 class BackgroundTasks {
  public:
   BackgroundTasks(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk)

@@ -43,10 +43,14 @@ std::optional<ChatError> refusal_of(Turn turn, const tools::ReadAnswer& answer, 
   if (turn.spec().max_tool_rounds != no_limit && asked >= turn.spec().max_tool_rounds)
     return ChatError{Errc::tool_round_limit, "executed " + std::to_string(asked) +
                                                  " consecutive tool_call turns without a non-tool response"};
-  if (answer.calls.size() > tools::max_calls_per_answer || size_of(active.answer.tool_calls) > max_bytes)
-    return ChatError{Errc::response_too_large,
-                     "the answer has more than " + std::to_string(tools::max_calls_per_answer) +
-                         " tool calls, or is longer than TreeOptions::max_answer_bytes"};
+  if (answer.calls.size() > tools::max_calls_per_answer)
+    return ChatError{Errc::response_too_large, "the answer has " + std::to_string(answer.calls.size()) +
+                                                   " tool calls, more than the " +
+                                                   std::to_string(tools::max_calls_per_answer) + " allowed"};
+  if (const std::size_t bytes = size_of(active.answer.tool_calls); bytes > max_bytes)
+    return ChatError{Errc::response_too_large, "the tool calls of the answer have " + std::to_string(bytes) +
+                                                   " bytes, more than the " + std::to_string(max_bytes) +
+                                                   " of TreeOptions::max_answer_bytes"};
   return std::nullopt;
 }
 

@@ -83,6 +83,13 @@ Error error_of_long_calls() {
   return t.error;
 }
 
+Error error_of_many_calls() {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call(std::vector<ToolCall>(65, add_call("x", 1, 2)));
+  return t.error;
+}
+
 Error error_of_many_rounds() {
   ToolTurn t;
   AgentSpec spec;
@@ -185,8 +192,11 @@ ErrorRows test::turn_errors() {
                   "the answer is longer than TreeOptions::max_answer_bytes"});
   rows.push_back({"reasoning that is too long", error_of_long_reasoning(), Errc::response_too_large,
                   "the reasoning of the model is longer than TreeOptions::max_answer_bytes"});
-  rows.push_back({"tool calls that are too long", error_of_long_calls(), Errc::response_too_large,
-                  "the answer has more than 64 tool calls, or is longer than TreeOptions::max_answer_bytes"});
+  rows.push_back(
+      {"tool calls that are too long", error_of_long_calls(), Errc::response_too_large,
+       "the tool calls of the answer have 17 bytes, more than the 4 of TreeOptions::max_answer_bytes"});
+  rows.push_back({"too many tool calls", error_of_many_calls(), Errc::response_too_large,
+                  "the answer has 65 tool calls, more than the 64 allowed"});
   rows.push_back({"a tool round too many", error_of_many_rounds(), Errc::tool_round_limit,
                   "executed 1 consecutive tool_call turns without a non-tool response"});
   add_invalid_answers(rows);
