@@ -85,7 +85,8 @@ struct AgentAccess;
 }
 namespace detail::loop {
 class Engine;
-}
+struct RuntimeAccess;
+}  // namespace detail::loop
 namespace detail::tree {
 class TreeCore;
 }

@@ -8,16 +8,19 @@
 
 namespace agentcore {
 
-/// The types of limits: unsigned integers, double, Duration and TimePoint.
-template <typename T>
-concept Limit = (std::unsigned_integral<T> && !std::same_as<T, bool>) || std::same_as<T, double> ||
-                std::same_as<T, Duration> || std::same_as<T, TimePoint>;
+namespace detail {
 
-/// The type of agentcore::no_limit. It converts to the largest value of each type of limit, infinity for
-/// double, and compares equal to that value.
+template <typename T>
+concept LimitType = (std::unsigned_integral<T> && !std::same_as<T, bool>) || std::same_as<T, double> ||
+                    std::same_as<T, Duration> || std::same_as<T, TimePoint>;
+
+}  // namespace detail
+
+/// The type of agentcore::no_limit. It converts to the largest value of each type of limit (unsigned
+/// integers, double, Duration and TimePoint; for double: infinity), and compares equal to that value.
 struct NoLimit {
   /// Returns the value that stands for "no limit".
-  template <Limit T>
+  template <detail::LimitType T>
   constexpr operator T() const noexcept {  // NOLINT(google-explicit-constructor): is assigned to limits
     if constexpr (std::same_as<T, Duration> || std::same_as<T, TimePoint>)
       return T::max();
@@ -28,7 +31,7 @@ struct NoLimit {
   }
 
   /// True if `value` stands for "no limit".
-  template <Limit T>
+  template <detail::LimitType T>
   friend constexpr bool operator==(const T& value, NoLimit none) noexcept {
     return value == static_cast<T>(none);
   }

@@ -173,10 +173,8 @@ class Runtime {
   /// @threadsafe
   bool on_loop_thread() const noexcept;
 
-  /// Internal: used by the other parts of the library (declared in src/loop/engine.hpp).
-  const std::shared_ptr<detail::loop::Engine>& engine() const noexcept { return engine_; }
-
  private:
+  friend struct detail::loop::RuntimeAccess;
   std::shared_ptr<detail::loop::Engine> engine_;
 };
 

@@ -2,6 +2,7 @@
 #include "core/validate.hpp"
 #include "llm/active_calls.hpp"
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "loop/time.hpp"
 
 #include <agentcore/runtime.hpp>
@@ -182,7 +183,7 @@ std::shared_ptr<ScriptedClient::Impl::Call> ScriptedClient::Impl::find(std::uint
 }
 
 ScriptedClient::ScriptedClient(Runtime& runtime, Responder responder)
-    : impl_(std::make_shared<Impl>(runtime.engine(), std::move(responder))) {
+    : impl_(std::make_shared<Impl>(detail::loop::engine_of(runtime), std::move(responder))) {
 }
 
 ScriptedClient::~ScriptedClient() {

@@ -1,6 +1,7 @@
 // AgentTree: checks options and ids, and forwards to the core.
 #include "core/agent_access.hpp"
 #include "core/validate.hpp"
+#include "loop/runtime_access.hpp"
 #include "tree/options.hpp"
 #include "tree/tree_core.hpp"
 
@@ -21,7 +22,8 @@ Errc unknown(detail::tree::TreeCore& core, std::string_view id) noexcept {
 }  // namespace
 
 AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
-    : core_((detail::tree::check_options(options), new detail::tree::TreeCore(runtime.engine(), options))) {
+    : core_((detail::tree::check_options(options),
+             new detail::tree::TreeCore(detail::loop::engine_of(runtime), options))) {
 }
 
 AgentTree::~AgentTree() {

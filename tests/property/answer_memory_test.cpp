@@ -1,6 +1,7 @@
 // What an answer can make a call take of memory: no more than its limits, times a factor that the design
 // names.
 #include "llm/http/recording_handler.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
 #include "support/observe/counted_heap.hpp"
@@ -52,7 +53,7 @@ Took fed_with(const Flood& flood, const Way& way) {
   std::unique_ptr<detail::net::HttpHandler> handler = std::move(fixture.call);
   if (way.recorded)
     handler = std::make_unique<detail::llm::RecordingHandler>(
-        fixture.runtime->engine(), std::make_shared<HttpRecorder>([](std::string_view) {}),
+        detail::loop::engine_of(*fixture.runtime), std::make_shared<HttpRecorder>([](std::string_view) {}),
         detail::llm::Redactor(), HttpExchange(), std::move(handler));
   handler->on_head({.status = flood.status, .content_type = way.stream ? test::all_events : test::json_type});
   bool more = handler->on_body(flood.begin);

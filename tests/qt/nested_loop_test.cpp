@@ -1,5 +1,6 @@
 // A real Qt event loop that runs inside a callback, and one that runs after the callback.
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -149,7 +150,7 @@ TEST_CASE("with only its descriptor the loop does not spin while a socket has da
   Reader reader;
   int ends[2] = {-1, -1};
   REQUIRE(::pipe(ends) == 0);
-  REQUIRE_FALSE(runtime.engine()->watch(ends[0], detail::loop::IoEvents::readable, reader));
+  REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(ends[0], detail::loop::IoEvents::readable, reader));
   int pings = 0, while_open = -1;
   runtime.post([&] {
     CHECK(::write(ends[1], "x", 1) == 1);
@@ -164,6 +165,6 @@ TEST_CASE("with only its descriptor the loop does not spin while a socket has da
   CHECK(reader.reads == 1);
   CHECK(while_open >= 0);
   CHECK(while_open <= 1);
-  runtime.engine()->unwatch(ends[0]);
+  detail::loop::engine_of(runtime)->unwatch(ends[0]);
   for (const int end_of_pipe : ends) ::close(end_of_pipe);
 }

@@ -102,10 +102,10 @@ bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view se
 // The defaults of a client for the bodies of its requests.
 struct BodyDefaults {
   std::string model = {};
-  std::optional<std::uint32_t> max_tokens;
+  std::optional<std::uint32_t> max_tokens = {};
   std::string max_tokens_field = "max_tokens";
-  std::string extra_body = {};                       // the text of a JSON object, or empty
-  std::optional<std::uint32_t> tool_call_id_length;  // exactly, in letters and digits; empty: unchanged
+  std::string extra_body = {};                            // the text of a JSON object, or empty
+  std::optional<std::uint32_t> tool_call_id_length = {};  // exactly, in letters and digits; empty: unchanged
   std::string server = {};         // the server of the client, for reasoning; see goes_back()
   bool join_user_messages = true;  // see HttpLlmOptions
 };

@@ -6,6 +6,7 @@
 #include "llm/http/key_source.hpp"
 #include "llm/http/recording_handler.hpp"
 #include "llm/http/replay_transport.hpp"
+#include "loop/runtime_access.hpp"
 #include "net/call_handle.hpp"
 #include "net/location.hpp"
 #include "net/transport.hpp"
@@ -130,7 +131,7 @@ void HttpLlmClient::Impl::start(const ChatRequest& request, const detail::llm::C
 }
 
 HttpLlmClient::HttpLlmClient(Runtime& runtime, HttpLlmOptions options)
-    : impl_(std::make_shared<Impl>(runtime.engine(), options)) {
+    : impl_(std::make_shared<Impl>(detail::loop::engine_of(runtime), options)) {
 }
 
 HttpLlmClient::~HttpLlmClient() {

@@ -1,11 +1,12 @@
 #include "llm/router/slots.hpp"
+#include "loop/runtime_access.hpp"
 
 #include <agentcore/runtime.hpp>
 
 namespace agentcore {
 
 CallSlots::CallSlots(Runtime& runtime, CallLimits limits)
-    : impl_(std::make_shared<Impl>(runtime.engine(), limits)) {
+    : impl_(std::make_shared<Impl>(detail::loop::engine_of(runtime), limits)) {
 }
 
 CallSlots::~CallSlots() = default;

@@ -1,6 +1,7 @@
 #include "llm/router/router_call.hpp"
 #include "llm/router/router_options.hpp"
 #include "llm/router/slots.hpp"
+#include "loop/runtime_access.hpp"
 
 #include <agentcore/llm_router.hpp>
 #include <agentcore/runtime.hpp>
@@ -20,12 +21,13 @@ LlmRouter::LlmRouter(Runtime& runtime, RouterOptions options) : impl_(std::make_
   impl_->slots =
       options.slots ? options.slots.shared() : std::make_shared<CallSlots>(runtime, options.limits);
   impl_->error = detail::llm::check_options(options);
-  if (!impl_->error && impl_->slots->impl_->engine() != runtime.engine())
+  if (!impl_->error && impl_->slots->impl_->engine() != detail::loop::engine_of(runtime))
     impl_->error =
         Error{Errc::invalid_config,
               "RouterOptions::slots belongs to another Runtime; pass CallSlots of the router's Runtime"};
   if (impl_->error) options.routes.clear();
-  impl_->shared = std::make_shared<detail::llm::RouterShared>(runtime.engine(), impl_->slots->impl_, options);
+  impl_->shared = std::make_shared<detail::llm::RouterShared>(detail::loop::engine_of(runtime),
+                                                              impl_->slots->impl_, options);
 }
 
 LlmRouter::~LlmRouter() {

@@ -1,4 +1,5 @@
 // Compressed answers: what is offered, what is decoded, and what a small answer may become.
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/net_fixture.hpp"
 #include "support/sanitized.hpp"
@@ -76,8 +77,8 @@ std::shared_ptr<Counter> take_bomb(Runtime& runtime, SocketServer& server, std::
   auto request = request_to(server.url());
   request.compressed = true;
   request.max_response_bytes = limit;
-  const auto handle = detail::net::CallHandle::make(*runtime.engine());
-  detail::net::Transport::of(*runtime.engine())
+  const auto handle = detail::net::CallHandle::make(*detail::loop::engine_of(runtime));
+  detail::net::Transport::of(*detail::loop::engine_of(runtime))
       ->start(std::move(request), handle, std::make_unique<CountingHandler>(counter));
   REQUIRE(drive(runtime, &server, [&] { return counter->ends == 1 || done(*counter); }));
   handle->cut();

@@ -1,4 +1,5 @@
 // A cut in every phase that a transfer can be in (G5, G6): one end, a closed connection, nothing left.
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/net_fixture.hpp"
 #include "support/wire/full_listener.hpp"
@@ -13,7 +14,7 @@ namespace {
 // Drives until `reached`, cuts, and checks what must hold after a cut in whatever phase.
 void cut_when(Runtime& runtime, SocketServer* server, detail::net::HttpRequest request,
               const std::function<bool(const Call&)>& reached) {
-  detail::net::Transport::of(*runtime.engine());
+  detail::net::Transport::of(*detail::loop::engine_of(runtime));
   runtime.poll_descriptor();
   const std::size_t before = open_descriptors();
   const Call call = start(runtime, std::move(request));
@@ -44,9 +45,9 @@ void cut_when(Runtime& runtime, SocketServer* server, detail::net::HttpRequest r
 TEST_CASE("a cut before the start ends the transfer without a connection", "[net][G5]") {
   SocketServer server([](Peer& peer) { peer.wait_close(); });
   Runtime runtime;
-  Call call{detail::net::CallHandle::make(*runtime.engine())};
+  Call call{detail::net::CallHandle::make(*detail::loop::engine_of(runtime))};
   call.handle->cut();
-  detail::net::Transport::of(*runtime.engine())
+  detail::net::Transport::of(*detail::loop::engine_of(runtime))
       ->start(request_to(server.url()), call.handle, std::make_unique<RecordingHandler>(call.heard));
   CHECK(call.heard->ends == 0);
   runtime.poll();

@@ -1,4 +1,5 @@
 // Cuts from other threads, from callbacks, in crowds, and around the end of the Runtime.
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/net_fixture.hpp"
 
@@ -105,8 +106,8 @@ TEST_CASE("the Runtime may be destroyed in any callback", "[net][G4]") {
     else
       call.heard->on_body = [destroy](std::string_view) { return destroy(), true; };
   }
-  while (runtime != nullptr && runtime->engine() != nullptr) {
-    const auto engine = runtime->engine();
+  while (runtime != nullptr && detail::loop::engine_of(*runtime) != nullptr) {
+    const auto engine = detail::loop::engine_of(*runtime);
     engine->driver()->run_for(std::chrono::milliseconds(50));
   }
   CHECK(heard_after == 0);
@@ -122,7 +123,7 @@ TEST_CASE("open transfers are closed without a callback when the Runtime is dest
   std::shared_ptr<detail::net::Transport> transport;
   {
     Runtime runtime;
-    transport = detail::net::Transport::of(*runtime.engine());
+    transport = detail::net::Transport::of(*detail::loop::engine_of(runtime));
     for (int i = 0; i < 5; ++i) calls.push_back(start(runtime, request_to(server.url())));
     REQUIRE(drive(runtime, &server, [&] { return !calls.back().heard->body.empty(); }));
     calls.push_back(start(runtime, request_to(server.url())));
@@ -149,7 +150,7 @@ TEST_CASE("many cuts are carried out in order and sockets first", "[net][G5][G6]
   const auto streaming = [](const Call& call) { return !call.heard->body.empty(); };
   REQUIRE(drive(runtime, &server, [&] { return std::all_of(calls.begin(), calls.end(), streaming); }));
   std::vector<int> order;
-  runtime.engine()->start_timer(clock.now() + std::chrono::minutes(1), [&] {
+  detail::loop::engine_of(runtime)->start_timer(clock.now() + std::chrono::minutes(1), [&] {
     for (int i = 199; i >= 0; --i) {
       calls[static_cast<std::size_t>(i)].heard->on_end = [&order, i] { order.push_back(i); };
       calls[static_cast<std::size_t>(i)].handle->cut();

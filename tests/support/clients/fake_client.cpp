@@ -1,6 +1,7 @@
 #include "support/clients/fake_client.hpp"
 
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -21,7 +22,7 @@ void FakeClient::Call::OnTrigger::operator()() const {
   });
 }
 
-FakeClient::FakeClient(Runtime& runtime) : engine_(runtime.engine()) {
+FakeClient::FakeClient(Runtime& runtime) : engine_(detail::loop::engine_of(runtime)) {
 }
 
 FakeClient::~FakeClient() {

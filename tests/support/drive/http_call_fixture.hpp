@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llm/http/http_call.hpp"
+#include "loop/runtime_access.hpp"
 #include "net/stop_queue.hpp"
 #include "support/observe/chat_record.hpp"
 
@@ -37,7 +38,8 @@ struct CallFixture {
                        const detail::llm::WireFormat& format = detail::llm::openai_chat()) {
     Redactor redactor;
     redactor.hide(api_key_in_test, "api key");
-    shared = std::make_shared<HttpShared>(runtime->engine(), format, redactor, max_line, max_response);
+    shared = std::make_shared<HttpShared>(detail::loop::engine_of(*runtime), format, redactor, max_line,
+                                          max_response);
     ChatRequest request;
     request.stream = stream;
     call = std::make_unique<HttpCall>(shared, parts("a"), request, this->stop.get_token(), heard.sink([this] {
@@ -83,7 +85,7 @@ struct CallFixture {
   std::function<void()> in_delta;
   std::shared_ptr<ActiveCalls> requests = std::make_shared<ActiveCalls>();
   std::shared_ptr<detail::net::StopQueue> stops =
-      std::make_shared<detail::net::StopQueue>(runtime->engine()->waker());
+      std::make_shared<detail::net::StopQueue>(detail::loop::engine_of(*runtime)->waker());
   std::shared_ptr<HttpShared> shared;
   std::shared_ptr<detail::net::CallHandle> handle;
   std::unique_ptr<HttpCall> call;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "net/call_handle.hpp"
 #include "net/transport.hpp"
 #include "support/wire/socket_server.hpp"
@@ -84,8 +85,8 @@ struct Call {
 };
 
 inline Call start(Runtime& runtime, detail::net::HttpRequest request) {
-  Call call{detail::net::CallHandle::make(*runtime.engine())};
-  detail::net::Transport::of(*runtime.engine())
+  Call call{detail::net::CallHandle::make(*detail::loop::engine_of(runtime))};
+  detail::net::Transport::of(*detail::loop::engine_of(runtime))
       ->start(std::move(request), call.handle, std::make_unique<RecordingHandler>(call.heard));
   return call;
 }
@@ -119,7 +120,7 @@ inline std::size_t open_descriptors() {
 }
 
 inline std::size_t open_transfers(Runtime& runtime) {
-  return detail::net::Transport::of(*runtime.engine())->open();
+  return detail::net::Transport::of(*detail::loop::engine_of(runtime))->open();
 }
 
 inline std::string answer(std::string_view body) {

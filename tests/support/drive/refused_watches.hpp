@@ -2,6 +2,7 @@
 #pragma once
 
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 
 #include <agentcore/runtime.hpp>
 
@@ -21,7 +22,7 @@ namespace agentcore::test {
 // and must not have opened a descriptor yet.
 class RefusedWatches final : detail::loop::IoHandler {
  public:
-  explicit RefusedWatches(Runtime& runtime) : engine_(runtime.engine()) {
+  explicit RefusedWatches(Runtime& runtime) : engine_(detail::loop::engine_of(runtime)) {
     const std::set<int> before = epolls();
     if (::pipe2(pipe_.data(), O_CLOEXEC) != 0 ||
         engine_->watch(pipe_[0], detail::loop::IoEvents::readable, *this))

@@ -1,6 +1,7 @@
 // Fixture for the tests of tools: an owner of calls that records its notifications, and a loop to drive.
 #pragma once
 
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "tools/call_scope.hpp"
 
@@ -51,7 +52,7 @@ struct ToolFixture {
 
   Call start(const Tool& tool, StopSource stop = {}) {
     auto scope = std::make_shared<detail::tools::CallScope>();
-    scope->engine = runtime->engine();
+    scope->engine = detail::loop::engine_of(*runtime);
     scope->owner = &owner;
     scope->operation = {1, ++last_serial};
     scope->stop = stop.get_token();
@@ -64,7 +65,7 @@ struct ToolFixture {
   bool until(const std::function<bool()>& condition) {
     const auto give_up = std::chrono::steady_clock::now() + 30s;
     while (!condition() && std::chrono::steady_clock::now() < give_up) {
-      if (runtime->engine()->clock().runs_by_itself())
+      if (detail::loop::engine_of(*runtime)->clock().runs_by_itself())
         runtime->run_for(2ms);
       else
         runtime->poll();

@@ -1,4 +1,5 @@
 // A model without a network.
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/observe/chat_record.hpp"
 
@@ -185,7 +186,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may destroy the client and the runtime", "
     llm.reset();
     runtime.reset();
   }));
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   runtime->poll();
   CHECK(heard.text() == "one");
   CHECK(heard.cancelled());

@@ -1,5 +1,6 @@
 // A system that has no descriptor left for the loop, or refuses to watch one.
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 #include "support/drive/no_descriptors.hpp"
@@ -67,7 +68,7 @@ TEST_CASE("without a descriptor the loop runs by its deadline and logs it once a
   CHECK(logged.log == std::vector<std::string>{warning});
 
   // Everything is served at the next deadline at the latest.
-  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
   for (int i = 1; i <= 3; ++i) {
     const auto deadline = runtime.next_deadline();
     REQUIRE(deadline);
@@ -123,7 +124,8 @@ TEST_CASE("a failed allocation while the loop recovers stays inside poll() and i
       Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
       NoDescriptors none;
       REQUIRE(logged.runtime.poll_descriptor() == -1);
-      REQUIRE_FALSE(logged.runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+      REQUIRE_FALSE(
+          detail::loop::engine_of(logged.runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
       none.release(10);
       logged.clock.advance(10ms);
       {
@@ -149,7 +151,7 @@ TEST_CASE("run_for serves descriptors and timers without a descriptor of its own
   const Pipe pipe;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
   NoDescriptors none;
-  REQUIRE_FALSE(logged.runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(logged.runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
   const Timer timer = logged.runtime.call_after(1h, [&] { REQUIRE(pipe.write()); });
   logged.runtime.run_for(1h);
   logged.runtime.run_for(0ns);
@@ -169,7 +171,7 @@ TEST_CASE("a log sink may destroy the Runtime when a missing descriptor is logge
   const Pipe pipe;
   Handler handler;
   const NoDescriptors none;
-  const auto engine = by_watch ? runtime->engine() : nullptr;
+  const auto engine = by_watch ? detail::loop::engine_of(*runtime) : nullptr;
   if (by_watch)
     CHECK(engine->watch(pipe.read_end(), IoEvents::readable, handler) == std::errc::operation_canceled);
   else
@@ -182,8 +184,8 @@ TEST_CASE("a watch that the system refuses returns the reason", "[loop]") {
   Handler handler;
   const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);  // epoll takes no regular file
   REQUIRE(file >= 0);
-  CHECK(runtime.engine()->watch(file, IoEvents::readable, handler).value() == EPERM);
-  CHECK(runtime.engine()->rewatch(file, IoEvents::writable).value() == ENOENT);
-  CHECK(runtime.engine()->watch(-1, IoEvents::readable, handler).value() == EBADF);
+  CHECK(detail::loop::engine_of(runtime)->watch(file, IoEvents::readable, handler).value() == EPERM);
+  CHECK(detail::loop::engine_of(runtime)->rewatch(file, IoEvents::writable).value() == ENOENT);
+  CHECK(detail::loop::engine_of(runtime)->watch(-1, IoEvents::readable, handler).value() == EBADF);
   ::close(file);
 }

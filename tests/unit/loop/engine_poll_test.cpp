@@ -1,5 +1,6 @@
 // One poll: its order, its bounds, and what callbacks may do to it.
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 
@@ -26,7 +27,7 @@ using Log = std::vector<std::string>;
 TEST_CASE("a poll runs control first and then descriptors and timers and posts and rounds", "[loop][C13]") {
   testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
-  Engine& engine = *runtime.engine();
+  Engine& engine = *detail::loop::engine_of(runtime);
   Log log;
   const auto source = std::make_shared<FakeSource>("a", &log);
   engine.add_source(source);
@@ -49,7 +50,7 @@ TEST_CASE("control operations run before every round", "[loop][C13]") {
   Runtime runtime(with());
   Log log;
   const auto source = std::make_shared<FakeSource>("a", &log);
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   source->steps = 2;
   source->on_step = [&] { source->controls = 1; };
   runtime.poll();
@@ -61,8 +62,8 @@ TEST_CASE("sources run in turn in each round", "[loop][Q5]") {
   Log log;
   const auto a = std::make_shared<FakeSource>("a", &log);
   const auto b = std::make_shared<FakeSource>("b", &log);
-  runtime.engine()->add_source(a);
-  runtime.engine()->add_source(b);
+  detail::loop::engine_of(runtime)->add_source(a);
+  detail::loop::engine_of(runtime)->add_source(b);
   a->steps = 3;
   b->steps = 2;
   CHECK_FALSE(runtime.poll());
@@ -75,8 +76,8 @@ TEST_CASE("a source with endless work neither blocks a poll nor starves the othe
   Runtime runtime(with(LoopBackend::automatic, &clock));
   const auto greedy = std::make_shared<FakeSource>("greedy");
   const auto modest = std::make_shared<FakeSource>("modest");
-  runtime.engine()->add_source(greedy);
-  runtime.engine()->add_source(modest);
+  detail::loop::engine_of(runtime)->add_source(greedy);
+  detail::loop::engine_of(runtime)->add_source(modest);
   greedy->steps = 1L << 40;
   modest->steps = 3;
   int posts = 0;
@@ -105,7 +106,7 @@ TEST_CASE("a poll ends when its time is used up and the next poll continues with
     sources.push_back(std::make_shared<FakeSource>());
     sources.back()->steps = 100;
     sources.back()->on_step = [&] { clock.advance(5ms); };  // one step is more than the budget
-    runtime.engine()->add_source(sources.back());
+    detail::loop::engine_of(runtime)->add_source(sources.back());
   }
   for (int i = 0; i < 6; ++i) CHECK(runtime.poll());
   for (const auto& source : sources) CHECK(source->done == 2);
@@ -118,7 +119,7 @@ TEST_CASE("the budget of one poll can be given with the call", "[loop][Q2][G16]"
   Runtime runtime(std::move(options));
   const auto source = std::make_shared<FakeSource>();
   source->on_step = [&] { clock.advance(1ms); };
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   const auto steps_of = [&](auto&& poll) {
     source->steps = 100;
     const long before = source->done;
@@ -143,7 +144,7 @@ TEST_CASE("slow timers and posts leave time for the rest and keep their order", 
   Runtime runtime(std::move(options));
   const auto source = std::make_shared<FakeSource>();
   source->steps = 3;
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   std::vector<int> order;
   std::vector<Timer> timers;
   for (int i = 0; i < 3; ++i) {
@@ -166,7 +167,7 @@ TEST_CASE("slow timers and posts leave time for the rest and keep their order", 
 TEST_CASE("a timer that starts overdue timers does not delay timers that already wait", "[loop][timer]") {
   testing::ManualClock clock;
   Runtime runtime(with(LoopBackend::automatic, &clock));
-  Engine& engine = *runtime.engine();
+  Engine& engine = *detail::loop::engine_of(runtime);
   int eager = 0;
   bool patient = false;
   std::function<void()> again = [&] {
@@ -185,7 +186,7 @@ TEST_CASE("a timer that came due during a callback runs after the events that ar
           "[loop][timer]") {
   testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
-  Engine& engine = *runtime.engine();
+  Engine& engine = *detail::loop::engine_of(runtime);
   int patience_lost = 0, received = 0;
   Timer patience = runtime.call_after(5s, [&] { ++patience_lost; });
   const Pipe late, slow;
@@ -228,7 +229,7 @@ TEST_CASE("a poll within a callback does nothing", "[loop][Q3]") {
 
 TEST_CASE("handlers may unwatch each other within one batch", "[loop][Q3]") {
   Runtime runtime(with(EACH_BACKEND()));
-  Engine& engine = *runtime.engine();
+  Engine& engine = *detail::loop::engine_of(runtime);
   const Pipe one, two;
   REQUIRE(one.write());
   REQUIRE(two.write());
@@ -251,7 +252,7 @@ TEST_CASE("handlers may unwatch each other within one batch", "[loop][Q3]") {
 
 TEST_CASE("a source may remove itself and add another while it runs", "[loop][Q3]") {
   Runtime runtime(with());
-  Engine& engine = *runtime.engine();
+  Engine& engine = *detail::loop::engine_of(runtime);
   auto first = std::make_shared<FakeSource>();
   const auto second = std::make_shared<FakeSource>();
   const std::weak_ptr<FakeSource> watched = first;
@@ -299,7 +300,7 @@ struct NotedEnd {
 TEST_CASE("the end of an engine is reported to each source once before code of the host runs", "[loop][Q3]") {
   Log log;
   auto runtime = std::make_unique<Runtime>(with());
-  const std::shared_ptr<Engine> engine = runtime->engine();
+  const std::shared_ptr<Engine> engine = detail::loop::engine_of(*runtime);
   const auto source = std::make_shared<EndingSource>(log);
   const bool in_poll = GENERATE(true, false);
   engine->add_source(source);
@@ -333,14 +334,14 @@ TEST_CASE("an exception of a callback is logged and does not affect other callba
   const Pipe pipe;
   REQUIRE(pipe.write());
   Handler handler([&](int descriptor, IoEvents) {
-    runtime.engine()->unwatch(descriptor);
+    detail::loop::engine_of(runtime)->unwatch(descriptor);
     throw std::runtime_error("h");
   });
-  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
   const auto source = std::make_shared<FakeSource>();
   source->steps = 2;
   source->on_step = [] { throw std::runtime_error("s"); };
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   CHECK_FALSE(runtime.poll());
   CHECK(runs == 2);
   CHECK(source->done == 2);
@@ -359,7 +360,7 @@ TEST_CASE("a log sink that logs does not recurse", "[loop][G16]") {
     engine->log(LogLevel::info, "again");
   };
   const Runtime runtime(std::move(options));
-  engine = runtime.engine().get();
+  engine = detail::loop::engine_of(runtime).get();
   engine->log(LogLevel::info, "once");
   engine->log(LogLevel::info, "twice");
   CHECK(records == 2);

@@ -1,5 +1,6 @@
 // run_for() and run_until_idle(), with real time and with time moved by hand.
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 
@@ -39,8 +40,8 @@ TEST_CASE("run_for with a manual clock serves descriptors and never sleeps", "[l
   Runtime runtime(with(EACH_BACKEND(), &clock));
   const Pipe pipe, silent;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
-  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
-  REQUIRE_FALSE(runtime.engine()->watch(silent.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(silent.read_end(), IoEvents::readable, handler));
   const Timer timer = runtime.call_after(1h, [&] { REQUIRE(pipe.write()); });
   runtime.run_for(24h);
   runtime.run_for(0ns);
@@ -49,7 +50,7 @@ TEST_CASE("run_for with a manual clock serves descriptors and never sleeps", "[l
 
 TEST_CASE("run_for sleeps until another thread posts work", "[loop][threads][Q4]") {
   auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   std::thread other([&] { engine->post([&] { runtime.reset(); }); });
   runtime->run_for(24h);
   CHECK(runtime == nullptr);
@@ -60,7 +61,7 @@ TEST_CASE("run_for sleeps until a descriptor or a timer is ready", "[loop]") {
   auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
   const Pipe pipe;
   Handler handler([&](int, IoEvents) { runtime.reset(); });
-  REQUIRE_FALSE(runtime->engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(*runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
   const Timer timer = runtime->call_after(1ms, [&] { REQUIRE(pipe.write()); });
   runtime->run_for(24h);
   CHECK(runtime == nullptr);
@@ -81,7 +82,7 @@ TEST_CASE("run_until_idle runs timers and the work that they start", "[loop][Q8]
   testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));
   const auto source = std::make_shared<FakeSource>();
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   Timer second;
   const Timer first = runtime.call_after(
       10s, [&] { second = runtime.call_after(10s, [&] { runtime.post([&] { source->steps = 3; }); }); });
@@ -108,14 +109,14 @@ TEST_CASE("run_until_idle waits for pending operations with every clock", "[loop
   Runtime runtime(with(EACH_BACKEND(), by_hand ? &clock : nullptr));
   const auto source = std::make_shared<FakeSource>();
   source->pending = true;
-  runtime.engine()->add_source(source);
-  runtime.engine()->add_pending(1);
+  detail::loop::engine_of(runtime)->add_source(source);
+  detail::loop::engine_of(runtime)->add_pending(1);
   const Pipe pipe;
   Handler handler([&](int descriptor, IoEvents) {
-    runtime.engine()->unwatch(descriptor);
-    runtime.engine()->add_pending(-1);
+    detail::loop::engine_of(runtime)->unwatch(descriptor);
+    detail::loop::engine_of(runtime)->add_pending(-1);
   });
-  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
   std::thread other([&] {
     if (!pipe.write()) return;
     runtime.post([&] { source->pending = false; });
@@ -130,7 +131,7 @@ TEST_CASE("run_until_idle with something pending for ever returns at its limit",
   testing::ManualClock clock;
   const bool by_hand = GENERATE(true, false);
   Runtime runtime(with(EACH_BACKEND(), by_hand ? &clock : nullptr));
-  runtime.engine()->add_pending(1);
+  detail::loop::engine_of(runtime)->add_pending(1);
   CHECK_FALSE(runtime.run_until_idle(1ms));
 }
 
@@ -152,7 +153,7 @@ TEST_CASE("run_for with a manual clock returns however much work is left", "[loo
   const auto source = std::make_shared<FakeSource>();
   if (kind == "post") post_again();
   if (kind == "timer") start_again();
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   source->on_step = [&] { ++calls; };
   if (kind == "step") source->steps = 1L << 40;
   // The work that never ends does not change when the others are called.

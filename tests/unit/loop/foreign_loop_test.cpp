@@ -1,5 +1,6 @@
 // A foreign loop that watches Runtime::poll_descriptor() alone: it misses no timer.
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 #include "support/drive/no_descriptors.hpp"
@@ -151,7 +152,7 @@ TEST_CASE("a nested loop in a callback is woken by a timer once, and the timer i
     runtime.post(dialog);
     runtime.poll();
   } else {
-    REQUIRE(runtime.engine()->guarded("an observer", dialog));
+    REQUIRE(detail::loop::engine_of(runtime)->guarded("an observer", dialog));
   }
   CHECK(wakes == 1);
   loop.run_until([&] { return called == 1; });
@@ -165,7 +166,8 @@ TEST_CASE("the timer of the system is opened with the descriptor, and goes with 
     Runtime runtime;
     const Pipe pipe;
     Handler handler;
-    REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), detail::loop::IoEvents::readable, handler));
+    REQUIRE_FALSE(
+        detail::loop::engine_of(runtime)->watch(pipe.read_end(), detail::loop::IoEvents::readable, handler));
     const Timer timer = runtime.call_after(1ms, [] {});
     CHECK(runtime.run_until_idle());
     CHECK(system_timers() == before);

@@ -1,5 +1,6 @@
 // A loop of the host that runs inside a callback: it is not kept busy, and nothing is lost.
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 
@@ -42,8 +43,8 @@ struct HostLoop {
 // A Runtime with something to do of every kind, and more to come.
 struct BusyHost {
   explicit BusyHost(LoopBackend backend) : runtime(with(backend, &clock)) {
-    REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
-    runtime.engine()->add_source(source);
+    REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
+    detail::loop::engine_of(runtime)->add_source(source);
   }
 
   // Brings work of every kind, part of it from another thread.
@@ -51,7 +52,7 @@ struct BusyHost {
     REQUIRE(pipe.write());
     timer = runtime.call_after(0ns, [this] { ++timers; });
     source->steps = 1;
-    runtime.engine()->waker()->notify();
+    detail::loop::engine_of(runtime)->waker()->notify();
     std::thread([this] { runtime.post([this] { ++posts; }); }).join();
   }
   bool all_done() const { return handler.calls == 1 && timers == 1 && posts == 1 && source->done == 1; }
@@ -92,13 +93,13 @@ TEST_CASE("a nested loop in a callback wakes up at most once and all work is don
   };
   const Pipe other;
   Handler reads([&](int descriptor, IoEvents) {
-    host.runtime.engine()->unwatch(descriptor);
+    detail::loop::engine_of(host.runtime)->unwatch(descriptor);
     dialog();
   });
-  REQUIRE_FALSE(host.runtime.engine()->watch(other.read_end(), IoEvents::readable, reads));
+  REQUIRE_FALSE(detail::loop::engine_of(host.runtime)->watch(other.read_end(), IoEvents::readable, reads));
   const auto source = std::make_shared<FakeSource>();
   source->on_step = source->on_control = dialog;
-  host.runtime.engine()->add_source(source);
+  detail::loop::engine_of(host.runtime)->add_source(source);
   Timer timer;
   if (place == "post") host.runtime.post(dialog);
   if (place == "timer") timer = host.runtime.call_after(0ns, dialog);
@@ -118,9 +119,9 @@ TEST_CASE("a nested loop in an observer that is called outside of a poll wakes u
   BusyHost host(EACH_BACKEND());
   if (GENERATE(true, false)) host.bring_work();
   if (host.source->steps == 0) {
-    REQUIRE(host.runtime.engine()->guarded("an observer", [&] { open_dialog(host); }));
+    REQUIRE(detail::loop::engine_of(host.runtime)->guarded("an observer", [&] { open_dialog(host); }));
   } else {
-    REQUIRE(host.runtime.engine()->guarded("an observer", [&] {
+    REQUIRE(detail::loop::engine_of(host.runtime)->guarded("an observer", [&] {
       CHECK(host.loop.run() <= 1);
       CHECK(host.loop.run() == 0);
     }));
@@ -145,7 +146,7 @@ TEST_CASE("a host that relies on on_wake alone is woken after a nested loop for 
     CHECK(wakes == 0);
   };
   if (GENERATE(true, false))
-    runtime.engine()->guarded("an observer", dialog);
+    detail::loop::engine_of(runtime)->guarded("an observer", dialog);
   else {
     runtime.post(dialog);
     runtime.poll();
@@ -199,7 +200,7 @@ TEST_CASE("a dialog that is posted to the host's loop does not block the agents"
 TEST_CASE("a Runtime may be destroyed in a nested loop", "[loop][Q3]") {
   const auto backend = EACH_BACKEND();
   auto runtime = std::make_unique<Runtime>(with(backend));
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   const bool in_poll = GENERATE(true, false);
   const auto dialog = [&] {
     CHECK(runtime->poll_descriptor() >= 0);

@@ -1,5 +1,6 @@
 // Runtime as a host sees it: its life, its foreign-loop interface, its threads.
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 
@@ -54,7 +55,7 @@ TEST_CASE("the descriptor is readable exactly when there is work", "[loop][Q2]")
   }
   const auto source = std::make_shared<FakeSource>();
   source->controls = 1;
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   CHECK(readable(descriptor));
   CHECK_FALSE(runtime.poll());
   CHECK_FALSE(readable(descriptor));
@@ -64,7 +65,7 @@ TEST_CASE("work that another thread posts just after the last check is not lost"
   Runtime runtime(with(EACH_BACKEND()));
   const int descriptor = runtime.poll_descriptor();
   const auto source = std::make_shared<FakeSource>();
-  runtime.engine()->add_source(source);
+  detail::loop::engine_of(runtime)->add_source(source);
   int looks = 0;
   source->on_look = [&] { ++looks; };
   runtime.poll();
@@ -74,7 +75,7 @@ TEST_CASE("work that another thread posts just after the last check is not lost"
     source->on_look = [&, last] {
       if (++looks != last) return;
       source->steps = 1;
-      runtime.engine()->waker()->notify();
+      detail::loop::engine_of(runtime)->waker()->notify();
     };
     const bool more = runtime.poll();
     CHECK(readable(descriptor) == (source->steps > 0));
@@ -89,7 +90,7 @@ TEST_CASE("with epoll the descriptor stands for all watched ones", "[loop][Q2]")
   Runtime runtime(with(LoopBackend::epoll));
   const Pipe pipe;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });
-  REQUIRE_FALSE(runtime.engine()->watch(pipe.read_end(), IoEvents::readable, handler));
+  REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(pipe.read_end(), IoEvents::readable, handler));
   const int descriptor = runtime.poll_descriptor();
   CHECK_FALSE(readable(descriptor));
   REQUIRE(pipe.write());
@@ -176,7 +177,7 @@ TEST_CASE("a Runtime may be destroyed in any callback and the remaining callback
   CAPTURE(place);
   const auto before = open_descriptors();
   auto runtime = std::make_unique<Runtime>(with(backend));
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   int after = 0;
   const auto destroy = [&] { runtime.reset(); };
   const Pipe pipe;
@@ -220,7 +221,7 @@ TEST_CASE(
     "pending posts and timers are dropped uncalled and the destructors of their captures may use the Runtime",
     "[loop][Q3]") {
   auto runtime = std::make_unique<Runtime>(with());
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   int dropped = 0;
   const auto tattler = [&] {
     return std::shared_ptr<void>(nullptr, [&](void*) {
@@ -245,7 +246,7 @@ TEST_CASE("a service is made once and released by close at the end of a poll", "
     int value = 7;
   };
   auto runtime = std::make_unique<Runtime>(with());
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   std::weak_ptr<Service> watched = engine->service<Service>([] { return std::make_shared<Service>(); });
   CHECK(engine->service<Service>([] { return std::make_shared<Service>(); }) == watched.lock());
   runtime->post([&] {
@@ -288,7 +289,7 @@ TEST_CASE("posts from many threads all run and those of each thread run in order
 TEST_CASE("posts may race with the destructor of the Runtime", "[loop][threads][Q4]") {
   for (int i = 0; i < 200; ++i) {
     auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
-    const auto engine = runtime->engine();
+    const auto engine = detail::loop::engine_of(*runtime);
     runtime->poll_descriptor();
     std::latch start(2);
     std::thread sender([&] {

@@ -1,6 +1,7 @@
 #include "net/call_handle.hpp"
 
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "net/curl_transport.hpp"
 #include "net/stop_queue.hpp"
 #include "support/catch.hpp"
@@ -15,12 +16,12 @@ using namespace agentcore::detail::net;
 
 TEST_CASE("a cut is queued once and in order and wakes the loop once per batch", "[net][G5]") {
   Runtime runtime;
-  const auto queue = CurlTransport::of(*runtime.engine())->stops();
+  const auto queue = CurlTransport::of(*detail::loop::engine_of(runtime))->stops();
   runtime.poll();
   int wakes = 0;
   const auto subscription = runtime.on_wake([&] { ++wakes; });
   std::vector<std::shared_ptr<CallHandle>> cuts;
-  for (int i = 0; i < 5; ++i) cuts.push_back(CallHandle::make(*runtime.engine()));
+  for (int i = 0; i < 5; ++i) cuts.push_back(CallHandle::make(*detail::loop::engine_of(runtime)));
   for (const auto& cut : cuts) {
     CHECK(cut->cut());
     CHECK_FALSE(cut->cut());
@@ -35,8 +36,8 @@ TEST_CASE("a cut may outlive its Runtime whether it was triggered or not", "[net
   std::shared_ptr<CallHandle> early, late;
   {
     Runtime runtime;
-    early = CallHandle::make(*runtime.engine());
-    late = CallHandle::make(*runtime.engine());
+    early = CallHandle::make(*detail::loop::engine_of(runtime));
+    late = CallHandle::make(*detail::loop::engine_of(runtime));
     early->cut();
   }
   CHECK(late->cut());
@@ -47,10 +48,10 @@ TEST_CASE("a cut may outlive its Runtime whether it was triggered or not", "[net
 
 TEST_CASE("cuts from many threads are all queued", "[net][race]") {
   Runtime runtime;
-  const auto queue = CurlTransport::of(*runtime.engine())->stops();
+  const auto queue = CurlTransport::of(*detail::loop::engine_of(runtime))->stops();
   constexpr std::size_t count = 4000;
   std::vector<std::shared_ptr<CallHandle>> cuts;
-  for (std::size_t i = 0; i < count; ++i) cuts.push_back(CallHandle::make(*runtime.engine()));
+  for (std::size_t i = 0; i < count; ++i) cuts.push_back(CallHandle::make(*detail::loop::engine_of(runtime)));
   std::vector<std::thread> threads;
   for (std::size_t first = 0; first < 4; ++first)
     threads.emplace_back([&cuts, first] {

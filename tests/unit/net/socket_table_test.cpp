@@ -1,6 +1,7 @@
 #include "net/socket_table.hpp"
 
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "net/call_handle.hpp"
 #include "net/curl_transport.hpp"
 #include "support/catch.hpp"
@@ -24,7 +25,7 @@ namespace {
 struct Table : detail::loop::IoHandler {
   void on_io(int, IoEvents) override {}
 
-  std::shared_ptr<CallHandle> owner() { return CallHandle::make(*runtime.engine()); }
+  std::shared_ptr<CallHandle> owner() { return CallHandle::make(*detail::loop::engine_of(runtime)); }
   static bool has_claim(CallHandle& cut, int descriptor) {
     const auto& claimed = cut.sockets().claimed();
     return std::find(claimed.begin(), claimed.end(), descriptor) != claimed.end();
@@ -54,7 +55,7 @@ struct Table : detail::loop::IoHandler {
   }
 
   Runtime runtime;
-  SocketTable sockets{*runtime.engine(), *this};
+  SocketTable sockets{*detail::loop::engine_of(runtime), *this};
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "llm/http/key_source.hpp"
 
 #include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/runtime.hpp>
@@ -26,7 +27,7 @@ struct KeyFixture {
   // The header of a call.
   std::string line() {
     KeySource source(options, redact);
-    auto key = source.key_of_call(*runtime->engine());
+    auto key = source.key_of_call(*detail::loop::engine_of(*runtime));
     if (!key) return key.error().message;
     hidden = key->hidden;
     return std::string(key->header.view());

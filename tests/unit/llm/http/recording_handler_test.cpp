@@ -1,6 +1,7 @@
 // What is recorded of an exchange, and what is not.
 #include "llm/http/recording_handler.hpp"
 
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/observe/recorder_lines.hpp"
 
@@ -34,7 +35,7 @@ struct RecordingFixture {
   }
   std::unique_ptr<RecordingHandler> handler(std::shared_ptr<const HttpRecorder> recorder) {
     return std::make_unique<RecordingHandler>(
-        runtime->engine(), std::move(recorder), redact, begun,
+        detail::loop::engine_of(*runtime), std::move(recorder), redact, begun,
         std::make_unique<Inner>([this] { recorded_first = lines.text; }));
   }
 
@@ -109,7 +110,7 @@ TEST_CASE("an exception of a recorder does not affect the call", "[llm][recordin
   bool ended = false;
   const auto broken =
       std::make_shared<HttpRecorder>([](std::string_view) { throw std::runtime_error("full"); });
-  RecordingHandler handler(f.runtime->engine(), broken, f.redact, f.begun,
+  RecordingHandler handler(detail::loop::engine_of(*f.runtime), broken, f.redact, f.begun,
                            std::make_unique<Inner>([&ended] { ended = true; }));
   handler.on_end({});
   CHECK(ended);

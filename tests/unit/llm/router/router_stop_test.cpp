@@ -1,4 +1,5 @@
 // A stop, whatever the call is at.
+#include "loop/runtime_access.hpp"
 #include "unit/llm/router/router_fixture.hpp"
 
 #include <agentcore/testing/scripted_client.hpp>
@@ -346,7 +347,7 @@ TEST_CASE_METHOD(Fixture, "a receiver may destroy the router or the Runtime from
   ask(other, "b");
   ChatRecord waits;
   ask(waits, "c");
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   polls();
   CHECK(heard.text() == "one");
   CHECK(heard.cancelled());
@@ -367,7 +368,7 @@ TEST_CASE_METHOD(Fixture, "an outcome callback may start the next call or destro
                  router.reset();
                  runtime.reset();
                }));
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   polls();
   if (destroy) {
     CHECK_FALSE(router);
@@ -424,7 +425,7 @@ TEST_CASE_METHOD(Fixture, "every callback of the router may destroy the router o
   if (where == Where::logged) on_log = act;
   if (where == Where::asked) first.on_asked = act;
   make();
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   ask(heard);
   if (router) ask(other, "b");
   polls();

@@ -1,6 +1,7 @@
 // The order in which calls get slots.
 #include "llm/router/slots.hpp"
 
+#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/runtime.hpp>
@@ -39,7 +40,7 @@ struct Fixture {
     std::function<void()> then;
   };
 
-  void use(CallLimits limits) { slots = std::make_shared<Slots>(runtime->engine(), limits); }
+  void use(CallLimits limits) { slots = std::make_shared<Slots>(detail::loop::engine_of(*runtime), limits); }
   std::shared_ptr<Call> call(const std::string& agent) { return std::make_shared<Call>(*this, agent); }
   Admission acquire(Call& call, const std::string& endpoint = "e", std::uint64_t tokens = 0,
                     Duration max_wait = 1min) {
@@ -356,7 +357,7 @@ TEST_CASE_METHOD(Fixture, "a callback that gets a slot may free it or cancel oth
     runtime.reset();
   };
   a->slot.end(ChatOutcome::cancelled());
-  const auto engine = runtime->engine();
+  const auto engine = detail::loop::engine_of(*runtime);
   for (int i = 0; i < 4 && runtime; ++i) runtime->poll();
   CHECK(order == Names{"a", "b", "d"});
   CHECK(slots->running() == 0);
