@@ -32,6 +32,13 @@ struct CallLimits {
   bool learn = true;
 };
 
+/// Limits of the calls to one endpoint. Each number is at least 1, or no_limit; 0 counts as 1.
+struct EndpointLimits {
+  std::uint32_t calls = no_limit;                ///< Concurrent calls, as CallLimits::per_endpoint.
+  std::uint64_t requests_per_minute = no_limit;  ///< As CallLimits::requests_per_minute.
+  std::uint64_t tokens_per_minute = no_limit;    ///< As CallLimits::tokens_per_minute.
+};
+
 /// The slots of model calls. Routers that share one CallSlots object share its limits.
 ///
 /// A call that finds no free slot waits. Waiting calls get slots in the order in which they came, but no call
@@ -46,7 +53,7 @@ struct CallLimits {
 /// May outlive its Runtime.
 ///
 ///     auto slots = std::make_shared<agentcore::CallSlots>(runtime, agentcore::CallLimits{.total = 8});
-///     slots->set_endpoint("local", {.per_endpoint = 1});
+///     slots->set_endpoint("local", {.calls = 1});
 ///     agentcore::LlmRouter llm{
 ///         runtime, {.routes = {{.client = &model, .endpoint = "local"}}, .slots = slots}};
 ///
@@ -61,11 +68,9 @@ class CallSlots {
   CallSlots(const CallSlots&) = delete;
   CallSlots& operator=(const CallSlots&) = delete;
 
-  /// Replaces the limits of the endpoint that routes name `endpoint` (Route::endpoint): per_endpoint,
-  /// requests_per_minute and tokens_per_minute of `limits`. A field that is no_limit means no limit for
-  /// this endpoint. The other fields of `limits` are ignored: total, per_agent, max_waiting and learn. May be
-  /// called at any time.
-  void set_endpoint(std::string endpoint, const CallLimits& limits);
+  /// Replaces the limits of the endpoint that routes name `endpoint` (Route::endpoint). A field that is not
+  /// given is no limit, whatever the CallLimits say. May be called at any time.
+  void set_endpoint(std::string endpoint, const EndpointLimits& limits);
 
   /// Returns the number of slots in use.
   std::size_t running() const noexcept;

@@ -11,7 +11,7 @@ CallSlots::CallSlots(Runtime& runtime, CallLimits limits)
 
 CallSlots::~CallSlots() = default;
 
-void CallSlots::set_endpoint(std::string endpoint, const CallLimits& limits) {
+void CallSlots::set_endpoint(std::string endpoint, const EndpointLimits& limits) {
   impl_->set_endpoint(endpoint, limits);
 }
 

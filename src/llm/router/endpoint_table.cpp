@@ -5,14 +5,14 @@
 namespace agentcore::detail::llm {
 namespace {
 
-void configure(Endpoint& endpoint, const CallLimits& limits) noexcept {
-  endpoint.limit = limits.per_endpoint;
+void configure(Endpoint& endpoint, const EndpointLimits& limits) noexcept {
+  endpoint.limit = limits.calls;
   endpoint.rate.set_limits(limits.requests_per_minute, limits.tokens_per_minute);
 }
 
 }  // namespace
 
-std::shared_ptr<Endpoint> EndpointTable::make(const CallLimits& limits) {
+std::shared_ptr<Endpoint> EndpointTable::make(const EndpointLimits& limits) {
   auto made = std::make_shared<Endpoint>();
   made->anonymous.endpoint = made.get();
   configure(*made, limits);
@@ -39,7 +39,7 @@ const Endpoint* EndpointTable::find(std::string_view name) const noexcept {
   return found == named_.end() ? nullptr : found->second.get();
 }
 
-void EndpointTable::set_limits(std::string_view name, const CallLimits& limits) {
+void EndpointTable::set_limits(std::string_view name, const EndpointLimits& limits) {
   configure(*named(name), limits);
 }
 

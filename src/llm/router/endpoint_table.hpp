@@ -33,7 +33,7 @@ struct Lane {
 };
 
 struct Endpoint {
-  std::uint32_t limit = 0;  // of calls that run at a time; 0: unlimited
+  std::uint32_t limit = no_limit;  // of calls that run at a time
   std::uint32_t running = 0;
   RateLimiter rate;
   std::map<std::uint64_t, Lane*> ready;  // lanes whose caller is not at its limit, by their first place
@@ -44,7 +44,8 @@ struct Endpoint {
 // @loop_thread
 class EndpointTable {
  public:
-  explicit EndpointTable(CallLimits limits) : limits_(limits) {}
+  explicit EndpointTable(const CallLimits& limits)
+      : limits_{limits.per_endpoint, limits.requests_per_minute, limits.tokens_per_minute} {}
 
   // The endpoint of that name, created when it is first needed.
   std::shared_ptr<Endpoint> named(std::string_view name);
@@ -52,12 +53,12 @@ class EndpointTable {
   std::shared_ptr<Endpoint> of(const LlmClient* client);
   // The endpoint of that name; null: it does not exist.
   const Endpoint* find(std::string_view name) const noexcept;
-  void set_limits(std::string_view name, const CallLimits& limits);
+  void set_limits(std::string_view name, const EndpointLimits& limits);
 
  private:
-  static std::shared_ptr<Endpoint> make(const CallLimits& limits);
+  static std::shared_ptr<Endpoint> make(const EndpointLimits& limits);
 
-  const CallLimits limits_;  // of an endpoint without its own
+  const EndpointLimits limits_;  // of an endpoint without its own
   std::map<std::string, std::shared_ptr<Endpoint>, std::less<>> named_;
   std::map<const LlmClient*, std::weak_ptr<Endpoint>> nameless_;
 };

@@ -18,7 +18,7 @@ Slots::Slots(std::shared_ptr<loop::Engine> engine, CallLimits limits)
     : engine_(std::move(engine)), limits_(limits), endpoints_(limits) {
 }
 
-void Slots::set_endpoint(std::string_view name, const CallLimits& limits) {
+void Slots::set_endpoint(std::string_view name, const EndpointLimits& limits) {
   endpoints_.set_limits(name, limits);
   wake();
 }

@@ -26,7 +26,7 @@ class Slots : public std::enable_shared_from_this<Slots> {
 
   std::shared_ptr<Endpoint> endpoint(std::string_view name) { return endpoints_.named(name); }
   std::shared_ptr<Endpoint> endpoint_of(const LlmClient* client) { return endpoints_.of(client); }
-  void set_endpoint(std::string_view name, const CallLimits& limits);
+  void set_endpoint(std::string_view name, const EndpointLimits& limits);
 
   enum class Admission : std::uint8_t {
     now,    // `slot` is taken

@@ -249,10 +249,10 @@ TEST_CASE_METHOD(Fixture, "a large call is not overtaken by small ones without e
 
 TEST_CASE_METHOD(Fixture, "an endpoint may have its own limits which may change", "[llm][router][slots]") {
   use({.total = no_limit});
-  slots->set_endpoint("x", {.per_endpoint = 1});
+  slots->set_endpoint("x", {.calls = 1});
   const auto a = start("a", "x"), b = start("b", "x"), c = start("c", "y"), d = start("d", "y");
   CHECK(order == Names{"a", "c", "d"});
-  slots->set_endpoint("x", {.per_endpoint = 2});
+  slots->set_endpoint("x", {.calls = 2});
   poll();
   CHECK(order.back() == "b");
 }
