@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,8 +71,8 @@ struct RunningTask {
 ///     runtime.run_until_idle();
 ///     tree.stop_all();
 ///
-/// Threads: agents are created and listed on the loop thread only. send(), state(), find(), size() and the
-/// verbs may be called on any thread, as those of Agent.
+/// Threads: agents are created and listed on the loop thread only. find(), size(), stop_all() and
+/// resume_all() may be called on any thread.
 ///
 /// Destroying the tree ends everything at once: operations in flight are cut, no event and no completion
 /// callback follows, and the functions of handles return `agent_not_found`. For an orderly end, call
@@ -104,34 +103,17 @@ class AgentTree {
   /// @loop_thread
   Result<Agent> create(const SharesAgentSpec auto& spec) { return create_shared(spec); }
 
-  /// Returns the agent with that id, chosen or generated, or nullopt. An agent that is being deleted is still
-  /// found.
+  /// Returns the agent with that id, chosen or generated. An agent that is being deleted is still found.
+  ///
+  ///     if (agentcore::Result<agentcore::Agent> planner = tree.find("planner"))
+  ///       planner->stop();
+  ///     else
+  ///       std::fprintf(stderr, "%s\n", planner.error().message.c_str());
+  ///
+  /// Errors: `missing_agent_id` if `id` is empty, `agent_not_found`, and `runtime_gone` if no agent is found
+  /// after the Runtime was destroyed.
   /// @threadsafe
-  std::optional<Agent> find(std::string_view id) const;
-
-  /// Same as Agent::state(), by id. Further error: `missing_agent_id` if `id` is empty.
-  /// @threadsafe
-  Result<AgentState> state(std::string_view id) const;
-  /// Same as Agent::send(), by id. Further reason: `missing_agent_id` if `id` is empty.
-  /// @threadsafe
-  SendResult send(std::string_view id, Message message);
-  /// Same as Agent::send(), by id. Further reason: `missing_agent_id` if `id` is empty.
-  /// @threadsafe
-  SendResult send(std::string_view id, MessageText auto&& text) {
-    return send(id, Message{.text = std::string(std::forward<decltype(text)>(text))});
-  }
-  /// Same as Agent::abort(), by id. Further reason: `missing_agent_id` if `id` is empty.
-  /// @threadsafe
-  VerbResult abort(std::string_view id, AbortOptions options = {});
-  /// Same as Agent::stop(), by id. Further reason: `missing_agent_id` if `id` is empty.
-  /// @threadsafe
-  VerbResult stop(std::string_view id, StopOptions options = {});
-  /// Same as Agent::resume(), by id. Further reason: `missing_agent_id` if `id` is empty.
-  /// @threadsafe
-  VerbResult resume(std::string_view id, ResumeOptions options = {});
-  /// Same as Agent::terminate(), by id. Further reason: `missing_agent_id` if `id` is empty.
-  /// @threadsafe
-  VerbResult terminate(std::string_view id, TerminateOptions options = {});
+  Result<Agent> find(std::string_view id) const;
 
   /// Stops all agents by one stop. No agent can be created until resume_all(). StopReport::agent_id is empty.
   /// `options` without a cause have StopCause::user; without `options`, the cause is StopCause::shutdown.

@@ -131,7 +131,7 @@ class LlmClient {
   virtual void chat(ChatRequest request, StopToken stop, ChatSink sink) = 0;
 
   /// Ends the open call of the agent `agent_id`, as its stop token would. If several trees have an agent of
-  /// that id, ends the calls of all of them; for one of them use Agent::abort() or AgentTree::abort().
+  /// that id, ends the calls of all of them; for one of them use Agent::abort().
   /// Returns true only if there was a call. When it returns, has_active_request() is false and a new call may
   /// start.
   ///

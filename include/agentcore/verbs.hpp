@@ -25,15 +25,14 @@ enum class StopCause : unsigned char {
 /// Returns the name of the enumerator, for example "user".
 std::string_view to_string(StopCause cause) noexcept;
 
-/// The result of Agent::send(), AgentTree::send() and Agent::simulate().
+/// The result of Agent::send() and Agent::simulate().
 ///
 ///     if (agentcore::SendResult sent = agent.send("Hello"); !sent)
 ///       std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
 struct [[nodiscard]] SendResult {
   /// Why the message was refused; `none` if it was accepted. One of: the state of the agent
-  /// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `missing_agent_id` (by id
-  /// only), `runtime_gone`, `mailbox_full`, `message_too_large`, `invalid_utf8`, `empty_message` or
-  /// `out_of_memory`.
+  /// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `runtime_gone`,
+  /// `mailbox_full`, `message_too_large`, `invalid_utf8`, `empty_message` or `out_of_memory`.
   Errc reason = Errc::none;
 
   /// True if the message was queued. False: nothing was queued (G12).
@@ -57,8 +56,8 @@ std::string_view to_string(VerbStatus status) noexcept;
 ///       std::fprintf(stderr, "not stopped: %s\n", to_string(stopped.reason).data());
 ///
 /// Reasons if `status` is `refused`:
-/// - every verb: `agent_not_found`, `missing_agent_id` (by id only), `runtime_gone`, and `out_of_memory` (no
-///   agent was changed and no report follows; call again)
+/// - every verb: `agent_not_found`, `runtime_gone`, and `out_of_memory` (no agent was changed and no report
+///   follows; call again)
 /// - stop: `not_child_agent`, `cannot_stop_user`
 /// - resume: `stopping` (the stop has not settled yet), `terminating`, `parent_stopped`
 /// - terminate: `not_child_agent`, `cannot_delete_system_agent`

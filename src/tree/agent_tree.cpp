@@ -13,10 +13,12 @@
 namespace agentcore {
 namespace {
 
-// Why find(id) found no agent.
-Errc unknown(detail::tree::TreeCore& core, std::string_view id) noexcept {
+// Why no agent was found.
+Error unknown(detail::tree::TreeCore& core, std::string_view id) {
   const Errc reason = core.queries().missing();
-  return reason == Errc::agent_not_found && id.empty() ? Errc::missing_agent_id : reason;
+  if (reason == Errc::runtime_gone) return {reason, std::string(detail::tree::runtime_gone_text)};
+  if (id.empty()) return {Errc::missing_agent_id, "the agent id is empty"};
+  return {reason, "no agent has the id '" + std::string(id) + "'"};
 }
 
 }  // namespace
@@ -38,43 +40,10 @@ Result<Agent> AgentTree::create_shared(const SharedAgentSpec& spec) {
   return core_->factory().create(core_->queries().root_sentinel(), spec, {});
 }
 
-std::optional<Agent> AgentTree::find(std::string_view id) const {
+Result<Agent> AgentTree::find(std::string_view id) const {
   const detail::core::NodeId node = core_->queries().find(id);
-  if (!node) return std::nullopt;
+  if (!node) return unknown(*core_, id);
   return detail::core::AgentAccess::make(core_, node);
-}
-
-Result<AgentState> AgentTree::state(std::string_view id) const {
-  if (const detail::core::NodeId node = core_->queries().find(id)) return core_->queries().state(node);
-  const Errc reason = unknown(*core_, id);
-  if (reason == Errc::runtime_gone) return Error{reason, std::string(detail::tree::runtime_gone_text)};
-  if (reason == Errc::missing_agent_id) return Error{reason, "the agent id is empty"};
-  return Error{reason, "no agent has the id '" + std::string(id) + "'"};
-}
-
-SendResult AgentTree::send(std::string_view id, Message message) {
-  const detail::core::NodeId node = core_->queries().find(id);
-  return node ? core_->mailboxes().send(node, std::move(message)) : SendResult{unknown(*core_, id)};
-}
-
-VerbResult AgentTree::abort(std::string_view id, AbortOptions options) {
-  const detail::core::NodeId node = core_->queries().find(id);
-  return node ? core_->verbs().abort(node, std::move(options)) : VerbResult::refused(unknown(*core_, id));
-}
-
-VerbResult AgentTree::stop(std::string_view id, StopOptions options) {
-  const detail::core::NodeId node = core_->queries().find(id);
-  return node ? core_->verbs().stop(node, std::move(options)) : VerbResult::refused(unknown(*core_, id));
-}
-
-VerbResult AgentTree::resume(std::string_view id, ResumeOptions options) {
-  const detail::core::NodeId node = core_->queries().find(id);
-  return node ? core_->verbs().resume(node, options) : VerbResult::refused(unknown(*core_, id));
-}
-
-VerbResult AgentTree::terminate(std::string_view id, TerminateOptions options) {
-  const detail::core::NodeId node = core_->queries().find(id);
-  return node ? core_->verbs().terminate(node, std::move(options)) : VerbResult::refused(unknown(*core_, id));
 }
 
 VerbResult AgentTree::stop_all(StopOptions options) {

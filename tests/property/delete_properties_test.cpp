@@ -47,7 +47,7 @@ std::string known(const Stage& stage, std::size_t i) {
   const Agent agent = stage.agent(i);
   std::string ways;
   if (tree.find(Stage::id(i))) ways += " find";
-  if (tree.state(Stage::id(i)) || agent.state() || agent.exists()) ways += " state";
+  if (agent.state() || agent.exists()) ways += " state";
   if (!agent.id().empty()) ways += " id";
   if (testing::count_references(tree, Stage::id(i)) != 0) ways += " references";
   if (mentions(tree.roots(), agent)) ways += " roots";
@@ -316,8 +316,7 @@ TEST_CASE("D9: an agent deletes only its own children", "[property][D9][D13][C19
          std::size_t reports = 0;
          VerbResult result;
          stage.act([&] {
-           result = stage.t.tree->terminate(
-               Stage::id(stage.target()),
+           result = stage.t[Stage::id(stage.target())].terminate(
                {.caller = Stage::id(caller), .on_settled = [&](const TerminateReport&) { ++reports; }});
          });
          RC_ASSERT((result.accepted() == is_parent && result.took_effect() == is_parent));

@@ -42,6 +42,11 @@ std::string text_of(const std::map<std::string, AgentState>& states) {
   return all;
 }
 
+// The agent of the command; an empty handle if it does not exist.
+Agent agent_of(const AgentTree& tree, const Command& c) {
+  return tree.find(c.id()).value_or(Agent{});
+}
+
 // Gives one command to both, and compares what they answer.
 void apply(World& world, TreeModel& model, const Command& c) {
   const auto same = [&](const Reply& real, const Reply& expected) {
@@ -53,27 +58,28 @@ void apply(World& world, TreeModel& model, const Command& c) {
       RC_ASSERT(to_string(world.create(c)) == to_string(model.create(c.second(), c.id(), c.spec())));
       break;
     case What::send: {
-      const SendResult sent = tree.send(c.id(), "m");
+      const SendResult sent = agent_of(tree, c).send("m");
       same({sent.accepted(), sent.accepted(), sent.reason}, model.send(c.id(), "m"));
       break;
     }
     case What::abort:
-      same(answer_of(tree.abort(c.id(), {.clear_queue = c.flag})), model.abort(c.id(), c.flag));
+      same(answer_of(agent_of(tree, c).abort({.clear_queue = c.flag})), model.abort(c.id(), c.flag));
       break;
     case What::stop:
-      same(counted(world, tree.stop(c.id(), world.stop_options(c))), model.stop(c.id(), c.flag, c.second()));
+      same(counted(world, agent_of(tree, c).stop(world.stop_options(c))),
+           model.stop(c.id(), c.flag, c.second()));
       break;
     case What::stop_all:
       same(counted(world, tree.stop_all(world.stop_options(c))), model.stop("", true, ""));
       break;
     case What::resume:
-      same(answer_of(tree.resume(c.id(), {.cascade = c.flag})), model.resume(c.id(), c.flag));
+      same(answer_of(agent_of(tree, c).resume({.cascade = c.flag})), model.resume(c.id(), c.flag));
       break;
     case What::resume_all:
       same(answer_of(tree.resume_all({.cascade = c.flag})), model.resume("", c.flag));
       break;
     case What::terminate:
-      same(counted(world, tree.terminate(c.id(), world.terminate_options(c))),
+      same(counted(world, agent_of(tree, c).terminate(world.terminate_options(c))),
            model.terminate(c.id(), c.second()));
       break;
     case What::delta:
@@ -165,25 +171,25 @@ TEST_CASE("small budgets and interfering callbacks break no guarantee", "[proper
                static_cast<void>(world.create(c));
                break;
              case What::send:
-               static_cast<void>(tree.send(c.id(), "m"));
+               static_cast<void>(agent_of(tree, c).send("m"));
                break;
              case What::abort:
-               static_cast<void>(tree.abort(c.id(), {.clear_queue = c.flag}));
+               static_cast<void>(agent_of(tree, c).abort({.clear_queue = c.flag}));
                break;
              case What::stop:
-               static_cast<void>(tree.stop(c.id(), world.stop_options(c)));
+               static_cast<void>(agent_of(tree, c).stop(world.stop_options(c)));
                break;
              case What::stop_all:
                static_cast<void>(tree.stop_all(world.stop_options(c)));
                break;
              case What::resume:
-               static_cast<void>(tree.resume(c.id(), {.cascade = c.flag}));
+               static_cast<void>(agent_of(tree, c).resume({.cascade = c.flag}));
                break;
              case What::resume_all:
                static_cast<void>(tree.resume_all({.cascade = c.flag}));
                break;
              case What::terminate:
-               static_cast<void>(tree.terminate(c.id(), world.terminate_options(c)));
+               static_cast<void>(agent_of(tree, c).terminate(world.terminate_options(c)));
                break;
              case What::delta:
                world.delta(c);

@@ -159,7 +159,7 @@ TEST_CASE("S1-P4: a stopped agent refuses new messages", "[property][S1-P4][C6][
             const std::size_t queued = stage.agent(i).queue_length().value();
             const Errc reason = refusal(stage.state(i).value());
             const SendResult by_handle = stage.agent(i).send("refused");
-            const SendResult by_id = stage.t.tree->send(Stage::id(i), "refused");
+            const SendResult by_id = stage.t[Stage::id(i)].send("refused");
             RC_ASSERT((!by_handle.accepted() && by_handle.reason == reason));
             RC_ASSERT((!by_id.accepted() && by_id.reason == reason));
             RC_ASSERT(stage.agent(i).queue_length().value() == queued);

@@ -51,10 +51,10 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
       static_cast<void>(agent.id());
       break;
     case 8:
-      static_cast<void>(tree.stop(id));
+      static_cast<void>(tree.find(id).value_or(Agent{}).stop());
       break;
     case 9:
-      static_cast<void>(tree.state(id));
+      static_cast<void>(tree.find(id).value_or(Agent{}).state());
       break;
     case 10:
       static_cast<void>(agent.queue_length().has_value());

@@ -36,7 +36,7 @@ struct TreeFixture {
   // Polls until nothing is ready.
   void settle();
   void advance(Duration time);
-  AgentState state(std::string_view id) const { return tree->state(id).value(); }
+  AgentState state(std::string_view id) const { return tree->find(id).value().state().value(); }
   bool logged(std::string_view part) const;
 
   // Sends `text` and drives the agent into its model call.

@@ -159,7 +159,7 @@ TEST_CASE("every exception for an option out of range or an empty function has i
 TEST_CASE("the exception of Result::value has the code and the message", "[errors]") {
   TreeFixture t;
   try {
-    static_cast<void>(t.tree->state("x").value());
+    static_cast<void>(t.tree->find("x").value());
     FAIL("nothing was thrown");
   } catch (const BadResultAccess& error) {
     CHECK(std::string(error.what()) == "agent_not_found: no agent has the id 'x'");

@@ -26,9 +26,9 @@ void add_ids(ErrorRows& rows) {
       {"an id not in UTF-8", t.tree->create({.id = "\xff"}).error(), Errc::invalid_agent_id, rule});
   rows.push_back({"an id twice", t.tree->create({.id = "a"}).error(), Errc::agent_exists,
                   "an agent with the id 'a' exists already"});
-  rows.push_back({"no id", t.tree->state("").error(), Errc::missing_agent_id, "the agent id is empty"});
+  rows.push_back({"no id", t.tree->find("").error(), Errc::missing_agent_id, "the agent id is empty"});
   rows.push_back(
-      {"an unknown id", t.tree->state("x").error(), Errc::agent_not_found, "no agent has the id 'x'"});
+      {"an unknown id", t.tree->find("x").error(), Errc::agent_not_found, "no agent has the id 'x'"});
 }
 
 void add_limits(ErrorRows& rows) {
@@ -111,7 +111,7 @@ void add_runtime_gone(ErrorRows& rows) {
   rows.push_back(
       {"create() without a Runtime", t.tree->create().error(), Errc::runtime_gone, runtime_is_gone});
   rows.push_back(
-      {"state() by id without a Runtime", t.tree->state("a").error(), Errc::runtime_gone, runtime_is_gone});
+      {"find() without a Runtime", t.tree->find("b").error(), Errc::runtime_gone, runtime_is_gone});
   rows.push_back({"state() without a Runtime", agent.state().error(), Errc::runtime_gone, runtime_is_gone});
   rows.push_back({"parent() without a Runtime", agent.parent().error(), Errc::runtime_gone, runtime_is_gone});
   rows.push_back({"grant() without a Runtime", of(agent.grant({})), Errc::runtime_gone, runtime_is_gone});

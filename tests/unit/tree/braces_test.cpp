@@ -25,12 +25,12 @@ TEST_CASE("a message may be given as text or as a list in braces", "[tree][F1]")
   CHECK(agent.send({.text = text + "!", .sender = text}));
   CHECK(agent.send({"x", "me"}));
   CHECK(agent.send(Message{.text = "x"}));
-  CHECK(t.tree->send("a", "literal"));
-  CHECK(t.tree->send("a", text));
-  CHECK(t.tree->send("a", {.text = "x"}));
-  CHECK(t.tree->send("a", {.text = "x", .sender = "me"}));
+  CHECK(t["a"].send("literal"));
+  CHECK(t["a"].send(text));
+  CHECK(t["a"].send({.text = "x"}));
+  CHECK(t["a"].send({.text = "x", .sender = "me"}));
   static_cast<void>(agent.send({}));
-  static_cast<void>(t.tree->send("a", {}));
+  static_cast<void>(t["a"].send({}));
   CHECK(text == "lvalue");
   CHECK(agent.queue_length().value() >= 13);
 }
@@ -64,7 +64,7 @@ TEST_CASE("options may be given as empty braces", "[tree]") {
   CHECK(agent.abort({}).accepted());
   CHECK(agent.grant({}));
   CHECK(t.tree->stop_all({}).accepted());
-  CHECK(t.tree->terminate("a", {}).accepted());
+  CHECK(t["a"].terminate({}).accepted());
   CHECK(agent.terminate({.reason = "x"}).accepted());
   Agent handle = agent;
   handle = {};

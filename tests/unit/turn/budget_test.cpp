@@ -47,7 +47,7 @@ struct Spending : ToolTurn {
   // Sends, and expects that the budget does not allow it.
   void refuse(std::string_view id) {
     const std::size_t calls = llm->calls();
-    REQUIRE(tree->send(id, "question").accepted());
+    REQUIRE(tree->find(id)->send("question").accepted());
     settle();
     CHECK(llm->calls() == calls);
     CHECK(state(id) == AgentState::stopped);
@@ -91,7 +91,7 @@ TEST_CASE("a cost of zero permits calls that are free", "[turn][budget][G15]") {
   AgentSpec spec = limited({.cost = 0});
   SECTION("without prices") {
     s.agent(std::move(spec));
-    REQUIRE(s.tree->send("a", "question").accepted());
+    REQUIRE(s.tree->find("a")->send("question").accepted());
     s.settle();
     s.complete("a", {.prompt_tokens = 8, .completion_tokens = 2});
     CHECK(s.state("a") == AgentState::idle);
@@ -204,7 +204,7 @@ TEST_CASE("a turn that is stopped before its model call reports a cost of 0", "[
     if (event.get<TurnStarted>()) CHECK(agent.stop().took_effect());
     if (const auto* ended = event.get<TurnEnded>()) end = *ended;
   });
-  CHECK(t.tree->send("a", "question").accepted());
+  CHECK(t.tree->find("a")->send("question").accepted());
   t.settle();
   REQUIRE(end);
   CHECK(t.llm->calls() == 0);

@@ -34,7 +34,7 @@ TEST_CASE_METHOD(Accounted, "the answer options of the spec are in the request",
   spec.reasoning_effort = "low";
   spec.response_format = {ResponseFormat::Kind::json_schema, "city", R"({"type":"object"})"};
   REQUIRE(tree->create(spec));
-  REQUIRE(tree->send("a", "question").accepted());
+  REQUIRE(tree->find("a")->send("question").accepted());
   settle();
   CHECK(request().reasoning_effort == "low");
   CHECK(request().response_format == spec.response_format);
@@ -45,7 +45,7 @@ TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of 
   spec.tool_choice.mode = ToolChoice::Mode::required;
   agent(spec);
   for (int turn = 0; turn < 2; ++turn) {
-    REQUIRE(tree->send("a", "question").accepted());
+    REQUIRE(tree->find("a")->send("question").accepted());
     settle();
     CHECK(llm->call(llm->calls() - 1).request.tool_choice == spec.tool_choice);
     call({add_call("c" + std::to_string(turn), 1, 2)});
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(Accounted, "reasoning is reported and is not part of the answer
       thoughts += std::to_string(reasoning->turn) + std::string(reasoning->text);
   });
   root("a");
-  REQUIRE(tree->send("a", "question").accepted());
+  REQUIRE(tree->find("a")->send("question").accepted());
   settle();
   llm->reason("a", "hm, ");
   llm->reason("a", "yes");
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(Accounted, "late reasoning is dropped like late deltas", "[turn
   const auto events =
       tree->on_event([&](const Event& event) { heard |= event.get<ReasoningReceived>() != nullptr; });
   const Agent agent = root("a");
-  REQUIRE(tree->send("a", "question").accepted());
+  REQUIRE(tree->find("a")->send("question").accepted());
   settle();
   REQUIRE(agent.stop().took_effect());
   llm->reason("a", "late");
@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Accounted, "a turn reports usage and cost summed over its calls
   spec.id = "a";
   spec.prices = {.prompt = 2, .completion = 10, .cached_prompt = 1};
   REQUIRE(tree->create(spec));
-  REQUIRE(tree->send("a", "question").accepted());
+  REQUIRE(tree->find("a")->send("question").accepted());
   settle();
   FakeClient::finish(*llm->find("a"), answered({.prompt_tokens = 1'000'000,
                                                 .completion_tokens = 100'000,
@@ -122,7 +122,7 @@ TEST_CASE_METHOD(Accounted, "a turn reports usage and cost summed over its calls
   CHECK(end->result->usage.complete);
   CHECK(end->result->cost == 2.5);  // 1 + 0.5 + 1
 
-  REQUIRE(tree->send("a", "again").accepted());
+  REQUIRE(tree->find("a")->send("again").accepted());
   settle();
   FakeClient::finish(*llm->find("a"), answered({1, 2, 3}, 0.25));
   settle();
@@ -131,7 +131,7 @@ TEST_CASE_METHOD(Accounted, "a turn reports usage and cost summed over its calls
 
 TEST_CASE_METHOD(Accounted, "without prices a turn has no cost", "[turn]") {
   root("a");
-  REQUIRE(tree->send("a", "question").accepted());
+  REQUIRE(tree->find("a")->send("question").accepted());
   settle();
   FakeClient::finish(*llm->find("a"), answered({1, 2, 3}));
   settle();
@@ -145,13 +145,13 @@ TEST_CASE_METHOD(Accounted, "a stopped turn reports an estimate of what it used"
   spec.prices = {.prompt = 1e6, .completion = 1e6};
   const Agent agent = tree->create(spec).value();
   SECTION("by an abort") {
-    REQUIRE(tree->send("a", "question").accepted());
+    REQUIRE(tree->find("a")->send("question").accepted());
     settle();
     llm->delta("a", "0123456789");
     REQUIRE(agent.abort().took_effect());
   }
   SECTION("by a stop") {
-    REQUIRE(tree->send("a", "question").accepted());
+    REQUIRE(tree->find("a")->send("question").accepted());
     settle();
     llm->delta("a", "0123456789");
     REQUIRE(agent.stop().took_effect());

@@ -118,12 +118,12 @@ TEST_CASE("no tool leaves its agent in processing", "[turn][Y4][B6]") {
 
 TEST_CASE("an abort of a missing agent returns agent_not_found", "[turn][Y4][A11][A12]") {
   ToolTurn t;
-  const VerbResult unknown = t.tree->abort("nobody");
+  const VerbResult unknown = t["nobody"].abort();
   CHECK_FALSE(unknown.accepted());
   CHECK_FALSE(unknown.took_effect());
   CHECK(unknown.reason == Errc::agent_not_found);
   CHECK(to_string(unknown.reason) == "agent_not_found");
-  CHECK(t.tree->abort("").reason == Errc::missing_agent_id);
+  CHECK(t.tree->find("").error().code == Errc::missing_agent_id);
   CHECK(Agent{}.abort().reason == Errc::agent_not_found);
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a refused send returns the reason and queues nothing", "[turn][Y4][X5
   CHECK(agent.send("x").reason == Errc::agent_terminating);
   t.settle();
   CHECK(agent.send("x").reason == Errc::agent_not_found);
-  CHECK(t.tree->send("nobody", "x").reason == Errc::agent_not_found);
+  CHECK(t["nobody"].send("x").reason == Errc::agent_not_found);
   CHECK(t.llm->calls() == 1);
 }
 
