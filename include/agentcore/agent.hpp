@@ -64,13 +64,13 @@ class Agent {
   bool exists() const noexcept;
 
   /// Appends a message to the agent's mailbox. Never blocks. If the message is refused, nothing is queued,
-  /// and SendResult::reason holds the reason.
+  /// and SendResult::reason holds the reason. `options` has callbacks for this message and its turn alone.
   /// @threadsafe
-  SendResult send(Message message) const;
-  /// Same as send(Message), for a message that consists of `text` only.
+  SendResult send(Message message, SendOptions options = {}) const;
+  /// Same as send(Message, SendOptions), for a message that consists of `text` only.
   /// @threadsafe
-  SendResult send(MessageText auto&& text) const {
-    return send(Message{.text = std::string(std::forward<decltype(text)>(text))});
+  SendResult send(MessageText auto&& text, SendOptions options = {}) const {
+    return send(Message{.text = std::string(std::forward<decltype(text)>(text))}, std::move(options));
   }
 
   /// Ends the agent's current model call. The agent becomes `idle` and takes its next message. Tool calls and
@@ -130,6 +130,25 @@ class Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::size_t> clear_queue() const;
+  /// Returns the messages that wait in the mailbox, the next one first.
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @loop_thread
+  Result<std::vector<QueuedMessage>> queued() const;
+  /// Replaces a message that waits in the mailbox. It keeps its id, its place, its callbacks and its
+  /// priority; Message::priority of `message` is ignored. A message that is refused by send() for what it
+  /// contains is refused here for the same reason.
+  ///
+  /// Further reasons: `message_not_found` if no message with that id waits in this mailbox, for example
+  /// because its turn has begun.
+  /// @loop_thread
+  ChangeResult edit_queued(MessageId id, Message message) const;
+  /// Removes a message that waits in the mailbox: it is dropped, with DropReason::removed.
+  ///
+  ///     if (!agent.remove_queued(sent.id)) std::puts("too late: its turn has begun");
+  ///
+  /// Reasons: `agent_not_found`, `runtime_gone`, `message_not_found`.
+  /// @loop_thread
+  ChangeResult remove_queued(MessageId id) const;
   /// Returns a copy of the history, with the system prompt first if there is one. Windows and the
   /// instructions of ToolProtocol::text are not included. The result is always a valid history, and can be
   /// the AgentSpec::history of another agent.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,9 @@ struct TreeOptions {
   /// Maximum size of an answer of a model in bytes; at least 1. The text, the tool calls and the reasoning
   /// each have this limit. If an answer exceeds it, the turn fails with `response_too_large`.
   std::size_t max_answer_bytes = std::size_t{4} << 20;
+  /// Maximum number of ended turns whose results the tree keeps for message(); 0 to 1,000,000. The oldest is
+  /// forgotten first, and all of an agent are forgotten when it is deleted.
+  std::uint32_t kept_results = 100;
   /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
   /// given up.
   Duration stop_grace = std::chrono::seconds(5);
@@ -55,9 +59,25 @@ struct RunningTask {
   std::string id = {};        ///< Of a tool call or a background task; else empty.
   std::string agent_id = {};  ///< The agent to which it belongs.
   std::uint64_t turn = 0;     ///< The number of the turn in which it was started.
+  MessageId message = {};     ///< The message of that turn: it stands for the turn in the whole tree.
   std::string tool = {};      ///< The name of the tool, for a tool call or a background task; else empty.
   /// True if the stop token was triggered and the operation has not ended yet. Always false for a turn.
   bool stopping = false;
+};
+
+/// What is known of a message, from AgentTree::message().
+struct MessageInfo {
+  /// Where the message is.
+  enum class Stage : unsigned char {
+    unknown,  ///< There never was such a message, it was dropped, or its result is not kept any more.
+    queued,   ///< It waits in the mailbox of its agent.
+    running,  ///< Its turn has begun.
+    ended     ///< Its turn has ended, and `result` is its result.
+  };
+  Stage stage = Stage::unknown;                   ///< Where the message is.
+  std::string agent_id = {};                      ///< Its agent. Empty if `stage` is `unknown`.
+  std::uint64_t turn = 0;                         ///< The number of its turn. 0: none has begun.
+  std::shared_ptr<const TurnResult> result = {};  ///< Null, unless `stage` is `ended`.
 };
 
 /// Owns a forest of agents on one Runtime: any number of root agents, each with its descendants. A Runtime
@@ -137,6 +157,13 @@ class AgentTree {
   /// Returns what runs now: the turns, and the operations in flight.
   /// @loop_thread
   std::vector<RunningTask> tasks() const;
+  /// Returns where a message is, and the result of its turn if that has ended, as long as the tree keeps it
+  /// (TreeOptions::kept_results).
+  ///
+  ///     const agentcore::MessageInfo info = tree.message(sent.id);
+  ///     if (info.stage == agentcore::MessageInfo::Stage::ended) std::puts(info.result->text.c_str());
+  /// @loop_thread
+  MessageInfo message(MessageId id) const;
   /// Cancels a background task. Its agent continues. Returns false if there is no such task, if the task has
   /// already ended, or if the Runtime was destroyed.
   /// @loop_thread

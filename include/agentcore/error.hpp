@@ -36,6 +36,8 @@ enum class Errc : unsigned char {
   empty_message,      ///< no image, and no text other than white space
   out_of_memory,      ///< an allocation failed; a function that returns this has changed nothing
 
+  message_not_found,  ///< no message with this id waits in the mailbox of the agent
+
   // A verb found nothing to do.
   not_waiting_llm,  ///< abort: the agent has no model call
   stopping,         ///< stop: the agent is stopping already. resume: its stop has not settled yet

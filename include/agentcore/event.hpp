@@ -5,6 +5,7 @@
 #include <agentcore/agent.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/fwd.hpp>
+#include <agentcore/message.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/tool.hpp>
 #include <agentcore/turn_result.hpp>
@@ -46,6 +47,16 @@ struct StateChanged {
 struct TurnStarted {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the number of the turn: 1, 2, ... for each agent
+  MessageId message;       ///< the message, as returned by Agent::send()
+};
+
+/// A message was dropped: it waited in the mailbox, and no turn begins with it. An accepted message ends
+/// either with this event or with the TurnEnded of its turn.
+struct MessageDropped {
+  Agent agent;                              ///< the agent
+  MessageId id;                             ///< as returned by Agent::send()
+  Message message;                          ///< what was sent
+  DropReason reason = DropReason::stopped;  ///< why
 };
 
 /// A piece of the answer arrived.
@@ -85,6 +96,7 @@ struct AnswerRefused {
 struct TurnEnded {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
+  MessageId message;       ///< the message with which it began
   /// How it ended, the answer, the tool calls and the usage. Never null; it may be kept.
   std::shared_ptr<const TurnResult> result;
 };
@@ -225,7 +237,7 @@ struct AgentDeleted {
 using EventBody =
     std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
                  ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
-                 ReasoningReceived, StateChanged, ToolRefused, AnswerRefused>;
+                 ReasoningReceived, StateChanged, ToolRefused, AnswerRefused, MessageDropped>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>
@@ -252,6 +264,7 @@ concept EventType = requires(const EventBody& body) {
 /// - Each TurnStarted is followed by exactly one TurnEnded, whether the turn is stopped or not. The events
 ///   DeltaReceived, ReasoningReceived and AnswerRefused come only between the two events of their turn.
 ///   Nothing of a turn follows its end (G7).
+/// - Each accepted message has exactly one end: the TurnEnded of its turn, or one MessageDropped.
 /// - A stop or a delete of an agent brings exactly one Settled for the agent and for each agent below it,
 ///   children first. It follows the TurnEnded of the turn that was interrupted (G4).
 /// - Each ToolStarted is followed by exactly one ToolEnded, both within their turn.

@@ -1,14 +1,46 @@
-// Message: what is sent to an agent, and waits in its mailbox.
+// Message: what is sent to an agent, and waits in its mailbox. Also its id, the callbacks for one message,
+// and what became of it.
 #pragma once
 
 #include <agentcore/chat.hpp>
+#include <agentcore/clock.hpp>
+#include <agentcore/fwd.hpp>
 
+#include <compare>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace agentcore {
+
+/// The id of a message that was accepted, and of the turn that it begins. It is unique in its tree: no other
+/// message of the tree ever has the same id.
+///
+///     agentcore::SendResult sent = agent.send("Hello");
+///     std::printf("queued as %s\n", to_string(sent.id).c_str());
+struct MessageId {
+  std::uint64_t value = 0;  ///< 0: no message. Otherwise a number without a meaning of its own.
+
+  /// True if it is the id of a message.
+  explicit operator bool() const noexcept { return value != 0; }
+  /// Compares the numbers. The order is not that of sending.
+  friend auto operator<=>(MessageId, MessageId) noexcept = default;
+};
+/// "m" and the number, for example "m268435457"; "" for no message.
+std::string to_string(MessageId id);
+
+/// Which message of a mailbox an agent takes first.
+enum class MessagePriority : unsigned char {
+  normal,  ///< in the order of sending
+  urgent   ///< before all normal ones; among each other in the order of sending
+};
+/// The name of the enumerator.
+std::string_view to_string(MessagePriority priority) noexcept;
 
 /// A message to an agent.
 ///
@@ -17,7 +49,7 @@ namespace agentcore {
 ///                        .parts = {{.url = "https://example.com/beach.png"}}});
 ///     if (!sent) std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
 ///
-/// `text`, `sender` and `parts` together may have at most TreeOptions::max_message_bytes bytes
+/// `text`, `sender`, `kind` and `parts` together may have at most TreeOptions::max_message_bytes bytes
 /// (`message_too_large`).
 struct Message {
   /// UTF-8 (else `invalid_utf8`). A text that is empty or only white space is refused with `empty_message`,
@@ -30,6 +62,11 @@ struct Message {
   bool simulated = false;
   /// Images. They are sent to the model after the text.
   std::vector<ContentPart> parts = {};
+  /// A text that the host chooses, for its MessageHandlers and views. The library does not read it, and never
+  /// sends it to a model.
+  std::string kind = {};
+  /// An urgent message is taken before all normal ones. It interrupts nothing: the current turn goes on.
+  MessagePriority priority = MessagePriority::normal;
 };
 
 /// A type of text that can be sent as a Message. The functions that take a text are templates, so that a list
@@ -37,4 +74,65 @@ struct Message {
 template <typename T>
 concept MessageText = std::convertible_to<T, std::string_view>;
 
+/// Why a message that was accepted never began a turn.
+enum class DropReason : unsigned char {
+  none,           ///< it was not dropped
+  stopped,        ///< the agent, or an ancestor, was stopped
+  deleted,        ///< the agent was deleted
+  queue_cleared,  ///< Agent::clear_queue(), or an abort with AbortOptions::clear_queue
+  removed         ///< Agent::remove_queued()
+};
+/// The name of the enumerator.
+std::string_view to_string(DropReason reason) noexcept;
+
+/// What became of one message. Passed to SendOptions::on_end.
+struct MessageEnd {
+  MessageId message = {};  ///< the message
+  /// The number of its turn, as in TurnStarted. 0: the message was dropped before a turn began.
+  std::uint64_t turn = 0;
+  /// The result of its turn. Null if the message was dropped.
+  std::shared_ptr<const TurnResult> result = {};
+  DropReason dropped = DropReason::none;  ///< Why it was dropped; `none` if it had a turn.
+};
+
+/// Options of Agent::send(): callbacks for this message and its turn alone.
+///
+///     agent.send("What is the capital of Peru?",
+///                {.on_delta = [](std::string_view text) { std::cout << text; },
+///                 .on_end = [](const agentcore::MessageEnd& end) {
+///                   if (end.result) std::cout << '\n' << to_string(end.result->outcome) << '\n';
+///                   else std::cout << "dropped: " << to_string(end.dropped) << '\n';
+///                 }});
+///
+/// The callbacks are called on the loop thread. Like an observer of events, each may call any verb, and may
+/// destroy the tree or the Runtime; exceptions are caught and logged (G16). They are destroyed after on_end,
+/// or, without a call, when the tree is destroyed. If send() refuses the message, none of them is called.
+struct SendOptions {
+  /// Called for each piece of the answer, as DeltaReceived. The text is valid during the call.
+  std::function<void(std::string_view text)> on_delta = {};
+  /// Called for each event of the turn, from TurnStarted to TurnEnded: for the events of the agent with a
+  /// member `turn` that is the number of this turn. Also for the MessageDropped of this message.
+  std::function<void(const Event&)> on_event = {};
+  /// Called exactly once: after the TurnEnded of the turn, or when the message is dropped. Not called if the
+  /// tree or the Runtime is destroyed before.
+  std::function<void(const MessageEnd&)> on_end = {};
+
+  /// True if there is at least one callback.
+  explicit operator bool() const noexcept { return on_delta || on_event || on_end; }
+};
+
+/// A message that waits in a mailbox, from Agent::queued().
+struct QueuedMessage {
+  MessageId id = {};     ///< as returned by send()
+  Message message = {};  ///< a copy
+};
+
 }  // namespace agentcore
+
+/// Hashes ids, so that a MessageId can be a key of std::unordered_map.
+template <>
+struct std::hash<agentcore::MessageId> {
+  std::size_t operator()(agentcore::MessageId id) const noexcept {
+    return std::hash<std::uint64_t>{}(id.value * 0x9e37'79b9'7f4a'7c15U);
+  }
+};

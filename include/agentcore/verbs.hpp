@@ -3,6 +3,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/message.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,9 @@ struct [[nodiscard]] SendResult {
   /// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `runtime_gone`,
   /// `mailbox_full`, `message_too_large`, `invalid_utf8`, `empty_message` or `out_of_memory`.
   Errc reason = Errc::none;
+  /// The id of the message and of the turn that it begins: TurnStarted::message, TurnEnded::message and
+  /// MessageDropped::message have it. No id if the message was refused.
+  MessageId id = {};
 
   /// True if the message was queued. False: nothing was queued (G12).
   bool accepted() const noexcept { return reason == Errc::none; }

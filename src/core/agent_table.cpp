@@ -53,6 +53,7 @@ void AgentTable::erase(Node& node) {
     slab_[free_last_].next_sibling = node.index;
   free_last_ = node.index;
   alive_.fetch_sub(1, std::memory_order_relaxed);
+  ++erased_;
 }
 
 }  // namespace agentcore::detail::core

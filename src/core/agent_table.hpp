@@ -25,6 +25,8 @@ class AgentTable {
   NameTable& names() noexcept { return names_; }
   // Agents, without the root sentinel.
   std::uint32_t alive() const noexcept { return alive_.load(std::memory_order_relaxed); }
+  // How many agents were erased so far. @loop_thread
+  std::uint64_t erased() const noexcept { return erased_; }
   std::uint32_t slots() const noexcept { return slab_.size(); }
   Node& slot(std::uint32_t index) const noexcept { return slab_[index]; }
 
@@ -66,6 +68,7 @@ class AgentTable {
   NameTable names_;
   std::uint32_t free_ = no_node;  // freed slots, oldest first, linked by next_sibling
   std::uint32_t free_last_ = no_node;
+  std::uint64_t erased_ = 0;
   std::atomic<std::uint32_t> alive_{0};
 };
 

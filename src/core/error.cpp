@@ -26,6 +26,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::invalid_utf8, "invalid_utf8"},
      {Errc::empty_message, "empty_message"},
      {Errc::out_of_memory, "out_of_memory"},
+     {Errc::message_not_found, "message_not_found"},
      {Errc::not_waiting_llm, "not_waiting_llm"},
      {Errc::stopping, "stopping"},
      {Errc::stopped, "stopped"},

@@ -85,8 +85,11 @@ struct alignas(64) Node {
   // Written by the loop thread. Other threads read only the atomic members.
   std::atomic<std::uint32_t> first_child{no_node};
   std::uint32_t next_sibling = no_node;
-  std::uint32_t prev_sibling = no_node;
   std::atomic<std::uint32_t> newest_operation{0};  // slot + 1 of the newest operation in flight; 0: none
+
+  // The cell of the message that began the turn in progress, or 0. Written before the compare-and-set that
+  // begins the turn: so it belongs to the turn whose epoch a reader finds in `packed`.
+  std::atomic<std::uint32_t> message{0};
 
   // Second cache line: written by the loop thread; other threads read `name` and `taken` only.
 
@@ -98,6 +101,7 @@ struct alignas(64) Node {
   std::uint32_t backlog = 0;     // messages taken off the mailbox head, oldest first: cell index + 1
   std::uint32_t operations = 0;  // operations in flight: model calls, tool calls and tasks
   std::uint32_t turns = 0;       // begun so far
+  std::uint32_t prev_sibling = no_node;
   AgentState reported = AgentState::idle;  // the state last reported to observers
 
   // Stop, delete and resume.

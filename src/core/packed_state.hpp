@@ -29,7 +29,7 @@ enum class Gate : std::uint8_t {
 // | pause      |    1 | reserved: nothing new begins, nothing ends                                         |
 // | lease      |    1 | reserved: an admission compares the clock with the lease of the subtree            |
 // | hold       |    1 | reserved: the mailbox accepts messages, and none is taken                          |
-// | epoch      |   22 | counts aborts, stops, terminations and resumes of this agent, modulo 2^22          |
+// | epoch      |   22 | counts turns, aborts, stops, terminations and resumes of the agent, modulo 2^22    |
 // | generation |   32 | distinguishes the agent from earlier agents of the same slot                       |
 namespace layout {
 
@@ -66,8 +66,9 @@ static_assert(fills_64_bits());
 
 // A value of Node::packed.
 //
-// The generation distinguishes an agent from earlier agents of the same slot. Every abort, stop, terminate
-// and resume increments the epoch, so that a result with an older epoch is detected as late (F6).
+// The generation distinguishes an agent from earlier agents of the same slot. The beginning of a turn and
+// every abort, stop, terminate and resume increment the epoch: so each turn has an epoch of its own, a result
+// with an older epoch is detected as late (F6), and a verb that has read one turn never ends the next one.
 //
 // Why 22 bits of epoch are enough. (1) Within one turn the epoch changes at most twice, by an abort and by a
 // stop or delete, because the agent is opened again only after the loop has ended the turn; so the epoch of a

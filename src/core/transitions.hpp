@@ -60,6 +60,13 @@ constexpr std::optional<PackedState> after_abort(PackedState from) noexcept {
   return from.with(AgentState::idle).next_epoch();
 }
 
+// The beginning of a turn of an idle agent, unless a verb came first. Each turn has an epoch of its own.
+constexpr std::optional<PackedState> after_begin(PackedState now, std::uint32_t epoch,
+                                                 AgentState to) noexcept {
+  if (now.epoch() != epoch || !now.is_open() || now.state() != AgentState::idle) return std::nullopt;
+  return now.with(to).next_epoch();
+}
+
 // A step of a turn that began in `epoch`: `from` to `to`, unless a verb came first.
 constexpr std::optional<PackedState> after_step(PackedState now, std::uint32_t epoch, AgentState from,
                                                 AgentState to) noexcept {

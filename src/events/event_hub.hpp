@@ -55,6 +55,19 @@ class EventHub {
   // The end of one agent's settling; there may be a million in a row.
   void emit_settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept;
 
+  // Calls `function`; logs what it throws. Returns whether it returned.
+  template <typename Function>
+  bool guarded(Function&& function) noexcept {
+    bool returned = false;
+    guard_and_report([&] {
+      guard_([&] {
+        std::forward<Function>(function)();
+        returned = true;
+      });
+    });
+    return returned;
+  }
+
   Agent handle(const core::Node& node) const noexcept { return core::AgentAccess::make(core_, node.id()); }
   core::BorrowedAgent borrow(const core::Node& node) const noexcept { return {core_, node.id()}; }
 

@@ -5,8 +5,16 @@
 namespace agentcore::detail::mailbox {
 namespace {
 
+bool is_urgent(const Cell& cell) noexcept {
+  return cell.message.priority == MessagePriority::urgent;
+}
+
+std::uint32_t next_of(MessagePool& pool, std::uint32_t number) noexcept {
+  return pool[number].next.load(std::memory_order_relaxed);
+}
+
 // Takes all messages off the head, and subtracts `taken` from its count, if there are any. Returns the
-// messages oldest first.
+// messages oldest first, with their positions.
 std::uint32_t drain(core::Node& node, MessagePool& pool, std::uint32_t taken) noexcept {
   std::uint64_t raw = node.mailbox_head.load(std::memory_order_relaxed);
   do {
@@ -14,15 +22,52 @@ std::uint32_t drain(core::Node& node, MessagePool& pool, std::uint32_t taken) no
   } while (!node.mailbox_head.compare_exchange_weak(raw, Head{raw}.drained(taken).raw(),
                                                     std::memory_order_acq_rel, std::memory_order_relaxed));
   std::uint32_t newest_first = Head{raw}.newest();
+  std::uint32_t position = node.taken.load(std::memory_order_relaxed) + Head{raw}.count();
   std::uint32_t oldest_first = 0;
   while (newest_first) {
     Cell& cell = pool[newest_first];
     const std::uint32_t next = cell.next.load(std::memory_order_relaxed);
+    cell.position = position--;
     cell.next.store(oldest_first, std::memory_order_relaxed);
     oldest_first = newest_first;
     newest_first = next;
   }
   return oldest_first;
+}
+
+// Adds a message to the backlog: an urgent one after the last urgent one, a normal one at the end.
+void insert(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
+  const bool urgent = is_urgent(pool[number]);
+  std::uint32_t before = 0;
+  for (std::uint32_t at = node.backlog; at && (!urgent || is_urgent(pool[at])); at = next_of(pool, at))
+    before = at;
+  pool[number].next.store(before ? next_of(pool, before) : node.backlog, std::memory_order_relaxed);
+  if (before)
+    pool[before].next.store(number, std::memory_order_relaxed);
+  else
+    node.backlog = number;
+}
+
+// Adds messages, oldest first, to the backlog.
+void insert_all(core::Node& node, MessagePool& pool, std::uint32_t oldest_first) noexcept {
+  if (!oldest_first) return;
+  if (!node.backlog && !pool.has_urgent()) {
+    node.backlog = oldest_first;
+    return;
+  }
+  std::uint32_t last = 0;  // of the backlog's normal messages, so that each is added in constant time
+  for (std::uint32_t at = node.backlog; at; at = next_of(pool, at)) last = at;
+  for (std::uint32_t at = oldest_first; at;) {
+    const std::uint32_t number = std::exchange(at, next_of(pool, at));
+    if (is_urgent(pool[number]) || !last) {
+      insert(node, pool, number);
+      if (next_of(pool, number) == 0) last = number;
+    } else {
+      pool[last].next.store(number, std::memory_order_relaxed);
+      pool[number].next.store(0, std::memory_order_relaxed);
+      last = number;
+    }
+  }
 }
 
 // Called after the head's count was reduced: between the two, position() is too low, never too high.
@@ -31,18 +76,33 @@ void count_taken(core::Node& node, std::size_t count) noexcept {
                    std::memory_order_release);
 }
 
-// Clears the messages of a list and returns its cells to the pool. Returns their number.
-std::size_t give_list(MessagePool& pool, std::uint32_t first) noexcept {
-  if (!first) return 0;
-  std::size_t count = 0;
-  std::uint32_t last = first;
-  for (std::uint32_t cell = first; cell; cell = pool[cell].next.load(std::memory_order_relaxed)) {
-    pool[cell].message = Message{};
-    last = cell;
-    ++count;
+void count_gone(MessagePool& pool, const Cell& cell) noexcept {
+  if (is_urgent(cell)) pool.count_urgent(-1);
+}
+
+// Moves the messages of the backlog that `select(cell)` selects to the result, and subtracts them from the
+// count of the head.
+template <typename Select>
+DroppedMessages extract(core::Node& node, MessagePool& pool, Select&& select) noexcept {
+  DroppedMessages dropped;
+  std::uint32_t before = 0;
+  for (std::uint32_t at = node.backlog; at;) {
+    const std::uint32_t number = std::exchange(at, next_of(pool, at));
+    if (!select(pool[number])) {
+      before = number;
+      continue;
+    }
+    if (before)
+      pool[before].next.store(at, std::memory_order_relaxed);
+    else
+      node.backlog = at;
+    count_gone(pool, pool[number]);
+    dropped.append(pool, number);
   }
-  pool.give(first, last);
-  return count;
+  if (dropped.count() == 0) return dropped;
+  node.mailbox_head.fetch_sub(Head::one * dropped.count(), std::memory_order_acq_rel);
+  count_taken(node, dropped.count());
+  return dropped;
 }
 
 bool is_open_in(const core::Node& node, std::uint32_t epoch) noexcept {
@@ -55,7 +115,8 @@ bool is_open_in(const core::Node& node, std::uint32_t epoch) noexcept {
 Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t generation,
           std::uint32_t epoch) noexcept {
   Cell& cell = pool[number];
-  cell.generation = generation;
+  cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
+  const bool urgent = is_urgent(cell);  // read before the push: afterwards the loop owns the cell
   const std::uint32_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
   std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
   for (;;) {
@@ -75,9 +136,11 @@ Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32
     }
     if (head.count() >= limit) return Push::full;
     cell.next.store(head.newest(), std::memory_order_relaxed);
+    if (urgent) pool.count_urgent(1);  // first, so that the loop finds the message in time
     if (node.mailbox_head.compare_exchange_weak(raw, head.pushed(number).raw(), std::memory_order_acq_rel,
                                                 std::memory_order_acquire))
       return head.count() == 0 ? Push::queued_first : Push::queued;
+    if (urgent) pool.count_urgent(-1);
   }
 }
 
@@ -86,30 +149,43 @@ std::size_t length(const core::Node& node, std::uint32_t generation) noexcept {
   return head.belongs_to(generation) && !head.is_closed() ? head.count() : 0;
 }
 
+void collect(core::Node& node, MessagePool& pool) noexcept {
+  insert_all(node, pool, drain(node, pool, 0));
+}
+
 std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
-  const std::uint32_t generation = node.load(std::memory_order_relaxed).generation();
   for (;;) {
-    std::uint32_t number = node.backlog;
-    if (number)
+    if (pool.has_urgent()) collect(node, pool);
+    if (node.backlog)
       node.mailbox_head.fetch_sub(Head::one, std::memory_order_acq_rel);
     else
-      number = drain(node, pool, 1);
+      insert_all(node, pool, drain(node, pool, 1));
+    const std::uint32_t number = node.backlog;
     if (!number) return 0;
-    node.backlog = pool[number].next.load(std::memory_order_relaxed);
+    node.backlog = next_of(pool, number);
     count_taken(node, 1);
-    if (pool[number].generation == generation) return number;
-    pool[number].message = Message{};  // sent to an earlier agent of this slot, deleted during the push
+    count_gone(pool, pool[number]);
+    if (pool[number].belongs_to(node.id())) return number;
+    pool.release(number);  // sent to an earlier agent of this slot, deleted during the push
     pool.give(number, number);
   }
 }
 
-std::size_t clear(core::Node& node, MessagePool& pool) noexcept {
-  std::size_t count = give_list(pool, node.backlog);
-  node.backlog = 0;
-  count += give_list(pool, drain(node, pool, 0));
-  node.mailbox_head.fetch_sub(Head::one * count, std::memory_order_acq_rel);
-  count_taken(node, count);
-  return count;
+void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
+  if (is_urgent(pool[number])) pool.count_urgent(1);
+  pool[number].next.store(node.backlog, std::memory_order_relaxed);
+  node.backlog = number;
+  node.taken.store(node.taken.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+  node.mailbox_head.fetch_add(Head::one, std::memory_order_acq_rel);
+}
+
+DroppedMessages remove(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
+  return extract(node, pool, [&](const Cell& cell) { return &cell == &pool[number]; });
+}
+
+DroppedMessages clear(core::Node& node, MessagePool& pool) noexcept {
+  collect(node, pool);
+  return extract(node, pool, [](const Cell&) { return true; });
 }
 
 std::uint32_t position(const core::Node& node) noexcept {
@@ -117,27 +193,37 @@ std::uint32_t position(const core::Node& node) noexcept {
   return taken + Head{node.mailbox_head.load(std::memory_order_acquire)}.count();
 }
 
-std::size_t clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept {
-  std::size_t count = 0;
-  while (static_cast<std::int32_t>(position - node.taken.load(std::memory_order_relaxed)) > 0) {
-    const std::uint32_t number = take(node, pool);
-    if (!number) break;
-    pool[number].message = Message{};
-    pool.give_back(number);
-    ++count;
-  }
-  return count;
+DroppedMessages clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept {
+  collect(node, pool);
+  return extract(node, pool, [position](const Cell& cell) {
+    return static_cast<std::int32_t>(position - cell.position) >= 0;
+  });
 }
 
-std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept {
+DroppedMessages close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept {
   const std::uint32_t generation = node.load(std::memory_order_relaxed).generation();
+  DroppedMessages dropped;
+  if (!Head{node.mailbox_head.load(std::memory_order_relaxed)}.is_closed()) dropped = clear(node, pool);
   const Head before{
       node.mailbox_head.exchange(Head::closed(generation, ticket).raw(), std::memory_order_acq_rel)};
-  std::size_t count = give_list(pool, node.backlog);
-  node.backlog = 0;
-  if (!before.is_closed()) count += give_list(pool, before.newest());
-  count_taken(node, count);
-  return count;
+  if (before.is_closed() || before.newest() == 0) return dropped;
+  // Pushed between the two.
+  std::uint32_t newest_first = before.newest();
+  std::uint32_t oldest_first = 0;
+  while (newest_first) {
+    const std::uint32_t number = std::exchange(newest_first, next_of(pool, newest_first));
+    pool[number].next.store(oldest_first, std::memory_order_relaxed);
+    oldest_first = number;
+  }
+  DroppedMessages late;
+  while (oldest_first) {
+    const std::uint32_t number = std::exchange(oldest_first, next_of(pool, oldest_first));
+    count_gone(pool, pool[number]);
+    late.append(pool, number);
+  }
+  count_taken(node, late.count());
+  dropped.append(std::move(late));
+  return dropped;
 }
 
 bool is_closed(const core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept {

@@ -66,25 +66,40 @@ enum class Push : std::uint8_t { queued, queued_first, full, closed, gone };
 Push push(core::Node& node, MessagePool& pool, std::uint32_t cell, std::uint32_t generation,
           std::uint32_t epoch) noexcept;
 
+// Moves the messages that were pushed since the last call to the backlog of the node, which is in the order
+// of taking. @loop_thread
+void collect(core::Node& node, MessagePool& pool) noexcept;
+
 // The number of waiting messages. @threadsafe
 std::size_t length(const core::Node& node, std::uint32_t generation) noexcept;
 
-// The oldest message's cell, or 0. The caller returns it to the pool. @loop_thread
+// The cell of the next message, or 0: the oldest urgent one, or else the oldest. The caller releases the cell
+// and gives it back to the pool. @loop_thread
 std::uint32_t take(core::Node& node, MessagePool& pool) noexcept;
+// Puts the message of that cell back, which was the last one taken: it is the next one again. @loop_thread
+void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept;
 
-// Drops all messages. Returns their number. @loop_thread
-std::size_t clear(core::Node& node, MessagePool& pool) noexcept;
+// The cells of the waiting messages, the next one first: calls visit(number) for each. @loop_thread
+template <typename Visit>
+void for_each(core::Node& node, MessagePool& pool, Visit&& visit) {
+  collect(node, pool);
+  for (std::uint32_t at = node.backlog; at; at = pool[at].next.load(std::memory_order_relaxed)) visit(at);
+}
+
+// Removes the message of that cell, which must wait in this mailbox. @loop_thread
+DroppedMessages remove(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept;
+// Removes all messages. @loop_thread
+DroppedMessages clear(core::Node& node, MessagePool& pool) noexcept;
 
 // The number of messages ever pushed, modulo 2^32: the end of the mailbox in the sequence of its messages.
 // Exact while the loop does not take any, as during a turn. @threadsafe
 std::uint32_t position(const core::Node& node) noexcept;
 
-// Drops the messages up to that position; later ones stay. @loop_thread
-std::size_t clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept;
+// Removes the messages up to that position; later ones stay. @loop_thread
+DroppedMessages clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept;
 
-// Closes the mailbox with this ticket (final for its epoch) and drops all messages. Returns their number.
-// @loop_thread
-std::size_t close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept;
+// Closes the mailbox with this ticket (final for its epoch) and removes all messages. @loop_thread
+DroppedMessages close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept;
 
 // True when the mailbox was closed with this ticket, and not opened since. @threadsafe
 bool is_closed(const core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept;

@@ -1,6 +1,7 @@
 #include "mailbox/message_pool.hpp"
 
 #include <new>
+#include <utility>
 
 namespace agentcore::detail::mailbox {
 namespace {
@@ -8,6 +9,9 @@ namespace {
 constexpr std::uint64_t pack(std::uint64_t old, std::uint32_t number) noexcept {
   return ((old >> 32) + 1) << 32 | number;
 }
+
+// How much the ids of two messages in the same cell differ: the cell's number is in the low bits.
+constexpr std::uint64_t next_id = std::uint64_t{1} << MessagePool::cell_bits;
 
 }  // namespace
 
@@ -20,7 +24,21 @@ std::uint32_t MessagePool::take() {
       return number;
   }
   if (slab_.size() >= max_cells) throw std::bad_alloc();
-  return slab_.grow() + 1;
+  const std::uint32_t number = slab_.grow() + 1;
+  (*this)[number].id.store(next_id | number, std::memory_order_release);
+  return number;
+}
+
+void MessagePool::end_id(std::uint32_t number) noexcept {
+  std::atomic<std::uint64_t>& id = (*this)[number].id;
+  id.store(id.load(std::memory_order_relaxed) + next_id, std::memory_order_release);
+}
+
+void MessagePool::release(std::uint32_t number) noexcept {
+  end_id(number);
+  Cell& cell = (*this)[number];
+  cell.message = Message{};
+  const auto options = std::exchange(cell.options, nullptr);  // its end may run the host's code
 }
 
 void MessagePool::give(std::uint32_t first, std::uint32_t last) noexcept {
@@ -38,6 +56,63 @@ void MessagePool::give_back(std::uint32_t number) noexcept {
   if (batch_size_ < batch) return;
   give(batch_first_, batch_last_);
   batch_first_ = batch_last_ = batch_size_ = 0;
+}
+
+DroppedMessages::DroppedMessages(DroppedMessages&& other) noexcept
+    : pool_(other.pool_),
+      first_(std::exchange(other.first_, 0)),
+      last_(std::exchange(other.last_, 0)),
+      count_(std::exchange(other.count_, 0)) {
+}
+
+DroppedMessages& DroppedMessages::operator=(DroppedMessages&& other) noexcept {
+  if (this == &other) return *this;
+  give();
+  pool_ = other.pool_;
+  first_ = std::exchange(other.first_, 0);
+  last_ = std::exchange(other.last_, 0);
+  count_ = std::exchange(other.count_, 0);
+  return *this;
+}
+
+DroppedMessages::~DroppedMessages() {
+  give();
+}
+
+void DroppedMessages::append(MessagePool& pool, std::uint32_t number) noexcept {
+  pool_ = &pool;
+  pool[number].next.store(0, std::memory_order_relaxed);
+  if (last_)
+    pool[last_].next.store(number, std::memory_order_relaxed);
+  else
+    first_ = number;
+  last_ = number;
+  ++count_;
+}
+
+void DroppedMessages::append(DroppedMessages&& others) noexcept {
+  if (others.count_ == 0) return;
+  if (count_ == 0) {
+    *this = std::move(others);
+    return;
+  }
+  (*pool_)[last_].next.store(others.first_, std::memory_order_relaxed);
+  last_ = others.last_;
+  count_ += others.count_;
+  others.first_ = others.last_ = 0;
+  others.count_ = 0;
+}
+
+void DroppedMessages::give() noexcept {
+  if (first_ == 0) return;
+  for (std::uint32_t at = first_; at;) {
+    const std::uint32_t next = (*pool_)[at].next.load(std::memory_order_relaxed);
+    pool_->release(at);
+    at = next;
+  }
+  pool_->give(first_, last_);
+  first_ = last_ = 0;
+  count_ = 0;
 }
 
 }  // namespace agentcore::detail::mailbox

@@ -1,20 +1,30 @@
 // MessagePool: cells for messages, taken on any thread, returned by the loop.
 #pragma once
 
+#include "core/node.hpp"
 #include "core/slab.hpp"
 
 #include <agentcore/message.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace agentcore::detail::mailbox {
 
 // A message and its place in a list. Lists link cells by index + 1; 0 ends them.
+//
+// A cell belongs to one message from MessagePool::take() until it is released: to its sender, then to the
+// mailbox, then to the turn that the message begins. Only then does `id` change.
 struct Cell {
   std::atomic<std::uint32_t> next{0};
-  std::uint32_t generation = 0;  // of the agent it was sent to
+  std::uint32_t position = 0;          // in the sequence of the mailbox's messages; set by the loop
+  std::atomic<core::NodeId> agent{0};  // that it was sent to
+  std::atomic<std::uint64_t> id{0};    // MessageId::value
   Message message;
+  std::unique_ptr<SendOptions> options;  // null: no callbacks
+
+  bool belongs_to(core::NodeId node) const noexcept { return agent.load(std::memory_order_relaxed) == node; }
 };
 
 // A lock-free stack of free cells over a slab. The head has a tag that changes with every pop, so that a cell
@@ -22,16 +32,36 @@ struct Cell {
 // were in mailboxes of the tree at once.
 class MessagePool {
  public:
-  static constexpr std::uint32_t max_cells = (1U << 28) - 1;
+  static constexpr unsigned cell_bits = 28;
+  static constexpr std::uint32_t max_cells = (1U << cell_bits) - 1;
 
   // A cell's number (index + 1), its message ready to be filled. @threadsafe
   std::uint32_t take();
-  // Returns a list of cells, from `first` to `last`, whose messages were moved out or cleared. @threadsafe
+  // The id of a cell whose message and callbacks were moved out stands for no message any more: now the cell
+  // may be given back. @threadsafe
+  void end_id(std::uint32_t number) noexcept;
+  // The same, and clears the message and the callbacks. @threadsafe
+  void release(std::uint32_t number) noexcept;
+  // Returns a list of released cells, from `first` to `last`. @threadsafe
   void give(std::uint32_t first, std::uint32_t last) noexcept;
-  // Returns one cell; in batches, so that senders and the loop seldom contend. @loop_thread
+  // Returns one released cell; in batches, so that senders and the loop seldom contend. @loop_thread
   void give_back(std::uint32_t number) noexcept;
 
   Cell& operator[](std::uint32_t number) const noexcept { return slab_[number - 1]; }
+  // The id of the message in a cell. @threadsafe
+  MessageId id_of(std::uint32_t number) const noexcept {
+    return {(*this)[number].id.load(std::memory_order_acquire)};
+  }
+  // The cell in which the message with that id is, or was; 0 if there never was such an id. @threadsafe
+  std::uint32_t find(MessageId id) const noexcept {
+    const auto number = static_cast<std::uint32_t>(id.value) & max_cells;
+    return number <= slab_.size() ? number : 0;
+  }
+
+  // Counts messages with MessagePriority::urgent in mailboxes: while there are some, the loop looks for them
+  // before it takes a message. @threadsafe
+  void count_urgent(int change) noexcept { urgent_.fetch_add(change, std::memory_order_acq_rel); }
+  bool has_urgent() const noexcept { return urgent_.load(std::memory_order_acquire) != 0; }
 
  private:
   static constexpr std::uint32_t batch = 64;
@@ -41,6 +71,35 @@ class MessagePool {
   std::uint32_t batch_last_ = 0;
   std::uint32_t batch_size_ = 0;
   alignas(64) std::atomic<std::uint64_t> free_{0};  // tag << 32 | number
+  alignas(64) std::atomic<int> urgent_{0};
+};
+
+// Messages that have left a mailbox without a turn, oldest first. Its destructor gives their cells back.
+class DroppedMessages {
+ public:
+  DroppedMessages() noexcept = default;
+  DroppedMessages(DroppedMessages&& other) noexcept;
+  DroppedMessages& operator=(DroppedMessages&& other) noexcept;
+  ~DroppedMessages();
+
+  std::size_t count() const noexcept { return count_; }
+  void append(MessagePool& pool, std::uint32_t number) noexcept;
+  void append(DroppedMessages&& others) noexcept;
+
+  // Calls visit(cell) for each. The visitor may move the message and the callbacks out.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (std::uint32_t at = first_; at; at = (*pool_)[at].next.load(std::memory_order_relaxed))
+      visit((*pool_)[at]);
+  }
+
+ private:
+  void give() noexcept;
+
+  MessagePool* pool_ = nullptr;
+  std::uint32_t first_ = 0;
+  std::uint32_t last_ = 0;
+  std::size_t count_ = 0;
 };
 
 }  // namespace agentcore::detail::mailbox

@@ -44,8 +44,9 @@ bool Agent::exists() const noexcept {
   return core_ && core_->queries().exists(node_);
 }
 
-SendResult Agent::send(Message message) const {
-  return core_ ? core_->mailboxes().send(node_, std::move(message)) : SendResult{Errc::agent_not_found};
+SendResult Agent::send(Message message, SendOptions options) const {
+  return core_ ? core_->mailboxes().send(node_, std::move(message), std::move(options))
+               : SendResult{Errc::agent_not_found};
 }
 
 VerbResult Agent::abort(AbortOptions options) const {
@@ -98,6 +99,16 @@ Result<std::size_t> Agent::queue_length() const {
 Result<std::size_t> Agent::clear_queue() const {
   return read([&](auto& core) { return core.mailboxes().clear(node_); });
 }
+Result<std::vector<QueuedMessage>> Agent::queued() const {
+  return read([&](auto& core) { return core.mailboxes().queued(node_); });
+}
+ChangeResult Agent::edit_queued(MessageId id, Message message) const {
+  return core_ ? core_->mailboxes().edit_queued(node_, id, std::move(message))
+               : ChangeResult{no_agent.code, no_agent.message};
+}
+ChangeResult Agent::remove_queued(MessageId id) const {
+  return core_ ? core_->mailboxes().remove_queued(node_, id) : ChangeResult{no_agent.code, no_agent.message};
+}
 Result<std::vector<ChatMessage>> Agent::conversation() const {
   return read([&](auto& core) { return core.requests().conversation(node_); });
 }
@@ -144,7 +155,7 @@ Subscription Agent::subscribe(detail::EventKinds kinds, std::function<void(const
 }
 
 SendResult Agent::simulate(std::string answer) const {
-  return send(Message{std::move(answer), {}, true});
+  return send(Message{.text = std::move(answer), .simulated = true});
 }
 
 std::size_t Agent::hash() const noexcept {

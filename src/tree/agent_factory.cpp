@@ -183,7 +183,8 @@ void AgentFactory::grant_budgets(Node& node) {
 
 // Removes a new agent again. No observer has been notified of it.
 void AgentFactory::withdraw(Node& node) noexcept {
-  mailbox::close(node, tree_.pool, node.load().epoch() + 1);
+  // The host has no handle of it yet, and another thread that found it by its id was refused.
+  static_cast<void>(mailbox::close(node, tree_.pool, node.load().epoch() + 1));
   tree_.table.erase(node);
 }
 

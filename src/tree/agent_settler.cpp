@@ -2,6 +2,7 @@
 
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
+#include "tree/dropped_messages.hpp"
 
 namespace agentcore::detail::tree {
 
@@ -98,25 +99,27 @@ AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above) noex
 void AgentSettler::stop(Node& node, bool deleting) noexcept {
   const PackedState packed = node.load();
   if (stops_first(node, deleting)) {
-    const std::size_t dropped = write_stopped(node);
-    reports_.count_dropped(node, dropped, false);
+    const mailbox::DroppedMessages dropped = write_stopped(node);
+    reports_.count_dropped(node, dropped.count(), false);
     if (node.is_root_sentinel()) return;
     hub_.emit_state(node, AgentState::stopped, node.settling.cause);
-    if (!hub_.closed()) hub_.emit_settled(node, AgentState::stopped, dropped);
+    report_dropped(hub_, node, dropped, DropReason::stopped);
+    if (!hub_.closed()) hub_.emit_settled(node, AgentState::stopped, dropped.count());
   } else if (packed.state() == AgentState::stopped &&
              !mailbox::is_closed(node, packed.generation(), packed.epoch())) {
-    mailbox::close(node, pool_, packed.epoch());  // its stop was widened: from now on it can be resumed
+    // Its stop was widened: from now on it can be resumed. Its mailbox was closed, and is empty.
+    static_cast<void>(mailbox::close(node, pool_, packed.epoch()));
   }
 }
 
-// Closes the mailbox, then writes `stopped`, which is what a resume waits for. Returns the messages dropped.
-std::size_t AgentSettler::write_stopped(Node& node) noexcept {
-  std::size_t dropped = 0;
+// Closes the mailbox, then writes `stopped`, which is what a resume waits for.
+mailbox::DroppedMessages AgentSettler::write_stopped(Node& node) noexcept {
+  mailbox::DroppedMessages dropped;
   PackedState packed = node.load();
   PackedState desired;
   do {
     desired = core::after_settle(packed);
-    dropped += mailbox::close(node, pool_, desired.epoch());
+    dropped.append(mailbox::close(node, pool_, desired.epoch()));
   } while (!node.replace(packed, desired));
   return dropped;
 }
@@ -126,12 +129,14 @@ void AgentSettler::remove(Node& node) noexcept {
   PackedState packed = node.load();
   while (!node.replace(packed, core::after_remove(packed))) {
   }
-  const std::size_t dropped = mailbox::close(node, pool_, packed.epoch());
+  const mailbox::DroppedMessages dropped = mailbox::close(node, pool_, packed.epoch());
   if (!node.settling.has_own_verb) node.settling.cause = StopCause::parent;
-  reports_.count_dropped(node, dropped, true);
+  reports_.count_dropped(node, dropped.count(), true);
   hub_.emit_state(node, AgentState::terminating, node.settling.cause);
   if (hub_.closed()) return;
-  hub_.emit_settled(node, AgentState::terminating, dropped);
+  report_dropped(hub_, node, dropped, DropReason::deleted);
+  if (hub_.closed()) return;
+  hub_.emit_settled(node, AgentState::terminating, dropped.count());
   if (hub_.closed()) return;
   hub_.emit(node, [](Agent agent) { return AgentDeleted{std::move(agent)}; });
   if (hub_.closed()) return;

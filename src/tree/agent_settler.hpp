@@ -47,7 +47,7 @@ class AgentSettler {
   bool record(core::Node& node, bool deleting_above) noexcept;
   Outcome settle(core::Node& node, bool deleting_above) noexcept;
   void stop(core::Node& node, bool deleting) noexcept;
-  std::size_t write_stopped(core::Node& node) noexcept;
+  mailbox::DroppedMessages write_stopped(core::Node& node) noexcept;
   void remove(core::Node& node) noexcept;
 
   core::AgentTable& table_;

@@ -65,6 +65,9 @@ std::vector<OpenQuestion> AgentTree::questions() const {
 std::vector<RunningTask> AgentTree::tasks() const {
   return core_->requests().tasks();
 }
+MessageInfo AgentTree::message(MessageId id) const {
+  return core_->requests().message(id);
+}
 bool AgentTree::cancel_task(std::string_view task_id) {
   return core_->requests().cancel_task(task_id);
 }

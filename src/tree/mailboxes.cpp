@@ -3,6 +3,7 @@
 #include "core/blank.hpp"
 #include "core/gates.hpp"
 #include "core/utf8.hpp"
+#include "tree/dropped_messages.hpp"
 
 #include <cassert>
 #include <new>
@@ -27,7 +28,7 @@ Errc refusal_of(AgentState state) noexcept {
 }
 
 std::size_t size_of(const Message& message) noexcept {
-  std::size_t bytes = message.text.size() + message.sender.size();
+  std::size_t bytes = message.text.size() + message.sender.size() + message.kind.size();
   for (const ContentPart& part : message.parts)
     bytes += part.url.size() + part.data.size() + part.media_type.size() + part.detail.size();
   return bytes;
@@ -43,10 +44,11 @@ bool is_empty(const Message& message) noexcept {
 // the cell unless a mailbox has taken it over.
 class Mailboxes::Cell {
  public:
-  Cell(mailbox::MessagePool& pool, Message& message) noexcept : pool_(pool), message_(message) {}
+  Cell(mailbox::MessagePool& pool, Message& message, SendOptions& options) noexcept
+      : pool_(pool), message_(message), options_(options) {}
   ~Cell() {
     if (!number_) return;
-    pool_[number_].message = Message{};
+    pool_.release(number_);
     pool_.give(number_, number_);
   }
   Cell(const Cell&) = delete;
@@ -55,15 +57,20 @@ class Mailboxes::Cell {
   // Throws std::bad_alloc.
   std::uint32_t number() {
     if (number_) return number_;
+    auto options = options_ ? std::make_unique<SendOptions>(std::move(options_)) : nullptr;
     number_ = pool_.take();
     pool_[number_].message = std::exchange(message_, Message{});
+    pool_[number_].options = std::move(options);
     return number_;
   }
+  // Read before the push: afterwards the loop may have ended the message already.
+  MessageId id() { return pool_.id_of(number()); }
   void release() noexcept { number_ = 0; }
 
  private:
   mailbox::MessagePool& pool_;
   Message& message_;
+  SendOptions& options_;
   std::uint32_t number_ = 0;
 };
 
@@ -74,15 +81,15 @@ std::optional<Errc> Mailboxes::problem_of(const Message& message) const noexcept
   return std::nullopt;
 }
 
-SendResult Mailboxes::send(core::NodeId id, Message&& message) {
+SendResult Mailboxes::send(core::NodeId id, Message&& message, SendOptions&& options) {
   Node* node = tree_.reach(id);
-  if (!node || node->is_root_sentinel()) return {tree_.missing()};
-  if (const std::optional<Errc> problem = problem_of(message)) return {*problem};
+  if (!node || node->is_root_sentinel()) return SendResult{tree_.missing()};
+  if (const std::optional<Errc> problem = problem_of(message)) return SendResult{*problem};
   try {
-    Cell cell(tree_.pool, message);
+    Cell cell(tree_.pool, message, options);
     return push(*node, id, cell);
   } catch (const std::bad_alloc&) {
-    return {Errc::out_of_memory};
+    return SendResult{Errc::out_of_memory};
   }
 }
 
@@ -91,25 +98,26 @@ SendResult Mailboxes::push(Node& node, core::NodeId id, Cell& cell) {
   const std::uint32_t generation = core::generation_of(id);
   for (;;) {
     const GateView view = core::look_again(node, generation);
-    if (!view.valid) return {Errc::agent_not_found};
+    if (!view.valid) return SendResult{Errc::agent_not_found};
     if (!view.open()) {
       const Errc refused = resume_or_refuse(node, id, view.effective);
       if (refused == Errc::none) continue;
-      return {refused};
+      return SendResult{refused};
     }
+    const MessageId message = cell.id();
     switch (mailbox::push(node, tree_.pool, cell.number(), generation, view.own.epoch())) {
       case mailbox::Push::closed:  // closed after the check: the next check finds the reason
         continue;
       case mailbox::Push::full:
-        return {Errc::mailbox_full};
+        return SendResult{Errc::mailbox_full};
       case mailbox::Push::gone:
-        return {Errc::agent_not_found};
+        return SendResult{Errc::agent_not_found};
       case mailbox::Push::queued_first:
         if (tree_.ready.add(node)) tree_.waker->notify();
         [[fallthrough]];
       case mailbox::Push::queued:
         cell.release();
-        return {};
+        return {Errc::none, message};
     }
   }
 }
@@ -134,7 +142,68 @@ std::size_t Mailboxes::length(core::NodeId id) const noexcept {
 std::size_t Mailboxes::clear(core::NodeId id) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   Node* node = tree_.resolve(id);
-  return node && node->load().is_open() ? mailbox::clear(*node, tree_.pool) : 0;
+  if (!node || !node->load().is_open()) return 0;
+  const LoopEntry entry(tree_.lifetime);
+  const mailbox::DroppedMessages dropped = mailbox::clear(*node, tree_.pool);
+  report_dropped(hub_, *node, dropped, DropReason::queue_cleared);
+  return dropped.count();
+}
+
+std::vector<QueuedMessage> Mailboxes::queued(core::NodeId id) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  std::vector<QueuedMessage> all;
+  if (Node* const node = tree_.resolve(id))
+    mailbox::for_each(*node, tree_.pool, [&](std::uint32_t number) {
+      if (tree_.pool[number].belongs_to(id))
+        all.push_back({tree_.pool.id_of(number), tree_.pool[number].message});
+    });
+  return all;
+}
+
+// The cell of a message that waits in the mailbox of that agent, or 0.
+std::uint32_t Mailboxes::find_queued(Node& node, core::NodeId agent, MessageId id) noexcept {
+  const std::uint32_t number = tree_.pool.find(id);
+  if (!number || tree_.pool.id_of(number) != id) return 0;
+  std::uint32_t found = 0;
+  mailbox::for_each(node, tree_.pool, [&](std::uint32_t waiting) {
+    if (waiting == number && tree_.pool[number].belongs_to(agent)) found = number;
+  });
+  return found;
+}
+
+// Calls change(node, cell number) for a message that waits.
+template <typename Change>
+ChangeResult Mailboxes::change_queued(core::NodeId agent, MessageId id, Change&& change) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  Node* const node = tree_.reach(agent);
+  if (!node) {
+    Error problem = tree_.missing(no_agent_text);
+    return {problem.code, std::move(problem.message)};
+  }
+  const LoopEntry entry(tree_.lifetime);
+  const std::uint32_t number = find_queued(*node, agent, id);
+  if (!number)
+    return {Errc::message_not_found, "no message " + to_string(id) +
+                                         " waits in the mailbox of the agent: its turn has begun, it was "
+                                         "dropped, or it was sent to another agent"};
+  change(*node, number);
+  return {};
+}
+
+ChangeResult Mailboxes::edit_queued(core::NodeId agent, MessageId id, Message&& message) {
+  if (const std::optional<Errc> problem = problem_of(message))
+    return {*problem, "the message cannot replace the queued one: " + std::string(to_string(*problem))};
+  return change_queued(agent, id, [&](Node&, std::uint32_t number) {
+    Message& queued = tree_.pool[number].message;
+    message.priority = queued.priority;
+    std::swap(queued, message);
+  });
+}
+
+ChangeResult Mailboxes::remove_queued(core::NodeId agent, MessageId id) {
+  return change_queued(agent, id, [&](Node& node, std::uint32_t number) {
+    report_dropped(hub_, node, mailbox::remove(node, tree_.pool, number), DropReason::removed);
+  });
 }
 
 }  // namespace agentcore::detail::tree

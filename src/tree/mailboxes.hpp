@@ -1,6 +1,7 @@
 // Mailboxes: messages from the host to agents.
 #pragma once
 
+#include "events/event_hub.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/tree_shared.hpp"
 #include "tree/verbs.hpp"
@@ -8,20 +9,26 @@
 #include <agentcore/message.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace agentcore::detail::tree {
 
 // Checks messages and puts them into the mailboxes of agents that accept them.
 class Mailboxes {
  public:
-  Mailboxes(TreeShared& tree, Verbs& verbs) : tree_(tree), verbs_(verbs) {}
+  Mailboxes(TreeShared& tree, Verbs& verbs, events::EventHub& hub) : tree_(tree), verbs_(verbs), hub_(hub) {}
 
   // @threadsafe
-  SendResult send(core::NodeId id, Message&& message);
+  SendResult send(core::NodeId id, Message&& message, SendOptions&& options);
   std::size_t length(core::NodeId id) const noexcept;
   // Drops all messages. Returns their number. @loop_thread
   std::size_t clear(core::NodeId id);
+  // The messages that wait. @loop_thread
+  std::vector<QueuedMessage> queued(core::NodeId id);
+  ChangeResult edit_queued(core::NodeId agent, MessageId id, Message&& message);
+  ChangeResult remove_queued(core::NodeId agent, MessageId id);
 
  private:
   class Cell;
@@ -30,8 +37,13 @@ class Mailboxes {
   SendResult push(core::Node& node, core::NodeId id, Cell& cell);
   Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
 
+  std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;
+  template <typename Change>
+  ChangeResult change_queued(core::NodeId agent, MessageId id, Change&& change);
+
   TreeShared& tree_;
   Verbs& verbs_;
+  events::EventHub& hub_;
 };
 
 }  // namespace agentcore::detail::tree

@@ -1,8 +1,12 @@
 #include "tree/scheduler.hpp"
 
 #include "core/gates.hpp"
+#include "events/message_listener.hpp"
 #include "mailbox/mailbox.hpp"
+#include "tree/dropped_messages.hpp"
 
+#include <memory>
+#include <optional>
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -39,12 +43,39 @@ void Scheduler::step(Node& node) {
     hub_.emit_state(node, AgentState::idle, StopCause::user);
     if (tree_.is_closed() || !core::admits(node, packed.generation(), packed.epoch())) return;
   }
-  turns_.prepare(node);
-  const std::uint32_t number = mailbox::take(node, tree_.pool);
+  if (const std::uint32_t number = mailbox::take(node, tree_.pool)) begin(node, packed.epoch(), number);
+}
+
+// Begins a turn with the message of that cell, which belongs to the turn until end_message(). If a verb comes
+// first, or an allocation fails, the message is back in the mailbox.
+void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
+  mailbox::Cell& cell = tree_.pool[number];
+  const MessageId id = tree_.pool.id_of(number);
+  std::shared_ptr<events::MessageListener> listener;
+  std::optional<std::uint32_t> own_epoch;
+  try {
+    turns_.prepare(node, cell.message);
+    if (cell.options)
+      listener =
+          events::MessageListener::listen(hub_, node.id(), id, node.turns + std::uint64_t{1}, cell.options);
+    node.message.store(number, std::memory_order_relaxed);
+    own_epoch = turn::TurnRunner::claim(node, epoch, cell.message);
+  } catch (...) {
+    mailbox::put_back(node, tree_.pool, number);
+    throw;
+  }
+  if (own_epoch) return turns_.begin(node, std::exchange(cell.message, Message{}), id, *own_epoch);
+  node.message.store(0, std::memory_order_relaxed);
+  if (listener) cell.options = listener->withdraw();
+  mailbox::put_back(node, tree_.pool, number);
+}
+
+void Scheduler::end_message(Node& node) noexcept {
+  const std::uint32_t number = node.message.load(std::memory_order_relaxed);
   if (!number) return;
-  Message message = std::move(tree_.pool[number].message);
+  tree_.pool.end_id(number);
+  node.message.store(0, std::memory_order_release);
   tree_.pool.give_back(number);
-  turns_.begin(node, std::move(message));
 }
 
 // False for a closed agent: its mailbox is emptied when it settles, and a resume schedules it.
@@ -61,8 +92,11 @@ void Scheduler::schedule(Node& node) noexcept {
 void Scheduler::finish_abort(const ControlOp& op) {
   Node* node = tree_.table.find(op.agent);
   if (!node) return;
-  if (op.clear_up_to) mailbox::clear_up_to(*node, tree_.pool, *op.clear_up_to);
+  mailbox::DroppedMessages dropped;
+  if (op.clear_up_to) dropped = mailbox::clear_up_to(*node, tree_.pool, *op.clear_up_to);
   turns_.interrupt_before(*node, op.epoch);
+  if (tree_.is_closed()) return;
+  report_dropped(hub_, *node, dropped, DropReason::queue_cleared);
   if (tree_.is_closed()) return;
   const PackedState packed = node->load();
   if (packed.state() == AgentState::idle && core::admits(*node, packed.generation(), op.epoch))

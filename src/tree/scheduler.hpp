@@ -7,6 +7,8 @@
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
 
+#include <cstdint>
+
 namespace agentcore::detail::tree {
 
 // One step is one message of one agent. After a step the tree may be destroyed.
@@ -20,12 +22,15 @@ class Scheduler {
   void run_round(loop::PollBudget& budget);
   // Makes `node` ready if it may take a message.
   void schedule(core::Node& node) noexcept;
+  // The turn of `node` is over: the id of its message stands for no message any more.
+  void end_message(core::Node& node) noexcept;
   // The second half of an abort: the first half has made the agent idle and cut its call; here its turn ends
   // and its state is reported.
   void finish_abort(const ControlOp& op);
 
  private:
   void step(core::Node& node);
+  void begin(core::Node& node, std::uint32_t epoch, std::uint32_t number);
   bool wants_step(const core::Node& node) const noexcept;
   bool is_gone() const noexcept { return tree_.is_closed() || hub_.closed(); }
 

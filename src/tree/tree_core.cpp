@@ -1,5 +1,7 @@
 #include "tree/tree_core.hpp"
 
+#include "mailbox/mailbox.hpp"
+
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -11,11 +13,11 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
       turns_(shared_.table, hub_, *shared_.engine, *this, *this,
              {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
-              options.tool_timeout, options.question_timeout}),
+              options.tool_timeout, options.question_timeout, options.kept_results}),
       settler_(shared_.table, shared_.pool, hub_, turns_, *shared_.engine, options.stop_grace),
       scheduler_(shared_, turns_, hub_),
       verbs_(shared_, turns_.operations()),
-      mailboxes_(shared_, verbs_),
+      mailboxes_(shared_, verbs_, hub_),
       factory_(shared_, turns_, hub_),
       queries_(shared_),
       requests_(shared_, turns_) {
@@ -44,7 +46,11 @@ void TreeCore::on_engine_closed() noexcept {
 
 void TreeCore::on_loop_left() noexcept {
   const auto replaced = std::exchange(shared_.replaced_specs, {});  // their ends may run the host's code
-  if (shared_.is_closed()) purge();
+  if (shared_.is_closed()) return purge();
+  if (const std::uint64_t erased = shared_.table.erased(); erased != erased_) {
+    erased_ = erased;
+    turns_.ended().forget_deleted(shared_.table);
+  }
 }
 
 // Frees what an agent holds beyond its slot. The slots stay: other threads may be reading them.
@@ -54,6 +60,8 @@ void TreeCore::purge() {
   shared_.control.clear();
   for (std::uint32_t index = 0; index < shared_.table.slots(); ++index) {
     Node& node = shared_.table.slot(index);
+    // Other threads may be sending: from now on this mailbox refuses them. Callbacks are destroyed uncalled.
+    const auto dropped = mailbox::close(node, shared_.pool, node.load().epoch());
     const auto spec = std::exchange(node.spec, nullptr);  // their destructors may run the host's code
     const auto data = std::exchange(node.data, nullptr);
   }
@@ -117,6 +125,10 @@ void TreeCore::on_activity_ended(Node& node) noexcept {
   const LoopEntry entry(*this);
   settler_.on_operation_ended(node);
   if (!hub_.closed()) scheduler_.schedule(node);
+}
+
+void TreeCore::on_turn_over(Node& node) noexcept {
+  scheduler_.end_message(node);
 }
 
 // The second half of this stop is queued for the loop like that of any other.

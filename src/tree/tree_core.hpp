@@ -15,6 +15,7 @@
 
 #include <agentcore/agent_tree.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
 
   // turn::TurnListener
   void on_activity_ended(core::Node& node) noexcept override;
+  void on_turn_over(core::Node& node) noexcept override;
   void on_budget_exhausted(core::Node& node, std::string reason) override;
 
   void start(std::unique_ptr<ControlOp>& op);
@@ -73,6 +75,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
   AgentFactory factory_;
   TreeQueries queries_;
   TurnRequests requests_;
+  std::uint64_t erased_ = 0;  // AgentTable::erased() when the loop last left the tree
 };
 
 }  // namespace agentcore::detail::tree

@@ -107,6 +107,23 @@ std::vector<RunningTask> TurnRequests::tasks() const {
   return tree_.is_closed() ? std::vector<RunningTask>{} : turns_.tasks();
 }
 
+MessageInfo TurnRequests::message(MessageId id) const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  if (tree_.is_closed()) return {};
+  const core::NameTable& names = tree_.table.names();
+  if (const turn::EndedTurns::Entry* const ended = turns_.ended().find(id))
+    if (const Node* const node = tree_.table.find(ended->agent))
+      return {MessageInfo::Stage::ended, names.name_of(*node, ended->agent), ended->turn, ended->result};
+  const std::uint32_t number = tree_.pool.find(id);
+  if (!number || tree_.pool.id_of(number) != id) return {};
+  const core::NodeId agent = tree_.pool[number].agent.load(std::memory_order_relaxed);
+  const Node* const node = tree_.table.find(agent);
+  if (!node) return {};
+  if (node->message.load(std::memory_order_relaxed) == number)
+    return {MessageInfo::Stage::running, names.name_of(*node, agent), node->turns, nullptr};
+  return {MessageInfo::Stage::queued, names.name_of(*node, agent), 0, nullptr};
+}
+
 bool TurnRequests::cancel_task(std::string_view task_id) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   const LoopEntry entry(tree_.lifetime);

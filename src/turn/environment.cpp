@@ -24,4 +24,10 @@ void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_
   hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind}; });
 }
 
+void Environment::emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
+                                  std::shared_ptr<const TurnResult> result) noexcept {
+  ended_turns.add(message, node.id(), turn, result);
+  hub.emit(node, [&](Agent agent) { return TurnEnded{std::move(agent), turn, message, std::move(result)}; });
+}
+
 }  // namespace agentcore::detail::turn

@@ -5,6 +5,7 @@
 #include "core/tree_lifetime.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
+#include "turn/ended_turns.hpp"
 #include "turn/operations.hpp"
 
 #include <agentcore/llm_client.hpp>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,7 @@ struct TurnLimits {
   std::size_t max_result_bytes;
   Duration tool_timeout;
   Duration question_timeout;
+  std::size_t kept_results;
 };
 
 // The notifications of the turn engine to the tree. @loop_thread
@@ -31,6 +34,9 @@ class TurnListener {
  public:
   // An operation or the turn of `node` has ended: the agent may settle, or begin its next message.
   virtual void on_activity_ended(core::Node& node) noexcept = 0;
+  // The turn of `node` in progress is over: its message has its end. Called before the state of the agent
+  // changes, and before TurnEnded.
+  virtual void on_turn_over(core::Node& node) noexcept = 0;
   // A budget of `node` is used up: `node` and everything below it must be stopped.
   virtual void on_budget_exhausted(core::Node& node, std::string reason) = 0;
 
@@ -44,7 +50,13 @@ class Environment {
  public:
   Environment(core::AgentTable& agents, events::EventHub& events, loop::Engine& loop,
               core::TreeLifetime& memory, TurnListener& tree, TurnLimits limits_of_turns)
-      : table(agents), hub(events), engine(loop), lifetime(memory), listener(tree), limits(limits_of_turns) {}
+      : table(agents),
+        hub(events),
+        engine(loop),
+        lifetime(memory),
+        listener(tree),
+        limits(limits_of_turns),
+        ended_turns(limits_of_turns.kept_results) {}
 
   // The agent of that id; null if it was deleted or the tree is closed.
   core::Node* find(core::NodeId agent) const noexcept { return hub.closed() ? nullptr : table.find(agent); }
@@ -55,6 +67,10 @@ class Environment {
   // Emits that a late result of an operation was dropped.
   void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind) noexcept;
 
+  // Keeps the result of a turn that has ended, and emits TurnEnded.
+  void emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
+                       std::shared_ptr<const TurnResult> result) noexcept;
+
   core::AgentTable& table;
   events::EventHub& hub;
   loop::Engine& engine;
@@ -62,6 +78,7 @@ class Environment {
   TurnListener& listener;
   const TurnLimits limits;
   Operations operations;
+  EndedTurns ended_turns;
 };
 
 // On the stack wherever an external input is delivered to an agent: an outcome, a result, an answer, a timer.

@@ -1,5 +1,7 @@
 #include "turn/operations.hpp"
 
+#include "turn/turn_data.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -59,8 +61,20 @@ OperationId Operations::open(core::Node& node, Operation::Kind kind, std::uint32
   }
   const std::uint32_t before = node.newest_operation.load(std::memory_order_relaxed);
   const OperationId id{slot, next_serial_++};
-  slots_[slot] = {&node, node.id(), id,   epoch, before,          0,
-                  turn,  0,         kind, false, std::move(info), std::move(source)};
+  const ActiveTurn* const active = active_turn(node);
+  slots_[slot] = {&node,
+                  node.id(),
+                  id,
+                  epoch,
+                  before,
+                  0,
+                  turn,
+                  active ? active->message : MessageId(),
+                  0,
+                  kind,
+                  false,
+                  std::move(info),
+                  std::move(source)};
   if (before) slots_[before - 1].newer = slot + 1;
   open_.fetch_add(1, std::memory_order_seq_cst);
   node.newest_operation.store(slot + 1, std::memory_order_release);

@@ -5,6 +5,7 @@
 #include "core/operation_id.hpp"
 
 #include <agentcore/llm_client.hpp>
+#include <agentcore/message.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/verbs.hpp>
@@ -43,6 +44,7 @@ struct Operation {
   std::uint32_t next = 0;   // slot + 1 of the same agent's previous operation; 0: none
   std::uint32_t newer = 0;  // slot + 1 of the same agent's following operation; for the loop thread alone
   std::uint64_t turn = 0;
+  MessageId message;  // of that turn
   std::size_t late_deltas = 0;
   Kind kind = Kind::model_call;
   bool over = false;  // its outcome is not needed any more, but has not arrived yet

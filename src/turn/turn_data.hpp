@@ -51,6 +51,7 @@ struct RefusedAnswer {
 };
 
 struct ActiveTurn {
+  MessageId message;  // with which the turn began
   Phase phase = Phase::asked;
   bool running = false;         // TurnRunner::run_steps() is on the stack
   bool simulated = false;       // without a model and without a history

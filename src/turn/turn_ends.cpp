@@ -39,7 +39,7 @@ Next TurnEnds::complete(Turn turn) {
   active.result->finish_reason = active.answer.finish_reason;
   if (!active.simulated)
     turn.data().conversation.answer(active.result->text, std::move(active.answer.reasoning));
-  emit_end(turn, take_result(turn));
+  emit_end(turn, *take_out(turn));
   if (!turn.change_state(environment_.hub, AgentState::processing, AgentState::idle)) return Next::ended;
   if (BudgetVerdict verdict = ledger_.check(turn.node()); verdict.exhausted)
     environment_.listener.on_budget_exhausted(*verdict.exhausted, std::move(verdict.reason));
@@ -50,11 +50,12 @@ Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   if (turn.node().load().state() == AgentState::waiting_llm)
     return fail_call(turn, ChatOutcome::failed(std::move(error)));
   if (!turn.active().simulated) turn.data().conversation.interrupt(Interruption::failed);
-  auto result = take_result(turn);
-  result->outcome = TurnOutcome::failed;
-  result->finish_reason = reason;
-  result->error = std::move(error);
-  emit_end(turn, std::move(result));
+  const std::unique_ptr<ActiveTurn> ended = take_out(turn);
+  TurnResult& result = *ended->result;
+  result.outcome = TurnOutcome::failed;
+  result.finish_reason = reason;
+  result.error = std::move(error);
+  emit_end(turn, *ended);
   turn.change_state(environment_.hub, AgentState::processing, AgentState::idle);
   return Next::ended;
 }
@@ -67,13 +68,14 @@ Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
     return Next::ended;
   }
   turn.data().conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
-  auto result = take_result(turn);
-  result->outcome = aborted ? TurnOutcome::aborted : TurnOutcome::failed;
-  result->finish_reason = outcome.finish_reason;
-  result->error = std::move(outcome.error);
-  if (aborted) result->error.code = Errc::none;  // an abort is an outcome, not an error
-  if (result->error.message.empty()) set_message(result->error, "LLM call failed");
-  emit_end(turn, std::move(result));
+  const std::unique_ptr<ActiveTurn> ended = take_out(turn);
+  TurnResult& result = *ended->result;
+  result.outcome = aborted ? TurnOutcome::aborted : TurnOutcome::failed;
+  result.finish_reason = outcome.finish_reason;
+  result.error = std::move(outcome.error);
+  if (aborted) result.error.code = Errc::none;  // an abort is an outcome, not an error
+  if (result.error.message.empty()) set_message(result.error, "LLM call failed");
+  emit_end(turn, *ended);
   // An observer of the end may have stopped the agent: then the stop is emitted next (X2).
   if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
   return Next::ended;
@@ -121,23 +123,24 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (!data.turn->simulated) data.conversation.interrupt(interruption_by(outcome));
   // Before the cut: deliveries during the cut find the turn over.
   const std::unique_ptr<ActiveTurn> ended = std::exchange(data.turn, nullptr);
+  environment_.listener.on_turn_over(node);
   cut(turn, *ended);
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
   // After the cut, because counting takes time: where thousands of agents stop, each connection would stay
   // open for longer.
   usage_.settle(node, *ended);
-  const auto result = ended->result;
-  result->outcome = outcome;
-  result->text.clear();
-  result->error = {};
-  result->error.code = code;
-  if (outcome != TurnOutcome::failed) result->error.message = std::move(ended->stop_reason);
-  if (result->error.message.empty()) set_message(result->error, reason_of(outcome, why));
+  TurnResult& result = *ended->result;
+  result.outcome = outcome;
+  result.text.clear();
+  result.error = {};
+  result.error.code = code;
+  if (outcome != TurnOutcome::failed) result.error.message = std::move(ended->stop_reason);
+  if (result.error.message.empty()) set_message(result.error, reason_of(outcome, why));
   // The wording is fixed by requirement I5.
   if (outcome == TurnOutcome::stopped)
     environment_.log(LogLevel::info, "Agent execution was cancelled",
                      {{"agent", environment_.name_of(node)}});
-  emit_end(turn, result);
+  emit_end(turn, *ended);
 }
 
 // Ends the operations of the turn: its model call, its tool calls and their questions.
@@ -152,16 +155,15 @@ void TurnEnds::cut(Turn turn, ActiveTurn& ended) noexcept {
 }
 
 // Takes the turn out and settles its usage. From then on the turn is over.
-std::shared_ptr<TurnResult> TurnEnds::take_result(Turn turn) noexcept {
-  const std::unique_ptr<ActiveTurn> ended = std::exchange(turn.data().turn, nullptr);
+std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
+  std::unique_ptr<ActiveTurn> ended = std::exchange(turn.data().turn, nullptr);
+  environment_.listener.on_turn_over(turn.node());
   usage_.settle(turn.node(), *ended);
-  return std::move(ended->result);
+  return ended;
 }
 
-void TurnEnds::emit_end(Turn turn, std::shared_ptr<TurnResult> result) noexcept {
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
-    return TurnEnded{std::move(agent), turn.number(), std::move(result)};
-  });
+void TurnEnds::emit_end(Turn turn, const ActiveTurn& ended) noexcept {
+  environment_.emit_turn_ended(turn.node(), turn.number(), ended.message, ended.result);
 }
 
 }  // namespace agentcore::detail::turn

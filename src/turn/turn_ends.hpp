@@ -44,8 +44,8 @@ class TurnEnds {
  private:
   void end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
   void cut(Turn turn, ActiveTurn& ended) noexcept;
-  std::shared_ptr<TurnResult> take_result(Turn turn) noexcept;
-  void emit_end(Turn turn, std::shared_ptr<TurnResult> result) noexcept;
+  std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;
+  void emit_end(Turn turn, const ActiveTurn& ended) noexcept;
 
   Environment& environment_;
   BudgetLedger& ledger_;

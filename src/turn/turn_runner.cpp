@@ -1,5 +1,6 @@
 #include "turn/turn_runner.hpp"
 
+#include "core/transitions.hpp"
 #include "tools/protocol.hpp"
 #include "tools/text_protocol.hpp"
 #include "turn/model_calls.hpp"
@@ -68,38 +69,70 @@ std::string with_ended_tasks(TurnData& data, std::string question) noexcept {
   }
 }
 
-// The result of a turn of a MessageHandler. Nearly all complete: these share one constant, without a count of
-// references.
-std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome) {
+// True for a message that the MessageHandler of the agent handles.
+bool is_for_handler(const core::Node& node, const Message& message) noexcept {
+  return node.spec->handler && !message.simulated;
+}
+
+// The state in which the turn of `message` begins.
+AgentState first_state(const core::Node& node, const Message& message) noexcept {
+  return message.simulated || is_for_handler(node, message) ? AgentState::processing
+                                                            : AgentState::waiting_llm;
+}
+
+// The result of a turn of a MessageHandler that has completed. Nearly all do: these share one constant,
+// without a count of references.
+std::shared_ptr<const TurnResult> completed_result() noexcept {
   static const TurnResult completed;
-  if (outcome == TurnOutcome::completed) return {std::shared_ptr<void>(), &completed};
-  auto result = std::make_shared<TurnResult>();
-  result->outcome = outcome;
-  if (outcome == TurnOutcome::failed)
-    result->error = {Errc::callback_failed,
-                     "AgentSpec::handler threw an exception; its message is in the log"};
-  else
-    result->error.message = "Task terminated by user";
-  return result;
+  return {std::shared_ptr<void>(), &completed};
+}
+
+// The result of one that has not. Without memory its error has no text.
+std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome, Errc code,
+                                                 std::string_view why) noexcept {
+  try {
+    auto result = std::make_shared<TurnResult>();
+    result->outcome = outcome;
+    result->error = {code, std::string(why)};
+    return result;
+  } catch (const std::bad_alloc&) {
+    static const TurnResult stopped{.outcome = TurnOutcome::stopped},
+        failed{.outcome = TurnOutcome::failed, .error = {Errc::callback_failed}};
+    return {std::shared_ptr<void>(), outcome == TurnOutcome::stopped ? &stopped : &failed};
+  }
 }
 
 }  // namespace
 
-void TurnRunner::prepare(core::Node& node) {
-  if (node.spec->handler) return;
+void TurnRunner::prepare(core::Node& node, const Message& message) {
+  if (is_for_handler(node, message)) return;
   TurnData& data = data_of(node);
   if (!data.next) data.next = std::make_unique<ActiveTurn>();
   data.conversation.make_room();
 }
 
-void TurnRunner::begin(core::Node& node, Message message) {
-  ++node.turns;
-  if (node.spec->handler && !message.simulated) return run_handler(node, message);
+std::optional<std::uint32_t> TurnRunner::claim(core::Node& node, std::uint32_t epoch,
+                                               const Message& message) noexcept {
+  const AgentState to = first_state(node, message);
+  core::PackedState packed = node.load();
+  std::optional<core::PackedState> after;
+  do {
+    after = core::after_begin(packed, epoch, to);
+    if (!after) return std::nullopt;
+  } while (!node.replace(packed, *after));
+  return after->epoch();
+}
 
+void TurnRunner::begin(core::Node& node, Message message, MessageId id, std::uint32_t epoch) {
+  ++node.turns;
+  if (is_for_handler(node, message)) return run_handler(node, message, id, epoch);
+
+  const AgentState to = first_state(node, message);
   TurnData& data = data_of(node);
-  data.turn = data.next ? std::move(data.next) : std::make_unique<ActiveTurn>();
+  data.turn = std::move(data.next);
   ActiveTurn& active = *data.turn;
-  active.epoch = node.load().epoch();
+  active.message = id;
+  active.epoch = epoch;
   active.simulated = message.simulated;
   if (message.simulated) {
     active.phase = Phase::answered;
@@ -108,20 +141,17 @@ void TurnRunner::begin(core::Node& node, Message message) {
     data.conversation.ask(with_ended_tasks(data, std::move(message.text)), std::move(message.parts));
   }
   const Turn turn(node);
-  const AgentState to = message.simulated ? AgentState::processing : AgentState::waiting_llm;
-  if (!emit_start(node, turn.epoch(), to)) return ends_.interrupt(turn);
+  if (!emit_start(node, id, epoch, to)) return ends_.interrupt(turn);
   run(node, [&] {
     BudgetVerdict verdict = ledger_.admit_turn(node);
     return verdict.allowed ? Next::proceed : ends_.end_for_budget(turn, std::move(verdict));
   });
 }
 
-// idle -> `to`; false where a verb came first. TurnStarted is emitted even then, because the message has left
-// the mailbox; and before the new state, so that a stop by an observer cannot come between the two.
-bool TurnRunner::emit_start(core::Node& node, std::uint32_t epoch, AgentState to) {
-  const bool moved = try_change_state(node, epoch, AgentState::idle, to);
-  environment_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns}; });
-  if (!moved) return false;
+// Emits TurnStarted, then the state; in this order, so that a stop by an observer cannot come between the
+// two. Returns whether the turn may go on.
+bool TurnRunner::emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to) {
+  environment_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns, id}; });
   if (node.load().epoch() == epoch) environment_.hub.emit_state(node, to, StopCause::user);
   return core::admits(node, node.load().generation(), epoch);
 }
@@ -247,21 +277,36 @@ Next TurnRunner::check_budget(Turn turn) {
 }
 
 // A turn of an agent with a MessageHandler, which has no history.
-void TurnRunner::run_handler(core::Node& node, const Message& message) {
-  const std::uint32_t epoch = node.load().epoch();
+void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch) {
   events::EventHub& hub = environment_.hub;
   const auto is_admitted = [&] { return core::admits(node, node.load().generation(), epoch); };
-  TurnOutcome outcome = TurnOutcome::completed;
-  const core::BorrowedAgent agent = hub.borrow(node);
-  if (!emit_start(node, epoch, AgentState::processing))
-    outcome = TurnOutcome::stopped;
-  else if (!environment_.engine.guarded("MessageHandler", [&] { node.spec->handler(agent.get(), message); }))
-    outcome = TurnOutcome::failed;
-  if (!is_admitted()) outcome = TurnOutcome::stopped;
-  hub.emit(node, [&](Agent of) { return TurnEnded{std::move(of), node.turns, handler_result(outcome)}; });
-  if (outcome != TurnOutcome::stopped && is_admitted() &&
-      try_change_state(node, epoch, AgentState::processing, AgentState::idle))
+  const std::uint32_t number = node.turns;
+  handling_ = &node;
+  handled_message_ = id;
+  std::shared_ptr<const TurnResult> result;
+  if (emit_start(node, id, epoch, AgentState::processing)) result = call_handler(node, message);
+  handling_ = nullptr;
+  if (hub.closed()) return;
+  if (!is_admitted()) result = handler_result(TurnOutcome::stopped, Errc::none, "Task terminated by user");
+  environment_.listener.on_turn_over(node);
+  environment_.emit_turn_ended(node, number, id, std::move(result));
+  if (is_admitted() && try_change_state(node, epoch, AgentState::processing, AgentState::idle))
     hub.emit_state(node, AgentState::idle, StopCause::user);
+}
+
+std::shared_ptr<const TurnResult> TurnRunner::call_handler(core::Node& node, const Message& message) {
+  const core::BorrowedAgent agent = environment_.hub.borrow(node);
+  std::string why = "AgentSpec::handler threw an exception";
+  const bool returned = environment_.engine.guarded("MessageHandler", [&] {
+    try {
+      node.spec->handler(agent.get(), message);
+    } catch (const std::exception& error) {
+      why.append(": ").append(error.what());
+      throw;
+    }
+  });
+  if (returned) return completed_result();
+  return handler_result(TurnOutcome::failed, Errc::callback_failed, why);
 }
 
 }  // namespace agentcore::detail::turn

@@ -7,8 +7,11 @@
 
 #include <agentcore/message.hpp>
 
+#include <cstdint>
 #include <exception>
+#include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,12 +40,18 @@ class TurnRunner {
         tool_calls_(tool_calls),
         ends_(ends) {}
 
-  // Allocates the initial data of the next turn of `node`. If it throws, nothing has changed. Afterwards
-  // begin() needs no memory until it has emitted TurnStarted, so that no message is lost. (A simulated answer
-  // for an agent with a MessageHandler is the exception: begin() allocates its turn.)
-  void prepare(core::Node& node);
-  // Begins a turn with `message`; the agent is idle and was admitted, and is the active agent.
-  void begin(core::Node& node, Message message);
+  // Allocates the initial data of the turn that `message` begins. If it throws, nothing has changed.
+  // Afterwards begin() needs no memory until it has emitted TurnStarted, so that no message is lost.
+  void prepare(core::Node& node, const Message& message);
+  // Takes the idle agent into the first state of that turn. Nothing: a verb came after `epoch`. Otherwise the
+  // epoch of the turn; begin() follows.
+  static std::optional<std::uint32_t> claim(core::Node& node, std::uint32_t epoch,
+                                            const Message& message) noexcept;
+  // Begins the turn that was claimed; the agent is the active agent.
+  void begin(core::Node& node, Message message, MessageId id, std::uint32_t epoch);
+  // The turn of a MessageHandler that is running: its agent, or null, and its message.
+  const core::Node* handling() const noexcept { return handling_; }
+  MessageId handled_message() const noexcept { return handled_message_; }
 
   // Runs `part`, which continues the turn of `node` and returns Next, then acts on the result. If anything
   // throws, usually for a lack of memory, the turn ends as failed.
@@ -70,14 +79,17 @@ class TurnRunner {
   Next take_invalid(Turn turn, std::string text, std::string problem);
   Next ask_again(Turn turn, RefusedAnswer refused, std::string reason);
   Next check_budget(Turn turn);
-  bool emit_start(core::Node& node, std::uint32_t epoch, AgentState to);
-  void run_handler(core::Node& node, const Message& message);
+  bool emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to);
+  void run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch);
+  std::shared_ptr<const TurnResult> call_handler(core::Node& node, const Message& message);
 
   Environment& environment_;
   BudgetLedger& ledger_;
   ModelCalls& model_calls_;
   ToolCalls& tool_calls_;
   TurnEnds& ends_;
+  const core::Node* handling_ = nullptr;
+  MessageId handled_message_;
 };
 
 }  // namespace agentcore::detail::turn

@@ -64,16 +64,23 @@ std::vector<RunningTask> Turns::tasks() const {
   std::vector<RunningTask> all;
   for (std::uint32_t index = 0; index < table.slots(); ++index) {
     const core::Node& node = table.slot(index);
-    if (node.load().is_free() || !is_active(node)) continue;
-    all.push_back(
-        {RunningTask::Kind::turn, {}, table.names().name_of(node, node.id()), node.turns, {}, false});
+    if (node.load().is_free()) continue;
+    const ActiveTurn* const active = active_turn(node);
+    if (!active && runner_.handling() != &node) continue;
+    all.push_back({RunningTask::Kind::turn,
+                   {},
+                   table.names().name_of(node, node.id()),
+                   node.turns,
+                   active ? active->message : runner_.handled_message(),
+                   {},
+                   false});
   }
   for (std::uint32_t slot = 0; slot < operations().slots(); ++slot) {
     const Operation& operation = operations().at_slot(slot);
     if (!operation.node) continue;
     const OperationInfo* const info = operation.info.get();
     all.push_back({task_kind(operation.kind), info ? info->id : std::string(),
-                   table.names().name_of(*operation.node, operation.agent), operation.turn,
+                   table.names().name_of(*operation.node, operation.agent), operation.turn, operation.message,
                    info ? info->tool : std::string(), operation.stop.stop_requested()});
   }
   return all;
@@ -102,6 +109,7 @@ void Turns::on_wall_clock(core::NodeId agent, BudgetLedger::Scope scope) {
 
 void Turns::clear() {
   desk_.clear();
+  environment_.ended_turns.clear();
   environment_.operations.drop_timers_and_tools();
 }
 

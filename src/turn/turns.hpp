@@ -40,8 +40,10 @@ class Turns {
   Turns& operator=(const Turns&) = delete;
 
   // See TurnRunner.
-  void prepare(core::Node& node) { runner_.prepare(node); }
-  void begin(core::Node& node, Message message) { runner_.begin(node, std::move(message)); }
+  void prepare(core::Node& node, const Message& message) { runner_.prepare(node, message); }
+  void begin(core::Node& node, Message message, MessageId id, std::uint32_t epoch) {
+    runner_.begin(node, std::move(message), id, epoch);
+  }
   // True while a turn is in progress (its end is not emitted yet).
   static bool is_active(const core::Node& node) noexcept { return active_turn(node) != nullptr; }
 
@@ -69,10 +71,13 @@ class Turns {
   // Grants a budget, to the agent itself or to its subtree.
   void grant(core::Node& node, const Budget& budget, bool subtree);
 
+  EndedTurns& ended() noexcept { return environment_.ended_turns; }
+  const EndedTurns& ended() const noexcept { return environment_.ended_turns; }
   Operations& operations() noexcept { return environment_.operations; }
   const Operations& operations() const noexcept { return environment_.operations; }
 
-  // The tree is closed and no function of it is on the stack: forgets questions and stops all clocks.
+  // The tree is closed and no function of it is on the stack: forgets questions and results, and stops all
+  // clocks.
   void clear();
 
  private:

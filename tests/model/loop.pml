@@ -40,6 +40,17 @@ inline step_to(x, epoch, from, to) {
   od
 }
 
+/* TurnRunner::claim(): the turn begins, unless a verb was faster. */
+inline claim(x, epoch) {
+  do
+  :: w = packed[x];
+     if
+     :: !BEGIN_ALLOWED(w, epoch) -> moved = false; break
+     :: else -> replace(x, w, AFTER_BEGIN(w)); if :: done -> moved = true; break :: else fi
+     fi
+  od
+}
+
 /* Turns::interrupt(): only what a verb has ended. */
 inline interrupt(x) {
   atomic {
@@ -73,14 +84,14 @@ inline step() {
 #endif
   if
   :: ok ->
-     atomic { check_action(x); head[x] = head[x] - 1; handled++ };
-     atomic { turn_epoch[x] = EPOCH(packed[x]); turn[x] = true };
-     step_to(x, turn_epoch[x], IDLE, WAITING);
-#ifdef CONF_CLOSE
-     if :: true -> close_tree() :: skip fi; /* an observer of TurnStarted destroys the AgentTree */
-#endif
+     atomic { check_action(x); head[x] = head[x] - 1 }; /* mailbox::take() */
+     claim(x, EPOCH(after));
      if
      :: moved ->
+        atomic { turn_epoch[x] = EPOCH(AFTER_BEGIN(w)); turn[x] = true; handled++ };
+#ifdef CONF_CLOSE
+        if :: true -> close_tree() :: skip fi; /* an observer of TurnStarted destroys the AgentTree */
+#endif
         atomic { /* Operations::open() */
           !lock;
           s = (op_node[0] == NONE -> 0 : 1);
@@ -97,7 +108,7 @@ inline step() {
         :: ok -> check_action(x) /* LlmClient::chat() */
         :: else -> close_operation(); interrupt(x)
         fi
-     :: else -> interrupt(x)
+     :: else -> head[x] = head[x] + 1 /* mailbox::put_back() */
      fi
   :: else
   fi

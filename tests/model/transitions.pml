@@ -29,6 +29,9 @@
 #define ABORT_ALLOWED(w) (GATE(w) == OPEN && STATE(w) == WAITING)
 #define AFTER_ABORT(w) NEXT(w, OPEN, IDLE)
 
+#define BEGIN_ALLOWED(w, epoch) (EPOCH(w) == (epoch) && GATE(w) == OPEN && STATE(w) == IDLE)
+#define AFTER_BEGIN(w) NEXT(w, OPEN, WAITING) /* each turn has an epoch of its own */
+
 #define STEP_ALLOWED(w, epoch, from) (EPOCH(w) == (epoch) && GATE(w) == OPEN && STATE(w) == (from))
 #define AFTER_STEP(w, to) WITH(w, OPEN, to)
 

@@ -240,7 +240,7 @@ void TreeModel::settle() {
 void TreeModel::start(const Op& op) {
   Node& n = *op.node;
   if (op.verb == Verb::abort) {
-    n.queue.erase(n.queue.begin(), n.queue.begin() + static_cast<std::ptrdiff_t>(op.clear));
+    drop(n, op.clear, "queue_cleared");
     return;
   }
   if (op.verb == Verb::resume) return;
@@ -337,16 +337,24 @@ void TreeModel::stop_now(Node& n) {
   n.alone = false;
   if (n.parent) events.push_back("settled " + n.id + " stopped" + (n.abandoned ? " abandoned" : ""));
   record(n, n.queue.size(), Verb::stop);
-  n.queue.clear();
+  drop(n, n.queue.size(), "stopped");
 }
 
 void TreeModel::remove(Node& n) {
   events.push_back("settled " + n.id + " terminating" + (n.abandoned ? " abandoned" : ""));
   events.push_back("deleted " + n.id);
   record(n, n.queue.size(), Verb::terminate);
+  drop(n, n.queue.size(), "deleted");
   std::erase(n.parent->kids, &n);
   alive_.erase(n.id);
   complete(n, true);
+}
+
+void TreeModel::drop(Node& n, std::size_t messages, const std::string& reason) {
+  for (std::size_t i = 0; i < messages; ++i) {
+    events.push_back("dropped " + n.id + " " + n.queue.front() + " " + reason);
+    n.queue.pop_front();
+  }
 }
 
 void TreeModel::record(const Node& n, std::size_t dropped, Verb verb) {

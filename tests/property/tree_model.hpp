@@ -125,6 +125,7 @@ class TreeModel {
   bool finish(Node& n);
   void stop_now(Node& n);
   void remove(Node& n);
+  void drop(Node& n, std::size_t messages, const std::string& reason);
   void record(const Node& n, std::size_t dropped, Verb verb);
   void complete(Node& n, bool gone);
   void report(const Job& job);

@@ -24,6 +24,7 @@ class Audit {
   std::size_t settled = 0;
   std::size_t deleted = 0;
   std::size_t dropped = 0;            // messages, as reported by Settled
+  std::size_t messages_dropped = 0;   // as reported by MessageDropped, for whatever reason
   std::size_t abandoned = 0;          // agents
   std::size_t calls_started = 0;      // of tools
   std::size_t calls_interrupted = 0;  // of tools
@@ -46,6 +47,7 @@ class Audit {
     agentcore::AgentState state = agentcore::AgentState::idle;
     std::uint64_t turn = 0;  // open; 0: none
     std::uint64_t last_turn = 0;
+    agentcore::MessageId message;     // of the last turn
     bool unsettled_stop = false;      // `stopped` was reported, Settled is to come
     bool unsettled_delete = false;    // `terminating` was reported, Settled is to come
     bool gone = false;                // AgentDeleted was reported
@@ -88,7 +90,10 @@ class Audit {
     require(seen.turn == 0, "turns overlap", body.agent);
     require(body.turn == seen.last_turn + 1, "turn numbers have gaps", body.agent);
     require(can_process(seen.state), "a turn began behind a closed gate", body.agent);
+    require(bool(body.message) && body.message != seen.message, "a turn without a message of its own",
+            body.agent);
     seen.turn = seen.last_turn = body.turn;
+    seen.message = body.message;
     ++turns_started;
   }
   void see(Seen& seen, const agentcore::DeltaReceived& body) {
@@ -101,10 +106,15 @@ class Audit {
   }
   void see(Seen& seen, const agentcore::TurnEnded& body) {
     require(seen.turn == body.turn, "the end of a turn that is not open", body.agent);
+    require(seen.message == body.message, "the end of a turn with another message", body.agent);
     require(seen.calls.empty(), "the end of a turn with a tool call open", body.agent);
     seen.turn = 0;
     ++turns_ended;
     turns_aborted += body.result->outcome == agentcore::TurnOutcome::aborted;
+  }
+  void see(Seen& seen, const agentcore::MessageDropped& body) {
+    require(bool(body.id) && body.id != seen.message, "a message dropped after its turn began", body.agent);
+    ++messages_dropped;
   }
   void see(Seen& seen, const agentcore::Settled& body) {
     require(seen.turn == 0, "settled before the turn's end", body.agent);

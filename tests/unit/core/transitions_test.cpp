@@ -125,6 +125,18 @@ TEST_CASE("an abort takes an open agent out of its model call", "[core][transiti
   }
 }
 
+TEST_CASE("a turn begins at an idle agent and has an epoch of its own", "[core][transitions][F6][B13]") {
+  for (const PackedState now : all())
+    for (const AgentState to : {AgentState::waiting_llm, AgentState::processing}) {
+      CHECK_FALSE(after_begin(now, now.next_epoch().epoch(), to));
+      const std::optional<PackedState> after = after_begin(now, now.epoch(), to);
+      REQUIRE(after.has_value() == (now.is_open() && now.state() == AgentState::idle));
+      if (!after) continue;
+      check_edge(now, *after);
+      CHECK(*after == now.with(to).next_epoch());
+    }
+}
+
 TEST_CASE("a step of a turn needs an open gate and the epoch of the turn", "[core][transitions][F6][B13]") {
   for (const PackedState now : all())
     for (const AgentState from : states)

@@ -27,6 +27,11 @@ void add_ids(ErrorRows& rows) {
   rows.push_back({"an id twice", t.tree->create({.id = "a"}).error(), Errc::agent_exists,
                   "an agent with the id 'a' exists already"});
   rows.push_back({"no id", t.tree->find("").error(), Errc::missing_agent_id, "the agent id is empty"});
+  rows.push_back({"an unknown message", of(t.root("mail").remove_queued(MessageId{17})),
+                  Errc::message_not_found,
+                  "no message m17 waits in the mailbox of the agent: its turn has begun, it was dropped, or "
+                  "it was sent to "
+                  "another agent"});
   rows.push_back(
       {"an unknown id", t.tree->find("x").error(), Errc::agent_not_found, "no agent has the id 'x'"});
 }

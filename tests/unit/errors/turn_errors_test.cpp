@@ -186,7 +186,7 @@ ErrorRows test::turn_errors() {
   rows.push_back({"an agent without a client", error_without_client(), Errc::no_llm_client,
                   "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"});
   rows.push_back({"a handler that throws", error_of_handler(), Errc::callback_failed,
-                  "AgentSpec::handler threw an exception; its message is in the log"});
+                  "AgentSpec::handler threw an exception: boom"});
   add_ends(rows);
   rows.push_back({"an answer that is too long", error_of_long_answer(), Errc::response_too_large,
                   "the answer is longer than TreeOptions::max_answer_bytes"});

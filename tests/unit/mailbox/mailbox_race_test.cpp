@@ -103,9 +103,9 @@ TEST_CASE("an accepted message is taken or dropped by the close and never left b
             box.pool.give_back(cell);
             ++taken;
           }
-          if (++polls == 3) dropped += detail::mailbox::close(box.node, box.pool, epoch + 1);
+          if (++polls == 3) dropped += detail::mailbox::close(box.node, box.pool, epoch + 1).count();
         });
-    dropped += detail::mailbox::close(box.node, box.pool, epoch + 1);
+    dropped += detail::mailbox::close(box.node, box.pool, epoch + 1).count();
     if (detail::mailbox::length(box.node, 1) != 0 || accepted(box.push("late", 1, epoch)))
       FAIL("a closed mailbox accepted a message");
     detail::mailbox::open(box.node, 1, epoch + 1);
@@ -126,7 +126,7 @@ TEST_CASE("a message for a deleted agent never reaches the next agent in its slo
         },
         [&] {
           if (!recycled) {
-            dropped += detail::mailbox::close(box.node, box.pool, 1);
+            dropped += detail::mailbox::close(box.node, box.pool, 1).count();
             box.node.packed = PackedState{generation + 1, 0, Gate::open, AgentState::idle}.raw();
             box.node.mailbox_head = Head::open(generation + 1).raw();
             recycled = true;

@@ -27,8 +27,8 @@ std::shared_ptr<ToolRegistry> tools_of_busy() {
 }
 
 // A tree in which every kind of event happens when run() is called: a parent, and an agent that runs tools,
-// asks, has a call and an answer refused and a background task, is stopped in its second model call, and is
-// deleted.
+// asks, has a call and an answer refused and a background task, is stopped with a message in its mailbox in
+// its second model call, and is deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -49,6 +49,7 @@ struct Busy {
     if (t.llm) t.llm->answer("a", "answer");
     if (t.llm) t.llm->answer("a", "{}");
     static_cast<void>(created->send("two"));
+    static_cast<void>(created->send("dropped"));
     poll();
     if (t.llm) t.llm->reason("a", "reasoning");
     if (t.llm) t.llm->delta("a", "partial");

@@ -43,7 +43,8 @@ TEST_CASE("a stopped agent reports stopping and stopped and never idle",
   CHECK(agent.stop().took_effect());
   t.settle();
   CHECK(t.seen.lines == std::vector<std::string>{"ended a 1 stopped", "a waiting_llm>stopping",
-                                                 "a stopping>stopped", "settled a stopped"});
+                                                 "a stopping>stopped", "dropped a waiting stopped",
+                                                 "settled a stopped"});
   CHECK(written(agent.conversation().value()) == "user:question!stopped");
 }
 

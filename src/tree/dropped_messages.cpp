@@ -1,0 +1,31 @@
+#include "tree/dropped_messages.hpp"
+
+#include "events/message_listener.hpp"
+
+#include <utility>
+
+namespace agentcore::detail::tree {
+namespace {
+
+void report(events::EventHub& hub, const core::Node& node, mailbox::Cell& cell, DropReason reason) noexcept {
+  const MessageId id{cell.id.load(std::memory_order_relaxed)};
+  std::unique_ptr<SendOptions> options = std::move(cell.options);
+  if (options) hub.guarded([&] { events::MessageListener::listen(hub, node.id(), id, 0, options); });
+  hub.emit(node, [&](Agent agent) {
+    return MessageDropped{std::move(agent), id, std::move(cell.message), reason};
+  });
+  // Without memory nothing listens.
+  if (options && !hub.closed())
+    events::MessageListener::end(hub, *options, {.message = id, .dropped = reason});
+}
+
+}  // namespace
+
+void report_dropped(events::EventHub& hub, const core::Node& node, const mailbox::DroppedMessages& dropped,
+                    DropReason reason) noexcept {
+  dropped.for_each([&](mailbox::Cell& cell) {
+    if (!hub.closed()) report(hub, node, cell, reason);
+  });
+}
+
+}  // namespace agentcore::detail::tree
