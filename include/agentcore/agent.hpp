@@ -64,12 +64,20 @@ class Agent {
   bool exists() const noexcept;
 
   /// Appends a message to the agent's mailbox. Never blocks. If the message is refused, nothing is queued,
-  /// and SendResult::reason holds the reason. `options` has callbacks for this message and its turn alone.
+  /// and SendResult::reason holds the reason.
   /// @threadsafe
-  SendResult send(Message message, SendOptions options = {}) const;
+  SendResult send(Message message) const;
+  /// Same as send(Message), with callbacks for this message and its turn alone.
+  /// @threadsafe
+  SendResult send(Message message, SendOptions options) const;
+  /// Same as send(Message), for a message that consists of `text` only.
+  /// @threadsafe
+  SendResult send(MessageText auto&& text) const {
+    return send(Message{.text = std::string(std::forward<decltype(text)>(text))});
+  }
   /// Same as send(Message, SendOptions), for a message that consists of `text` only.
   /// @threadsafe
-  SendResult send(MessageText auto&& text, SendOptions options = {}) const {
+  SendResult send(MessageText auto&& text, SendOptions options) const {
     return send(Message{.text = std::string(std::forward<decltype(text)>(text))}, std::move(options));
   }
 
@@ -80,6 +88,31 @@ class Agent {
   /// be called from any callback, including a callback of this agent.
   /// @threadsafe
   VerbResult abort(AbortOptions options = {}) const;
+  /// Ends the current turn of the agent, whatever it does in it: a model call or a wait for one, tool calls,
+  /// a question to a person, its MessageHandler. The agent is `idle` when the call returns, and takes its
+  /// next message (see InterruptOptions::queue). The result of the turn is TurnOutcome::interrupted.
+  /// Background tasks and descendants are not affected, unless InterruptScope::subtree ends the turns of the
+  /// descendants, too.
+  ///
+  /// The stop tokens of its model and tool calls are triggered on the calling thread (see
+  /// InterruptOptions::cut). A tool call that had begun counts as `interrupted`, the others as `not_started`.
+  /// What a call still delivers is dropped. A call that does not end within TreeOptions::stop_grace is given
+  /// up (Abandoned), while the agent already works on. A MessageHandler runs on until it returns.
+  ///
+  /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
+  /// be called from any callback, including a callback of this agent.
+  /// @threadsafe
+  VerbResult interrupt(InterruptOptions options = {}) const;
+  /// Ends a hold of the mailbox (QueueAction::hold): the messages that wait are handled in their order. A
+  /// stop and a resume do not end a hold.
+  ///
+  /// Has taken effect when it returns. Never blocks.
+  /// @threadsafe
+  VerbResult release_queue() const;
+  /// Returns true if the mailbox is held, by a hold of this agent or by one of an ancestor with its subtree.
+  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// @threadsafe
+  Result<bool> is_queue_held() const;
   /// Ends everything that the agent and its subtree do, drops their queued messages, and refuses new messages
   /// until resume(). For the agent alone, see StopOptions::cascade.
   ///

@@ -38,9 +38,12 @@ struct TreeOptions {
   /// Maximum number of ended turns whose results the tree keeps for message(); 0 to 1,000,000. The oldest is
   /// forgotten first, and all of an agent are forgotten when it is deleted.
   std::uint32_t kept_results = 100;
-  /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
-  /// given up.
+  /// How long a stop, a delete or an interrupt waits for an operation that ignores its stop token before the
+  /// operation is given up.
   Duration stop_grace = std::chrono::seconds(5);
+  /// Maximum number of calls of an agent that go on after an interrupt of their turn. If there are more, the
+  /// oldest are given up at once, before their grace period is over. 0: all of them.
+  std::uint16_t max_lingering_calls = 64;
   /// Time-out of the calls of tools without ToolSpec::timeout. Not negative. A call that exceeds it counts as
   /// interrupted: the model receives this as the result, and the turn continues.
   Duration tool_timeout = std::chrono::minutes(10);

@@ -27,10 +27,11 @@ std::string_view to_string(Role role) noexcept;
 /// Why the turn that a user message started ended without its final answer. The mark is stored beside the
 /// message and is never sent to a model (G8, G11).
 enum class Interruption : unsigned char {
-  none,     ///< The turn was not interrupted.
-  aborted,  ///< An abort ended the turn.
-  stopped,  ///< A stop ended the turn.
-  failed    ///< The turn ended with an error.
+  none,        ///< The turn was not interrupted.
+  aborted,     ///< An abort ended the turn.
+  stopped,     ///< A stop ended the turn.
+  failed,      ///< The turn ended with an error.
+  interrupted  ///< An interrupt ended the turn.
 };
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Interruption interruption) noexcept;

@@ -45,6 +45,8 @@ enum class Errc : unsigned char {
   terminating,      ///< stop, resume, terminate: the agent is being deleted
   not_stopped,      ///< resume: the agent is not stopped
   parent_stopped,   ///< resume: an ancestor is stopped; resume that ancestor
+  turn_over,        ///< interrupt: no turn is in progress, or the one that was meant has ended
+  not_held,         ///< release_queue: the mailbox is not held
 
   // Permissions.
   not_child_agent,             ///< an agent may stop and terminate only its own children

@@ -91,8 +91,16 @@ struct AnswerRefused {
   std::string reason;      ///< why, as the model receives it: "answer.age is required"; at most about 1 KB
 };
 
+/// The mailbox of the agent is held, or released: by Agent::interrupt() with QueueAction::hold, and
+/// Agent::release_queue().
+struct QueueHeld {
+  Agent agent;        ///< the agent
+  bool held = false;  ///< true: no message begins a turn until the release
+};
+
 /// A turn ended. The history already has its final form: the message has an answer, or is marked as
-/// interrupted (G8).
+/// interrupted (G8). Agent::state() is `idle` already, unless the agent was stopped or deleted; the
+/// StateChanged follows.
 struct TurnEnded {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
@@ -188,9 +196,10 @@ enum class TaskKind : unsigned char {
 /// The name of the enumerator.
 std::string_view to_string(TaskKind kind) noexcept;
 
-/// An operation of the agent did not end within the grace period, and the tree gave it up. This event comes
-/// before the Settled of the agent. What the operation still delivers is dropped; what it still does is
-/// beyond the control of the library.
+/// An operation of the agent did not end within the grace period after a stop, a delete or an interrupt, and
+/// the tree gave it up. After a stop or a delete this event comes before the Settled of the agent; after an
+/// interrupt the agent may be in a later turn. What the operation still delivers is dropped; what it still
+/// does is beyond the control of the library.
 struct Abandoned {
   Agent agent;                           ///< the agent
   std::uint64_t turn = 0;                ///< the turn that started the operation
@@ -237,7 +246,7 @@ struct AgentDeleted {
 using EventBody =
     std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
                  ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
-                 ReasoningReceived, StateChanged, ToolRefused, AnswerRefused, MessageDropped>;
+                 ReasoningReceived, StateChanged, ToolRefused, AnswerRefused, MessageDropped, QueueHeld>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>

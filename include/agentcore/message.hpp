@@ -80,6 +80,7 @@ enum class DropReason : unsigned char {
   stopped,        ///< the agent, or an ancestor, was stopped
   deleted,        ///< the agent was deleted
   queue_cleared,  ///< Agent::clear_queue(), or an abort with AbortOptions::clear_queue
+  interrupted,    ///< an interrupt of this message, or one with QueueAction::drop
   removed         ///< Agent::remove_queued()
 };
 /// The name of the enumerator.

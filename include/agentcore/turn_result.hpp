@@ -14,10 +14,11 @@ namespace agentcore {
 
 /// How a turn ended.
 enum class TurnOutcome : unsigned char {
-  completed,  ///< with an answer
-  aborted,    ///< its model call was ended by an abort, or cancelled by its client
-  stopped,    ///< the agent was stopped or deleted
-  failed      ///< with an error: TurnResult::error
+  completed,   ///< with an answer
+  aborted,     ///< its model call was ended by an abort, or cancelled by its client
+  stopped,     ///< the agent was stopped or deleted
+  failed,      ///< with an error: TurnResult::error
+  interrupted  ///< by Agent::interrupt()
 };
 /// The name of the enumerator.
 std::string_view to_string(TurnOutcome outcome) noexcept;
@@ -48,14 +49,14 @@ struct TurnResult {
   /// How the turn ended.
   TurnOutcome outcome = TurnOutcome::completed;
   /// The answer in words. If the turn completed and AgentSpec::response_format is validated, it matches that
-  /// format. Empty if the turn was aborted or stopped. If the turn failed: the words of the last answer, if
-  /// there was one, and the model was not asked again because of it (AnswerRefused). For `invalid_answer`:
-  /// the text that does not match.
+  /// format. Empty if the turn was aborted, interrupted or stopped. If the turn failed: the words of the last
+  /// answer, if there was one, and the model was not asked again because of it (AnswerRefused). For
+  /// `invalid_answer`: the text that does not match.
   std::string text = {};
   /// Why the model ended its last answer.
   FinishReason finish_reason = FinishReason::unknown;
   /// Why the turn did not complete. If it failed: the code and what is known of the failure. If it was
-  /// aborted or stopped: the code is Errc::none, and the message says why.
+  /// aborted, interrupted or stopped: the code is Errc::none, and the message says why.
   ChatError error = {};
   /// The tool calls of the turn, in the order in which the model asked for them.
   std::vector<ToolCallRecord> calls = {};
@@ -78,7 +79,8 @@ struct TurnResult {
 };
 
 /// The text of a JSON object with camelCase names: {"success":true,"response":"...","steps":[{"callId":...}],
-/// "usage":{...},"cost":0.01}. `steps` are the tool calls; if the turn was stopped, the last step has the
+/// "usage":{...},"cost":0.01}. `steps` are the tool calls; if the turn was stopped or
+/// interrupted, the last step has the
 /// type "terminated". A cost that is not known is null. Broken UTF-8 is replaced.
 std::string to_json(const TurnResult& result);
 

@@ -1,4 +1,4 @@
-// Options, results and reports of send() and of the verbs abort, stop, resume and terminate.
+// Options, results and reports of send() and of the verbs abort, interrupt, stop, resume and terminate.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -45,7 +45,7 @@ struct [[nodiscard]] SendResult {
   explicit operator bool() const noexcept { return accepted(); }
 };
 
-/// How a verb (abort, stop, resume, terminate) ended.
+/// How a verb (abort, interrupt, stop, resume, terminate, ...) ended.
 enum class VerbStatus : unsigned char {
   done,       ///< The call took effect.
   no_effect,  ///< There was nothing to do: the agent is already as the verb would leave it.
@@ -54,7 +54,8 @@ enum class VerbStatus : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(VerbStatus status) noexcept;
 
-/// The result of abort(), stop(), resume(), terminate(), stop_all() and resume_all().
+/// The result of abort(), interrupt(), release_queue(), stop(), resume(), terminate(), stop_all() and
+/// resume_all().
 ///
 ///     if (agentcore::VerbResult stopped = planner.stop(); !stopped)
 ///       std::fprintf(stderr, "not stopped: %s\n", to_string(stopped.reason).data());
@@ -63,22 +64,25 @@ std::string_view to_string(VerbStatus status) noexcept;
 /// - every verb: `agent_not_found`, `runtime_gone`, and `out_of_memory` (no agent was changed and no report
 ///   follows; call again)
 /// - stop: `not_child_agent`, `cannot_stop_user`
+/// - interrupt: `message_not_found` (InterruptOptions::message was sent to another agent)
 /// - resume: `stopping` (the stop has not settled yet), `terminating`, `parent_stopped`
 /// - terminate: `not_child_agent`, `cannot_delete_system_agent`
 ///
 /// Reasons if `status` is `no_effect`:
 /// - abort: `not_waiting_llm`
+/// - interrupt: `turn_over`, or `stopping`, `stopped` or `terminating`
+/// - release_queue: `not_held`
 /// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
 /// - resume: `not_stopped`
 /// - terminate: `terminating`
 struct [[nodiscard]] VerbResult {
   VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
   Errc reason = Errc::none;                 ///< `none` if `status` is `done`; else why not.
-  /// Of stop and terminate. True: when the call returned, the loop was in no action of the subtree, except
-  /// for the callback that made the call. False: the loop thread was in one action of the subtree; what that
-  /// action produces is dropped (G1).
+  /// Of interrupt, stop and terminate. True: when the call returned, the loop was in no action of the
+  /// subtree, except for the callback that made the call. False: the loop thread was in one action of the
+  /// subtree; what that action produces is dropped (G1).
   bool quiet = true;
-  /// Of stop and terminate: how many operations the call cut on the calling thread (see StopCut).
+  /// Of interrupt, stop and terminate: how many operations the call cut on the calling thread (see StopCut).
   std::size_t calls_cut = 0;
 
   /// True unless the verb was refused.
@@ -105,6 +109,54 @@ struct AbortOptions {
   std::string reason = {};
 };
 
+/// How many operations in flight (model calls, tool calls and background tasks) an interrupt, a stop or a
+/// delete cuts on the calling thread before it returns, even while the loop is busy. To cut an operation
+/// means to trigger its stop token and, for a model call, to shut down its connection. The loop cuts the
+/// remaining operations at the start of its next poll, before anything else.
+enum class StopCut : unsigned char {
+  /// At most 200. To cut a model call over HTTP takes 15 to 45 us, so the verb returns after 3 to 9 ms at
+  /// most.
+  all,
+  /// At most 8: for a thread that may be delayed only by a fraction of a millisecond.
+  few,
+};
+
+/// What an interrupt ends.
+enum class InterruptScope : unsigned char {
+  turn,    ///< The current turn of the agent.
+  subtree  ///< The current turns of the agent and of all its descendants.
+};
+
+/// What an interrupt does with the messages that wait in the mailbox of the agent.
+enum class QueueAction : unsigned char {
+  deliver,  ///< The next message begins a turn at once.
+  hold,     ///< No message begins a turn until Agent::release_queue(). New messages are accepted.
+  drop      ///< The messages that wait at the time of the call are dropped, each with MessageDropped.
+};
+
+/// Options of interrupt().
+///
+///     // Esc in a chat: the answer ends, and what was typed meanwhile waits.
+///     agentcore::VerbResult result = agent.interrupt({.queue = agentcore::QueueAction::hold});
+///     if (result.reason == agentcore::Errc::turn_over) std::puts("nothing was running");
+struct InterruptOptions {
+  /// The turns that end. With `subtree`, a turn that begins after the call is not affected.
+  InterruptScope scope = InterruptScope::turn;
+  /// For the mailbox of the agent. With `subtree`, `hold` also holds the mailboxes of all its descendants,
+  /// until the agent itself is released; `drop` does not drop their messages.
+  ///
+  /// If no turn is in progress, it is done nevertheless, and the result is `no_effect` with `turn_over`.
+  QueueAction queue = QueueAction::deliver;
+  /// A message: only its turn is ended, never the next one. If it still waits, it is dropped, and `queue` has
+  /// no effect. If its turn has ended, nothing happens (`turn_over`). `scope` has no effect. No id: the turn
+  /// in progress.
+  MessageId message = {};
+  /// For the log.
+  std::string reason = {};
+  /// How many operations to cut on the calling thread.
+  StopCut cut = StopCut::all;
+};
+
 /// What a stop did. Passed to StopOptions::on_settled when all stopped agents have settled.
 struct StopReport {
   /// The agent on which stop() was called. Empty for AgentTree::stop_all().
@@ -118,18 +170,6 @@ struct StopReport {
   std::vector<std::string> abandoned = {};
   /// Messages that were dropped from mailboxes, including the mailbox of the agent itself.
   std::size_t messages_dropped = 0;
-};
-
-/// How many operations in flight (model calls, tool calls and background tasks) a stop or a delete cuts on
-/// the calling thread before it returns, even while the loop is busy. To cut an operation means to trigger
-/// its stop token and, for a model call, to shut down its connection. The loop cuts the remaining operations
-/// at the start of its next poll, before anything else.
-enum class StopCut : unsigned char {
-  /// At most 200. To cut a model call over HTTP takes 15 to 45 us, so the verb returns after 3 to 9 ms at
-  /// most.
-  all,
-  /// At most 8: for a thread that may be delayed only by a fraction of a millisecond.
-  few,
 };
 
 /// Options of stop().

@@ -9,12 +9,28 @@
 
 namespace agentcore::detail::core {
 
+// True if the turn in progress was interrupted together with a subtree.
+inline bool is_interrupted(const Node& node) noexcept {
+  const std::uint32_t mark = node.turn_mark.load(std::memory_order_relaxed);
+  for (const Node* up = &node; !up->is_root_sentinel(); up = up->parent.load(std::memory_order_acquire))
+    if (up->interrupts.load(std::memory_order_seq_cst) > mark) return true;
+  return false;
+}
+
+// The same, after a walk from the agent has ended at the root sentinel, which counts all interrupts of
+// subtrees: without a new one nothing else is read.
+inline bool is_interrupted(const Node& node, const Node& sentinel) noexcept {
+  const std::uint32_t mark = node.turn_mark.load(std::memory_order_relaxed);
+  return sentinel.interrupts.load(std::memory_order_seq_cst) > mark && is_interrupted(node);
+}
+
 // The result of a walk from an agent up to the root sentinel.
 struct GateView {
   PackedState own;          // the agent's packed state at the beginning of the walk
   bool valid = false;       // the id was alive during the whole walk
   Gate above = Gate::open;  // the strongest gate that an ancestor closed for its subtree
-  // The effective state: the agent's own, or the one that a closed ancestor imposes.
+  // The effective state: the agent's own, or the one that a closed ancestor imposes; `idle` if the turn was
+  // interrupted together with a subtree.
   AgentState effective = AgentState::idle;
 
   // True for an admission: the agent's gate and those of all ancestors are open.
@@ -40,10 +56,12 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
   view.own = node.load(std::memory_order_seq_cst);
   if (view.own.generation() != generation || view.own.is_free()) return view;
   view.effective = view.own.state();
+  const Node* last = &node;
   bool decided = view.effective == AgentState::stopping || view.effective == AgentState::terminating;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
+    last = up;
     if (!packed.closes_subtree()) continue;
     view.above = std::max(view.above, packed.gate());
     if (decided) continue;
@@ -51,6 +69,7 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
     decided = from_above.has_value();
     view.effective = from_above.value_or(view.effective);
   }
+  if (can_process(view.effective) && is_interrupted(node, *last)) view.effective = AgentState::idle;
   view.valid = node.load().generation() == generation;
   return view;
 }
@@ -64,6 +83,44 @@ inline bool admits(const Node& node, std::uint32_t generation, std::uint32_t epo
        up = up->parent.load(std::memory_order_acquire))
     if (up->load(std::memory_order_seq_cst).closes_subtree()) return false;
   return node.load().generation() == generation;
+}
+
+// admits() for the turn of that epoch: false also if it was interrupted together with a subtree.
+inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
+  const PackedState own = node.load(std::memory_order_seq_cst);
+  if (own.generation() != generation || own.epoch() != epoch || own.is_free() || !own.is_open()) return false;
+  const Node* last = &node;
+  for (const Node* up = node.parent.load(std::memory_order_acquire); up;
+       up = up->parent.load(std::memory_order_acquire)) {
+    if (up->load(std::memory_order_seq_cst).closes_subtree()) return false;
+    last = up;
+  }
+  return !is_interrupted(node, *last) && node.load().generation() == generation;
+}
+
+// admits() for the beginning of a turn: false also if the mailbox of the agent is held, or that of an
+// ancestor together with its subtree.
+inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
+  const PackedState own = node.load(std::memory_order_seq_cst);
+  if (own.generation() != generation || own.epoch() != epoch || own.is_free() || !own.is_open() ||
+      own.is_held())
+    return false;
+  for (const Node* up = node.parent.load(std::memory_order_acquire); up;
+       up = up->parent.load(std::memory_order_acquire)) {
+    const PackedState packed = up->load(std::memory_order_seq_cst);
+    if (packed.closes_subtree()) return false;
+    if (packed.is_held() && up->holds_subtree.load(std::memory_order_seq_cst)) return false;
+  }
+  return node.load().generation() == generation;
+}
+
+// True if no message of the agent begins a turn until a release of it, or of an ancestor.
+inline bool is_queue_held(const Node& node) noexcept {
+  for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire)) {
+    const bool counts = up == &node || up->holds_subtree.load(std::memory_order_seq_cst);
+    if (up->load(std::memory_order_seq_cst).is_held() && counts) return true;
+  }
+  return false;
 }
 
 // look() for use while other threads may run verbs. A walk is not a snapshot: after the walk passed an agent,

@@ -80,7 +80,10 @@ struct alignas(64) Node {
   std::atomic<AgentRole> role{AgentRole::normal};
   std::uint8_t depth = 0;
   std::atomic<std::uint16_t> mailbox_limit{0};
-  std::atomic<Node*> parent{nullptr};  // null only for the root sentinel; a parent outlives its children
+  // Written by verbs: a hold of this agent's mailbox holds those of its descendants, too.
+  std::atomic<bool> holds_subtree{false};
+  AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
+  std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children
   std::uint32_t index = 0;
   // Written by the loop thread. Other threads read only the atomic members.
   std::atomic<std::uint32_t> first_child{no_node};
@@ -88,10 +91,15 @@ struct alignas(64) Node {
   std::atomic<std::uint32_t> newest_operation{0};  // slot + 1 of the newest operation in flight; 0: none
 
   // The cell of the message that began the turn in progress, or 0. Written before the compare-and-set that
-  // begins the turn: so it belongs to the turn whose epoch a reader finds in `packed`.
+  // begins the turn: so it belongs to the turn whose epoch a reader finds in `packed`. Until just after that
+  // it has the bit `claiming`.
+  static constexpr std::uint32_t claiming = 1U << 31;
   std::atomic<std::uint32_t> message{0};
+  // The number of the last interrupt of the whole subtree. Turns that are marked with a smaller one are
+  // refused. Written by verbs. Of the root sentinel: how many interrupts of subtrees there were in the tree.
+  std::atomic<std::uint32_t> interrupts{0};
 
-  // Second cache line: written by the loop thread; other threads read `name` and `taken` only.
+  // Second cache line: written by the loop thread; other threads read `name`, `taken` and `turn_mark` only.
 
   // The agent and its turns.
   alignas(64) std::shared_ptr<const AgentSpec> spec;
@@ -102,7 +110,9 @@ struct alignas(64) Node {
   std::uint32_t operations = 0;  // operations in flight: model calls, tool calls and tasks
   std::uint32_t turns = 0;       // begun so far
   std::uint32_t prev_sibling = no_node;
-  AgentState reported = AgentState::idle;  // the state last reported to observers
+  // The interrupts of subtrees in this tree, when the turn in progress began. Written like `message`; read by
+  // every thread.
+  std::atomic<std::uint32_t> turn_mark{0};
 
   // Stop, delete and resume.
   Settling settling;

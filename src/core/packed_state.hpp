@@ -28,8 +28,9 @@ enum class Gate : std::uint8_t {
 // | stop_grade |    2 | reserved: when a stop that was called takes effect (now, after step, after turn)   |
 // | pause      |    1 | reserved: nothing new begins, nothing ends                                         |
 // | lease      |    1 | reserved: an admission compares the clock with the lease of the subtree            |
-// | hold       |    1 | reserved: the mailbox accepts messages, and none is taken                          |
-// | epoch      |   22 | counts turns, aborts, stops, terminations and resumes of the agent, modulo 2^22    |
+// | hold       |    1 | the mailbox accepts messages, and none is taken                                    |
+// | interrupted|    1 | the last turn was ended by an interrupt, and not by an abort                       |
+// | epoch      |   21 | counts turns, and the verbs that end them or close and open the gate, modulo 2^21  |
 // | generation |   32 | distinguishes the agent from earlier agents of the same slot                       |
 namespace layout {
 
@@ -47,10 +48,12 @@ inline constexpr Field stop_grade{5, 2};
 inline constexpr Field pause{7, 1};
 inline constexpr Field lease{8, 1};
 inline constexpr Field hold{9, 1};
-inline constexpr Field epoch{10, 22};
+inline constexpr Field interrupted{10, 1};
+inline constexpr Field epoch{11, 21};
 inline constexpr Field generation{32, 32};
 
-inline constexpr std::array fields{state, gate, stop_grade, pause, lease, hold, epoch, generation};
+inline constexpr std::array fields{state, gate,        stop_grade, pause,     lease,
+                                   hold,  interrupted, epoch,      generation};
 
 constexpr bool fills_64_bits() noexcept {
   unsigned next = 0;
@@ -67,16 +70,17 @@ static_assert(fills_64_bits());
 // A value of Node::packed.
 //
 // The generation distinguishes an agent from earlier agents of the same slot. The beginning of a turn and
-// every abort, stop, terminate and resume increment the epoch: so each turn has an epoch of its own, a result
-// with an older epoch is detected as late (F6), and a verb that has read one turn never ends the next one.
+// every abort, interrupt, stop, terminate and resume increment the epoch: so each turn has an epoch of its
+// own, a result with an older epoch is detected as late (F6), and a verb that has read one turn never ends
+// the next one.
 //
-// Why 22 bits of epoch are enough. (1) Within one turn the epoch changes at most twice, by an abort and by a
-// stop or delete, because the agent is opened again only after the loop has ended the turn; so the epoch of a
-// turn's result cannot wrap around within the turn (model: `interrupt` in tests/model/loop.pml). (2) A
-// compare-and-set that succeeds after a wrap has compared the complete value, so its decision is still right.
-// (3) Wherever a value read earlier is used without comparing all of it, it is compared again for equality
-// just before the write (mailbox::push()), so that an error requires a thread that sleeps for exactly 2^22
-// epochs between two instructions.
+// Why 21 bits of epoch are enough. (1) Within one turn the epoch changes at most twice, by an abort or an
+// interrupt, and by a stop or delete, because the agent is opened again only after the loop has ended the
+// turn; so the epoch of a turn's result cannot wrap around within the turn (model: `interrupt` in
+// tests/model/loop.pml). (2) A compare-and-set that succeeds after a wrap has compared the complete value, so
+// its decision is still right. (3) Wherever a value read earlier is used without comparing all of it, it is
+// compared again for equality just before the write (mailbox::push()), so that an error requires a thread
+// that sleeps for exactly 2^21 epochs between two instructions.
 class PackedState {
  public:
   static constexpr std::uint32_t epoch_mask = (1U << layout::epoch.bits) - 1;
@@ -94,6 +98,10 @@ class PackedState {
   constexpr AgentState state() const noexcept { return static_cast<AgentState>(get(layout::state)); }
   constexpr bool is_free() const noexcept { return get(layout::state) == free_state; }
   constexpr bool is_open() const noexcept { return gate() == Gate::open; }
+  // No message is taken from the mailbox.
+  constexpr bool is_held() const noexcept { return get(layout::hold) != 0; }
+  // The last turn was ended by an interrupt.
+  constexpr bool was_interrupted() const noexcept { return get(layout::interrupted) != 0; }
   // Closed for the subtree below.
   constexpr bool closes_subtree() const noexcept { return gate() >= Gate::stop_tree; }
 
@@ -103,6 +111,10 @@ class PackedState {
   }
   constexpr PackedState with(Gate gate) const noexcept {
     return set(layout::gate, static_cast<std::uint8_t>(gate));
+  }
+  constexpr PackedState with_hold(bool held) const noexcept { return set(layout::hold, held ? 1 : 0); }
+  constexpr PackedState with_interrupted(bool interrupted) const noexcept {
+    return set(layout::interrupted, interrupted ? 1 : 0);
   }
   constexpr PackedState next_epoch() const noexcept { return set(layout::epoch, epoch() + 1); }
   // The slot after its agent was removed: no handle has this generation.

@@ -60,11 +60,25 @@ constexpr std::optional<PackedState> after_abort(PackedState from) noexcept {
   return from.with(AgentState::idle).next_epoch();
 }
 
+// An interrupt of the turn in progress, whatever the agent does in it. `hold`: its mailbox is held, too.
+constexpr std::optional<PackedState> after_interrupt(PackedState from, bool hold) noexcept {
+  if (!from.is_open() || !can_process(from.state()) || from.state() == AgentState::idle) return std::nullopt;
+  const PackedState idle = from.with(AgentState::idle).with_interrupted(true).next_epoch();
+  return hold ? idle.with_hold(true) : idle;
+}
+
+// The mailbox is held, or released.
+constexpr std::optional<PackedState> after_hold(PackedState from, bool hold) noexcept {
+  if (from.is_free() || from.is_held() == hold) return std::nullopt;
+  return from.with_hold(hold);
+}
+
 // The beginning of a turn of an idle agent, unless a verb came first. Each turn has an epoch of its own.
 constexpr std::optional<PackedState> after_begin(PackedState now, std::uint32_t epoch,
                                                  AgentState to) noexcept {
-  if (now.epoch() != epoch || !now.is_open() || now.state() != AgentState::idle) return std::nullopt;
-  return now.with(to).next_epoch();
+  if (now.epoch() != epoch || !now.is_open() || now.is_held() || now.state() != AgentState::idle)
+    return std::nullopt;
+  return now.with(to).with_interrupted(false).next_epoch();
 }
 
 // A step of a turn that began in `epoch`: `from` to `to`, unless a verb came first.

@@ -24,6 +24,7 @@ struct BorrowedText {
   Place operator()(StateChanged&) const noexcept { return nullptr; }
   Place operator()(TurnEnded&) const noexcept { return nullptr; }
   Place operator()(ToolRefused&) const noexcept { return nullptr; }
+  Place operator()(QueueHeld&) const noexcept { return nullptr; }
   Place operator()(MessageDropped&) const noexcept { return nullptr; }
   Place operator()(AnswerRefused&) const noexcept { return nullptr; }
 };

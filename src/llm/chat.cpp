@@ -14,7 +14,8 @@ constexpr detail::core::EnumNames interruption_names{
     std::to_array<detail::core::EnumName<Interruption>>({{Interruption::none, "none"},
                                                          {Interruption::aborted, "aborted"},
                                                          {Interruption::stopped, "stopped"},
-                                                         {Interruption::failed, "failed"}})};
+                                                         {Interruption::failed, "failed"},
+                                                         {Interruption::interrupted, "interrupted"}})};
 static_assert(interruption_names.is_in_order());
 
 constexpr detail::core::EnumNames finish_reason_names{

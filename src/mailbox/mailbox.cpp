@@ -5,10 +5,6 @@
 namespace agentcore::detail::mailbox {
 namespace {
 
-bool is_urgent(const Cell& cell) noexcept {
-  return cell.message.priority == MessagePriority::urgent;
-}
-
 std::uint32_t next_of(MessagePool& pool, std::uint32_t number) noexcept {
   return pool[number].next.load(std::memory_order_relaxed);
 }
@@ -37,9 +33,9 @@ std::uint32_t drain(core::Node& node, MessagePool& pool, std::uint32_t taken) no
 
 // Adds a message to the backlog: an urgent one after the last urgent one, a normal one at the end.
 void insert(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
-  const bool urgent = is_urgent(pool[number]);
+  const bool urgent = pool[number].is_urgent();
   std::uint32_t before = 0;
-  for (std::uint32_t at = node.backlog; at && (!urgent || is_urgent(pool[at])); at = next_of(pool, at))
+  for (std::uint32_t at = node.backlog; at && (!urgent || pool[at].is_urgent()); at = next_of(pool, at))
     before = at;
   pool[number].next.store(before ? next_of(pool, before) : node.backlog, std::memory_order_relaxed);
   if (before)
@@ -59,7 +55,7 @@ void insert_all(core::Node& node, MessagePool& pool, std::uint32_t oldest_first)
   for (std::uint32_t at = node.backlog; at; at = next_of(pool, at)) last = at;
   for (std::uint32_t at = oldest_first; at;) {
     const std::uint32_t number = std::exchange(at, next_of(pool, at));
-    if (is_urgent(pool[number]) || !last) {
+    if (pool[number].is_urgent() || !last) {
       insert(node, pool, number);
       if (next_of(pool, number) == 0) last = number;
     } else {
@@ -77,7 +73,7 @@ void count_taken(core::Node& node, std::size_t count) noexcept {
 }
 
 void count_gone(MessagePool& pool, const Cell& cell) noexcept {
-  if (is_urgent(cell)) pool.count_urgent(-1);
+  if (cell.is_urgent()) pool.count_urgent(-1);
 }
 
 // Moves the messages of the backlog that `select(cell)` selects to the result, and subtracts them from the
@@ -116,7 +112,7 @@ Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32
           std::uint32_t epoch) noexcept {
   Cell& cell = pool[number];
   cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
-  const bool urgent = is_urgent(cell);  // read before the push: afterwards the loop owns the cell
+  const bool urgent = cell.is_urgent();  // read before the push: afterwards the loop owns the cell
   const std::uint32_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
   std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
   for (;;) {
@@ -172,7 +168,7 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
 }
 
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
-  if (is_urgent(pool[number])) pool.count_urgent(1);
+  if (pool[number].is_urgent()) pool.count_urgent(1);
   pool[number].next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;
   node.taken.store(node.taken.load(std::memory_order_relaxed) - 1, std::memory_order_release);

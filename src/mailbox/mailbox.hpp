@@ -12,7 +12,7 @@ namespace agentcore::detail::mailbox {
 
 // A value of Node::mailbox_head. Open: the newest cell (28 bits), the number of waiting messages, drained
 // ones included (16 bits), a 0, and the low 19 bits of the generation. Closed: the ticket, which is the epoch
-// in which it was closed (22 bits), a 1 and the generation.
+// in which it was closed (21 bits), a 1 and the generation.
 //
 // One compare-and-set of this value is the whole push: it fails when the mailbox was closed, filled or reused
 // by another agent meanwhile, so no message can be left behind in a closed mailbox (G12, F1). With the

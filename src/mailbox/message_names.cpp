@@ -16,6 +16,7 @@ constexpr detail::core::EnumNames drop_names{
                                                        {DropReason::stopped, "stopped"},
                                                        {DropReason::deleted, "deleted"},
                                                        {DropReason::queue_cleared, "queue_cleared"},
+                                                       {DropReason::interrupted, "interrupted"},
                                                        {DropReason::removed, "removed"}})};
 static_assert(drop_names.is_in_order());
 

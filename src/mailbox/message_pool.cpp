@@ -15,6 +15,48 @@ constexpr std::uint64_t next_id = std::uint64_t{1} << MessagePool::cell_bits;
 
 }  // namespace
 
+void Cell::put(Message&& message, std::unique_ptr<SendOptions>&& options) {
+  const bool is_text = message.sender.empty() && message.kind.empty() && message.parts.empty() &&
+                       !message.simulated && message.priority == MessagePriority::normal;
+  if (!is_text || options) {
+    auto rest = std::make_unique<Rest>();
+    text_ = std::move(message.text);
+    rest->message = std::move(message);
+    rest->options = std::move(options);
+    rest_ = std::move(rest);
+  } else {
+    text_ = std::move(message.text);
+  }
+}
+
+void Cell::replace(Message&& message) {
+  auto rest = std::make_unique<Rest>();
+  message.priority = is_urgent() ? MessagePriority::urgent : MessagePriority::normal;
+  rest->options = take_options();
+  text_ = std::move(message.text);
+  rest->message = std::move(message);
+  rest_ = std::move(rest);
+}
+
+Message Cell::take_message() noexcept {
+  Message message;
+  if (const auto rest = std::exchange(rest_, nullptr)) message = std::move(rest->message);
+  message.text = std::move(text_);
+  return message;
+}
+
+Message Cell::copy() const {
+  Message message;
+  if (rest_) message = rest_->message;
+  message.text = text_;
+  return message;
+}
+
+void Cell::clear() noexcept {
+  text_ = std::string();
+  const auto rest = std::exchange(rest_, nullptr);  // its end may run the host's code
+}
+
 std::uint32_t MessagePool::take() {
   std::uint64_t head = free_.load(std::memory_order_acquire);
   while (const auto number = static_cast<std::uint32_t>(head)) {
@@ -31,14 +73,12 @@ std::uint32_t MessagePool::take() {
 
 void MessagePool::end_id(std::uint32_t number) noexcept {
   std::atomic<std::uint64_t>& id = (*this)[number].id;
-  id.store(id.load(std::memory_order_relaxed) + next_id, std::memory_order_release);
+  id.store((id.load(std::memory_order_relaxed) + next_id) & ~withdrawn, std::memory_order_release);
 }
 
 void MessagePool::release(std::uint32_t number) noexcept {
   end_id(number);
-  Cell& cell = (*this)[number];
-  cell.message = Message{};
-  const auto options = std::exchange(cell.options, nullptr);  // its end may run the host's code
+  (*this)[number].clear();
 }
 
 void MessagePool::give(std::uint32_t first, std::uint32_t last) noexcept {

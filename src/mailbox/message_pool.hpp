@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace agentcore::detail::mailbox {
 
@@ -16,16 +18,44 @@ namespace agentcore::detail::mailbox {
 //
 // A cell belongs to one message from MessagePool::take() until it is released: to its sender, then to the
 // mailbox, then to the turn that the message begins. Only then does `id` change.
-struct Cell {
+//
+// One cache line. What most messages do not have is allocated apart.
+class alignas(64) Cell {
+ public:
   std::atomic<std::uint32_t> next{0};
   std::uint32_t position = 0;          // in the sequence of the mailbox's messages; set by the loop
   std::atomic<core::NodeId> agent{0};  // that it was sent to
-  std::atomic<std::uint64_t> id{0};    // MessageId::value
-  Message message;
-  std::unique_ptr<SendOptions> options;  // null: no callbacks
+  std::atomic<std::uint64_t> id{0};    // MessageId::value, and MessagePool::withdrawn
 
+  // Throws std::bad_alloc; then nothing has changed.
+  void put(Message&& message, std::unique_ptr<SendOptions>&& options);
+  // Replaces the message, and keeps its callbacks and its priority. Throws as put().
+  void replace(Message&& message);
+  Message take_message() noexcept;
+  Message copy() const;
+  void clear() noexcept;
+  // The callbacks; null if there are none.
+  std::unique_ptr<SendOptions> take_options() noexcept { return rest_ ? std::move(rest_->options) : nullptr; }
+  // Gives callbacks back that take_options() has returned.
+  void return_options(std::unique_ptr<SendOptions> options) noexcept {
+    if (options) rest_->options = std::move(options);
+  }
+
+  bool is_simulated() const noexcept { return rest_ && rest_->message.simulated; }
+  bool is_urgent() const noexcept { return rest_ && rest_->message.priority == MessagePriority::urgent; }
+  bool has_options() const noexcept { return rest_ && rest_->options; }
   bool belongs_to(core::NodeId node) const noexcept { return agent.load(std::memory_order_relaxed) == node; }
+
+ private:
+  struct Rest {
+    Message message;  // without its text
+    std::unique_ptr<SendOptions> options;
+  };
+
+  std::string text_;
+  std::unique_ptr<Rest> rest_;  // null: the message is a text, and nothing else
 };
+static_assert(sizeof(Cell) == 64);
 
 // A lock-free stack of free cells over a slab. The head has a tag that changes with every pop, so that a cell
 // taken and returned in between is detected. The memory is bounded by the highest number of messages that
@@ -34,11 +64,12 @@ class MessagePool {
  public:
   static constexpr unsigned cell_bits = 28;
   static constexpr std::uint32_t max_cells = (1U << cell_bits) - 1;
+  static constexpr std::uint64_t withdrawn = std::uint64_t{1} << 63;  // in Cell::id
 
-  // A cell's number (index + 1), its message ready to be filled. @threadsafe
+  // A cell's number (index + 1), ready for a message. @threadsafe
   std::uint32_t take();
-  // The id of a cell whose message and callbacks were moved out stands for no message any more: now the cell
-  // may be given back. @threadsafe
+  // The id of a cell whose message and callbacks were taken stands for no message any more: now the cell may
+  // be given back. @threadsafe
   void end_id(std::uint32_t number) noexcept;
   // The same, and clears the message and the callbacks. @threadsafe
   void release(std::uint32_t number) noexcept;
@@ -50,7 +81,21 @@ class MessagePool {
   Cell& operator[](std::uint32_t number) const noexcept { return slab_[number - 1]; }
   // The id of the message in a cell. @threadsafe
   MessageId id_of(std::uint32_t number) const noexcept {
-    return {(*this)[number].id.load(std::memory_order_acquire)};
+    return {(*this)[number].id.load(std::memory_order_acquire) & ~withdrawn};
+  }
+  // True if that message is in the cell, and was not withdrawn. @threadsafe
+  bool holds(std::uint32_t number, MessageId id) const noexcept {
+    return (*this)[number].id.load(std::memory_order_seq_cst) == id.value;
+  }
+  // Marks the message of that id, unless the cell does not hold it any more: no turn may begin with it. The
+  // loop reads the mark after it has claimed the turn. @threadsafe
+  bool withdraw(std::uint32_t number, MessageId id) noexcept {
+    std::uint64_t expected = id.value;
+    return (*this)[number].id.compare_exchange_strong(expected, expected | withdrawn,
+                                                      std::memory_order_seq_cst);
+  }
+  bool is_withdrawn(std::uint32_t number) const noexcept {
+    return ((*this)[number].id.load(std::memory_order_seq_cst) & withdrawn) != 0;
   }
   // The cell in which the message with that id is, or was; 0 if there never was such an id. @threadsafe
   std::uint32_t find(MessageId id) const noexcept {

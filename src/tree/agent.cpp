@@ -5,6 +5,8 @@
 #include <agentcore/agent.hpp>
 #include <agentcore/event.hpp>
 
+#include <memory>
+#include <new>
 #include <utility>
 
 namespace agentcore {
@@ -44,13 +46,36 @@ bool Agent::exists() const noexcept {
   return core_ && core_->queries().exists(node_);
 }
 
+SendResult Agent::send(Message message) const {
+  return core_ ? core_->mailboxes().send(node_, std::move(message)) : SendResult{Errc::agent_not_found};
+}
+
 SendResult Agent::send(Message message, SendOptions options) const {
-  return core_ ? core_->mailboxes().send(node_, std::move(message), std::move(options))
-               : SendResult{Errc::agent_not_found};
+  if (!core_) return SendResult{Errc::agent_not_found};
+  try {
+    auto kept = options ? std::make_unique<SendOptions>(std::move(options)) : nullptr;
+    return core_->mailboxes().send(node_, std::move(message), std::move(kept));
+  } catch (const std::bad_alloc&) {
+    return SendResult{Errc::out_of_memory};
+  }
 }
 
 VerbResult Agent::abort(AbortOptions options) const {
-  return core_ ? core_->verbs().abort(node_, std::move(options)) : VerbResult::refused(Errc::agent_not_found);
+  return core_ ? core_->turn_verbs().abort(node_, std::move(options))
+               : VerbResult::refused(Errc::agent_not_found);
+}
+
+VerbResult Agent::interrupt(InterruptOptions options) const {
+  return core_ ? core_->turn_verbs().interrupt(node_, std::move(options))
+               : VerbResult::refused(Errc::agent_not_found);
+}
+
+VerbResult Agent::release_queue() const {
+  return core_ ? core_->turn_verbs().release_queue(node_) : VerbResult::refused(Errc::agent_not_found);
+}
+
+Result<bool> Agent::is_queue_held() const {
+  return core_ ? core_->queries().is_queue_held(node_) : no_agent;
 }
 
 VerbResult Agent::stop(StopOptions options) const {

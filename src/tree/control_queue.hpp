@@ -5,6 +5,7 @@
 #include "core/node.hpp"
 
 #include <agentcore/clock.hpp>
+#include <agentcore/message.hpp>
 #include <agentcore/verbs.hpp>
 
 #include <cstdint>
@@ -17,27 +18,29 @@
 
 namespace agentcore::detail::tree {
 
-enum class Verb : std::uint8_t { abort, stop, resume, terminate };
+enum class Verb : std::uint8_t { abort, interrupt, release_queue, stop, resume, terminate };
 
 // The second half of one verb.
 struct ControlOp {
   Verb verb = Verb::stop;
   core::NodeId agent = 0;
-  std::string agent_name;   // for the report; only if one was requested
-  std::uint32_t epoch = 0;  // abort: of the agent after it
-  bool took_effect = true;  // false: another verb did it before; this one only waits for the end
+  std::string agent_name;              // for the report; only if one was requested
+  std::optional<std::uint32_t> epoch;  // of the agent after it, if the verb has ended a turn
+  MessageId withdrawn;                 // interrupt by id: a message that waits; no turn may begin with it
+  bool hold = false;                   // interrupt: the mailbox is held
+  bool took_effect = true;             // false: another verb did it before; this one only waits for the end
   bool cascade = true;
   StopCause cause = StopCause::user;
   std::string reason;
   std::optional<Duration> deadline;
   std::function<void(const StopReport&)> on_stopped;
   std::function<void(const TerminateReport&)> on_terminated;
-  std::optional<std::uint32_t> clear_up_to;  // abort with clear_queue: the end of the mailbox then
+  std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call
   ControlOp* next = nullptr;
 
   bool wants_report() const noexcept { return on_stopped || on_terminated; }
   // True for a verb that has a grace period and has closed a gate.
-  bool closes() const noexcept { return took_effect && verb != Verb::resume; }
+  bool closes() const noexcept { return took_effect && (verb == Verb::stop || verb == Verb::terminate); }
 };
 
 // Creates an operation and calls `fill` with it; null when an allocation fails. A verb creates it before it

@@ -8,11 +8,11 @@ namespace agentcore::detail::tree {
 namespace {
 
 void report(events::EventHub& hub, const core::Node& node, mailbox::Cell& cell, DropReason reason) noexcept {
-  const MessageId id{cell.id.load(std::memory_order_relaxed)};
-  std::unique_ptr<SendOptions> options = std::move(cell.options);
+  const MessageId id{cell.id.load(std::memory_order_relaxed) & ~mailbox::MessagePool::withdrawn};
+  std::unique_ptr<SendOptions> options = cell.take_options();
   if (options) hub.guarded([&] { events::MessageListener::listen(hub, node.id(), id, 0, options); });
   hub.emit(node, [&](Agent agent) {
-    return MessageDropped{std::move(agent), id, std::move(cell.message), reason};
+    return MessageDropped{std::move(agent), id, cell.take_message(), reason};
   });
   // Without memory nothing listens.
   if (options && !hub.closed())

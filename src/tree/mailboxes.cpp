@@ -44,7 +44,7 @@ bool is_empty(const Message& message) noexcept {
 // the cell unless a mailbox has taken it over.
 class Mailboxes::Cell {
  public:
-  Cell(mailbox::MessagePool& pool, Message& message, SendOptions& options) noexcept
+  Cell(mailbox::MessagePool& pool, Message& message, std::unique_ptr<SendOptions>& options) noexcept
       : pool_(pool), message_(message), options_(options) {}
   ~Cell() {
     if (!number_) return;
@@ -57,10 +57,8 @@ class Mailboxes::Cell {
   // Throws std::bad_alloc.
   std::uint32_t number() {
     if (number_) return number_;
-    auto options = options_ ? std::make_unique<SendOptions>(std::move(options_)) : nullptr;
     number_ = pool_.take();
-    pool_[number_].message = std::exchange(message_, Message{});
-    pool_[number_].options = std::move(options);
+    pool_[number_].put(std::move(message_), std::move(options_));
     return number_;
   }
   // Read before the push: afterwards the loop may have ended the message already.
@@ -70,7 +68,7 @@ class Mailboxes::Cell {
  private:
   mailbox::MessagePool& pool_;
   Message& message_;
-  SendOptions& options_;
+  std::unique_ptr<SendOptions>& options_;
   std::uint32_t number_ = 0;
 };
 
@@ -81,7 +79,7 @@ std::optional<Errc> Mailboxes::problem_of(const Message& message) const noexcept
   return std::nullopt;
 }
 
-SendResult Mailboxes::send(core::NodeId id, Message&& message, SendOptions&& options) {
+SendResult Mailboxes::send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options) {
   Node* node = tree_.reach(id);
   if (!node || node->is_root_sentinel()) return SendResult{tree_.missing()};
   if (const std::optional<Errc> problem = problem_of(message)) return SendResult{*problem};
@@ -155,7 +153,7 @@ std::vector<QueuedMessage> Mailboxes::queued(core::NodeId id) {
   if (Node* const node = tree_.resolve(id))
     mailbox::for_each(*node, tree_.pool, [&](std::uint32_t number) {
       if (tree_.pool[number].belongs_to(id))
-        all.push_back({tree_.pool.id_of(number), tree_.pool[number].message});
+        all.push_back({tree_.pool.id_of(number), tree_.pool[number].copy()});
     });
   return all;
 }
@@ -163,7 +161,7 @@ std::vector<QueuedMessage> Mailboxes::queued(core::NodeId id) {
 // The cell of a message that waits in the mailbox of that agent, or 0.
 std::uint32_t Mailboxes::find_queued(Node& node, core::NodeId agent, MessageId id) noexcept {
   const std::uint32_t number = tree_.pool.find(id);
-  if (!number || tree_.pool.id_of(number) != id) return 0;
+  if (!number || !tree_.pool.holds(number, id)) return 0;
   std::uint32_t found = 0;
   mailbox::for_each(node, tree_.pool, [&](std::uint32_t waiting) {
     if (waiting == number && tree_.pool[number].belongs_to(agent)) found = number;
@@ -193,11 +191,8 @@ ChangeResult Mailboxes::change_queued(core::NodeId agent, MessageId id, Change&&
 ChangeResult Mailboxes::edit_queued(core::NodeId agent, MessageId id, Message&& message) {
   if (const std::optional<Errc> problem = problem_of(message))
     return {*problem, "the message cannot replace the queued one: " + std::string(to_string(*problem))};
-  return change_queued(agent, id, [&](Node&, std::uint32_t number) {
-    Message& queued = tree_.pool[number].message;
-    message.priority = queued.priority;
-    std::swap(queued, message);
-  });
+  return change_queued(agent, id,
+                       [&](Node&, std::uint32_t number) { tree_.pool[number].replace(std::move(message)); });
 }
 
 ChangeResult Mailboxes::remove_queued(core::NodeId agent, MessageId id) {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,7 +22,7 @@ class Mailboxes {
   Mailboxes(TreeShared& tree, Verbs& verbs, events::EventHub& hub) : tree_(tree), verbs_(verbs), hub_(hub) {}
 
   // @threadsafe
-  SendResult send(core::NodeId id, Message&& message, SendOptions&& options);
+  SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
   std::size_t length(core::NodeId id) const noexcept;
   // Drops all messages. Returns their number. @loop_thread
   std::size_t clear(core::NodeId id);

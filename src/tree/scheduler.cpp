@@ -37,11 +37,12 @@ void Scheduler::run_round(loop::PollBudget& budget) {
 void Scheduler::step(Node& node) {
   const core::ActiveAgentGuard active(tree_.table, node);
   const PackedState packed = node.load(std::memory_order_seq_cst);
-  if (packed.state() != AgentState::idle || !core::admits(node, packed.generation(), packed.epoch())) return;
+  if (packed.state() != AgentState::idle || !core::may_begin_turn(node, packed.generation(), packed.epoch()))
+    return;
   if (node.reported != AgentState::idle) {
     // Another thread has resumed the agent, and the loop has not read that operation yet.
     hub_.emit_state(node, AgentState::idle, StopCause::user);
-    if (tree_.is_closed() || !core::admits(node, packed.generation(), packed.epoch())) return;
+    if (tree_.is_closed() || !core::may_begin_turn(node, packed.generation(), packed.epoch())) return;
   }
   if (const std::uint32_t number = mailbox::take(node, tree_.pool)) begin(node, packed.epoch(), number);
 }
@@ -52,22 +53,35 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   mailbox::Cell& cell = tree_.pool[number];
   const MessageId id = tree_.pool.id_of(number);
   std::shared_ptr<events::MessageListener> listener;
+  std::unique_ptr<SendOptions> options;
   std::optional<std::uint32_t> own_epoch;
   try {
-    turns_.prepare(node, cell.message);
-    if (cell.options)
-      listener =
-          events::MessageListener::listen(hub_, node.id(), id, node.turns + std::uint64_t{1}, cell.options);
-    node.message.store(number, std::memory_order_relaxed);
-    own_epoch = turn::TurnRunner::claim(node, epoch, cell.message);
+    turns_.prepare(node, cell.is_simulated());
+    if (cell.has_options()) {
+      options = cell.take_options();
+      listener = events::MessageListener::listen(hub_, node.id(), id, node.turns + std::uint64_t{1}, options);
+    }
+    node.message.store(number | Node::claiming, std::memory_order_relaxed);
+    node.turn_mark.store(tree_.table.root_sentinel().interrupts.load(std::memory_order_seq_cst),
+                         std::memory_order_relaxed);
+    own_epoch = turn::TurnRunner::claim(node, epoch, cell.is_simulated());
   } catch (...) {
+    cell.return_options(std::move(options));
     mailbox::put_back(node, tree_.pool, number);
     throw;
   }
-  if (own_epoch) return turns_.begin(node, std::exchange(cell.message, Message{}), id, *own_epoch);
+  const bool withdrawn = tree_.pool.is_withdrawn(number);  // read after the claim (TurnVerbs)
+  if (own_epoch && !withdrawn) {
+    node.message.store(number, std::memory_order_release);
+    return turns_.begin(node, cell.take_message(), id, *own_epoch);
+  }
+  if (listener) cell.return_options(listener->withdraw());
   node.message.store(0, std::memory_order_relaxed);
-  if (listener) cell.options = listener->withdraw();
-  mailbox::put_back(node, tree_.pool, number);
+  if (!withdrawn) return mailbox::put_back(node, tree_.pool, number);
+  if (own_epoch) turn::TurnRunner::unclaim(node, *own_epoch);
+  mailbox::DroppedMessages dropped;
+  dropped.append(tree_.pool, number);
+  report_dropped(hub_, node, dropped, DropReason::interrupted);
 }
 
 void Scheduler::end_message(Node& node) noexcept {
@@ -82,30 +96,76 @@ void Scheduler::end_message(Node& node) noexcept {
 bool Scheduler::wants_step(const Node& node) const noexcept {
   const PackedState packed = node.load();
   return packed.state() == AgentState::idle && mailbox::length(node, packed.generation()) != 0 &&
-         !turn::Turns::is_active(node) && core::admits(node, packed.generation(), packed.epoch());
+         !turn::Turns::is_active(node) && core::may_begin_turn(node, packed.generation(), packed.epoch());
 }
 
 void Scheduler::schedule(Node& node) noexcept {
   if (wants_step(node) && tree_.ready.add(node)) tree_.waker->notify();
 }
 
-void Scheduler::finish_abort(const ControlOp& op) {
+// Takes out of the mailbox what the verb drops.
+mailbox::DroppedMessages Scheduler::take_dropped(Node& node, const ControlOp& op) noexcept {
+  mailbox::MessagePool& pool = tree_.pool;
+  mailbox::DroppedMessages dropped;
+  if (op.clear_up_to) dropped = mailbox::clear_up_to(node, pool, *op.clear_up_to);
+  if (const std::uint32_t number = op.withdrawn ? pool.find(op.withdrawn) : 0) {
+    mailbox::collect(node, pool);
+    if (pool.is_withdrawn(number) && pool[number].belongs_to(node.id()))
+      dropped.append(mailbox::remove(node, pool, number));
+  }
+  return dropped;
+}
+
+void Scheduler::finish_end_of_turn(const ControlOp& op) {
   Node* node = tree_.table.find(op.agent);
   if (!node) return;
-  mailbox::DroppedMessages dropped;
-  if (op.clear_up_to) dropped = mailbox::clear_up_to(*node, tree_.pool, *op.clear_up_to);
-  turns_.interrupt_before(*node, op.epoch);
+  const bool aborts = op.verb == Verb::abort;
+  const mailbox::DroppedMessages dropped = take_dropped(*node, op);
+  if (op.epoch) turns_.interrupt_before(*node, *op.epoch);
+  if (!aborts && op.cascade) interrupt_pass_.restart();
   if (tree_.is_closed()) return;
-  report_dropped(hub_, *node, dropped, DropReason::queue_cleared);
+  report_dropped(hub_, *node, dropped, aborts ? DropReason::queue_cleared : DropReason::interrupted);
   if (tree_.is_closed()) return;
   const PackedState packed = node->load();
-  if (packed.state() == AgentState::idle && core::admits(*node, packed.generation(), op.epoch))
+  if (op.epoch && packed.state() == AgentState::idle && core::admits(*node, packed.generation(), *op.epoch))
     hub_.emit_state(*node, AgentState::idle, op.cause);
   if (tree_.is_closed()) return;
+  if (op.hold) hub_.emit(*node, [](Agent agent) { return QueueHeld{std::move(agent), true}; });
+  if (tree_.is_closed()) return;
   // Requirement A15 fixes the Chinese words, a translation of the English ones, and the key `agentId`.
-  tree_.engine->log(LogLevel::info, "a model call was aborted (LLM 调用已中断)",
+  tree_.engine->log(LogLevel::info,
+                    aborts ? "a model call was aborted (LLM 调用已中断)" : "a turn was interrupted",
                     {{"agent", op.agent_name}, {"reason", op.reason}, {"agentId", op.agent_name}});
   schedule(*node);
+}
+
+void Scheduler::finish_release(const ControlOp& op) {
+  Node* node = tree_.table.find(op.agent);
+  if (!node) return;
+  if (op.cascade) release_pass_.restart();
+  hub_.emit(*node, [](Agent agent) { return QueueHeld{std::move(agent), false}; });
+  if (!tree_.is_closed()) schedule(*node);
+}
+
+Progress Scheduler::run_passes(loop::PollBudget& budget) {
+  const auto operations = [this] { return turns_.operations().slots(); };
+  const auto agents = [this] { return tree_.table.slots(); };
+  const auto is_tree_gone = [this] { return is_gone(); };
+  const Progress ended =
+      interrupt_pass_.run(budget, operations, is_tree_gone, [this](auto slot) { end_if_interrupted(slot); });
+  if (ended != Progress::done) return ended;
+  return release_pass_.run(budget, agents, is_tree_gone, [this](auto slot) {
+    Node& node = tree_.table.slot(slot);
+    if (!node.load().is_free() && !node.is_root_sentinel()) schedule(node);
+  });
+}
+
+void Scheduler::end_if_interrupted(std::uint32_t slot) noexcept {
+  const turn::Operation& operation = turns_.operations().at_slot(slot);
+  if (!operation.node || operation.kind == turn::Operation::Kind::background) return;
+  Node& node = *operation.node;
+  if (!turn::is_admitted(operation)) turns_.end_refused(node);
+  if (!is_gone()) schedule(node);
 }
 
 }  // namespace agentcore::detail::tree

@@ -3,7 +3,9 @@
 
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
+#include "mailbox/message_pool.hpp"
 #include "tree/control_queue.hpp"
+#include "tree/progress.hpp"
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
 
@@ -24,19 +26,28 @@ class Scheduler {
   void schedule(core::Node& node) noexcept;
   // The turn of `node` is over: the id of its message stands for no message any more.
   void end_message(core::Node& node) noexcept;
-  // The second half of an abort: the first half has made the agent idle and cut its call; here its turn ends
-  // and its state is reported.
-  void finish_abort(const ControlOp& op);
+  // The second half of an abort or an interrupt: the first half has made the agent idle and cut its calls;
+  // here its turn ends and its state is reported.
+  void finish_end_of_turn(const ControlOp& op);
+  // The second half of release_queue().
+  void finish_release(const ControlOp& op);
+  // Goes on with what concerns a whole subtree: its interrupted turns, its released mailboxes.
+  Progress run_passes(loop::PollBudget& budget);
+  bool has_work() const noexcept { return interrupt_pass_.is_active() || release_pass_.is_active(); }
 
  private:
   void step(core::Node& node);
   void begin(core::Node& node, std::uint32_t epoch, std::uint32_t number);
   bool wants_step(const core::Node& node) const noexcept;
+  mailbox::DroppedMessages take_dropped(core::Node& node, const ControlOp& op) noexcept;
+  void end_if_interrupted(std::uint32_t slot) noexcept;
   bool is_gone() const noexcept { return tree_.is_closed() || hub_.closed(); }
 
   TreeShared& tree_;
   turn::Turns& turns_;
   events::EventHub& hub_;
+  SlotPass interrupt_pass_;  // over the operations: ends the turns of interrupted subtrees
+  SlotPass release_pass_;    // over the agents: those of released subtrees
 };
 
 }  // namespace agentcore::detail::tree

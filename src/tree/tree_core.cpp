@@ -11,12 +11,14 @@ using core::Node;
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
       hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
-      turns_(shared_.table, hub_, *shared_.engine, *this, *this,
-             {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
-              options.tool_timeout, options.question_timeout, options.kept_results}),
+      turns_(
+          shared_.table, hub_, *shared_.engine, *this, *this,
+          {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes, options.tool_timeout,
+           options.question_timeout, options.kept_results, options.stop_grace, options.max_lingering_calls}),
       settler_(shared_.table, shared_.pool, hub_, turns_, *shared_.engine, options.stop_grace),
       scheduler_(shared_, turns_, hub_),
       verbs_(shared_, turns_.operations()),
+      turn_verbs_(shared_, turns_.operations()),
       mailboxes_(shared_, verbs_, hub_),
       factory_(shared_, turns_, hub_),
       queries_(shared_),
@@ -70,7 +72,7 @@ void TreeCore::purge() {
 
 bool TreeCore::has_work() const noexcept {
   return !shared_.control.empty() || turns_.operations().has_left() || settler_.has_work() ||
-         !shared_.ready.empty();
+         scheduler_.has_work() || !shared_.ready.empty();
 }
 
 bool TreeCore::has_pending() const noexcept {
@@ -90,7 +92,9 @@ std::size_t TreeCore::count_references(std::string_view name) const {
 void TreeCore::run_control(loop::PollBudget& budget) {
   turn::Operations& operations = turns_.operations();
   ControlQueue& control = shared_.control;
-  if (shared_.is_closed() || (control.empty() && !operations.has_left() && !settler_.has_work())) return;
+  if (shared_.is_closed() ||
+      (control.empty() && !operations.has_left() && !settler_.has_work() && !scheduler_.has_work()))
+    return;
   const LoopEntry entry(*this);
   operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || hub_.closed()) return;
@@ -105,13 +109,23 @@ void TreeCore::run_control(loop::PollBudget& budget) {
     }
     if (shared_.is_closed() || hub_.closed()) return;
   }
+  if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
   settler_.run(budget);
 }
 
 // Runs the second half of a verb. If it throws, the caller still owns `op`.
 void TreeCore::start(std::unique_ptr<ControlOp>& op) {
-  if (op->verb == Verb::abort) return scheduler_.finish_abort(*op);
-  settler_.start(op);
+  switch (op->verb) {
+    case Verb::abort:
+    case Verb::interrupt:
+      return scheduler_.finish_end_of_turn(*op);
+    case Verb::release_queue:
+      return scheduler_.finish_release(*op);
+    case Verb::stop:
+    case Verb::resume:
+    case Verb::terminate:
+      return settler_.start(op);
+  }
 }
 
 void TreeCore::run_round(loop::PollBudget& budget) {

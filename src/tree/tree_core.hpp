@@ -10,6 +10,7 @@
 #include "tree/tree_queries.hpp"
 #include "tree/tree_shared.hpp"
 #include "tree/turn_requests.hpp"
+#include "tree/turn_verbs.hpp"
 #include "tree/verbs.hpp"
 #include "turn/turns.hpp"
 
@@ -32,6 +33,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
 
   // The parts that Agent and AgentTree forward to.
   Verbs& verbs() noexcept { return verbs_; }
+  TurnVerbs& turn_verbs() noexcept { return turn_verbs_; }
   Mailboxes& mailboxes() noexcept { return mailboxes_; }
   AgentFactory& factory() noexcept { return factory_; }
   TreeQueries& queries() noexcept { return queries_; }
@@ -71,6 +73,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
   Settler settler_;
   Scheduler scheduler_;
   Verbs verbs_;
+  TurnVerbs turn_verbs_;
   Mailboxes mailboxes_;
   AgentFactory factory_;
   TreeQueries queries_;

@@ -32,6 +32,14 @@ Result<AgentState> TreeQueries::state(core::NodeId id) const {
   return tree_.missing(no_agent_text);
 }
 
+Result<bool> TreeQueries::is_queue_held(core::NodeId id) const {
+  if (const Node* node = tree_.reach(id)) {
+    const bool held = core::is_queue_held(*node);
+    if (core::look_again(*node, core::generation_of(id)).valid) return held;
+  }
+  return tree_.missing(no_agent_text);
+}
+
 Result<Agent> TreeQueries::parent(core::NodeId id) const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   const Node* node = tree_.reach(id);

@@ -3,6 +3,7 @@
 
 #include "core/agent_access.hpp"
 #include "core/agent_table.hpp"
+#include "core/gates.hpp"
 #include "core/tree_lifetime.hpp"
 #include "loop/engine.hpp"
 #include "mailbox/message_pool.hpp"
@@ -12,6 +13,7 @@
 #include <agentcore/agent_tree.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -65,6 +67,14 @@ class TreeShared {
  private:
   TreeCore* const owner_;
 };
+
+// Creates a ControlOp for that agent, with its name if `names_agent`; null when an allocation fails.
+std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool names_agent) noexcept;
+
+// core::look() at the agent of that id.
+inline core::GateView look(const core::Node& node, core::NodeId id) noexcept {
+  return core::look(node, core::generation_of(id));
+}
 
 // On the stack wherever the loop enters the tree.
 using core::TreeLifetime;

@@ -3,6 +3,7 @@
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
 #include "mailbox/mailbox.hpp"
+#include "tree/refusals.hpp"
 
 #include <optional>
 #include <utility>
@@ -15,66 +16,13 @@ using core::GateView;
 using core::Node;
 using core::PackedState;
 
-// The reason of a verb that found the agent in that effective state (C20).
-Errc reason_of(AgentState state) noexcept {
-  switch (state) {
-    case AgentState::stopping:
-      return Errc::stopping;
-    case AgentState::stopped:
-      return Errc::stopped;
-    default:
-      return Errc::terminating;
-  }
-}
-
-GateView look(const Node& node, core::NodeId id) noexcept {
-  return core::look(node, core::generation_of(id));
-}
-
 }  // namespace
 
-// Creates a ControlOp for that agent; null when an allocation fails.
-std::unique_ptr<ControlOp> Verbs::op_for(core::NodeId id, bool names_agent) const noexcept {
-  return prepared([&](ControlOp& op) {
-    op.agent = id;
-    const Node* node = names_agent ? tree_.resolve(id) : nullptr;
-    if (node && !node->is_root_sentinel()) op.agent_name = tree_.table.names().name_of(*node, id);
-  });
-}
-
-VerbResult Verbs::abort(core::NodeId id, AbortOptions&& options) {
+VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  std::unique_ptr<ControlOp> op;
-  PackedState before;
-  do {
-    const GateView view = look(*node, id);
-    if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
-    before = view.own;
-    const std::optional<PackedState> after = core::after_abort(before);
-    if (!after || view.above != Gate::open) return VerbResult::no_effect(Errc::not_waiting_llm);
-    if (!op) op = op_for(id, true);
-    if (!op) return VerbResult::refused(Errc::out_of_memory);
-    if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
-    op->epoch = after->epoch();
-    PackedState expected = before;
-    if (node->replace(expected, *after)) break;
-  } while (true);
-
-  operations_.cut_epoch(*node, id, before.epoch());
-  op->verb = Verb::abort;
-  op->reason = std::move(options.reason);
-  tree_.control.push(std::move(op));
-  tree_.waker->notify();
-  return VerbResult::done();
-}
-
-VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
-  const Agent keep = tree_.handle(id);  // as in abort()
-  Node* node = tree_.reach(id);
-  if (!node) return VerbResult::refused(tree_.missing());
-  auto op = op_for(id, options.on_settled != nullptr);
+  auto op = op_for(tree_, id, options.on_settled != nullptr);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->cascade = options.cascade;
   op->cause = options.cause;
@@ -103,7 +51,7 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, std:
     const std::optional<PackedState> after = core::after_stop(view.own, op->cascade);
     if (!after || view.above != Gate::open) {
       wait_for_other(std::move(op));
-      return VerbResult::no_effect(reason_of(view.effective));
+      return VerbResult::no_effect(verb_reason_of(view.effective));
     }
     PackedState expected = view.own;
     if (!node.replace(expected, *after)) continue;
@@ -115,7 +63,7 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, std:
 VerbResult Verbs::resume(core::NodeId id, const ResumeOptions& options) {
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  auto op = op_for(id, false);
+  auto op = op_for(tree_, id, false);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::resume;
   op->cascade = options.cascade;
@@ -148,10 +96,10 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op) {
 }
 
 VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
-  const Agent keep = tree_.handle(id);  // as in abort()
+  const Agent keep = tree_.handle(id);  // as in stop()
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  auto op = op_for(id, options.on_settled != nullptr);
+  auto op = op_for(tree_, id, options.on_settled != nullptr);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::terminate;
   op->cause = StopCause::terminate;

@@ -1,4 +1,4 @@
-// Verbs: the first halves of abort, stop, resume and terminate. All @threadsafe.
+// Verbs: the first halves of stop, resume and terminate. All @threadsafe.
 #pragma once
 
 #include "tree/control_queue.hpp"
@@ -15,8 +15,8 @@ namespace agentcore::detail::tree {
 
 // A verb has two halves. The first is here: it runs on the caller's thread, at any time, concurrently with
 // everything else. It closes or opens a gate with one compare-and-set of one packed state, cuts a bounded
-// number of operations on the wire, and queues a ControlOp. The second half runs on the loop thread (Settler,
-// Scheduler).
+// number of operations on the wire, and queues a ControlOp. The second half runs on the loop thread
+// (Settler).
 //
 // Stop, resume and terminate read the ancestors, replace the packed state and queue their ControlOp under the
 // mutex `closing_`: no other of them runs between these steps, and the loop reads the operations in the order
@@ -26,7 +26,6 @@ class Verbs {
  public:
   Verbs(TreeShared& tree, turn::Operations& operations) : tree_(tree), operations_(operations) {}
 
-  VerbResult abort(core::NodeId id, AbortOptions&& options);
   VerbResult stop(core::NodeId id, StopOptions&& options);
   VerbResult resume(core::NodeId id, const ResumeOptions& options);
   VerbResult terminate(core::NodeId id, TerminateOptions&& options);
@@ -36,7 +35,6 @@ class Verbs {
   void close_tree() noexcept;
 
  private:
-  std::unique_ptr<ControlOp> op_for(core::NodeId id, bool names_agent) const noexcept;
   VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
   VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);

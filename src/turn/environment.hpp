@@ -27,6 +27,8 @@ struct TurnLimits {
   Duration tool_timeout;
   Duration question_timeout;
   std::size_t kept_results;
+  Duration grace;
+  std::size_t max_lingering_calls;
 };
 
 // The notifications of the turn engine to the tree. @loop_thread

@@ -20,13 +20,31 @@ constexpr std::size_t few_cuts = 8;
 constexpr std::size_t few_looks = 256;
 constexpr std::size_t looks_per_lock = 256;
 
-// True if its gate is closed, and its token not triggered yet.
+// True if it is not admitted any more, and its token not triggered yet.
 bool is_to_be_cut(const Operation& operation) {
-  return operation.node && !operation.stop.stop_requested() &&
-         !core::admits(*operation.node, core::generation_of(operation.agent), operation.node->load().epoch());
+  return operation.node && !operation.stop.stop_requested() && !is_admitted(operation);
 }
 
 }  // namespace
+
+TaskKind task_kind(Operation::Kind kind) noexcept {
+  switch (kind) {
+    case Operation::Kind::model_call:
+      return TaskKind::model_call;
+    case Operation::Kind::tool_call:
+      return TaskKind::tool_call;
+    case Operation::Kind::background:
+      return TaskKind::background;
+  }
+  return TaskKind::background;
+}
+
+bool is_admitted(const Operation& operation) noexcept {
+  const core::Node& node = *operation.node;
+  const std::uint32_t generation = core::generation_of(operation.agent);
+  return operation.kind == Operation::Kind::background ? core::admits(node, generation, node.load().epoch())
+                                                       : core::admits_turn(node, generation, operation.epoch);
+}
 
 // Copies of stop sources, to be triggered without the lock.
 struct Operations::Batch {
@@ -176,19 +194,20 @@ void Operations::cut_left() {
     if (is_to_be_cut(slots_[slot])) cut(slots_[slot].id);
 }
 
-void Operations::cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_t epoch) {
-  StopSource source{std::nostopstate};
-  {
-    const std::lock_guard lock(mutex_);
-    for (std::uint32_t own = node.newest_operation.load(std::memory_order_acquire); own;
-         own = slots_[own - 1].next) {
-      const Operation& operation = slots_[own - 1];
-      if (operation.agent == agent && operation.epoch == epoch &&
-          operation.kind == Operation::Kind::model_call)
-        source = operation.stop;
-    }
+std::size_t Operations::cut_turn(const core::Node& node, StopCut cut) {
+  const std::size_t most = cut == StopCut::few ? few_cuts : most_cuts;
+  std::size_t count = 0;
+  Batch batch;
+  for (bool done = false; !done;) {
+    done = copy_own(node, batch);
+    const bool none = batch.count == 0;
+    count += batch.trigger();
+    if (done || none) break;
+    if (count < most) continue;
+    left_.store(true, std::memory_order_release);
+    break;
   }
-  source.request_stop();
+  return count;
 }
 
 }  // namespace agentcore::detail::turn

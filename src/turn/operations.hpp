@@ -4,6 +4,7 @@
 #include "core/agent_table.hpp"
 #include "core/operation_id.hpp"
 
+#include <agentcore/event.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/ref.hpp>
@@ -51,6 +52,13 @@ struct Operation {
   std::unique_ptr<OperationInfo> info;
   StopSource stop{std::nostopstate};  // created only for running operations, not for agents
 };
+
+// True if the agent may go on with the operation: for a background task, its gates are open; otherwise its
+// turn is the one in progress, and neither stopped nor ended by a verb. @threadsafe, under the lock
+bool is_admitted(const Operation& operation) noexcept;
+
+// The kind of an operation, for events and lists.
+TaskKind task_kind(Operation::Kind kind) noexcept;
 
 // The registry of all in-flight operations (I1): however an operation ends, it is closed here.
 //
@@ -100,8 +108,9 @@ class Operations {
   // Triggers all operations with closed gates that stopping threads did not trigger. @loop_thread
   void cut_left();
   bool has_left() const noexcept { return left_.load(std::memory_order_acquire); }
-  // For an abort: triggers the model call of the agent in that epoch. @threadsafe
-  void cut_epoch(const core::Node& node, core::NodeId agent, std::uint32_t epoch);
+  // For a verb that has ended the turn of that epoch: triggers its operations; at most as many as `cut` says,
+  // and cut_left() the others. Returns the number. @threadsafe
+  std::size_t cut_turn(const core::Node& node, StopCut cut);
 
  private:
   struct Batch;

@@ -26,7 +26,7 @@ Errc refusal_of(AgentState state) noexcept {
 void QuestionDesk::on_ask(const Operation& operation, Question question,
                           std::function<void(const Answer&)> closed) {
   core::Node& node = *operation.node;
-  if (operation.over || !core::look(node, core::generation_of(operation.agent)).open()) return refuse(closed);
+  if (operation.over || !is_admitted(operation)) return refuse(closed);
   const bool asked = environment_.engine.guarded("a question", [&] {
     AskedQuestion made;
     made.operation = operation.id;
@@ -76,6 +76,8 @@ AnswerResult QuestionDesk::answer(std::string_view question_id, const Answer& an
   if (!node) return {Errc::question_closed};
   const core::GateView view = core::look_again(*node, core::generation_of(agent));
   if (!view.open()) return {refusal_of(view.effective)};
+  const Operation* const operation = environment_.operations.find(asked->operation);
+  if (!operation || !is_admitted(*operation)) return {Errc::question_closed};  // its turn was ended
   if (close(*questions_.take(question_id), answer)) return {};
   if (!environment_.find(agent)) return {Errc::question_closed};
   return {refusal_of(core::look_again(*node, core::generation_of(agent)).effective)};
@@ -86,7 +88,10 @@ bool QuestionDesk::close(AskedQuestion question, const Answer& answer) noexcept 
   core::Node* const node = environment_.find(question.agent);
   if (!node) return false;
   const AgentEntry entry(environment_, *node);
-  const auto is_open = [&] { return core::look(*node, core::generation_of(question.agent)).open(); };
+  const auto is_open = [&] {
+    const Operation* const operation = environment_.operations.find(question.operation);
+    return operation && is_admitted(*operation);
+  };
   const bool real = is_open();
   const QuestionOutcome outcome = real ? answer.outcome : QuestionOutcome::cancelled;
   environment_.hub.emit(*node, [&](Agent agent) {

@@ -41,7 +41,7 @@ void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
   if (!operation || operation->over) return;
   core::Node& node = *operation->node;
   const AgentEntry entry(environment_, node);
-  if (!core::look(node, core::generation_of(operation->agent)).open()) return;
+  if (!is_admitted(*operation)) return;
   environment_.hub.emit(node, [&](Agent agent) {
     return ToolProgress{std::move(agent), call.turn, operation->info->id,
                         limited(std::move(text), environment_.limits.max_result_bytes)};

@@ -16,6 +16,14 @@ bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, Ag
   return true;
 }
 
+void write_interrupted(core::Node& node, std::uint32_t epoch) noexcept {
+  core::PackedState packed = node.load();
+  while (packed.epoch() == epoch) {
+    const std::optional<core::PackedState> after = core::after_interrupt(packed, false);
+    if (!after || node.replace(packed, *after)) return;
+  }
+}
+
 bool Turn::try_change_state(AgentState from, AgentState to) const noexcept {
   return turn::try_change_state(*node_, epoch_, from, to);
 }

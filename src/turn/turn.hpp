@@ -44,7 +44,7 @@ class Turn {
   bool is_admitted() const noexcept { return check() == Admission::granted; }
   bool is_over() const noexcept { return !active_turn(*node_) || node_->turns != number_; }
   // True if the agent may act in the epoch of the turn, whether or not the turn is over.
-  bool is_open() const noexcept { return core::admits(*node_, node_->load().generation(), epoch_); }
+  bool is_open() const noexcept { return core::admits_turn(*node_, node_->load().generation(), epoch_); }
 
   core::Node& node() const noexcept { return *node_; }
   const AgentSpec& spec() const noexcept { return *node_->spec; }
@@ -64,6 +64,10 @@ class Turn {
   std::uint64_t number_;
   std::uint32_t epoch_;
 };
+
+// The turn of that epoch was interrupted together with a subtree: writes the state of the agent, which is
+// left to the loop.
+void write_interrupted(core::Node& node, std::uint32_t epoch) noexcept;
 
 // Turn::try_change_state() for an agent without a turn of its own.
 bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) noexcept;

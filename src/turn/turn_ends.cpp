@@ -1,5 +1,6 @@
 #include "turn/turn_ends.hpp"
 
+#include "turn/lingering_calls.hpp"
 #include "turn/tool_calls.hpp"
 #include "turn/usage_accounting.hpp"
 
@@ -21,26 +22,43 @@ void set_message(ChatError& error, std::string_view text) noexcept {
 
 // Why a turn ended early, for its result. The wording is fixed by requirements I4 and I10.
 std::string_view reason_of(TurnOutcome outcome, std::string_view why) noexcept {
-  return outcome == TurnOutcome::aborted   ? "the call was aborted"
-         : outcome == TurnOutcome::stopped ? "Task terminated by user"
-                                           : why;
+  switch (outcome) {
+    case TurnOutcome::aborted:
+      return "the call was aborted";
+    case TurnOutcome::stopped:
+    case TurnOutcome::interrupted:
+      return "Task terminated by user";
+    default:
+      return why;
+  }
 }
 
 Interruption interruption_by(TurnOutcome outcome) noexcept {
-  return outcome == TurnOutcome::aborted   ? Interruption::aborted
-         : outcome == TurnOutcome::stopped ? Interruption::stopped
-                                           : Interruption::failed;
+  switch (outcome) {
+    case TurnOutcome::aborted:
+      return Interruption::aborted;
+    case TurnOutcome::stopped:
+      return Interruption::stopped;
+    case TurnOutcome::interrupted:
+      return Interruption::interrupted;
+    default:
+      return Interruption::failed;
+  }
 }
 
 }  // namespace
 
 Next TurnEnds::complete(Turn turn) {
+  // First, so that a verb of another thread has ended the turn, or finds it over.
+  if (!leave(turn)) return Next::ended;
   ActiveTurn& active = turn.active();
   active.result->finish_reason = active.answer.finish_reason;
   if (!active.simulated)
     turn.data().conversation.answer(active.result->text, std::move(active.answer.reasoning));
   emit_end(turn, *take_out(turn));
-  if (!turn.change_state(environment_.hub, AgentState::processing, AgentState::idle)) return Next::ended;
+  if (!turn.is_open()) return Next::ended;
+  environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  if (!turn.is_open()) return Next::ended;
   if (BudgetVerdict verdict = ledger_.check(turn.node()); verdict.exhausted)
     environment_.listener.on_budget_exhausted(*verdict.exhausted, std::move(verdict.reason));
   return Next::ended;
@@ -49,6 +67,7 @@ Next TurnEnds::complete(Turn turn) {
 Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   if (turn.node().load().state() == AgentState::waiting_llm)
     return fail_call(turn, ChatOutcome::failed(std::move(error)));
+  if (!leave(turn)) return Next::ended;
   if (!turn.active().simulated) turn.data().conversation.interrupt(Interruption::failed);
   const std::unique_ptr<ActiveTurn> ended = take_out(turn);
   TurnResult& result = *ended->result;
@@ -56,8 +75,15 @@ Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   result.finish_reason = reason;
   result.error = std::move(error);
   emit_end(turn, *ended);
-  turn.change_state(environment_.hub, AgentState::processing, AgentState::idle);
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
   return Next::ended;
+}
+
+// processing -> idle, which is emitted after the end of the turn. False: a verb came first, and has ended it.
+bool TurnEnds::leave(Turn turn) noexcept {
+  if (turn.is_open() && turn.try_change_state(AgentState::processing, AgentState::idle)) return true;
+  interrupt(turn);
+  return false;
 }
 
 Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
@@ -93,10 +119,14 @@ void TurnEnds::interrupt(Turn turn) noexcept {
   if (turn.is_over()) return;
   core::Node& node = turn.node();
   const auto is_open = [&node] { return core::look(node, node.load().generation()).open(); };
-  const bool aborted = is_open();
-  end_early(turn, aborted ? TurnOutcome::aborted : TurnOutcome::stopped, Errc::none, {});
-  // The loop may not have read an abort by another thread yet, and the next turn may begin before it does.
-  if (aborted && node.load().state() == AgentState::idle && is_open())
+  TurnOutcome outcome = TurnOutcome::stopped;
+  if (is_open()) {
+    if (core::is_interrupted(node)) write_interrupted(node, turn.epoch());
+    outcome = node.load().was_interrupted() ? TurnOutcome::interrupted : TurnOutcome::aborted;
+  }
+  end_early(turn, outcome, Errc::none, {});
+  // The loop may not have read the verb of another thread yet, and the next turn may begin before it does.
+  if (outcome != TurnOutcome::stopped && node.load().state() == AgentState::idle && is_open())
     environment_.hub.emit_state(node, AgentState::idle, StopCause::user);
 }
 
@@ -126,6 +156,10 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   environment_.listener.on_turn_over(node);
   cut(turn, *ended);
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
+  if (outcome == TurnOutcome::interrupted) {
+    lingering_.watch(node, turn.number());
+    if (environment_.hub.closed()) return;
+  }
   // After the cut, because counting takes time: where thousands of agents stop, each connection would stay
   // open for longer.
   usage_.settle(node, *ended);
@@ -137,7 +171,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (outcome != TurnOutcome::failed) result.error.message = std::move(ended->stop_reason);
   if (result.error.message.empty()) set_message(result.error, reason_of(outcome, why));
   // The wording is fixed by requirement I5.
-  if (outcome == TurnOutcome::stopped)
+  if (outcome == TurnOutcome::stopped || outcome == TurnOutcome::interrupted)
     environment_.log(LogLevel::info, "Agent execution was cancelled",
                      {{"agent", environment_.name_of(node)}});
   emit_end(turn, *ended);

@@ -13,6 +13,7 @@
 
 namespace agentcore::detail::turn {
 
+class LingeringCalls;
 class ToolCalls;
 class UsageAccounting;
 
@@ -21,8 +22,9 @@ class UsageAccounting;
 // return Next return `ended`. All @loop_thread.
 class TurnEnds {
  public:
-  TurnEnds(Environment& environment, BudgetLedger& ledger, UsageAccounting& usage, ToolCalls& calls)
-      : environment_(environment), ledger_(ledger), usage_(usage), calls_(calls) {}
+  TurnEnds(Environment& environment, BudgetLedger& ledger, UsageAccounting& usage, ToolCalls& calls,
+           LingeringCalls& lingering)
+      : environment_(environment), ledger_(ledger), usage_(usage), calls_(calls), lingering_(lingering) {}
 
   // The answer has no calls: waiting_llm -> processing -> idle.
   Next complete(Turn turn);
@@ -35,13 +37,14 @@ class TurnEnds {
   // agent cannot be stopped, or too much is only reserved, the turn fails.
   Next end_for_budget(Turn turn, BudgetVerdict verdict);
 
-  // Ends the turn as aborted or stopped, according to the gates: cuts its calls, closes its questions. The
-  // outcomes of its operations come later. Does nothing if the turn is over.
+  // Ends the turn as aborted, interrupted or stopped, according to the packed state and the gates: cuts its
+  // calls, closes its questions. The outcomes of its operations come later. Does nothing if the turn is over.
   void interrupt(Turn turn) noexcept;
   // A part of the turn threw: the turn ends as failed, and the agent can take its next message.
   void break_off(Turn turn, Errc code, std::string_view why) noexcept;
 
  private:
+  bool leave(Turn turn) noexcept;
   void end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
   void cut(Turn turn, ActiveTurn& ended) noexcept;
   std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;
@@ -51,6 +54,7 @@ class TurnEnds {
   BudgetLedger& ledger_;
   UsageAccounting& usage_;
   ToolCalls& calls_;
+  LingeringCalls& lingering_;
 };
 
 }  // namespace agentcore::detail::turn

@@ -11,7 +11,8 @@ constexpr detail::core::EnumNames turn_outcome_names{
     std::to_array<detail::core::EnumName<TurnOutcome>>({{TurnOutcome::completed, "completed"},
                                                         {TurnOutcome::aborted, "aborted"},
                                                         {TurnOutcome::stopped, "stopped"},
-                                                        {TurnOutcome::failed, "failed"}})};
+                                                        {TurnOutcome::failed, "failed"},
+                                                        {TurnOutcome::interrupted, "interrupted"}})};
 static_assert(turn_outcome_names.is_in_order());
 
 }  // namespace

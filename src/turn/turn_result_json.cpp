@@ -59,7 +59,7 @@ std::string to_json(const TurnResult& result) {
   json steps = json::array();
   for (const ToolCallRecord& call : result.calls) steps.push_back(written(call));
   // The wording is fixed by requirement I5.
-  if (result.outcome == TurnOutcome::stopped)
+  if (result.outcome == TurnOutcome::stopped || result.outcome == TurnOutcome::interrupted)
     steps.push_back(written({.message = "Task was terminated by user"}, "terminated"));
   const bool failed = !result.success();
   const json document{{"success", !failed},

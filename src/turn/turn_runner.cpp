@@ -70,14 +70,17 @@ std::string with_ended_tasks(TurnData& data, std::string question) noexcept {
 }
 
 // True for a message that the MessageHandler of the agent handles.
-bool is_for_handler(const core::Node& node, const Message& message) noexcept {
-  return node.spec->handler && !message.simulated;
+bool is_for_handler(const core::Node& node, bool simulated) noexcept {
+  return node.spec->handler && !simulated;
 }
 
-// The state in which the turn of `message` begins.
-AgentState first_state(const core::Node& node, const Message& message) noexcept {
-  return message.simulated || is_for_handler(node, message) ? AgentState::processing
-                                                            : AgentState::waiting_llm;
+// The state in which the turn of a message begins.
+AgentState first_state(const core::Node& node, bool simulated) noexcept {
+  return simulated || node.spec->handler ? AgentState::processing : AgentState::waiting_llm;
+}
+
+bool is_open_and_idle(const core::Node& node) noexcept {
+  return node.load().state() == AgentState::idle && core::look(node, node.load().generation()).open();
 }
 
 // The result of a turn of a MessageHandler that has completed. Nearly all do: these share one constant,
@@ -88,12 +91,13 @@ std::shared_ptr<const TurnResult> completed_result() noexcept {
 }
 
 // The result of one that has not. Without memory its error has no text.
-std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome, Errc code,
-                                                 std::string_view why) noexcept {
+std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome, Errc code, std::string_view problem,
+                                                 std::string_view why = {}) noexcept {
   try {
     auto result = std::make_shared<TurnResult>();
     result->outcome = outcome;
-    result->error = {code, std::string(why)};
+    result->error = {code, std::string(problem)};
+    if (!why.empty()) result->error.message.append(": ").append(why);
     return result;
   } catch (const std::bad_alloc&) {
     static const TurnResult stopped{.outcome = TurnOutcome::stopped},
@@ -104,16 +108,16 @@ std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome, Errc code,
 
 }  // namespace
 
-void TurnRunner::prepare(core::Node& node, const Message& message) {
-  if (is_for_handler(node, message)) return;
+void TurnRunner::prepare(core::Node& node, bool simulated) {
+  if (is_for_handler(node, simulated)) return;
   TurnData& data = data_of(node);
   if (!data.next) data.next = std::make_unique<ActiveTurn>();
   data.conversation.make_room();
 }
 
 std::optional<std::uint32_t> TurnRunner::claim(core::Node& node, std::uint32_t epoch,
-                                               const Message& message) noexcept {
-  const AgentState to = first_state(node, message);
+                                               bool simulated) noexcept {
+  const AgentState to = first_state(node, simulated);
   core::PackedState packed = node.load();
   std::optional<core::PackedState> after;
   do {
@@ -123,11 +127,15 @@ std::optional<std::uint32_t> TurnRunner::claim(core::Node& node, std::uint32_t e
   return after->epoch();
 }
 
-void TurnRunner::begin(core::Node& node, Message message, MessageId id, std::uint32_t epoch) {
-  ++node.turns;
-  if (is_for_handler(node, message)) return run_handler(node, message, id, epoch);
+void TurnRunner::unclaim(core::Node& node, std::uint32_t epoch) noexcept {
+  static_cast<void>(try_change_state(node, epoch, node.load().state(), AgentState::idle));
+}
 
-  const AgentState to = first_state(node, message);
+void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch) {
+  ++node.turns;
+  if (is_for_handler(node, message.simulated)) return run_handler(node, message, id, epoch);
+
+  const AgentState to = first_state(node, message.simulated);
   TurnData& data = data_of(node);
   data.turn = std::move(data.next);
   ActiveTurn& active = *data.turn;
@@ -153,7 +161,7 @@ void TurnRunner::begin(core::Node& node, Message message, MessageId id, std::uin
 bool TurnRunner::emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to) {
   environment_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns, id}; });
   if (node.load().epoch() == epoch) environment_.hub.emit_state(node, to, StopCause::user);
-  return core::admits(node, node.load().generation(), epoch);
+  return core::admits_turn(node, node.load().generation(), epoch);
 }
 
 void TurnRunner::follow(core::Node& node, Next next) {
@@ -279,7 +287,7 @@ Next TurnRunner::check_budget(Turn turn) {
 // A turn of an agent with a MessageHandler, which has no history.
 void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch) {
   events::EventHub& hub = environment_.hub;
-  const auto is_admitted = [&] { return core::admits(node, node.load().generation(), epoch); };
+  const auto is_admitted = [&] { return core::admits_turn(node, node.load().generation(), epoch); };
   const std::uint32_t number = node.turns;
   handling_ = &node;
   handled_message_ = id;
@@ -287,26 +295,39 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   if (emit_start(node, id, epoch, AgentState::processing)) result = call_handler(node, message);
   handling_ = nullptr;
   if (hub.closed()) return;
-  if (!is_admitted()) result = handler_result(TurnOutcome::stopped, Errc::none, "Task terminated by user");
+  // The state comes first, as in TurnEnds.
+  const bool ended =
+      !is_admitted() || !try_change_state(node, epoch, AgentState::processing, AgentState::idle);
+  if (ended) result = ended_result(node, epoch);
   environment_.listener.on_turn_over(node);
   environment_.emit_turn_ended(node, number, id, std::move(result));
-  if (is_admitted() && try_change_state(node, epoch, AgentState::processing, AgentState::idle))
-    hub.emit_state(node, AgentState::idle, StopCause::user);
+  // An observer of the end may have stopped the agent.
+  const bool is_idle = ended ? is_open_and_idle(node) : is_admitted();
+  if (is_idle) hub.emit_state(node, AgentState::idle, StopCause::user);
+}
+
+// A verb has ended the turn of the handler.
+std::shared_ptr<const TurnResult> TurnRunner::ended_result(core::Node& node, std::uint32_t epoch) noexcept {
+  const bool is_open = core::look(node, node.load().generation()).open();
+  if (is_open && core::is_interrupted(node)) turn::write_interrupted(node, epoch);
+  return handler_result(is_open ? TurnOutcome::interrupted : TurnOutcome::stopped, Errc::none,
+                        "Task terminated by user");
 }
 
 std::shared_ptr<const TurnResult> TurnRunner::call_handler(core::Node& node, const Message& message) {
   const core::BorrowedAgent agent = environment_.hub.borrow(node);
-  std::string why = "AgentSpec::handler threw an exception";
+  std::string why;
   const bool returned = environment_.engine.guarded("MessageHandler", [&] {
     try {
       node.spec->handler(agent.get(), message);
     } catch (const std::exception& error) {
-      why.append(": ").append(error.what());
+      why = error.what();
       throw;
     }
   });
   if (returned) return completed_result();
-  return handler_result(TurnOutcome::failed, Errc::callback_failed, why);
+  return handler_result(TurnOutcome::failed, Errc::callback_failed, "AgentSpec::handler threw an exception",
+                        why);
 }
 
 }  // namespace agentcore::detail::turn

@@ -40,15 +40,17 @@ class TurnRunner {
         tool_calls_(tool_calls),
         ends_(ends) {}
 
-  // Allocates the initial data of the turn that `message` begins. If it throws, nothing has changed.
-  // Afterwards begin() needs no memory until it has emitted TurnStarted, so that no message is lost.
-  void prepare(core::Node& node, const Message& message);
+  // Allocates the initial data of the turn that a message begins, which may be a simulated answer. If it
+  // throws, nothing has changed. Afterwards begin() needs no memory until it has emitted TurnStarted, so that
+  // no message is lost.
+  void prepare(core::Node& node, bool simulated);
   // Takes the idle agent into the first state of that turn. Nothing: a verb came after `epoch`. Otherwise the
   // epoch of the turn; begin() follows.
-  static std::optional<std::uint32_t> claim(core::Node& node, std::uint32_t epoch,
-                                            const Message& message) noexcept;
+  static std::optional<std::uint32_t> claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept;
+  // Takes the agent back to `idle`, unless a verb came first: no turn begins.
+  static void unclaim(core::Node& node, std::uint32_t epoch) noexcept;
   // Begins the turn that was claimed; the agent is the active agent.
-  void begin(core::Node& node, Message message, MessageId id, std::uint32_t epoch);
+  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch);
   // The turn of a MessageHandler that is running: its agent, or null, and its message.
   const core::Node* handling() const noexcept { return handling_; }
   MessageId handled_message() const noexcept { return handled_message_; }
@@ -81,6 +83,7 @@ class TurnRunner {
   Next check_budget(Turn turn);
   bool emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to);
   void run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch);
+  static std::shared_ptr<const TurnResult> ended_result(core::Node& node, std::uint32_t epoch) noexcept;
   std::shared_ptr<const TurnResult> call_handler(core::Node& node, const Message& message);
 
   Environment& environment_;

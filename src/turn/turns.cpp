@@ -8,22 +8,6 @@
 #include <utility>
 
 namespace agentcore::detail::turn {
-namespace {
-
-TaskKind task_kind(Operation::Kind kind) noexcept {
-  switch (kind) {
-    case Operation::Kind::model_call:
-      return TaskKind::model_call;
-    case Operation::Kind::tool_call:
-      return TaskKind::tool_call;
-    case Operation::Kind::background:
-      return TaskKind::background;
-  }
-  return TaskKind::background;
-}
-
-}  // namespace
-
 void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) noexcept {
   const std::optional<Turn> turn = Turn::of(node);
   if (!turn) return;
@@ -36,23 +20,14 @@ void Turns::stop(core::Node& node) noexcept {
   if (node.operations != 0) tasks_.cancel_all(node);
 }
 
+void Turns::end_refused(core::Node& node) noexcept {
+  const std::optional<Turn> turn = Turn::of(node);
+  if (turn && turn->check() == Admission::refused && core::look(node, node.load().generation()).open())
+    ends_.interrupt(*turn);
+}
+
 void Turns::abandon(std::uint32_t slot) noexcept {
-  const Operation& operation = environment_.operations.at_slot(slot);
-  const OperationId id = operation.id;
-  core::Node& node = *operation.node;
-  const TaskKind kind = task_kind(operation.kind);
-  const std::uint64_t turn = operation.turn;
-  const std::unique_ptr<OperationInfo> info = std::move(environment_.operations[id].info);
-  node.settling.has_abandoned = true;
-  environment_.operations.close(id);  // first: an observer may cause the outcome
-  environment_.log(LogLevel::warning, "an operation of a stopped agent did not end in time and was given up",
-                   {{"agent", environment_.name_of(node)},
-                    {"kind", to_string(kind)},
-                    {"tool", info ? std::string_view(info->tool) : std::string_view()}});
-  environment_.hub.emit(node, [&](Agent agent) {
-    return Abandoned{std::move(agent), turn, kind, info ? info->tool : std::string(),
-                     info ? info->id : std::string()};
-  });
+  lingering_.give_up(environment_.operations.at_slot(slot).id);
 }
 
 AnswerResult Turns::answer(std::string_view question_id, const Answer& answer) {

@@ -6,6 +6,7 @@
 #include "turn/budget_ledger.hpp"
 #include "turn/call_records.hpp"
 #include "turn/environment.hpp"
+#include "turn/lingering_calls.hpp"
 #include "turn/model_calls.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_calls.hpp"
@@ -40,8 +41,8 @@ class Turns {
   Turns& operator=(const Turns&) = delete;
 
   // See TurnRunner.
-  void prepare(core::Node& node, const Message& message) { runner_.prepare(node, message); }
-  void begin(core::Node& node, Message message, MessageId id, std::uint32_t epoch) {
+  void prepare(core::Node& node, bool simulated) { runner_.prepare(node, simulated); }
+  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch) {
     runner_.begin(node, std::move(message), id, epoch);
   }
   // True while a turn is in progress (its end is not emitted yet).
@@ -49,6 +50,8 @@ class Turns {
 
   // Ends the turn in progress if it began before `epoch`: as aborted or stopped, according to the gates.
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
+  // Ends the turn in progress if it was interrupted.
+  void end_refused(core::Node& node) noexcept;
   // Ends everything of an agent that is stopped: its turn and its background tasks (X17). The outcomes come
   // later.
   void stop(core::Node& node) noexcept;
@@ -93,7 +96,8 @@ class Turns {
   ToolPort port_{environment_, tool_calls_, tasks_, desk_};
   BackgroundTasks tasks_{environment_, records_, port_, desk_};
   ToolCalls tool_calls_{environment_, records_, port_, desk_, tasks_, runner_};
-  TurnEnds ends_{environment_, ledger_, usage_, tool_calls_};
+  LingeringCalls lingering_{environment_};
+  TurnEnds ends_{environment_, ledger_, usage_, tool_calls_, lingering_};
   ModelCalls model_calls_{environment_, usage_, ends_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
 };

@@ -10,9 +10,20 @@ using namespace agentcore::test;
 
 namespace {
 
-constexpr std::array injections = {Injection::abort,      Injection::abort_child,     Injection::stop,
-                                   Injection::stop_alone, Injection::stop_child,      Injection::resume,
-                                   Injection::terminate,  Injection::terminate_child, Injection::destroy};
+constexpr std::array injections = {Injection::interrupt,
+                                   Injection::interrupt_and_drop,
+                                   Injection::interrupt_and_hold,
+                                   Injection::interrupt_child_and_release,
+                                   Injection::interrupt_subtree,
+                                   Injection::abort,
+                                   Injection::abort_child,
+                                   Injection::stop,
+                                   Injection::stop_alone,
+                                   Injection::stop_child,
+                                   Injection::resume,
+                                   Injection::terminate,
+                                   Injection::terminate_child,
+                                   Injection::destroy};
 
 // A parent and the child that it makes while it answers: a turn to its end, an abort, a stop of a client that
 // ignores it, late results, a resume, one more turn, the delete.

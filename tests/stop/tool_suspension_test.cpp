@@ -21,9 +21,20 @@ using namespace agentcore::test;
 
 namespace {
 
-constexpr std::array injections = {Injection::abort,      Injection::stop,        Injection::stop_alone,
-                                   Injection::stop_child, Injection::terminate,   Injection::terminate_child,
-                                   Injection::stop_all,   Injection::cancel_task, Injection::stop_and_resume,
+constexpr std::array injections = {Injection::interrupt,
+                                   Injection::interrupt_and_drop,
+                                   Injection::interrupt_and_hold,
+                                   Injection::interrupt_child_and_release,
+                                   Injection::interrupt_subtree,
+                                   Injection::abort,
+                                   Injection::stop,
+                                   Injection::stop_alone,
+                                   Injection::stop_child,
+                                   Injection::terminate,
+                                   Injection::terminate_child,
+                                   Injection::stop_all,
+                                   Injection::cancel_task,
+                                   Injection::stop_and_resume,
                                    Injection::destroy};
 
 class ToolStory final : public SuspensionStory {

@@ -25,7 +25,7 @@ namespace {
 
 // One call of a random verb, by handle or by id.
 void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::string& id) {
-  switch (dice.below(13)) {
+  switch (dice.below(18)) {
     case 0:
       static_cast<void>(agent.stop());
       break;
@@ -59,7 +59,23 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
     case 10:
       static_cast<void>(agent.queue_length().has_value());
       break;
-    case 11: {
+    case 11:
+      static_cast<void>(agent.interrupt());
+      break;
+    case 12:
+      static_cast<void>(agent.interrupt({.queue = QueueAction::hold}));
+      break;
+    case 13:
+      static_cast<void>(agent.release_queue());
+      break;
+    case 14:
+      static_cast<void>(agent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::drop}));
+      break;
+    case 15:
+      if (const SendResult sent = agent.send("mine"))
+        static_cast<void>(agent.interrupt({.message = sent.id}));
+      break;
+    case 16: {
       const Agent copy = agent;
       static_cast<void>(copy.send("by a copy"));
       break;

@@ -31,6 +31,7 @@ SuspensionStory::SuspensionStory(std::size_t inject_at, Injection injection)
   audit_.emplace(*tree_);
   states_ = tree_->on<StateChanged>([this](const StateChanged&) { point(); });
   events_ = tree_->on_event([this](const Event& event) {
+    check_interrupted(event);
     on_event(event);
     point();
   });
@@ -101,6 +102,34 @@ Options SuspensionStory::with_report(Options options) {
   return options;
 }
 
+// An interrupt has ended the turn when it returns: the agent is idle, and nothing of the turn follows but the
+// ends of its calls and its own.
+void SuspensionStory::interrupt(const Agent& agent, InterruptOptions options) {
+  const bool subtree = options.scope == InterruptScope::subtree;
+  const VerbResult result = agent.interrupt(std::move(options));
+  if (!result.took_effect()) return;
+  for (const Agent& each : {agent, subtree ? child_ : agent}) {
+    const auto state = each.state();
+    if (!state || !can_process(*state)) continue;
+    if (*state != AgentState::idle) note("an agent is not idle after an interrupt");
+    interrupted_[each] = last_turn_[each];
+  }
+}
+
+void SuspensionStory::check_interrupted(const Event& event) {
+  const Agent& agent = event.agent();
+  if (const auto* started = event.get<TurnStarted>()) last_turn_[agent] = started->turn;
+  const auto found = interrupted_.find(agent);
+  if (found == interrupted_.end()) return;
+  const auto check = [&](std::uint64_t turn) {
+    if (turn <= found->second) note("something of an interrupted turn was reported");
+  };
+  if (const auto* delta = event.get<DeltaReceived>()) check(delta->turn);
+  if (const auto* started = event.get<ToolStarted>()) check(started->turn);
+  if (const auto* refused = event.get<ToolRefused>()) check(refused->turn);
+  if (const auto* asked = event.get<QuestionAsked>()) check(asked->turn);
+}
+
 void SuspensionStory::inject() {
   switch (injection_) {
     case Injection::none:
@@ -110,6 +139,22 @@ void SuspensionStory::inject() {
       break;
     case Injection::abort_child:
       static_cast<void>(child_.abort({.clear_queue = true}));
+      break;
+    case Injection::interrupt:
+      interrupt(parent_, {});
+      break;
+    case Injection::interrupt_and_drop:
+      interrupt(parent_, {.queue = QueueAction::drop});
+      break;
+    case Injection::interrupt_and_hold:
+      interrupt(parent_, {.queue = QueueAction::hold});
+      break;
+    case Injection::interrupt_child_and_release:
+      interrupt(child_, {.queue = QueueAction::hold});
+      static_cast<void>(child_.release_queue());
+      break;
+    case Injection::interrupt_subtree:
+      interrupt(parent_, {.scope = InterruptScope::subtree});
       break;
     case Injection::stop:
       closed_ = parent_.stop(with_report(StopOptions())).accepted() && ++reports_expected_;

@@ -13,10 +13,12 @@
 #include <agentcore/tool_registry.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace agentcore::test {
 
@@ -25,6 +27,11 @@ enum class Injection {
   none,
   abort,
   abort_child,  // drops the queue of the child, too
+  interrupt,
+  interrupt_and_drop,
+  interrupt_and_hold,
+  interrupt_child_and_release,  // a hold and its end
+  interrupt_subtree,
   stop,
   stop_alone,  // without the subtree
   stop_child,
@@ -86,6 +93,8 @@ class SuspensionStory {
 
  private:
   void inject();
+  void interrupt(const Agent& agent, InterruptOptions options);
+  void check_interrupted(const Event& event);
   std::string check_end();
   // For `on_settled`; each that is accepted must be called once.
   template <typename Options>
@@ -99,6 +108,8 @@ class SuspensionStory {
   std::size_t tools_started_ = 0;
   bool closed_ = false;  // by a verb without a resume since then
   std::string problem_;
+  std::unordered_map<Agent, std::uint64_t> last_turn_;    // that began
+  std::unordered_map<Agent, std::uint64_t> interrupted_;  // turns up to this one were interrupted
   std::optional<Audit> audit_;
   Subscription states_;
   Subscription events_;

@@ -112,6 +112,7 @@ class Audit {
     ++turns_ended;
     turns_aborted += body.result->outcome == agentcore::TurnOutcome::aborted;
   }
+  void see(Seen&, const agentcore::QueueHeld&) {}
   void see(Seen& seen, const agentcore::MessageDropped& body) {
     require(bool(body.id) && body.id != seen.message, "a message dropped after its turn began", body.agent);
     ++messages_dropped;

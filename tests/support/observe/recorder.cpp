@@ -133,6 +133,8 @@ void Recorder::on_event(const Event& event) {
   } else if (const auto* refused = event.get<AnswerRefused>()) {
     line = "refused-answer " + id + " " + std::to_string(refused->call) + " " + refused->reason;
     if (!reported.in_turn || refused->turn != reported.turn) broken("a refused answer outside its turn");
+  } else if (const auto* queue = event.get<QueueHeld>()) {
+    line = (queue->held ? "held " : "released ") + id;
   } else if (const auto* dropped = event.get<MessageDropped>()) {
     line = "dropped " + id + " " + dropped->message.text + " " + std::string(to_string(dropped->reason));
   } else if (const auto* settled = event.get<Settled>()) {

@@ -79,6 +79,7 @@ struct Transcript {
   void add_body(const QuestionAsked& asked) { add(asked.question); }
   void add_body(const QuestionClosed& closed) { add(closed.question_id); }
   void add_body(const StateChanged&) {}
+  void add_body(const QueueHeld&) {}
   void add_body(const MessageDropped& dropped) {
     for (const auto& part : {dropped.message.text, dropped.message.sender, dropped.message.kind}) add(part);
   }

@@ -188,3 +188,40 @@ TEST_CASE("a settled stop stays closed and a removed agent is closed for good",
     }
   }
 }
+
+TEST_CASE("an interrupt takes an open agent out of its turn, whatever it does",
+          "[core][transitions][X34][B13]") {
+  for (const PackedState from : all())
+    for (const bool hold : either) {
+      const std::optional<PackedState> to = after_interrupt(from, hold);
+      const bool in_turn = from.state() == AgentState::waiting_llm || from.state() == AgentState::processing;
+      REQUIRE(to.has_value() == (from.is_open() && in_turn));
+      if (!to) continue;
+      CHECK(to->state() == AgentState::idle);
+      CHECK(to->is_open());
+      CHECK(to->was_interrupted());
+      CHECK(to->is_held() == hold);
+      CHECK(to->epoch() == from.next_epoch().epoch());
+      CHECK(after_begin(*to, to->epoch(), AgentState::processing).has_value() == !hold);
+      CHECK_FALSE(after_abort(*to));
+    }
+}
+
+TEST_CASE("a hold is set and released once and keeps everything else", "[core][transitions]") {
+  for (const PackedState from : all()) {
+    CHECK_FALSE(after_hold(from, false));
+    const std::optional<PackedState> held = after_hold(from, true);
+    REQUIRE(held);
+    CHECK(held->is_held());
+    CHECK_FALSE(after_hold(*held, true));
+    CHECK(after_hold(*held, false) == from);
+  }
+}
+
+TEST_CASE("an aborted turn does not count as interrupted", "[core][transitions]") {
+  const PackedState idle{generation, 5, Gate::open, AgentState::idle};
+  const PackedState interrupted = *after_interrupt(idle.with(AgentState::waiting_llm), false);
+  const PackedState next = *after_begin(interrupted, interrupted.epoch(), AgentState::waiting_llm);
+  CHECK_FALSE(next.was_interrupted());
+  CHECK_FALSE(after_abort(next)->was_interrupted());
+}

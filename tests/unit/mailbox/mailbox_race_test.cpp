@@ -31,10 +31,10 @@ struct Box {
   // What a sender does that saw the agent open in `epoch`.
   Push push(std::string text, std::uint32_t generation, std::uint32_t epoch) {
     const std::uint32_t cell = pool.take();
-    pool[cell].message.text = std::move(text);
+    pool[cell].put({.text = std::move(text)}, nullptr);
     const Push push = detail::mailbox::push(node, pool, cell, generation, epoch);
     if (push == Push::queued || push == Push::queued_first) return push;
-    pool[cell].message = Message{};
+    pool[cell].clear();
     pool.give(cell, cell);
     return push;
   }
@@ -57,7 +57,7 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
   int emptied = 0;
   const auto take_all = [&] {
     while (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
-      const std::string text = std::move(box.pool[cell].message.text);
+      const std::string text = box.pool[cell].take_message().text;
       box.pool.give_back(cell);
       const auto sender = static_cast<std::size_t>(text[0] - '0');
       in_order = in_order && std::stoi(text.substr(1)) == next[sender]++;
@@ -99,7 +99,7 @@ TEST_CASE("an accepted message is taken or dropped by the close and never left b
         },
         [&] {
           if (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
-            box.pool[cell].message = Message{};
+            box.pool[cell].clear();
             box.pool.give_back(cell);
             ++taken;
           }
@@ -132,7 +132,7 @@ TEST_CASE("a message for a deleted agent never reaches the next agent in its slo
             recycled = true;
           }
           if (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
-            wrong += box.pool[cell].message.text != std::to_string(generation + 1);
+            wrong += box.pool[cell].take_message().text != std::to_string(generation + 1);
             box.pool.give_back(cell);
             ++taken;
           }

@@ -26,7 +26,7 @@ struct Box {
   // The same; the agent may have changed since.
   Push send_late(const std::string& text, std::uint32_t epoch) {
     const std::uint32_t cell = pool.take();
-    pool[cell].message.text = text;
+    pool[cell].put({.text = text}, nullptr);
     const Push done = push(node, pool, cell, generation(), epoch);
     if (done != Push::queued && done != Push::queued_first) pool.give(cell, cell);
     return done;
@@ -34,7 +34,7 @@ struct Box {
   std::string next() {
     const std::uint32_t cell = take(node, pool);
     if (!cell) return "";
-    std::string text = std::move(pool[cell].message.text);
+    std::string text = pool[cell].take_message().text;
     pool.give(cell, cell);
     return text;
   }

@@ -53,7 +53,7 @@ TEST_CASE("the end of a turn reports text and finish reason and usage and the hi
     CHECK(ended->result->finish_reason == FinishReason::length);
     CHECK(ended->result->usage.total_tokens == 12);
     CHECK(written(agent.conversation().value()) == "user:question, assistant:hi");
-    CHECK(agent.state().value() == AgentState::processing);
+    CHECK(agent.state().value() == AgentState::idle);  // its StateChanged follows
   });
   t.ask(agent);
   t.llm->delta("a", "hi");

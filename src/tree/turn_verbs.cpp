@@ -1,0 +1,216 @@
+#include "tree/turn_verbs.hpp"
+
+#include "core/gates.hpp"
+#include "core/transitions.hpp"
+#include "mailbox/mailbox.hpp"
+#include "tree/refusals.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace agentcore::detail::tree {
+namespace {
+
+using core::Gate;
+using core::GateView;
+using core::Node;
+using core::PackedState;
+
+bool is_in_turn(PackedState packed) noexcept {
+  return can_process(packed.state()) && packed.state() != AgentState::idle;
+}
+
+// Why an interrupt has no effect on an agent that was seen so.
+Errc reason_of(const GateView& view) noexcept {
+  return can_process(view.effective) ? Errc::turn_over : verb_reason_of(view.effective);
+}
+
+}  // namespace
+
+VerbResult TurnVerbs::abort(core::NodeId id, AbortOptions&& options) {
+  const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
+  Node* node = tree_.reach(id);
+  if (!node) return VerbResult::refused(tree_.missing());
+  std::unique_ptr<ControlOp> op;
+  PackedState before;
+  do {
+    const GateView view = look(*node, id);
+    if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
+    before = view.own;
+    const std::optional<PackedState> after = core::after_abort(before);
+    const bool waits = view.above == Gate::open && view.effective == AgentState::waiting_llm;
+    if (!after || !waits) return VerbResult::no_effect(Errc::not_waiting_llm);
+    if (!op) op = op_for(tree_, id, true);
+    if (!op) return VerbResult::refused(Errc::out_of_memory);
+    if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
+    op->epoch = after->epoch();
+    PackedState expected = before;
+    if (node->replace(expected, *after)) break;
+  } while (true);
+
+  operations_.cut_turn(*node, StopCut::all);
+  op->verb = Verb::abort;
+  op->reason = std::move(options.reason);
+  finish(std::move(op));
+  return VerbResult::done();
+}
+
+VerbResult TurnVerbs::interrupt(core::NodeId id, InterruptOptions&& options) {
+  const Agent keep = tree_.handle(id);  // as in abort()
+  Node* node = tree_.reach(id);
+  if (!node || node->is_root_sentinel()) return VerbResult::refused(tree_.missing());
+  auto op = op_for(tree_, id, true);
+  if (!op) return VerbResult::refused(Errc::out_of_memory);
+  op->verb = Verb::interrupt;
+  op->cascade = false;
+  op->reason = std::move(options.reason);
+  if (options.message) return interrupt_message(*node, options, std::move(op));
+  if (options.scope == InterruptScope::subtree) return interrupt_subtree(*node, options, std::move(op));
+  return interrupt_turn(*node, options, std::move(op));
+}
+
+VerbResult TurnVerbs::interrupt_turn(Node& node, const InterruptOptions& options,
+                                     std::unique_ptr<ControlOp> op) {
+  const bool hold = options.queue == QueueAction::hold;
+  for (;;) {
+    const GateView view = look(node, op->agent);
+    if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
+    if (!view.open()) return VerbResult::no_effect(reason_of(view));
+    prepare_queue(node, options.queue, view.own, *op);
+    std::optional<PackedState> after = core::after_interrupt(view.own, hold);
+    const bool in_turn = after.has_value() && view.effective != AgentState::idle;
+    if (!in_turn) after.reset();
+    if (!in_turn && hold) after = core::after_hold(view.own, true);
+    if (PackedState expected = view.own; after && !node.replace(expected, *after)) continue;
+    if (in_turn) {
+      op->epoch = after->epoch();
+      return end_turn(node, options, std::move(op));
+    }
+    // Nothing to end; what was asked for the queue is done nevertheless.
+    if (options.queue != QueueAction::deliver) finish(std::move(op));
+    return VerbResult::no_effect(Errc::turn_over);
+  }
+}
+
+// Where the message is, of which the agent was seen with that packed state.
+TurnVerbs::Found TurnVerbs::find(const Node& node, core::NodeId agent, PackedState packed,
+                                 MessageId message) const {
+  const std::uint32_t number = tree_.pool.find(message);
+  if (!number || tree_.pool.id_of(number) != message) return Found::over;
+  if (!tree_.pool[number].belongs_to(agent)) return Found::elsewhere;
+  const std::uint32_t current = node.message.load(std::memory_order_seq_cst);
+  if ((current & ~Node::claiming) != number) return Found::queued;
+  if (is_in_turn(packed)) return Found::running;
+  return current == number ? Found::over : Found::queued;  // over: another verb has ended it
+}
+
+VerbResult TurnVerbs::interrupt_message(Node& node, const InterruptOptions& options,
+                                        std::unique_ptr<ControlOp> op) {
+  const bool hold = options.queue == QueueAction::hold;
+  bool withdrawn = false;
+  for (;;) {
+    const GateView view = look(node, op->agent);
+    if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
+    if (!view.open()) return VerbResult::no_effect(reason_of(view));
+    const Found found = find(node, op->agent, view.own, options.message);
+    // A turn that was interrupted together with its subtree is over, although the loop has not ended it yet.
+    if (found == Found::running && view.effective == AgentState::idle)
+      return VerbResult::no_effect(Errc::turn_over);
+    if (found == Found::elsewhere) return VerbResult::refused(Errc::message_not_found);
+    if (found == Found::running) {
+      prepare_queue(node, options.queue, view.own, *op);
+      const std::optional<PackedState> after = core::after_interrupt(view.own, hold);
+      PackedState expected = view.own;
+      // The epoch is that of the message's turn: if it has not changed, no other turn is ended.
+      if (!node.replace(expected, *after)) continue;
+      op->epoch = after->epoch();
+      return end_turn(node, options, std::move(op));
+    }
+    if (withdrawn) break;
+    // It waits, or its turn is about to begin: the loop reads the mark after it has claimed the turn, and
+    // this thread reads the packed state once more after it has set the mark.
+    if (found == Found::over || !tree_.pool.withdraw(tree_.pool.find(options.message), options.message))
+      return VerbResult::no_effect(Errc::turn_over);
+    withdrawn = true;
+  }
+  op->withdrawn = options.message;
+  finish(std::move(op));
+  return VerbResult::done();
+}
+
+VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& options,
+                                        std::unique_ptr<ControlOp> op) {
+  op->cascade = true;
+  {
+    const std::lock_guard lock(interrupting_);
+    const GateView view = look(node, op->agent);
+    if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
+    if (!view.open()) return VerbResult::no_effect(reason_of(view));
+    prepare_queue(node, options.queue, view.own, *op);
+    if (options.queue == QueueAction::hold) {
+      node.holds_subtree.store(true, std::memory_order_seq_cst);
+      PackedState packed = node.load();
+      std::optional<PackedState> after;
+      do {
+        after = core::after_hold(packed, true);
+      } while (after && !node.replace(packed, *after));
+    }
+    std::atomic<std::uint32_t>& count = tree_.table.root_sentinel().interrupts;
+    node.interrupts.store(count.fetch_add(1, std::memory_order_seq_cst) + 1, std::memory_order_seq_cst);
+  }
+  VerbResult result = VerbResult::done();
+  result.quiet = is_quiet(node, InterruptScope::subtree);
+  result.calls_cut = operations_.cut_closed_below(node, true, options.cut);
+  finish(std::move(op));
+  return result;
+}
+
+// The packed state says that the turn has ended: cuts its calls, and leaves the rest to the loop.
+VerbResult TurnVerbs::end_turn(Node& node, const InterruptOptions& options, std::unique_ptr<ControlOp> op) {
+  VerbResult result = VerbResult::done();
+  result.quiet = is_quiet(node, InterruptScope::turn);
+  result.calls_cut = operations_.cut_turn(node, options.cut);
+  finish(std::move(op));
+  return result;
+}
+
+VerbResult TurnVerbs::release_queue(core::NodeId id) {
+  Node* node = tree_.reach(id);
+  if (!node || node->is_root_sentinel()) return VerbResult::refused(tree_.missing());
+  auto op = op_for(tree_, id, false);
+  if (!op) return VerbResult::refused(Errc::out_of_memory);
+  op->verb = Verb::release_queue;
+  for (PackedState packed = node->load();;) {
+    if (packed.generation() != core::generation_of(id) || packed.is_free())
+      return VerbResult::refused(Errc::agent_not_found);
+    const std::optional<PackedState> after = core::after_hold(packed, false);
+    if (!after) return VerbResult::no_effect(Errc::not_held);
+    if (node->replace(packed, *after)) break;
+  }
+  op->cascade = node->holds_subtree.exchange(false, std::memory_order_seq_cst);
+  finish(std::move(op));
+  return VerbResult::done();
+}
+
+// What the loop does with the mailbox of an agent that was seen with that packed state.
+void TurnVerbs::prepare_queue(const Node& node, QueueAction queue, PackedState packed,
+                              ControlOp& op) noexcept {
+  op.hold = queue == QueueAction::hold && !packed.is_held();
+  if (queue == QueueAction::drop) op.clear_up_to = mailbox::position(node);
+}
+
+// As Verbs::is_quiet().
+bool TurnVerbs::is_quiet(const Node& root, InterruptScope scope) const noexcept {
+  if (tree_.engine->on_loop_thread()) return true;
+  const Node* const now = tree_.table.active_agent.load(std::memory_order_seq_cst);
+  if (!now) return true;
+  if (now == tree_.table.several_agents()) return false;
+  return scope == InterruptScope::subtree ? !core::is_within(now, &root) : now != &root;
+}
+
+void TurnVerbs::finish(std::unique_ptr<ControlOp> op) noexcept {
+  tree_.control.push(std::move(op));
+  tree_.waker->notify();
+}
+
+}  // namespace agentcore::detail::tree
