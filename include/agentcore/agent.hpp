@@ -5,6 +5,7 @@
 #include <agentcore/agent_state.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/fwd.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/verbs.hpp>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -133,6 +135,47 @@ class Agent {
   /// be called from any callback, including a callback of this agent.
   /// @threadsafe
   VerbResult terminate(TerminateOptions options = {}) const;
+
+  /// Ends one tool call of the running turn. The turn continues: the model reads as the result of the call
+  /// that a person cancelled it, and that its effect is unknown; or that the call was cancelled before it
+  /// began, if it waited for its approval or for other calls. `call_id` is ToolStarted::call_id, or
+  /// OpenQuestion::call_id of an approval.
+  ///
+  ///     agentcore::VerbResult cancelled = agent.cancel_call(call_id, {.reason = "the wrong folder"});
+  ///     if (!cancelled.took_effect()) std::puts(to_string(cancelled.reason).data());  // it had ended
+  ///
+  /// Whether the cancel or the tool's own result ends the call is decided at one point, and the VerbResult
+  /// says which. `done`: the stop token of the call was triggered on the calling thread (a program's process
+  /// group has its signal), and a result that the tool still delivers is dropped (Discarded). On the loop
+  /// thread its questions are closed as `cancelled`, a record is logged, and the event ToolEnded follows, or
+  /// ToolRefused if the call had no ToolStarted. The outcome is `interrupted`, or `not_started`. If the agent
+  /// is stopped or deleted before, the call ends with its turn instead.
+  ///
+  /// The turn does not wait for the tool. A tool that does not end within TreeOptions::stop_grace is given up
+  /// (Abandoned); a stop of the agent waits for it no longer than that.
+  ///
+  /// Returns `no_effect` with `call_not_found` if the running turn has no such call, and with `call_over` if
+  /// the call has ended already or the agent is being stopped or deleted. A call that started a background
+  /// task has ended: see AgentTree::cancel_task(). Reasons for `refused`: `agent_not_found`, `runtime_gone`,
+  /// `invalid_utf8` (the reason), `out_of_memory`. Never blocks. May be called from any callback, including a
+  /// callback of this call.
+  /// @threadsafe
+  VerbResult cancel_call(std::string_view call_id, CancelOptions options = {}) const;
+  /// Supplies the result of a tool call of the running turn that has not ended, for example because a person
+  /// did by hand what the call waits for. The first result of a call counts, this one or that of the tool.
+  ///
+  ///     agentcore::ToolResult result = agentcore::ToolResult::done("booked by telephone");
+  ///     agentcore::VerbResult given = agent.complete_call(question.call_id, std::move(result));
+  ///
+  /// `done`: the result is the call's. The stop token of the call was triggered on the calling thread, its
+  /// tool is not started any more, and what the tool still delivers is dropped (Discarded). The loop thread
+  /// writes the result, as it writes that of a tool; the outcome is `completed`, and
+  /// ToolCallRecord::by_host and ToolEnded::by_host are true. A call that had no ToolStarted has one now. If
+  /// the turn ends before that, e.g. by a stop, the result is dropped (Discarded).
+  ///
+  /// Otherwise as cancel_call(), but without `invalid_utf8`: ToolResult says what happens to broken UTF-8.
+  /// @threadsafe
+  VerbResult complete_call(std::string_view call_id, ToolResult result) const;
 
   /// Creates a child of this agent, `idle` and ready for messages.
   ///

@@ -38,12 +38,14 @@ struct TreeOptions {
   /// Maximum number of ended turns whose results the tree keeps for message(); 0 to 1,000,000. The oldest is
   /// forgotten first, and all of an agent are forgotten when it is deleted.
   std::uint32_t kept_results = 100;
-  /// How long a stop, a delete or an interrupt waits for an operation that ignores its stop token before the
-  /// operation is given up.
+  /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
+  /// given up. Also how long a call may go on after it was cancelled (Agent::cancel_call(),
+  /// Agent::complete_call(), AgentTree::cancel_task()) or its turn interrupted before it is given up; its
+  /// agent does not wait for that.
   Duration stop_grace = std::chrono::seconds(5);
-  /// Maximum number of calls of an agent that go on after an interrupt of their turn. If there are more, the
-  /// oldest are given up at once, before their grace period is over. 0: all of them.
-  std::uint16_t max_lingering_calls = 64;
+  /// Maximum number of calls of one agent that were cancelled or interrupted and have not ended yet; at
+  /// least 1. If there are more, the oldest are given up at once.
+  std::uint32_t max_lingering_calls = 64;
   /// Time-out of the calls of tools without ToolSpec::timeout. Not negative. A call that exceeds it counts as
   /// interrupted: the model receives this as the result, and the turn continues.
   Duration tool_timeout = std::chrono::minutes(10);
@@ -167,10 +169,23 @@ class AgentTree {
   ///     if (info.stage == agentcore::MessageInfo::Stage::ended) std::puts(info.result->text.c_str());
   /// @loop_thread
   MessageInfo message(MessageId id) const;
-  /// Cancels a background task. Its agent continues. Returns false if there is no such task, if the task has
-  /// already ended, or if the Runtime was destroyed.
-  /// @loop_thread
-  bool cancel_task(std::string_view task_id);
+  /// Cancels a background task. Its agent continues, and reads in its next turn that the task was cancelled,
+  /// with the reason. `task_id` is TaskChanged::task_id.
+  ///
+  ///     if (agentcore::VerbResult cancelled = tree.cancel_task(task_id, {.reason = "not needed"});
+  ///     !cancelled)
+  ///       std::fprintf(stderr, "refused: %s\n", to_string(cancelled.reason).data());
+  ///
+  /// Has taken effect when it returns `done`: its stop token was triggered on the calling thread, and what
+  /// its tool still delivers is dropped (Discarded). The TaskChanged with TaskState::cancelled follows on the
+  /// loop thread. A task that does not end within TreeOptions::stop_grace is given up (Abandoned). Never
+  /// blocks. May be called from any callback.
+  ///
+  /// Returns `no_effect` with `call_not_found` if there is no such task, and with `call_over` if the task has
+  /// ended already or its agent is being stopped or deleted. Reasons for `refused`: `agent_not_found` (the
+  /// tree is being destroyed), `runtime_gone`, `invalid_utf8` (the reason), `out_of_memory`.
+  /// @threadsafe
+  VerbResult cancel_task(std::string_view task_id, CancelOptions options = {});
 
   /// Returns the number of agents that exist, including those that are being deleted.
   /// @threadsafe

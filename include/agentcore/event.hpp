@@ -110,7 +110,8 @@ struct TurnEnded {
 };
 
 /// A tool call begins. A call that is refused before it begins has the event ToolRefused instead, and a
-/// background task has TaskChanged.
+/// background task has TaskChanged. If Agent::complete_call() supplies the result before the tool was
+/// started, this event comes directly before ToolEnded, and the tool is not started.
 struct ToolStarted {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
@@ -120,8 +121,9 @@ struct ToolStarted {
   std::string arguments;   ///< the text of a JSON object
 };
 
-/// A tool call was refused, and its tool does not start: the tool is unknown, the arguments are invalid, or a
-/// person did not approve the call. The model receives the reason as the result.
+/// A tool call was refused, and its tool does not start: the tool is unknown, the arguments are invalid, a
+/// person did not approve the call, or it was cancelled (Agent::cancel_call()) before it began. The model
+/// receives the reason as the result.
 struct ToolRefused {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
@@ -145,10 +147,13 @@ struct ToolEnded {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
   std::string call_id;     ///< the id of the tool call
-  /// `completed` or `interrupted`; `not_started` if a callback for its ToolStarted stopped the agent.
+  /// `completed` or `interrupted`; `not_started` if a callback for its ToolStarted stopped the agent, or the
+  /// call was cancelled before the tool was started.
   ToolOutcome outcome = ToolOutcome::completed;
   /// The result, as it is in the history.
   ToolResult result;
+  /// True: the host supplied the result with Agent::complete_call().
+  bool by_host = false;
 };
 
 /// A question to a person was asked. Answer it with AgentTree::answer() or AgentTree::decline().
@@ -196,10 +201,11 @@ enum class TaskKind : unsigned char {
 /// The name of the enumerator.
 std::string_view to_string(TaskKind kind) noexcept;
 
-/// An operation of the agent did not end within the grace period after a stop, a delete or an interrupt, and
-/// the tree gave it up. After a stop or a delete this event comes before the Settled of the agent; after an
-/// interrupt the agent may be in a later turn. What the operation still delivers is dropped; what it still
-/// does is beyond the control of the library.
+/// An operation of the agent did not end within the grace period of a stop, a delete, an interrupt or a
+/// cancel, and the tree gave it up. After a stop or a delete this event comes before the Settled of the
+/// agent; after an interrupt or a cancel (Agent::cancel_call(), Agent::complete_call(),
+/// AgentTree::cancel_task()) the agent works on, and may be in a later turn. What the operation still
+/// delivers is dropped; what it still does is beyond the control of the library.
 struct Abandoned {
   Agent agent;                           ///< the agent
   std::uint64_t turn = 0;                ///< the turn that started the operation
@@ -222,13 +228,15 @@ enum class LateResult : unsigned char {
   answer,      ///< the outcome of a model call: an answer
   failure,     ///< the outcome of a model call: a failure
   text,        ///< deltas of a model call that was cancelled, and has ended
-  tool_result  ///< the result of a tool call or background task
+  tool_result  ///< the result of a tool call or background task, with success or not
 };
 /// The name of the enumerator.
 std::string_view to_string(LateResult kind) noexcept;
 
 /// A result that arrived too late, after the end of its turn, tool call or background task, was dropped
-/// unread. A late result of a tool without success is dropped without this event.
+/// unread, whether it was a success or not. A tool that drops its ToolDone after its call has ended delivers
+/// a failed result late. The same event reports a result of Agent::complete_call() whose turn ended before
+/// the result was written.
 struct Discarded {
   Agent agent;                           ///< the agent
   std::uint64_t turn = 0;                ///< the turn that started the operation

@@ -25,7 +25,7 @@ std::string_view to_string(QuestionKind kind) noexcept;
 enum class QuestionOutcome : unsigned char {
   answered,   ///< AgentTree::answer() was accepted
   declined,   ///< AgentTree::decline() was accepted
-  cancelled,  ///< the tool call that asked had to end
+  cancelled,  ///< the tool call that asked had to end, or was cancelled
   timed_out   ///< no answer within the time-out
 };
 /// The name of the enumerator.

@@ -39,9 +39,12 @@ std::string_view to_string(ToolMode mode) noexcept;
 
 /// How a tool call ended (G9).
 enum class ToolOutcome : unsigned char {
-  not_started,  ///< the turn ended before the call began, or the call was rejected: it had no effect
-  completed,    ///< the tool delivered a result, with success or not
-  interrupted,  ///< the turn ended, or the call timed out, after the call began: its effect is unknown
+  /// The turn ended, or the call was cancelled, before the call began, or the call was rejected: it had no
+  /// effect.
+  not_started,
+  completed,  ///< the tool, or the host in its place, delivered a result, with success or not
+  /// The turn ended, the call was cancelled, or it timed out, after the call began: its effect is unknown.
+  interrupted,
   /// As interrupted, and the tool did not end within the grace period; it may still be running. This is known
   /// only after the turn has ended: the event Abandoned reports it.
   abandoned,
@@ -122,9 +125,9 @@ class ToolContext {
   std::uint64_t turn() const noexcept;
 
   /// The stop token of the call. It is triggered when the call has to end: its agent is stopped or deleted,
-  /// its background task is cancelled, or it timed out. An abort does not trigger it. The tool must then call
-  /// its ToolDone soon, with any result: the result is dropped. A callback on the token runs on the thread
-  /// that stops: it must only end a connection or wake a thread.
+  /// it, or its background task, is cancelled, the host supplied its result, or it timed out. An abort does
+  /// not trigger it. The tool must then call its ToolDone soon, with any result: the result is dropped. A
+  /// callback on the token runs on the thread that stops: it must only end a connection or wake a thread.
   StopToken stop() const noexcept;
   /// The time at which the call times out; no_limit: never.
   TimePoint deadline() const noexcept;

@@ -38,6 +38,7 @@ struct ToolCallRecord {
   std::string task_id = {};  ///< the background task that the call started; empty: none
   std::uint32_t round = 0;   ///< the number of the answer with tool calls within this turn, from 1
   std::uint32_t index = 0;   ///< the number of the call within that answer, from 1
+  bool by_host = false;      ///< the host supplied the result (Agent::complete_call()), not the tool
 };
 
 /// The record of a turn, from TurnEnded::result. Every turn has one, however it ends.

@@ -1,4 +1,5 @@
-// Options, results and reports of send() and of the verbs abort, interrupt, stop, resume and terminate.
+// Options, results and reports of send() and of the verbs abort, interrupt, stop, resume, terminate,
+// cancel_call, complete_call and cancel_task.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -45,7 +46,7 @@ struct [[nodiscard]] SendResult {
   explicit operator bool() const noexcept { return accepted(); }
 };
 
-/// How a verb (abort, interrupt, stop, resume, terminate, ...) ended.
+/// How a verb (abort, interrupt, stop, resume, terminate, cancel_call, ...) ended.
 enum class VerbStatus : unsigned char {
   done,       ///< The call took effect.
   no_effect,  ///< There was nothing to do: the agent is already as the verb would leave it.
@@ -54,8 +55,8 @@ enum class VerbStatus : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(VerbStatus status) noexcept;
 
-/// The result of abort(), interrupt(), release_queue(), stop(), resume(), terminate(), stop_all() and
-/// resume_all().
+/// The result of abort(), interrupt(), release_queue(), stop(), resume(), terminate(), stop_all(),
+/// resume_all(), cancel_call(), complete_call() and cancel_task().
 ///
 ///     if (agentcore::VerbResult stopped = planner.stop(); !stopped)
 ///       std::fprintf(stderr, "not stopped: %s\n", to_string(stopped.reason).data());
@@ -67,6 +68,7 @@ std::string_view to_string(VerbStatus status) noexcept;
 /// - interrupt: `message_not_found` (InterruptOptions::message was sent to another agent)
 /// - resume: `stopping` (the stop has not settled yet), `terminating`, `parent_stopped`
 /// - terminate: `not_child_agent`, `cannot_delete_system_agent`
+/// - cancel_call, cancel_task: `invalid_utf8` (of the reason)
 ///
 /// Reasons if `status` is `no_effect`:
 /// - abort: `not_waiting_llm`
@@ -75,6 +77,7 @@ std::string_view to_string(VerbStatus status) noexcept;
 /// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
 /// - resume: `not_stopped`
 /// - terminate: `terminating`
+/// - cancel_call, complete_call, cancel_task: `call_not_found`, `call_over`
 struct [[nodiscard]] VerbResult {
   VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
   Errc reason = Errc::none;                 ///< `none` if `status` is `done`; else why not.
@@ -155,6 +158,14 @@ struct InterruptOptions {
   std::string reason = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
+};
+
+/// Options of Agent::cancel_call() and AgentTree::cancel_task().
+struct CancelOptions {
+  /// Why: UTF-8, for the model and the log. The text that the model reads has at most
+  /// TreeOptions::max_tool_result_bytes; the rest is cut off. The log record has the whole reason. Empty: the
+  /// model reads no reason.
+  std::string reason = {};
 };
 
 /// What a stop did. Passed to StopOptions::on_settled when all stopped agents have settled.

@@ -91,6 +91,16 @@ VerbResult Agent::terminate(TerminateOptions options) const {
                : VerbResult::refused(Errc::agent_not_found);
 }
 
+VerbResult Agent::cancel_call(std::string_view call_id, CancelOptions options) const {
+  return core_ ? core_->call_verbs().cancel_call(node_, call_id, std::move(options))
+               : VerbResult::refused(Errc::agent_not_found);
+}
+
+VerbResult Agent::complete_call(std::string_view call_id, ToolResult result) const {
+  return core_ ? core_->call_verbs().complete_call(node_, call_id, std::move(result))
+               : VerbResult::refused(Errc::agent_not_found);
+}
+
 Result<Agent> Agent::create_child(AgentSpec spec) const {
   if (!core_) return no_agent;
   return core_->factory().create(node_, std::move(spec));

@@ -68,8 +68,8 @@ std::vector<RunningTask> AgentTree::tasks() const {
 MessageInfo AgentTree::message(MessageId id) const {
   return core_->requests().message(id);
 }
-bool AgentTree::cancel_task(std::string_view task_id) {
-  return core_->requests().cancel_task(task_id);
+VerbResult AgentTree::cancel_task(std::string_view task_id, CancelOptions options) {
+  return core_->call_verbs().cancel_task(task_id, std::move(options));
 }
 
 std::size_t AgentTree::size() const noexcept {

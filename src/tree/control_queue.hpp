@@ -18,13 +18,23 @@
 
 namespace agentcore::detail::tree {
 
-enum class Verb : std::uint8_t { abort, interrupt, release_queue, stop, resume, terminate };
+enum class Verb : std::uint8_t {
+  abort,
+  interrupt,
+  release_queue,
+  stop,
+  resume,
+  terminate,
+  end_call,
+  end_task
+};
 
 // The second half of one verb.
 struct ControlOp {
   Verb verb = Verb::stop;
   core::NodeId agent = 0;
   std::string agent_name;              // for the report; only if one was requested
+  std::string call_id;                 // end_call, end_task: the id of the call or task
   std::optional<std::uint32_t> epoch;  // of the agent after it, if the verb has ended a turn
   MessageId withdrawn;                 // interrupt by id: a message that waits; no turn may begin with it
   bool hold = false;                   // interrupt: the mailbox is held
@@ -32,7 +42,7 @@ struct ControlOp {
   bool cascade = true;
   StopCause cause = StopCause::user;
   std::string reason;
-  std::optional<Duration> deadline;
+  std::optional<Duration> grace;
   std::function<void(const StopReport&)> on_stopped;
   std::function<void(const TerminateReport&)> on_terminated;
   std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call

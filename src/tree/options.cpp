@@ -71,6 +71,7 @@ void check_options(const TreeOptions& options) {
       .count("max_answer_bytes", options.max_answer_bytes, 1)
       .count("max_tool_result_bytes", options.max_tool_result_bytes, 1)
       .count("kept_results", options.kept_results, 0, 1'000'000)
+      .count("max_lingering_calls", options.max_lingering_calls, 1)
       .not_negative("stop_grace", options.stop_grace)
       .not_negative("tool_timeout", options.tool_timeout)
       .not_negative("question_timeout", options.question_timeout)

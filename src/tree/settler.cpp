@@ -173,7 +173,7 @@ void Settler::start_grace(core::NodeId root) noexcept {
   jobs_.for_each_of(root, [&](SettleJob& job) {
     if (job.timer || job.phase != SettleJob::Phase::waiting || !job.op->closes()) return;
     const bool started = engine_.guarded("a stop's grace period", [&] {
-      job.timer = engine_.start_timer(loop::later(engine_.now(), job.op->deadline.value_or(grace_)),
+      job.timer = engine_.start_timer(loop::later(engine_.now(), job.op->grace.value_or(grace_)),
                                       [this, root] { end_grace(root); });
     });
     if (!started) agents_.retry_later();

@@ -19,6 +19,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       scheduler_(shared_, turns_, hub_),
       verbs_(shared_, turns_.operations()),
       turn_verbs_(shared_, turns_.operations()),
+      call_verbs_(shared_, turns_),
       mailboxes_(shared_, verbs_, hub_),
       factory_(shared_, turns_, hub_),
       queries_(shared_),
@@ -121,6 +122,10 @@ void TreeCore::start(std::unique_ptr<ControlOp>& op) {
       return scheduler_.finish_end_of_turn(*op);
     case Verb::release_queue:
       return scheduler_.finish_release(*op);
+    case Verb::end_call:
+      return turns_.finish_call(op->agent, op->call_id);
+    case Verb::end_task:
+      return turns_.finish_task(op->call_id);
     case Verb::stop:
     case Verb::resume:
     case Verb::terminate:

@@ -4,6 +4,7 @@
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
 #include "tree/agent_factory.hpp"
+#include "tree/call_verbs.hpp"
 #include "tree/mailboxes.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
@@ -34,6 +35,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
   // The parts that Agent and AgentTree forward to.
   Verbs& verbs() noexcept { return verbs_; }
   TurnVerbs& turn_verbs() noexcept { return turn_verbs_; }
+  CallVerbs& call_verbs() noexcept { return call_verbs_; }
   Mailboxes& mailboxes() noexcept { return mailboxes_; }
   AgentFactory& factory() noexcept { return factory_; }
   TreeQueries& queries() noexcept { return queries_; }
@@ -74,6 +76,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
   Scheduler scheduler_;
   Verbs verbs_;
   TurnVerbs turn_verbs_;
+  CallVerbs call_verbs_;
   Mailboxes mailboxes_;
   AgentFactory factory_;
   TreeQueries queries_;

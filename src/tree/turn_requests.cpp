@@ -124,12 +124,6 @@ MessageInfo TurnRequests::message(MessageId id) const {
   return {MessageInfo::Stage::queued, names.name_of(*node, agent), 0, nullptr};
 }
 
-bool TurnRequests::cancel_task(std::string_view task_id) {
-  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
-  const LoopEntry entry(tree_.lifetime);
-  return !tree_.is_closed() && !tree_.engine->closed() && turns_.cancel_task(task_id);
-}
-
 std::size_t TurnRequests::count_of(core::NodeId agent) const {
   std::size_t count = turns_.open_questions(agent);
   for (std::uint32_t slot = 0; slot < turns_.operations().slots(); ++slot) {

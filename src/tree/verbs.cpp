@@ -27,7 +27,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   op->cascade = options.cascade;
   op->cause = options.cause;
   op->reason = std::move(options.reason);
-  op->deadline = options.grace;
+  op->grace = options.grace;
   op->on_stopped = std::move(options.on_settled);
   const bool wants_report = op->wants_report();
 
@@ -104,7 +104,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   op->verb = Verb::terminate;
   op->cause = StopCause::terminate;
   op->reason = std::move(options.reason);
-  op->deadline = options.grace;
+  op->grace = options.grace;
   op->on_terminated = std::move(options.on_settled);
   const bool wants_report = op->wants_report();
 

@@ -3,6 +3,7 @@
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
 #include "turn/limited.hpp"
+#include "turn/lingering_calls.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_port.hpp"
 
@@ -39,18 +40,20 @@ void BackgroundTasks::emit_state(const core::Node& node, const OperationInfo& in
   });
 }
 
-// Keeps, for the agent's next turn, a line of JSON about the end of a task. The results in all lines together
-// have at most TreeOptions::max_tool_result_bytes.
+// Keeps, for the agent's next turn, a line of JSON about the end of a task. The results and reasons in all
+// lines together have at most TreeOptions::max_tool_result_bytes.
 void BackgroundTasks::note_end(core::Node& node, const OperationInfo& info, TaskState state,
-                               const ToolResult& result) noexcept {
+                               const ToolResult& result, const std::string& reason) noexcept {
   if (!info.in_history) return;
   environment_.engine.guarded("the end of a background task", [&] {
     std::string& lines = data_of(node).ended_tasks;
     const std::size_t most = environment_.limits.max_result_bytes;
+    const auto kept = [&](std::string text) {
+      return quoted(limited(std::move(text), most - std::min(most, lines.size())));
+    };
     std::string line = "{";
-    if (state != TaskState::cancelled)
-      line +=
-          "\"result\":" + quoted(limited(tools::text_of(result), most - std::min(most, lines.size()))) + ",";
+    if (!reason.empty()) line += "\"reason\":" + kept(reason) + ",";
+    if (state != TaskState::cancelled) line += "\"result\":" + kept(tools::text_of(result)) + ",";
     line += "\"state\":" + quoted(std::string(to_string(state))) + ",\"task_id\":" + quoted(info.id) +
             ",\"tool\":" + quoted(info.tool) + "}\n";
     lines += line;
@@ -79,14 +82,23 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
       OperationInfo{new_task_id(environment_.engine), step.window_id, step.tool, turn.spec().tools});
   const OperationId id =
       operations.open(turn.node(), Operation::Kind::background, turn.epoch(), turn.number(), std::move(info));
+  try {
+    environment_.claims.add(task_key(operations[id].info->id), turn.node(), {});
+  } catch (...) {  // nothing was emitted
+    operations.close(id);
+    throw;
+  }
+  environment_.claims.set_operation(task_key(operations[id].info->id), id, operations[id].stop);
   emit_state(turn.node(), *operations[id].info, TaskState::started, {});
   if (!turn.is_admitted()) {  // no part of it has begun
     cancel(id);
-    operations.close(id);
+    close(id);
     return Next::ended;
   }
-  if (operations[id].over) {  // an observer of its beginning cancelled it
-    operations.close(id);
+  if (environment_.claims.is_over(task_key(operations[id].info->id))) {  // e.g. an observer cancelled it
+    write_cancel(id);
+    close(id);
+    if (!turn.is_admitted()) return Next::ended;
     records_.set_result(turn, call, ToolOutcome::not_started,
                         ToolResult::failed("not started: the task was cancelled before it began"));
     return turn.is_admitted() ? Next::proceed : Next::ended;
@@ -105,7 +117,7 @@ Next BackgroundTasks::begin(Turn turn, std::size_t index, OperationId id) {
     completion = record_start(turn, index, id, *tool);
   } catch (...) {  // no part of it has begun
     cancel(id);
-    environment_.operations.close(id);
+    close(id);
     throw;
   }
   tools::start_call(*tool, arguments, completion);
@@ -130,15 +142,13 @@ std::shared_ptr<tools::Completion> BackgroundTasks::record_start(Turn turn, std:
 void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult result) {
   Operations& operations = environment_.operations;
   const std::uint64_t turn = operations[id].turn;
-  desk_.close_all(id);
   if (!core::look(node, node.load().generation()).open()) cancel(id);
-  const bool over = std::exchange(operations[id].over, true);
+  const bool in_time = end(id);
+  if (in_time) desk_.close_all(id);
   const std::unique_ptr<OperationInfo> info = std::move(operations[id].info);
+  environment_.claims.remove(task_key(info->id));
   operations.close(id);
-  if (over) {
-    if (result.success) environment_.discard(node, turn, 0, LateResult::tool_result);
-    return;
-  }
+  if (!in_time) return environment_.discard(node, turn, 0, LateResult::tool_result);
   if (info->tools)
     environment_.engine.guarded("a tool's result", [&] {
       info->tools->impl().follow_up(environment_.engine, environment_.hub.handle(node), info->window_id,
@@ -152,7 +162,7 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
 
 void BackgroundTasks::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
   if (!core::look(node, node.load().generation()).open()) return cancel(id);
-  environment_.operations[id].over = true;
+  if (!end(id)) return;
   environment_.operations.cut(id);
   if (!environment_.operations.find(id)) return;
   desk_.close_all(id);
@@ -162,16 +172,64 @@ void BackgroundTasks::on_timeout(core::Node& node, OperationId id, const ToolRes
   emit_state(node, *operation->info, TaskState::failed, result);
 }
 
+// Ends the task for the loop. False: it has ended before. If a verb has cancelled it, that is written now.
+bool BackgroundTasks::end(OperationId id) noexcept {
+  Operation& operation = environment_.operations[id];
+  if (operation.over) return false;
+  operation.over = environment_.claims.claim(task_key(operation.info->id));
+  if (operation.over) return true;
+  write_cancel(id);
+  return false;
+}
+
+// A verb has cancelled the task: its model and its observers are told, once.
+void BackgroundTasks::write_cancel(OperationId id) noexcept {
+  Operations& operations = environment_.operations;
+  Operation& operation = operations[id];
+  core::Node& node = *operation.node;
+  const std::unique_ptr<CallEnding> ending = environment_.claims.take(task_key(operation.info->id));
+  if (!ending) return;
+  operation.over = true;
+  if (core::look(node, core::generation_of(operation.agent)).open())
+    note_end(node, *operation.info, TaskState::cancelled, {}, ending->reason);
+  operations.cut(id);
+  if (const Operation* const left = operations.find(id))
+    environment_.log(LogLevel::info, "a background task was cancelled",
+                     {{"agent", environment_.name_of(node)},
+                      {"tool", left->info->tool},
+                      {"task", left->info->id},
+                      {"reason", ending->reason}});
+  if (operations.find(id)) desk_.close_all(id);
+  if (const Operation* const left = operations.find(id))
+    emit_state(node, *left->info, TaskState::cancelled, {});
+}
+
+void BackgroundTasks::finish(std::string_view task_id) noexcept {
+  const OperationId id = environment_.claims.operation_of(task_key(task_id));
+  const Operation* const operation = id ? environment_.operations.find(id) : nullptr;
+  if (!operation) return;
+  const AgentEntry entry(environment_, *operation->node);
+  core::Node& node = *operation->node;
+  write_cancel(id);
+  if (environment_.operations.find(id)) lingering_.add(id);
+  environment_.listener.on_activity_ended(node);
+}
+
 // Its stop token is triggered, and it counts as ended from now on.
 void BackgroundTasks::cancel(OperationId id) noexcept {
+  if (!end(id)) return;
   Operations& operations = environment_.operations;
-  if (std::exchange(operations[id].over, true)) return;
   core::Node& node = *operations[id].node;
   operations.cut(id);
   if (!operations.find(id)) return;
   desk_.close_all(id);
   if (const Operation* const operation = operations.find(id))
     emit_state(node, *operation->info, TaskState::cancelled, {});
+}
+
+void BackgroundTasks::close(OperationId id) noexcept {
+  environment_.claims.remove(task_key(environment_.operations[id].info->id));
+  environment_.operations.close(id);
 }
 
 void BackgroundTasks::cancel_all(core::Node& node) noexcept {
@@ -196,22 +254,6 @@ bool BackgroundTasks::cancel_newest(core::Node& node) noexcept {
   });
   if (newest) cancel(*newest);
   return newest.has_value();
-}
-
-bool BackgroundTasks::cancel(std::string_view task_id) {
-  for (std::uint32_t slot = 0; slot < environment_.operations.slots(); ++slot) {
-    const Operation& operation = environment_.operations.at_slot(slot);
-    if (!operation.node || operation.kind != Operation::Kind::background || operation.over ||
-        operation.info->id != task_id)
-      continue;
-    core::Node& node = *operation.node;
-    const AgentEntry entry(environment_, node);
-    if (core::look(node, core::generation_of(operation.agent)).open())
-      note_end(node, *operation.info, TaskState::cancelled, {});
-    cancel(operation.id);
-    return true;
-  }
-  return false;
 }
 
 }  // namespace agentcore::detail::turn

@@ -15,6 +15,7 @@
 
 namespace agentcore::detail::turn {
 
+class LingeringCalls;
 class QuestionDesk;
 class ToolPort;
 
@@ -22,15 +23,16 @@ class ToolPort;
 // (X17). Exactly one of `completed`, `failed` and `cancelled` is emitted for each. All @loop_thread.
 class BackgroundTasks {
  public:
-  BackgroundTasks(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk)
-      : environment_(environment), records_(records), port_(port), desk_(desk) {}
+  BackgroundTasks(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk,
+                  LingeringCalls& lingering)
+      : environment_(environment), records_(records), port_(port), desk_(desk), lingering_(lingering) {}
 
   // Starts a call in the background; the call's result is the id of the task (L2-L4).
   Next start(Turn turn, std::size_t index);
   // Cancels all tasks of an agent that is stopped, the oldest first.
   void cancel_all(core::Node& node) noexcept;
-  // Cancels the task of that id on behalf of the host. False: there is none.
-  bool cancel(std::string_view task_id);
+  // A verb has cancelled the task of that id: writes that, unless the task has ended.
+  void finish(std::string_view task_id) noexcept;
 
   // The tool of a registered operation has given its result.
   void on_result(core::Node& node, OperationId id, ToolResult result);
@@ -42,10 +44,13 @@ class BackgroundTasks {
   Next begin(Turn turn, std::size_t index, OperationId id);
   std::shared_ptr<tools::Completion> record_start(Turn turn, std::size_t index, OperationId id,
                                                   const Tool& tool);
+  bool end(OperationId id) noexcept;
+  void write_cancel(OperationId id) noexcept;
   void cancel(OperationId id) noexcept;
+  void close(OperationId id) noexcept;
   bool cancel_newest(core::Node& node) noexcept;
-  void note_end(core::Node& node, const OperationInfo& info, TaskState state,
-                const ToolResult& result) noexcept;
+  void note_end(core::Node& node, const OperationInfo& info, TaskState state, const ToolResult& result,
+                const std::string& reason = {}) noexcept;
   void emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
                   ToolResult result) noexcept;
 
@@ -53,6 +58,7 @@ class BackgroundTasks {
   CallRecords& records_;
   ToolPort& port_;
   QuestionDesk& desk_;
+  LingeringCalls& lingering_;
 };
 
 }  // namespace agentcore::detail::turn

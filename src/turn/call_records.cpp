@@ -39,6 +39,7 @@ void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::stri
     step.message = Conversation::not_started;
     active.calls[i].message = message + i;
     active.calls[i].step = active.result->calls.size() - 1;
+    environment_.claims.add({turn.node().id(), step.call_id}, turn.node(), turn.epoch());
   }
   active.result->last_call->id = active.result->calls.back().call_id;
 }
@@ -52,7 +53,8 @@ void CallRecords::set_begun(Turn turn, PendingCall& call) {
   call.state = PendingCall::State::running;
 }
 
-void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, ToolResult result) {
+void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, ToolResult result,
+                             bool by_host) {
   ActiveTurn& active = turn.active();
   ToolCallRecord& step = step_of(turn, call);
   limit(result);
@@ -62,12 +64,13 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   call.state = PendingCall::State::done;
   step.outcome = outcome;
   step.success = result.success;
+  step.by_host = by_host;
   step.message = std::move(message);
   step.summary = std::move(summary);
   if (!active.simulated) turn.data().conversation.set_result(call.message, std::move(text));
   if (!call.start_emitted) return;
   environment_.hub.emit(turn.node(), [&](Agent agent) {
-    return ToolEnded{std::move(agent), turn.number(), step.call_id, outcome, result};
+    return ToolEnded{std::move(agent), turn.number(), step.call_id, outcome, result, by_host};
   });
 }
 

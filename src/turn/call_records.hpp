@@ -23,7 +23,7 @@ class CallRecords {
   // The tool of the call is about to start: until its result comes, the effect of the call is unknown.
   void set_begun(Turn turn, PendingCall& call);
   // The end of a call: in the history and in the turn's steps. Emits ToolEnded if ToolStarted was emitted.
-  void set_result(Turn turn, PendingCall& call, ToolOutcome outcome, ToolResult result);
+  void set_result(Turn turn, PendingCall& call, ToolOutcome outcome, ToolResult result, bool by_host = false);
 
   // The tool of the call does not start: the model receives the reason. Emits ToolRefused.
   void refuse(Turn turn, PendingCall& call, std::string reason);
@@ -31,6 +31,10 @@ class CallRecords {
   // The step of the turn's result that belongs to the call.
   static ToolCallRecord& step_of(Turn turn, const PendingCall& call) {
     return turn.active().result->calls[call.step];
+  }
+  // The entry of the call in CallClaims.
+  static CallKey key_of(Turn turn, const PendingCall& call) noexcept {
+    return {turn.node().id(), step_of(turn, call).call_id};
   }
   // Cuts the texts of a result to TreeOptions::max_tool_result_bytes. Without memory they become empty.
   void limit(ToolResult& result) const noexcept;

@@ -5,6 +5,7 @@
 #include "core/tree_lifetime.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
+#include "turn/call_claims.hpp"
 #include "turn/ended_turns.hpp"
 #include "turn/operations.hpp"
 
@@ -27,8 +28,8 @@ struct TurnLimits {
   Duration tool_timeout;
   Duration question_timeout;
   std::size_t kept_results;
-  Duration grace;
-  std::size_t max_lingering_calls;
+  Duration stop_grace;
+  std::size_t max_lingering_calls;  // of an agent
 };
 
 // The notifications of the turn engine to the tree. @loop_thread
@@ -81,6 +82,7 @@ class Environment {
   const TurnLimits limits;
   Operations operations;
   EndedTurns ended_turns;
+  CallClaims claims;
 };
 
 // On the stack wherever an external input is delivered to an agent: an outcome, a result, an answer, a timer.

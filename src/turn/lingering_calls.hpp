@@ -1,28 +1,31 @@
-// LingeringCalls: calls that go on after their turn was interrupted.
+// LingeringCalls: calls that have ended for the turn, but whose clients or tools have not.
 #pragma once
 
 #include "turn/environment.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace agentcore::detail::turn {
 
-// The stop tokens of such calls were triggered, and their outcomes are not needed any more. The agent works
-// on. Each call is given up after the grace period; of more than TreeOptions::max_lingering_calls the oldest
-// at once. A stop of the agent waits for them as for any operation. All @loop_thread.
+// A verb may end a call, or its whole turn, before the client or the tool reacts to the stop token. The agent
+// works on, and the operation stays registered for the grace period of the tree; of more than
+// TreeOptions::max_lingering_calls the oldest is given up at once. A stop of the agent waits for them as for
+// any operation. All @loop_thread.
 class LingeringCalls {
  public:
   explicit LingeringCalls(Environment& environment) : environment_(environment) {}
 
-  // The turn with that number was interrupted: starts the grace period of its calls that are in flight.
-  void watch(core::Node& node, std::uint64_t turn) noexcept;
-  // Gives up an operation that is registered: its outcome will be dropped.
+  // A verb has ended the call of a registered operation: starts the grace period.
+  void add(OperationId id) noexcept;
+  // The turn with that number was interrupted: the same for each of its calls that is in flight.
+  void add_all(core::Node& node, std::uint64_t turn) noexcept;
+  // Closes a registered operation that did not end in time, and emits Abandoned. Its outcome will be dropped.
   void give_up(OperationId id) noexcept;
 
  private:
   void start_grace(OperationId id) noexcept;
-  bool give_up_oldest(core::Node& node) noexcept;
+  void on_grace_over(OperationId id) noexcept;
+  void limit(const core::Node& node) noexcept;
 
   Environment& environment_;
 };

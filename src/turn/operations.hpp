@@ -31,6 +31,7 @@ struct OperationInfo {
   Ref<ToolRegistry> tools = {};  // what the agent had when the call began
   Timer timer = {};
   bool in_history = false;  // of a background task: its start is in the history
+  bool lingers = false;     // a verb has ended the call, and the timer is that of the grace period
 };
 
 // One in-flight operation: a model call, a tool call or a background task, from before its start until its

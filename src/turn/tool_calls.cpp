@@ -3,6 +3,7 @@
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
 #include "turn/background_tasks.hpp"
+#include "turn/call_endings.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_port.hpp"
 #include "turn/turn_runner.hpp"
@@ -54,10 +55,8 @@ Next ToolCalls::run_all(Turn turn) {
 // Begins one call, asks for its approval, or writes the result that it cannot begin.
 Next ToolCalls::start(Turn turn, std::size_t index) {
   PendingCall& call = turn.active().calls[index];
-  if (std::string why = look_up(turn, call); !why.empty()) {
-    records_.refuse(turn, call, std::move(why));
-    return turn.is_admitted() ? Next::proceed : Next::ended;
-  }
+  if (is_over(turn, call)) return endings_.apply(turn, call);
+  if (std::string why = look_up(turn, call); !why.empty()) return refuse(turn, call, std::move(why));
   if (!call.found.entry.tool->spec.needs_approval) return begin(turn, index);
   call.operation = open(turn, call);
   if (!turn.is_admitted()) return Next::ended;
@@ -88,15 +87,20 @@ OperationId ToolCalls::open(Turn turn, PendingCall& call) {
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
   auto info = std::make_unique<OperationInfo>(
       OperationInfo{step.call_id, step.window_id, step.tool, turn.spec().tools});
-  return environment_.operations.open(turn.node(), Operation::Kind::tool_call, turn.epoch(), turn.number(),
-                                      std::move(info));
+  const OperationId id = environment_.operations.open(turn.node(), Operation::Kind::tool_call, turn.epoch(),
+                                                      turn.number(), std::move(info));
+  environment_.claims.set_operation(CallRecords::key_of(turn, call), id, environment_.operations[id].stop);
+  return id;
 }
 
 // Starts the tool of a call that may begin.
 Next ToolCalls::begin(Turn turn, std::size_t index) {
   PendingCall& call = turn.active().calls[index];
   ToolCallRecord& step = CallRecords::step_of(turn, call);
-  if (step.mode == ToolMode::async) return tasks_.start(turn, index);
+  if (is_over(turn, call)) return endings_.apply(turn, call);
+  if (step.mode == ToolMode::async)  // the id of the task is the result: the call ends here
+    return environment_.claims.claim(CallRecords::key_of(turn, call)) ? tasks_.start(turn, index)
+                                                                      : endings_.apply(turn, call);
   if (!call.operation) call.operation = open(turn, call);
   const OperationId id = call.operation;
   call.start_emitted = true;
@@ -105,8 +109,9 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
                        step.window_id,   step.tool,     call.arguments};
   });
   // Checked after the operation was registered: a stopper either finds the operation, or its closed gate is
-  // read here.
+  // read here. A verb that ends the call from now on finds that it has begun.
   if (!turn.is_admitted()) return Next::ended;
+  if (is_over(turn, call)) return endings_.apply(turn, call);
   // All allocations come first: once a call is `running`, its tool is started.
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   nlohmann::json arguments;
@@ -131,7 +136,7 @@ void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {
   const std::uint64_t number = environment_.operations[id].turn;
   bool late = false;
   runner_.run(node, [&] { return take_result(node, id, result, late); });
-  if (late && result.success) environment_.discard(node, number, 0, LateResult::tool_result);
+  if (late) environment_.discard(node, number, 0, LateResult::tool_result);
   // If take_result() threw, the operation may still be registered.
   if (environment_.operations.find(id)) environment_.operations.close(id);
 }
@@ -139,27 +144,31 @@ void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {
 // Sets `late` if no turn takes the result.
 Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result, bool& late) {
   Operation& operation = environment_.operations[id];
+  const bool first = find(node, id) && environment_.claims.claim({operation.agent, operation.info->id});
   const std::string window_id = std::move(operation.info->window_id);
   const Ref<ToolRegistry> tools = std::move(operation.info->tools);
   operation.over = true;  // it asks nothing any more
   desk_.close_all(id);
   // An observer may end the turn: checked again after each call into the host's code.
-  const auto is_expected = [&] { return find(node, id) && Turn(node).is_admitted(); };
+  const auto is_expected = [&] { return first && find(node, id) && Turn(node).is_admitted(); };
   if (is_expected() && tools)
     tools->impl().follow_up(environment_.engine, environment_.hub.handle(node), window_id, result);
   environment_.operations.close(id);
   PendingCall* const call = find(node, id);
-  late = !call || !Turn(node).is_admitted();
+  late = !first || !call || !Turn(node).is_admitted();
   if (!call) return Next::wait;
   call->operation = {};
-  if (late) return Next::ended;
   const Turn turn(node);
+  if (!turn.is_admitted()) return Next::ended;
+  if (!first) return endings_.apply(turn, *call);
   records_.set_result(turn, *call, ToolOutcome::completed, result);
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
 void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
-  environment_.operations[id].over = true;
+  Operation& operation = environment_.operations[id];
+  if (!environment_.claims.claim({operation.agent, operation.info->id})) return;  // finish() follows
+  operation.over = true;
   environment_.operations.cut(id);
   desk_.close_all(id);
   if (!find(node, id)) return;
@@ -203,16 +212,46 @@ Next ToolCalls::take_approval(Turn turn, PendingCall& call, const Answer& answer
     call.state = State::approved;
     return Next::proceed;
   }
-  environment_.operations.close(std::exchange(call.operation, {}));
   std::string why = answer.outcome == QuestionOutcome::timed_out ? "nobody approved the call in time"
                     : answer.text.empty()                        ? "the person refused the call"
                                           : "the person refused the call: " + answer.text;
+  return refuse(turn, call, std::move(why));
+}
+
+// True if the loop or a verb has ended the call.
+bool ToolCalls::is_over(Turn turn, const PendingCall& call) const noexcept {
+  return environment_.claims.is_over(CallRecords::key_of(turn, call));
+}
+
+// The tool of the call does not start, unless a verb has ended the call before.
+Next ToolCalls::refuse(Turn turn, PendingCall& call, std::string why) {
+  if (!environment_.claims.claim(CallRecords::key_of(turn, call))) return endings_.apply(turn, call);
+  if (call.operation) environment_.operations.close(std::exchange(call.operation, {}));
   records_.refuse(turn, call, std::move(why));
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
+void ToolCalls::finish(core::Node& node, std::string_view call_id) noexcept {
+  ActiveTurn* const active = active_turn(node);
+  if (!active) return;
+  const auto found = std::find_if(active->calls.begin(), active->calls.end(), [&](const PendingCall& call) {
+    return call.state != State::done && active->result->calls[call.step].call_id == call_id;
+  });
+  if (found == active->calls.end()) return;
+  runner_.run(node, [&] {
+    const Turn turn(node);
+    return turn.is_admitted() ? endings_.apply(turn, *found) : Next::ended;
+  });
+}
+
+void ToolCalls::forget(const core::Node& node, std::uint64_t turn) noexcept {
+  for (std::size_t dropped = environment_.claims.remove_turn(node.id()); dropped != 0; --dropped)
+    environment_.discard(node, turn, 0, LateResult::tool_result);
+}
+
 void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
                        const TurnResult& result) noexcept {
+  std::size_t dropped = environment_.claims.remove_turn(node.id());  // first: from now on no verb finds them
   for (const PendingCall& call : calls)
     if (call.operation) environment_.operations[call.operation].over = true;
   for (const PendingCall& call : calls) {
@@ -232,6 +271,7 @@ void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<P
       return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, ToolResult::failed(step.message)};
     });
   }
+  for (; dropped != 0; --dropped) environment_.discard(node, turn, 0, LateResult::tool_result);
 }
 
 }  // namespace agentcore::detail::turn

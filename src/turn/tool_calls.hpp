@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore::detail::turn {
 
 class BackgroundTasks;
+class CallEndings;
 class QuestionDesk;
 class ToolPort;
 class TurnRunner;
@@ -23,19 +25,24 @@ class TurnRunner;
 class ToolCalls {
  public:
   ToolCalls(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk,
-            BackgroundTasks& tasks, TurnRunner& runner)
+            BackgroundTasks& tasks, CallEndings& endings, TurnRunner& runner)
       : environment_(environment),
         records_(records),
         port_(port),
         desk_(desk),
         tasks_(tasks),
+        endings_(endings),
         runner_(runner) {}
 
   // Writes an answer with calls into the history.
   void list(Turn turn, std::vector<tools::AskedCall> calls, std::string words);
   // Starts as many calls as may run in parallel. `proceed`: all of them have their results.
   Next run_all(Turn turn);
-  // The turn has ended: cuts `calls`, closes their questions and emits their ends.
+  // A verb has ended the call of that id: writes how. Does nothing if the turn of the call is over.
+  void finish(core::Node& node, std::string_view call_id) noexcept;
+  // The turn ends: from now on no verb finds its calls.
+  void forget(const core::Node& node, std::uint64_t turn) noexcept;
+  // The turn has ended: forgets and cuts `calls`, closes their questions and emits their ends.
   void cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
               const TurnResult& result) noexcept;
 
@@ -55,11 +62,15 @@ class ToolCalls {
   void on_approval(OperationId id, const Answer& answer);
   Next take_approval(Turn turn, PendingCall& call, const Answer& answer);
 
+  bool is_over(Turn turn, const PendingCall& call) const noexcept;
+  Next refuse(Turn turn, PendingCall& call, std::string why);
+
   Environment& environment_;
   CallRecords& records_;
   ToolPort& port_;
   QuestionDesk& desk_;
   BackgroundTasks& tasks_;
+  CallEndings& endings_;
   TurnRunner& runner_;
 };
 

@@ -56,10 +56,8 @@ void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
   if (!node) return;
   const AgentEntry entry(environment_, *node);
   result = checked(std::move(result));
-  if (!operation) {  // it was abandoned
-    if (result.success) environment_.discard(*node, call.turn, 0, LateResult::tool_result);
-    return;
-  }
+  if (!operation)  // it was abandoned
+    return environment_.discard(*node, call.turn, 0, LateResult::tool_result);
   if (operation->kind == Operation::Kind::background)
     tasks_.on_result(*node, id, std::move(result));
   else
@@ -67,7 +65,6 @@ void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
   environment_.listener.on_activity_ended(*node);
 }
 
-// A result with data that cannot be used becomes a failed one; without memory, one without a text.
 ToolResult ToolPort::checked(ToolResult result) const noexcept {
   const bool fits = environment_.engine.guarded("a tool's result", [&] {
     if (result.data.size() > environment_.limits.max_result_bytes || !core::is_utf8(result.data) ||

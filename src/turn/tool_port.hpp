@@ -23,6 +23,8 @@ class ToolPort final : public tools::CallOwner {
 
   // The scope in which the tool of a registered operation is started. Starts the clock of its time-out.
   std::shared_ptr<tools::CallScope> scope_of(core::Node& node, OperationId id, const Tool& tool);
+  // A result with data that cannot be used becomes a failed one; without memory, one without a text.
+  ToolResult checked(ToolResult result) const noexcept;
 
   // tools::CallOwner
   void on_result(const tools::CallScope& call, ToolResult result) override;
@@ -32,7 +34,6 @@ class ToolPort final : public tools::CallOwner {
 
  private:
   void on_timeout(OperationId id, Duration timeout);
-  ToolResult checked(ToolResult result) const noexcept;
 
   Environment& environment_;
   ToolCalls& calls_;

@@ -157,7 +157,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   cut(turn, *ended);
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
   if (outcome == TurnOutcome::interrupted) {
-    lingering_.watch(node, turn.number());
+    lingering_.add_all(node, turn.number());
     if (environment_.hub.closed()) return;
   }
   // After the cut, because counting takes time: where thousands of agents stop, each connection would stay
@@ -192,6 +192,7 @@ void TurnEnds::cut(Turn turn, ActiveTurn& ended) noexcept {
 std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
   std::unique_ptr<ActiveTurn> ended = std::exchange(turn.data().turn, nullptr);
   environment_.listener.on_turn_over(turn.node());
+  if (!ended->result->calls.empty()) calls_.forget(turn.node(), turn.number());
   usage_.settle(turn.node(), *ended);
   return ended;
 }

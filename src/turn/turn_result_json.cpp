@@ -28,7 +28,8 @@ json written(const ToolCallRecord& call, std::string_view type = "action") {
              {"message", call.message},
              {"summary", call.summary},
              {"turn", call.round},
-             {"index", call.index}};
+             {"index", call.index},
+             {"byHost", call.by_host}};
   entry["taskId"] = call.task_id.empty() ? json() : json(call.task_id);
   return entry;
 }

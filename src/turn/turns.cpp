@@ -30,6 +30,14 @@ void Turns::abandon(std::uint32_t slot) noexcept {
   lingering_.give_up(environment_.operations.at_slot(slot).id);
 }
 
+void Turns::finish_call(core::NodeId agent, std::string_view call_id) noexcept {
+  core::Node* const node = environment_.find(agent);
+  if (!node) return;
+  const AgentEntry entry(environment_, *node);
+  tool_calls_.finish(*node, call_id);
+  environment_.listener.on_activity_ended(*node);
+}
+
 AnswerResult Turns::answer(std::string_view question_id, const Answer& answer) {
   return desk_.answer(question_id, answer);
 }

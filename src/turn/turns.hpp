@@ -4,6 +4,7 @@
 #include "turn/answer_check.hpp"
 #include "turn/background_tasks.hpp"
 #include "turn/budget_ledger.hpp"
+#include "turn/call_endings.hpp"
 #include "turn/call_records.hpp"
 #include "turn/environment.hpp"
 #include "turn/lingering_calls.hpp"
@@ -59,11 +60,14 @@ class Turns {
   // dropped.
   void abandon(std::uint32_t slot) noexcept;
 
+  // The second halves of the verbs that end a tool call or a task. They do nothing if it is gone.
+  void finish_call(core::NodeId agent, std::string_view call_id) noexcept;
+  void finish_task(std::string_view task_id) noexcept { tasks_.finish(task_id); }
+
   // Questions and background tasks, for AgentTree.
   AnswerResult answer(std::string_view question_id, const Answer& answer);
   std::vector<OpenQuestion> questions() const { return desk_.open(); }
   std::size_t open_questions(core::NodeId agent) const noexcept { return desk_.count(agent); }
-  bool cancel_task(std::string_view task_id) { return tasks_.cancel(task_id); }
   std::vector<RunningTask> tasks() const;
 
   // See AnswerChecks.
@@ -78,6 +82,7 @@ class Turns {
   const EndedTurns& ended() const noexcept { return environment_.ended_turns; }
   Operations& operations() noexcept { return environment_.operations; }
   const Operations& operations() const noexcept { return environment_.operations; }
+  CallClaims& claims() noexcept { return environment_.claims; }
 
   // The tree is closed and no function of it is on the stack: forgets questions and results, and stops all
   // clocks.
@@ -92,11 +97,12 @@ class Turns {
   UsageAccounting usage_{environment_, ledger_};
   QuestionDesk desk_{environment_};
   CallRecords records_{environment_};
+  LingeringCalls lingering_{environment_};
   // These refer to each other: no constructor may use its arguments.
   ToolPort port_{environment_, tool_calls_, tasks_, desk_};
-  BackgroundTasks tasks_{environment_, records_, port_, desk_};
-  ToolCalls tool_calls_{environment_, records_, port_, desk_, tasks_, runner_};
-  LingeringCalls lingering_{environment_};
+  BackgroundTasks tasks_{environment_, records_, port_, desk_, lingering_};
+  CallEndings endings_{environment_, records_, port_, desk_, lingering_};
+  ToolCalls tool_calls_{environment_, records_, port_, desk_, tasks_, endings_, runner_};
   TurnEnds ends_{environment_, ledger_, usage_, tool_calls_, lingering_};
   ModelCalls model_calls_{environment_, usage_, ends_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};

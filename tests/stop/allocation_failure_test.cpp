@@ -210,6 +210,28 @@ struct World {
     if (!deaf) kept.clear();
     drive();
   }
+  // One call is completed, the others and the background task are cancelled.
+  void end_calls() {
+    step([&] {
+      if (FakeClient::Call* const call = unstopped_call(llm)) FakeClient::finish(*call, wanted);
+    });
+    drive();
+    step([&] {
+      for (const OpenQuestion& question : tree->questions())
+        if (question.kind == QuestionKind::approval)
+          static_cast<void>(child.complete_call(
+              question.call_id, ToolResult::done("a result by hand that needs a heap", R"("and data")")));
+    });
+    step([&] {
+      for (const RunningTask& task : tree->tasks())
+        static_cast<void>(task.kind == TaskKind::background
+                              ? tree->cancel_task(task.id, {.reason = "a reason that is long"})
+                              : child.cancel_call(task.id, {.reason = "a reason that is long"}));
+    });
+    drive();
+    if (!deaf) kept.clear();
+    drive();
+  }
   StopOptions stop_options() {
     return {.reason = "a reason that is long", .on_settled = [this](const StopReport&) { ++counts.reports; }};
   }
@@ -220,6 +242,9 @@ struct World {
     send("a question that needs a heap to be kept");
     ask_for_tools();
     answer(refused_words);
+    answer(blank_object);
+    send("a question whose calls are cancelled");
+    end_calls();
     answer(blank_object);
     send("another question that needs a heap");
     step([&] { static_cast<void>(child.abort({.reason = "a reason that is long"})); });

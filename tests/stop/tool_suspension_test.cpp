@@ -34,6 +34,8 @@ constexpr std::array injections = {Injection::interrupt,
                                    Injection::terminate_child,
                                    Injection::stop_all,
                                    Injection::cancel_task,
+                                   Injection::cancel_call,
+                                   Injection::complete_call,
                                    Injection::stop_and_resume,
                                    Injection::destroy};
 

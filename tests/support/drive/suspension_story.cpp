@@ -6,7 +6,9 @@
 #include <agentcore/testing/references.hpp>
 
 #include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace agentcore::test {
 
@@ -130,6 +132,20 @@ void SuspensionStory::check_interrupted(const Event& event) {
   if (const auto* asked = event.get<QuestionAsked>()) check(asked->turn);
 }
 
+template <typename End>
+void SuspensionStory::end_calls(const End& end) {
+  const auto history = parent_.conversation();
+  if (!history) return;
+  std::vector<std::string> ids;
+  for (const ChatMessage& message : *history)
+    for (const ToolCall& call : message.tool_calls) ids.push_back(call.id);
+  for (const std::string& id : ids) {
+    const VerbResult first = end(parent_, id);
+    if (!first.took_effect()) continue;
+    if (end(parent_, id).took_effect()) note("a tool call was ended twice");
+  }
+}
+
 void SuspensionStory::inject() {
   switch (injection_) {
     case Injection::none:
@@ -183,7 +199,18 @@ void SuspensionStory::inject() {
       break;
     case Injection::cancel_task:
       for (const RunningTask& task : tree_->tasks())
-        if (task.kind == RunningTask::Kind::background) tree_->cancel_task(task.id);
+        if (task.kind == RunningTask::Kind::background)
+          static_cast<void>(tree_->cancel_task(task.id, {.reason = "for a test"}));
+      break;
+    case Injection::cancel_call:
+      end_calls([](const Agent& agent, const std::string& id) {
+        return agent.cancel_call(id, {.reason = "for a test"});
+      });
+      break;
+    case Injection::complete_call:
+      end_calls([](const Agent& agent, const std::string& id) {
+        return agent.complete_call(id, ToolResult::done("by hand"));
+      });
       break;
     case Injection::destroy:
       tree_.reset();

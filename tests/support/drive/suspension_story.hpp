@@ -40,8 +40,10 @@ enum class Injection {
   stop_and_resume,
   terminate,
   terminate_child,
-  cancel_task,  // of every background task
-  destroy,      // of the tree
+  cancel_task,    // of every background task
+  cancel_call,    // of every tool call, begun or not
+  complete_call,  // of every tool call, begun or not
+  destroy,        // of the tree
 };
 
 // A derived class creates the parent, perhaps a child, and runs the story with the functions below. Every
@@ -95,6 +97,9 @@ class SuspensionStory {
   void inject();
   void interrupt(const Agent& agent, InterruptOptions options);
   void check_interrupted(const Event& event);
+  // Every tool call of the parent that was asked for in its turn, and is not over.
+  template <typename End>
+  void end_calls(const End& end);
   std::string check_end();
   // For `on_settled`; each that is accepted must be called once.
   template <typename Options>

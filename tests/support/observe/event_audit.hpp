@@ -130,7 +130,7 @@ class Audit {
     abandoned += body.abandoned;
   }
   void see(Seen& seen, const agentcore::Discarded& body) {
-    // Except for a tool that timed out: its turn continues.
+    // Except for a tool that timed out or was cancelled: its turn continues.
     require(seen.turn != body.turn || body.kind == agentcore::LateResult::tool_result,
             "discarded within an open turn", body.agent);
   }
@@ -171,7 +171,9 @@ class Audit {
             "a background task that began or ended twice", body.agent);
   }
   void see(Seen& seen, const agentcore::Abandoned& body) {
-    require(seen.turn == 0, "given up within a turn", body.agent);
+    // A call that was cancelled is given up while its turn goes on.
+    require(seen.turn == 0 || body.kind != agentcore::TaskKind::model_call,
+            "a model call given up within a turn", body.agent);
     ++given_up;
   }
   void see(Seen& seen, const agentcore::AgentDeleted& body) {

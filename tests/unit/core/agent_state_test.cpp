@@ -76,6 +76,8 @@ TEST_CASE("the names of refusals are those of the protocol", "[core][G12][A11][A
       {Errc::terminating, "terminating"},
       {Errc::not_stopped, "not_stopped"},
       {Errc::parent_stopped, "parent_stopped"},
+      {Errc::call_not_found, "call_not_found"},
+      {Errc::call_over, "call_over"},
       {Errc::not_child_agent, "not_child_agent"},
       {Errc::cannot_delete_system_agent, "cannot_delete_system_agent"},
       {Errc::cannot_stop_user, "cannot_stop_user"},

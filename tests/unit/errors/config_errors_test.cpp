@@ -88,6 +88,8 @@ void add_tree_options(ErrorRows& rows) {
   add("TreeOptions::max_answer_bytes is 0; it must be at least 1", [](auto& o) { o.max_answer_bytes = 0; });
   add("TreeOptions::max_tool_result_bytes is 0; it must be at least 1",
       [](auto& o) { o.max_tool_result_bytes = 0; });
+  add("TreeOptions::max_lingering_calls is 0; it must be at least 1",
+      [](auto& o) { o.max_lingering_calls = 0; });
   add("TreeOptions::stop_grace is -1 s; it must not be negative", [](auto& o) { o.stop_grace = -1s; });
   add("TreeOptions::tool_timeout is -1 s; it must not be negative", [](auto& o) { o.tool_timeout = -1s; });
   add("TreeOptions::question_timeout is -1 ns; it must not be negative",

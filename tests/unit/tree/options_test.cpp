@@ -187,6 +187,7 @@ std::vector<Row> rows() {
       row<int>("TreeOptions::max_message_bytes", {0}, tree(&TreeOptions::max_message_bytes)),
       row<int>("TreeOptions::max_answer_bytes", {0}, tree(&TreeOptions::max_answer_bytes)),
       row<int>("TreeOptions::max_tool_result_bytes", {0}, tree(&TreeOptions::max_tool_result_bytes)),
+      row<unsigned>("TreeOptions::max_lingering_calls", {0}, tree(&TreeOptions::max_lingering_calls)),
       row("TreeOptions::stop_grace", below_zero, tree(&TreeOptions::stop_grace)),
       row("TreeOptions::tool_timeout", below_zero, tree(&TreeOptions::tool_timeout)),
       row("TreeOptions::question_timeout", below_zero, tree(&TreeOptions::question_timeout)),

@@ -138,12 +138,13 @@ TEST_CASE("a stop and a delete cancel the background tasks and wait for their en
       t.settle();
       CHECK(t.seen.count("task a bg cancelled") == 1);
       CHECK(t.seen.count("settled") == 0);
+      CHECK(t.tree->cancel_task(t.tree->tasks().at(0).id).reason == Errc::call_over);
       REQUIRE(t.tree->tasks().size() == 1);
       CHECK(t.tree->tasks()[0].stopping);
       t.held.calls[0].done(ToolResult::failed("cancelled"));
       t.settle();
       CHECK(t.seen.count(terminate ? "settled a terminating" : "settled a stopped") == 1);
-      CHECK(t.seen.count("discarded") == 0);
+      CHECK(t.seen.count("discarded a 1 tool result") == 1);
       CHECK(agent.exists() != terminate);
     }
   }
@@ -185,12 +186,15 @@ TEST_CASE("an agent has at most the allowed number of background tasks", "[turn]
 TEST_CASE("one background task is cancelled and its agent continues", "[turn][background][L6][I2]") {
   Background t;
   t.begin();
-  CHECK_FALSE(t.tree->cancel_task("task_00"));
-  CHECK_FALSE(t.tree->cancel_task(""));
+  CHECK(t.tree->cancel_task("task_00").reason == Errc::call_not_found);
+  CHECK(t.tree->cancel_task("").reason == Errc::call_not_found);
   const std::string id = t.result->calls.at(0).task_id;
-  CHECK(t.tree->cancel_task(id));
-  CHECK_FALSE(t.tree->cancel_task(id));
+  CHECK(t.tree->cancel_task(id).took_effect());
   CHECK(t.held.calls[0].context.stop().stop_requested());
+  CHECK(t.tree->cancel_task(id).reason == Errc::call_over);
+  CHECK(t.changes.size() == 1);
+  t.settle();
+  CHECK(t.tree->cancel_task(id).reason == Errc::call_over);
   CHECK(t.changes.back().state == TaskState::cancelled);
   CHECK(t.state("a") == AgentState::idle);
   CHECK(t.running() == 1);  // it has not ended yet
@@ -200,6 +204,53 @@ TEST_CASE("one background task is cancelled and its agent continues", "[turn][ba
   CHECK(t.changes.size() == 2);
   CHECK(t.running() == 0);
   t.ask(t["a"], "again");
+}
+
+TEST_CASE("a cancelled background task that does not end is given up",
+          "[turn][background][cancel_call][G5]") {
+  Background t;
+  t.begin();
+  const std::string id = t.result->calls.at(0).task_id;
+  CHECK(t.tree->cancel_task(id).took_effect());
+  t.settle();
+  CHECK(joined(t.seen.with("task a")) == "task a bg started task a bg cancelled");
+  t.advance(std::chrono::seconds(6));
+  CHECK(t.seen.count("abandoned a background task bg") == 1);
+  CHECK(t.tree->tasks().empty());
+  CHECK(t.tree->cancel_task(id).reason == Errc::call_not_found);
+  t.held.calls[0].done(ToolResult::failed("very late"));
+  t.settle();
+  CHECK(t.seen.count("discarded a 1 tool result") == 1);
+  CHECK(t.state("a") == AgentState::idle);
+}
+
+TEST_CASE("the end of a cancelled background task is written once whatever comes first",
+          "[turn][background][cancel_call][G10]") {
+  enum class First { loop, result, time_out, stop };
+  for (const First first : {First::loop, First::result, First::time_out, First::stop}) {
+    Background t({.tool_timeout = std::chrono::seconds(30)});
+    t.begin();
+    // Within a poll, so that what comes first meets the cancel before its second half does.
+    const auto cancel = [&] {
+      CHECK(t.tree->cancel_task(t.result->calls.at(0).task_id, {.reason = "why not"}).took_effect());
+    };
+    Timer timer;
+    if (first == First::time_out)
+      timer = t.runtime->call_after(std::chrono::seconds(29), cancel);
+    else
+      t.runtime->post(cancel);
+    if (first == First::result) t.held.calls[0].done(ToolResult::done("late"));
+    if (first == First::time_out) t.clock.advance(std::chrono::seconds(31));
+    if (first == First::stop) t.runtime->post([&] { CHECK(t["a"].stop().took_effect()); });
+    t.settle();
+    t.held.calls.clear();
+    t.settle();
+    CHECK(joined(t.seen.with("task a")) == "task a bg started task a bg cancelled");
+    CHECK(t.seen.count("discarded a 1 tool result") == 1);
+    CHECK(t.logged("a background task was cancelled"));
+    CHECK(t.running() == 0);
+    CHECK(t.state("a") == (first == First::stop ? AgentState::stopped : AgentState::idle));
+  }
 }
 
 TEST_CASE("a background task that ignores its stop is abandoned and named",
@@ -237,7 +288,8 @@ TEST_CASE("a background task may ask a person even after its turn", "[turn][back
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].text == "the first");
   ask();
-  CHECK(t.tree->cancel_task(t.result->calls.at(0).task_id));
+  CHECK(t.tree->cancel_task(t.result->calls.at(0).task_id).took_effect());
+  t.settle();
   REQUIRE(answers.size() == 2);
   CHECK(answers[1].outcome == QuestionOutcome::cancelled);
   CHECK(t.seen.index("closed a q_2 cancelled") < t.seen.index("task a bg cancelled"));
@@ -280,7 +332,7 @@ TEST_CASE("a background task that its observer cancels or stops does not start",
       if (stop)
         CHECK(change->agent.stop().took_effect());
       else
-        CHECK(t.tree->cancel_task(change->task_id));
+        CHECK(t.tree->cancel_task(change->task_id).took_effect());
     });
     t.ask(t.agent({.background_tasks = 1}));
     t.call({{.id = "x", .name = "bg"}});

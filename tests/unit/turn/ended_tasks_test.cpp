@@ -55,7 +55,7 @@ TEST_CASE("the next turn reports ended tasks to the model in order and once", "[
   t.settle();
   t.held.calls[0].done(ToolResult::done("found it", R"({"n":1})"));
   t.settle();
-  CHECK(t.tree->cancel_task(t.ids[2]));
+  CHECK(t.tree->cancel_task(t.ids[2]).took_effect());
   t.advance(std::chrono::seconds(31));
   CHECK(t.llm->calls() == 2);  // no task begins a turn
   t.ask(agent, "Well?");
@@ -105,6 +105,22 @@ TEST_CASE("tasks that a stop cancelled are not reported to the model", "[turn][b
     CHECK(t.history().find("cancel") == std::string::npos);
     CHECK(is_valid_history(agent.conversation().value()));
   }
+}
+
+TEST_CASE("the model reads why a task was cancelled", "[turn][background][cancel_call][G8]") {
+  EndedTasks t({.max_tool_result_bytes = 100});
+  const Agent agent = t.begin(2);
+  CHECK(t.tree->cancel_task(t.ids[0], {.reason = "not \"needed\""}).took_effect());
+  t.settle();
+  CHECK(t.tree->cancel_task(t.ids[1], {.reason = std::string(1000, 'r')}).took_effect());
+  t.settle();
+  CHECK(t.logged("a background task was cancelled agent=a tool=bg task=" + t.ids[0] +
+                 " reason=not \"needed\""));
+  t.ask(agent, "Well?");
+  const json first{
+      {"reason", "not \"needed\""}, {"state", "cancelled"}, {"task_id", t.ids[0]}, {"tool", "bg"}};
+  CHECK(t.last_question().starts_with(heading + first.dump() +
+                                      "\n{\"reason\":\"\\n[1000 bytes more were dropped]"));
 }
 
 TEST_CASE("the results of tasks in the history are bounded", "[turn][background][G15]") {

@@ -9,7 +9,7 @@ namespace {
 
 // The step of `add 2 3` as the first one of a turn.
 const std::string add_step =
-    R"({"actionId":"add","callId":"x1","index":1,"message":"5","outcome":"completed","resolvedMode":"sync",)"
+    R"({"actionId":"add","byHost":false,"callId":"x1","index":1,"message":"5","outcome":"completed","resolvedMode":"sync",)"
     R"("success":true,"summary":"","taskId":null,"turn":1,"type":"action","windowId":""})";
 const std::string add_action =
     R"("action":{"callId":"x1","name":"add","params":{"a":2,"b":3},"windowId":""},)"
@@ -88,7 +88,7 @@ TEST_CASE("a turn that was stopped keeps its steps and says so in a last one",
   CHECK(told["steps"][2]["message"] == "not started: its turn ended before it began");
   CHECK(
       told["steps"][3].dump() ==
-      R"({"actionId":"","callId":"","index":0,"message":"Task was terminated by user",)"
+      R"({"actionId":"","byHost":false,"callId":"","index":0,"message":"Task was terminated by user",)"
       R"("outcome":"not_started","resolvedMode":"sync","success":false,"summary":"","taskId":null,"turn":0,)"
       R"("type":"terminated","windowId":""})");
 }
@@ -162,7 +162,7 @@ TEST_CASE("data and windows and tasks are written as JSON", "[turn][interaction]
       R"("actionResult":{"closeSource":true,"data":{"page":[1,2]},"launch":{"app":"notes","target":{"page":3}},)"
       R"("message":"ok","success":true,"summary":"went"},"cost":null,)"
       "\"error\":\"\xef\xbf\xbd\",\"parseError\":\"odd\",\"response\":\"\","
-      R"("steps":[{"actionId":"go","callId":"c","index":0,"message":"","outcome":"abandoned",)"
+      R"("steps":[{"actionId":"go","byHost":false,"callId":"c","index":0,"message":"","outcome":"abandoned",)"
       R"("resolvedMode":"async","success":false,"summary":"","taskId":"task_1","turn":0,"type":"action",)"
       R"("windowId":"doc"}],"success":false,"usage":{"cachedTokens":0,"complete":true,"completionTokens":0,"promptTokens":0,)"
       R"("reasoningTokens":0,"totalTokens":0}})");

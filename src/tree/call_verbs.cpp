@@ -1,0 +1,47 @@
+#include "tree/call_verbs.hpp"
+
+#include "core/utf8.hpp"
+
+#include <utility>
+
+namespace agentcore::detail::tree {
+
+VerbResult CallVerbs::cancel_call(core::NodeId id, std::string_view call_id, CancelOptions&& options) {
+  const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
+  if (!tree_.reach(id)) return VerbResult::refused(tree_.missing());
+  if (!core::is_utf8(options.reason)) return VerbResult::refused(Errc::invalid_utf8);
+  return end({id, call_id}, {.reason = std::move(options.reason)});
+}
+
+VerbResult CallVerbs::complete_call(core::NodeId id, std::string_view call_id, ToolResult&& result) {
+  const Agent keep = tree_.handle(id);  // as in cancel_call()
+  if (!tree_.reach(id)) return VerbResult::refused(tree_.missing());
+  return end({id, call_id}, {.by_host = true, .result = std::move(result)});
+}
+
+VerbResult CallVerbs::cancel_task(std::string_view task_id, CancelOptions&& options) {
+  const core::NodeId root = tree_.table.root_sentinel().id();
+  const Agent keep = tree_.handle(root);  // as in cancel_call()
+  if (!tree_.reach(root)) return VerbResult::refused(tree_.missing());
+  if (!core::is_utf8(options.reason)) return VerbResult::refused(Errc::invalid_utf8);
+  return end(turn::task_key(task_id), {.reason = std::move(options.reason)});
+}
+
+VerbResult CallVerbs::end(turn::CallKey key, turn::CallEnding&& how) {
+  std::unique_ptr<turn::CallEnding> ending;
+  auto op = prepared([&](ControlOp& made) {
+    made.verb = key.agent ? Verb::end_call : Verb::end_task;
+    made.agent = key.agent;
+    made.call_id = key.id;
+    ending = std::make_unique<turn::CallEnding>(std::move(how));
+  });
+  if (!op) return VerbResult::refused(Errc::out_of_memory);
+  turn::CallVerdict verdict = turns_.claims().end(key, ending);
+  if (verdict.reason != Errc::none) return VerbResult::no_effect(verdict.reason);
+  verdict.stop.request_stop();
+  tree_.control.push(std::move(op));
+  tree_.waker->notify();
+  return VerbResult::done();
+}
+
+}  // namespace agentcore::detail::tree

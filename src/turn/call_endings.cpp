@@ -1,0 +1,86 @@
+#include "turn/call_endings.hpp"
+
+#include "tools/arguments.hpp"
+#include "tools/registry.hpp"
+#include "turn/lingering_calls.hpp"
+#include "turn/question_desk.hpp"
+#include "turn/tool_port.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace agentcore::detail::turn {
+
+Next CallEndings::apply(Turn turn, PendingCall& call) {
+  const std::unique_ptr<CallEnding> ending = environment_.claims.take(CallRecords::key_of(turn, call));
+  if (!ending) return Next::wait;
+  Ref<ToolRegistry> tools = turn.spec().tools;
+  if (call.operation) {
+    if (const auto& own = environment_.operations[call.operation].info->tools) tools = own;
+    release(call);
+  }
+  bool written = false;
+  if (turn.is_admitted() && ending->by_host)
+    written = write_host_result(turn, call, tools, port_.checked(std::move(ending->result)));
+  else if (turn.is_admitted())
+    write_cancel(turn, call, ending->reason);
+  if (ending->by_host && !written)  // the turn has ended meanwhile
+    environment_.discard(turn.node(), turn.number(), 0, LateResult::tool_result);
+  return turn.is_admitted() ? Next::proceed : Next::ended;
+}
+
+// The call is over, its tool perhaps not: the turn does not wait for it.
+void CallEndings::release(PendingCall& call) noexcept {
+  Operations& operations = environment_.operations;
+  const bool has_begun = call.state == PendingCall::State::running;
+  const OperationId id = std::exchange(call.operation, {});
+  operations[id].over = true;
+  operations.cut(id);
+  if (operations.find(id)) desk_.close_all(id);
+  if (!operations.find(id)) return;
+  if (has_begun)
+    lingering_.add(id);
+  else
+    operations.close(id);
+}
+
+void CallEndings::write_cancel(Turn turn, PendingCall& call, const std::string& reason) {
+  const ToolCallRecord& step = CallRecords::step_of(turn, call);
+  const bool has_begun = call.state == PendingCall::State::running;
+  std::string text = has_begun ? "a person cancelled the call; its effect is unknown"
+                               : "a person cancelled the call before it began";
+  if (!reason.empty()) text += "; the reason: " + reason;
+  environment_.log(LogLevel::info, "a tool call was cancelled",
+                   {{"agent", environment_.name_of(turn.node())},
+                    {"tool", step.tool},
+                    {"call", step.call_id},
+                    {"reason", reason}});
+  if (!turn.is_admitted()) return;
+  if (!has_begun && !call.start_emitted) return records_.refuse(turn, call, std::move(text));
+  records_.set_result(turn, call, has_begun ? ToolOutcome::interrupted : ToolOutcome::not_started,
+                      ToolResult::failed(std::move(text)));
+}
+
+// True if the result was written. False: an observer has ended the turn.
+bool CallEndings::write_host_result(Turn turn, PendingCall& call, const Ref<ToolRegistry>& tools,
+                                    ToolResult result) {
+  ToolCallRecord& step = CallRecords::step_of(turn, call);
+  step.mode = ToolMode::sync;
+  if (!call.start_emitted) {
+    call.arguments = tools::as_object(call.arguments);
+    call.start_emitted = true;  // after the last allocation: ToolEnded follows however the turn ends
+    environment_.hub.emit(turn.node(), [&](Agent agent) {
+      return ToolStarted{std::move(agent), turn.number(), step.call_id,
+                         step.window_id,   step.tool,     call.arguments};
+    });
+    if (!turn.is_admitted()) return false;
+  }
+  if (tools)
+    tools->impl().follow_up(environment_.engine, environment_.hub.handle(turn.node()), step.window_id,
+                            result);
+  if (!turn.is_admitted()) return false;
+  records_.set_result(turn, call, ToolOutcome::completed, std::move(result), true);
+  return true;
+}
+
+}  // namespace agentcore::detail::turn
