@@ -27,7 +27,7 @@ int main() {
 
   std::string shown;  // what a view shows of the answer while it arrives
   auto deltas = tree.on<agentcore::DeltaReceived>([&](const auto& delta) { shown += delta.text; });
-  auto refusals = tree.on<agentcore::AnswerRefused>([&](const agentcore::AnswerRefused& refused) {
+  auto refusals = tree.on<agentcore::ModelCallEnded>([&](const agentcore::ModelCallEnded& refused) {
     std::printf("refused: %s\n", refused.reason.c_str());  // "answer.degrees must be number"
     shown.clear();
   });

@@ -105,6 +105,26 @@ class Agent {
   /// be called from any callback, including a callback of this agent.
   /// @threadsafe
   VerbResult interrupt(InterruptOptions options = {}) const;
+  /// Puts a message into the running turn, before its next model call. With SteerWhen::now the open model
+  /// call is ended, as by an abort, and the model is asked again: its partial answer is dropped
+  /// (ModelCallEnded). While tools or questions of the turn are open, nothing is ended: the message follows
+  /// their results. If no turn runs, the message begins one.
+  ///
+  ///     agentcore::SteerResult steered = agent.steer("Shorter, please.");
+  ///     if (!steered) std::fprintf(stderr, "refused: %s\n", to_string(steered.reason).data());
+  ///
+  /// `message.simulated` and `message.priority` have no effect while a turn runs. At most
+  /// AgentSpec::mailbox_limit steered messages wait (`mailbox_full`).
+  ///
+  /// Has taken effect when it returns (G1): with SteerWhen::now, no delta of the ended call follows. Never
+  /// blocks. May be called from any callback, including a callback of this agent.
+  /// @threadsafe
+  SteerResult steer(Message message, SteerOptions options = {}) const;
+  /// Same as steer(Message, SteerOptions), for a message that consists of `text` only.
+  /// @threadsafe
+  SteerResult steer(MessageText auto&& text, SteerOptions options = {}) const {
+    return steer(Message{.text = std::string(std::forward<decltype(text)>(text))}, options);
+  }
   /// Ends a hold of the mailbox (QueueAction::hold): the messages that wait are handled in their order. A
   /// stop and a resume do not end a hold.
   ///

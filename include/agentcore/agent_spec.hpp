@@ -116,7 +116,7 @@ struct AgentSpec {
   ///     `invalid_answer`.
   ///
   /// Each time is a model call like any other: it has usage, draws on budgets and is ended by verbs. The
-  /// event AnswerRefused precedes it. The refused answer and the reason are sent with that model call alone:
+  /// event ModelCallEnded precedes it. The refused answer and the reason are sent with that model call alone:
   /// they are not part of the conversation.
   std::uint16_t max_repairs = 1;
   /// Maximum number of answers with tool calls in one turn. After that many, the next answer must be in

@@ -38,6 +38,9 @@ struct TreeOptions {
   /// Maximum number of ended turns whose results the tree keeps for message(); 0 to 1,000,000. The oldest is
   /// forgotten first, and all of an agent are forgotten when it is deleted.
   std::uint32_t kept_results = 100;
+  /// Maximum number of times that a model is asked again in one turn, for whatever reason: a steered message
+  /// (SteerWhen::now), an answer that is refused (AgentSpec::max_repairs). 0: never.
+  std::uint32_t max_reasks = 16;
   /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
   /// given up. Also how long a call may go on after it was cancelled (Agent::cancel_call(),
   /// Agent::complete_call(), AgentTree::cancel_task()) or its turn interrupted before it is given up; its

@@ -92,7 +92,10 @@ struct ChatMessage {
   /// Only in assistant messages: the tool calls whose results must follow before the next answer.
   std::vector<ToolCall> tool_calls = {};
   std::string tool_call_id = {};  ///< Only in tool messages: ToolCall::id of the call with this result.
-  bool pinned = false;            ///< True: trimming never removes the message from what is sent to a model.
+  /// True: a message that was put into a running turn (Agent::steer()). Only in user messages. It belongs to
+  /// the turn of the question before it, and begins none.
+  bool steered = false;
+  bool pinned = false;  ///< True: trimming never removes the message from what is sent to a model.
   std::vector<ContentPart> parts = {};         ///< Only in user messages: images, sent after the text.
   std::vector<ReasoningBlock> reasoning = {};  ///< Only in assistant messages.
 
@@ -107,6 +110,8 @@ struct ChatMessage {
     return {.role = Role::tool, .content = std::move(text), .tool_call_id = std::move(call_id)};
   }
 
+  /// True for a user message that begins a turn: any but a steered one.
+  bool is_question() const noexcept { return role == Role::user && !steered; }
   /// True if all fields are equal.
   bool operator==(const ChatMessage&) const = default;
 };

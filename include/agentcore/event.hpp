@@ -76,19 +76,48 @@ struct ReasoningReceived {
   std::string_view text;   ///< the text; valid during the callback
 };
 
-/// The answer of a model call was refused: its tool calls cannot be read, or its text does not match
-/// AgentSpec::response_format. The deltas of that call are void; a view should remove them. The model is
-/// asked again, unless a verb or a budget ends the turn before. At most AgentSpec::max_repairs in a turn. If
+/// Why a model is asked again.
+enum class ReaskCause : unsigned char {
+  steered,           ///< Agent::steer() with SteerWhen::now ended the call
+  unreadable_calls,  ///< the tool calls of the answer cannot be read (ToolProtocol::text)
+  invalid_answer     ///< the text of the answer does not match AgentSpec::response_format
+};
+/// The name of the enumerator.
+std::string_view to_string(ReaskCause cause) noexcept;
+
+/// A model call has ended without an effect, and the model is asked again, unless a verb or a budget ends the
+/// turn before. The deltas of that call are void after the first `kept_bytes` bytes; a view should remove
+/// them. At most TreeOptions::max_reasks in a turn, of which AgentSpec::max_repairs because of the answer. If
 /// an answer is refused and the model is not asked again, there is only TurnEnded.
 ///
-///     auto refusals = tree.on<agentcore::AnswerRefused>([](const agentcore::AnswerRefused& refused) {
-///       std::printf("call %u is asked again: %s\n", refused.call, refused.reason.c_str());
+///     auto reasks = tree.on<agentcore::ModelCallEnded>([&](const agentcore::ModelCallEnded& ended) {
+///       std::printf("call %u is asked again: %s\n", ended.call, to_string(ended.cause).data());
+///       shown.resize(ended.kept_bytes);
 ///     });
-struct AnswerRefused {
-  Agent agent;             ///< the agent
-  std::uint64_t turn = 0;  ///< the turn
-  std::uint32_t call = 0;  ///< the number of the refused model call within the turn, from 1
-  std::string reason;      ///< why, as the model receives it: "answer.age is required"; at most about 1 KB
+struct ModelCallEnded {
+  Agent agent;                             ///< the agent
+  std::uint64_t turn = 0;                  ///< the turn
+  std::uint32_t call = 0;                  ///< the number of the model call within the turn, from 1
+  std::size_t kept_bytes = 0;              ///< how much of the answer, in bytes, stays valid; always 0 today
+  ReaskCause cause = ReaskCause::steered;  ///< why
+  /// What is wrong with the answer, as the model receives it: "answer.age is required"; at most about 1 KB.
+  /// Empty for `steered`.
+  std::string reason;
+};
+
+/// What became of a message that Agent::steer() has taken: exactly one event for each.
+struct Steered {
+  Agent agent;                            ///< the agent
+  std::uint64_t turn = 0;                 ///< `delivered`: the turn. Otherwise 0.
+  MessageId id;                           ///< as returned by Agent::steer()
+  SteerFate fate = SteerFate::delivered;  ///< what became of it
+  /// `delivered`: the number of the model call within the turn that sends it, from 1. Otherwise 0.
+  std::uint32_t call = 0;
+  /// `returned`: why: `turn_over` (the turn has ended, and SteerFallback::give_back was asked for, or its
+  /// queue was dropped), `agent_stopping`, `agent_stopped`, `agent_terminating`, `mailbox_full`. Otherwise
+  /// `none`.
+  Errc reason = Errc::none;
+  Message message = {};  ///< `returned`: the message. Otherwise empty.
 };
 
 /// The mailbox of the agent is held, or released: by Agent::interrupt() with QueueAction::hold, and
@@ -251,10 +280,10 @@ struct AgentDeleted {
 };
 
 /// The data of an event: one type for each kind of event.
-using EventBody =
-    std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
-                 ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
-                 ReasoningReceived, StateChanged, ToolRefused, AnswerRefused, MessageDropped, QueueHeld>;
+using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded,
+                               AgentDeleted, ToolStarted, ToolProgress, ToolEnded, QuestionAsked,
+                               QuestionClosed, TaskChanged, Abandoned, ReasoningReceived, StateChanged,
+                               ToolRefused, ModelCallEnded, MessageDropped, QueueHeld, Steered>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>
@@ -279,9 +308,10 @@ concept EventType = requires(const EventBody& body) {
 /// - The first event of an agent is AgentCreated, the last is AgentDeleted. Any number of turns is between
 ///   them. The turns of an agent do not overlap.
 /// - Each TurnStarted is followed by exactly one TurnEnded, whether the turn is stopped or not. The events
-///   DeltaReceived, ReasoningReceived and AnswerRefused come only between the two events of their turn.
+///   DeltaReceived, ReasoningReceived and ModelCallEnded come only between the two events of their turn.
 ///   Nothing of a turn follows its end (G7).
-/// - Each accepted message has exactly one end: the TurnEnded of its turn, or one MessageDropped.
+/// - Each accepted message has exactly one end: the TurnEnded of its turn, or one MessageDropped. A steered
+///   message has exactly one Steered; if that says `queued`, an end follows.
 /// - A stop or a delete of an agent brings exactly one Settled for the agent and for each agent below it,
 ///   children first. It follows the TurnEnded of the turn that was interrupted (G4).
 /// - Each ToolStarted is followed by exactly one ToolEnded, both within their turn.

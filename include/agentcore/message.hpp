@@ -4,6 +4,7 @@
 
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
 #include <agentcore/fwd.hpp>
 
 #include <compare>
@@ -121,6 +122,58 @@ struct SendOptions {
   /// True if there is at least one callback.
   explicit operator bool() const noexcept { return on_delta || on_event || on_end; }
 };
+
+/// When a steered message reaches the model.
+enum class SteerWhen : unsigned char {
+  next_step,  ///< before the next model call of the turn, after the results of its tool calls
+  now         ///< the open model call is ended, and the model is asked again with the message
+};
+/// The name of the enumerator.
+std::string_view to_string(SteerWhen when) noexcept;
+
+/// What becomes of a steered message if its turn ends before the model is asked again.
+enum class SteerFallback : unsigned char {
+  queue,     ///< it is the next message of the agent: the head of the mailbox
+  give_back  ///< it comes back with the event Steered, and is sent nowhere
+};
+/// The name of the enumerator.
+std::string_view to_string(SteerFallback fallback) noexcept;
+
+/// Options of Agent::steer().
+///
+///     // What a person types while the agent works.
+///     agentcore::SteerResult steered =
+///         agent.steer("Only beaches in Europe, please.", {.when = agentcore::SteerWhen::now});
+struct SteerOptions {
+  SteerWhen when = SteerWhen::next_step;          ///< When it reaches the model.
+  SteerFallback fallback = SteerFallback::queue;  ///< What becomes of it if the turn ends before.
+};
+
+/// The result of Agent::steer(). If the message was taken, exactly one event Steered follows, which says what
+/// became of it.
+///
+/// Reasons for a refusal: those of a SendResult.
+struct [[nodiscard]] SteerResult {
+  Errc reason = Errc::none;  ///< `none`: the message was taken. Otherwise why it was refused.
+  MessageId id = {};         ///< The id of the message; 0 if it was refused.
+  /// `now`: a model call was open, and was ended; what it still delivers is dropped. `next_step`: that was
+  /// asked for, or no model call was open, or TreeOptions::max_reasks was reached.
+  SteerWhen when = SteerWhen::next_step;
+
+  /// True if the message was taken.
+  bool accepted() const noexcept { return reason == Errc::none; }
+  /// The same as accepted().
+  explicit operator bool() const noexcept { return accepted(); }
+};
+
+/// What became of a steered message.
+enum class SteerFate : unsigned char {
+  delivered,  ///< it is in the history of the running turn, and the next model call sends it
+  queued,     ///< it begins the next turn; from now on it is a message like any other
+  returned    ///< it was sent nowhere
+};
+/// The name of the enumerator.
+std::string_view to_string(SteerFate fate) noexcept;
 
 /// A message that waits in a mailbox, from Agent::queued().
 struct QueuedMessage {

@@ -51,7 +51,7 @@ struct TurnResult {
   TurnOutcome outcome = TurnOutcome::completed;
   /// The answer in words. If the turn completed and AgentSpec::response_format is validated, it matches that
   /// format. Empty if the turn was aborted, interrupted or stopped. If the turn failed: the words of the last
-  /// answer, if there was one, and the model was not asked again because of it (AnswerRefused). For
+  /// answer, if there was one, and the model was not asked again because of it (ModelCallEnded). For
   /// `invalid_answer`: the text that does not match.
   std::string text = {};
   /// Why the model ended its last answer.

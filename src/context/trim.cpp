@@ -17,7 +17,7 @@ using Messages = std::vector<ChatMessage>;
 // The position behind the turn, or step, that begins at `begin`.
 std::size_t turn_end(const Messages& messages, std::size_t begin) {
   std::size_t end = begin + 1;
-  while (end < messages.size() && messages[end].role != Role::user) ++end;
+  while (end < messages.size() && !messages[end].is_question()) ++end;
   return end;
 }
 std::size_t step_end(const Messages& messages, std::size_t begin) {

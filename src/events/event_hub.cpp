@@ -26,7 +26,8 @@ struct BorrowedText {
   Place operator()(ToolRefused&) const noexcept { return nullptr; }
   Place operator()(QueueHeld&) const noexcept { return nullptr; }
   Place operator()(MessageDropped&) const noexcept { return nullptr; }
-  Place operator()(AnswerRefused&) const noexcept { return nullptr; }
+  Place operator()(ModelCallEnded&) const noexcept { return nullptr; }
+  Place operator()(Steered&) const noexcept { return nullptr; }
 };
 
 // The kind of an event, as one bit.

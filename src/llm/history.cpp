@@ -20,6 +20,10 @@ constexpr std::string_view stray_calls = "has tool calls, which only an answer m
 constexpr std::string_view stray_call_id = "names a tool call, which only a result may do";
 constexpr std::string_view stray_mark = "is marked as interrupted, which only a question may be";
 constexpr std::string_view stray_parts = "has images, which only a question may have";
+constexpr std::string_view stray_steer = "is marked as steered, which only a user message may be";
+constexpr std::string_view marked_steer =
+    "is marked as interrupted and as steered; mark the question instead";
+constexpr std::string_view late_steer = "is marked as steered, but no turn is open before it";
 constexpr std::string_view late_system = "is a system message that is not the first";
 
 // Checks the order of the messages of a history.
@@ -31,6 +35,7 @@ class Progress {
     if (message.role != Role::tool && !message.tool_call_id.empty()) return Problem(stray_call_id);
     if (message.role != Role::user && message.interruption != Interruption::none) return Problem(stray_mark);
     if (message.role != Role::user && !message.parts.empty()) return Problem(stray_parts);
+    if (message.steered) return take_steered(message);
     switch (message.role) {
       case Role::system:
         return Problem(number_ == 1 ? std::string_view() : late_system);
@@ -51,6 +56,13 @@ class Progress {
  private:
   Problem too_early() const {
     return "comes before the result of tool call '" + std::string(open_.front()) + "'";
+  }
+
+  Problem take_steered(const ChatMessage& message) {
+    if (message.role != Role::user) return Problem(stray_steer);
+    if (message.interruption != Interruption::none) return Problem(marked_steer);
+    if (!open_.empty()) return too_early();
+    return Problem(!question_ || answered_ ? late_steer : std::string_view());
   }
 
   Problem take_question(const ChatMessage& message) {
@@ -108,6 +120,12 @@ class Repair {
       note(stray_mark, ": unmarked");
     if (message.role != Role::user && !std::exchange(message.parts, {}).empty())
       note(stray_parts, ": dropped");
+    if (message.steered && is_bad_steer(message)) message.steered = false;
+    if (message.steered) {
+      close_calls();
+      done_.messages.push_back(std::move(message));
+      return;
+    }
     switch (message.role) {
       case Role::system:
         return take_system(std::move(message));
@@ -138,6 +156,17 @@ class Repair {
   void take_system(ChatMessage&& message) {
     if (!done_.messages.empty()) return note(late_system, ": dropped");
     done_.messages.push_back(std::move(message));
+  }
+
+  // A steered message that cannot be one: it counts as any other.
+  bool is_bad_steer(const ChatMessage& message) {
+    const bool is_user = message.role == Role::user;
+    if (is_user && message.interruption == Interruption::none && has_question_ && !answered_) return false;
+    note(!is_user                                     ? stray_steer
+         : message.interruption != Interruption::none ? marked_steer
+                                                      : late_steer,
+         ": unmarked");
+    return true;
   }
 
   void take_question(ChatMessage&& message) {

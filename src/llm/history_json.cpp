@@ -83,6 +83,7 @@ class HistoryReader {
     message.tool_call_id = read_string(entry, "tool_call_id");
     message.interruption = read_interruption(entry);
     message.pinned = read_flag(entry, "pinned");
+    message.steered = read_flag(entry, "steered");
     if (const json* const blocks = member(entry, "reasoning_blocks")) {
       if (!blocks->is_array()) return refuse("reasoning_blocks is not an array", message);
       message.reasoning = read_all<ReasoningBlock>(*blocks, "reasoning block", &HistoryReader::read_block);
@@ -106,10 +107,10 @@ class HistoryReader {
   Interruption read_interruption(const json& entry) {
     const std::string name = read_string(entry, "interruption");
     if (name.empty()) return Interruption::none;
-    for (const Interruption mark :
-         {Interruption::none, Interruption::aborted, Interruption::stopped, Interruption::failed})
+    for (const Interruption mark : {Interruption::none, Interruption::aborted, Interruption::stopped,
+                                    Interruption::failed, Interruption::interrupted})
       if (name == to_string(mark)) return mark;
-    return refuse("interruption is not none, aborted, stopped or failed", Interruption::none);
+    return refuse("interruption is not none, aborted, stopped, failed or interrupted", Interruption::none);
   }
 
   std::string read_content(const json& entry, ChatMessage& message) {
@@ -198,6 +199,7 @@ json block_json(const ReasoningBlock& block) {
 void add_own_fields(const ChatMessage& message, json& entry) {
   if (message.interruption != Interruption::none) entry["interruption"] = to_string(message.interruption);
   if (message.pinned) entry["pinned"] = true;
+  if (message.steered) entry["steered"] = true;
   if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
   for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
     const ToolCall& call = message.tool_calls[i];

@@ -106,6 +106,18 @@ bool is_open_in(const core::Node& node, std::uint32_t epoch) noexcept {
   return now.is_open() && now.epoch() == epoch;
 }
 
+// Opens a mailbox that is closed, though the agent was open in that epoch: a resume has just happened, and
+// its thread has not opened the mailbox yet. False: a later stop has closed it; its ticket is newer than the
+// epoch. Ticket and epoch are compared modulo 2^21; that is exact while the agent is still open in that
+// epoch.
+bool open_after_resume(core::Node& node, Head closed, std::uint32_t generation,
+                       std::uint32_t epoch) noexcept {
+  const std::uint32_t age = (epoch - closed.ticket()) & core::PackedState::epoch_mask;
+  if (age == 0 || age > core::PackedState::epoch_mask / 2 || !is_open_in(node, epoch)) return false;
+  open(node, generation, closed.ticket());
+  return true;
+}
+
 }  // namespace
 
 Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t generation,
@@ -119,14 +131,7 @@ Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32
     Head head{raw};
     if (!head.belongs_to(generation)) return Push::gone;
     if (head.is_closed()) {
-      if (head.ticket() == epoch) return Push::closed;
-      // Closed in another epoch, though the agent was open. Either a resume has just happened and its thread
-      // has not opened the mailbox yet: then it is opened here. Or a later stop has closed it: then its
-      // ticket is newer than the epoch that the sender has read. Ticket and epoch are compared modulo 2^22;
-      // that is exact while the agent is still open in the epoch that the sender has read.
-      const std::uint32_t age = (epoch - head.ticket()) & core::PackedState::epoch_mask;
-      if (age > core::PackedState::epoch_mask / 2 || !is_open_in(node, epoch)) return Push::closed;
-      open(node, generation, head.ticket());
+      if (!open_after_resume(node, head, generation, epoch)) return Push::closed;
       raw = node.mailbox_head.load(std::memory_order_acquire);
       continue;
     }
@@ -173,6 +178,31 @@ void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcep
   node.backlog = number;
   node.taken.store(node.taken.load(std::memory_order_relaxed) - 1, std::memory_order_release);
   node.mailbox_head.fetch_add(Head::one, std::memory_order_acq_rel);
+}
+
+Push push_front(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t epoch) noexcept {
+  const std::uint32_t generation = node.load().generation();
+  const std::uint32_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
+  if (const Head head{node.mailbox_head.load(std::memory_order_acquire)};
+      head.is_closed() && !open_after_resume(node, head, generation, epoch))
+    return Push::closed;
+  const std::uint32_t taken = node.taken.load(std::memory_order_relaxed);
+  node.taken.store(taken - 1, std::memory_order_release);  // first: position() is never too high
+  std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
+  do {
+    const bool full = Head{raw}.count() >= limit;
+    if (!full && !Head{raw}.is_closed()) continue;
+    node.taken.store(taken, std::memory_order_release);
+    return full ? Push::full : Push::closed;
+  } while (!node.mailbox_head.compare_exchange_weak(raw, raw + Head::one, std::memory_order_acq_rel,
+                                                    std::memory_order_acquire));
+  Cell& cell = pool[number];
+  cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
+  cell.position = taken;
+  if (cell.is_urgent()) pool.count_urgent(1);
+  cell.next.store(node.backlog, std::memory_order_relaxed);
+  node.backlog = number;
+  return Push::queued;
 }
 
 DroppedMessages remove(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {

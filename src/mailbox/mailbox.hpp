@@ -79,6 +79,10 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept;
 // Puts the message of that cell back, which was the last one taken: it is the next one again. @loop_thread
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept;
 
+// Puts the message of that cell in front of all others. `epoch`: the present one of the open agent. On any
+// result except queued the caller still owns the cell. @loop_thread
+Push push_front(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t epoch) noexcept;
+
 // The cells of the waiting messages, the next one first: calls visit(number) for each. @loop_thread
 template <typename Visit>
 void for_each(core::Node& node, MessagePool& pool, Visit&& visit) {

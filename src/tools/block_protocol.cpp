@@ -61,7 +61,7 @@ void add_result(const ChatMessage& result, std::string& text) {
 void begin_results(std::vector<ChatMessage>& written) {
   ChatMessage results{Role::user, "Results of your calls:\n"};
   const auto question = std::find_if(written.rbegin(), written.rend(),
-                                     [](const ChatMessage& message) { return message.role == Role::user; });
+                                     [](const ChatMessage& message) { return message.is_question(); });
   if (question != written.rend())
     results.interruption = std::exchange(question->interruption, Interruption::none);
   written.push_back(std::move(results));

@@ -46,6 +46,11 @@ bool Agent::exists() const noexcept {
   return core_ && core_->queries().exists(node_);
 }
 
+SteerResult Agent::steer(Message message, SteerOptions options) const {
+  return core_ ? core_->mailboxes().steer(node_, std::move(message), options)
+               : SteerResult{Errc::agent_not_found};
+}
+
 SendResult Agent::send(Message message) const {
   return core_ ? core_->mailboxes().send(node_, std::move(message)) : SendResult{Errc::agent_not_found};
 }

@@ -3,6 +3,7 @@
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
 #include "tree/dropped_messages.hpp"
+#include "tree/steered_messages.hpp"
 
 namespace agentcore::detail::tree {
 
@@ -104,11 +105,12 @@ void AgentSettler::stop(Node& node, bool deleting) noexcept {
     if (node.is_root_sentinel()) return;
     hub_.emit_state(node, AgentState::stopped, node.settling.cause);
     report_dropped(hub_, node, dropped, DropReason::stopped);
+    if (!hub_.closed()) return_steered(tree_, hub_, node, Errc::agent_stopped);
     if (!hub_.closed()) hub_.emit_settled(node, AgentState::stopped, dropped.count());
   } else if (packed.state() == AgentState::stopped &&
              !mailbox::is_closed(node, packed.generation(), packed.epoch())) {
     // Its stop was widened: from now on it can be resumed. Its mailbox was closed, and is empty.
-    static_cast<void>(mailbox::close(node, pool_, packed.epoch()));
+    static_cast<void>(mailbox::close(node, tree_.pool, packed.epoch()));
   }
 }
 
@@ -119,7 +121,7 @@ mailbox::DroppedMessages AgentSettler::write_stopped(Node& node) noexcept {
   PackedState desired;
   do {
     desired = core::after_settle(packed);
-    dropped.append(mailbox::close(node, pool_, desired.epoch()));
+    dropped.append(mailbox::close(node, tree_.pool, desired.epoch()));
   } while (!node.replace(packed, desired));
   return dropped;
 }
@@ -129,19 +131,20 @@ void AgentSettler::remove(Node& node) noexcept {
   PackedState packed = node.load();
   while (!node.replace(packed, core::after_remove(packed))) {
   }
-  const mailbox::DroppedMessages dropped = mailbox::close(node, pool_, packed.epoch());
+  const mailbox::DroppedMessages dropped = mailbox::close(node, tree_.pool, packed.epoch());
   if (!node.settling.has_own_verb) node.settling.cause = StopCause::parent;
   reports_.count_dropped(node, dropped.count(), true);
   hub_.emit_state(node, AgentState::terminating, node.settling.cause);
   if (hub_.closed()) return;
   report_dropped(hub_, node, dropped, DropReason::deleted);
+  if (!hub_.closed()) return_steered(tree_, hub_, node, Errc::agent_terminating);
   if (hub_.closed()) return;
   hub_.emit_settled(node, AgentState::terminating, dropped.count());
   if (hub_.closed()) return;
   hub_.emit(node, [](Agent agent) { return AgentDeleted{std::move(agent)}; });
   if (hub_.closed()) return;
   jobs_.step_past(node);
-  table_.erase(node);
+  tree_.table.erase(node);
 }
 
 }  // namespace agentcore::detail::tree

@@ -6,6 +6,7 @@
 #include "mailbox/mailbox.hpp"
 #include "tree/settle_jobs.hpp"
 #include "tree/settle_reports.hpp"
+#include "tree/tree_shared.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +20,8 @@ namespace agentcore::detail::tree {
 // destroyed: check hub.closed().
 class AgentSettler {
  public:
-  AgentSettler(core::AgentTable& table, mailbox::MessagePool& pool, events::EventHub& hub, SettleJobs& jobs,
-               SettleReports& reports)
-      : table_(table), pool_(pool), hub_(hub), jobs_(jobs), reports_(reports) {}
+  AgentSettler(TreeShared& tree, events::EventHub& hub, SettleJobs& jobs, SettleReports& reports)
+      : tree_(tree), hub_(hub), jobs_(jobs), reports_(reports) {}
 
   // True if a walk has visited `node` and nothing keeps it waiting (invariant 1).
   static bool is_ready(const core::Node& node) noexcept;
@@ -50,8 +50,7 @@ class AgentSettler {
   mailbox::DroppedMessages write_stopped(core::Node& node) noexcept;
   void remove(core::Node& node) noexcept;
 
-  core::AgentTable& table_;
-  mailbox::MessagePool& pool_;
+  TreeShared& tree_;
   events::EventHub& hub_;
   SettleJobs& jobs_;
   SettleReports& reports_;

@@ -26,7 +26,8 @@ enum class Verb : std::uint8_t {
   resume,
   terminate,
   end_call,
-  end_task
+  end_task,
+  steer
 };
 
 // The second half of one verb.

@@ -4,6 +4,7 @@
 #include "core/gates.hpp"
 #include "core/utf8.hpp"
 #include "tree/dropped_messages.hpp"
+#include "tree/refusals.hpp"
 
 #include <cassert>
 #include <new>
@@ -14,18 +15,6 @@ namespace {
 
 using core::GateView;
 using core::Node;
-
-// The reason of a refused send to an agent in that effective state (G12).
-Errc refusal_of(AgentState state) noexcept {
-  switch (state) {
-    case AgentState::stopping:
-      return Errc::agent_stopping;
-    case AgentState::stopped:
-      return Errc::agent_stopped;
-    default:
-      return Errc::agent_terminating;
-  }
-}
 
 std::size_t size_of(const Message& message) noexcept {
   std::size_t bytes = message.text.size() + message.sender.size() + message.kind.size();
@@ -120,6 +109,69 @@ SendResult Mailboxes::push(Node& node, core::NodeId id, Cell& cell) {
   }
 }
 
+SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOptions& options) {
+  const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
+  Node* node = tree_.reach(id);
+  if (!node || node->is_root_sentinel()) return {tree_.missing()};
+  if (const std::optional<Errc> problem = problem_of(message)) return {*problem};
+  message.simulated = false;
+  auto op = op_for(tree_, id, false);
+  if (!op) return {Errc::out_of_memory};
+  op->verb = Verb::steer;
+  try {
+    std::unique_ptr<SendOptions> none;
+    Cell cell(tree_.pool, message, none);
+    StopSource cut(std::nostopstate);
+    const SteerResult result = put_into_turn(*node, id, cell, options, cut);
+    if (!result) return result;
+    cell.release();
+    tree_.control.push(std::move(op));
+    tree_.waker->notify();
+    cut.request_stop();
+    return result;
+  } catch (const std::bad_alloc&) {
+    return {Errc::out_of_memory};
+  }
+}
+
+// Adds the message to those that wait for a step. With SteerWhen::now, and if a model call is open, `cut` is
+// its stop source.
+SteerResult Mailboxes::put_into_turn(Node& node, core::NodeId id, Cell& cell, const SteerOptions& options,
+                                     StopSource& cut) {
+  const std::size_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
+  for (;;) {
+    const GateView before = core::look_again(node, core::generation_of(id));
+    if (!before.valid) return {Errc::agent_not_found};
+    if (!before.open()) {
+      const Errc refused = resume_or_refuse(node, id, before.effective);
+      if (refused == Errc::none) continue;
+      return {refused};
+    }
+    SteerResult result{.id = cell.id()};
+    tree_.pool[cell.number()].agent.store(id, std::memory_order_relaxed);
+    const mailbox::SteerEntry entry{
+        .cell = cell.number(), .id = result.id, .give_back = options.fallback == SteerFallback::give_back};
+    const auto check = [&](mailbox::SteerEntry& added, std::uint32_t reasks) {
+      const GateView view = core::look(node, core::generation_of(id));
+      if (!view.open()) return false;  // closed since the check above, perhaps already emptied
+      added.now = options.when == SteerWhen::now && view.effective == AgentState::waiting_llm &&
+                  reasks < tree_.options.max_reasks;
+      if (!added.now) return true;
+      result.when = SteerWhen::now;
+      cut = operations_.model_call_of(node, view.own.epoch());
+      return true;
+    };
+    switch (tree_.steers.add(id, entry, limit, check)) {
+      case mailbox::SteerBox::Added::waits:
+        return result;
+      case mailbox::SteerBox::Added::full:
+        return {Errc::mailbox_full};
+      case mailbox::SteerBox::Added::refused:
+        continue;
+    }
+  }
+}
+
 // Resumes a stopped agent if its spec allows it (`auto_resume`): then returns Errc::none, and the sender
 // tries again. Otherwise returns the reason for the refusal.
 Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState effective) {
@@ -129,7 +181,7 @@ Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState e
       return Errc::none;  // another sender resumed it
     if (refused == Errc::out_of_memory) return refused;
   }
-  return refusal_of(effective);
+  return send_reason_of(effective);
 }
 
 std::size_t Mailboxes::length(core::NodeId id) const noexcept {

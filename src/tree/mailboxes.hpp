@@ -5,6 +5,7 @@
 #include "mailbox/mailbox.hpp"
 #include "tree/tree_shared.hpp"
 #include "tree/verbs.hpp"
+#include "turn/operations.hpp"
 
 #include <agentcore/message.hpp>
 
@@ -19,10 +20,12 @@ namespace agentcore::detail::tree {
 // Checks messages and puts them into the mailboxes of agents that accept them.
 class Mailboxes {
  public:
-  Mailboxes(TreeShared& tree, Verbs& verbs, events::EventHub& hub) : tree_(tree), verbs_(verbs), hub_(hub) {}
+  Mailboxes(TreeShared& tree, Verbs& verbs, turn::Operations& operations, events::EventHub& hub)
+      : tree_(tree), verbs_(verbs), operations_(operations), hub_(hub) {}
 
   // @threadsafe
   SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
+  SteerResult steer(core::NodeId id, Message&& message, const SteerOptions& options);
   std::size_t length(core::NodeId id) const noexcept;
   // Drops all messages. Returns their number. @loop_thread
   std::size_t clear(core::NodeId id);
@@ -36,6 +39,8 @@ class Mailboxes {
 
   std::optional<Errc> problem_of(const Message& message) const noexcept;
   SendResult push(core::Node& node, core::NodeId id, Cell& cell);
+  SteerResult put_into_turn(core::Node& node, core::NodeId id, Cell& cell, const SteerOptions& options,
+                            StopSource& cut);
   Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
 
   std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;
@@ -44,6 +49,7 @@ class Mailboxes {
 
   TreeShared& tree_;
   Verbs& verbs_;
+  turn::Operations& operations_;
   events::EventHub& hub_;
 };
 

@@ -18,4 +18,16 @@ constexpr Errc verb_reason_of(AgentState state) noexcept {
   }
 }
 
+// The reason of a message to an agent in that effective state (G12).
+constexpr Errc send_reason_of(AgentState state) noexcept {
+  switch (state) {
+    case AgentState::stopping:
+      return Errc::agent_stopping;
+    case AgentState::stopped:
+      return Errc::agent_stopped;
+    default:
+      return Errc::agent_terminating;
+  }
+}
+
 }  // namespace agentcore::detail::tree

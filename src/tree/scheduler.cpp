@@ -4,6 +4,7 @@
 #include "events/message_listener.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/dropped_messages.hpp"
+#include "tree/steered_messages.hpp"
 
 #include <memory>
 #include <optional>
@@ -37,8 +38,9 @@ void Scheduler::run_round(loop::PollBudget& budget) {
 void Scheduler::step(Node& node) {
   const core::ActiveAgentGuard active(tree_.table, node);
   const PackedState packed = node.load(std::memory_order_seq_cst);
-  if (packed.state() != AgentState::idle || !core::may_begin_turn(node, packed.generation(), packed.epoch()))
-    return;
+  if (packed.state() != AgentState::idle) return;
+  release_steered(tree_, hub_, node);
+  if (is_gone() || !core::may_begin_turn(node, packed.generation(), packed.epoch())) return;
   if (node.reported != AgentState::idle) {
     // Another thread has resumed the agent, and the loop has not read that operation yet.
     hub_.emit_state(node, AgentState::idle, StopCause::user);
@@ -95,11 +97,22 @@ void Scheduler::end_message(Node& node) noexcept {
 // False for a closed agent: its mailbox is emptied when it settles, and a resume schedules it.
 bool Scheduler::wants_step(const Node& node) const noexcept {
   const PackedState packed = node.load();
-  return packed.state() == AgentState::idle && mailbox::length(node, packed.generation()) != 0 &&
-         !turn::Turns::is_active(node) && core::may_begin_turn(node, packed.generation(), packed.epoch());
+  const bool has_message =
+      mailbox::length(node, packed.generation()) != 0 || tree_.steers.count(node.id()) != 0;
+  return packed.state() == AgentState::idle && has_message && !turn::Turns::is_active(node) &&
+         core::may_begin_turn(node, packed.generation(), packed.epoch());
+}
+
+// The message of a turn belongs to it until the turn is over, also for a MessageHandler.
+bool Scheduler::is_in_turn(const Node& node) const noexcept {
+  return turn::Turns::is_active(node) || node.message.load(std::memory_order_relaxed) != 0;
 }
 
 void Scheduler::schedule(Node& node) noexcept {
+  if (!tree_.steers.empty() && !is_in_turn(node)) {
+    release_steered(tree_, hub_, node);
+    if (is_gone()) return;
+  }
   if (wants_step(node) && tree_.ready.add(node)) tree_.waker->notify();
 }
 
@@ -121,6 +134,8 @@ void Scheduler::finish_end_of_turn(const ControlOp& op) {
   if (!node) return;
   const bool aborts = op.verb == Verb::abort;
   const mailbox::DroppedMessages dropped = take_dropped(*node, op);
+  if (op.clear_up_to) return_steered(tree_, hub_, *node, Errc::turn_over);
+  if (tree_.is_closed()) return;
   if (op.epoch) turns_.interrupt_before(*node, *op.epoch);
   if (!aborts && op.cascade) interrupt_pass_.restart();
   if (tree_.is_closed()) return;
@@ -145,6 +160,13 @@ void Scheduler::finish_release(const ControlOp& op) {
   if (op.cascade) release_pass_.restart();
   hub_.emit(*node, [](Agent agent) { return QueueHeld{std::move(agent), false}; });
   if (!tree_.is_closed()) schedule(*node);
+}
+
+void Scheduler::finish_steer(const ControlOp& op) {
+  Node* node = tree_.table.find(op.agent);
+  if (!node) return;
+  turns_.finish_steer(*node);
+  if (!is_gone()) schedule(*node);
 }
 
 Progress Scheduler::run_passes(loop::PollBudget& budget) {

@@ -31,6 +31,8 @@ class Scheduler {
   void finish_end_of_turn(const ControlOp& op);
   // The second half of release_queue().
   void finish_release(const ControlOp& op);
+  // The second half of steer().
+  void finish_steer(const ControlOp& op);
   // Goes on with what concerns a whole subtree: its interrupted turns, its released mailboxes.
   Progress run_passes(loop::PollBudget& budget);
   bool has_work() const noexcept { return interrupt_pass_.is_active() || release_pass_.is_active(); }
@@ -39,6 +41,7 @@ class Scheduler {
   void step(core::Node& node);
   void begin(core::Node& node, std::uint32_t epoch, std::uint32_t number);
   bool wants_step(const core::Node& node) const noexcept;
+  bool is_in_turn(const core::Node& node) const noexcept;
   mailbox::DroppedMessages take_dropped(core::Node& node, const ControlOp& op) noexcept;
   void end_if_interrupted(std::uint32_t slot) noexcept;
   bool is_gone() const noexcept { return tree_.is_closed() || hub_.closed(); }

@@ -32,17 +32,16 @@ bool is_open(const Node& node, core::NodeId id) noexcept {
 
 }  // namespace
 
-Settler::Settler(core::AgentTable& table, mailbox::MessagePool& pool, events::EventHub& hub,
-                 turn::Turns& turns, loop::Engine& engine, Duration grace)
-    : table_(table),
+Settler::Settler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns)
+    : table_(tree.table),
       hub_(hub),
       turns_(turns),
-      engine_(engine),
-      grace_(grace),
-      jobs_(table),
-      reports_(table, jobs_, hub, engine),
-      agents_(table, pool, hub, jobs_, reports_),
-      walk_(table, hub, jobs_, agents_) {
+      engine_(*tree.engine),
+      grace_(tree.options.stop_grace),
+      jobs_(tree.table),
+      reports_(tree.table, jobs_, hub, *tree.engine),
+      agents_(tree, hub, jobs_, reports_),
+      walk_(tree.table, hub, jobs_, agents_) {
 }
 
 void Settler::start(std::unique_ptr<ControlOp>& op) {

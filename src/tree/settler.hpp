@@ -30,8 +30,7 @@ namespace agentcore::detail::tree {
 // tries again.
 class Settler {
  public:
-  Settler(core::AgentTable& table, mailbox::MessagePool& pool, events::EventHub& hub, turn::Turns& turns,
-          loop::Engine& engine, Duration grace);
+  Settler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns);
 
   // Takes over a stop, a terminate or a resume. If it throws, the caller still owns `op` and nothing has
   // changed.

@@ -11,16 +11,16 @@ using core::Node;
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
       hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
-      turns_(
-          shared_.table, hub_, *shared_.engine, *this, *this,
-          {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes, options.tool_timeout,
-           options.question_timeout, options.kept_results, options.stop_grace, options.max_lingering_calls}),
-      settler_(shared_.table, shared_.pool, hub_, turns_, *shared_.engine, options.stop_grace),
+      turns_(shared_.table, hub_, *shared_.engine, *this, *this, turn::Messages{shared_.pool, shared_.steers},
+             {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
+              options.tool_timeout, options.question_timeout, options.kept_results, options.stop_grace,
+              options.max_lingering_calls, options.max_reasks}),
+      settler_(shared_, hub_, turns_),
       scheduler_(shared_, turns_, hub_),
       verbs_(shared_, turns_.operations()),
       turn_verbs_(shared_, turns_.operations()),
       call_verbs_(shared_, turns_),
-      mailboxes_(shared_, verbs_, hub_),
+      mailboxes_(shared_, verbs_, turns_.operations(), hub_),
       factory_(shared_, turns_, hub_),
       queries_(shared_),
       requests_(shared_, turns_) {
@@ -61,6 +61,7 @@ void TreeCore::purge() {
   settler_.clear();
   turns_.clear();
   shared_.control.clear();
+  shared_.steers.clear();
   for (std::uint32_t index = 0; index < shared_.table.slots(); ++index) {
     Node& node = shared_.table.slot(index);
     // Other threads may be sending: from now on this mailbox refuses them. Callbacks are destroyed uncalled.
@@ -87,7 +88,9 @@ bool TreeCore::busy() const noexcept {
 
 std::size_t TreeCore::count_references(std::string_view name) const {
   const core::NodeId id = shared_.table.names().find(name);
-  return queries_.count_entries(name) + (id ? settler_.references(id) + requests_.count_of(id) : 0);
+  if (!id) return queries_.count_entries(name);
+  return queries_.count_entries(name) + settler_.references(id) + requests_.count_of(id) +
+         shared_.steers.count(id);
 }
 
 void TreeCore::run_control(loop::PollBudget& budget) {
@@ -126,6 +129,8 @@ void TreeCore::start(std::unique_ptr<ControlOp>& op) {
       return turns_.finish_call(op->agent, op->call_id);
     case Verb::end_task:
       return turns_.finish_task(op->call_id);
+    case Verb::steer:
+      return scheduler_.finish_steer(*op);
     case Verb::stop:
     case Verb::resume:
     case Verb::terminate:

@@ -7,6 +7,7 @@
 #include "core/tree_lifetime.hpp"
 #include "loop/engine.hpp"
 #include "mailbox/message_pool.hpp"
+#include "mailbox/steer_box.hpp"
 #include "tree/control_queue.hpp"
 #include "tree/ready_list.hpp"
 
@@ -44,6 +45,7 @@ class TreeShared {
   TreeOptions options;
   core::AgentTable table;
   mailbox::MessagePool pool;
+  mailbox::SteerBox steers;
   ControlQueue control;                         // verbs push, the loop takes
   ReadyList ready;                              // senders add, the loop takes
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack

@@ -4,6 +4,8 @@
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
 
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -87,7 +89,13 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
     return seen == data.sent.windows.end() || seen->second.shown;
   };
   if (spec.tools) tools::protocol_of(spec.tool_protocol).write(spec.tools->impl(), is_shown, request);
-  for (ChatMessage& message : correction(*data.turn)) request.messages.push_back(std::move(message));
+  if (!data.turn->refused) return;
+  std::vector<ChatMessage> pair = correction(*data.turn);
+  // Messages steered since then are the last ones of the request, and nothing is trimmed behind them.
+  const auto steered =
+      static_cast<std::ptrdiff_t>(data.conversation.messages().size() - data.turn->refused->at);
+  request.messages.insert(request.messages.end() - steered, std::move_iterator(pair.begin()),
+                          std::move_iterator(pair.end()));
 }
 
 }  // namespace agentcore::detail::turn

@@ -19,7 +19,7 @@ void Conversation::restore(std::vector<ChatMessage> history) {
       messages_.empty() || (messages_.back().role == Role::assistant && messages_.back().tool_calls.empty());
   if (answered) return;
   const auto question = std::find_if(messages_.rbegin(), messages_.rend(),
-                                     [](const ChatMessage& message) { return message.role == Role::user; });
+                                     [](const ChatMessage& message) { return message.is_question(); });
   if (question != messages_.rend() && question->interruption == Interruption::none)
     question->interruption = Interruption::stopped;
 }
@@ -32,6 +32,11 @@ void Conversation::ask(std::string question, std::vector<ContentPart> parts) {
   question_ = messages_.size();
   open_ = true;
   messages_.push_back({.role = Role::user, .content = std::move(question), .parts = std::move(parts)});
+}
+
+void Conversation::steer(std::string text, std::vector<ContentPart> parts) {
+  messages_.push_back(
+      {.role = Role::user, .content = std::move(text), .steered = true, .parts = std::move(parts)});
 }
 
 void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasoning) {

@@ -31,6 +31,9 @@ class Conversation {
   void make_room();
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question, std::vector<ContentPart> parts = {});
+  // A message that was put into the turn of the question. No call may be without a result. Throws
+  // std::bad_alloc; make_room() prevents that.
+  void steer(std::string text, std::vector<ContentPart> parts);
   // The answer that ends the turn.
   void answer(std::string text, std::vector<ReasoningBlock> reasoning = {});
   // An answer with tool calls, and a result `not_started` for each call, so that every call has a result.

@@ -5,6 +5,8 @@
 #include "core/tree_lifetime.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
+#include "mailbox/message_pool.hpp"
+#include "mailbox/steer_box.hpp"
 #include "turn/call_claims.hpp"
 #include "turn/ended_turns.hpp"
 #include "turn/operations.hpp"
@@ -30,6 +32,7 @@ struct TurnLimits {
   std::size_t kept_results;
   Duration stop_grace;
   std::size_t max_lingering_calls;  // of an agent
+  std::uint32_t max_reasks;         // of a turn
 };
 
 // The notifications of the turn engine to the tree. @loop_thread
@@ -47,17 +50,25 @@ class TurnListener {
   ~TurnListener() = default;
 };
 
+// The messages of the tree's agents, as far as a turn needs them.
+struct Messages {
+  mailbox::MessagePool& pool;
+  mailbox::SteerBox& steers;
+};
+
 // All @loop_thread. Once the tree is closed, its gate refuses every admission, and no function here logs,
 // emits or finds an agent any more.
 class Environment {
  public:
   Environment(core::AgentTable& agents, events::EventHub& events, loop::Engine& loop,
-              core::TreeLifetime& memory, TurnListener& tree, TurnLimits limits_of_turns)
+              core::TreeLifetime& memory, TurnListener& tree, Messages tree_messages,
+              TurnLimits limits_of_turns)
       : table(agents),
         hub(events),
         engine(loop),
         lifetime(memory),
         listener(tree),
+        messages(tree_messages),
         limits(limits_of_turns),
         ended_turns(limits_of_turns.kept_results) {}
 
@@ -79,6 +90,7 @@ class Environment {
   loop::Engine& engine;
   core::TreeLifetime& lifetime;
   TurnListener& listener;
+  const Messages messages;
   const TurnLimits limits;
   Operations operations;
   EndedTurns ended_turns;

@@ -2,6 +2,7 @@
 
 #include "core/validate.hpp"
 #include "turn/context_window.hpp"
+#include "turn/lingering_calls.hpp"
 #include "turn/turn_ends.hpp"
 #include "turn/turn_runner.hpp"
 #include "turn/usage_accounting.hpp"
@@ -47,19 +48,63 @@ Next ModelCalls::start(Turn turn) {
   if (turn.node().load().state() == AgentState::processing &&
       !turn.change_state(environment_.hub, AgentState::processing, AgentState::waiting_llm))
     return Next::ended;
+  if (const Next next = write_steered(turn); next != Next::proceed) return next;
   ChatRequest request = request_for(turn);
   if (BudgetVerdict verdict = usage_.reserve(turn, request); !verdict.allowed)
     return ends_.end_for_budget(turn, std::move(verdict));
   return send(turn, *client, std::move(request));
 }
 
-void ModelCalls::ask_again(Turn turn, RefusedAnswer refused) {
-  ActiveTurn& active = turn.active();
-  active.refused = std::move(refused);
-  ++active.repairs;
-  active.result->text.clear();
-  active.answer = {};
-  active.phase = Phase::asked;
+// The messages that were steered into the turn, in their order. Each is out of the box only when it is in the
+// history.
+Next ModelCalls::write_steered(Turn turn) {
+  const Messages& messages = environment_.messages;
+  Conversation& conversation = turn.data().conversation;
+  const core::NodeId agent = turn.node().id();
+  while (!messages.steers.empty()) {
+    conversation.make_room();
+    const std::uint32_t cell = messages.steers.take(agent).cell;
+    if (!cell) break;
+    const MessageId id = messages.pool.id_of(cell);
+    Message message = messages.pool[cell].take_message();
+    messages.pool.end_id(cell);
+    messages.pool.give_back(cell);
+    conversation.steer(std::move(message.text), std::move(message.parts));
+    environment_.hub.emit(turn.node(), [&](Agent handle) {
+      return Steered{.agent = std::move(handle),
+                     .turn = turn.number(),
+                     .id = id,
+                     .fate = SteerFate::delivered,
+                     .call = turn.active().model_calls + 1};
+    });
+    if (!turn.is_admitted()) return Next::ended;
+  }
+  return Next::proceed;
+}
+
+bool ModelCalls::is_cut(Turn turn) const noexcept {
+  return environment_.messages.steers.cuts(turn.node().id());
+}
+
+void ModelCalls::finish_cut(core::Node& node) noexcept {
+  const std::optional<Turn> turn = Turn::of(node);
+  if (!turn || turn->active().phase != Phase::calling || !turn->is_admitted() || !is_cut(*turn)) return;
+  const AgentEntry entry(environment_, node);
+  const OperationId id = turn->active().operation;
+  environment_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
+  if (!turn->is_over() && turn->active().operation == id && turn->is_admitted() && is_cut(*turn))
+    runner_.run(node, [&] {
+      give_up_call(*turn);
+      if (!turn->is_admitted()) return Next::ended;
+      return runner_.ask_again(*turn, ReaskCause::steered, {});
+    });
+  environment_.listener.on_activity_ended(node);
+}
+
+// The turn goes on without the outcome of its model call.
+void ModelCalls::give_up_call(Turn turn) noexcept {
+  usage_.settle(turn.node(), turn.active());
+  lingering_.add(std::exchange(turn.active().operation, {}));
 }
 
 ChatRequest ModelCalls::request_for(Turn turn) {
@@ -100,6 +145,12 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
     environment_.operations.close(id);
     return Next::ended;  // releases the reservation: the call was never sent
   }
+  if (is_cut(turn)) {  // steered since the context was written: it is written once more
+    active.operation = {};
+    environment_.operations.close(id);
+    active.phase = Phase::asked;
+    return Next::proceed;
+  }
   active.usage_pending = true;
   ++active.model_calls;
   receiver->bind(id);
@@ -109,13 +160,13 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   environment_.engine.guarded("LlmClient::chat",
                               [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
   if (turn.is_over()) return Next::ended;
-  return turn.active().phase == Phase::answered ? Next::proceed : Next::wait;
+  return turn.active().phase == Phase::calling ? Next::wait : Next::proceed;
 }
 
 // The turn that waits for that call. Late deliveries are counted.
 std::optional<Turn> ModelCalls::turn_for_delta(Operation& operation) noexcept {
   std::optional<Turn> turn = Turn::of(*operation.node);
-  if (turn && turn->active().operation == operation.id && turn->is_admitted()) return turn;
+  if (turn && turn->active().operation == operation.id && turn->is_admitted() && !is_cut(*turn)) return turn;
   ++operation.late_deltas;
   return std::nullopt;
 }
@@ -196,6 +247,7 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   if (admitted) {
     usage_.settle(node, *active);
     runner_.run(node, [&] {
+      if (is_cut(Turn(node))) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
       if (kind != ChatOutcome::Kind::completed) return ends_.fail_call(Turn(node), std::move(active->answer));
       active->phase = Phase::answered;
       return Next::proceed;

@@ -13,6 +13,7 @@
 
 namespace agentcore::detail::turn {
 
+class LingeringCalls;
 class TurnEnds;
 class TurnRunner;
 class UsageAccounting;
@@ -20,15 +21,17 @@ class UsageAccounting;
 // All @loop_thread.
 class ModelCalls {
  public:
-  ModelCalls(Environment& environment, UsageAccounting& usage, TurnEnds& ends, TurnRunner& runner)
-      : environment_(environment), usage_(usage), ends_(ends), runner_(runner) {}
+  ModelCalls(Environment& environment, UsageAccounting& usage, TurnEnds& ends, LingeringCalls& lingering,
+             TurnRunner& runner)
+      : environment_(environment), usage_(usage), ends_(ends), lingering_(lingering), runner_(runner) {}
 
-  // Trims and renders the context, reserves in the budgets and calls the model. `proceed`: the answer has
-  // arrived.
+  // Writes what was steered, trims and renders the context, reserves in the budgets and calls the model.
+  // `proceed`: the answer has arrived, or the model must be asked again.
   Next start(Turn turn);
-  // The answer is refused: the next call returns it to the model with the correction. Neither is kept in the
-  // history, which continues with the next answer.
-  void ask_again(Turn turn, RefusedAnswer refused);
+  // True if the open model call, or its answer, is void, because a message was steered with SteerWhen::now.
+  bool is_cut(Turn turn) const noexcept;
+  // Ends the open model call if it is void, and asks the model again.
+  void finish_cut(core::Node& node) noexcept;
   // The answer has ended: text that was held back, because it could have begun a block of calls, is emitted
   // now. Returns whether the turn may still act.
   bool emit_held_text(Turn turn);
@@ -39,6 +42,8 @@ class ModelCalls {
   void on_outcome(OperationId id, ChatOutcome outcome);
 
  private:
+  Next write_steered(Turn turn);
+  void give_up_call(Turn turn) noexcept;
   ChatRequest request_for(Turn turn);
   Next send(Turn turn, LlmClient& client, ChatRequest request);
   std::optional<Turn> turn_for_delta(Operation& operation) noexcept;
@@ -50,6 +55,7 @@ class ModelCalls {
   Environment& environment_;
   UsageAccounting& usage_;
   TurnEnds& ends_;
+  LingeringCalls& lingering_;
   TurnRunner& runner_;
 };
 

@@ -112,6 +112,9 @@ class Operations {
   // For a verb that has ended the turn of that epoch: triggers its operations; at most as many as `cut` says,
   // and cut_left() the others. Returns the number. @threadsafe
   std::size_t cut_turn(const core::Node& node, StopCut cut);
+  // The stop source of the newest model call of the turn of that epoch; without a state if there is none. It
+  // must be triggered after the lock of the caller was released. @threadsafe
+  StopSource model_call_of(const core::Node& node, std::uint32_t epoch);
 
  private:
   struct Batch;

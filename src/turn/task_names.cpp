@@ -1,4 +1,5 @@
-// The names of the kinds of operations, of late results, and of the states of background tasks.
+// The names of the kinds of operations, of late results, of the states of background tasks, and of why a
+// model is asked again.
 #include "core/enum_names.hpp"
 
 #include <agentcore/event.hpp>
@@ -27,10 +28,20 @@ constexpr detail::core::EnumNames late_result_names{
                                                        {LateResult::tool_result, "tool_result"}})};
 static_assert(late_result_names.is_in_order());
 
+constexpr detail::core::EnumNames reask_names{
+    std::to_array<detail::core::EnumName<ReaskCause>>({{ReaskCause::steered, "steered"},
+                                                       {ReaskCause::unreadable_calls, "unreadable_calls"},
+                                                       {ReaskCause::invalid_answer, "invalid_answer"}})};
+static_assert(reask_names.is_in_order());
+
 }  // namespace
 
 std::string_view to_string(TaskState state) noexcept {
   return task_state_names.name(state);
+}
+
+std::string_view to_string(ReaskCause cause) noexcept {
+  return reask_names.name(cause);
 }
 
 std::string_view to_string(TaskKind kind) noexcept {

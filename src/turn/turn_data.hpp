@@ -48,6 +48,7 @@ struct PendingCall {
 struct RefusedAnswer {
   std::string text;
   std::string correction;  // the message to the model
+  std::size_t at = 0;      // the number of messages in the history: what was steered since comes after it
 };
 
 struct ActiveTurn {
@@ -62,7 +63,7 @@ struct ActiveTurn {
   ChatOutcome answer;           // outcome of the last model call; `cancelled` while the call is open
   bool usage_pending = false;   // a model call was sent whose usage is not in the result yet
   std::optional<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
-  std::uint32_t repairs = 0;             // how often the model was asked again
+  std::uint32_t repairs = 0;             // how often the model was asked again because of its answer
   std::uint32_t unreadable = 0;          // of these: because its calls could not be read
   std::uint32_t model_calls = 0;         // sent so far
   std::uint32_t tool_turns = 0;

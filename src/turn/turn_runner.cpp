@@ -208,6 +208,8 @@ Next TurnRunner::take_answer(Turn turn) {
       (!model_calls_.emit_held_text(turn) ||
        !turn.change_state(environment_.hub, AgentState::waiting_llm, AgentState::processing)))
     return Next::ended;
+  // A message may have been steered before the state was `processing`; none after it ends this call.
+  if (!active.simulated && model_calls_.is_cut(turn)) return ask_again(turn, ReaskCause::steered, {});
   std::string text = std::exchange(active.text, {});
   active.refused.reset();
   tools::ReadAnswer answer = read_answer(turn, text);
@@ -239,10 +241,10 @@ Next TurnRunner::take_words(Turn turn, std::string text) {
   const AgentSpec& spec = turn.spec();
   if (active.simulated) return ends_.complete(turn);
   const std::string unreadable = active.result->parse_error;
-  if (!unreadable.empty() && active.repairs < spec.max_repairs &&
-      answers_with_calls(active) < spec.max_tool_rounds) {
+  if (!unreadable.empty() && may_repair(turn) && answers_with_calls(active) < spec.max_tool_rounds) {
     ++active.unreadable;
-    return ask_again(turn, {std::move(text), tools::tool_text_correction(unreadable)}, unreadable);
+    return repair(turn, ReaskCause::unreadable_calls,
+                  {std::move(text), tools::tool_text_correction(unreadable)}, unreadable);
   }
   const AnswerCheck* const check = turn.data().answer_check.get();
   std::string problem = check ? check->problem_of(text) : std::string();
@@ -251,14 +253,14 @@ Next TurnRunner::take_words(Turn turn, std::string text) {
 }
 
 Next TurnRunner::take_invalid(Turn turn, std::string text, std::string problem) {
-  const ActiveTurn& active = turn.active();
-  const FinishReason end = active.answer.finish_reason;
+  const FinishReason end = turn.active().answer.finish_reason;
   problem += words_of_end(end);
   // To ask again would only repeat these.
   const bool is_final = end == FinishReason::refusal || end == FinishReason::content_filter;
-  if (!is_final && active.repairs < turn.spec().max_repairs) {
+  if (!is_final && may_repair(turn)) {
     std::string correction = turn.data().answer_check->correction(problem);
-    return ask_again(turn, {std::move(text), std::move(correction)}, std::move(problem));
+    return repair(turn, ReaskCause::invalid_answer, {std::move(text), std::move(correction)},
+                  std::move(problem));
   }
   return ends_.fail(
       turn,
@@ -266,15 +268,36 @@ Next TurnRunner::take_invalid(Turn turn, std::string text, std::string problem) 
       end);
 }
 
-// The model is asked again, unless a budget, or an observer, ends the turn.
-Next TurnRunner::ask_again(Turn turn, RefusedAnswer refused, std::string reason) {
-  model_calls_.ask_again(turn, std::move(refused));
-  environment_.log(LogLevel::debug, "an answer was refused, the model is asked again",
-                   {{"agent", environment_.name_of(turn.node())}, {"why", reason}});
+bool TurnRunner::may_repair(Turn turn) const noexcept {
+  return turn.active().repairs < turn.spec().max_repairs &&
+         environment_.messages.steers.reasks(turn.node().id()) < environment_.limits.max_reasks;
+}
+
+// The next call returns the refused answer to the model with the correction. Neither is kept in the history,
+// which continues with the next answer.
+Next TurnRunner::repair(Turn turn, ReaskCause cause, RefusedAnswer refused, std::string reason) {
+  ActiveTurn& active = turn.active();
+  environment_.messages.steers.count_reask(turn.node().id());
+  refused.at = turn.data().conversation.messages().size();
+  active.refused = std::move(refused);
+  ++active.repairs;
+  return ask_again(turn, cause, std::move(reason));
+}
+
+Next TurnRunner::ask_again(Turn turn, ReaskCause cause, std::string reason) {
+  ActiveTurn& active = turn.active();
+  active.text.clear();
+  active.result->text.clear();
+  active.answer = {};
+  active.phase = Phase::asked;
+  environment_.log(
+      LogLevel::debug, "the model is asked again",
+      {{"agent", environment_.name_of(turn.node())}, {"cause", to_string(cause)}, {"why", reason}});
   if (!turn.is_admitted()) return Next::ended;
   if (const Next next = check_budget(turn); next != Next::proceed) return next;
   environment_.hub.emit(turn.node(), [&](Agent agent) {
-    return AnswerRefused{std::move(agent), turn.number(), turn.active().model_calls, std::move(reason)};
+    return ModelCallEnded{std::move(agent), turn.number(), turn.active().model_calls, 0, cause,
+                          std::move(reason)};
   });
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }

@@ -51,6 +51,9 @@ class TurnRunner {
   static void unclaim(core::Node& node, std::uint32_t epoch) noexcept;
   // Begins the turn that was claimed; the agent is the active agent.
   void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch);
+  // The last model call has no effect: the model is asked again, unless a budget or an observer ends the
+  // turn. `reason`: what is wrong with its answer.
+  Next ask_again(Turn turn, ReaskCause cause, std::string reason);
   // The turn of a MessageHandler that is running: its agent, or null, and its message.
   const core::Node* handling() const noexcept { return handling_; }
   MessageId handled_message() const noexcept { return handled_message_; }
@@ -79,7 +82,8 @@ class TurnRunner {
   tools::ReadAnswer read_answer(Turn turn, const std::string& text) const;
   Next take_words(Turn turn, std::string text);
   Next take_invalid(Turn turn, std::string text, std::string problem);
-  Next ask_again(Turn turn, RefusedAnswer refused, std::string reason);
+  bool may_repair(Turn turn) const noexcept;
+  Next repair(Turn turn, ReaskCause cause, RefusedAnswer refused, std::string reason);
   Next check_budget(Turn turn);
   bool emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to);
   void run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch);

@@ -36,8 +36,8 @@ namespace agentcore::detail::turn {
 class Turns {
  public:
   Turns(core::AgentTable& table, events::EventHub& hub, loop::Engine& engine, core::TreeLifetime& lifetime,
-        TurnListener& listener, TurnLimits limits)
-      : environment_(table, hub, engine, lifetime, listener, limits) {}
+        TurnListener& listener, Messages messages, TurnLimits limits)
+      : environment_(table, hub, engine, lifetime, listener, messages, limits) {}
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
@@ -63,6 +63,8 @@ class Turns {
   // The second halves of the verbs that end a tool call or a task. They do nothing if it is gone.
   void finish_call(core::NodeId agent, std::string_view call_id) noexcept;
   void finish_task(std::string_view task_id) noexcept { tasks_.finish(task_id); }
+  // A message was steered: asks the model again if its call was ended for it.
+  void finish_steer(core::Node& node) noexcept { model_calls_.finish_cut(node); }
 
   // Questions and background tasks, for AgentTree.
   AnswerResult answer(std::string_view question_id, const Answer& answer);
@@ -104,7 +106,7 @@ class Turns {
   CallEndings endings_{environment_, records_, port_, desk_, lingering_};
   ToolCalls tool_calls_{environment_, records_, port_, desk_, tasks_, endings_, runner_};
   TurnEnds ends_{environment_, ledger_, usage_, tool_calls_, lingering_};
-  ModelCalls model_calls_{environment_, usage_, ends_, runner_};
+  ModelCalls model_calls_{environment_, usage_, ends_, lingering_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
 };
 

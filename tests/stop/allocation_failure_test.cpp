@@ -151,7 +151,7 @@ struct World {
     counts.ended += event.get<TurnEnded>() != nullptr;
     counts.tool_started += event.get<ToolStarted>() != nullptr;
     counts.tool_ended += event.get<ToolEnded>() != nullptr;
-    counts.refused += event.get<AnswerRefused>() != nullptr;
+    counts.refused += event.get<ModelCallEnded>() != nullptr;
     counts.asked += event.get<QuestionAsked>() != nullptr;
     counts.closed += event.get<QuestionClosed>() != nullptr;
     counts.created += event.get<AgentCreated>() != nullptr;

@@ -17,15 +17,16 @@ using namespace agentcore::test;
 
 namespace {
 
-constexpr std::array injections = {Injection::abort,           Injection::stop,    Injection::terminate,
-                                   Injection::stop_and_resume, Injection::destroy, Injection::stop_all};
+constexpr std::array injections = {Injection::steer_now, Injection::abort,           Injection::stop,
+                                   Injection::terminate, Injection::stop_and_resume, Injection::destroy,
+                                   Injection::stop_all};
 
 const std::string matching = R"({"age":7})";
 const std::string differing = R"({"aeg":7})";
 
 class AnswerStory final : public SuspensionStory {
  public:
-  AnswerStory(std::size_t inject_at, Injection injection) : SuspensionStory(inject_at, injection) {
+  AnswerStory(std::size_t inject_at, Injections verbs) : SuspensionStory(inject_at, verbs) {
     tools_->add(make_tool({.name = "quick"}, [this](const nlohmann::json&, const ToolContext& context) {
       begins(context.agent());
       return ToolResult::done("quick");
@@ -49,7 +50,7 @@ class AnswerStory final : public SuspensionStory {
   }
 
   void on_event(const Event& event) override {
-    if (event.get<AnswerRefused>()) ++refusals_;
+    if (event.get<ModelCallEnded>()) ++refusals_;
     if (const auto* ended = event.get<TurnEnded>(); ended && ended->result->success())
       if (ended->result->text != matching) note("a turn completed with an answer that does not match");
   }

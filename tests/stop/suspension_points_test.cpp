@@ -1,5 +1,6 @@
 // Every verb at every suspension point of a parent and a child that answer in words.
 #include "support/drive/suspension_story.hpp"
+#include "support/sanitized.hpp"
 
 #include <array>
 #include <chrono>
@@ -15,6 +16,9 @@ constexpr std::array injections = {Injection::interrupt,
                                    Injection::interrupt_and_hold,
                                    Injection::interrupt_child_and_release,
                                    Injection::interrupt_subtree,
+                                   Injection::steer,
+                                   Injection::steer_now,
+                                   Injection::steer_child,
                                    Injection::abort,
                                    Injection::abort_child,
                                    Injection::stop,
@@ -27,6 +31,9 @@ constexpr std::array injections = {Injection::interrupt,
 
 // A parent and the child that it makes while it answers: a turn to its end, an abort, a stop of a client that
 // ignores it, late results, a resume, one more turn, the delete.
+// The verbs that came last, for pairs with all of them.
+constexpr std::array later_verbs = {Injection::interrupt, Injection::interrupt_subtree, Injection::steer_now};
+
 class Story final : public SuspensionStory {
  public:
   using SuspensionStory::SuspensionStory;
@@ -137,4 +144,15 @@ TEST_CASE("every verb at every suspension point", "[stop][G1][G4][G7][G8][G10][G
   CHECK(dry.audit().deleted == 2);
 
   CHECK(failures_of<Story>(injections, points) == 0);
+}
+
+TEST_CASE("pairs of verbs at suspension points", "[stop][G1][G4][G7][G8][G10]") {
+  Story dry(0, Injection::none);
+  CHECK(dry.run() == "");
+#ifdef SANITIZED
+  constexpr std::size_t step = 16;
+#else
+  constexpr std::size_t step = 4;
+#endif
+  CHECK(failures_of_pairs<Story>(later_verbs, injections, dry.points(), step) == 0);
 }

@@ -23,7 +23,7 @@ const std::string broken = "<tool_call>{</tool_call>";
 
 class TextStory final : public SuspensionStory {
  public:
-  TextStory(std::size_t inject_at, Injection injection) : SuspensionStory(inject_at, injection) {
+  TextStory(std::size_t inject_at, Injections verbs) : SuspensionStory(inject_at, verbs) {
     tools_->add(make_tool({.name = "quick"}, [this](const nlohmann::json&, const ToolContext& context) {
       begins(context.agent());
       return ToolResult::done("quick");

@@ -26,6 +26,9 @@ constexpr std::array injections = {Injection::interrupt,
                                    Injection::interrupt_and_hold,
                                    Injection::interrupt_child_and_release,
                                    Injection::interrupt_subtree,
+                                   Injection::steer,
+                                   Injection::steer_now,
+                                   Injection::steer_child,
                                    Injection::abort,
                                    Injection::stop,
                                    Injection::stop_alone,
@@ -41,9 +44,7 @@ constexpr std::array injections = {Injection::interrupt,
 
 class ToolStory final : public SuspensionStory {
  public:
-  ToolStory(std::size_t inject_at, Injection injection) : SuspensionStory(inject_at, injection) {
-    add_tools();
-  }
+  ToolStory(std::size_t inject_at, Injections verbs) : SuspensionStory(inject_at, verbs) { add_tools(); }
 
  private:
   // A tool call that ends when the story says so.

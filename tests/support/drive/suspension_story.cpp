@@ -25,15 +25,16 @@ std::string history_problem(const Agent& agent) {
 
 }  // namespace
 
-SuspensionStory::SuspensionStory(std::size_t inject_at, Injection injection)
+SuspensionStory::SuspensionStory(std::size_t inject_at, Injections injections)
     : runtime_({.clock = &clock_, .seed = 1, .log = [this](const LogRecord&) { point(); }}),
       inject_at_(inject_at),
-      injection_(injection) {
+      injections_(injections) {
   tree_ = std::make_unique<AgentTree>(runtime_, TreeOptions{.llm = &client_});
   audit_.emplace(*tree_);
   states_ = tree_->on<StateChanged>([this](const StateChanged&) { point(); });
   events_ = tree_->on_event([this](const Event& event) {
     check_interrupted(event);
+    check_steered(event);
     on_event(event);
     point();
   });
@@ -65,6 +66,7 @@ std::string SuspensionStory::check_end() {
     if (tree_->size() != 0) return "an agent is left";
     if (testing::count_references(*tree_, "parent") + testing::count_references(*tree_, "child") != 0)
       return "references are left";
+    if (audit_->steered() != steers_) return "a steered message without a fate";
     if (reports_ != reports_expected_) return "a completion did not come, or came twice";
   }
   if (!problem_.empty()) return problem_;
@@ -76,7 +78,9 @@ std::string SuspensionStory::check_end() {
 void SuspensionStory::point() {
   if (tree_ && problem_.empty())
     for (const Agent& agent : {parent_, child_}) note(history_problem(agent));
-  if (++passed_ == inject_at_ && tree_) inject();
+  if (++passed_ != inject_at_) return;
+  if (tree_) inject(injections_.first);
+  if (tree_) inject(injections_.second);
 }
 
 void SuspensionStory::poll() {
@@ -132,6 +136,20 @@ void SuspensionStory::check_interrupted(const Event& event) {
   if (const auto* asked = event.get<QuestionAsked>()) check(asked->turn);
 }
 
+// From the return on, nothing of the model call that was ended for the message is reported.
+void SuspensionStory::steer(const Agent& agent, SteerOptions options) {
+  const SteerResult result = agent.steer("steered", options);
+  steers_ += result.accepted();
+  if (result.when == SteerWhen::now) cut_[agent] = true;
+}
+
+void SuspensionStory::check_steered(const Event& event) {
+  const bool over = event.get<ModelCallEnded>() || event.get<TurnEnded>() || event.get<Steered>();
+  if (over) cut_.erase(event.agent());
+  if (event.get<DeltaReceived>() && cut_.contains(event.agent()))
+    note("a delta of a model call that a steer has ended");
+}
+
 template <typename End>
 void SuspensionStory::end_calls(const End& end) {
   const auto history = parent_.conversation();
@@ -146,8 +164,8 @@ void SuspensionStory::end_calls(const End& end) {
   }
 }
 
-void SuspensionStory::inject() {
-  switch (injection_) {
+void SuspensionStory::inject(Injection injection) {
+  switch (injection) {
     case Injection::none:
       break;
     case Injection::abort:
@@ -171,6 +189,15 @@ void SuspensionStory::inject() {
       break;
     case Injection::interrupt_subtree:
       interrupt(parent_, {.scope = InterruptScope::subtree});
+      break;
+    case Injection::steer:
+      steer(parent_, {});
+      break;
+    case Injection::steer_now:
+      steer(parent_, {.when = SteerWhen::now});
+      break;
+    case Injection::steer_child:
+      steer(child_, {.when = SteerWhen::now, .fallback = SteerFallback::give_back});
       break;
     case Injection::stop:
       closed_ = parent_.stop(with_report(StopOptions())).accepted() && ++reports_expected_;

@@ -40,17 +40,29 @@ enum class Injection {
   stop_and_resume,
   terminate,
   terminate_child,
+  steer,          // into the running turn, at its next step
+  steer_now,      // the open model call is ended for it
+  steer_child,    // at once; comes back if the turn ends
   cancel_task,    // of every background task
   cancel_call,    // of every tool call, begun or not
   complete_call,  // of every tool call, begun or not
   destroy,        // of the tree
 };
 
+// One verb, or two at the same point.
+struct Injections {
+  Injections(Injection only)
+      : first(only) {}  // NOLINT(google-explicit-constructor): one verb is the usual case
+  Injections(Injection one, Injection other) : first(one), second(other) {}
+  Injection first;
+  Injection second = Injection::none;
+};
+
 // A derived class creates the parent, perhaps a child, and runs the story with the functions below. Every
 // function is safe when the injected verb has ended any part of it, the tree included.
 class SuspensionStory {
  public:
-  SuspensionStory(std::size_t inject_at, Injection injection);
+  SuspensionStory(std::size_t inject_at, Injections injections);
   virtual ~SuspensionStory() = default;
 
   // Runs the story, then ends everything. Returns the violated condition, for a verb at any point; "" if
@@ -94,7 +106,9 @@ class SuspensionStory {
   std::unique_ptr<AgentTree> tree_;
 
  private:
-  void inject();
+  void inject(Injection injection);
+  void steer(const Agent& agent, SteerOptions options);
+  void check_steered(const Event& event);
   void interrupt(const Agent& agent, InterruptOptions options);
   void check_interrupted(const Event& event);
   // Every tool call of the parent that was asked for in its turn, and is not over.
@@ -106,7 +120,7 @@ class SuspensionStory {
   Options with_report(Options options);
 
   const std::size_t inject_at_;
-  const Injection injection_;
+  const Injections injections_;
   std::size_t passed_ = 0;
   std::size_t reports_ = 0;
   std::size_t reports_expected_ = 0;
@@ -115,10 +129,34 @@ class SuspensionStory {
   std::string problem_;
   std::unordered_map<Agent, std::uint64_t> last_turn_;    // that began
   std::unordered_map<Agent, std::uint64_t> interrupted_;  // turns up to this one were interrupted
+  std::size_t steers_ = 0;                                // messages that were taken
+  std::unordered_map<Agent, bool> cut_;  // its model call was ended, and nothing of it follows
   std::optional<Audit> audit_;
   Subscription states_;
   Subscription events_;
 };
+
+// Runs the story for each pair of a new verb and another one, in both orders, at every `step`-th point.
+// Returns the number of failures, and adds the first 20 to the messages of the test.
+template <typename Story, typename New, typename All>
+std::size_t failures_of_pairs(const New& verbs, const All& others, std::size_t points, std::size_t step) {
+  std::size_t failures = 0;
+  std::size_t part = 0;
+  const auto run = [&](Injection first, Injection second) {
+    for (std::size_t at = 1 + part++ % step; at <= points; at += step) {
+      const std::string problem = Story(at, Injections{first, second}).run();
+      if (problem.empty() || ++failures > 20) continue;
+      UNSCOPED_INFO("injections " << static_cast<int>(first) << " and " << static_cast<int>(second)
+                                  << " at point " << at << ": " << problem);
+    }
+  };
+  for (const Injection verb : verbs)
+    for (const Injection other : others) {
+      run(verb, other);
+      run(other, verb);
+    }
+  return failures;
+}
 
 // Runs the story for each injection at each point, or at every `step`-th, a different part for each
 // injection. Returns the number of failures, and adds the first 20 to the messages of the test.

@@ -42,11 +42,14 @@ class Audit {
     return count;
   }
 
+  std::size_t steered() const noexcept { return steered_.size(); }
+
  private:
   struct Seen {
     agentcore::AgentState state = agentcore::AgentState::idle;
     std::uint64_t turn = 0;  // open; 0: none
     std::uint64_t last_turn = 0;
+    bool cut = false;                 // a steer has ended a model call of the turn
     agentcore::MessageId message;     // of the last turn
     bool unsettled_stop = false;      // `stopped` was reported, Settled is to come
     bool unsettled_delete = false;    // `terminating` was reported, Settled is to come
@@ -94,6 +97,7 @@ class Audit {
             body.agent);
     seen.turn = seen.last_turn = body.turn;
     seen.message = body.message;
+    seen.cut = false;
     ++turns_started;
   }
   void see(Seen& seen, const agentcore::DeltaReceived& body) {
@@ -130,8 +134,9 @@ class Audit {
     abandoned += body.abandoned;
   }
   void see(Seen& seen, const agentcore::Discarded& body) {
-    // Except for a tool that timed out or was cancelled: its turn continues.
-    require(seen.turn != body.turn || body.kind == agentcore::LateResult::tool_result,
+    // Except for a tool that timed out or was cancelled, and for a model call that a steer has ended: their
+    // turn continues.
+    require(seen.turn != body.turn || body.kind == agentcore::LateResult::tool_result || seen.cut,
             "discarded within an open turn", body.agent);
   }
   void see(Seen& seen, const agentcore::ToolStarted& body) {
@@ -145,9 +150,16 @@ class Audit {
     require(can_process(seen.state), "a refused tool call behind a closed gate", body.agent);
     require(!seen.calls.contains(body.call_id), "a refused tool call that began", body.agent);
   }
-  void see(Seen& seen, const agentcore::AnswerRefused& body) {
-    require(seen.turn == body.turn, "a refused answer outside of its turn", body.agent);
-    require(can_process(seen.state), "a refused answer behind a closed gate", body.agent);
+  void see(Seen& seen, const agentcore::ModelCallEnded& body) {
+    require(seen.turn == body.turn, "a void model call outside of its turn", body.agent);
+    require(can_process(seen.state), "a void model call behind a closed gate", body.agent);
+    seen.cut = seen.cut || body.cause == agentcore::ReaskCause::steered;
+  }
+  void see(Seen& seen, const agentcore::Steered& body) {
+    require(steered_.insert(body.id).second, "two fates of a steered message", body.agent);
+    if (body.fate != agentcore::SteerFate::delivered) return;
+    require(seen.turn == body.turn, "a steered message outside of its turn", body.agent);
+    require(can_process(seen.state), "a steered message behind a closed gate", body.agent);
   }
   void see(Seen& seen, const agentcore::ToolProgress& body) {
     require(can_process(seen.state), "progress behind a closed gate", body.agent);
@@ -171,9 +183,9 @@ class Audit {
             "a background task that began or ended twice", body.agent);
   }
   void see(Seen& seen, const agentcore::Abandoned& body) {
-    // A call that was cancelled is given up while its turn goes on.
-    require(seen.turn == 0 || body.kind != agentcore::TaskKind::model_call,
-            "a model call given up within a turn", body.agent);
+    // As for Discarded.
+    require(seen.turn != body.turn || body.kind != agentcore::TaskKind::model_call || seen.cut,
+            "a model call given up within its turn", body.agent);
     ++given_up;
   }
   void see(Seen& seen, const agentcore::AgentDeleted& body) {
@@ -184,6 +196,7 @@ class Audit {
   }
 
   std::unordered_map<agentcore::Agent, Seen> agents_;
+  std::set<agentcore::MessageId> steered_;
   std::uint64_t sequence_ = 0;
   agentcore::Subscription events_;
 };

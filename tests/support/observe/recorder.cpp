@@ -130,9 +130,16 @@ void Recorder::on_event(const Event& event) {
   } else if (const auto* ended = event.get<TurnEnded>()) {
     line = "ended " + id + " " + std::to_string(ended->turn) + " " +
            std::string(to_string(ended->result->outcome));
-  } else if (const auto* refused = event.get<AnswerRefused>()) {
-    line = "refused-answer " + id + " " + std::to_string(refused->call) + " " + refused->reason;
-    if (!reported.in_turn || refused->turn != reported.turn) broken("a refused answer outside its turn");
+  } else if (const auto* refused = event.get<ModelCallEnded>()) {
+    line = refused->cause == ReaskCause::steered
+               ? "cut " + id + " " + std::to_string(refused->call)
+               : "refused-answer " + id + " " + std::to_string(refused->call) + " " + refused->reason;
+    if (!reported.in_turn || refused->turn != reported.turn) broken("a void call outside its turn");
+  } else if (const auto* steered = event.get<Steered>()) {
+    line = "steered " + id + " " + std::string(to_string(steered->fate));
+    if (steered->fate == SteerFate::delivered) line += " " + std::to_string(steered->call);
+    if (steered->fate == SteerFate::returned)
+      line += " " + std::string(to_string(steered->reason)) + " " + steered->message.text;
   } else if (const auto* queue = event.get<QueueHeld>()) {
     line = (queue->held ? "held " : "released ") + id;
   } else if (const auto* dropped = event.get<MessageDropped>()) {
@@ -180,7 +187,7 @@ std::string joined(const std::vector<std::string>& words) {
 std::string written(const std::vector<ChatMessage>& history) {
   std::string all;
   for (const auto& message : history) {
-    all += (all.empty() ? "" : ", ") + std::string(to_string(message.role)) + ":";
+    all += (all.empty() ? "" : ", ") + std::string(to_string(message.role)) + (message.steered ? "+:" : ":");
     if (message.role == Role::tool) all += message.tool_call_id + "=";
     all += message.content;
     for (const auto& call : message.tool_calls) all += "[" + call.name + " " + call.id + "]";

@@ -25,6 +25,9 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
     const agentcore::ChatMessage& message = messages[i++];
     if (message.role == Role::system) return "a system message in the middle";
     if (message.role == Role::tool) return "a result without a call before it";
+    if (message.steered && (message.role != Role::user || answered))
+      return "a steered message outside a turn";
+    if (message.steered) continue;
     if (message.role == Role::user) {
       if (i > 2 && !answered && !interrupted) return "two questions in a row, and the first is not marked";
       answered = false;

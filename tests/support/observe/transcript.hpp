@@ -96,7 +96,8 @@ struct Transcript {
          {refused.call_id, refused.window_id, refused.tool, refused.arguments, refused.reason})
       add(part);
   }
-  void add_body(const AnswerRefused& refused) { add(refused.reason); }
+  void add_body(const ModelCallEnded& ended) { add(ended.reason); }
+  void add_body(const Steered& steered) { add(steered.message.text); }
   void add_body(const ToolEnded& ended) {
     add(ended.call_id);
     add(ended.result);

@@ -45,6 +45,9 @@ void add_call_id_to(ChatMessage& message) {
 void add_mark_to(ChatMessage& message) {
   message.interruption = Interruption::aborted;
 }
+void add_steer_to(ChatMessage& message) {
+  message.steered = true;
+}
 void add_image_to(ChatMessage& message) {
   message.parts = {{.url = "https://a.test/b.png"}};
 }
@@ -77,6 +80,15 @@ struct HistoryTable {
     add({question(), stray(answer(), add_image_to)},
         "message 2 (assistant) has images, which only a question may have",
         "message 2 has images, which only a question may have: dropped");
+    add({question(), stray(answer(), add_steer_to)},
+        "message 2 (assistant) is marked as steered, which only a user message may be",
+        "message 2 is marked as steered, which only a user message may be: unmarked");
+    add({stray(question(), add_steer_to)},
+        "message 1 (user) is marked as steered, but no turn is open before it",
+        "message 1 is marked as steered, but no turn is open before it: unmarked");
+    add({question(), stray(question(Interruption::stopped), add_steer_to)},
+        "message 2 (user) is marked as interrupted and as steered; mark the question instead",
+        "message 2 is marked as interrupted and as steered; mark the question instead: unmarked");
     add({question(), answer(), {Role::system, "s"}},
         "message 3 (system) is a system message that is not the first",
         "message 3 is a system message that is not the first: dropped");
@@ -132,7 +144,7 @@ void add_json_texts(ErrorRows& rows) {
   add_json(rows, R"([{"role":"user","content":[{"type":"image_url"}]}])",
            "message 1: image_url is not an object");
   add_json(rows, R"([{"role":"user","content":"","interruption":"x"}])",
-           "message 1: interruption is not none, aborted, stopped or failed");
+           "message 1: interruption is not none, aborted, stopped, failed or interrupted");
   add_json(rows, R"([{"role":"user","content":"","pinned":1}])",
            "message 1: pinned is neither true nor false");
 }

@@ -67,6 +67,14 @@ TEST_CASE("a history that was written is read again", "[llm][G8]") {
   CHECK(read(history_to_json(long_ids)) == long_ids);
 }
 
+TEST_CASE("every mark of an interruption is written and read", "[llm][G8]") {
+  for (const Interruption mark : {Interruption::none, Interruption::aborted, Interruption::stopped,
+                                  Interruption::failed, Interruption::interrupted}) {
+    const ChatMessage question{.role = Role::user, .content = "text", .interruption = mark};
+    CHECK(read(history_to_json({question})) == History{question});
+  }
+}
+
 TEST_CASE("every field of a message is written and read", "[llm][G8]") {
   const ChatMessage full{
       .role = Role::assistant,
@@ -74,17 +82,20 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
       .interruption = Interruption::failed,
       .tool_calls = {{"c1", "notes__add", "{}", "my notes", "add it"}},
       .tool_call_id = "c0",
+      .steered = true,
       .pinned = true,
       .parts = {{.url = "https://a/b.png", .detail = "low"}, {.data = "aGk=", .media_type = "image/png"}},
       .reasoning = {{"openai_chat", "{}", "api.example.com"}}};
   CHECK(read(history_to_json({full})) == History{full});
   // With a new member in one of these types this does not compile: write and read it, and set it above.
-  const auto& [role, content, interruption, tool_calls, tool_call_id, pinned, parts, reasoning] = full;
+  const auto& [role, content, interruption, tool_calls, tool_call_id, steered, pinned, parts, reasoning] =
+      full;
   const ChatMessage unset;
   CHECK(role != unset.role);
   CHECK(content != unset.content);
   CHECK(interruption != unset.interruption);
   CHECK(tool_call_id != unset.tool_call_id);
+  CHECK(steered != unset.steered);
   CHECK(pinned != unset.pinned);
   REQUIRE(tool_calls.size() == 1);
   const auto& [id, name, arguments, window_id, action_id] = tool_calls[0];
@@ -120,7 +131,7 @@ TEST_CASE("histories of format 1 and of later formats are read", "[llm][G8]") {
   };
   CHECK(with(R"("interruption":"none")") == "(none)");
   CHECK(with(R"("interruption":"paused")") ==
-        "message 1: interruption is not none, aborted, stopped or failed");
+        "message 1: interruption is not none, aborted, stopped, failed or interrupted");
   CHECK(with(R"("interruption":1)") == "message 1: interruption is not a string");
   CHECK(with(R"("pinned":"yes")") == "message 1: pinned is neither true nor false");
   CHECK(with(R"("tool_calls":[{"function":{},"window_id":1}])") ==

@@ -27,8 +27,8 @@ std::shared_ptr<ToolRegistry> tools_of_busy() {
 }
 
 // A tree in which every kind of event happens when run() is called: a parent, and an agent that runs tools,
-// asks, has its mailbox held for a moment, has a call and an answer refused and a background task, is stopped
-// with a message in its mailbox in its second model call, and is deleted.
+// asks, has its mailbox held for a moment, gets a steered message, has a call and an answer refused and a
+// background task, is stopped with a message in its mailbox in its second model call, and is deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -46,6 +46,7 @@ struct Busy {
     poll();
     static_cast<void>(created->release_queue());
     poll();
+    static_cast<void>(created->steer("steered"));
     if (t.llm) t.llm->call_tools("a", {{.name = "never"}, {.name = "ask"}, {.name = "missing"}});
     if (t.tree) static_cast<void>(t.tree->answer("q_1", "so"));
     poll();

@@ -298,7 +298,7 @@ TEST_CASE("an observer of a refused answer may end the turn", "[turn][X46][G1]")
     CAPTURE(verb);
     ValidTurn t;
     t.check_at_end = verb != "destroy";
-    const Subscription refusals = t.tree->on<AnswerRefused>([&](const AnswerRefused& refused) {
+    const Subscription refusals = t.tree->on<ModelCallEnded>([&](const ModelCallEnded& refused) {
       CHECK(refused.call == 1);
       if (verb == "stop") CHECK(t["a"].stop().took_effect());
       if (verb == "terminate") CHECK(t["a"].terminate().accepted());

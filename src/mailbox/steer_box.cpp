@@ -1,0 +1,71 @@
+#include "mailbox/steer_box.hpp"
+
+#include <utility>
+
+namespace agentcore::detail::mailbox {
+
+void SteerBox::forget_if_unused(core::NodeId agent) noexcept {
+  const auto found = agents_.find(agent);
+  if (found != agents_.end() && found->second.messages.empty() && found->second.reasks == 0)
+    agents_.erase(found);
+  publish();
+}
+
+std::size_t SteerBox::count(core::NodeId agent) const noexcept {
+  if (empty()) return 0;
+  const std::lock_guard lock(mutex_);
+  const auto found = agents_.find(agent);
+  return found == agents_.end() ? 0 : found->second.messages.size();
+}
+
+bool SteerBox::cuts(core::NodeId agent) const noexcept {
+  if (empty()) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = agents_.find(agent);
+  return found != agents_.end() && found->second.cuts;
+}
+
+std::uint32_t SteerBox::reasks(core::NodeId agent) const noexcept {
+  if (empty()) return 0;
+  const std::lock_guard lock(mutex_);
+  const auto found = agents_.find(agent);
+  return found == agents_.end() ? 0 : found->second.reasks;
+}
+
+void SteerBox::count_reask(core::NodeId agent) {
+  const std::lock_guard lock(mutex_);
+  ++agents_[agent].reasks;
+  publish();
+}
+
+SteerEntry SteerBox::take(core::NodeId agent) noexcept {
+  if (empty()) return {};
+  const std::lock_guard lock(mutex_);
+  const auto found = agents_.find(agent);
+  if (found == agents_.end() || found->second.messages.empty()) return {};
+  Waiting& waiting = found->second;
+  const SteerEntry oldest = waiting.messages.front();
+  waiting.messages.erase(waiting.messages.begin());
+  if (waiting.messages.empty()) waiting.cuts = false;
+  forget_if_unused(agent);
+  return oldest;
+}
+
+std::vector<SteerEntry> SteerBox::take_all(core::NodeId agent) noexcept {
+  if (empty()) return {};
+  const std::lock_guard lock(mutex_);
+  const auto found = agents_.find(agent);
+  if (found == agents_.end()) return {};
+  std::vector<SteerEntry> all = std::move(found->second.messages);
+  agents_.erase(found);
+  publish();
+  return all;
+}
+
+void SteerBox::clear() noexcept {
+  const std::lock_guard lock(mutex_);
+  agents_.clear();
+  publish();
+}
+
+}  // namespace agentcore::detail::mailbox

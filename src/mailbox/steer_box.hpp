@@ -1,0 +1,106 @@
+// SteerBox: messages for running turns. They wait here for the next step of the turn, or for its end.
+#pragma once
+
+#include "core/node.hpp"
+
+#include <agentcore/error.hpp>
+#include <agentcore/message.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace agentcore::detail::mailbox {
+
+// A steered message: a cell of the MessagePool, and how it was steered.
+struct SteerEntry {
+  std::uint32_t cell = 0;
+  MessageId id;
+  bool now = false;          // the open model call was ended for it
+  bool give_back = false;    // if the turn ends first: it comes back, and does not begin a turn
+  Errc reason = Errc::none;  // why it comes back; for the loop
+};
+
+// Any thread adds, the loop thread takes. A tree has one; most of the time it is empty, and then each
+// function for the loop reads one atomic value.
+//
+// What an adding thread and the loop agree on is decided in this order: the adding thread makes its message
+// visible and then reads the packed state (`check`); the loop writes the packed state and then looks into the
+// box. So at least one of them notices the other (model: tests/model/steer.pml).
+class SteerBox {
+ public:
+  enum class Added : std::uint8_t {
+    waits,    // the loop will find it
+    full,     // the agent has `limit` messages here
+    refused,  // `check` refused it
+  };
+  // Adds a message, then calls check(message, reasks) under the lock, which decides with the present packed
+  // state: it may set `now`, and false takes the message out again. `reasks`: how often the
+  // model was asked again in the turn, for other messages than those that wait. Throws std::bad_alloc; then
+  // nothing was added. @threadsafe
+  template <typename Check>
+  Added add(core::NodeId agent, SteerEntry message, std::size_t limit, Check&& check) {
+    const std::lock_guard lock(mutex_);
+    Waiting& waiting = agents_[agent];
+    const Cleanup cleanup(*this, agent);
+    if (waiting.messages.size() >= limit) return Added::full;
+    waiting.messages.push_back(message);
+    publish();
+    SteerEntry& added = waiting.messages.back();
+    if (!check(added, waiting.reasks - (waiting.cuts ? 1 : 0))) {
+      waiting.messages.pop_back();
+      return Added::refused;
+    }
+    if (added.now && !std::exchange(waiting.cuts, true)) ++waiting.reasks;
+    return Added::waits;
+  }
+
+  // No message waits, and nothing is counted, for any agent. @threadsafe
+  bool empty() const noexcept { return size_.load(std::memory_order_seq_cst) == 0; }
+  // @threadsafe, as the next ones
+  std::size_t count(core::NodeId agent) const noexcept;
+  // True if the open model call of the agent was ended for a message that waits.
+  bool cuts(core::NodeId agent) const noexcept;
+  std::uint32_t reasks(core::NodeId agent) const noexcept;
+
+  // Counts a model call that is asked again for another reason. Throws std::bad_alloc. @loop_thread
+  void count_reask(core::NodeId agent);
+  // Takes the oldest message; a cell of 0: there is none. @loop_thread
+  SteerEntry take(core::NodeId agent) noexcept;
+  // Takes all messages, oldest first, and forgets what was counted: the turn is over. @loop_thread
+  std::vector<SteerEntry> take_all(core::NodeId agent) noexcept;
+  // Forgets everything; the cells stay as they are. @loop_thread
+  void clear() noexcept;
+
+ private:
+  struct Waiting {
+    std::vector<SteerEntry> messages;
+    std::uint32_t reasks = 0;
+    bool cuts = false;
+  };
+  // Forgets an agent for which nothing waits and nothing is counted.
+  class Cleanup {
+   public:
+    Cleanup(SteerBox& box, core::NodeId agent) noexcept : box_(box), agent_(agent) {}
+    ~Cleanup() { box_.forget_if_unused(agent_); }
+    Cleanup(const Cleanup&) = delete;
+    Cleanup& operator=(const Cleanup&) = delete;
+
+   private:
+    SteerBox& box_;
+    core::NodeId agent_;
+  };
+
+  void publish() noexcept { size_.store(agents_.size(), std::memory_order_seq_cst); }
+  void forget_if_unused(core::NodeId agent) noexcept;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<core::NodeId, Waiting> agents_;
+  std::atomic<std::size_t> size_{0};
+};
+
+}  // namespace agentcore::detail::mailbox

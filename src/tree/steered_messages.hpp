@@ -1,0 +1,15 @@
+// What becomes of steered messages that no step of a turn has taken. All @loop_thread.
+#pragma once
+
+#include "tree/tree_shared.hpp"
+#include "turn/environment.hpp"
+
+namespace agentcore::detail::tree {
+
+// The turn of the agent is over: each message that waits for one of its steps becomes the next message of the
+// mailbox, or comes back. Reported by Steered; an observer may destroy the tree.
+void release_steered(TreeShared& tree, events::EventHub& hub, core::Node& node) noexcept;
+// Gives all of them back, with that reason.
+void return_steered(TreeShared& tree, events::EventHub& hub, core::Node& node, Errc reason) noexcept;
+
+}  // namespace agentcore::detail::tree
