@@ -1,4 +1,5 @@
-// A stop in every phase that an agent's model call can be in, from the tree down to the wire: one matrix.
+// A stop, an interrupt and a steer in every phase that an agent's model call can be in, from the tree down to
+// the wire: one matrix.
 #include "integration/llm/stop_phases.hpp"
 #include "support/catch.hpp"
 #include "support/clients/forwarding_client.hpp"
@@ -125,10 +126,10 @@ struct Matrix {
     if (listener) CHECK(listener->knocking() == 0);
     if (phase == Phase::upload) CHECK(server.received() < long_question);
   }
-  void check_stopped() {
-    CHECK(seen.with("ended a") == std::vector<std::string>{"ended a 1 stopped"});
-    CHECK(end.result->outcome == TurnOutcome::stopped);
-    CHECK(agent.state().value() == AgentState::stopped);
+  void check_ended(TurnOutcome as, AgentState state) {
+    CHECK(seen.with("ended a") == std::vector<std::string>{"ended a 1 " + std::string(to_string(as))});
+    CHECK(end.result->outcome == as);
+    CHECK(agent.state().value() == state);
     CHECK(first.open_calls() == 0);
     REQUIRE(outcomes.size() == 1);
     const ChatOutcome& outcome = outcomes[0];
@@ -191,25 +192,31 @@ struct Matrix {
   Subscription events;
 };
 
+Phase any_phase() {
+  return GENERATE(Phase::resolving, Phase::connecting, Phase::tls, Phase::upload, Phase::silence,
+                  Phase::stream, Phase::drip, Phase::back_off, Phase::queue);
+}
+
 }  // namespace
 
-TEST_CASE("a stop in every phase of a model call ends it and nothing is retried",
-          "[llm][router][turn][A7][A9][G5][G6][G7][Y5]") {
-  const Phase phase = GENERATE(Phase::resolving, Phase::connecting, Phase::tls, Phase::upload, Phase::silence,
-                               Phase::stream, Phase::drip, Phase::back_off, Phase::queue);
-  INFO(name_of(phase));
+TEST_CASE("a stop or an interrupt in every phase of a model call ends it and nothing is retried",
+          "[llm][router][turn][A7][A9][G5][G6][G7][X34][Y5]") {
+  const Phase phase = any_phase();
+  const bool stops = GENERATE(true, false);
+  INFO(name_of(phase) << (stops ? ", stop" : ", interrupt"));
   Matrix f(phase);
   f.reach();
   f.line_up();
   const Counts before = f.counts();
   const std::string text = f.text;
 
-  std::jthread([&] { CHECK(f.agent.stop().took_effect()); }).join();
+  std::jthread([&] { CHECK((stops ? f.agent.stop() : f.agent.interrupt()).took_effect()); }).join();
   f.check_wire();
   CHECK(f.seen.count("ended a") == 0);  // the loop has not run
 
-  REQUIRE(f.drive_until([&] { return f.seen.count("settled a") == 1; }));
-  f.check_stopped();
+  REQUIRE(f.drive_until([&] { return f.seen.count(stops ? "settled a" : "ended a") == 1; }));
+  f.check_ended(stops ? TurnOutcome::stopped : TurnOutcome::interrupted,
+                stops ? AgentState::stopped : AgentState::idle);
   CHECK(f.text == text);
 
   f.elsewhere.step();  // the holder's answer
@@ -220,6 +227,31 @@ TEST_CASE("a stop in every phase of a model call ends it and nothing is retried"
   CHECK(f.counts() == before);
   // The answer before a back-off was a whole one: its connection is idle by then, and is kept.
   CHECK(f.server.closed() == (phase == Phase::back_off ? 0 : f.server.accepted()));
+}
+
+TEST_CASE("a steer in every phase of a model call closes its connection, and the model is asked again",
+          "[llm][router][turn][steer][G5][Y6]") {
+  const Phase phase = any_phase();
+  INFO(name_of(phase));
+  Matrix f(phase);
+  f.reach();
+  const std::string text = f.text;
+  std::jthread([&] {
+    CHECK(f.agent.steer("Shorter.", {.when = SteerWhen::now}).when == SteerWhen::now);
+  }).join();
+  f.check_wire();
+  CHECK(f.text == text);
+  REQUIRE(f.drive_until([&] { return f.seen.count("steered a delivered 2") == 1; }));
+  CHECK(f.seen.count("cut a 1") == 1);
+  CHECK(f.seen.count("ended a") == 0);
+  REQUIRE(f.drive_until([&] { return f.outcomes.size() == 1; }));
+  CHECK(f.outcomes[0].kind == ChatOutcome::Kind::cancelled);
+  if (phase == Phase::back_off) {
+    REQUIRE(f.drive_until([&] { return f.seen.count("ended a 1 completed") == 1; }));
+    CHECK(f.server.closed() == 0);
+  }
+  CHECK(f.agent.terminate().took_effect());
+  REQUIRE(f.drive_until([&] { return f.tree.find("a").has_value() == false; }));
 }
 
 TEST_CASE("a stop in a back-off keeps the idle connection usable", "[llm][router][turn][A9][G5]") {

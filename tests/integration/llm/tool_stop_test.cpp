@@ -96,6 +96,51 @@ TEST_CASE("a stop while a program runs ends it and no further request follows",
   CHECK(f.tree.tasks().empty());
 }
 
+TEST_CASE("an interrupt while a program runs ends it, and the agent works on",
+          "[openai][turn][tools][X34][G5][G9]") {
+  Fifo fifo;
+  TurnFixture f;
+  f.tools->add(make_subprocess_tool(program_spec(), running(script(sleeper, &fifo))));
+  const Agent agent = f.ask("/call program\n/call add {\"a\":1,\"b\":2}");
+  REQUIRE(f.drive_until([&] { return f.seen.count("tool a") == 1; }));
+  const pid_t pid = fifo.pid();
+  std::jthread([&] { CHECK(agent.interrupt().took_effect()); }).join();
+  CHECK(agent.state().value() == AgentState::idle);
+  fifo.wait_closed();  // it is dead, and the loop has not run
+  REQUIRE(f.drive_to_end());
+  CHECK_FALSE(exists(pid));
+  CHECK(no_children());
+  CHECK(f.end.result->outcome == TurnOutcome::interrupted);
+  REQUIRE(f.end.result->calls.size() == 2);
+  CHECK(f.end.result->calls[0].outcome == ToolOutcome::interrupted);
+  CHECK(f.end.result->calls[1].outcome == ToolOutcome::not_started);
+  CHECK(f.seen.count("abandoned") == 0);
+  REQUIRE(agent.send("And now?").accepted());
+  REQUIRE(f.drive_to_end());
+  CHECK(f.end.result->outcome == TurnOutcome::completed);
+  REQUIRE(f.requests() == 2);
+  CHECK(is_complete(f.request(2)["messages"]));
+}
+
+TEST_CASE("a program that ignores SIGTERM is killed after an interrupt while the agent works on",
+          "[openai][turn][tools][X34][I18]") {
+  Fifo fifo;
+  TurnFixture f;
+  SubprocessOptions options = running(script("trap '' TERM; " + sleeper, &fifo));
+  options.kill_grace = std::chrono::milliseconds(50);
+  f.tools->add(make_subprocess_tool(program_spec(), std::move(options)));
+  const Agent agent = f.ask("/call program");
+  REQUIRE(f.drive_until([&] { return f.seen.count("tool a") == 1; }));
+  const pid_t pid = fifo.pid();
+  CHECK(agent.interrupt().took_effect());
+  REQUIRE(agent.send("And now?").accepted());
+  REQUIRE(f.drive_until([&] { return f.seen.count("ended a 2 completed") == 1; }));
+  REQUIRE(f.drive_until([&] { return !exists(pid); }));
+  fifo.wait_closed();
+  REQUIRE(f.drive_to_end());
+  CHECK(no_children());
+}
+
 TEST_CASE("one stop ends all parallel programs", "[openai][turn][tools][G5][G13]") {
   Fifo fifo;
   TurnFixture f;
