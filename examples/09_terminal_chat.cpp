@@ -5,8 +5,12 @@
 //   example_09_terminal_chat --provider ollama --model qwen3 --history talk.json
 //   echo "Why is the sky blue?" | example_09_terminal_chat --base-url http://127.0.0.1:8080/v1 --model any
 //
-// Ctrl-C stops an answer, and leaves when there is none; so does Ctrl-D. There is no thread: one poll(2)
-// waits for the keyboard, for Ctrl-C, and for everything that agentcore waits for.
+// While it answers:
+//   Esc          interrupts the answer; what waits in the queue waits on until you press Enter
+//   a line       steers: the answer ends, and the model is asked again with the line
+//   Ctrl-C       stops the agent: the answer ends, and the queue is empty
+// Otherwise Ctrl-C and Ctrl-D leave. There is no thread: one poll(2) waits for the keyboard, for Ctrl-C, and
+// for everything that agentcore waits for.
 #include <agentcore/agentcore.hpp>
 #include <agentcore/http_recording.hpp>
 #include <agentcore/provider.hpp>
@@ -27,6 +31,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace {
@@ -133,6 +138,77 @@ bool watch_interrupts() {
   return ::sigaction(SIGINT, &action, nullptr) == 0;
 }
 
+// ---- The keyboard: lines, which the terminal edits, or single keys while an answer comes.
+
+class Keyboard {
+ public:
+  Keyboard() : is_terminal_(::isatty(STDIN_FILENO) != 0 && ::tcgetattr(STDIN_FILENO, &lines_) == 0) {}
+  ~Keyboard() { give_keys(false); }
+  Keyboard(const Keyboard&) = delete;
+  Keyboard& operator=(const Keyboard&) = delete;
+
+  bool is_terminal() const { return is_terminal_; }
+  bool has_ended() const { return ended_; }
+
+  // True: each key comes at once. False: the terminal gives whole lines. Only for a terminal.
+  void give_keys(bool keys) {
+    if (!is_terminal_ || std::exchange(keys_, keys) == keys) return;
+    termios mode = lines_;
+    if (keys) mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHOCTL);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &mode);
+  }
+
+  // Reads what has been typed.
+  void read() {
+    char bytes[4096];
+    const ssize_t size = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (size == 0 || (size < 0 && errno != EINTR)) ended_ = true;
+    if (size > 0) take({bytes, static_cast<std::size_t>(size)});
+  }
+
+  // The next line; the last one of a file may have no end.
+  std::optional<std::string> next_line() {
+    const auto end = input_.find('\n');
+    if (end == std::string::npos && !(ended_ && !input_.empty())) return std::nullopt;
+    std::string line = input_.substr(0, end);
+    input_.erase(0, line.size() + 1);
+    return line;
+  }
+  bool take_escape() { return std::exchange(escape_, false); }
+
+ private:
+  void take(std::string_view typed) {
+    if (!keys_) {
+      input_.append(typed);
+      return;
+    }
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      const bool begins_sequence = i + 1 < typed.size() && (typed[i + 1] == '[' || typed[i + 1] == 'O');
+      if (typed[i] == escape && begins_sequence) {  // an arrow, a function key, ...
+        for (i += 2; i < typed.size() && (typed[i] < '@' || typed[i] > '~'); ++i) {
+        }
+      } else if (typed[i] == escape) {
+        escape_ = true;
+      } else if (typed[i] == backspace || typed[i] == '\b') {
+        if (!input_.empty() && input_.back() != '\n') input_.pop_back();
+      } else if (typed[i] == end_of_input) {
+        ended_ = true;
+      } else {
+        input_ += typed[i];
+      }
+    }
+  }
+
+  static constexpr char escape = '\033', backspace = '\177', end_of_input = '\004';
+
+  termios lines_ = {};
+  const bool is_terminal_;
+  bool keys_ = false;
+  bool escape_ = false;
+  bool ended_ = false;  // Ctrl-D, or the end of a file
+  std::string input_;   // read, but not used yet
+};
+
 // ---- The chat.
 
 class Chat {
@@ -141,21 +217,25 @@ class Chat {
        std::vector<agentcore::ChatMessage> history)
       : runtime_(runtime), tree_(runtime, {.llm = &llm}), arguments_(arguments) {
     events_ = tree_.on_event([this](const agentcore::Event& event) { hear(event); });
-    agent_ = tree_.create({.system_prompt = arguments.system, .history = std::move(history)}).value();
+    agent_ = tree_
+                 .create({.system_prompt = arguments.system,
+                          .auto_resume = true,  // the next message resumes it after Ctrl-C
+                          .history = std::move(history)})
+                 .value();
   }
 
   // The exit status.
   int run() {
-    if (!arguments_.message.empty()) {
-      send(arguments_.message);
-      input_ended_ = true;
-    }
+    if (!arguments_.message.empty()) send(arguments_.message);
     for (;;) {
       if (!busy_) take_line();
-      if (!busy_ && input_ended_) break;
+      if (!busy_ && input_ended()) break;
+      keyboard_.give_keys(busy_);
       wait();
       if (interrupted_ && !stop_answer()) return interrupted_exit;
+      if (busy_ && interactive_) obey();
     }
+    keyboard_.give_keys(false);
     if (interactive_) show("\n");
     return failed_ && !interactive_ ? 1 : 0;
   }
@@ -169,6 +249,12 @@ class Chat {
     } else if (const auto* delta = event.get<agentcore::DeltaReceived>()) {
       if (std::exchange(thinking_, false)) show("\n");
       show(delta->text);
+    } else if (event.get<agentcore::TurnStarted>()) {
+      busy_ = true;
+    } else if (event.get<agentcore::ModelCallEnded>()) {
+      std::fputs("\n[asking again]\n", stderr);
+    } else if (const auto* steered = event.get<agentcore::Steered>()) {
+      if (steered->fate == agentcore::SteerFate::queued) std::fputs("[queued]\n", stderr);
     } else if (const auto* end = event.get<agentcore::TurnEnded>()) {
       ended(*end);
     }
@@ -177,8 +263,10 @@ class Chat {
   void ended(const agentcore::TurnEnded& end) {
     busy_ = false;
     if (shown_) show("\n");
-    if (end.result->outcome == agentcore::TurnOutcome::aborted) {
+    if (end.result->outcome == agentcore::TurnOutcome::stopped) {
       std::fputs("[stopped]\n", stderr);
+    } else if (end.result->outcome == agentcore::TurnOutcome::interrupted) {
+      std::fputs("[interrupted]\n", stderr);
     } else if (end.result->outcome == agentcore::TurnOutcome::failed) {
       std::fprintf(stderr, "%s\n%s", end.result->error.message.c_str(), advice(end.result->error));
     } else if (end.result->finish_reason == agentcore::FinishReason::length) {
@@ -216,23 +304,18 @@ class Chat {
     }
   }
 
-  std::optional<std::string> next_line() {
-    const auto end = input_.find('\n');
-    if (end == std::string::npos && !(input_ended_ && !input_.empty())) return std::nullopt;
-    std::string line = input_.substr(0, end);
-    input_.erase(0, line.size() + 1);
-    return line;
-  }
+  bool input_ended() const { return keyboard_.has_ended() || !arguments_.message.empty(); }
 
   // Sends the next line that says something. If there is none yet, a prompt asks for it.
   void take_line() {
     while (!busy_) {
-      auto line = next_line();
+      auto line = keyboard_.next_line();
       if (!line) break;
       prompted_ = false;
+      busy_ = agent_.release_queue().took_effect() && agent_.queue_length().value() != 0;
       if (!line->empty()) send(std::move(*line));
     }
-    if (busy_ || input_ended_ || !interactive_ || std::exchange(prompted_, true)) return;
+    if (busy_ || input_ended() || !interactive_ || std::exchange(prompted_, true)) return;
     show("> ");
   }
 
@@ -241,24 +324,39 @@ class Chat {
   void wait() {
     pollfd watched[] = {{.fd = runtime_.poll_descriptor(), .events = POLLIN, .revents = 0},
                         {.fd = interrupt_pipe[0], .events = POLLIN, .revents = 0},
-                        {.fd = busy_ ? -1 : STDIN_FILENO, .events = POLLIN, .revents = 0}};
+                        {.fd = listens() ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0}};
     // The descriptor also reports timers. Without one (the system has none left) agentcore polls every 10 ms.
     ::poll(watched, std::size(watched), watched[0].fd < 0 ? 10 : -1);
     runtime_.poll();
     char bytes[4096];
     if (watched[1].revents != 0) interrupted_ = ::read(interrupt_pipe[0], bytes, sizeof bytes) > 0;
-    if (watched[2].revents == 0) return;
-    const ssize_t size = ::read(STDIN_FILENO, bytes, sizeof bytes);
-    if (size > 0) input_.append(bytes, static_cast<std::size_t>(size));
-    if (size == 0 || (size < 0 && errno != EINTR)) input_ended_ = true;
+    if (watched[2].revents != 0) keyboard_.read();
+  }
+  // [/snippet]
+
+  // What comes through a pipe waits for the answer before it.
+  bool listens() const { return !input_ended() && (interactive_ || !busy_); }
+
+  // [snippet: obey]
+  // What a person types while the agent works.
+  void obey() {
+    if (keyboard_.take_escape()) {
+      static_cast<void>(agent_.interrupt({.queue = agentcore::QueueAction::hold, .reason = "Esc"}));
+      return;
+    }
+    while (auto line = keyboard_.next_line())
+      if (!line->empty())
+        if (const auto steered = agent_.steer(*line, {.when = agentcore::SteerWhen::now}); !steered)
+          std::fprintf(stderr, "%s\n", to_string(steered.reason).data());
   }
   // [/snippet]
 
   // Ctrl-C. False: there was nothing to stop, or it is not to go on afterwards.
   bool stop_answer() {
     interrupted_ = false;
-    const bool stopped = busy_ && agent_.abort().took_effect();
-    while (stopped && busy_) runtime_.poll();  // the end of the turn is told at once
+    const bool stopped = busy_ && agent_.stop({.reason = "Ctrl-C"}).took_effect();
+    while (stopped && busy_) runtime_.poll();  // the end of the turn is emitted at once
+    while (stopped && agent_.state().value() == agentcore::AgentState::stopping) runtime_.poll();
     if (!stopped) std::fputs("\n", stderr);
     return stopped && interactive_;
   }
@@ -268,10 +366,9 @@ class Chat {
   const Arguments& arguments_;
   agentcore::Subscription events_;
   agentcore::Agent agent_;
-  const bool interactive_ = arguments_.message.empty() && ::isatty(STDIN_FILENO) != 0;
+  Keyboard keyboard_;
+  const bool interactive_ = arguments_.message.empty() && keyboard_.is_terminal();
   const bool to_terminal_ = ::isatty(STDOUT_FILENO) != 0;
-  std::string input_;         // read, but not sent yet
-  bool input_ended_ = false;  // Ctrl-D, or the end of a file
   bool interrupted_ = false;
   bool busy_ = false;      // a turn runs
   bool shown_ = false;     // something of the answer

@@ -19,6 +19,8 @@ import time
 PATIENCE = 20
 CTRL_C = b"\x03"
 CTRL_D = b"\x04"
+ESCAPE = b"\x1b"
+UP = b"\x1b[A"
 
 # Neither a proxy nor a key of the person who runs the tests.
 ENVIRONMENT = {"PATH": os.environ["PATH"], "TERM": "dumb", "no_proxy": "*"}
@@ -132,6 +134,44 @@ def test_a_talk_in_a_terminal(standin, chat, folder):
             assert (status, out, err) == (0, "And again\n", ""), (status, out, err)
             talk = [("system", system), *talk[1:], ("user", "/say And again"), ("assistant", "And again")]
             assert roles_and_texts(history) == talk
+
+
+def test_keys_while_it_answers(standin, chat, folder):
+    history = folder / "talk.json"
+    with Server(standin) as server:
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m", "--history", str(history))
+        terminal.expect("> ")
+        terminal.type("Talk, please\n")
+        terminal.expect(r"said: \"Talk, please\"")
+
+        # A line steers: the answer ends on the wire, and the next one has the line.
+        terminal.type(UP)  # no Esc, and no part of a line
+        terminal.type("Shorterx\x7f, please\n")
+        terminal.expect(r"\[asking again\]\r\n")
+        server.log.expect(r"client_(closed|reset) after")
+        terminal.expect(r"said: \"Talk, please Shorter, please\"")
+
+        # Esc interrupts, and the agent is usable at once.
+        terminal.type(ESCAPE)
+        terminal.expect(r"\[interrupted\]\r\n> ")
+        server.log.expect(r"client_(closed|reset) after")
+        terminal.type("/say Still here\n")
+        terminal.expect(r"\nStill here\r\n> ")
+
+        # Ctrl-C stops; the next message resumes.
+        terminal.type("Talk\n")
+        terminal.expect(r"said: \"Talk\"")
+        terminal.type(CTRL_C)
+        terminal.expect(r"\[stopped\]\r\n> ")
+        terminal.type("/say And here\n")
+        terminal.expect(r"\nAnd here\r\n> ")
+        terminal.type(CTRL_D)
+        assert terminal.exit_status() == 0
+    assert roles_and_texts(history) == [
+        ("user", "Talk, please"), ("user", "Shorter, please"), ("user", "/say Still here"),
+        ("assistant", "Still here"), ("user", "Talk"), ("user", "/say And here"), ("assistant", "And here")]
+    marks = [(message.get("interruption"), message.get("steered")) for message in json.loads(history.read_text())]
+    assert marks[:2] == [("interrupted", None), (None, True)] and marks[4] == ("stopped", None), marks
 
 
 def test_two_ways_to_leave(standin, chat, _folder):

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace agentcore;
@@ -72,7 +73,10 @@ TEST_CASE("each steered message has exactly one fate", "[stop][race][steer][G8][
   });
   Team team(2);
   std::size_t fates[3] = {0, 0, 0}, taken_now = 0;
-  for (int round = 0; round < 1500; ++round) {
+  const auto all_seen = [&] {
+    return fates[0] > 0 && fates[1] > 0 && fates[2] > 0 && taken_now > 0 && reasks > 0;
+  };
+  for (int round = 0; round < 1500 || (round < 50000 && !all_seen()); ++round) {
     const Agent agent = tree.create({}).value();
     std::vector<Sent> sent;
     CHECK(agent.send("question"));
@@ -120,5 +124,48 @@ TEST_CASE("each steered message has exactly one fate", "[stop][race][steer][G8][
   }
   INFO(fates[0] << " delivered, " << fates[1] << " queued, " << fates[2] << " returned, " << taken_now
                 << " now, " << reasks << " asked again");
-  CHECK((fates[0] > 0 && fates[1] > 0 && fates[2] > 0 && taken_now > 0 && reasks > 0));
+  CHECK(all_seen());
+}
+
+TEST_CASE("a steer that meets a stop is refused or gets its fate before the agent has settled",
+          "[stop][race][steer][C9][G4]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  std::map<MessageId, int> fates;
+  Agent agent;
+  bool settled = false, after_end = false;
+  const auto steers = tree.on<Steered>([&](const Steered& steered) {
+    ++fates[steered.id];
+    after_end = after_end || settled;
+  });
+  const auto ends = tree.on<Settled>([&](const Settled& end) { settled = settled || end.agent == agent; });
+  Team team(1);
+  std::size_t accepted = 0, refused = 0;
+  for (int round = 0; round < 4000 || (round < 100000 && (accepted == 0 || refused == 0)); ++round) {
+    agent = tree.create({.handler = [](const Agent&, const Message&) {}}).value();
+    std::vector<SteerResult> results;
+    int polls = 0;
+    settled = false;
+    team.run(
+        [&](int) {
+          for (int i = 0; i < 8; ++i) results.push_back(agent.steer("x"));
+        },
+        [&] {
+          if (polls++ == round % 8) CHECK(agent.stop().took_effect());
+          runtime.poll();
+        });
+    if (polls <= round % 8) CHECK(agent.stop().took_effect());
+    for (int i = 0; i < 10; ++i) runtime.poll();
+    REQUIRE(settled);
+    REQUIRE_FALSE(after_end);
+    for (const SteerResult& result : results) {
+      ++(result ? accepted : refused);
+      REQUIRE(fates[result.id] == (result ? 1 : 0));
+      fates.erase(result.id);
+    }
+    CHECK(agent.terminate().took_effect());
+    runtime.poll();
+  }
+  INFO(accepted << " accepted, " << refused << " refused");
+  CHECK((accepted > 0 && refused > 0));
 }

@@ -123,7 +123,7 @@ TEST_CASE("an interrupt while a program runs ends it, and the agent works on",
 }
 
 TEST_CASE("a program that ignores SIGTERM is killed after an interrupt while the agent works on",
-          "[openai][turn][tools][X34][I18]") {
+          "[openai][turn][tools][X34]") {
   Fifo fifo;
   TurnFixture f;
   SubprocessOptions options = running(script("trap '' TERM; " + sleeper, &fifo));
