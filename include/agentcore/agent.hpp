@@ -69,7 +69,7 @@ class Agent {
   /// and SendResult::reason holds the reason.
   /// @threadsafe
   SendResult send(Message message) const;
-  /// Same as send(Message), with callbacks for this message and its turn alone.
+  /// Same as send(Message), with callbacks for this message and its turn alone, and a deadline.
   /// @threadsafe
   SendResult send(Message message, SendOptions options) const;
   /// Same as send(Message), for a message that consists of `text` only.
@@ -230,9 +230,9 @@ class Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<QueuedMessage>> queued() const;
-  /// Replaces a message that waits in the mailbox. It keeps its id, its place, its callbacks and its
-  /// priority; Message::priority of `message` is ignored. A message that is refused by send() for what it
-  /// contains is refused here for the same reason.
+  /// Replaces a message that waits in the mailbox. It keeps its id, its place, its SendOptions and
+  /// its priority; Message::priority of `message` is ignored. A message that is refused by send() for what
+  /// it contains is refused here for the same reason.
   ///
   /// Further reasons: `message_not_found` if no message with that id waits in this mailbox, for example
   /// because its turn has begun.

@@ -3,8 +3,10 @@
 
 #include <agentcore/budget.hpp>
 #include <agentcore/chat.hpp>
+#include <agentcore/clock.hpp>
 #include <agentcore/context.hpp>
 #include <agentcore/fwd.hpp>
+#include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
 
 #include <concepts>
@@ -128,6 +130,14 @@ struct AgentSpec {
   /// Maximum number of tool calls of one answer that run concurrently. Their results are kept in the order of
   /// the calls. 1, and also 0: one after the other.
   std::uint16_t parallel_tools = 1;
+  /// The time-out of one turn, from its beginning: model calls, back-offs, tool calls and waits for people
+  /// together; >= 0. After it the turn fails with Errc::deadline_exceeded, and the agent goes on with its
+  /// next message. SendOptions::deadline, which describes this, applies instead where it is earlier. Read
+  /// when the turn begins. Not for turns of a `handler`. no_limit: no time-out.
+  ///
+  /// Budget::wall_clock is another limit: it runs from the grant, over turns and the pauses between them,
+  /// and its end stops the agent.
+  Duration turn_timeout = no_limit;
   /// Maximum number of background tasks of the agent at a time. 0: tools of ToolMode::async run as
   /// ToolMode::sync.
   std::uint16_t background_tasks = 0;

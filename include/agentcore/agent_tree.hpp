@@ -43,11 +43,11 @@ struct TreeOptions {
   std::uint32_t max_reasks = 16;
   /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
   /// given up. Also how long a call may go on after it was cancelled (Agent::cancel_call(),
-  /// Agent::complete_call(), AgentTree::cancel_task()) or its turn interrupted before it is given up; its
-  /// agent does not wait for that.
+  /// Agent::complete_call(), AgentTree::cancel_task()), or its turn was interrupted or reached its deadline,
+  /// before it is given up; its agent does not wait for that.
   Duration stop_grace = std::chrono::seconds(5);
-  /// Maximum number of calls of one agent that were cancelled or interrupted and have not ended yet; at
-  /// least 1. If there are more, the oldest are given up at once.
+  /// Maximum number of calls of one agent that were cancelled, interrupted or ended by the deadline of their
+  /// turn, and have not ended yet; at least 1. If there are more, the oldest are given up at once.
   std::uint32_t max_lingering_calls = 64;
   /// Time-out of the calls of tools without ToolSpec::timeout. Not negative. A call that exceeds it counts as
   /// interrupted: the model receives this as the result, and the turn continues.

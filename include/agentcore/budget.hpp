@@ -38,7 +38,7 @@ struct Budget {
   /// In the currency of Prices; 0 to 1e15, or no_limit.
   double cost = no_limit;
   /// Time since the agent was created or the budget was granted, whether the agent is active or not. Not
-  /// negative.
+  /// negative. AgentSpec::turn_timeout limits each turn instead, and stops nothing.
   Duration wall_clock = no_limit;
 
   /// Returns true if at least one field is a limit.

@@ -264,7 +264,10 @@ struct ChatRequest {
   std::vector<std::string> stop_sequences = {};  ///< Not sent in Dialect::openai_responses, which has none.
   /// "low", "medium", "high", or another value that the model supports. Empty: not sent.
   std::string reasoning_effort = {};
-  /// The time, by Runtime::now(), at which the call fails with Errc::deadline_exceeded. Empty: no deadline.
+  /// The time, by Runtime::now(), at which the call fails with Errc::deadline_exceeded: for LlmRouter with
+  /// its waits for slots, attempts and back-offs, for HttpLlmClient with the connection. In the calls of an
+  /// agent: the deadline of the turn (SendOptions::deadline, AgentSpec::turn_timeout). A client need not
+  /// observe that one, because the turn triggers the stop token of the call then. Empty: no deadline.
   std::optional<TimePoint> deadline = {};
   bool stream = true;  ///< True: the server sends the answer in pieces. False: in one piece, at its end.
 };

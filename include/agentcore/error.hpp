@@ -61,7 +61,7 @@ enum class Errc : unsigned char {
   first_byte_timeout,   ///< connected, but no byte of the answer arrived within the time-out
   stall_timeout,        ///< the answer began, but no further byte arrived within the time-out
   total_timeout,        ///< the whole call took longer than the client allows
-  deadline_exceeded,    ///< ChatRequest::deadline passed
+  deadline_exceeded,    ///< ChatRequest::deadline passed, or the deadline of the turn
   resolve_failed,       ///< the host name could not be resolved
   network_error,        ///< the connection was refused, reset or closed early
   tls_error,            ///< TLS: the certificate or the handshake failed

@@ -230,11 +230,11 @@ enum class TaskKind : unsigned char {
 /// The name of the enumerator.
 std::string_view to_string(TaskKind kind) noexcept;
 
-/// An operation of the agent did not end within the grace period of a stop, a delete, an interrupt or a
-/// cancel, and the tree gave it up. After a stop or a delete this event comes before the Settled of the
-/// agent; after an interrupt or a cancel (Agent::cancel_call(), Agent::complete_call(),
-/// AgentTree::cancel_task()) the agent works on, and may be in a later turn. What the operation still
-/// delivers is dropped; what it still does is beyond the control of the library.
+/// An operation of the agent did not end within the grace period of a stop, a delete, an interrupt, a cancel
+/// or the deadline of its turn, and the tree gave it up. After a stop or a delete this event comes before the
+/// Settled of the agent; after an interrupt, a deadline or a cancel (Agent::cancel_call(),
+/// Agent::complete_call(), AgentTree::cancel_task()) the agent works on, and may be in a later turn. What the
+/// operation still delivers is dropped; what it still does is beyond the control of the library.
 struct Abandoned {
   Agent agent;                           ///< the agent
   std::uint64_t turn = 0;                ///< the turn that started the operation

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,12 +78,13 @@ concept MessageText = std::convertible_to<T, std::string_view>;
 
 /// Why a message that was accepted never began a turn.
 enum class DropReason : unsigned char {
-  none,           ///< it was not dropped
-  stopped,        ///< the agent, or an ancestor, was stopped
-  deleted,        ///< the agent was deleted
-  queue_cleared,  ///< Agent::clear_queue(), or an abort with AbortOptions::clear_queue
-  interrupted,    ///< an interrupt of this message, or one with QueueAction::drop
-  removed         ///< Agent::remove_queued()
+  none,              ///< it was not dropped
+  stopped,           ///< the agent, or an ancestor, was stopped
+  deleted,           ///< the agent was deleted
+  queue_cleared,     ///< Agent::clear_queue(), or an abort with AbortOptions::clear_queue
+  interrupted,       ///< an interrupt of this message, or one with QueueAction::drop
+  removed,           ///< Agent::remove_queued()
+  deadline_exceeded  ///< SendOptions::deadline passed while the message waited
 };
 /// The name of the enumerator.
 std::string_view to_string(DropReason reason) noexcept;
@@ -97,7 +99,7 @@ struct MessageEnd {
   DropReason dropped = DropReason::none;  ///< Why it was dropped; `none` if it had a turn.
 };
 
-/// Options of Agent::send(): callbacks for this message and its turn alone.
+/// Options of Agent::send(): callbacks for this message and its turn alone, and a deadline.
 ///
 ///     agent.send("What is the capital of Peru?",
 ///                {.on_delta = [](std::string_view text) { std::cout << text; },
@@ -105,6 +107,10 @@ struct MessageEnd {
 ///                   if (end.result) std::cout << '\n' << to_string(end.result->outcome) << '\n';
 ///                   else std::cout << "dropped: " << to_string(end.dropped) << '\n';
 ///                 }});
+///
+///     // An answer within ten seconds, or none:
+///     agent.send("What is the weather in Lima?",
+///                {.deadline = runtime.now() + std::chrono::seconds(10)});
 ///
 /// The callbacks are called on the loop thread. Like an observer of events, each may call any verb, and may
 /// destroy the tree or the Runtime; exceptions are caught and logged (G16). They are destroyed after on_end,
@@ -118,6 +124,20 @@ struct SendOptions {
   /// Called exactly once: after the TurnEnded of the turn, or when the message is dropped. Not called if the
   /// tree or the Runtime is destroyed before.
   std::function<void(const MessageEnd&)> on_end = {};
+  /// The time, by Runtime::now(), until which the message is of use. Empty, and no_limit: no deadline.
+  ///
+  /// If the message still waits in the mailbox then, it is dropped (DropReason::deadline_exceeded): no turn
+  /// begins. This is also what becomes of a message whose deadline has passed when it is sent.
+  ///
+  /// If its turn is in progress then, the turn ends in whatever phase it is: it fails with
+  /// Errc::deadline_exceeded (TurnOutcome::failed), and the agent goes on with its next message. The
+  /// connection of a model call is closed; tools are told by their stop token, and given up if they do not
+  /// end within TreeOptions::stop_grace; questions are closed. Nothing of the turn begins after the deadline,
+  /// also if the loop notices it late. Child agents and background tasks go on. The turn of a
+  /// MessageHandler is not ended: it is over when the function returns.
+  ///
+  /// AgentSpec::turn_timeout applies instead where it ends the turn earlier.
+  std::optional<TimePoint> deadline = {};
 
   /// True if there is at least one callback.
   explicit operator bool() const noexcept { return on_delta || on_event || on_end; }
@@ -177,8 +197,9 @@ std::string_view to_string(SteerFate fate) noexcept;
 
 /// A message that waits in a mailbox, from Agent::queued().
 struct QueuedMessage {
-  MessageId id = {};     ///< as returned by send()
-  Message message = {};  ///< a copy
+  MessageId id = {};                       ///< as returned by send()
+  Message message = {};                    ///< a copy
+  std::optional<TimePoint> deadline = {};  ///< SendOptions::deadline
 };
 
 }  // namespace agentcore

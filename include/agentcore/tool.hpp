@@ -125,11 +125,13 @@ class ToolContext {
   std::uint64_t turn() const noexcept;
 
   /// The stop token of the call. It is triggered when the call has to end: its agent is stopped or deleted,
-  /// it, or its background task, is cancelled, the host supplied its result, or it timed out. An abort does
-  /// not trigger it. The tool must then call its ToolDone soon, with any result: the result is dropped. A
-  /// callback on the token runs on the thread that stops: it must only end a connection or wake a thread.
+  /// it, or its background task, is cancelled, the host supplied its result, its turn was interrupted or
+  /// reached its deadline, or it timed out. An abort does not trigger it. The tool must then call its
+  /// ToolDone soon, with any result: the result is dropped. A callback on the token runs on the thread that
+  /// stops: it must only end a connection or wake a thread.
   StopToken stop() const noexcept;
-  /// The time at which the call times out; no_limit: never.
+  /// The time at which the call ends: its time-out, or the deadline of its turn, where that is earlier.
+  /// no_limit: never.
   TimePoint deadline() const noexcept;
 
   /// Reports the progress of the call as an event ToolProgress. Ignored if the call has ended.

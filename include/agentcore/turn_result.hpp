@@ -50,9 +50,9 @@ struct TurnResult {
   /// How the turn ended.
   TurnOutcome outcome = TurnOutcome::completed;
   /// The answer in words. If the turn completed and AgentSpec::response_format is validated, it matches that
-  /// format. Empty if the turn was aborted, interrupted or stopped. If the turn failed: the words of the last
-  /// answer, if there was one, and the model was not asked again because of it (ModelCallEnded). For
-  /// `invalid_answer`: the text that does not match.
+  /// format. Empty if the turn was aborted, interrupted or stopped, or was ended by its deadline. If it
+  /// failed for another reason: the words of the last answer, if there was one, and the model was not asked
+  /// again because of it (ModelCallEnded). For `invalid_answer`: the text that does not match.
   std::string text = {};
   /// Why the model ended its last answer.
   FinishReason finish_reason = FinishReason::unknown;

@@ -12,13 +12,14 @@ constexpr detail::core::EnumNames priority_names{std::to_array<detail::core::Enu
     {{MessagePriority::normal, "normal"}, {MessagePriority::urgent, "urgent"}})};
 static_assert(priority_names.is_in_order());
 
-constexpr detail::core::EnumNames drop_names{
-    std::to_array<detail::core::EnumName<DropReason>>({{DropReason::none, "none"},
-                                                       {DropReason::stopped, "stopped"},
-                                                       {DropReason::deleted, "deleted"},
-                                                       {DropReason::queue_cleared, "queue_cleared"},
-                                                       {DropReason::interrupted, "interrupted"},
-                                                       {DropReason::removed, "removed"}})};
+constexpr detail::core::EnumNames drop_names{std::to_array<detail::core::EnumName<DropReason>>(
+    {{DropReason::none, "none"},
+     {DropReason::stopped, "stopped"},
+     {DropReason::deleted, "deleted"},
+     {DropReason::queue_cleared, "queue_cleared"},
+     {DropReason::interrupted, "interrupted"},
+     {DropReason::removed, "removed"},
+     {DropReason::deadline_exceeded, "deadline_exceeded"}})};
 static_assert(drop_names.is_in_order());
 
 constexpr detail::core::EnumNames when_names{std::to_array<detail::core::EnumName<SteerWhen>>(

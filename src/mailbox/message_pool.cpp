@@ -33,6 +33,7 @@ void Cell::replace(Message&& message) {
   auto rest = std::make_unique<Rest>();
   message.priority = is_urgent() ? MessagePriority::urgent : MessagePriority::normal;
   rest->options = take_options();
+  if (rest_) rest->timer = std::move(rest_->timer);
   text_ = std::move(message.text);
   rest->message = std::move(message);
   rest_ = std::move(rest);

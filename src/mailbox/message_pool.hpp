@@ -4,11 +4,14 @@
 #include "core/node.hpp"
 #include "core/slab.hpp"
 
+#include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/runtime.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,27 +32,34 @@ class alignas(64) Cell {
 
   // Throws std::bad_alloc; then nothing has changed.
   void put(Message&& message, std::unique_ptr<SendOptions>&& options);
-  // Replaces the message, and keeps its callbacks and its priority. Throws as put().
+  // Replaces the message, and keeps its options and its priority. Throws as put().
   void replace(Message&& message);
   Message take_message() noexcept;
   Message copy() const;
   void clear() noexcept;
-  // The callbacks; null if there are none.
+  // The callbacks and the deadline; null if there are none.
   std::unique_ptr<SendOptions> take_options() noexcept { return rest_ ? std::move(rest_->options) : nullptr; }
-  // Gives callbacks back that take_options() has returned.
+  // Gives options back that take_options() has returned.
   void return_options(std::unique_ptr<SendOptions> options) noexcept {
     if (options) rest_->options = std::move(options);
   }
 
   bool is_simulated() const noexcept { return rest_ && rest_->message.simulated; }
   bool is_urgent() const noexcept { return rest_ && rest_->message.priority == MessagePriority::urgent; }
-  bool has_options() const noexcept { return rest_ && rest_->options; }
+  bool has_callbacks() const noexcept { return rest_ && rest_->options && *rest_->options; }
+  // SendOptions::deadline, before take_options().
+  std::optional<TimePoint> deadline() const noexcept {
+    return rest_ && rest_->options ? rest_->options->deadline : std::nullopt;
+  }
+  // Keeps the timer of the deadline while the message, which has options, waits. @loop_thread
+  void set_timer(Timer timer) noexcept { rest_->timer = std::move(timer); }
   bool belongs_to(core::NodeId node) const noexcept { return agent.load(std::memory_order_relaxed) == node; }
 
  private:
   struct Rest {
     Message message;  // without its text
     std::unique_ptr<SendOptions> options;
+    Timer timer;  // of the deadline
   };
 
   std::string text_;

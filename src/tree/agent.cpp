@@ -58,7 +58,7 @@ SendResult Agent::send(Message message) const {
 SendResult Agent::send(Message message, SendOptions options) const {
   if (!core_) return SendResult{Errc::agent_not_found};
   try {
-    auto kept = options ? std::make_unique<SendOptions>(std::move(options)) : nullptr;
+    auto kept = options || options.deadline ? std::make_unique<SendOptions>(std::move(options)) : nullptr;
     return core_->mailboxes().send(node_, std::move(message), std::move(kept));
   } catch (const std::bad_alloc&) {
     return SendResult{Errc::out_of_memory};

@@ -43,7 +43,7 @@ bool is_plain(const AgentSpec& spec) {
          !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
          spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
          spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
-         is_none(spec.prices) && is_usual(spec.context);
+         is_none(spec.prices) && is_usual(spec.context) && spec.turn_timeout == no_limit;
 }
 
 // The data of an agent that begins with a history, or whose answers are checked; otherwise null, and its

@@ -6,6 +6,9 @@
 #include "tree/dropped_messages.hpp"
 #include "tree/refusals.hpp"
 
+#include <agentcore/no_limit.hpp>
+#include <agentcore/runtime.hpp>
+
 #include <cassert>
 #include <new>
 #include <utility>
@@ -72,9 +75,12 @@ SendResult Mailboxes::send(core::NodeId id, Message&& message, std::unique_ptr<S
   Node* node = tree_.reach(id);
   if (!node || node->is_root_sentinel()) return SendResult{tree_.missing()};
   if (const std::optional<Errc> problem = problem_of(message)) return SendResult{*problem};
+  const std::optional<TimePoint> deadline = options ? options->deadline : std::nullopt;
   try {
     Cell cell(tree_.pool, message, options);
-    return push(*node, id, cell);
+    const SendResult sent = push(*node, id, cell);
+    if (sent && deadline && *deadline != no_limit) watch_deadline(id, sent.id, *deadline);
+    return sent;
   } catch (const std::bad_alloc&) {
     return SendResult{Errc::out_of_memory};
   }
@@ -172,6 +178,34 @@ SteerResult Mailboxes::put_into_turn(Node& node, core::NodeId id, Cell& cell, co
   }
 }
 
+// The loop starts the timer of the message. Without memory the deadline is noticed when the message is taken.
+// @threadsafe
+void Mailboxes::watch_deadline(core::NodeId agent, MessageId id, TimePoint deadline) noexcept {
+  try {
+    tree_.engine->post(
+        [this, keep = tree_.handle(agent), agent, id, deadline] { start_timer(agent, id, deadline); });
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void Mailboxes::start_timer(core::NodeId agent, MessageId id, TimePoint deadline) {
+  const Node* const node = tree_.reach(agent);
+  const std::uint32_t number = node ? tree_.pool.find(id) : 0;
+  if (!number || !tree_.pool.holds(number, id)) return;                 // dropped, or its turn has ended
+  if (node->message.load(std::memory_order_relaxed) == number) return;  // its turn has begun
+  const std::uint64_t timer =
+      tree_.engine->start_timer(deadline, [this, agent, id] { on_deadline(agent, id); });
+  tree_.pool[number].set_timer(Timer(tree_.engine->weak_from_this(), timer));
+}
+
+void Mailboxes::on_deadline(core::NodeId agent, MessageId id) noexcept {
+  Node* const node = tree_.reach(agent);
+  if (!node) return;
+  const LoopEntry entry(tree_.lifetime);
+  if (const std::uint32_t number = find_queued(*node, agent, id))
+    report_dropped(hub_, *node, mailbox::remove(*node, tree_.pool, number), DropReason::deadline_exceeded);
+}
+
 // Resumes a stopped agent if its spec allows it (`auto_resume`): then returns Errc::none, and the sender
 // tries again. Otherwise returns the reason for the refusal.
 Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState effective) {
@@ -205,7 +239,7 @@ std::vector<QueuedMessage> Mailboxes::queued(core::NodeId id) {
   if (Node* const node = tree_.resolve(id))
     mailbox::for_each(*node, tree_.pool, [&](std::uint32_t number) {
       if (tree_.pool[number].belongs_to(id))
-        all.push_back({tree_.pool.id_of(number), tree_.pool[number].copy()});
+        all.push_back({tree_.pool.id_of(number), tree_.pool[number].copy(), tree_.pool[number].deadline()});
     });
   return all;
 }

@@ -7,6 +7,7 @@
 #include "tree/verbs.hpp"
 #include "turn/operations.hpp"
 
+#include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
 
 #include <cstddef>
@@ -41,6 +42,9 @@ class Mailboxes {
   SendResult push(core::Node& node, core::NodeId id, Cell& cell);
   SteerResult put_into_turn(core::Node& node, core::NodeId id, Cell& cell, const SteerOptions& options,
                             StopSource& cut);
+  void watch_deadline(core::NodeId agent, MessageId id, TimePoint deadline) noexcept;
+  void start_timer(core::NodeId agent, MessageId id, TimePoint deadline);
+  void on_deadline(core::NodeId agent, MessageId id) noexcept;
   Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
 
   std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;

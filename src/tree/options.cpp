@@ -91,6 +91,7 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
       .budget("budget.", spec.budget)
       .budget("subtree_budget.", spec.subtree_budget)
       .prices("prices.", spec.prices)
+      .not_negative("turn_timeout", spec.turn_timeout)
       .problem();
 }
 

@@ -54,12 +54,14 @@ void Scheduler::step(Node& node) {
 void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   mailbox::Cell& cell = tree_.pool[number];
   const MessageId id = tree_.pool.id_of(number);
+  const std::optional<TimePoint> deadline = cell.deadline();
+  if (deadline && tree_.engine->now() >= *deadline) return drop(node, number, DropReason::deadline_exceeded);
   std::shared_ptr<events::MessageListener> listener;
   std::unique_ptr<SendOptions> options;
   std::optional<std::uint32_t> own_epoch;
   try {
     turns_.prepare(node, cell.is_simulated());
-    if (cell.has_options()) {
+    if (cell.has_callbacks()) {
       options = cell.take_options();
       listener = events::MessageListener::listen(hub_, node.id(), id, node.turns + std::uint64_t{1}, options);
     }
@@ -75,15 +77,20 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   const bool withdrawn = tree_.pool.is_withdrawn(number);  // read after the claim (TurnVerbs)
   if (own_epoch && !withdrawn) {
     node.message.store(number, std::memory_order_release);
-    return turns_.begin(node, cell.take_message(), id, *own_epoch);
+    return turns_.begin(node, cell.take_message(), id, *own_epoch, deadline);
   }
   if (listener) cell.return_options(listener->withdraw());
   node.message.store(0, std::memory_order_relaxed);
   if (!withdrawn) return mailbox::put_back(node, tree_.pool, number);
   if (own_epoch) turn::TurnRunner::unclaim(node, *own_epoch);
+  drop(node, number, DropReason::interrupted);
+}
+
+// The message of that cell, which was taken, begins no turn.
+void Scheduler::drop(Node& node, std::uint32_t number, DropReason reason) noexcept {
   mailbox::DroppedMessages dropped;
   dropped.append(tree_.pool, number);
-  report_dropped(hub_, node, dropped, DropReason::interrupted);
+  report_dropped(hub_, node, dropped, reason);
 }
 
 void Scheduler::end_message(Node& node) noexcept {

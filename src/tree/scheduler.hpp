@@ -40,6 +40,7 @@ class Scheduler {
  private:
   void step(core::Node& node);
   void begin(core::Node& node, std::uint32_t epoch, std::uint32_t number);
+  void drop(core::Node& node, std::uint32_t number, DropReason reason) noexcept;
   bool wants_step(const core::Node& node) const noexcept;
   bool is_in_turn(const core::Node& node) const noexcept;
   mailbox::DroppedMessages take_dropped(core::Node& node, const ControlOp& op) noexcept;

@@ -121,6 +121,7 @@ ChatRequest ModelCalls::request_for(Turn turn) {
   request.max_tokens = spec.max_tokens;
   request.reasoning_effort = spec.reasoning_effort;
   request.response_format = spec.response_format;
+  if (const auto& deadline = turn.active().deadline) request.deadline = deadline->when;
   // Only in the first call: a model that must call a tool each time would never end its turn.
   if (turn.active().tool_turns == 0) request.tool_choice = spec.tool_choice;
   write_context(environment_, turn, request);

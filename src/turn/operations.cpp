@@ -46,6 +46,13 @@ bool is_admitted(const Operation& operation) noexcept {
                                                        : core::admits_turn(node, generation, operation.epoch);
 }
 
+bool is_admitted_now(const Operation& operation) noexcept {
+  if (!is_admitted(operation)) return false;
+  if (operation.kind == Operation::Kind::background) return true;
+  const ActiveTurn* const active = active_turn(*operation.node);
+  return !active || !active->deadline || !active->deadline->has_passed();
+}
+
 // Copies of stop sources, to be triggered without the lock.
 struct Operations::Batch {
   std::array<std::optional<StopSource>, 8> sources;

@@ -58,6 +58,9 @@ struct Operation {
 // turn is the one in progress, and neither stopped nor ended by a verb. @threadsafe, under the lock
 bool is_admitted(const Operation& operation) noexcept;
 
+// The same for the loop thread: false also if the deadline of its turn has passed. @loop_thread
+bool is_admitted_now(const Operation& operation) noexcept;
+
 // The kind of an operation, for events and lists.
 TaskKind task_kind(Operation::Kind kind) noexcept;
 

@@ -26,7 +26,7 @@ Errc refusal_of(AgentState state) noexcept {
 void QuestionDesk::on_ask(const Operation& operation, Question question,
                           std::function<void(const Answer&)> closed) {
   core::Node& node = *operation.node;
-  if (operation.over || !is_admitted(operation)) return refuse(closed);
+  if (operation.over || !is_admitted_now(operation)) return refuse(closed);
   const bool asked = environment_.engine.guarded("a question", [&] {
     AskedQuestion made;
     made.operation = operation.id;
@@ -77,7 +77,7 @@ AnswerResult QuestionDesk::answer(std::string_view question_id, const Answer& an
   const core::GateView view = core::look_again(*node, core::generation_of(agent));
   if (!view.open()) return {refusal_of(view.effective)};
   const Operation* const operation = environment_.operations.find(asked->operation);
-  if (!operation || !is_admitted(*operation)) return {Errc::question_closed};  // its turn was ended
+  if (!operation || !is_admitted_now(*operation)) return {Errc::question_closed};  // its turn is ended
   if (close(*questions_.take(question_id), answer)) return {};
   if (!environment_.find(agent)) return {Errc::question_closed};
   return {refusal_of(core::look_again(*node, core::generation_of(agent)).effective)};
@@ -90,7 +90,7 @@ bool QuestionDesk::close(AskedQuestion question, const Answer& answer) noexcept 
   const AgentEntry entry(environment_, *node);
   const auto is_open = [&] {
     const Operation* const operation = environment_.operations.find(question.operation);
-    return operation && is_admitted(*operation);
+    return operation && is_admitted_now(*operation);
   };
   const bool real = is_open();
   const QuestionOutcome outcome = real ? answer.outcome : QuestionOutcome::cancelled;

@@ -7,20 +7,12 @@
 #include "turn/limited.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_calls.hpp"
+#include "turn/turn_deadline.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <utility>
 
 namespace agentcore::detail::turn {
-namespace {
-
-std::string seconds(Duration duration) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
-}
-
-}  // namespace
-
 std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
   Operation& operation = environment_.operations[id];
   auto scope = std::make_shared<tools::CallScope>(tools::CallScope{
@@ -33,6 +25,9 @@ std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, Operation
         environment_.engine.start_timer(scope->deadline, [this, id, timeout] { on_timeout(id, timeout); });
     operation.info->timer = Timer(environment_.engine.weak_from_this(), timer);
   }
+  const ActiveTurn* const active = active_turn(node);
+  if (operation.kind == Operation::Kind::tool_call && active && active->deadline)
+    scope->deadline = std::min(scope->deadline, active->deadline->when);
   return scope;
 }
 
@@ -41,7 +36,7 @@ void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
   if (!operation || operation->over) return;
   core::Node& node = *operation->node;
   const AgentEntry entry(environment_, node);
-  if (!is_admitted(*operation)) return;
+  if (!is_admitted_now(*operation)) return;
   environment_.hub.emit(node, [&](Agent agent) {
     return ToolProgress{std::move(agent), call.turn, operation->info->id,
                         limited(std::move(text), environment_.limits.max_result_bytes)};
@@ -94,7 +89,7 @@ void ToolPort::on_timeout(OperationId id, Duration timeout) {
   const AgentEntry entry(environment_, node);
   ToolResult result{.success = false};
   environment_.engine.guarded("a tool's time-out", [&] {
-    result.message = "timed out after " + seconds(timeout) + "; its effect is unknown";
+    result.message = "timed out after " + text_of(timeout) + "; its effect is unknown";
   });
   if (operation->kind == Operation::Kind::background)
     tasks_.on_timeout(node, id, result);

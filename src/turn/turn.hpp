@@ -13,7 +13,8 @@ namespace agentcore::detail::turn {
 // The result of check().
 enum class Admission : std::uint8_t {
   granted,
-  refused,  // the gate is closed, the epoch has passed, or the tree is destroyed: the turn must end
+  refused,  // the gate is closed, the epoch or the deadline has passed, or the tree is destroyed: the turn
+            // must end
   over,     // the turn has ended
 };
 
@@ -39,12 +40,14 @@ class Turn {
   // Reads the state, and changes nothing.
   Admission check() const noexcept {
     if (is_over()) return Admission::over;
-    return is_open() ? Admission::granted : Admission::refused;
+    return is_open() && !is_late() ? Admission::granted : Admission::refused;
   }
   bool is_admitted() const noexcept { return check() == Admission::granted; }
   bool is_over() const noexcept { return !active_turn(*node_) || node_->turns != number_; }
   // True if the agent may act in the epoch of the turn, whether or not the turn is over.
   bool is_open() const noexcept { return core::admits_turn(*node_, node_->load().generation(), epoch_); }
+  // True if the deadline of the turn has passed; its timer may come later. Not if the turn is over.
+  bool is_late() const noexcept { return active().deadline && active().deadline->has_passed(); }
 
   core::Node& node() const noexcept { return *node_; }
   const AgentSpec& spec() const noexcept { return *node_->spec; }

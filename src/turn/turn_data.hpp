@@ -8,6 +8,7 @@
 #include "turn/account.hpp"
 #include "turn/answer_check.hpp"
 #include "turn/conversation.hpp"
+#include "turn/turn_deadline.hpp"
 
 #include <agentcore/llm_client.hpp>
 #include <agentcore/turn_result.hpp>
@@ -54,9 +55,10 @@ struct RefusedAnswer {
 struct ActiveTurn {
   MessageId message;  // with which the turn began
   Phase phase = Phase::asked;
-  bool running = false;         // TurnRunner::run_steps() is on the stack
-  bool simulated = false;       // without a model and without a history
-  std::uint32_t epoch = 0;      // of the agent, when the turn began
+  bool running = false;     // TurnRunner::run_steps() is on the stack
+  bool simulated = false;   // without a model and without a history
+  std::uint32_t epoch = 0;  // of the agent, when the turn began
+  std::optional<TurnDeadline> deadline;
   core::OperationId operation;  // its model call
   std::string text;             // the answer so far; dropped when the turn is interrupted (A19)
   tools::BlockFilter filter;    // makes the deltas for observers from that answer; with ToolProtocol::text

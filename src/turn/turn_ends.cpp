@@ -5,6 +5,7 @@
 #include "turn/usage_accounting.hpp"
 
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -44,6 +45,12 @@ Interruption interruption_by(TurnOutcome outcome) noexcept {
     default:
       return Interruption::failed;
   }
+}
+
+// Any state of the turn -> idle. False: a verb came first.
+bool become_idle(Turn turn) noexcept {
+  const AgentState from = turn.node().load().state();
+  return can_process(from) && (from == AgentState::idle || turn.try_change_state(from, AgentState::idle));
 }
 
 }  // namespace
@@ -117,6 +124,8 @@ Next TurnEnds::end_for_budget(Turn turn, BudgetVerdict verdict) {
 
 void TurnEnds::interrupt(Turn turn) noexcept {
   if (turn.is_over()) return;
+  if (turn.is_open() && turn.is_late() && end_at_deadline(turn)) return;
+  if (turn.is_over()) return;
   core::Node& node = turn.node();
   const auto is_open = [&node] { return core::look(node, node.load().generation()).open(); };
   TurnOutcome outcome = TurnOutcome::stopped;
@@ -130,15 +139,47 @@ void TurnEnds::interrupt(Turn turn) noexcept {
     environment_.hub.emit_state(node, AgentState::idle, StopCause::user);
 }
 
+Next TurnEnds::watch_deadline(Turn turn) {
+  std::optional<TurnDeadline>& deadline = turn.active().deadline;
+  if (!deadline) return Next::proceed;
+  if (deadline->has_passed()) return Next::ended;
+  loop::Engine& engine = environment_.engine;
+  const std::uint64_t timer = engine.start_timer(
+      deadline->when,
+      [this, agent = turn.node().id(), number = turn.number()] { on_deadline(agent, number); });
+  deadline->timer = Timer(engine.weak_from_this(), timer);
+  return Next::proceed;
+}
+
+void TurnEnds::on_deadline(core::NodeId agent, std::uint64_t number) noexcept {
+  core::Node* const node = environment_.find(agent);
+  if (!node) return;
+  const AgentEntry entry(environment_, *node);
+  const std::optional<Turn> turn = Turn::of(*node);
+  if (!turn || turn->number() != number) return;
+  interrupt(*turn);
+  environment_.listener.on_activity_ended(*node);
+}
+
+// False: a verb came first.
+bool TurnEnds::end_at_deadline(Turn turn) noexcept {
+  std::string why;
+  environment_.engine.guarded("a turn's deadline", [&] { why = text_of(*turn.active().deadline); });
+  environment_.log(LogLevel::info, "a turn ended at its deadline",
+                   {{"agent", environment_.name_of(turn.node())}, {"why", why}});
+  if (turn.is_over()) return true;
+  if (!turn.is_open() || !become_idle(turn)) return false;
+  end_early(turn, TurnOutcome::failed, Errc::deadline_exceeded, why);
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  return true;
+}
+
 void TurnEnds::break_off(Turn turn, Errc code, std::string_view why) noexcept {
   if (turn.is_over()) return;
   environment_.log(LogLevel::error, "a turn was broken off",
                    {{"agent", environment_.name_of(turn.node())}, {"why", why}});
   if (turn.is_over()) return;
-  const AgentState from = turn.node().load().state();
-  const bool goes_on = turn.is_open() && can_process(from) &&
-                       (from == AgentState::idle || turn.try_change_state(from, AgentState::idle));
-  if (!goes_on) return interrupt(turn);
+  if (!turn.is_open() || !become_idle(turn)) return interrupt(turn);
   end_early(turn, TurnOutcome::failed, code, why);
   if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
   environment_.listener.on_activity_ended(turn.node());
@@ -156,7 +197,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   environment_.listener.on_turn_over(node);
   cut(turn, *ended);
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
-  if (outcome == TurnOutcome::interrupted) {
+  if (outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded) {
     lingering_.add_all(node, turn.number());
     if (environment_.hub.closed()) return;
   }

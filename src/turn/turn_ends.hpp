@@ -8,6 +8,7 @@
 #include <agentcore/event.hpp>
 #include <agentcore/llm_client.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -37,14 +38,19 @@ class TurnEnds {
   // agent cannot be stopped, or too much is only reserved, the turn fails.
   Next end_for_budget(Turn turn, BudgetVerdict verdict);
 
-  // Ends the turn as aborted, interrupted or stopped, according to the packed state and the gates: cuts its
-  // calls, closes its questions. The outcomes of its operations come later. Does nothing if the turn is over.
+  // Ends the turn that was refused: as aborted, interrupted or stopped, according to the packed state and the
+  // gates, or as failed at its deadline. Cuts its calls, closes its questions. The outcomes of its operations
+  // come later. Does nothing if the turn is over.
   void interrupt(Turn turn) noexcept;
+  // Starts the timer of the turn's deadline, if it has one. `ended`: the deadline has passed.
+  Next watch_deadline(Turn turn);
   // A part of the turn threw: the turn ends as failed, and the agent can take its next message.
   void break_off(Turn turn, Errc code, std::string_view why) noexcept;
 
  private:
   bool leave(Turn turn) noexcept;
+  void on_deadline(core::NodeId agent, std::uint64_t number) noexcept;
+  bool end_at_deadline(Turn turn) noexcept;
   void end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
   void cut(Turn turn, ActiveTurn& ended) noexcept;
   std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;

@@ -131,7 +131,8 @@ void TurnRunner::unclaim(core::Node& node, std::uint32_t epoch) noexcept {
   static_cast<void>(try_change_state(node, epoch, node.load().state(), AgentState::idle));
 }
 
-void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch) {
+void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
+                       std::optional<TimePoint> deadline) {
   ++node.turns;
   if (is_for_handler(node, message.simulated)) return run_handler(node, message, id, epoch);
 
@@ -142,6 +143,7 @@ void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::u
   active.message = id;
   active.epoch = epoch;
   active.simulated = message.simulated;
+  active.deadline = deadline_of(*node.spec, deadline, environment_.engine);
   if (message.simulated) {
     active.phase = Phase::answered;
     active.text = std::move(message.text);
@@ -151,6 +153,7 @@ void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::u
   const Turn turn(node);
   if (!emit_start(node, id, epoch, to)) return ends_.interrupt(turn);
   run(node, [&] {
+    if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
     BudgetVerdict verdict = ledger_.admit_turn(node);
     return verdict.allowed ? Next::proceed : ends_.end_for_budget(turn, std::move(verdict));
   });

@@ -5,6 +5,7 @@
 #include "turn/turn.hpp"
 #include "turn/turn_ends.hpp"
 
+#include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
 
 #include <cstdint>
@@ -50,7 +51,9 @@ class TurnRunner {
   // Takes the agent back to `idle`, unless a verb came first: no turn begins.
   static void unclaim(core::Node& node, std::uint32_t epoch) noexcept;
   // Begins the turn that was claimed; the agent is the active agent.
-  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch);
+  // `deadline`: SendOptions::deadline.
+  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
+             std::optional<TimePoint> deadline);
   // The last model call has no effect: the model is asked again, unless a budget or an observer ends the
   // turn. `reason`: what is wrong with its answer.
   Next ask_again(Turn turn, ReaskCause cause, std::string reason);

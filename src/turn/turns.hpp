@@ -17,11 +17,13 @@
 #include "turn/usage_accounting.hpp"
 
 #include <agentcore/agent_tree.hpp>
+#include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,8 +45,9 @@ class Turns {
 
   // See TurnRunner.
   void prepare(core::Node& node, bool simulated) { runner_.prepare(node, simulated); }
-  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch) {
-    runner_.begin(node, std::move(message), id, epoch);
+  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
+             std::optional<TimePoint> deadline) {
+    runner_.begin(node, std::move(message), id, epoch, deadline);
   }
   // True while a turn is in progress (its end is not emitted yet).
   static bool is_active(const core::Node& node) noexcept { return active_turn(node) != nullptr; }

@@ -24,6 +24,7 @@ struct SpecTable {
     add({.temperature = 2.5}, "AgentSpec::temperature is 2.5; it must be 0 to 2");
     add({.max_tokens = 0}, "AgentSpec::max_tokens is 0; it must be at least 1");
     add({.top_p = 1.5}, "AgentSpec::top_p is 1.5; it must be 0 to 1");
+    add({.turn_timeout = -1s}, "AgentSpec::turn_timeout is -1 s; it must not be negative");
     add({.budget = {.cost = -1}}, "AgentSpec::budget.cost is -1; it must be 0 to 1e+15");
     add({.budget = {.wall_clock = -1s}}, "AgentSpec::budget.wall_clock is -1 s; it must not be negative");
     add({.subtree_budget = {.cost = -1}}, "AgentSpec::subtree_budget.cost is -1; it must be 0 to 1e+15");

@@ -114,6 +114,27 @@ Error error_of_words(FinishReason reason = FinishReason::complete) {
   return t.error;
 }
 
+Error error_of_deadline(Duration timeout, std::optional<Duration> deadline) {
+  ToolTurn t;
+  SendOptions options;
+  if (deadline) options.deadline = t.clock.now() + *deadline;
+  CHECK(t.agent({.turn_timeout = timeout}).send("question", std::move(options)));
+  t.settle();
+  t.advance(std::chrono::hours(1));
+  return t.error;
+}
+
+void add_deadlines(ErrorRows& rows) {
+  using namespace std::chrono_literals;
+  rows.push_back({"a turn that takes too long", error_of_deadline(90s, {}), Errc::deadline_exceeded,
+                  "the turn took longer than AgentSpec::turn_timeout (90 s); if turns may take longer, set a "
+                  "longer one"});
+  rows.push_back({"a turn that is not over at the deadline of its message", error_of_deadline(90s, 1500ms),
+                  Errc::deadline_exceeded,
+                  "the turn was not over at SendOptions::deadline (1500 ms after it began); if it may take "
+                  "longer, set a later one"});
+}
+
 void add_invalid_answers(ErrorRows& rows) {
   const std::string why = "the answer does not match AgentSpec::response_format: ";
   rows.push_back({"an answer that does not match", error_of_words(), Errc::invalid_answer,
@@ -200,6 +221,7 @@ ErrorRows test::turn_errors() {
   rows.push_back({"a tool round too many", error_of_many_rounds(), Errc::tool_round_limit,
                   "executed 1 consecutive tool_call turns without a non-tool response"});
   add_invalid_answers(rows);
+  add_deadlines(rows);
   add_budgets(rows);
   return rows;
 }

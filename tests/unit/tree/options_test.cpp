@@ -193,6 +193,8 @@ std::vector<Row> rows() {
       row("TreeOptions::question_timeout", below_zero, tree(&TreeOptions::question_timeout)),
       row<std::uint16_t>("AgentSpec::mailbox_limit", {0, 65'001},
                          [](auto n) { return spec_with([&](AgentSpec& s) { s.mailbox_limit = n; }); }),
+      row("AgentSpec::turn_timeout", below_zero,
+          [](Duration x) { return spec_with([&](AgentSpec& s) { s.turn_timeout = x; }); }),
       row("AgentSpec::budget.cost", no_costs,
           [](double x) { return spec_with([&](AgentSpec& s) { s.budget.cost = x; }); }),
       row("AgentSpec::budget.wall_clock", below_zero,
