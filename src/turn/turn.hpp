@@ -59,7 +59,7 @@ class Turn {
   // Moves the agent along one edge of the state table, unless a verb came first: then returns false.
   bool try_change_state(AgentState from, AgentState to) const noexcept;
   // The same if the gate is open, and emits the change. Below a closed gate only the stop is emitted (X2).
-  // Returns whether the agent may still act afterwards.
+  // Returns whether the turn may still act afterwards.
   bool change_state(events::EventHub& hub, AgentState from, AgentState to) const noexcept;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array injections = {Injection::steer_now, Injection::abort,           Injection::stop,
                                    Injection::terminate, Injection::stop_and_resume, Injection::destroy,
-                                   Injection::stop_all};
+                                   Injection::deadline,  Injection::stop_all};
 
 const std::string matching = R"({"age":7})";
 const std::string differing = R"({"aeg":7})";
@@ -40,6 +40,7 @@ class AnswerStory final : public SuspensionStory {
     AgentSpec spec;
     spec.tools = tools_;
     spec.max_repairs = 2;
+    spec.turn_timeout = time_of_a_turn;
     spec.response_format = {.kind = ResponseFormat::Kind::json_schema,
                             .schema = R"({"type":"object","required":["age"]})"};
     create_parent(std::move(spec));

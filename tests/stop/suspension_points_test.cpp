@@ -27,6 +27,7 @@ constexpr std::array injections = {Injection::interrupt,
                                    Injection::resume,
                                    Injection::terminate,
                                    Injection::terminate_child,
+                                   Injection::deadline,
                                    Injection::destroy};
 
 // A parent and the child that it makes while it answers: a turn to its end, an abort, a stop of a client that
@@ -42,6 +43,7 @@ class Story final : public SuspensionStory {
   void tell() override {
     AgentSpec spec;
     spec.system_prompt = "You are a parent.";
+    spec.turn_timeout = time_of_a_turn;
     create_parent(std::move(spec));
     turn_to_its_end();
     turn_that_is_aborted();

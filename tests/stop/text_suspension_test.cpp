@@ -15,8 +15,8 @@ using namespace agentcore::test;
 
 namespace {
 
-constexpr std::array injections = {Injection::abort, Injection::stop, Injection::terminate,
-                                   Injection::stop_and_resume, Injection::destroy};
+constexpr std::array injections = {Injection::abort,           Injection::stop,     Injection::terminate,
+                                   Injection::stop_and_resume, Injection::deadline, Injection::destroy};
 
 const std::string good = R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"quick"}]}</tool_call>)";
 const std::string broken = "<tool_call>{</tool_call>";
@@ -35,6 +35,7 @@ class TextStory final : public SuspensionStory {
     AgentSpec spec;
     spec.tools = tools_;
     spec.tool_protocol = ToolProtocol::text;
+    spec.turn_timeout = time_of_a_turn;
     create_parent(std::move(spec));
     turn_to_its_end();
     stop_of_the_repair();

@@ -39,6 +39,7 @@ constexpr std::array injections = {Injection::interrupt,
                                    Injection::cancel_task,
                                    Injection::cancel_call,
                                    Injection::complete_call,
+                                   Injection::deadline,
                                    Injection::stop_and_resume,
                                    Injection::destroy};
 
@@ -61,6 +62,7 @@ class ToolStory final : public SuspensionStory {
     spec.tools = tools_;
     spec.parallel_tools = 3;
     spec.background_tasks = 2;
+    spec.turn_timeout = time_of_a_turn;
     create_parent(std::move(spec));
     turn_to_its_end();
     stop_that_tools_ignore();

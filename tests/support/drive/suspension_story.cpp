@@ -239,6 +239,10 @@ void SuspensionStory::inject(Injection injection) {
         return agent.complete_call(id, ToolResult::done("by hand"));
       });
       break;
+    case Injection::deadline:
+      clock_.advance(2 * time_of_a_turn);
+      interrupted_[parent_] = last_turn_[parent_];
+      break;
     case Injection::destroy:
       tree_.reset();
       audit_->closed = true;

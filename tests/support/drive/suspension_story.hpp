@@ -12,6 +12,7 @@
 #include <agentcore/testing/manual_clock.hpp>
 #include <agentcore/tool_registry.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,7 @@ enum class Injection {
   cancel_task,    // of every background task
   cancel_call,    // of every tool call, begun or not
   complete_call,  // of every tool call, begun or not
+  deadline,       // of the parent's turn; the loop notices it late
   destroy,        // of the tree
 };
 
@@ -75,6 +77,8 @@ class SuspensionStory {
   std::size_t tools_started() const noexcept { return tools_started_; }
 
  protected:
+  static constexpr Duration time_of_a_turn = std::chrono::hours(1);  // for AgentSpec::turn_timeout
+
   virtual void tell() = 0;
   virtual void on_event(const Event&) {}
   // Ends what the story holds open, e.g. tool calls.

@@ -106,22 +106,27 @@ TEST_CASE("an edited message keeps its deadline and its callbacks", "[tree][mess
   const Agent agent = t.root("a");
   t.ask(agent);
   const TimePoint deadline = t.clock.now() + 10s;
-  const MessageId first = agent.send("one", t.until(10s)).id, second = agent.send("two", t.until(20s)).id;
+  const MessageId first = agent.send("one", t.until(10s)).id, second = agent.send("two", t.until(11s)).id,
+                  third = agent.send("three", t.until(20s)).id;
   CHECK(agent.edit_queued(first, {.text = "ONE"}));  // before the loop has started its timer
   t.settle();
   CHECK(agent.edit_queued(second, {.text = "TWO"}));
+  CHECK(agent.edit_queued(third, {.text = "THREE"}));
   CHECK(agent.queued()->at(0).deadline == deadline);
-  CHECK(agent.queued()->at(1).deadline == deadline + 10s);
+  CHECK(agent.queued()->at(2).deadline == deadline + 10s);
   t.advance(10s);
   CHECK(t.was_dropped());
   CHECK(t.seen.count("dropped a ONE deadline_exceeded") == 1);
+  t.advance(1s);
+  CHECK(t.ends.size() == 2);
+  CHECK(t.seen.count("dropped a TWO deadline_exceeded") == 1);
   t.llm->answer("a", "done");
   t.settle();
-  CHECK(t.llm->find("a")->request.messages.back().content == "TWO");
+  CHECK(t.llm->find("a")->request.messages.back().content == "THREE");
   CHECK(t.llm->find("a")->request.deadline == deadline + 10s);
-  t.advance(10s);
-  REQUIRE(t.ends.size() == 2);
-  CHECK(t.ends[1].result->error.code == Errc::deadline_exceeded);
+  t.advance(9s);
+  REQUIRE(t.ends.size() == 3);
+  CHECK(t.ends[2].result->error.code == Errc::deadline_exceeded);
 }
 
 TEST_CASE("the timer of a deadline ends with the message", "[tree][messages][deadline][G13]") {

@@ -325,6 +325,14 @@ TEST_CASE("nothing of a turn begins after its deadline when the loop is late", "
     CHECK(t.held.calls.empty());
     CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
   }
+  SECTION("a slow observer of the answer") {
+    const auto states = t.tree->on<StateChanged>([&](const StateChanged& change) {
+      if (change.to == AgentState::processing) t.clock.advance(10s);
+    });
+    t.call({{.name = "held"}});
+    CHECK(t.seen.count("tool ") == 0);
+    CHECK(t.result->calls.empty());
+  }
   CHECK(t.failed_at_deadline());  // whether or not the timer has been noticed
   t.settle();
   t.check_over();
