@@ -25,6 +25,7 @@
 #include <agentcore/question.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/stop_origin.hpp>
 #include <agentcore/subprocess.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/terminate_scope.hpp>

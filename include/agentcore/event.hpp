@@ -7,6 +7,7 @@
 #include <agentcore/fwd.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/question.hpp>
+#include <agentcore/stop_origin.hpp>
 #include <agentcore/tool.hpp>
 #include <agentcore/turn_result.hpp>
 
@@ -41,6 +42,9 @@ struct StateChanged {
   /// The cause if `to` is `stopping`, `stopped` or `terminating`, or is `idle` because of an abort. Otherwise
   /// without meaning.
   StopCause cause = StopCause::user;
+  /// Who stopped, deleted, aborted or interrupted the agent, and why. For a descendant, whose cause is
+  /// StopCause::parent: who called the verb on the ancestor, and why. Otherwise without texts.
+  StopOrigin origin = {};
 };
 
 /// A turn began: the agent took one message from its mailbox. The turn ends with one TurnEnded.
@@ -250,6 +254,7 @@ struct Settled {
   StopCause cause = StopCause::user;     ///< why it was stopped or deleted
   std::size_t messages_dropped = 0;      ///< the number of messages dropped from its mailbox
   bool abandoned = false;                ///< true: an operation was given up; see the event Abandoned
+  StopOrigin origin = {};                ///< who stopped or deleted it, and why; as in StateChanged
 };
 
 /// What arrived too late.
@@ -276,7 +281,9 @@ struct Discarded {
 /// The agent is deleted when all callbacks of this event have returned: the last event of the agent. From
 /// then on its id can be used again.
 struct AgentDeleted {
-  Agent agent;  ///< the agent
+  Agent agent;                             ///< the agent
+  StopCause cause = StopCause::terminate;  ///< `terminate`, or `parent` if an ancestor was deleted
+  StopOrigin origin = {};                  ///< who deleted it, and why; as in StateChanged
 };
 
 /// The data of an event: one type for each kind of event.

@@ -108,7 +108,7 @@ struct AbortOptions {
   /// True: also drops the messages that are queued at the time of the call. False: the next message starts a
   /// turn at once. Messages are dropped only if a model call was ended.
   bool clear_queue = false;
-  /// For the log.
+  /// For the log and the StateChanged of the agent (StopOrigin).
   std::string reason = {};
 };
 
@@ -154,7 +154,7 @@ struct InterruptOptions {
   /// no effect. If its turn has ended, nothing happens (`turn_over`). `scope` has no effect. No id: the turn
   /// in progress.
   MessageId message = {};
-  /// For the log.
+  /// For the log and the StateChanged of the agents whose turns end (StopOrigin).
   std::string reason = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
@@ -173,6 +173,7 @@ struct StopReport {
   /// The agent on which stop() was called. Empty for AgentTree::stop_all().
   std::string agent_id = {};
   StopCause cause = StopCause::user;  ///< StopOptions::cause
+  std::string caller = {};            ///< StopOptions::caller
   std::string reason = {};            ///< StopOptions::reason
   /// The descendants that this stop stopped, children before parents.
   std::vector<std::string> cascade_stopped = {};
@@ -193,7 +194,7 @@ struct StopReport {
 ///     agentcore::VerbResult result = planner.stop(std::move(options));
 struct StopOptions {
   /// Empty: the host calls. Otherwise the id of the agent on whose behalf the call is made: an agent may stop
-  /// only its own children (`not_child_agent`).
+  /// only its own children (`not_child_agent`). Also for the report, the log and the events (StopOrigin).
   std::string caller = {};
   /// True: stops the agent and all its descendants. False: stops only the agent; its children continue. A
   /// later stop with `cascade` then stops the children as well; the agent itself has already settled, and no
@@ -202,7 +203,7 @@ struct StopOptions {
   /// The cause in the report and in the state changes and the Settled event of the agent. For its descendants
   /// the cause is StopCause::parent.
   StopCause cause = StopCause::user;
-  /// A text for the report.
+  /// A text for the report, the log and the events of all agents that stop (StopOrigin).
   std::string reason = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
@@ -227,6 +228,7 @@ struct TerminateReport {
   /// The agent on which terminate() was called.
   std::string agent_id = {};
   StopCause cause = StopCause::terminate;  ///< Always StopCause::terminate.
+  std::string caller = {};                 ///< TerminateOptions::caller
   std::string reason = {};                 ///< TerminateOptions::reason
   /// The descendants that were deleted, children before parents.
   std::vector<std::string> cascade_terminated = {};
@@ -240,9 +242,10 @@ struct TerminateReport {
 /// Options of terminate(). A delete always includes all descendants.
 struct TerminateOptions {
   /// Empty: the host calls. Otherwise the id of the agent on whose behalf the call is made: an agent may
-  /// delete only its own children (`not_child_agent`).
+  /// delete only its own children (`not_child_agent`). Also for the report, the log and the events
+  /// (StopOrigin).
   std::string caller = {};
-  /// A text for the report.
+  /// A text for the report, the log and the events of all agents that are deleted (StopOrigin).
   std::string reason = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.

@@ -59,7 +59,7 @@ std::size_t EventHub::observers() const noexcept {
   return count;
 }
 
-void EventHub::emit_state(core::Node& node, AgentState to, StopCause cause) noexcept {
+void EventHub::emit_state(core::Node& node, AgentState to, const Why& why) noexcept {
   if (node.reported == to) return;
   if (!is_allowed(node.reported, to)) {
     // Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
@@ -67,17 +67,17 @@ void EventHub::emit_state(core::Node& node, AgentState to, StopCause cause) noex
     AgentState between = AgentState::idle;
     if (to == AgentState::stopped) between = AgentState::stopping;
     if (node.reported == AgentState::stopping) between = AgentState::stopped;
-    emit_change(node, between, cause);
+    emit_change(node, between, between == AgentState::idle ? Why() : why);
     if (closed_) return;
-    if (!is_allowed(node.reported, to)) emit_change(node, AgentState::idle, cause);
+    if (!is_allowed(node.reported, to)) emit_change(node, AgentState::idle, Why());
     if (closed_) return;
   }
-  emit_change(node, to, cause);
+  emit_change(node, to, why);
 }
 
-void EventHub::emit_change(core::Node& node, AgentState to, StopCause cause) noexcept {
+void EventHub::emit_change(core::Node& node, AgentState to, const Why& why) noexcept {
   const AgentState from = std::exchange(node.reported, to);
-  emit(node, [&](Agent agent) { return StateChanged{std::move(agent), from, to, cause}; });
+  emit(node, [&](Agent agent) { return StateChanged{std::move(agent), from, to, why.cause, why.origin}; });
 }
 
 void EventHub::deliver(const Event& event) {
@@ -116,9 +116,11 @@ void EventHub::deliver_deferred() noexcept {
   }
 }
 
-void EventHub::emit_settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept {
+void EventHub::emit_settled(const core::Node& node, AgentState end, const Why& why,
+                            std::size_t messages_dropped) noexcept {
   emit(node, [&](Agent agent) {
-    return Settled{std::move(agent), end, node.settling.cause, messages_dropped, node.settling.has_abandoned};
+    return Settled{std::move(agent), end, why.cause, messages_dropped, node.settling.has_abandoned,
+                   why.origin};
   });
 }
 

@@ -18,6 +18,12 @@
 
 namespace agentcore::detail::events {
 
+// Why the state of an agent changes.
+struct Why {
+  StopCause cause = StopCause::user;
+  StopOrigin origin = {};
+};
+
 // All @loop_thread. A callback may destroy the tree: after a function here that emits an event, check
 // closed() before continuing.
 class EventHub {
@@ -41,7 +47,7 @@ class EventHub {
 
   // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster
   // than the loop, the steps between are emitted too. Does nothing if that state was the last one emitted.
-  void emit_state(core::Node& node, AgentState to, StopCause cause) noexcept;
+  void emit_state(core::Node& node, AgentState to, const Why& why = Why()) noexcept;
 
   // Emits an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
   // into the body. It is called only if there are observers. If an event cannot be built or deferred, because
@@ -53,7 +59,8 @@ class EventHub {
   }
 
   // The end of one agent's settling; there may be a million in a row.
-  void emit_settled(const core::Node& node, AgentState end, std::size_t messages_dropped) noexcept;
+  void emit_settled(const core::Node& node, AgentState end, const Why& why,
+                    std::size_t messages_dropped) noexcept;
 
   // Calls `function`; logs what it throws. Returns whether it returned.
   template <typename Function>
@@ -120,7 +127,7 @@ class EventHub {
     }
   }
 
-  void emit_change(core::Node& node, AgentState to, StopCause cause) noexcept;
+  void emit_change(core::Node& node, AgentState to, const Why& why) noexcept;
   void deliver(const Event& event);
   void deliver_to_agent(const Event& event, detail::EventKinds kind);
   void defer(const Event& event);

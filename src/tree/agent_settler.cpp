@@ -96,6 +96,12 @@ AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above) noex
   return deleting && !removes ? Outcome::waits_for_delete : Outcome::settled;
 }
 
+// The jobs are searched only where an observer is told.
+events::Why AgentSettler::why_of(const Node& node, AgentState to) const noexcept {
+  constexpr EventKinds told = event_kind<StateChanged> | event_kind<Settled> | event_kind<AgentDeleted>;
+  return hub_.wants(told) ? jobs_.why(node, to) : events::Why();
+}
+
 // Writes and reports `stopped`, unless the agent has stopped before or is deleted without a stop.
 void AgentSettler::stop(Node& node, bool deleting) noexcept {
   const PackedState packed = node.load();
@@ -103,10 +109,11 @@ void AgentSettler::stop(Node& node, bool deleting) noexcept {
     const mailbox::DroppedMessages dropped = write_stopped(node);
     reports_.count_dropped(node, dropped.count(), false);
     if (node.is_root_sentinel()) return;
-    hub_.emit_state(node, AgentState::stopped, node.settling.cause);
+    const events::Why why = why_of(node, AgentState::stopped);
+    hub_.emit_state(node, AgentState::stopped, why);
     report_dropped(hub_, node, dropped, DropReason::stopped);
     if (!hub_.closed()) return_steered(tree_, hub_, node, Errc::agent_stopped);
-    if (!hub_.closed()) hub_.emit_settled(node, AgentState::stopped, dropped.count());
+    if (!hub_.closed()) hub_.emit_settled(node, AgentState::stopped, why, dropped.count());
   } else if (packed.state() == AgentState::stopped &&
              !mailbox::is_closed(node, packed.generation(), packed.epoch())) {
     // Its stop was widened: from now on it can be resumed. Its mailbox was closed, and is empty.
@@ -134,14 +141,15 @@ void AgentSettler::remove(Node& node) noexcept {
   const mailbox::DroppedMessages dropped = mailbox::close(node, tree_.pool, packed.epoch());
   if (!node.settling.has_own_verb) node.settling.cause = StopCause::parent;
   reports_.count_dropped(node, dropped.count(), true);
-  hub_.emit_state(node, AgentState::terminating, node.settling.cause);
+  const events::Why why = why_of(node, AgentState::terminating);
+  hub_.emit_state(node, AgentState::terminating, why);
   if (hub_.closed()) return;
   report_dropped(hub_, node, dropped, DropReason::deleted);
   if (!hub_.closed()) return_steered(tree_, hub_, node, Errc::agent_terminating);
   if (hub_.closed()) return;
-  hub_.emit_settled(node, AgentState::terminating, dropped.count());
+  hub_.emit_settled(node, AgentState::terminating, why, dropped.count());
   if (hub_.closed()) return;
-  hub_.emit(node, [](Agent agent) { return AgentDeleted{std::move(agent)}; });
+  hub_.emit(node, [&](Agent agent) { return AgentDeleted{std::move(agent), why.cause, why.origin}; });
   if (hub_.closed()) return;
   jobs_.step_past(node);
   tree_.table.erase(node);

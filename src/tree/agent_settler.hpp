@@ -45,6 +45,7 @@ class AgentSettler {
   };
 
   bool record(core::Node& node, bool deleting_above) noexcept;
+  events::Why why_of(const core::Node& node, AgentState to) const noexcept;
   Outcome settle(core::Node& node, bool deleting_above) noexcept;
   void stop(core::Node& node, bool deleting) noexcept;
   mailbox::DroppedMessages write_stopped(core::Node& node) noexcept;

@@ -6,6 +6,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/stop_origin.hpp>
 #include <agentcore/verbs.hpp>
 
 #include <cstdint>
@@ -34,15 +35,18 @@ enum class Verb : std::uint8_t {
 struct ControlOp {
   Verb verb = Verb::stop;
   core::NodeId agent = 0;
-  std::string agent_name;              // for the report; only if one was requested
+  std::string agent_name;  // for the report; only if one was requested, like the two that follow
+  std::string caller;
+  std::string reason;
   std::string call_id;                 // end_call, end_task: the id of the call or task
   std::optional<std::uint32_t> epoch;  // of the agent after it, if the verb has ended a turn
+  std::uint32_t interrupt = 0;         // interrupt of a subtree: its number; 0: of one turn
   MessageId withdrawn;                 // interrupt by id: a message that waits; no turn may begin with it
   bool hold = false;                   // interrupt: the mailbox is held
   bool took_effect = true;             // false: another verb did it before; this one only waits for the end
   bool cascade = true;
   StopCause cause = StopCause::user;
-  std::string reason;
+  StopOrigin origin;  // for events and the log
   std::optional<Duration> grace;
   std::function<void(const StopReport&)> on_stopped;
   std::function<void(const TerminateReport&)> on_terminated;

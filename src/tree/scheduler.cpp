@@ -43,7 +43,7 @@ void Scheduler::step(Node& node) {
   if (is_gone() || !core::may_begin_turn(node, packed.generation(), packed.epoch())) return;
   if (node.reported != AgentState::idle) {
     // Another thread has resumed the agent, and the loop has not read that operation yet.
-    hub_.emit_state(node, AgentState::idle, StopCause::user);
+    hub_.emit_state(node, AgentState::idle);
     if (tree_.is_closed() || !core::may_begin_turn(node, packed.generation(), packed.epoch())) return;
   }
   if (const std::uint32_t number = mailbox::take(node, tree_.pool)) begin(node, packed.epoch(), number);
@@ -137,6 +137,12 @@ mailbox::DroppedMessages Scheduler::take_dropped(Node& node, const ControlOp& op
 }
 
 void Scheduler::finish_end_of_turn(const ControlOp& op) {
+  report_end_of_turn(op);
+  if (op.epoch) turns_.end_origins().remove(op.agent, *op.epoch);
+  if (op.interrupt) turns_.end_origins().set_read(op.interrupt);
+}
+
+void Scheduler::report_end_of_turn(const ControlOp& op) {
   Node* node = tree_.table.find(op.agent);
   if (!node) return;
   const bool aborts = op.verb == Verb::abort;
@@ -150,14 +156,14 @@ void Scheduler::finish_end_of_turn(const ControlOp& op) {
   if (tree_.is_closed()) return;
   const PackedState packed = node->load();
   if (op.epoch && packed.state() == AgentState::idle && core::admits(*node, packed.generation(), *op.epoch))
-    hub_.emit_state(*node, AgentState::idle, op.cause);
+    hub_.emit_state(*node, AgentState::idle, {op.cause, op.origin});
   if (tree_.is_closed()) return;
   if (op.hold) hub_.emit(*node, [](Agent agent) { return QueueHeld{std::move(agent), true}; });
   if (tree_.is_closed()) return;
   // Requirement A15 fixes the Chinese words, a translation of the English ones, and the key `agentId`.
   tree_.engine->log(LogLevel::info,
                     aborts ? "a model call was aborted (LLM 调用已中断)" : "a turn was interrupted",
-                    {{"agent", op.agent_name}, {"reason", op.reason}, {"agentId", op.agent_name}});
+                    {{"agent", op.agent_name}, {"reason", op.origin.reason()}, {"agentId", op.agent_name}});
   schedule(*node);
 }
 
@@ -183,6 +189,7 @@ Progress Scheduler::run_passes(loop::PollBudget& budget) {
   const Progress ended =
       interrupt_pass_.run(budget, operations, is_tree_gone, [this](auto slot) { end_if_interrupted(slot); });
   if (ended != Progress::done) return ended;
+  turns_.end_origins().remove_read();
   return release_pass_.run(budget, agents, is_tree_gone, [this](auto slot) {
     Node& node = tree_.table.slot(slot);
     if (!node.load().is_free() && !node.is_root_sentinel()) schedule(node);

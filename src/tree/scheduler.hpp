@@ -44,6 +44,7 @@ class Scheduler {
   bool wants_step(const core::Node& node) const noexcept;
   bool is_in_turn(const core::Node& node) const noexcept;
   mailbox::DroppedMessages take_dropped(core::Node& node, const ControlOp& op) noexcept;
+  void report_end_of_turn(const ControlOp& op);
   void end_if_interrupted(std::uint32_t slot) noexcept;
   bool is_gone() const noexcept { return tree_.is_closed() || hub_.closed(); }
 

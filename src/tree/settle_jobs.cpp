@@ -75,6 +75,24 @@ std::unique_ptr<SettleJob> SettleJobs::take_done(core::NodeId root) noexcept {
   return first;
 }
 
+events::Why SettleJobs::why(const core::Node& node, AgentState to) const noexcept {
+  const Verb verb = to == AgentState::terminating ? Verb::terminate : Verb::stop;
+  for (const core::Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
+    if (!up->settling.is_job_root) continue;
+    const ControlOp* found = nullptr;
+    std::uint64_t number = 0;
+    for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) {
+      const SettleJob& job = *it->second;
+      if (!job.op->closes() || job.op->verb != verb || (up != &node && !job.op->cascade)) continue;
+      if (found && job.number < number) continue;
+      found = job.op.get();
+      number = job.number;
+    }
+    if (found) return {up == &node ? found->cause : StopCause::parent, found->origin};
+  }
+  return {node.settling.cause, {}};  // a verb whose operation the loop has not read
+}
+
 void SettleJobs::step_past(const core::Node& node) noexcept {
   if (queue_.empty()) return;
   SettleJob& job = *queue_.front();

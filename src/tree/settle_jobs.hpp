@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "events/event_hub.hpp"
 #include "tree/control_queue.hpp"
 #include "tree/subtree_cursor.hpp"
 
@@ -83,6 +84,9 @@ class SettleJobs {
 
   std::size_t size() const noexcept { return jobs_.size(); }
   std::size_t count(core::NodeId root) const { return jobs_.count(root); }
+  // Why `node` goes to `to`, one of `stopping`, `stopped` and `terminating`: the cause and the origin of the
+  // stop, or for `terminating` of the delete, that has closed the nearest of the agent and its ancestors.
+  events::Why why(const core::Node& node, AgentState to) const noexcept;
   // True when at least one job has a report to make.
   bool wants_reports() const noexcept { return reports_wanted_ != 0; }
 

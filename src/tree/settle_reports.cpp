@@ -76,15 +76,25 @@ void SettleReports::call(SettleJob& job) noexcept {
   ControlOp& op = *job.op;
   calling_ = true;
   if (op.on_stopped) {
-    const StopReport made{std::move(op.agent_name), op.cause,
-                          std::move(op.reason),     std::move(job.done),
-                          std::move(job.failed),    job.messages_dropped};
-    engine_.guarded("StopOptions::on_settled", [&] { op.on_stopped(made); });
+    engine_.guarded("StopOptions::on_settled", [&] {
+      op.on_stopped(StopReport{.agent_id = std::move(op.agent_name),
+                               .cause = op.cause,
+                               .caller = std::move(op.caller),
+                               .reason = std::move(op.reason),
+                               .cascade_stopped = std::move(job.done),
+                               .abandoned = std::move(job.failed),
+                               .messages_dropped = job.messages_dropped});
+    });
   } else if (op.on_terminated) {
-    const TerminateReport made{std::move(op.agent_name), op.cause,
-                               std::move(op.reason),     std::move(job.done),
-                               std::move(job.failed),    job.messages_dropped};
-    engine_.guarded("TerminateOptions::on_settled", [&] { op.on_terminated(made); });
+    engine_.guarded("TerminateOptions::on_settled", [&] {
+      op.on_terminated(TerminateReport{.agent_id = std::move(op.agent_name),
+                                       .cause = op.cause,
+                                       .caller = std::move(op.caller),
+                                       .reason = std::move(op.reason),
+                                       .cascade_terminated = std::move(job.done),
+                                       .abandoned = std::move(job.failed),
+                                       .messages_dropped = job.messages_dropped});
+    });
   }
   calling_ = false;
   if (engine_.closed()) hub_.close();

@@ -74,7 +74,7 @@ void SettleWalk::mark(const SettleJob& job, Node& node) {
     if (!desired) return;
     if (node.replace(packed, *desired)) break;
   }
-  hub_.emit_state(node, to, node.settling.cause);
+  hub_.emit_state(node, to, jobs_.why(node, to));
 }
 
 Progress SettleWalk::settle_up(SettleJob& job, loop::PollBudget& budget) {
@@ -189,7 +189,7 @@ bool SettleWalk::resume(const SettleJob& job, Node& node) {
   node.settling.stopped_by_ancestor = false;
   // Its next turn may have begun already, and have reported the state itself.
   const bool is_idle = node.load().state() == AgentState::idle;
-  if (!node.is_root_sentinel() && is_idle) hub_.emit_state(node, AgentState::idle, StopCause::user);
+  if (!node.is_root_sentinel() && is_idle) hub_.emit_state(node, AgentState::idle);
   return true;
 }
 

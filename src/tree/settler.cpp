@@ -49,6 +49,8 @@ void Settler::start(std::unique_ptr<ControlOp>& op) {
   SettleJob& job = draft.job();
   job.op = std::move(op);
   Node* const node = table_.find(job.op->agent);
+  if (job.op->closes()) log_verb(*job.op);
+  if (hub_.closed()) return;
   if (!node) return reports_.call(job);  // settled and removed before its operation was read
   if (job.op->closes()) {
     begin_close(*node, *job.op);
@@ -56,6 +58,23 @@ void Settler::start(std::unique_ptr<ControlOp>& op) {
   }
   if (is_over(*node, *job.op)) return reports_.call(job);
   jobs_.add(draft, *node);
+}
+
+// The only record of the verb.
+void Settler::log_verb(const ControlOp& op) noexcept {
+  engine_.guarded("a log record", [&] {
+    const Node* const node = table_.find(op.agent);
+    const bool all = node && node->is_root_sentinel();
+    const std::string name = node && !all ? table_.names().name_of(*node, op.agent) : op.agent_name;
+    engine_.log(LogLevel::info,
+                all                     ? "all agents are being stopped"
+                : op.verb == Verb::stop ? "an agent is being stopped"
+                                        : "an agent is being deleted",
+                {{"agent", name},
+                 {"caller", op.origin.caller()},
+                 {"reason", op.origin.reason()},
+                 {"cause", to_string(op.cause)}});
+  });
 }
 
 // Ends the turns and cuts the calls below the closed gate.

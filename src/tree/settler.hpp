@@ -50,6 +50,7 @@ class Settler {
   void clear();
 
  private:
+  void log_verb(const ControlOp& op) noexcept;
   void begin_close(core::Node& node, const ControlOp& op);
   bool is_over(const core::Node& node, const ControlOp& op) const noexcept;
   bool cut_small_subtree(core::Node& root);

@@ -18,7 +18,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       settler_(shared_, hub_, turns_),
       scheduler_(shared_, turns_, hub_),
       verbs_(shared_, turns_.operations()),
-      turn_verbs_(shared_, turns_.operations()),
+      turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
       call_verbs_(shared_, turns_),
       mailboxes_(shared_, verbs_, turns_.operations(), hub_),
       factory_(shared_, turns_, hub_),

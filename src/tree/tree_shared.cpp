@@ -1,12 +1,31 @@
 #include "tree/tree_shared.hpp"
 
 namespace agentcore::detail::tree {
+namespace {
+
+void name(const TreeShared& tree, ControlOp& op) {
+  const core::Node* node = tree.resolve(op.agent);
+  if (node && !node->is_root_sentinel()) op.agent_name = tree.table.names().name_of(*node, op.agent);
+}
+
+}  // namespace
 
 std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool names_agent) noexcept {
   return prepared([&](ControlOp& op) {
     op.agent = id;
-    const core::Node* node = names_agent ? tree.resolve(id) : nullptr;
-    if (node && !node->is_root_sentinel()) op.agent_name = tree.table.names().name_of(*node, id);
+    if (names_agent) name(tree, op);
+  });
+}
+
+std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool reports,
+                                  std::string_view caller, std::string_view reason) noexcept {
+  return prepared([&](ControlOp& op) {
+    op.agent = id;
+    op.origin = StopOrigin(std::string(caller), std::string(reason));
+    if (!reports) return;
+    name(tree, op);
+    op.caller = caller;
+    op.reason = reason;
   });
 }
 

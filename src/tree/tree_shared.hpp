@@ -72,6 +72,9 @@ class TreeShared {
 
 // Creates a ControlOp for that agent, with its name if `names_agent`; null when an allocation fails.
 std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool names_agent) noexcept;
+// The same with an origin; `reports`: also with the texts for a report.
+std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool reports,
+                                  std::string_view caller, std::string_view reason) noexcept;
 
 // core::look() at the agent of that id.
 inline core::GateView look(const core::Node& node, core::NodeId id) noexcept {

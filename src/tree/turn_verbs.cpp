@@ -40,17 +40,15 @@ VerbResult TurnVerbs::abort(core::NodeId id, AbortOptions&& options) {
     const std::optional<PackedState> after = core::after_abort(before);
     const bool waits = view.above == Gate::open && view.effective == AgentState::waiting_llm;
     if (!after || !waits) return VerbResult::no_effect(Errc::not_waiting_llm);
-    if (!op) op = op_for(tree_, id, true);
+    if (!op) op = op_for(tree_, id, true, {}, options.reason);
     if (!op) return VerbResult::refused(Errc::out_of_memory);
     if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
     op->epoch = after->epoch();
-    PackedState expected = before;
-    if (node->replace(expected, *after)) break;
+    if (origins_.end_turn(*node, before, *after, op->origin)) break;
   } while (true);
 
   operations_.cut_turn(*node, StopCut::all);
   op->verb = Verb::abort;
-  op->reason = std::move(options.reason);
   finish(std::move(op));
   return VerbResult::done();
 }
@@ -59,11 +57,10 @@ VerbResult TurnVerbs::interrupt(core::NodeId id, InterruptOptions&& options) {
   const Agent keep = tree_.handle(id);  // as in abort()
   Node* node = tree_.reach(id);
   if (!node || node->is_root_sentinel()) return VerbResult::refused(tree_.missing());
-  auto op = op_for(tree_, id, true);
+  auto op = op_for(tree_, id, true, {}, options.reason);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::interrupt;
   op->cascade = false;
-  op->reason = std::move(options.reason);
   if (options.message) return interrupt_message(*node, options, std::move(op));
   if (options.scope == InterruptScope::subtree) return interrupt_subtree(*node, options, std::move(op));
   return interrupt_turn(*node, options, std::move(op));
@@ -81,11 +78,12 @@ VerbResult TurnVerbs::interrupt_turn(Node& node, const InterruptOptions& options
     const bool in_turn = after.has_value() && view.effective != AgentState::idle;
     if (!in_turn) after.reset();
     if (!in_turn && hold) after = core::after_hold(view.own, true);
-    if (PackedState expected = view.own; after && !node.replace(expected, *after)) continue;
     if (in_turn) {
+      if (!origins_.end_turn(node, view.own, *after, op->origin)) continue;
       op->epoch = after->epoch();
       return end_turn(node, options, std::move(op));
     }
+    if (PackedState expected = view.own; after && !node.replace(expected, *after)) continue;
     // Nothing to end; what was asked for the queue is done nevertheless.
     if (options.queue != QueueAction::deliver) finish(std::move(op));
     return VerbResult::no_effect(Errc::turn_over);
@@ -120,9 +118,8 @@ VerbResult TurnVerbs::interrupt_message(Node& node, const InterruptOptions& opti
     if (found == Found::running) {
       prepare_queue(node, options.queue, view.own, *op);
       const std::optional<PackedState> after = core::after_interrupt(view.own, hold);
-      PackedState expected = view.own;
       // The epoch is that of the message's turn: if it has not changed, no other turn is ended.
-      if (!node.replace(expected, *after)) continue;
+      if (!origins_.end_turn(node, view.own, *after, op->origin)) continue;
       op->epoch = after->epoch();
       return end_turn(node, options, std::move(op));
     }
@@ -156,7 +153,10 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
       } while (after && !node.replace(packed, *after));
     }
     std::atomic<std::uint32_t>& count = tree_.table.root_sentinel().interrupts;
-    node.interrupts.store(count.fetch_add(1, std::memory_order_seq_cst) + 1, std::memory_order_seq_cst);
+    op->interrupt = count.load(std::memory_order_relaxed) + 1;
+    origins_.add_subtree(op->agent, op->interrupt, op->origin);
+    count.store(op->interrupt, std::memory_order_seq_cst);
+    node.interrupts.store(op->interrupt, std::memory_order_seq_cst);
   }
   VerbResult result = VerbResult::done();
   result.quiet = is_quiet(node, InterruptScope::subtree);

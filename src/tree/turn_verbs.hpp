@@ -3,6 +3,7 @@
 
 #include "tree/control_queue.hpp"
 #include "tree/tree_shared.hpp"
+#include "turn/end_origins.hpp"
 #include "turn/operations.hpp"
 
 #include <agentcore/verbs.hpp>
@@ -21,7 +22,8 @@ namespace agentcore::detail::tree {
 // compare the number at their beginning (core::is_interrupted).
 class TurnVerbs {
  public:
-  TurnVerbs(TreeShared& tree, turn::Operations& operations) : tree_(tree), operations_(operations) {}
+  TurnVerbs(TreeShared& tree, turn::Operations& operations, turn::EndOrigins& origins)
+      : tree_(tree), operations_(operations), origins_(origins) {}
 
   VerbResult abort(core::NodeId id, AbortOptions&& options);
   VerbResult interrupt(core::NodeId id, InterruptOptions&& options);
@@ -45,6 +47,7 @@ class TurnVerbs {
 
   TreeShared& tree_;
   turn::Operations& operations_;
+  turn::EndOrigins& origins_;
   std::mutex interrupting_;  // one interrupt of a subtree at a time
 };
 

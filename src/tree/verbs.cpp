@@ -22,11 +22,10 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  auto op = op_for(tree_, id, options.on_settled != nullptr);
+  auto op = op_for(tree_, id, options.on_settled != nullptr, options.caller, options.reason);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->cascade = options.cascade;
   op->cause = options.cause;
-  op->reason = std::move(options.reason);
   op->grace = options.grace;
   op->on_stopped = std::move(options.on_settled);
   const bool wants_report = op->wants_report();
@@ -99,11 +98,10 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   const Agent keep = tree_.handle(id);  // as in stop()
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  auto op = op_for(tree_, id, options.on_settled != nullptr);
+  auto op = op_for(tree_, id, options.on_settled != nullptr, options.caller, options.reason);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::terminate;
   op->cause = StopCause::terminate;
-  op->reason = std::move(options.reason);
   op->grace = options.grace;
   op->on_terminated = std::move(options.on_settled);
   const bool wants_report = op->wants_report();

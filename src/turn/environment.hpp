@@ -8,6 +8,7 @@
 #include "mailbox/message_pool.hpp"
 #include "mailbox/steer_box.hpp"
 #include "turn/call_claims.hpp"
+#include "turn/end_origins.hpp"
 #include "turn/ended_turns.hpp"
 #include "turn/operations.hpp"
 
@@ -95,6 +96,7 @@ class Environment {
   Operations operations;
   EndedTurns ended_turns;
   CallClaims claims;
+  EndOrigins end_origins;
 };
 
 // On the stack wherever an external input is delivered to an agent: an outcome, a result, an answer, a timer.

@@ -64,7 +64,7 @@ Next TurnEnds::complete(Turn turn) {
     turn.data().conversation.answer(active.result->text, std::move(active.answer.reasoning));
   emit_end(turn, *take_out(turn));
   if (!turn.is_open()) return Next::ended;
-  environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  environment_.hub.emit_state(turn.node(), AgentState::idle);
   if (!turn.is_open()) return Next::ended;
   if (BudgetVerdict verdict = ledger_.check(turn.node()); verdict.exhausted)
     environment_.listener.on_budget_exhausted(*verdict.exhausted, std::move(verdict.reason));
@@ -82,7 +82,7 @@ Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   result.finish_reason = reason;
   result.error = std::move(error);
   emit_end(turn, *ended);
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
   return Next::ended;
 }
 
@@ -110,7 +110,7 @@ Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
   if (result.error.message.empty()) set_message(result.error, "LLM call failed");
   emit_end(turn, *ended);
   // An observer of the end may have stopped the agent: then the stop is emitted next (X2).
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
   return Next::ended;
 }
 
@@ -136,7 +136,8 @@ void TurnEnds::interrupt(Turn turn) noexcept {
   end_early(turn, outcome, Errc::none, {});
   // The loop may not have read the verb of another thread yet, and the next turn may begin before it does.
   if (outcome != TurnOutcome::stopped && node.load().state() == AgentState::idle && is_open())
-    environment_.hub.emit_state(node, AgentState::idle, StopCause::user);
+    environment_.hub.emit_state(node, AgentState::idle,
+                                {StopCause::user, environment_.end_origins.find(node)});
 }
 
 Next TurnEnds::watch_deadline(Turn turn) {
@@ -181,7 +182,7 @@ void TurnEnds::break_off(Turn turn, Errc code, std::string_view why) noexcept {
   if (turn.is_over()) return;
   if (!turn.is_open() || !become_idle(turn)) return interrupt(turn);
   end_early(turn, TurnOutcome::failed, code, why);
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
   environment_.listener.on_activity_ended(turn.node());
 }
 

@@ -163,7 +163,7 @@ void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::u
 // two. Returns whether the turn may go on.
 bool TurnRunner::emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to) {
   environment_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns, id}; });
-  if (node.load().epoch() == epoch) environment_.hub.emit_state(node, to, StopCause::user);
+  if (node.load().epoch() == epoch) environment_.hub.emit_state(node, to);
   return core::admits_turn(node, node.load().generation(), epoch);
 }
 
@@ -329,7 +329,9 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   environment_.emit_turn_ended(node, number, id, std::move(result));
   // An observer of the end may have stopped the agent.
   const bool is_idle = ended ? is_open_and_idle(node) : is_admitted();
-  if (is_idle) hub.emit_state(node, AgentState::idle, StopCause::user);
+  if (!is_idle) return;
+  hub.emit_state(node, AgentState::idle,
+                 {StopCause::user, ended ? environment_.end_origins.find(node) : StopOrigin()});
 }
 
 // A verb has ended the turn of the handler.

@@ -88,6 +88,7 @@ class Turns {
   Operations& operations() noexcept { return environment_.operations; }
   const Operations& operations() const noexcept { return environment_.operations; }
   CallClaims& claims() noexcept { return environment_.claims; }
+  EndOrigins& end_origins() noexcept { return environment_.end_origins; }
 
   // The tree is closed and no function of it is on the stack: forgets questions and results, and stops all
   // clocks.

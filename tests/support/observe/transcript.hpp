@@ -19,6 +19,10 @@ struct Transcript {
 
   void add(std::string_view more) { text.append(more).append("\n"); }
 
+  void add(const StopOrigin& origin) {
+    add(origin.caller());
+    add(origin.reason());
+  }
   void add(const ChatError& error) { add(error.message); }
   void add(const ToolResult& result) {
     for (const auto& part : {result.message, result.data, result.summary}) add(part);
@@ -69,8 +73,7 @@ struct Transcript {
  private:
   // These have no text.
   template <typename Body>
-  requires std::is_same_v<Body, AgentCreated> || std::is_same_v<Body, AgentDeleted> ||
-      std::is_same_v<Body, TurnStarted> || std::is_same_v<Body, Settled>
+  requires std::is_same_v<Body, AgentCreated> || std::is_same_v<Body, TurnStarted>
   void add_body(const Body&) {}
   void add_body(const DeltaReceived& delta) { add(delta.text); }
   void add_body(const ReasoningReceived& reasoning) { add(reasoning.text); }
@@ -78,7 +81,9 @@ struct Transcript {
   void add_body(const ToolProgress& progress) { add(progress.text); }
   void add_body(const QuestionAsked& asked) { add(asked.question); }
   void add_body(const QuestionClosed& closed) { add(closed.question_id); }
-  void add_body(const StateChanged&) {}
+  void add_body(const StateChanged& change) { add(change.origin); }
+  void add_body(const Settled& settled) { add(settled.origin); }
+  void add_body(const AgentDeleted& deleted) { add(deleted.origin); }
   void add_body(const QueueHeld&) {}
   void add_body(const MessageDropped& dropped) {
     for (const auto& part : {dropped.message.text, dropped.message.sender, dropped.message.kind}) add(part);

@@ -1,0 +1,217 @@
+// Who ended something, and why: in events, reports and the log, and in no history.
+#include "support/drive/tool_turn.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+std::string words(StopCause cause, const StopOrigin& origin) {
+  return " " + std::string(to_string(cause)) + " " + std::string(origin.caller()) + "/" +
+         std::string(origin.reason());
+}
+
+// One line for each event that names an origin: "a stopped user caller/reason".
+struct Origins {
+  explicit Origins(AgentTree& tree)
+      : states(tree.on<StateChanged>([this](const StateChanged& change) {
+          if (!can_process(change.to) || change.origin)
+            lines.push_back(change.agent.id() + " " + std::string(to_string(change.to)) +
+                            words(change.cause, change.origin));
+        })),
+        ends(tree.on<Settled>([this](const Settled& settled) {
+          lines.push_back(settled.agent.id() + " settled" + words(settled.cause, settled.origin));
+        })),
+        deletes(tree.on<AgentDeleted>([this](const AgentDeleted& deleted) {
+          lines.push_back(deleted.agent.id() + " deleted" + words(deleted.cause, deleted.origin));
+        })) {}
+
+  std::vector<std::string> of(std::string_view agent) const {
+    std::vector<std::string> found;
+    for (const std::string& line : lines)
+      if (line.starts_with(std::string(agent) + " ")) found.push_back(line.substr(agent.size() + 1));
+    return found;
+  }
+
+  std::vector<std::string> lines;
+  Subscription states, ends, deletes;
+};
+
+using Lines = std::vector<std::string>;
+
+// How many log records contain `part`.
+std::size_t records(const TreeFixture& t, std::string_view part) {
+  return static_cast<std::size_t>(std::count_if(
+      t.log.begin(), t.log.end(), [&](const auto& line) { return line.find(part) != line.npos; }));
+}
+
+}  // namespace
+
+TEST_CASE("a stop tells who stopped and why for each agent that it stops", "[tree][origin][X39]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent top = t.root("top"), parent = t.child(top, "parent"), child = t.child(parent, "child");
+  t.ask(child);
+  std::optional<StopReport> report;
+  CHECK(parent
+            .stop({.caller = "top",
+                   .reason = "no more work",
+                   .on_settled = [&](const StopReport& made) { report = made; }})
+            .took_effect());
+  t.settle();
+  CHECK(seen.of("parent") == Lines{"stopping user top/no more work", "stopped user top/no more work",
+                                   "settled user top/no more work"});
+  CHECK(seen.of("child") == Lines{"stopping parent top/no more work", "stopped parent top/no more work",
+                                  "settled parent top/no more work"});
+  REQUIRE(report);
+  CHECK((report->caller == "top" && report->reason == "no more work"));
+  CHECK(records(t, "no more work") == 1);
+  CHECK(t.logged("info an agent is being stopped agent=parent caller=top reason=no more work cause=user"));
+}
+
+TEST_CASE("a delete tells who deleted and why for each agent that it deletes", "[tree][origin][X39]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent top = t.root("top"), parent = t.child(top, "parent");
+  t.child(parent, "child");
+  std::optional<TerminateReport> report;
+  CHECK(parent
+            .terminate({.caller = "top",
+                        .reason = "done",
+                        .on_settled = [&](const TerminateReport& made) { report = made; }})
+            .took_effect());
+  t.settle();
+  CHECK(seen.of("parent") ==
+        Lines{"terminating terminate top/done", "settled terminate top/done", "deleted terminate top/done"});
+  CHECK(seen.of("child") ==
+        Lines{"terminating parent top/done", "settled parent top/done", "deleted parent top/done"});
+  REQUIRE(report);
+  CHECK((report->caller == "top" && report->reason == "done"));
+  CHECK(records(t, "reason=done") == 1);
+  CHECK(t.logged("info an agent is being deleted agent=parent caller=top reason=done cause=terminate"));
+}
+
+TEST_CASE("each verb is told with its own origin", "[tree][origin][X39][X13]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  Origins seen(*t.tree);
+  const Agent parent = t.root("parent"), child = t.child(parent, "child"), other = t.child(parent, "other");
+  t.ask(child);
+  CHECK(child.stop({.cause = StopCause::deadline, .reason = "one"}).took_effect());
+  CHECK(parent.stop({.reason = "two"}).took_effect());
+  CHECK(child.terminate({.reason = "three"}).took_effect());
+  CHECK_FALSE(parent.stop({.reason = "four"}).took_effect());
+  t.settle();
+  t.llm->answer("child", "late");
+  t.settle();
+  CHECK(seen.of("child") == Lines{"stopping deadline /one", "stopped deadline /one", "settled deadline /one",
+                                  "terminating terminate /three", "settled terminate /three",
+                                  "deleted terminate /three"});
+  CHECK(seen.of("other") == Lines{"stopping parent /two", "stopped parent /two", "settled parent /two"});
+  CHECK(seen.of("parent") == Lines{"stopping user /two", "stopped user /two", "settled user /two"});
+  CHECK(records(t, "being") == 3);
+}
+
+TEST_CASE("a stop of all agents tells its reason for each of them", "[tree][origin][X39]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  t.root("a");
+  CHECK(t.tree->stop_all({.cause = StopCause::shutdown, .reason = "closing time"}).took_effect());
+  t.settle();
+  CHECK(seen.of("a") == Lines{"stopping parent /closing time", "stopped parent /closing time",
+                              "settled parent /closing time"});
+  CHECK(t.logged("info all agents are being stopped agent= caller= reason=closing time cause=shutdown"));
+}
+
+TEST_CASE("an abort and an interrupt tell their reason with the state", "[tree][origin][interrupt][X39]") {
+  for (const OnStop how : {OnStop::post, OnStop::at_once, OnStop::deaf}) {
+    TreeFixture t;
+    t.llm->on_stop = how;
+    Origins seen(*t.tree);
+    const Agent agent = t.root("a");
+    t.ask(agent);
+    CHECK(agent.abort({.reason = "wrong question"}).took_effect());
+    t.settle();
+    t.ask(agent);
+    CHECK(agent.interrupt({.reason = "enough"}).took_effect());
+    t.settle();
+    t.ask(agent);
+    CHECK(agent.interrupt().took_effect());
+    t.settle();
+    CHECK(seen.of("a") == Lines{"idle user /wrong question", "idle user /enough"});
+  }
+}
+
+TEST_CASE("a turn that the loop finds interrupted tells the reason too", "[tree][origin][interrupt][X39]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent parent = t.root("parent");
+  InterruptOptions options{.reason = "from within"};
+  const Agent child = t.child(parent, "child", {.handler = [&](const Agent& self, const Message& message) {
+                                if (message.text == "self") CHECK(self.interrupt(options).took_effect());
+                                if (message.text == "all") CHECK(parent.interrupt(options).took_effect());
+                              }});
+  CHECK(child.send("self"));
+  t.settle();
+  options.scope = InterruptScope::subtree;
+  options.reason = "the whole branch";
+  CHECK(child.send("all"));
+  CHECK(child.send("harmless"));
+  t.settle();
+  CHECK(seen.of("child") == Lines{"idle user /from within", "idle user /the whole branch"});
+  CHECK(seen.of("parent").empty());
+}
+
+TEST_CASE("an interrupt of a subtree tells its reason for each turn", "[tree][origin][interrupt][X39]") {
+  ToolTurn t;
+  Origins seen(*t.tree);
+  const Agent agent = t.agent(), child = t.child(agent, "child"), idle = t.child(agent, "idle");
+  t.ask(child);
+  t.ask(agent);
+  t.call({{.name = "held"}});
+  std::thread([&] {
+    CHECK(agent.interrupt({.scope = InterruptScope::subtree, .reason = "all of it"}).took_effect());
+  }).join();
+  t.settle();
+  CHECK(seen.of("a") == Lines{"idle user /all of it"});
+  CHECK(seen.of("child") == Lines{"idle user /all of it"});
+  CHECK(seen.of("idle").empty());
+  // The next turn has nothing to do with it.
+  t.ask(child, "next");
+  t.llm->complete(t.llm->call(t.llm->calls() - 1));
+  t.settle();
+  CHECK(seen.of("child").size() == 1);
+}
+
+TEST_CASE("no history and no request has who stopped an agent or why", "[tree][origin][G11][X39]") {
+  TreeFixture t;
+  const Agent parent = t.root("boss"), agent = t.child(parent, "a");
+  const auto request = [&] {
+    std::string all;
+    for (const ChatMessage& message : t.llm->call(t.llm->calls() - 1).request.messages)
+      all += message.content;
+    return all;
+  };
+  t.ask(agent, "first");
+  CHECK(agent.abort({.reason = "secret one"}).took_effect());
+  t.settle();
+  t.ask(agent, "second");
+  CHECK(agent.interrupt({.reason = "secret two"}).took_effect());
+  t.settle();
+  t.ask(agent, "third");
+  CHECK(agent.stop({.caller = "boss", .reason = "secret three"}).took_effect());
+  t.settle();
+  CHECK(agent.resume().took_effect());
+  t.ask(agent, "fourth");
+  CHECK(request().find("fourth") != std::string::npos);
+  for (const std::string& text : {request(), history_to_json(agent.conversation().value())}) {
+    CHECK(text.find("secret") == std::string::npos);
+    CHECK(text.find("boss") == std::string::npos);
+  }
+}
