@@ -267,6 +267,21 @@ enum class LateResult : unsigned char {
 /// The name of the enumerator.
 std::string_view to_string(LateResult kind) noexcept;
 
+/// Why a result arrived too late.
+enum class DiscardReason : unsigned char {
+  stopped,            ///< the agent had been stopped, or an ancestor with it
+  deleted,            ///< the agent was being deleted, or an ancestor
+  interrupted,        ///< the turn had been interrupted
+  aborted,            ///< the turn had been aborted
+  turn_over,          ///< the turn had ended by itself: it had failed
+  timed_out,          ///< the tool call had timed out
+  cancelled,          ///< Agent::cancel_call() or AgentTree::cancel_task() had ended the call
+  completed_by_host,  ///< Agent::complete_call() had supplied the result
+  given_up            ///< the operation had been given up: see Abandoned
+};
+/// The name of the enumerator.
+std::string_view to_string(DiscardReason reason) noexcept;
+
 /// A result that arrived too late, after the end of its turn, tool call or background task, was dropped
 /// unread, whether it was a success or not. A tool that drops its ToolDone after its call has ended delivers
 /// a failed result late. The same event reports a result of Agent::complete_call() whose turn ended before
@@ -276,6 +291,8 @@ struct Discarded {
   std::uint64_t turn = 0;                ///< the turn that started the operation
   std::size_t deltas = 0;                ///< the number of deltas that arrived late
   LateResult kind = LateResult::answer;  ///< what was dropped
+  /// What had ended the operation before. If several things did, one after the other: the first.
+  DiscardReason reason = DiscardReason::stopped;
 };
 
 /// The agent is deleted when all callbacks of this event have returned: the last event of the agent. From

@@ -145,10 +145,11 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
   if (!core::look(node, node.load().generation()).open()) cancel(id);
   const bool in_time = end(id);
   if (in_time) desk_.close_all(id);
+  const DiscardReason late = operations[id].late.value_or(DiscardReason::cancelled);
   const std::unique_ptr<OperationInfo> info = std::move(operations[id].info);
   environment_.claims.remove(task_key(info->id));
   operations.close(id);
-  if (!in_time) return environment_.discard(node, turn, 0, LateResult::tool_result);
+  if (!in_time) return environment_.discard(node, turn, 0, LateResult::tool_result, late);
   if (info->tools)
     environment_.engine.guarded("a tool's result", [&] {
       info->tools->impl().follow_up(environment_.engine, environment_.hub.handle(node), info->window_id,
@@ -163,6 +164,7 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
 void BackgroundTasks::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
   if (!core::look(node, node.load().generation()).open()) return cancel(id);
   if (!end(id)) return;
+  environment_.operations[id].end(DiscardReason::timed_out);
   environment_.operations.cut(id);
   if (!environment_.operations.find(id)) return;
   desk_.close_all(id);
@@ -189,7 +191,7 @@ void BackgroundTasks::write_cancel(OperationId id) noexcept {
   core::Node& node = *operation.node;
   const std::unique_ptr<CallEnding> ending = environment_.claims.take(task_key(operation.info->id));
   if (!ending) return;
-  operation.over = true;
+  operation.end(DiscardReason::cancelled);
   if (core::look(node, core::generation_of(operation.agent)).open())
     note_end(node, *operation.info, TaskState::cancelled, {}, ending->reason);
   operations.cut(id);
@@ -220,6 +222,7 @@ void BackgroundTasks::cancel(OperationId id) noexcept {
   if (!end(id)) return;
   Operations& operations = environment_.operations;
   core::Node& node = *operations[id].node;
+  operations[id].end(why_refused(node));
   operations.cut(id);
   if (!operations.find(id)) return;
   desk_.close_all(id);

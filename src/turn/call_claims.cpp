@@ -58,6 +58,12 @@ bool CallClaims::is_over(CallKey key) const noexcept {
   return found == entries_.end() || found->second.over;
 }
 
+bool CallClaims::has_host_result(CallKey key) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found != entries_.end() && found->second.ending && found->second.ending->by_host;
+}
+
 std::unique_ptr<CallEnding> CallClaims::take(CallKey key) noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);

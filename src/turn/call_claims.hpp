@@ -61,6 +61,8 @@ class CallClaims {
   bool is_over(CallKey key) const noexcept;
   // What a verb has left, once; null: nothing.
   std::unique_ptr<CallEnding> take(CallKey key) noexcept;
+  // True if the host has supplied the result of the call, and nothing has taken it yet.
+  bool has_host_result(CallKey key) const noexcept;
   // Of a call that is not over, or that a verb has ended.
   core::OperationId operation_of(CallKey key) const noexcept;
   void remove(CallKey key) noexcept;

@@ -17,7 +17,7 @@ Next CallEndings::apply(Turn turn, PendingCall& call) {
   Ref<ToolRegistry> tools = turn.spec().tools;
   if (call.operation) {
     if (const auto& own = environment_.operations[call.operation].info->tools) tools = own;
-    release(call);
+    release(call, ending->by_host ? DiscardReason::completed_by_host : DiscardReason::cancelled);
   }
   bool written = false;
   if (turn.is_admitted() && ending->by_host)
@@ -25,16 +25,16 @@ Next CallEndings::apply(Turn turn, PendingCall& call) {
   else if (turn.is_admitted())
     write_cancel(turn, call, ending->reason);
   if (ending->by_host && !written)  // the turn has ended meanwhile
-    environment_.discard(turn.node(), turn.number(), 0, LateResult::tool_result);
+    environment_.discard(turn.node(), turn.number(), 0, LateResult::tool_result, why_refused(turn.node()));
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
 // The call is over, its tool perhaps not: the turn does not wait for it.
-void CallEndings::release(PendingCall& call) noexcept {
+void CallEndings::release(PendingCall& call, DiscardReason late) noexcept {
   Operations& operations = environment_.operations;
   const bool has_begun = call.state == PendingCall::State::running;
   const OperationId id = std::exchange(call.operation, {});
-  operations[id].over = true;
+  operations[id].end(late);
   operations.cut(id);
   if (operations.find(id)) desk_.close_all(id);
   if (!operations.find(id)) return;

@@ -28,7 +28,7 @@ class CallEndings {
   Next apply(Turn turn, PendingCall& call);
 
  private:
-  void release(PendingCall& call) noexcept;
+  void release(PendingCall& call, DiscardReason late) noexcept;
   void write_cancel(Turn turn, PendingCall& call, const std::string& reason);
   bool write_host_result(Turn turn, PendingCall& call, const Ref<ToolRegistry>& tools, ToolResult result);
 

@@ -18,10 +18,11 @@ void Environment::log(LogLevel level, std::string_view message,
   if (!hub.closed()) engine.log(level, message, fields);
 }
 
-void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_t deltas,
-                          LateResult kind) noexcept {
-  log(LogLevel::debug, "late result discarded", {{"agent", name_of(node)}, {"kind", to_string(kind)}});
-  hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind}; });
+void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
+                          DiscardReason reason) noexcept {
+  log(LogLevel::debug, "late result discarded",
+      {{"agent", name_of(node)}, {"kind", to_string(kind)}, {"reason", to_string(reason)}});
+  hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind, reason}; });
 }
 
 void Environment::emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,

@@ -80,7 +80,8 @@ class Environment {
   // Calls the host's log sink, which may run any code.
   void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept;
   // Emits that a late result of an operation was dropped.
-  void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind) noexcept;
+  void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
+               DiscardReason reason) noexcept;
 
   // Keeps the result of a turn that has ended, and emits TurnEnded.
   void emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,

@@ -196,7 +196,10 @@ void ModelCalls::end_too_long(Turn turn, OperationId id) {
   usage_.settle(turn.node(), turn.active());
   ends_.fail_call(turn, ChatOutcome::failed({Errc::response_too_large,
                                              "the answer is longer than TreeOptions::max_answer_bytes"}));
-  if (environment_.operations.find(id)) environment_.operations.cut(id);
+  if (Operation* const operation = environment_.operations.find(id)) {
+    operation->end(DiscardReason::turn_over);
+    environment_.operations.cut(id);
+  }
   environment_.listener.on_activity_ended(turn.node());
 }
 
@@ -237,6 +240,8 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   const ChatOutcome::Kind kind = outcome.kind;
   const std::uint64_t number = operation->turn;
   const std::size_t late_deltas = operation->late_deltas;
+  const DiscardReason late =
+      operation->late.value_or(current && !admitted ? why_refused(node) : DiscardReason::turn_over);
   // A cost that is not a number would disable every budget.
   if (outcome.cost && !core::is_amount(*outcome.cost)) outcome.cost.reset();
   if (active) {
@@ -255,19 +260,20 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
     });
   } else {
     if (current) ends_.interrupt(Turn(node));
-    discard_late(node, number, late_deltas, kind);
+    discard_late(node, number, late_deltas, kind, late);
   }
   environment_.listener.on_activity_ended(node);
 }
 
 // A cancelled call without deltas after the stop is no late result.
 void ModelCalls::discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas,
-                              ChatOutcome::Kind kind) noexcept {
+                              ChatOutcome::Kind kind, DiscardReason reason) noexcept {
   if (deltas == 0 && kind == ChatOutcome::Kind::cancelled) return;
   environment_.discard(node, turn, deltas,
                        kind == ChatOutcome::Kind::completed ? LateResult::answer
                        : kind == ChatOutcome::Kind::failed  ? LateResult::failure
-                                                            : LateResult::text);
+                                                            : LateResult::text,
+                       reason);
 }
 
 }  // namespace agentcore::detail::turn

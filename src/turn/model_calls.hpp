@@ -49,8 +49,8 @@ class ModelCalls {
   std::optional<Turn> turn_for_delta(Operation& operation) noexcept;
   void emit_delta(Turn turn, std::string_view text) noexcept;
   void end_too_long(Turn turn, OperationId id);
-  void discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas,
-                    ChatOutcome::Kind kind) noexcept;
+  void discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas, ChatOutcome::Kind kind,
+                    DiscardReason reason) noexcept;
 
   Environment& environment_;
   UsageAccounting& usage_;

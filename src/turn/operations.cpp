@@ -99,7 +99,8 @@ OperationId Operations::open(core::Node& node, Operation::Kind kind, std::uint32
                   kind,
                   false,
                   std::move(info),
-                  std::move(source)};
+                  std::move(source),
+                  std::nullopt};
   if (before) slots_[before - 1].newer = slot + 1;
   open_.fetch_add(1, std::memory_order_seq_cst);
   node.newest_operation.store(slot + 1, std::memory_order_release);

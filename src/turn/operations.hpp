@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,13 @@ struct Operation {
   bool over = false;  // its outcome is not needed any more, but has not arrived yet
   std::unique_ptr<OperationInfo> info;
   StopSource stop{std::nostopstate};  // created only for running operations, not for agents
+  std::optional<DiscardReason> late;  // why its outcome is late, if something has ended it
+
+  // From now on the outcome is late. The first reason counts.
+  void end(DiscardReason reason) noexcept {
+    over = true;
+    if (!late) late = reason;
+  }
 };
 
 // True if the agent may go on with the operation: for a background task, its gates are open; otherwise its

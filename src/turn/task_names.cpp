@@ -34,6 +34,18 @@ constexpr detail::core::EnumNames reask_names{
                                                        {ReaskCause::invalid_answer, "invalid_answer"}})};
 static_assert(reask_names.is_in_order());
 
+constexpr detail::core::EnumNames discard_reason_names{std::to_array<detail::core::EnumName<DiscardReason>>(
+    {{DiscardReason::stopped, "stopped"},
+     {DiscardReason::deleted, "deleted"},
+     {DiscardReason::interrupted, "interrupted"},
+     {DiscardReason::aborted, "aborted"},
+     {DiscardReason::turn_over, "turn_over"},
+     {DiscardReason::timed_out, "timed_out"},
+     {DiscardReason::cancelled, "cancelled"},
+     {DiscardReason::completed_by_host, "completed_by_host"},
+     {DiscardReason::given_up, "given_up"}})};
+static_assert(discard_reason_names.is_in_order());
+
 }  // namespace
 
 std::string_view to_string(TaskState state) noexcept {
@@ -50,6 +62,10 @@ std::string_view to_string(TaskKind kind) noexcept {
 
 std::string_view to_string(LateResult kind) noexcept {
   return late_result_names.name(kind);
+}
+
+std::string_view to_string(DiscardReason reason) noexcept {
+  return discard_reason_names.name(reason);
 }
 
 }  // namespace agentcore

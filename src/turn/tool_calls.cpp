@@ -134,17 +134,20 @@ PendingCall* ToolCalls::find(core::Node& node, OperationId id) noexcept {
 
 void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {
   const std::uint64_t number = environment_.operations[id].turn;
-  bool late = false;
+  std::optional<DiscardReason> late;
   runner_.run(node, [&] { return take_result(node, id, result, late); });
-  if (late) environment_.discard(node, number, 0, LateResult::tool_result);
+  if (late) environment_.discard(node, number, 0, LateResult::tool_result, *late);
   // If take_result() threw, the operation may still be registered.
   if (environment_.operations.find(id)) environment_.operations.close(id);
 }
 
 // Sets `late` if no turn takes the result.
-Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result, bool& late) {
+Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result,
+                            std::optional<DiscardReason>& late) {
   Operation& operation = environment_.operations[id];
-  const bool first = find(node, id) && environment_.claims.claim({operation.agent, operation.info->id});
+  const bool in_turn = find(node, id) != nullptr;
+  const bool first = in_turn && environment_.claims.claim({operation.agent, operation.info->id});
+  const bool by_host = environment_.claims.has_host_result({operation.agent, operation.info->id});
   const std::string window_id = std::move(operation.info->window_id);
   const Ref<ToolRegistry> tools = std::move(operation.info->tools);
   operation.over = true;  // it asks nothing any more
@@ -153,9 +156,12 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   const auto is_expected = [&] { return first && find(node, id) && Turn(node).is_admitted(); };
   if (is_expected() && tools)
     tools->impl().follow_up(environment_.engine, environment_.hub.handle(node), window_id, result);
+  std::optional<DiscardReason> ended_by = environment_.operations[id].late;
   environment_.operations.close(id);
   PendingCall* const call = find(node, id);
-  late = !first || !call || !Turn(node).is_admitted();
+  if (in_turn && !first && !ended_by)  // a verb was first, and its second half is still to come
+    ended_by = by_host ? DiscardReason::completed_by_host : DiscardReason::cancelled;
+  if (!first || !call || !Turn(node).is_admitted()) late = ended_by.value_or(why_refused(node));
   if (!call) return Next::wait;
   call->operation = {};
   const Turn turn(node);
@@ -168,7 +174,7 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
 void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
   Operation& operation = environment_.operations[id];
   if (!environment_.claims.claim({operation.agent, operation.info->id})) return;  // finish() follows
-  operation.over = true;
+  operation.end(DiscardReason::timed_out);
   environment_.operations.cut(id);
   desk_.close_all(id);
   if (!find(node, id)) return;
@@ -246,14 +252,14 @@ void ToolCalls::finish(core::Node& node, std::string_view call_id) noexcept {
 
 void ToolCalls::forget(const core::Node& node, std::uint64_t turn) noexcept {
   for (std::size_t dropped = environment_.claims.remove_turn(node.id()); dropped != 0; --dropped)
-    environment_.discard(node, turn, 0, LateResult::tool_result);
+    environment_.discard(node, turn, 0, LateResult::tool_result, DiscardReason::turn_over);
 }
 
 void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
-                       const TurnResult& result) noexcept {
+                       const TurnResult& result, DiscardReason late) noexcept {
   std::size_t dropped = environment_.claims.remove_turn(node.id());  // first: from now on no verb finds them
   for (const PendingCall& call : calls)
-    if (call.operation) environment_.operations[call.operation].over = true;
+    if (call.operation) environment_.operations[call.operation].end(late);
   for (const PendingCall& call : calls) {
     if (!call.operation) continue;
     environment_.operations.cut(call.operation);
@@ -271,7 +277,7 @@ void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<P
       return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, ToolResult::failed(step.message)};
     });
   }
-  for (; dropped != 0; --dropped) environment_.discard(node, turn, 0, LateResult::tool_result);
+  for (; dropped != 0; --dropped) environment_.discard(node, turn, 0, LateResult::tool_result, late);
 }
 
 }  // namespace agentcore::detail::turn

@@ -44,7 +44,7 @@ class ToolCalls {
   void forget(const core::Node& node, std::uint64_t turn) noexcept;
   // The turn has ended: forgets and cuts `calls`, closes their questions and emits their ends.
   void cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
-              const TurnResult& result) noexcept;
+              const TurnResult& result, DiscardReason late) noexcept;
 
   // The tool of a registered operation has given its result.
   void on_result(core::Node& node, OperationId id, ToolResult result);
@@ -57,7 +57,7 @@ class ToolCalls {
   std::string look_up(Turn turn, PendingCall& call);
   OperationId open(Turn turn, PendingCall& call);
   PendingCall* find(core::Node& node, OperationId id) noexcept;
-  Next take_result(core::Node& node, OperationId id, ToolResult& result, bool& late);
+  Next take_result(core::Node& node, OperationId id, ToolResult& result, std::optional<DiscardReason>& late);
   void ask_approval(Turn turn, PendingCall& call);
   void on_approval(OperationId id, const Answer& answer);
   Next take_approval(Turn turn, PendingCall& call, const Answer& answer);

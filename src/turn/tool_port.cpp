@@ -52,7 +52,7 @@ void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
   const AgentEntry entry(environment_, *node);
   result = checked(std::move(result));
   if (!operation)  // it was abandoned
-    return environment_.discard(*node, call.turn, 0, LateResult::tool_result);
+    return environment_.discard(*node, call.turn, 0, LateResult::tool_result, DiscardReason::given_up);
   if (operation->kind == Operation::Kind::background)
     tasks_.on_result(*node, id, std::move(result));
   else

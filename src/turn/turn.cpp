@@ -16,6 +16,14 @@ bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, Ag
   return true;
 }
 
+DiscardReason why_refused(const core::Node& node) noexcept {
+  const core::GateView view = core::look(node, node.load().generation());
+  if (!view.open())
+    return view.effective == AgentState::terminating ? DiscardReason::deleted : DiscardReason::stopped;
+  return core::is_interrupted(node) || view.own.was_interrupted() ? DiscardReason::interrupted
+                                                                  : DiscardReason::aborted;
+}
+
 void write_interrupted(core::Node& node, std::uint32_t epoch) noexcept {
   core::PackedState packed = node.load();
   while (packed.epoch() == epoch) {

@@ -72,6 +72,9 @@ class Turn {
 // left to the loop.
 void write_interrupted(core::Node& node, std::uint32_t epoch) noexcept;
 
+// What has ended the turn of `node` that an admission refused.
+DiscardReason why_refused(const core::Node& node) noexcept;
+
 // Turn::try_change_state() for an agent without a turn of its own.
 bool try_change_state(core::Node& node, std::uint32_t epoch, AgentState from, AgentState to) noexcept;
 

@@ -34,6 +34,20 @@ std::string_view reason_of(TurnOutcome outcome, std::string_view why) noexcept {
   }
 }
 
+// Why what the turn still receives is late.
+DiscardReason late_after(const core::Node& node, TurnOutcome outcome) noexcept {
+  switch (outcome) {
+    case TurnOutcome::stopped:
+      return why_refused(node);
+    case TurnOutcome::interrupted:
+      return DiscardReason::interrupted;
+    case TurnOutcome::aborted:
+      return DiscardReason::aborted;
+    default:
+      return DiscardReason::turn_over;
+  }
+}
+
 Interruption interruption_by(TurnOutcome outcome) noexcept {
   switch (outcome) {
     case TurnOutcome::aborted:
@@ -196,7 +210,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   // Before the cut: deliveries during the cut find the turn over.
   const std::unique_ptr<ActiveTurn> ended = std::exchange(data.turn, nullptr);
   environment_.listener.on_turn_over(node);
-  cut(turn, *ended);
+  cut(turn, *ended, late_after(node, outcome));
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
   if (outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded) {
     lingering_.add_all(node, turn.number());
@@ -220,14 +234,15 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
 }
 
 // Ends the operations of the turn: its model call, its tool calls and their questions.
-void TurnEnds::cut(Turn turn, ActiveTurn& ended) noexcept {
+void TurnEnds::cut(Turn turn, ActiveTurn& ended, DiscardReason late) noexcept {
   TurnData& data = turn.data();
   if (ended.operation) {
     data.ending = &ended;
+    environment_.operations[ended.operation].end(late);
     environment_.operations.cut(ended.operation);
     data.ending = nullptr;
   }
-  calls_.cancel(turn.node(), turn.number(), ended.calls, *ended.result);
+  calls_.cancel(turn.node(), turn.number(), ended.calls, *ended.result, late);
 }
 
 // Takes the turn out and settles its usage. From then on the turn is over.

@@ -52,7 +52,7 @@ class TurnEnds {
   void on_deadline(core::NodeId agent, std::uint64_t number) noexcept;
   bool end_at_deadline(Turn turn) noexcept;
   void end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
-  void cut(Turn turn, ActiveTurn& ended) noexcept;
+  void cut(Turn turn, ActiveTurn& ended, DiscardReason late) noexcept;
   std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;
   void emit_end(Turn turn, const ActiveTurn& ended) noexcept;
 

@@ -77,7 +77,10 @@ struct Transcript {
   void add_body(const Body&) {}
   void add_body(const DeltaReceived& delta) { add(delta.text); }
   void add_body(const ReasoningReceived& reasoning) { add(reasoning.text); }
-  void add_body(const Discarded& discarded) { add(to_string(discarded.kind)); }
+  void add_body(const Discarded& discarded) {
+    add(to_string(discarded.kind));
+    add(to_string(discarded.reason));
+  }
   void add_body(const ToolProgress& progress) { add(progress.text); }
   void add_body(const QuestionAsked& asked) { add(asked.question); }
   void add_body(const QuestionClosed& closed) { add(closed.question_id); }
