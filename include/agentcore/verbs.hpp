@@ -182,6 +182,8 @@ struct StopReport {
   std::vector<std::string> abandoned = {};
   /// Messages that were dropped from mailboxes, including the mailbox of the agent itself.
   std::size_t messages_dropped = 0;
+  /// The ids of these messages, of the first 10,000 of them. For each there is a MessageDropped as well.
+  std::vector<MessageId> dropped_messages = {};
 };
 
 /// Options of stop().
@@ -237,6 +239,8 @@ struct TerminateReport {
   std::vector<std::string> abandoned = {};
   /// Messages that were dropped from mailboxes, including the mailbox of the agent itself.
   std::size_t messages_dropped = 0;
+  /// The ids of these messages, of the first 10,000 of them. For each there is a MessageDropped as well.
+  std::vector<MessageId> dropped_messages = {};
 };
 
 /// Options of terminate(). A delete always includes all descendants.

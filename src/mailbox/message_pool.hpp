@@ -93,6 +93,10 @@ class MessagePool {
   MessageId id_of(std::uint32_t number) const noexcept {
     return {(*this)[number].id.load(std::memory_order_acquire) & ~withdrawn};
   }
+  // The id of the message in that cell, which was taken out of a mailbox. @loop_thread
+  static MessageId id_in(const Cell& cell) noexcept {
+    return {cell.id.load(std::memory_order_relaxed) & ~withdrawn};
+  }
   // True if that message is in the cell, and was not withdrawn. @threadsafe
   bool holds(std::uint32_t number, MessageId id) const noexcept {
     return (*this)[number].id.load(std::memory_order_seq_cst) == id.value;

@@ -107,7 +107,7 @@ void AgentSettler::stop(Node& node, bool deleting) noexcept {
   const PackedState packed = node.load();
   if (stops_first(node, deleting)) {
     const mailbox::DroppedMessages dropped = write_stopped(node);
-    reports_.count_dropped(node, dropped.count(), false);
+    reports_.count_dropped(node, dropped, false);
     if (node.is_root_sentinel()) return;
     const events::Why why = why_of(node, AgentState::stopped);
     hub_.emit_state(node, AgentState::stopped, why);
@@ -140,7 +140,7 @@ void AgentSettler::remove(Node& node) noexcept {
   }
   const mailbox::DroppedMessages dropped = mailbox::close(node, tree_.pool, packed.epoch());
   if (!node.settling.has_own_verb) node.settling.cause = StopCause::parent;
-  reports_.count_dropped(node, dropped.count(), true);
+  reports_.count_dropped(node, dropped, true);
   const events::Why why = why_of(node, AgentState::terminating);
   hub_.emit_state(node, AgentState::terminating, why);
   if (hub_.closed()) return;

@@ -8,7 +8,7 @@ namespace agentcore::detail::tree {
 namespace {
 
 void report(events::EventHub& hub, const core::Node& node, mailbox::Cell& cell, DropReason reason) noexcept {
-  const MessageId id{cell.id.load(std::memory_order_relaxed) & ~mailbox::MessagePool::withdrawn};
+  const MessageId id = mailbox::MessagePool::id_in(cell);
   std::unique_ptr<SendOptions> options = cell.take_options();
   if (options) hub.guarded([&] { events::MessageListener::listen(hub, node.id(), id, 0, options); });
   hub.emit(node, [&](Agent agent) {

@@ -41,6 +41,7 @@ struct SettleJob {
   std::vector<std::string> done;          // for the report, like the two that follow
   std::vector<std::string> failed;
   std::size_t messages_dropped = 0;
+  std::vector<MessageId> dropped;   // the first of these
   std::uint64_t timer = 0;          // of the grace period; 0: not started
   std::uint64_t number = 0;         // jobs that end together are reported in this order
   std::unique_ptr<SettleJob> next;  // in a list of jobs that end together

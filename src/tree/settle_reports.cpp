@@ -57,8 +57,17 @@ void SettleReports::write_names(const Node& node, bool stops, bool goes) {
   }
 }
 
-void SettleReports::count_dropped(const Node& node, std::size_t messages, bool removed) noexcept {
-  each_report(node, removed, [messages](SettleJob& job) { job.messages_dropped += messages; });
+void SettleReports::count_dropped(const Node& node, const mailbox::DroppedMessages& dropped,
+                                  bool removed) noexcept {
+  if (dropped.count() == 0) return;
+  each_report(node, removed, [&](SettleJob& job) {
+    job.messages_dropped += dropped.count();
+    engine_.guarded("a report", [&] {
+      dropped.for_each([&](const mailbox::Cell& cell) {
+        if (job.dropped.size() < most_ids) job.dropped.push_back(mailbox::MessagePool::id_in(cell));
+      });
+    });
+  });
 }
 
 void SettleReports::complete(core::NodeId root) noexcept {
@@ -83,7 +92,8 @@ void SettleReports::call(SettleJob& job) noexcept {
                                .reason = std::move(op.reason),
                                .cascade_stopped = std::move(job.done),
                                .abandoned = std::move(job.failed),
-                               .messages_dropped = job.messages_dropped});
+                               .messages_dropped = job.messages_dropped,
+                               .dropped_messages = std::move(job.dropped)});
     });
   } else if (op.on_terminated) {
     engine_.guarded("TerminateOptions::on_settled", [&] {
@@ -93,7 +103,8 @@ void SettleReports::call(SettleJob& job) noexcept {
                                        .reason = std::move(op.reason),
                                        .cascade_terminated = std::move(job.done),
                                        .abandoned = std::move(job.failed),
-                                       .messages_dropped = job.messages_dropped});
+                                       .messages_dropped = job.messages_dropped,
+                                       .dropped_messages = std::move(job.dropped)});
     });
   }
   calling_ = false;

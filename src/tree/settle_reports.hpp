@@ -4,6 +4,7 @@
 #include "core/agent_table.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
+#include "mailbox/message_pool.hpp"
 #include "tree/settle_jobs.hpp"
 
 #include <cstddef>
@@ -14,14 +15,18 @@ namespace agentcore::detail::tree {
 // After complete() and call() the tree may be destroyed: check hub.closed().
 class SettleReports {
  public:
+  // Of dropped messages, in a report (verbs.hpp says so).
+  static constexpr std::size_t most_ids = 10'000;
+
   SettleReports(core::AgentTable& table, SettleJobs& jobs, events::EventHub& hub, loop::Engine& engine)
       : table_(table), jobs_(jobs), hub_(hub), engine_(engine) {}
 
   // Writes the name of an agent that is about to stop (`stops`), or to be removed (`goes`), or both, into the
   // reports of its jobs. False when an allocation fails: then nothing has changed.
   bool record(const core::Node& node, bool stops, bool goes) noexcept;
-  // Adds to the number of dropped messages in the same reports.
-  void count_dropped(const core::Node& node, std::size_t messages, bool removed) noexcept;
+  // Adds the dropped messages to the same reports: their number, and as many ids as there is room and memory
+  // for.
+  void count_dropped(const core::Node& node, const mailbox::DroppedMessages& dropped, bool removed) noexcept;
 
   // Ends the jobs of `root`, except a delete whose agent still exists, and calls their completions.
   void complete(core::NodeId root) noexcept;

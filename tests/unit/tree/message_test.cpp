@@ -403,3 +403,63 @@ TEST_CASE("a message that is to begin without memory stays in the mailbox", "[tr
     CHECK(heard.ends.size() == 1);
   }
 }
+
+TEST_CASE("an abort with clear_queue names each message that it drops", "[tree][messages][X3]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  std::vector<MessageId> sent, dropped;
+  for (const char* text : {"one", "two", "three"}) sent.push_back(agent.send(text).id);
+  const auto drops = t.tree->on<MessageDropped>([&](const MessageDropped& drop) {
+    CHECK(drop.reason == DropReason::queue_cleared);
+    dropped.push_back(drop.id);
+  });
+  CHECK(agent.abort({.clear_queue = true}).took_effect());
+  t.settle();
+  CHECK(dropped == sent);
+  CHECK(t.state("a") == AgentState::idle);
+}
+
+TEST_CASE("the report of a stop or a delete names the messages that it drops", "[tree][messages][C8]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent"), child = t.child(parent, "child"), other = t.root("other");
+  for (const Agent& agent : {parent, child}) CHECK(agent.interrupt({.queue = QueueAction::hold}));
+  const std::vector<MessageId> first = {child.send("one").id, child.send("two").id, parent.send("three").id};
+  CHECK(other.send("not dropped"));
+  std::size_t reports = 0;
+  CHECK(parent
+            .stop({.on_settled =
+                       [&](const StopReport& report) {
+                         ++reports;
+                         CHECK(report.messages_dropped == 3);
+                         CHECK(report.dropped_messages == first);
+                       }})
+            .took_effect());
+  t.settle();
+  CHECK(parent.resume().took_effect());
+  t.settle();
+  const MessageId last = child.send("four").id;
+  CHECK(parent
+            .terminate({.on_settled =
+                            [&](const TerminateReport& report) {
+                              ++reports;
+                              CHECK(report.messages_dropped == 1);
+                              CHECK(report.dropped_messages == std::vector<MessageId>{last});
+                            }})
+            .took_effect());
+  t.settle();
+  CHECK(reports == 2);
+}
+
+TEST_CASE("a report names at most 10000 dropped messages and counts all", "[tree][messages][G15]") {
+  TreeFixture t({.mailbox_limit = 20'000}, false);
+  t.seen.unwatch();
+  const Agent agent = t.root("a");
+  CHECK_FALSE(agent.interrupt({.queue = QueueAction::hold}).took_effect());
+  for (int i = 0; i < 10'005; ++i) REQUIRE(agent.send("x"));
+  std::optional<StopReport> report;
+  CHECK(agent.stop({.on_settled = [&](const StopReport& made) { report = made; }}).took_effect());
+  t.settle();
+  REQUIRE(report);
+  CHECK((report->messages_dropped == 10'005 && report->dropped_messages.size() == 10'000));
+}
