@@ -202,6 +202,21 @@ struct StopOptions {
   /// later stop with `cascade` then stops the children as well; the agent itself has already settled, and no
   /// second Settled event follows for it.
   bool cascade = true;
+  /// True: stops all descendants of the agent, and not the agent itself: it continues, and may create new
+  /// children. `cascade` has no effect. Each child is stopped with its own descendants, as by a stop() of its
+  /// own: it has `cause`, and is resumed by its own resume(). Children that stand for a person
+  /// (AgentRole::user) continue. The one report is that of the agent, and StopReport::cascade_stopped lists
+  /// the children, too.
+  ///
+  /// When the call returns, all children that existed when it was made are closed with their descendants
+  /// (G1), one after the other within the call. Children are created on the loop thread: if the call is made
+  /// on that thread, no child is created meanwhile; on another thread, a child that is created during the
+  /// call is stopped or not, and the report says which. There the call takes time proportional to the size of
+  /// the tree: some milliseconds for a million agents.
+  ///
+  /// `caller` may be the agent itself, whose own children these are. Without a child that can be stopped the
+  /// result is `no_effect` with `stopped`, and on_settled is not called.
+  bool descendants_only = false;
   /// The cause in the report and in the state changes and the Settled event of the agent. For its descendants
   /// the cause is StopCause::parent.
   StopCause cause = StopCause::user;

@@ -45,6 +45,8 @@ struct ControlOp {
   bool hold = false;                   // interrupt: the mailbox is held
   bool took_effect = true;             // false: another verb did it before; this one only waits for the end
   bool cascade = true;
+  core::NodeId below = 0;  // stop: of this child, as a part of a stop of all below that agent
+  bool logs = false;       // the part that has the log record
   StopCause cause = StopCause::user;
   StopOrigin origin;  // for events and the log
   std::optional<Duration> grace;

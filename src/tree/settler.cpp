@@ -62,12 +62,16 @@ void Settler::start(std::unique_ptr<ControlOp>& op) {
 
 // The only record of the verb.
 void Settler::log_verb(const ControlOp& op) noexcept {
+  if (op.below && !op.logs) return;
   engine_.guarded("a log record", [&] {
-    const Node* const node = table_.find(op.agent);
+    const core::NodeId agent = op.below ? op.below : op.agent;
+    const Node* const node = table_.find(agent);
     const bool all = node && node->is_root_sentinel();
-    const std::string name = node && !all ? table_.names().name_of(*node, op.agent) : op.agent_name;
+    std::string name = op.below ? std::string() : op.agent_name;  // if it is gone
+    if (node && !all) name = table_.names().name_of(*node, agent);
     engine_.log(LogLevel::info,
                 all                     ? "all agents are being stopped"
+                : op.below              ? "the descendants of an agent are being stopped"
                 : op.verb == Verb::stop ? "an agent is being stopped"
                                         : "an agent is being deleted",
                 {{"agent", name},

@@ -4,7 +4,9 @@
 #include "core/transitions.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/refusals.hpp"
+#include "tree/stops_below.hpp"
 
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -19,6 +21,7 @@ using core::PackedState;
 }  // namespace
 
 VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
+  if (options.descendants_only) return stop_below(id, std::move(options));
   const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
@@ -57,6 +60,70 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, std:
     tree_.control.push(std::move(op));
     return VerbResult::done();
   }
+}
+
+// Each child is stopped by an operation of its own.
+VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
+  const Agent keep = tree_.handle(id);  // as in stop()
+  Node* node = tree_.reach(id);
+  if (!node) return VerbResult::refused(tree_.missing());
+  VerbResult result;
+  try {
+    result = close_below(*node, id, options);
+  } catch (const std::bad_alloc&) {
+    return VerbResult::refused(Errc::out_of_memory);
+  }
+  if (!result.took_effect()) return result;
+  result.quiet = is_quiet(*node, false);
+  result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
+  tree_.waker->notify();
+  return result;
+}
+
+VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options) {
+  const std::lock_guard lock(closing_);
+  const GateView above = look(node, id);
+  if (!above.valid) return VerbResult::refused(Errc::agent_not_found);
+  if (!options.caller.empty() && tree_.table.find(options.caller) != &node &&
+      !is_parent(options.caller, node))
+    return VerbResult::refused(Errc::not_child_agent);
+  if (!above.open()) return VerbResult::no_effect(verb_reason_of(above.effective));
+  // All allocations come first.
+  StopsBelow stops(tree_, id, options);
+  for (const core::NodeId child : children_of(node)) stops.add(child);
+  for (ControlOp& op : stops) {
+    Node& child = tree_.table.slot(core::index_of(op.agent));
+    for (;;) {
+      const GateView view = look(child, op.agent);
+      const bool is_user = child.role.load(std::memory_order_relaxed) == AgentRole::user;
+      const std::optional<PackedState> after =
+          view.valid && !is_user ? core::after_stop(view.own, true) : std::nullopt;
+      op.took_effect = after.has_value();
+      PackedState expected = view.own;
+      if (!after || child.replace(expected, *after)) break;
+    }
+  }
+  return stops.push_all() ? VerbResult::done() : VerbResult::no_effect(Errc::stopped);
+}
+
+// The links between agents belong to the loop thread: other threads find the children by their parent.
+std::vector<core::NodeId> Verbs::children_of(const Node& node) const {
+  std::vector<core::NodeId> found;
+  core::AgentTable& table = tree_.table;
+  if (tree_.engine->on_loop_thread()) {
+    for (const Node* child = table.first_child(node); child; child = table.next_sibling(*child))
+      found.push_back(child->id());
+    return found;
+  }
+  for (std::uint32_t index = 1; index < table.slots(); ++index) {
+    const Node& child = table.slot(index);
+    const PackedState packed = child.load();
+    // Its parent is read once more by the look at its gates, which compares the generation afterwards.
+    if (!packed.is_free() && child.parent.load(std::memory_order_acquire) == &node &&
+        child.load().generation() == packed.generation())
+      found.push_back(core::make_id(index, packed.generation()));
+  }
+  return found;
 }
 
 VerbResult Verbs::resume(core::NodeId id, const ResumeOptions& options) {
@@ -154,10 +221,11 @@ void Verbs::wait_for_other(std::unique_ptr<ControlOp> op) {
 
 // Read after the gate was closed; the loop publishes the active agent before it reads the gates. So an action
 // that is not visible here reads the gates later, and is refused (G1).
-bool Verbs::is_quiet(const Node& root) const noexcept {
+bool Verbs::is_quiet(const Node& root, bool with_root) const noexcept {
   if (tree_.engine->on_loop_thread()) return true;
   const Node* const now = tree_.table.active_agent.load(std::memory_order_seq_cst);
-  return !now || (now != tree_.table.several_agents() && !core::is_within(now, &root));
+  if (!now || (!with_root && now == &root)) return true;
+  return now != tree_.table.several_agents() && !core::is_within(now, &root);
 }
 
 // Agents may act only on their own children (X10).

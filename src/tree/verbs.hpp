@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <vector>
 
 namespace agentcore::detail::tree {
 
@@ -38,8 +39,11 @@ class Verbs {
   VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
   VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  VerbResult stop_below(core::NodeId id, StopOptions&& options);
+  VerbResult close_below(core::Node& node, core::NodeId id, StopOptions& options);
+  std::vector<core::NodeId> children_of(const core::Node& node) const;
   void wait_for_other(std::unique_ptr<ControlOp> op);
-  bool is_quiet(const core::Node& root) const noexcept;
+  bool is_quiet(const core::Node& root, bool with_root = true) const noexcept;
   bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
 
   TreeShared& tree_;
