@@ -277,6 +277,8 @@ enum class DiscardReason : unsigned char {
   timed_out,          ///< the tool call had timed out
   cancelled,          ///< Agent::cancel_call() or AgentTree::cancel_task() had ended the call
   completed_by_host,  ///< Agent::complete_call() had supplied the result
+  steered,            ///< Agent::steer() with SteerWhen::now had ended the model call
+  deadline_exceeded,  ///< the deadline of the turn had passed
   given_up            ///< the operation had been given up: see Abandoned
 };
 /// The name of the enumerator.

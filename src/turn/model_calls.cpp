@@ -104,7 +104,9 @@ void ModelCalls::finish_cut(core::Node& node) noexcept {
 // The turn goes on without the outcome of its model call.
 void ModelCalls::give_up_call(Turn turn) noexcept {
   usage_.settle(turn.node(), turn.active());
-  lingering_.add(std::exchange(turn.active().operation, {}));
+  const OperationId id = std::exchange(turn.active().operation, {});
+  environment_.operations[id].end(DiscardReason::steered);
+  lingering_.add(id);
 }
 
 ChatRequest ModelCalls::request_for(Turn turn) {
@@ -251,13 +253,15 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   environment_.operations.close(id);
 
   if (admitted) {
+    const bool cut = is_cut(Turn(node));
     usage_.settle(node, *active);
     runner_.run(node, [&] {
-      if (is_cut(Turn(node))) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
+      if (cut) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
       if (kind != ChatOutcome::Kind::completed) return ends_.fail_call(Turn(node), std::move(active->answer));
       active->phase = Phase::answered;
       return Next::proceed;
     });
+    if (cut) discard_late(node, number, late_deltas, kind, DiscardReason::steered);
   } else {
     if (current) ends_.interrupt(Turn(node));
     discard_late(node, number, late_deltas, kind, late);

@@ -43,6 +43,8 @@ constexpr detail::core::EnumNames discard_reason_names{std::to_array<detail::cor
      {DiscardReason::timed_out, "timed_out"},
      {DiscardReason::cancelled, "cancelled"},
      {DiscardReason::completed_by_host, "completed_by_host"},
+     {DiscardReason::steered, "steered"},
+     {DiscardReason::deadline_exceeded, "deadline_exceeded"},
      {DiscardReason::given_up, "given_up"}})};
 static_assert(discard_reason_names.is_in_order());
 

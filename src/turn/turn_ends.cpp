@@ -35,7 +35,7 @@ std::string_view reason_of(TurnOutcome outcome, std::string_view why) noexcept {
 }
 
 // Why what the turn still receives is late.
-DiscardReason late_after(const core::Node& node, TurnOutcome outcome) noexcept {
+DiscardReason late_after(const core::Node& node, TurnOutcome outcome, Errc code) noexcept {
   switch (outcome) {
     case TurnOutcome::stopped:
       return why_refused(node);
@@ -44,7 +44,7 @@ DiscardReason late_after(const core::Node& node, TurnOutcome outcome) noexcept {
     case TurnOutcome::aborted:
       return DiscardReason::aborted;
     default:
-      return DiscardReason::turn_over;
+      return code == Errc::deadline_exceeded ? DiscardReason::deadline_exceeded : DiscardReason::turn_over;
   }
 }
 
@@ -185,7 +185,7 @@ bool TurnEnds::end_at_deadline(Turn turn) noexcept {
   if (turn.is_over()) return true;
   if (!turn.is_open() || !become_idle(turn)) return false;
   end_early(turn, TurnOutcome::failed, Errc::deadline_exceeded, why);
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle, StopCause::user);
+  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
   return true;
 }
 
@@ -210,7 +210,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   // Before the cut: deliveries during the cut find the turn over.
   const std::unique_ptr<ActiveTurn> ended = std::exchange(data.turn, nullptr);
   environment_.listener.on_turn_over(node);
-  cut(turn, *ended, late_after(node, outcome));
+  cut(turn, *ended, late_after(node, outcome, code));
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
   if (outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded) {
     lingering_.add_all(node, turn.number());

@@ -125,6 +125,8 @@ TEST_CASE("steer now ends the open model call, and the model is asked again", "[
     CHECK(t.result->outcome == TurnOutcome::completed);
     CHECK(written(agent.conversation().value()) == "user:question, user+:shorter, assistant:ok");
     CHECK(t.seen.with("started").size() == 1);
+    const auto late = t.tree->on<Discarded>(
+        [](const Discarded& discarded) { CHECK(discarded.reason == DiscardReason::steered); });
     if (how == OnStop::deaf) t.llm->complete(t.llm->call(0));
     t.settle();
     CHECK(t.seen.with("discarded").size() == (how == OnStop::deaf ? 1 : 0));
