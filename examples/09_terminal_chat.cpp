@@ -153,6 +153,7 @@ class Keyboard {
   // True: each key comes at once. False: the terminal gives whole lines. Only for a terminal.
   void give_keys(bool keys) {
     if (!is_terminal_ || std::exchange(keys_, keys) == keys) return;
+    escape_ = false;
     termios mode = lines_;
     if (keys) mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHOCTL);
     ::tcsetattr(STDIN_FILENO, TCSANOW, &mode);
@@ -177,8 +178,9 @@ class Keyboard {
   bool take_escape() { return std::exchange(escape_, false); }
 
  private:
+  // A terminal may also give single keys after it was told to give lines: those that were typed before.
   void take(std::string_view typed) {
-    if (!keys_) {
+    if (!is_terminal_) {
       input_.append(typed);
       return;
     }
@@ -316,6 +318,7 @@ class Chat {
       if (!line->empty()) send(std::move(*line));
     }
     if (busy_ || input_ended() || !interactive_ || std::exchange(prompted_, true)) return;
+    keyboard_.give_keys(false);  // before the prompt: who sees it may type Ctrl-D at once
     show("> ");
   }
 

@@ -189,6 +189,19 @@ def test_two_ways_to_leave(standin, chat, _folder):
             server.log.expect(r"client_(closed|reset) after")
 
 
+def test_the_end_of_input_while_the_keyboard_changes(standin, chat, _folder):
+    """Ctrl-D is heard at any instant between the keys of an answer and the line after it."""
+    with Server(standin) as server:
+        for awaited in ("said:", r"\nHello", r"\nHello\r\n", r"\nHello\r\n> ") * 5:
+            terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
+            terminal.expect("> ")
+            terminal.type("Talk\n" if awaited == "said:" else "/say Hello\n")
+            terminal.expect(awaited)
+            terminal.type(ESCAPE + CTRL_D if awaited == "said:" else CTRL_D)
+            status = terminal.exit_status()
+            assert status == 0, (awaited, status)
+
+
 def test_as_a_filter(standin, chat, _folder):
     with Server(standin) as server:
         status, out, err = run(chat, "--base-url", server.url, "--model", "m", typed="/say one\n\n/say two")
