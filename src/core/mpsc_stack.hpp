@@ -57,6 +57,14 @@ class MpscStack {
     return empty() ? nullptr : oldest_first(head_.exchange(nullptr, std::memory_order_acquire));
   }
 
+  // Calls visit(item) for each item, newest first. Only for the consumer.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    const T* item = head_.load(std::memory_order_acquire);
+    if (item == closed_mark()) return;
+    for (; item; item = next(*item)) visit(*item);
+  }
+
   // Refuses every later push, and returns the result of take(). Only for the consumer.
   T* close() noexcept {
     T* const head = head_.exchange(closed_mark(), std::memory_order_acquire);

@@ -59,6 +59,14 @@ std::size_t EventHub::observers() const noexcept {
   return count;
 }
 
+std::size_t EventHub::count(const core::References& refers) const noexcept {
+  std::size_t count = 0;
+  for (const auto& [agent, observers] : by_agent_)
+    if (refers(agent)) count += observers->size();
+  for (const Deferred& deferred : deferred_) count += refers(core::AgentAccess::node(deferred.event.agent()));
+  return count;
+}
+
 void EventHub::emit_state(core::Node& node, AgentState to, const Why& why) noexcept {
   if (node.reported == to) return;
   if (!is_allowed(node.reported, to)) {

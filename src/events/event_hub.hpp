@@ -3,6 +3,7 @@
 
 #include "core/agent_access.hpp"
 #include "core/node.hpp"
+#include "core/references.hpp"
 #include "events/observer_list.hpp"
 
 #include <agentcore/event.hpp>
@@ -85,6 +86,9 @@ class EventHub {
   bool emitting() const noexcept { return emitting_; }
   // Callbacks registered (for leak tests).
   std::size_t observers() const noexcept;
+  // Callbacks of these agents and of their messages, and events of theirs that are still to be delivered (for
+  // leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
 
  private:
   using Observers = ObserverList<Event>;

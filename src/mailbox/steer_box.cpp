@@ -18,6 +18,14 @@ std::size_t SteerBox::count(core::NodeId agent) const noexcept {
   return found == agents_.end() ? 0 : found->second.messages.size();
 }
 
+std::size_t SteerBox::count(const core::References& refers) const noexcept {
+  const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  for (const auto& [agent, waiting] : agents_)
+    if (refers(agent)) count += 1 + waiting.messages.size();
+  return count;
+}
+
 bool SteerBox::cuts(core::NodeId agent) const noexcept {
   if (empty()) return false;
   const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/node.hpp"
+#include "core/references.hpp"
 
 #include <agentcore/error.hpp>
 #include <agentcore/message.hpp>
@@ -63,6 +64,8 @@ class SteerBox {
   bool empty() const noexcept { return size_.load(std::memory_order_seq_cst) == 0; }
   // @threadsafe, as the next ones
   std::size_t count(core::NodeId agent) const noexcept;
+  // Messages, and what else is kept, of these agents (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
   // True if the open model call of the agent was ended for a message that waits.
   bool cuts(core::NodeId agent) const noexcept;
   std::uint32_t reasks(core::NodeId agent) const noexcept;

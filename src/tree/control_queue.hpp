@@ -3,12 +3,14 @@
 
 #include "core/mpsc_stack.hpp"
 #include "core/node.hpp"
+#include "core/references.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/stop_origin.hpp>
 #include <agentcore/verbs.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -100,6 +102,14 @@ class ControlQueue {
   void put_back(std::unique_ptr<ControlOp> op) noexcept {
     op->next = taken_;
     taken_ = op.release();
+  }
+  // How many operations are queued for these agents (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept {
+    std::size_t count = 0;
+    const auto visit = [&](const ControlOp& op) { count += refers(op.agent) || refers(op.below); };
+    pushed_.for_each(visit);
+    for (const ControlOp* op = taken_; op; op = op->next) visit(*op);
+    return count;
   }
   void clear() noexcept {
     do {

@@ -223,6 +223,23 @@ std::size_t Mailboxes::length(core::NodeId id) const noexcept {
   return node ? mailbox::length(*node, core::generation_of(id)) : 0;
 }
 
+std::size_t Mailboxes::count(const core::References& refers) const noexcept {
+  std::size_t count = 0;
+  for (std::uint32_t index = 1; index < tree_.table.slots(); ++index) {
+    const Node& node = tree_.table.slot(index);
+    const bool free = node.load().is_free();
+    // The id of an agent that is gone names no slot any more: what a free slot holds belongs to some of them.
+    if (!refers(free ? core::make_id(index, 0) : node.id())) continue;
+    count += (node.message.load() != 0) + node.scheduled.load();
+    if (free)
+      count += (node.backlog != 0) + (node.spec != nullptr) + (node.data != nullptr) +
+               (node.newest_operation.load() != 0);
+    else
+      count += mailbox::length(node, node.load().generation());
+  }
+  return count;
+}
+
 std::size_t Mailboxes::clear(core::NodeId id) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   Node* node = tree_.resolve(id);

@@ -28,6 +28,9 @@ class Mailboxes {
   SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
   SteerResult steer(core::NodeId id, Message&& message, const SteerOptions& options);
   std::size_t length(core::NodeId id) const noexcept;
+  // The messages of these agents that wait, or whose turns are in progress, their places in the ready list,
+  // and what slots without an agent still hold (for leak tests). @loop_thread
+  std::size_t count(const core::References& refers) const noexcept;
   // Drops all messages. Returns their number. @loop_thread
   std::size_t clear(core::NodeId id);
   // The messages that wait. @loop_thread

@@ -101,6 +101,11 @@ void SettleJobs::step_past(const core::Node& node) noexcept {
     if (walker.at() == &node) walker.advance(agents_);
 }
 
+std::size_t SettleJobs::count(const core::References& refers) const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) { return refers(entry.first); }));
+}
+
 void SettleJobs::clear() noexcept {
   queue_.clear();
   Table().swap(jobs_);

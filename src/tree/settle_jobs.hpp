@@ -84,7 +84,7 @@ class SettleJobs {
   void clear() noexcept;
 
   std::size_t size() const noexcept { return jobs_.size(); }
-  std::size_t count(core::NodeId root) const { return jobs_.count(root); }
+  std::size_t count(const core::References& refers) const noexcept;
   // Why `node` goes to `to`, one of `stopping`, `stopped` and `terminating`: the cause and the origin of the
   // stop, or for `terminating` of the delete, that has closed the nearest of the agent and its ancestors.
   events::Why why(const core::Node& node, AgentState to) const noexcept;

@@ -210,6 +210,11 @@ void Settler::end_grace(core::NodeId root) noexcept {
   overdue_pass_.restart();
 }
 
+std::size_t Settler::count(const core::References& refers) const noexcept {
+  return jobs_.count(refers) +
+         static_cast<std::size_t>(std::count_if(deferred_.begin(), deferred_.end(), refers));
+}
+
 void Settler::clear() {
   jobs_.for_each([this](const SettleJob& job) {
     if (job.timer) engine_.cancel_timer(job.timer);

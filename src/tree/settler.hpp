@@ -44,8 +44,8 @@ class Settler {
   bool has_work() const noexcept;
   // Jobs not done yet, waiting ones included.
   std::size_t jobs() const noexcept { return jobs_.size(); }
-  // Jobs that have this agent as their root (for leak tests).
-  std::size_t references(core::NodeId agent) const { return jobs_.count(agent); }
+  // Jobs that have these agents as their roots, and deferred settlings (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
   // Forgets everything; completions are not called.
   void clear();
 

@@ -124,13 +124,4 @@ MessageInfo TurnRequests::message(MessageId id) const {
   return {MessageInfo::Stage::queued, names.name_of(*node, agent), 0, nullptr};
 }
 
-std::size_t TurnRequests::count_of(core::NodeId agent) const {
-  std::size_t count = turns_.open_questions(agent);
-  for (std::uint32_t slot = 0; slot < turns_.operations().slots(); ++slot) {
-    const turn::Operation& operation = turns_.operations().at_slot(slot);
-    if (operation.node && operation.agent == agent) ++count;
-  }
-  return count;
-}
-
 }  // namespace agentcore::detail::tree

@@ -27,8 +27,6 @@ class TurnRequests {
   std::vector<OpenQuestion> questions() const;
   std::vector<RunningTask> tasks() const;
   MessageInfo message(MessageId id) const;
-  // Questions and operations in flight of that agent (for leak tests).
-  std::size_t count_of(core::NodeId agent) const;
 
  private:
   TreeShared& tree_;

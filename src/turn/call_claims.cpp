@@ -82,6 +82,13 @@ void CallClaims::remove(CallKey key) noexcept {
   if (const auto found = entries_.find(key); found != entries_.end()) removed = entries_.extract(found);
 }
 
+std::size_t CallClaims::count(const core::References& refers) const noexcept {
+  const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  for (const auto& [key, entry] : entries_) count += refers(entry.agent);
+  return count;
+}
+
 std::size_t CallClaims::remove_turn(core::NodeId agent) noexcept {
   Entries removed;  // destroyed after the lock
   {

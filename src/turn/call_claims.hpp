@@ -3,6 +3,7 @@
 
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
+#include "core/references.hpp"
 
 #include <agentcore/error.hpp>
 #include <agentcore/llm_client.hpp>
@@ -66,6 +67,8 @@ class CallClaims {
   // Of a call that is not over, or that a verb has ended.
   core::OperationId operation_of(CallKey key) const noexcept;
   void remove(CallKey key) noexcept;
+  // How many calls and tasks of these agents there are (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
   // Removes the calls of the agent's turn. Returns how many results of the host nothing has taken.
   std::size_t remove_turn(core::NodeId agent) noexcept;
 

@@ -67,10 +67,10 @@ StopOrigin EndOrigins::find(const core::Node& node) const noexcept {
   return found == entries_.rend() ? StopOrigin() : found->origin;
 }
 
-std::size_t EndOrigins::count(core::NodeId agent) const noexcept {
+std::size_t EndOrigins::count(const core::References& refers) const noexcept {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(),
-                                                [=](const Entry& entry) { return entry.agent == agent; }));
+                                                [&](const Entry& entry) { return refers(entry.agent); }));
 }
 
 bool EndOrigins::covers(const Entry& entry, const core::Node& node) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/references.hpp"
 
 #include <agentcore/stop_origin.hpp>
 
@@ -37,8 +38,8 @@ class EndOrigins {
   void remove_read() noexcept;
   // Why the last turn of `node` was ended by an abort or an interrupt.
   StopOrigin find(const core::Node& node) const noexcept;
-  // How many entries there are for the agent (for leak tests).
-  std::size_t count(core::NodeId agent) const noexcept;
+  // How many entries there are for these agents (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
 
  private:
   enum class Kind : std::uint8_t { turn, subtree, read_subtree };

@@ -19,9 +19,9 @@ const EndedTurns::Entry* EndedTurns::find(MessageId message) const noexcept {
   return found == entries_.end() ? nullptr : &*found;
 }
 
-std::size_t EndedTurns::count(core::NodeId agent) const noexcept {
-  return static_cast<std::size_t>(std::count_if(
-      entries_.begin(), entries_.end(), [agent](const Entry& entry) { return entry.agent == agent; }));
+std::size_t EndedTurns::count(const core::References& refers) const noexcept {
+  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(),
+                                                [&](const Entry& entry) { return refers(entry.agent); }));
 }
 
 void EndedTurns::forget_deleted(const core::AgentTable& agents) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/references.hpp"
 
 #include <agentcore/message.hpp>
 #include <agentcore/turn_result.hpp>
@@ -30,8 +31,8 @@ class EndedTurns {
            const std::shared_ptr<const TurnResult>& result) noexcept;
   // Null: not kept. The pointer is valid until the next call of another function.
   const Entry* find(MessageId message) const noexcept;
-  // How many are kept of that agent.
-  std::size_t count(core::NodeId agent) const noexcept;
+  // How many are kept of these agents (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
   // Forgets the results of agents that do not exist any more.
   void forget_deleted(const core::AgentTable& agents) noexcept;
   void clear() noexcept;

@@ -32,7 +32,7 @@ class QuestionDesk {
   void close_all(OperationId id) noexcept;
 
   std::vector<OpenQuestion> open() const { return questions_.open(); }
-  std::size_t count(core::NodeId agent) const noexcept { return questions_.count(agent); }
+  std::size_t count(const core::References& refers) const noexcept { return questions_.count(refers); }
   // Forgets all questions; their callbacks are not called.
   void clear() { questions_.clear(); }
 

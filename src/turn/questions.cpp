@@ -95,6 +95,12 @@ std::vector<OpenQuestion> Questions::open() const {
   return all;
 }
 
+std::size_t Questions::count(const detail::core::References& refers) const noexcept {
+  std::size_t found = 0;
+  for (const auto& [number, asked] : open_) found += refers(asked.agent);
+  return found;
+}
+
 std::size_t Questions::count(detail::core::NodeId agent) const noexcept {
   std::size_t found = 0;
   for (auto at = by_owner_.lower_bound({agent, {}, 0}); at != by_owner_.end(); ++at) {

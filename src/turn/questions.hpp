@@ -3,6 +3,7 @@
 
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
+#include "core/references.hpp"
 
 #include <agentcore/question.hpp>
 #include <agentcore/runtime.hpp>
@@ -46,6 +47,8 @@ class Questions {
   std::vector<OpenQuestion> open() const;
   std::size_t size() const noexcept { return open_.size(); }
   std::size_t count(core::NodeId agent) const noexcept;
+  // How many these agents have asked (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
   void clear();
   // How many entries take_of() and count() have visited so far (for tests of their cost).
   std::uint64_t looks() const noexcept { return looks_; }

@@ -69,6 +69,16 @@ std::vector<RunningTask> Turns::tasks() const {
   return all;
 }
 
+std::size_t Turns::count(const core::References& refers) const noexcept {
+  std::size_t count = desk_.count(refers) + environment_.claims.count(refers) +
+                      environment_.ended_turns.count(refers) + environment_.end_origins.count(refers);
+  for (std::uint32_t slot = 0; slot < operations().slots(); ++slot) {
+    const Operation& operation = operations().at_slot(slot);
+    count += operation.node && refers(operation.agent);
+  }
+  return count;
+}
+
 void Turns::grant(core::Node& node, const Budget& budget, bool subtree) {
   const BudgetLedger::Scope scope = subtree ? BudgetLedger::Scope::subtree : BudgetLedger::Scope::own;
   loop::Engine& engine = environment_.engine;

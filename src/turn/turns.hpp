@@ -72,7 +72,9 @@ class Turns {
   // Questions and background tasks, for AgentTree.
   AnswerResult answer(std::string_view question_id, const Answer& answer);
   std::vector<OpenQuestion> questions() const { return desk_.open(); }
-  std::size_t open_questions(core::NodeId agent) const noexcept { return desk_.count(agent); }
+  // Everything that refers to these agents: operations in flight, lingering ones included, questions, claims,
+  // kept results and origins (for leak tests).
+  std::size_t count(const core::References& refers) const noexcept;
   std::vector<RunningTask> tasks() const;
 
   // See AnswerChecks.
