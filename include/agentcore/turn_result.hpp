@@ -63,7 +63,8 @@ struct TurnResult {
   std::vector<ToolCallRecord> calls = {};
   /// The last tool call that the model asked for.
   std::optional<ToolCall> last_call = {};
-  /// The last result of a tool call.
+  /// The result of `last_call`, and never of another call. Empty until that call has ended: with parallel
+  /// calls, others may have ended before.
   std::optional<ToolResult> last_result = {};
   /// The sum over all model calls of the turn, as far as the usage is known. Usage::complete is false if a
   /// part of it is not the final count of the provider.

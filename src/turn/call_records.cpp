@@ -20,6 +20,7 @@ void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::stri
         std::exchange(one.call.arguments, tools::as_object(one.call.arguments));
     calls.push_back(one.call);
   }
+  active.result->last_result.reset();
   active.result->last_call = calls.back();
   std::size_t message = 0;
   if (!active.simulated) {
@@ -59,7 +60,7 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   ToolCallRecord& step = step_of(turn, call);
   limit(result);
   std::string text = tools::text_of(result), message = result.message, summary = result.summary;
-  active.result->last_result = result;
+  if (call.step + 1 == active.result->calls.size()) active.result->last_result = result;
   // From here on no memory is needed.
   call.state = PendingCall::State::done;
   step.outcome = outcome;

@@ -79,7 +79,7 @@ TEST_CASE("a turn that was stopped keeps its steps and says so in a last one",
   CHECK(told["error"] == "Task terminated by user");
   CHECK(told["response"] == "");
   CHECK(told["action"]["callId"] == "x3");
-  CHECK(told["actionResult"]["message"] == "5");
+  CHECK(told["actionResult"].is_null());  // x3 has none, and that of another call is not its own
   REQUIRE(told["steps"].size() == 4);
   CHECK(told["steps"][0].dump() == add_step);
   CHECK(told["steps"][1]["outcome"] == "interrupted");
@@ -188,4 +188,42 @@ TEST_CASE("a stop keeps earlier results in the history and in the steps", "[turn
   CHECK(t.result->calls[0].success);
   REQUIRE(t.result->last_result);
   CHECK(t.result->last_result->message == "5");
+}
+
+TEST_CASE("the last call and the last result are of the same call", "[turn][M1][G10]") {
+  ToolTurn t;
+  const Agent agent = t.agent({.parallel_tools = 3});
+  t.ask(agent);
+  t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}, {.id = "z", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 3);
+  SECTION("the last one ends first") {
+    t.held.calls[2].done(ToolResult::done("of z"));
+    t.settle();
+    t.held.calls[0].done(ToolResult::done("of x"));
+    t.settle();
+    t.held.calls[1].done(ToolResult::done("of y"));
+    t.settle();
+    t.answer("done");
+    REQUIRE(t.result->last_result);
+    CHECK(t.result->last_call->id == "z");
+    CHECK(t.result->last_result->message == "of z");
+  }
+  SECTION("the last one does not end") {
+    t.held.calls[1].done(ToolResult::done("of y"));
+    t.settle();
+    CHECK(agent.interrupt().took_effect());
+    t.settle();
+    CHECK(t.result->last_call->id == "z");
+    CHECK_FALSE(t.result->last_result);
+    CHECK(to_json(*t.result).find(R"("actionResult":null)") != std::string::npos);
+  }
+  SECTION("a later answer has a call that does not end") {
+    for (std::size_t i = 0; i < 3; ++i) t.held.calls[i].done(ToolResult::done("first round"));
+    t.settle();
+    t.call({{.id = "again", .name = "held"}});
+    CHECK(agent.interrupt().took_effect());
+    t.settle();
+    CHECK(t.result->last_call->id == "again");
+    CHECK_FALSE(t.result->last_result);
+  }
 }
