@@ -48,7 +48,8 @@ enum class Errc : unsigned char {
   turn_over,        ///< interrupt: no turn is in progress, or the one that was meant has ended
   not_held,         ///< release_queue: the mailbox is not held
   call_not_found,   ///< cancel_call, complete_call, cancel_task: nothing with this id runs
-  call_over,        ///< cancel_call, complete_call, cancel_task: it has ended, or its agent is closed
+  call_over,        ///< cancel_call, complete_call, cancel_task, functions of ToolContext: it has ended, or
+                    ///< its agent is closed
 
   // Permissions.
   not_child_agent,             ///< an agent may stop and terminate only its own children

@@ -144,6 +144,20 @@ class ToolContext {
   /// negative.
   void ask(Question question, std::function<void(const Answer&)> closed) const;
 
+  /// Sends a message as the agent of the call: only if the agent may act, and the call is not over. Otherwise
+  /// nothing is sent, and the reason is `agent_stopping`, `agent_stopped`, `agent_terminating` (the state of
+  /// the agent of the call), `agent_not_found` or `runtime_gone`, or `call_over`: the call, or its turn, was
+  /// ended by a verb or a time-out. The other reasons are those of Agent::send(). Agent::send() itself does
+  /// not ask whether the agent of the call may act: it is a call by the host.
+  ///
+  ///     if (agentcore::SendResult sent = context.send(reviewer, {.text = "Please read this."}); !sent)
+  ///       return agentcore::ToolResult::failed(std::string(to_string(sent.reason)));
+  SendResult send(const Agent& to, Message message) const;
+  /// Creates a child of `parent` as the agent of the call; `parent` may be that agent, or any other. Refused
+  /// as send() is, with the same reasons; the other errors are those of Agent::create_child().
+  /// @loop_thread
+  Result<Agent> create_child(const Agent& parent, AgentSpec spec) const;
+
  private:
   friend struct detail::tools::ContextAccess;
   std::shared_ptr<const detail::tools::CallScope> scope_;

@@ -34,7 +34,8 @@ std::string_view to_string(StopCause cause) noexcept;
 struct [[nodiscard]] SendResult {
   /// Why the message was refused; `none` if it was accepted. One of: the state of the agent
   /// (`agent_stopping`, `agent_stopped`, `agent_terminating`), `agent_not_found`, `runtime_gone`,
-  /// `mailbox_full`, `message_too_large`, `invalid_utf8`, `empty_message` or `out_of_memory`.
+  /// `mailbox_full`, `message_too_large`, `invalid_utf8`, `empty_message` or `out_of_memory`; of
+  /// ToolContext::send() also `call_over`.
   Errc reason = Errc::none;
   /// The id of the message and of the turn that it begins: TurnStarted::message, TurnEnded::message and
   /// MessageDropped::message have it. No id if the message was refused.

@@ -17,9 +17,12 @@ namespace agentcore::detail::tools {
 
 struct CallScope;
 
-// The object that started the call. A result for a call that has ended is late. @loop_thread
+// The object that started the call. A result for a call that has ended is late. @loop_thread, except where
+// said.
 class CallOwner {
  public:
+  // Why the call may not act outside of its agent; `none` if it may. @threadsafe
+  virtual Errc refusal_of(const CallScope& call) const noexcept = 0;
   virtual void on_result(const CallScope& call, ToolResult result) = 0;
   virtual void on_progress(const CallScope& call, std::string text) = 0;
   virtual void on_ask(const CallScope& call, Question question,
@@ -37,6 +40,8 @@ struct CallScope {
   Agent agent;
   std::string call_id;
   std::uint64_t turn = 0;
+  std::uint32_t epoch = 0;  // of the agent, when the turn began
+  bool in_turn = true;      // false: a background task, which outlives its turn
   StopToken stop = {};
   TimePoint deadline = TimePoint::max();
   std::size_t max_result_bytes = static_cast<std::size_t>(-1);  // a longer message is cut later

@@ -76,6 +76,17 @@ void ToolContext::ask(Question question, std::function<void(const Answer&)> clos
       });
 }
 
+SendResult ToolContext::send(const Agent& to, Message message) const {
+  const Errc refused = scope_->owner->refusal_of(*scope_);
+  return refused == Errc::none ? to.send(std::move(message)) : SendResult{refused};
+}
+
+Result<Agent> ToolContext::create_child(const Agent& parent, AgentSpec spec) const {
+  const Errc refused = scope_->owner->refusal_of(*scope_);
+  if (refused == Errc::none) return parent.create_child(std::move(spec));
+  return Error{refused, "the tool call may create no agent: " + std::string(to_string(refused))};
+}
+
 void ToolDone::operator()(ToolResult result) const {
   completion_->finish(std::move(result));
 }

@@ -13,11 +13,27 @@
 #include <utility>
 
 namespace agentcore::detail::turn {
+namespace {
+
+Errc refusal_of_state(AgentState state) noexcept {
+  switch (state) {
+    case AgentState::stopping:
+      return Errc::agent_stopping;
+    case AgentState::stopped:
+      return Errc::agent_stopped;
+    default:
+      return Errc::agent_terminating;
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
   Operation& operation = environment_.operations[id];
   auto scope = std::make_shared<tools::CallScope>(tools::CallScope{
       environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node), operation.info->id,
-      operation.turn, operation.stop.get_token(), TimePoint::max(), environment_.limits.max_result_bytes});
+      operation.turn, operation.epoch, operation.kind != Operation::Kind::background,
+      operation.stop.get_token(), TimePoint::max(), environment_.limits.max_result_bytes});
   const Duration timeout = tool.spec.timeout.value_or(environment_.limits.tool_timeout);
   if (timeout != no_limit) {
     scope->deadline = loop::later(environment_.engine.now(), timeout);
@@ -29,6 +45,18 @@ std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, Operation
   if (operation.kind == Operation::Kind::tool_call && active && active->deadline)
     scope->deadline = std::min(scope->deadline, active->deadline->when);
   return scope;
+}
+
+Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
+  const core::NodeId agent = core::AgentAccess::node(call.agent);
+  const core::Node* const node = environment_.table.find(agent);
+  if (environment_.engine.closed()) return Errc::runtime_gone;
+  if (!node) return Errc::agent_not_found;
+  const core::GateView view = core::look_again(*node, core::generation_of(agent));
+  if (!view.valid) return Errc::agent_not_found;
+  if (!view.open()) return refusal_of_state(view.effective);
+  const bool in_time = !call.in_turn || core::admits_turn(*node, core::generation_of(agent), call.epoch);
+  return in_time && !call.stop.stop_requested() ? Errc::none : Errc::call_over;
 }
 
 void ToolPort::on_progress(const tools::CallScope& call, std::string text) {

@@ -27,6 +27,7 @@ class ToolPort final : public tools::CallOwner {
   ToolResult checked(ToolResult result) const noexcept;
 
   // tools::CallOwner
+  Errc refusal_of(const tools::CallScope& call) const noexcept override;
   void on_result(const tools::CallScope& call, ToolResult result) override;
   void on_progress(const tools::CallScope& call, std::string text) override;
   void on_ask(const tools::CallScope& call, Question question,

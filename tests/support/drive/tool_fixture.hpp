@@ -30,6 +30,7 @@ struct CallRecord final : detail::tools::CallOwner {
     std::thread::id thread;
   };
 
+  Errc refusal_of(const detail::tools::CallScope&) const noexcept override { return Errc::none; }
   void on_result(const detail::tools::CallScope& call, ToolResult result) override {
     const bool first =
         results.emplace(call.operation.serial, Entry{std::move(result), std::this_thread::get_id()}).second;
