@@ -207,10 +207,7 @@ Next TurnRunner::run_step(Turn turn) {
 // The model's answer has arrived: it ends the turn, or has tool calls.
 Next TurnRunner::take_answer(Turn turn) {
   ActiveTurn& active = turn.active();
-  if (!active.simulated &&
-      (!model_calls_.emit_held_text(turn) ||
-       !turn.change_state(environment_.hub, AgentState::waiting_llm, AgentState::processing)))
-    return Next::ended;
+  if (!active.simulated && !leave_call(turn)) return Next::ended;
   // A message may have been steered before the state was `processing`; none after it ends this call.
   if (!active.simulated && model_calls_.is_cut(turn)) return ask_again(turn, ReaskCause::steered, {});
   std::string text = std::exchange(active.text, {});
@@ -227,6 +224,16 @@ Next TurnRunner::take_answer(Turn turn) {
   tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
   active.phase = Phase::acting;
   return check_budget(turn);
+}
+
+// waiting_llm -> processing. The state comes before the observers of the last delta: an abort by one of them
+// finds no call that could be aborted (A16). False: the turn has to end.
+bool TurnRunner::leave_call(Turn turn) {
+  if (!turn.is_open() || !turn.try_change_state(AgentState::waiting_llm, AgentState::processing))
+    return false;
+  if (!model_calls_.emit_held_text(turn)) return false;
+  environment_.hub.emit_state(turn.node(), AgentState::processing);
+  return turn.is_open();
 }
 
 tools::ReadAnswer TurnRunner::read_answer(Turn turn, const std::string& text) const {

@@ -82,6 +82,7 @@ class TurnRunner {
   Next run_steps(Turn turn);
   Next run_step(Turn turn);
   Next take_answer(Turn turn);
+  bool leave_call(Turn turn);
   tools::ReadAnswer read_answer(Turn turn, const std::string& text) const;
   Next take_words(Turn turn, std::string text);
   Next take_invalid(Turn turn, std::string text, std::string problem);

@@ -145,3 +145,44 @@ TEST_CASE("an agent whose parent is stopped by an observer of its aborted turn n
   CHECK(t.seen.count("a waiting_llm>stopping") == 1);
   CHECK(agent.state().value() == AgentState::stopped);
 }
+
+TEST_CASE("an abort between the state and the call ends the turn", "[tree][A16][X43]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  VerbResult aborted;
+  auto states = t.tree->on<StateChanged>([&](const StateChanged& change) {
+    if (change.to == AgentState::waiting_llm) aborted = agent.abort();
+  });
+  CHECK(agent.send("one"));
+  t.settle();
+  CHECK(aborted.took_effect());
+  CHECK(t.llm->calls() == 0);
+  CHECK(t.state("a") == AgentState::idle);
+  CHECK(t.seen.count("ended a 1 aborted") == 1);
+  states.reset();
+  t.ask(agent, "two");
+}
+
+TEST_CASE("an abort after the call has ended changes nothing", "[tree][A16][X43]") {
+  // The last text of an answer is held back until the call has ended, because it could begin a tool call.
+  TreeFixture t;
+  auto tools = std::make_shared<ToolRegistry>();
+  const Agent agent = t.root("a", {.tools = tools, .tool_protocol = ToolProtocol::text});
+  std::optional<VerbResult> aborted;
+  AgentState during = AgentState::idle;
+  const auto deltas = t.tree->on<DeltaReceived>([&](const DeltaReceived& delta) {
+    if (t.llm->call(0).open()) return;
+    CHECK(delta.text == "<");
+    aborted = agent.abort();
+    during = agent.state().value();
+  });
+  t.ask(agent);
+  t.llm->delta("a", "less than: <");
+  t.llm->complete(t.llm->call(0));
+  t.settle();
+  REQUIRE(aborted);
+  CHECK(aborted->status == VerbStatus::no_effect);
+  CHECK(aborted->reason == Errc::not_waiting_llm);
+  CHECK(during == AgentState::processing);
+  CHECK(t.seen.count("ended a 1 completed") == 1);
+}

@@ -62,7 +62,7 @@ TEST_CASE("the end of an answer delivers text that only began like a block", "[t
 }
 
 TEST_CASE("an observer of the last delta may end the turn", "[turn][tools][G1]") {
-  for (const std::string verb : {"abort", "stop", "terminate", "destroy"}) {
+  for (const std::string verb : {"interrupt", "stop", "terminate", "destroy"}) {
     CAPTURE(verb);
     TextTurn t;
     t.check_at_end = verb != "destroy";
@@ -70,7 +70,7 @@ TEST_CASE("an observer of the last delta may end the turn", "[turn][tools][G1]")
     t.settle();
     const Subscription verbs = t.tree->on_event([&](const Event& event) {
       if (!event.get<DeltaReceived>()) return;
-      if (verb == "abort") CHECK(t["a"].abort().took_effect());
+      if (verb == "interrupt") CHECK(t["a"].interrupt().took_effect());
       if (verb == "stop") CHECK(t["a"].stop().took_effect());
       if (verb == "terminate") CHECK(t["a"].terminate().accepted());
       if (verb == "destroy") t.tree.reset();
@@ -79,7 +79,7 @@ TEST_CASE("an observer of the last delta may end the turn", "[turn][tools][G1]")
     t.settle();
     if (!t.tree) continue;
     CHECK(t.seen.count("ended a 1 completed") == 0);
-    CHECK(t.seen.count("ended a 1 " + std::string(verb == "abort" ? "aborted" : "stopped")) == 1);
+    CHECK(t.seen.count("ended a 1 " + std::string(verb == "interrupt" ? "interrupted" : "stopped")) == 1);
   }
 }
 
