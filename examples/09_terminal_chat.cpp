@@ -9,8 +9,7 @@
 //   Esc          interrupts the answer; what waits in the queue waits on until you press Enter
 //   a line       steers: the answer ends, and the model is asked again with the line
 //   Ctrl-C       stops the agent: the answer ends, and the queue is empty
-// Otherwise Ctrl-C and Ctrl-D leave. There is no thread: one poll(2) waits for the keyboard, for Ctrl-C, and
-// for everything that agentcore waits for.
+// Otherwise Ctrl-C and Ctrl-D leave. One poll(2) waits for the keyboard, for Ctrl-C and for agentcore.
 #include <agentcore/agentcore.hpp>
 #include <agentcore/http_recording.hpp>
 #include <agentcore/provider.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/agent.hpp>
+#include <agentcore/agent_events.hpp>
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/agent_state.hpp>
 #include <agentcore/agent_tree.hpp>
@@ -30,7 +31,9 @@
 #include <agentcore/subscription.hpp>
 #include <agentcore/terminate_scope.hpp>
 #include <agentcore/tool.hpp>
+#include <agentcore/tool_events.hpp>
 #include <agentcore/tool_registry.hpp>
+#include <agentcore/turn_events.hpp>
 #include <agentcore/turn_result.hpp>
 #include <agentcore/verbs.hpp>
 #include <agentcore/version.hpp>

@@ -76,7 +76,8 @@ struct ToolResult {
   /// The application to open after a result with success. Only code of the host can set this member: it is
   /// never read from a text of the result. If the application cannot be opened, the call fails.
   std::optional<Launch> launch = {};
-  /// True: closes the window of the action after a result with success, if the model is allowed to close it.
+  /// True: closes the window of the action after a result with success, if the model is allowed to close it:
+  /// what its action `close` does (WindowClosed).
   /// Only code of the host can set this member, as with `launch`.
   bool close_source = false;
 

@@ -25,6 +25,7 @@ struct BorrowedText {
   Place operator()(TurnEnded&) const noexcept { return nullptr; }
   Place operator()(ToolRefused&) const noexcept { return nullptr; }
   Place operator()(QueueHeld&) const noexcept { return nullptr; }
+  Place operator()(WindowClosed&) const noexcept { return nullptr; }
   Place operator()(MessageDropped&) const noexcept { return nullptr; }
   Place operator()(ModelCallEnded&) const noexcept { return nullptr; }
   Place operator()(Steered&) const noexcept { return nullptr; }

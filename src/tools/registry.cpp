@@ -88,8 +88,10 @@ Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
       R"({"type":"object","properties":{"summary":{"type":"string"}},"additionalProperties":false})";
   return make_tool(std::move(spec),
                    [&impl, id = std::move(window_id)](const json& arguments, const ToolContext&) {
-                     if (!impl.close(id)) return ToolResult::failed("Window '" + id + "' does not exist");
+                     if (!impl.find_window(id))
+                       return ToolResult::failed("Window '" + id + "' does not exist");
                      ToolResult result = ToolResult::done("closed");
+                     result.close_source = true;  // follow_up() closes it
                      result.summary = arguments.value("summary", std::string());
                      return result;
                    });
@@ -187,9 +189,10 @@ std::string ToolRegistry::Impl::open_application(detail::loop::Engine& engine, c
          std::string(detail::core::first_characters(detail::core::valid_utf8(*thrown), 500));
 }
 
-void ToolRegistry::Impl::follow_up(detail::loop::Engine& engine, const Agent& agent,
-                                   std::string_view window_id, ToolResult& result) {
-  if (!result.success) return;
+std::optional<WindowCloseReason> ToolRegistry::Impl::follow_up(detail::loop::Engine& engine,
+                                                               const Agent& agent, std::string_view window_id,
+                                                               std::string_view action, ToolResult& result) {
+  if (!result.success) return std::nullopt;
   // The present window of that id: the launch may open another one with the same id.
   const OpenWindow* const source = find_window(window_id);
   const std::uint64_t number = source ? source->number : 0;
@@ -198,14 +201,19 @@ void ToolRegistry::Impl::follow_up(detail::loop::Engine& engine, const Agent& ag
     if (!why.empty()) {
       result.success = false;
       result.message = std::move(why);
-      return;
+      return std::nullopt;
     }
   }
   // An action closes only a window that the model could close, too (K10 does not mention the launcher).
-  std::erase_if(windows, [&](const OpenWindow& open) {
-    return open.number == number &&
-           (open.window.auto_close_on_action || (result.close_source && open.window.closable));
-  });
+  const bool closed = std::erase_if(windows, [&](const OpenWindow& open) {
+                        return open.number == number && (open.window.auto_close_on_action ||
+                                                         (result.close_source && open.window.closable));
+                      }) != 0;
+  const bool by_close = action == detail::tools::close_action;
+  if (by_close) result.close_source = false;  // it is how that action closes, and no part of its result
+  if (!closed) return std::nullopt;
+  if (by_close) return WindowCloseReason::action;
+  return result.close_source ? WindowCloseReason::by_result : WindowCloseReason::after_action;
 }
 
 ToolRegistry::ToolRegistry(LaunchHandler launch) : impl_(std::make_unique<Impl>(*this, std::move(launch))) {

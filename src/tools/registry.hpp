@@ -4,10 +4,12 @@
 #include "schema/schema.hpp"
 #include "tools/action_call.hpp"
 
+#include <agentcore/event.hpp>
 #include <agentcore/tool_registry.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,11 +60,13 @@ struct ToolRegistry::Impl {
   detail::tools::OpenWindow* find_window(std::string_view id);
   const detail::tools::OpenWindow* find_window(std::string_view id) const;
 
-  // After a call gave its result: opens the application that the result names, closes the window of the
-  // action if the result, or the window, requests it. A launch that fails makes the result a failed one. Runs
-  // the host's launch handler.
-  void follow_up(detail::loop::Engine& engine, const Agent& agent, std::string_view window_id,
-                 ToolResult& result);
+  // After a call of `action` gave its result: opens the application that the result names, closes the window
+  // of the action if the result, or the window, requests it; the result of the action `close` does. A launch
+  // that fails makes the result a failed one. Runs the host's launch handler. Returns why the window was
+  // closed; nothing if it is open.
+  std::optional<WindowCloseReason> follow_up(detail::loop::Engine& engine, const Agent& agent,
+                                             std::string_view window_id, std::string_view action,
+                                             ToolResult& result);
 
   // True if a tool or action already has that name in the native protocol. The launcher's `open` always
   // exists.

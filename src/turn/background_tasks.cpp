@@ -152,8 +152,7 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
   if (!in_time) return environment_.discard(node, turn, 0, LateResult::tool_result, late);
   if (info->tools)
     environment_.engine.guarded("a tool's result", [&] {
-      info->tools->impl().follow_up(environment_.engine, environment_.hub.handle(node), info->window_id,
-                                    result);
+      environment_.follow_up(node, turn, *info->tools, {info->id, info->window_id, info->tool}, result);
     });
   const TaskState state = result.success ? TaskState::completed : TaskState::failed;
   note_end(node, *info, state, result);

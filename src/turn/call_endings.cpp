@@ -76,8 +76,8 @@ bool CallEndings::write_host_result(Turn turn, PendingCall& call, const Ref<Tool
     if (!turn.is_admitted()) return false;
   }
   if (tools)
-    tools->impl().follow_up(environment_.engine, environment_.hub.handle(turn.node()), step.window_id,
-                            result);
+    environment_.follow_up(turn.node(), turn.number(), *tools, {step.call_id, step.window_id, step.tool},
+                           result);
   if (!turn.is_admitted()) return false;
   records_.set_result(turn, call, ToolOutcome::completed, std::move(result), true);
   return true;

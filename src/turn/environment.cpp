@@ -1,6 +1,9 @@
 #include "turn/environment.hpp"
 
+#include "tools/registry.hpp"
+
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -16,6 +19,16 @@ std::string Environment::name_of(const core::Node& node) const noexcept {
 void Environment::log(LogLevel level, std::string_view message,
                       std::initializer_list<LogField> fields) noexcept {
   if (!hub.closed()) engine.log(level, message, fields);
+}
+
+void Environment::follow_up(const core::Node& node, std::uint64_t turn, ToolRegistry& tools,
+                            const CallNames& call, ToolResult& result) {
+  const std::optional<WindowCloseReason> closed =
+      tools.impl().follow_up(engine, hub.handle(node), call.window_id, call.tool, result);
+  if (!closed || hub.closed()) return;
+  hub.emit(node, [&](Agent agent) {
+    return WindowClosed{std::move(agent), turn, call.id, call.window_id, *closed};
+  });
 }
 
 void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,

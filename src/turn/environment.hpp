@@ -57,6 +57,13 @@ struct Messages {
   mailbox::SteerBox& steers;
 };
 
+// Names a tool call or a background task. Copies, because code of the host may end it.
+struct CallNames {
+  std::string id;
+  std::string window_id;  // empty: an ordinary tool
+  std::string tool;
+};
+
 // All @loop_thread. Once the tree is closed, its gate refuses every admission, and no function here logs,
 // emits or finds an agent any more.
 class Environment {
@@ -79,6 +86,10 @@ class Environment {
   std::string name_of(const core::Node& node) const noexcept;
   // Calls the host's log sink, which may run any code.
   void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept;
+  // A tool call of `node` has given its result: launches, and closes windows, as that requests. Runs code of
+  // the host. `call_id`: also the id of a task.
+  void follow_up(const core::Node& node, std::uint64_t turn, ToolRegistry& tools, const CallNames& call,
+                 ToolResult& result);
   // Emits that a late result of an operation was dropped.
   void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
                DiscardReason reason) noexcept;

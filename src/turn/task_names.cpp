@@ -48,6 +48,13 @@ constexpr detail::core::EnumNames discard_reason_names{std::to_array<detail::cor
      {DiscardReason::given_up, "given_up"}})};
 static_assert(discard_reason_names.is_in_order());
 
+constexpr detail::core::EnumNames window_close_reason_names{
+    std::to_array<detail::core::EnumName<WindowCloseReason>>(
+        {{WindowCloseReason::action, "action"},
+         {WindowCloseReason::by_result, "by_result"},
+         {WindowCloseReason::after_action, "after_action"}})};
+static_assert(window_close_reason_names.is_in_order());
+
 }  // namespace
 
 std::string_view to_string(TaskState state) noexcept {
@@ -64,6 +71,10 @@ std::string_view to_string(TaskKind kind) noexcept {
 
 std::string_view to_string(LateResult kind) noexcept {
   return late_result_names.name(kind);
+}
+
+std::string_view to_string(WindowCloseReason reason) noexcept {
+  return window_close_reason_names.name(reason);
 }
 
 std::string_view to_string(DiscardReason reason) noexcept {

@@ -148,14 +148,14 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   const bool in_turn = find(node, id) != nullptr;
   const bool first = in_turn && environment_.claims.claim({operation.agent, operation.info->id});
   const bool by_host = environment_.claims.has_host_result({operation.agent, operation.info->id});
-  const std::string window_id = std::move(operation.info->window_id);
   const Ref<ToolRegistry> tools = std::move(operation.info->tools);
+  const std::uint64_t number = operation.turn;
+  const CallNames names{operation.info->id, operation.info->window_id, operation.info->tool};
   operation.over = true;  // it asks nothing any more
   desk_.close_all(id);
   // An observer may end the turn: checked again after each call into the host's code.
   const auto is_expected = [&] { return first && find(node, id) && Turn(node).is_admitted(); };
-  if (is_expected() && tools)
-    tools->impl().follow_up(environment_.engine, environment_.hub.handle(node), window_id, result);
+  if (is_expected() && tools) environment_.follow_up(node, number, *tools, names, result);
   std::optional<DiscardReason> ended_by = environment_.operations[id].late;
   environment_.operations.close(id);
   PendingCall* const call = find(node, id);

@@ -233,7 +233,7 @@ bool TurnRunner::leave_call(Turn turn) {
     return false;
   if (!model_calls_.emit_held_text(turn)) return false;
   environment_.hub.emit_state(turn.node(), AgentState::processing);
-  return turn.is_open();
+  return turn.is_admitted();
 }
 
 tools::ReadAnswer TurnRunner::read_answer(Turn turn, const std::string& text) const {

@@ -117,6 +117,10 @@ class Audit {
     turns_aborted += body.result->outcome == agentcore::TurnOutcome::aborted;
   }
   void see(Seen&, const agentcore::QueueHeld&) {}
+  void see(Seen& seen, const agentcore::WindowClosed& body) {
+    require(seen.calls.contains(body.call_id) || seen.tasks.contains(body.call_id),
+            "a window closed by a call that is not open", body.agent);
+  }
   void see(Seen& seen, const agentcore::MessageDropped& body) {
     require(bool(body.id) && body.id != seen.message, "a message dropped after its turn began", body.agent);
     ++messages_dropped;

@@ -140,6 +140,8 @@ void Recorder::on_event(const Event& event) {
     if (steered->fate == SteerFate::delivered) line += " " + std::to_string(steered->call);
     if (steered->fate == SteerFate::returned)
       line += " " + std::string(to_string(steered->reason)) + " " + steered->message.text;
+  } else if (const auto* shut = event.get<WindowClosed>()) {
+    line = "window-closed " + id + " " + shut->window_id + " " + in_words(to_string(shut->reason));
   } else if (const auto* queue = event.get<QueueHeld>()) {
     line = (queue->held ? "held " : "released ") + id;
   } else if (const auto* dropped = event.get<MessageDropped>()) {

@@ -88,6 +88,11 @@ struct Transcript {
   void add_body(const Settled& settled) { add(settled.origin); }
   void add_body(const AgentDeleted& deleted) { add(deleted.origin); }
   void add_body(const QueueHeld&) {}
+  void add_body(const WindowClosed& closed) {
+    add(closed.call_id);
+    add(closed.window_id);
+    add(to_string(closed.reason));
+  }
   void add_body(const MessageDropped& dropped) {
     for (const auto& part : {dropped.message.text, dropped.message.sender, dropped.message.kind}) add(part);
   }

@@ -447,3 +447,79 @@ TEST_CASE("the system message has the windows in their state at each call", "[to
     CHECK(t["a"].conversation().value().at(0).content == "Be brief.");
   }
 }
+
+TEST_CASE("an event tells which call closed a window and why", "[tools][windows][X40][K10]") {
+  Launching t;
+  std::vector<std::string> closed;
+  const auto windows = t.tree->on<WindowClosed>([&](const WindowClosed& window) {
+    CHECK(t.tools->windows() == std::vector<std::string>{"launcher"});  // it is closed already
+    closed.push_back(window.agent.id() + " " + std::to_string(window.turn) + " " + window.call_id + " " +
+                     window.window_id + " " + std::string(to_string(window.reason)));
+  });
+  using Lines = std::vector<std::string>;
+  SECTION("the action close") {
+    t.tools->open(doc());
+    t.act("doc__close");
+    CHECK(closed == Lines{"a 1 call_1_1 doc action"});
+    CHECK(to_json(*t.result).find("closeSource\":true") == std::string::npos);
+    CHECK(t.seen.index("window-closed a doc action") < t.seen.index("tool-end a call_1_1 completed ok"));
+    t.act("doc__close");  // there is none any more
+    CHECK(closed.size() == 1);
+  }
+  SECTION("close_source") {
+    ToolResult closing = ToolResult::done("gone");
+    closing.close_source = true;
+    t.tools->open(doc(closing));
+    t.act("doc__go");
+    CHECK(closed == Lines{"a 1 call_1_1 doc by_result"});
+  }
+  SECTION("auto_close_on_action") {
+    Window window = doc();
+    window.auto_close_on_action = true;
+    window.closable = false;
+    t.tools->open(std::move(window));
+    t.act("doc__go");
+    CHECK(closed == Lines{"a 1 call_1_1 doc after_action"});
+  }
+  SECTION("a result of the host") {
+    t.tools->open(doc());
+    t.tools->add({{.name = "held"}, t.held.start()});
+    t.ask(t.agent());
+    t.call({{.name = "held"}, {.id = "x", .name = "doc__close"}});
+    CHECK(closed == Lines{});
+    CHECK(t["a"].complete_call("x", ToolResult::done("by hand")).took_effect());
+    t.settle();
+    CHECK(closed == Lines{});
+    CHECK(t.tools->windows().size() == 2);
+  }
+  SECTION("not for a window that stays open") {
+    ToolResult closing = ToolResult::done("gone");
+    closing.close_source = true;
+    Window window = doc(closing);
+    window.closable = false;
+    t.tools->open(std::move(window));
+    t.act("doc__go");
+    CHECK(closed == Lines{});
+    CHECK(t.tools->close("doc"));  // by the host
+    CHECK(closed == Lines{});
+  }
+}
+
+TEST_CASE("an observer of a closed window may end the turn", "[tools][windows][Q3]") {
+  for (const bool stops : {true, false}) {
+    Launching t;
+    t.check_at_end = stops;
+    t.tools->open(doc());
+    const auto windows = t.tree->on<WindowClosed>([&](const WindowClosed& window) {
+      if (stops)
+        CHECK(window.agent.stop().took_effect());
+      else
+        t.tree.reset();
+    });
+    t.ask(t.agent());
+    t.call({{.name = "doc__close"}});
+    t.settle();
+    CHECK(t.tools->windows().size() == 1);
+    if (stops) CHECK(t.state("a") == AgentState::stopped);
+  }
+}

@@ -20,6 +20,9 @@ std::shared_ptr<ToolRegistry> tools_of_busy() {
     context.ask({.text = "Why?"}, [done](const Answer&) { done(ToolResult::done("because")); });
   };
   tools->add({{.name = "ask"}, ask});
+  Window window;
+  window.id = "notes";
+  tools->open(std::move(window));
   const auto never = [kept = std::make_shared<std::vector<ToolDone>>()](
                          const nlohmann::json&, const ToolContext&, ToolDone done) { kept->push_back(done); };
   tools->add({{.name = "never", .mode = ToolMode::async}, never});
@@ -27,8 +30,9 @@ std::shared_ptr<ToolRegistry> tools_of_busy() {
 }
 
 // A tree in which every kind of event happens when run() is called: a parent, and an agent that runs tools,
-// asks, has its mailbox held for a moment, gets a steered message, has a call and an answer refused and a
-// background task, is stopped with a message in its mailbox in its second model call, and is deleted.
+// asks, closes a window, has its mailbox held for a moment, gets a steered message, has a call and an answer
+// refused and a background task, is stopped with a message in its mailbox in its second model call, and is
+// deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -47,7 +51,9 @@ struct Busy {
     static_cast<void>(created->release_queue());
     poll();
     static_cast<void>(created->steer("steered"));
-    if (t.llm) t.llm->call_tools("a", {{.name = "never"}, {.name = "ask"}, {.name = "missing"}});
+    if (t.llm)
+      t.llm->call_tools("a",
+                        {{.name = "never"}, {.name = "notes__close"}, {.name = "ask"}, {.name = "missing"}});
     if (t.tree) static_cast<void>(t.tree->answer("q_1", "so"));
     poll();
     if (t.llm) t.llm->answer("a", "answer");

@@ -74,6 +74,7 @@ TEST_CASE("count_references finds what refers to an agent in every queue", "[tre
   SECTION("messages for the running turn") {
     t.ask(t.a);
     CHECK(t.a.steer("shorter"));
+    t.settle();
     CHECK(t.count() == idle + 2 + 2);  // the message, the call; the steered message, and its list
   }
   SECTION("verbs that the loop has not read") {

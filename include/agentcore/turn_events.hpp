@@ -1,0 +1,137 @@
+// Events of turns: their beginning and end, and what the model sends. What every event has in common: see
+// Event.
+#pragma once
+
+#include <agentcore/agent.hpp>
+#include <agentcore/chat.hpp>
+#include <agentcore/message.hpp>
+#include <agentcore/turn_result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace agentcore {
+
+/// A turn began: the agent took one message from its mailbox. The turn ends with one TurnEnded.
+struct TurnStarted {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the number of the turn: 1, 2, ... for each agent
+  MessageId message;       ///< the message, as returned by Agent::send()
+};
+
+/// A piece of the answer arrived.
+struct DeltaReceived {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  std::uint32_t call = 0;  ///< the number of the model call within the turn, from 1
+  /// The text; valid during the callback. With ToolProtocol::text it does not contain the <tool_call> blocks.
+  std::string_view text;
+};
+
+/// A piece of the reasoning of the model arrived, if the provider sends it. It is not a part of the answer.
+struct ReasoningReceived {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  std::uint32_t call = 0;  ///< the number of the model call within the turn, from 1
+  std::string_view text;   ///< the text; valid during the callback
+};
+
+/// Why a model is asked again.
+enum class ReaskCause : unsigned char {
+  steered,           ///< Agent::steer() with SteerWhen::now ended the call
+  unreadable_calls,  ///< the tool calls of the answer cannot be read (ToolProtocol::text)
+  invalid_answer     ///< the text of the answer does not match AgentSpec::response_format
+};
+/// The name of the enumerator.
+std::string_view to_string(ReaskCause cause) noexcept;
+
+/// A model call has ended without an effect, and the model is asked again, unless a verb or a budget ends the
+/// turn before. The deltas of that call are void after the first `kept_bytes` bytes; a view should remove
+/// them. At most TreeOptions::max_reasks in a turn, of which AgentSpec::max_repairs because of the answer. If
+/// an answer is refused and the model is not asked again, there is only TurnEnded.
+///
+///     auto reasks = tree.on<agentcore::ModelCallEnded>([&](const agentcore::ModelCallEnded& ended) {
+///       std::printf("call %u is asked again: %s\n", ended.call, to_string(ended.cause).data());
+///       shown.resize(ended.kept_bytes);
+///     });
+struct ModelCallEnded {
+  Agent agent;                             ///< the agent
+  std::uint64_t turn = 0;                  ///< the turn
+  std::uint32_t call = 0;                  ///< the number of the model call within the turn, from 1
+  std::size_t kept_bytes = 0;              ///< how much of the answer, in bytes, stays valid; always 0 today
+  ReaskCause cause = ReaskCause::steered;  ///< why
+  /// What is wrong with the answer, as the model receives it: "answer.age is required"; at most about 1 KB.
+  /// Empty for `steered`.
+  std::string reason;
+};
+
+/// What became of a message that Agent::steer() has taken: exactly one event for each.
+struct Steered {
+  Agent agent;                            ///< the agent
+  std::uint64_t turn = 0;                 ///< `delivered`: the turn. Otherwise 0.
+  MessageId id;                           ///< as returned by Agent::steer()
+  SteerFate fate = SteerFate::delivered;  ///< what became of it
+  /// `delivered`: the number of the model call within the turn that sends it, from 1. Otherwise 0.
+  std::uint32_t call = 0;
+  /// `returned`: why: `turn_over` (the turn has ended, and SteerFallback::give_back was asked for, or its
+  /// queue was dropped), `agent_stopping`, `agent_stopped`, `agent_terminating`, `mailbox_full`. Otherwise
+  /// `none`.
+  Errc reason = Errc::none;
+  Message message = {};  ///< `returned`: the message. Otherwise empty.
+};
+
+/// A turn ended. The history already has its final form: the message has an answer, or is marked as
+/// interrupted (G8). Agent::state() is `idle` already, unless the agent was stopped or deleted; the
+/// StateChanged follows.
+struct TurnEnded {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  MessageId message;       ///< the message with which it began
+  /// How it ended, the answer, the tool calls and the usage. Never null; it may be kept.
+  std::shared_ptr<const TurnResult> result;
+};
+
+/// What arrived too late.
+enum class LateResult : unsigned char {
+  answer,      ///< the outcome of a model call: an answer
+  failure,     ///< the outcome of a model call: a failure
+  text,        ///< deltas of a model call that was cancelled, and has ended
+  tool_result  ///< the result of a tool call or background task, with success or not
+};
+/// The name of the enumerator.
+std::string_view to_string(LateResult kind) noexcept;
+
+/// Why a result arrived too late.
+enum class DiscardReason : unsigned char {
+  stopped,            ///< the agent had been stopped, or an ancestor with it
+  deleted,            ///< the agent was being deleted, or an ancestor
+  interrupted,        ///< the turn had been interrupted
+  aborted,            ///< the turn had been aborted
+  turn_over,          ///< the turn had ended by itself: it had failed
+  timed_out,          ///< the tool call had timed out
+  cancelled,          ///< Agent::cancel_call() or AgentTree::cancel_task() had ended the call
+  completed_by_host,  ///< Agent::complete_call() had supplied the result
+  steered,            ///< Agent::steer() with SteerWhen::now had ended the model call
+  deadline_exceeded,  ///< the deadline of the turn had passed
+  given_up            ///< the operation had been given up: see Abandoned
+};
+/// The name of the enumerator.
+std::string_view to_string(DiscardReason reason) noexcept;
+
+/// A result that arrived too late, after the end of its turn, tool call or background task, was dropped
+/// unread, whether it was a success or not. A tool that drops its ToolDone after its call has ended delivers
+/// a failed result late. The same event reports a result of Agent::complete_call() whose turn ended before
+/// the result was written.
+struct Discarded {
+  Agent agent;                           ///< the agent
+  std::uint64_t turn = 0;                ///< the turn that started the operation
+  std::size_t deltas = 0;                ///< the number of deltas that arrived late
+  LateResult kind = LateResult::answer;  ///< what was dropped
+  /// What had ended the operation before. If several things did, one after the other: the first.
+  DiscardReason reason = DiscardReason::stopped;
+};
+
+}  // namespace agentcore
