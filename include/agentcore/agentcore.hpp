@@ -22,6 +22,7 @@
 #include <agentcore/log.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/no_limit.hpp>
+#include <agentcore/pause_token.hpp>
 #include <agentcore/provider.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/ref.hpp>

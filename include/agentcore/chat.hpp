@@ -3,6 +3,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/pause_token.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -269,6 +270,8 @@ struct ChatRequest {
   /// agent: the deadline of the turn (SendOptions::deadline, AgentSpec::turn_timeout). A client need not
   /// observe that one, because the turn triggers the stop token of the call then. Empty: no deadline.
   std::optional<TimePoint> deadline = {};
+  /// Whether the agent of the call is paused: then nothing new begins for the call. It is never sent.
+  PauseToken pause = {};
   bool stream = true;  ///< True: the server sends the answer in pieces. False: in one piece, at its end.
 };
 
