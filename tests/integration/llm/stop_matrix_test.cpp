@@ -243,8 +243,9 @@ TEST_CASE("a steer in every phase of a model call closes its connection, and the
   CHECK(f.text == text);
   REQUIRE(f.drive_until([&] { return f.seen.count("steered a delivered 2") == 1; }));
   CHECK(f.seen.count("cut a 1") == 1);
-  CHECK(f.seen.count("ended a") == 0);
-  REQUIRE(f.drive_until([&] { return f.outcomes.size() == 1; }));
+  // After a back-off the second call is answered, possibly in the same poll.
+  if (phase != Phase::back_off) CHECK(f.seen.count("ended a") == 0);
+  REQUIRE(f.drive_until([&] { return !f.outcomes.empty(); }));
   CHECK(f.outcomes[0].kind == ChatOutcome::Kind::cancelled);
   if (phase == Phase::back_off) {
     REQUIRE(f.drive_until([&] { return f.seen.count("ended a 1 completed") == 1; }));
