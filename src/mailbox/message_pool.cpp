@@ -74,7 +74,7 @@ std::uint32_t MessagePool::take() {
 
 void MessagePool::end_id(std::uint32_t number) noexcept {
   std::atomic<std::uint64_t>& id = (*this)[number].id;
-  id.store((id.load(std::memory_order_relaxed) + next_id) & ~withdrawn, std::memory_order_release);
+  id.store((id.load(std::memory_order_relaxed) + next_id) & ~marks, std::memory_order_release);
 }
 
 void MessagePool::release(std::uint32_t number) noexcept {

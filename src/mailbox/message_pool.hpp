@@ -74,7 +74,10 @@ class MessagePool {
  public:
   static constexpr unsigned cell_bits = 28;
   static constexpr std::uint32_t max_cells = (1U << cell_bits) - 1;
-  static constexpr std::uint64_t withdrawn = std::uint64_t{1} << 63;  // in Cell::id
+  // In Cell::id. A message has at most one of them: the first decides.
+  static constexpr std::uint64_t withdrawn = std::uint64_t{1} << 63;  // no turn may begin with it
+  static constexpr std::uint64_t begun = std::uint64_t{1} << 62;      // its turn has begun
+  static constexpr std::uint64_t marks = withdrawn | begun;
 
   // A cell's number (index + 1), ready for a message. @threadsafe
   std::uint32_t take();
@@ -91,22 +94,28 @@ class MessagePool {
   Cell& operator[](std::uint32_t number) const noexcept { return slab_[number - 1]; }
   // The id of the message in a cell. @threadsafe
   MessageId id_of(std::uint32_t number) const noexcept {
-    return {(*this)[number].id.load(std::memory_order_acquire) & ~withdrawn};
+    return {(*this)[number].id.load(std::memory_order_acquire) & ~marks};
   }
   // The id of the message in that cell, which was taken out of a mailbox. @loop_thread
   static MessageId id_in(const Cell& cell) noexcept {
-    return {cell.id.load(std::memory_order_relaxed) & ~withdrawn};
+    return {cell.id.load(std::memory_order_relaxed) & ~marks};
   }
-  // True if that message is in the cell, and was not withdrawn. @threadsafe
+  // True if that message is in the cell, waits, and was not withdrawn. @threadsafe
   bool holds(std::uint32_t number, MessageId id) const noexcept {
     return (*this)[number].id.load(std::memory_order_seq_cst) == id.value;
   }
-  // Marks the message of that id, unless the cell does not hold it any more: no turn may begin with it. The
-  // loop reads the mark after it has claimed the turn. @threadsafe
+  // Marks the message of that id as withdrawn. False: its turn has begun, or the cell does not hold it any
+  // more. @threadsafe
   bool withdraw(std::uint32_t number, MessageId id) noexcept {
     std::uint64_t expected = id.value;
     return (*this)[number].id.compare_exchange_strong(expected, expected | withdrawn,
                                                       std::memory_order_seq_cst);
+  }
+  // Marks a message whose turn was claimed as begun. False: it was withdrawn before. @loop_thread
+  bool begin(std::uint32_t number) noexcept {
+    std::uint64_t id = (*this)[number].id.load(std::memory_order_relaxed);
+    return (id & withdrawn) == 0 &&
+           (*this)[number].id.compare_exchange_strong(id, id | begun, std::memory_order_seq_cst);
   }
   bool is_withdrawn(std::uint32_t number) const noexcept {
     return ((*this)[number].id.load(std::memory_order_seq_cst) & withdrawn) != 0;

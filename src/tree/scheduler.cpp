@@ -74,14 +74,13 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
     mailbox::put_back(node, tree_.pool, number);
     throw;
   }
-  const bool withdrawn = tree_.pool.is_withdrawn(number);  // read after the claim (TurnVerbs)
-  if (own_epoch && !withdrawn) {
+  if (own_epoch && tree_.pool.begin(number)) {
     node.message.store(number, std::memory_order_release);
     return turns_.begin(node, cell.take_message(), id, *own_epoch, deadline);
   }
   if (listener) cell.return_options(listener->withdraw());
   node.message.store(0, std::memory_order_relaxed);
-  if (!withdrawn) return mailbox::put_back(node, tree_.pool, number);
+  if (!tree_.pool.is_withdrawn(number)) return mailbox::put_back(node, tree_.pool, number);
   if (own_epoch) turn::TurnRunner::unclaim(node, *own_epoch);
   drop(node, number, DropReason::interrupted);
 }

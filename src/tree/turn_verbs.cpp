@@ -105,7 +105,7 @@ TurnVerbs::Found TurnVerbs::find(const Node& node, core::NodeId agent, PackedSta
 VerbResult TurnVerbs::interrupt_message(Node& node, const InterruptOptions& options,
                                         std::unique_ptr<ControlOp> op) {
   const bool hold = options.queue == QueueAction::hold;
-  bool withdrawn = false;
+  bool begun = false;
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -123,12 +123,10 @@ VerbResult TurnVerbs::interrupt_message(Node& node, const InterruptOptions& opti
       op->epoch = after->epoch();
       return end_turn(node, options, std::move(op));
     }
-    if (withdrawn) break;
-    // It waits, or its turn is about to begin: the loop reads the mark after it has claimed the turn, and
-    // this thread reads the packed state once more after it has set the mark.
-    if (found == Found::over || !tree_.pool.withdraw(tree_.pool.find(options.message), options.message))
-      return VerbResult::no_effect(Errc::turn_over);
-    withdrawn = true;
+    if (found == Found::over) return VerbResult::no_effect(Errc::turn_over);
+    if (tree_.pool.withdraw(tree_.pool.find(options.message), options.message)) break;
+    // Its turn has begun, and the agent was in it before: if it is not now, the turn has ended.
+    if (std::exchange(begun, true)) return VerbResult::no_effect(Errc::turn_over);
   }
   op->withdrawn = options.message;
   finish(std::move(op));
