@@ -3,10 +3,12 @@
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/agent_state.hpp>
+#include <agentcore/agent_status.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/pause.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/verbs.hpp>
 
@@ -61,6 +63,10 @@ class Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @threadsafe
   Result<AgentState> state() const;
+  /// Returns the state, and whether the agent is paused or held.
+  /// Errors: as state().
+  /// @threadsafe
+  Result<AgentStatus> status() const;
   /// Returns true if state() returns a value.
   /// @threadsafe
   bool exists() const noexcept;
@@ -135,6 +141,27 @@ class Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @threadsafe
   Result<bool> is_queue_held() const;
+  /// Pauses the agent and its subtree: nothing new begins in it, no turn, model call, tool call, background
+  /// task, retry or question for approval. What runs goes on, and its result is kept; nothing is ended, and
+  /// nothing is asked twice. Messages are accepted and wait. These stand still: the time-outs of questions,
+  /// back-offs, waits for slots, Budget::wall_clock. These do not: model calls and tools that run, deadlines
+  /// of turns. A stop, an interrupt, an abort and a delete take effect as always. A child that is created
+  /// meanwhile is paused, too. A stop and a resume do not end a pause.
+  ///
+  /// Returns `no_effect` with `paused` if this agent was paused already. Reasons for `refused`:
+  /// `agent_not_found`, `runtime_gone`, `out_of_memory`.
+  ///
+  /// Has taken effect when it returns (G1): see VerbResult::quiet. A call whose ToolStarted is just being
+  /// reported has begun. Never blocks. May be called from any callback.
+  /// @threadsafe
+  VerbResult pause(PauseOptions options = {}) const;
+  /// Ends the pause of this agent: what was withheld begins. If an ancestor is paused, the agent stays paused
+  /// with it, and the result names the nearest.
+  ///
+  /// Returns `no_effect` with `not_paused` if pause() was not called for this agent; its ancestors are in the
+  /// result nevertheless. Reasons for `refused` as those of pause(). Never blocks.
+  /// @threadsafe
+  UnpauseResult unpause() const;
   /// Ends everything that the agent and its subtree do, drops their queued messages, and refuses new messages
   /// until resume(). For the agent alone, see StopOptions::cascade.
   ///

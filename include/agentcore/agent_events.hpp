@@ -41,6 +41,21 @@ struct QueueHeld {
   bool held = false;  ///< true: no message begins a turn until the release
 };
 
+/// The agent was paused or unpaused, by Agent::pause() or Agent::unpause(), and its subtree with it. There is
+/// no event for the descendants, nor for AgentTree::pause_all().
+struct PauseChanged {
+  Agent agent;             ///< the agent
+  bool paused = false;     ///< true: paused. False: unpaused; it may still be paused by an ancestor.
+  StopOrigin origin = {};  ///< why (PauseOptions::reason); the caller is empty
+};
+
+/// Nothing runs any more in the subtree of a paused agent: no model call, no tool and no background task,
+/// except those that wait for a person or for the end of the pause. Emitted once for each pause, unless the
+/// agent is unpaused or deleted before.
+struct PauseSettled {
+  Agent agent;  ///< the agent on which Agent::pause() was called
+};
+
 /// A message was dropped: it waited in the mailbox, and no turn begins with it. An accepted message ends
 /// either with this event or with the TurnEnded of its turn.
 struct MessageDropped {

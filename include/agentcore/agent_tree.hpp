@@ -150,6 +150,13 @@ class AgentTree {
   /// Resumes the tree after stop_all(), and the agents that stopped because of it.
   /// @threadsafe
   VerbResult resume_all(ResumeOptions options = {});
+  /// Pauses all agents, and those that are created meanwhile, by one pause: as Agent::pause(), without an
+  /// event.
+  /// @threadsafe
+  VerbResult pause_all(PauseOptions options = {});
+  /// Ends the pause of pause_all(). Agents that were paused by a pause() of their own stay paused.
+  /// @threadsafe
+  VerbResult unpause_all();
 
   /// Answers an open question. A question accepts one answer; later answers are refused with the reason (see
   /// AnswerResult). To an approval, answer() gives the permission, whatever `text` contains.

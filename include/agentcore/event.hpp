@@ -17,10 +17,11 @@
 namespace agentcore {
 
 /// The data of an event: one type for each kind of event.
-using EventBody = std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded,
-                               AgentDeleted, ToolStarted, ToolProgress, ToolEnded, QuestionAsked,
-                               QuestionClosed, TaskChanged, Abandoned, ReasoningReceived, StateChanged,
-                               ToolRefused, ModelCallEnded, MessageDropped, QueueHeld, Steered, WindowClosed>;
+using EventBody =
+    std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
+                 ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
+                 ReasoningReceived, StateChanged, ToolRefused, ModelCallEnded, MessageDropped, QueueHeld,
+                 Steered, WindowClosed, PauseChanged, PauseSettled>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>

@@ -45,7 +45,7 @@ void AgentTable::erase(Node& node) {
   node.data.reset();
   node.reported = AgentState::idle;
   node.settling = {};
-  node.holds_subtree.store(false, std::memory_order_relaxed);
+  node.extends.store(0, std::memory_order_relaxed);
 
   node.next_sibling = no_node;
   if (free_last_ == no_node)

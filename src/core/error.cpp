@@ -35,6 +35,8 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::parent_stopped, "parent_stopped"},
      {Errc::turn_over, "turn_over"},
      {Errc::not_held, "not_held"},
+     {Errc::paused, "paused"},
+     {Errc::not_paused, "not_paused"},
      {Errc::call_not_found, "call_not_found"},
      {Errc::call_over, "call_over"},
      {Errc::not_child_agent, "not_child_agent"},

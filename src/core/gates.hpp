@@ -24,6 +24,45 @@ inline bool is_interrupted(const Node& node, const Node& sentinel) noexcept {
   return sentinel.interrupts.load(std::memory_order_seq_cst) > mark && is_interrupted(node);
 }
 
+// What may not begin below open gates: what a pause or a stop that was called for later withholds. Each level
+// includes those before it.
+enum class Withheld : std::uint8_t {
+  nothing,
+  turns,
+  steps,  // a step is a model call with the tool calls of its answer
+  all,    // tool calls, questions for approval, attempts of a client, ...
+};
+
+// The grade in `packed`, the packed state of `up`, for `node`, which is `up` or lies below it.
+inline Grade grade_for(const Node& node, const Node& up, PackedState packed) noexcept {
+  const Grade grade = packed.stop_grade();
+  return grade == Grade::none || &up == &node || up.extends_below(Node::grade_below) ? grade : Grade::none;
+}
+
+constexpr Withheld withheld_by(bool paused, Grade grade) noexcept {
+  if (paused) return Withheld::all;
+  if (grade == Grade::after_step) return Withheld::steps;
+  return grade == Grade::after_turn ? Withheld::turns : Withheld::nothing;
+}
+
+// What an agent and its ancestors withhold from it. @threadsafe
+inline Withheld withheld(const Node& node) noexcept {
+  Withheld level = Withheld::nothing;
+  for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire)) {
+    const PackedState packed = up->load(std::memory_order_seq_cst);
+    level = std::max(level, withheld_by(packed.is_paused(), grade_for(node, *up, packed)));
+  }
+  return level;
+}
+
+// The nearest of the agent and its ancestors that is paused; null if none is. @threadsafe
+inline const Node* paused_by(const Node& node) noexcept {
+  const Node* up = &node;
+  while (up && !up->load(std::memory_order_seq_cst).is_paused())
+    up = up->parent.load(std::memory_order_acquire);
+  return up;
+}
+
 // The result of a walk from an agent up to the root sentinel.
 struct GateView {
   PackedState own;          // the agent's packed state at the beginning of the walk
@@ -32,6 +71,8 @@ struct GateView {
   // The effective state: the agent's own, or the one that a closed ancestor imposes; `idle` if the turn was
   // interrupted together with a subtree.
   AgentState effective = AgentState::idle;
+  bool paused = false;        // the agent or an ancestor is paused
+  Grade grade = Grade::none;  // the strictest stop that was called for later
 
   // True for an admission: the agent's gate and those of all ancestors are open.
   bool open() const noexcept { return valid && own.is_open() && above == Gate::open; }
@@ -56,12 +97,16 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
   view.own = node.load(std::memory_order_seq_cst);
   if (view.own.generation() != generation || view.own.is_free()) return view;
   view.effective = view.own.state();
+  view.paused = view.own.is_paused();
+  view.grade = view.own.stop_grade();
   const Node* last = &node;
   bool decided = view.effective == AgentState::stopping || view.effective == AgentState::terminating;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
     last = up;
+    view.paused = view.paused || packed.is_paused();
+    view.grade = std::max(view.grade, grade_for(node, *up, packed));
     if (!packed.closes_subtree()) continue;
     view.above = std::max(view.above, packed.gate());
     if (decided) continue;
@@ -98,18 +143,20 @@ inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_
   return !is_interrupted(node, *last) && node.load().generation() == generation;
 }
 
-// admits() for the beginning of a turn: false also if the mailbox of the agent is held, or that of an
-// ancestor together with its subtree.
+// admits() for the beginning of a turn: false also if turns are withheld, or the mailbox of the agent is
+// held, or that of an ancestor together with its subtree.
 inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
   if (own.generation() != generation || own.epoch() != epoch || own.is_free() || !own.is_open() ||
-      own.is_held())
+      own.is_held() || withheld_by(own.is_paused(), own.stop_grade()) != Withheld::nothing)
     return false;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
-    if (packed.closes_subtree()) return false;
-    if (packed.is_held() && up->holds_subtree.load(std::memory_order_seq_cst)) return false;
+    if (packed.closes_subtree() ||
+        withheld_by(packed.is_paused(), grade_for(node, *up, packed)) != Withheld::nothing)
+      return false;
+    if (packed.is_held() && up->extends_below(Node::hold_below)) return false;
   }
   return node.load().generation() == generation;
 }
@@ -117,7 +164,7 @@ inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint
 // True if no message of the agent begins a turn until a release of it, or of an ancestor.
 inline bool is_queue_held(const Node& node) noexcept {
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire)) {
-    const bool counts = up == &node || up->holds_subtree.load(std::memory_order_seq_cst);
+    const bool counts = up == &node || up->extends_below(Node::hold_below);
     if (up->load(std::memory_order_seq_cst).is_held() && counts) return true;
   }
   return false;

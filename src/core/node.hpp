@@ -80,8 +80,10 @@ struct alignas(64) Node {
   std::atomic<AgentRole> role{AgentRole::normal};
   std::uint8_t depth = 0;
   std::atomic<std::uint16_t> mailbox_limit{0};
-  // Written by verbs: a hold of this agent's mailbox holds those of its descendants, too.
-  std::atomic<bool> holds_subtree{false};
+  // Written by verbs: bits that extend a field of `packed` to the descendants.
+  static constexpr std::uint8_t hold_below = 1;   // a hold of this agent's mailbox holds theirs, too
+  static constexpr std::uint8_t grade_below = 2;  // a stop that was called for later includes them
+  std::atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
   std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children
   std::uint32_t index = 0;
@@ -121,6 +123,15 @@ struct alignas(64) Node {
     return PackedState{packed.load(order)};
   }
   NodeId id() const noexcept { return make_id(index, load(std::memory_order_relaxed).generation()); }
+  bool extends_below(std::uint8_t what) const noexcept {
+    return (extends.load(std::memory_order_seq_cst) & what) != 0;
+  }
+  // Returns whether the bit was set before.
+  bool extend_below(std::uint8_t what, bool on) noexcept {
+    const std::uint8_t before =
+        on ? extends.fetch_or(what) : extends.fetch_and(static_cast<std::uint8_t>(~what));
+    return (before & what) != 0;
+  }
   bool is_root_sentinel() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }
 
   // Replaces `expected` by `desired`; on failure `expected` becomes the present value.

@@ -18,15 +18,21 @@ enum class Gate : std::uint8_t {
   terminate,
 };
 
-// The layout, from the low end. The bits of the reserved fields are 0 today: the fields are named so that
-// what is planned for them fits beside the rest (docs/design/packed-state.md).
+// A stop that was called for later, and has not closed the gate yet.
+enum class Grade : std::uint8_t {
+  none,        // no such stop
+  after_turn,  // no turn begins
+  after_step,  // no turn and no step begins
+};
+
+// The layout, from the low end (docs/design/packed-state.md).
 //
 // | field      | bits | meaning                                                                            |
 // | ---------- | ---- | ---------------------------------------------------------------------------------- |
 // | state      |    3 | AgentState, or 7: the slot is free                                                 |
 // | gate       |    2 | Gate                                                                               |
-// | stop_grade |    2 | reserved: when a stop that was called takes effect (now, after step, after turn)   |
-// | pause      |    1 | reserved: nothing new begins, nothing ends                                         |
+// | stop_grade |    2 | Grade                                                                              |
+// | pause      |    1 | nothing begins in the subtree; what runs goes on                                   |
 // | lease      |    1 | reserved: an admission compares the clock with the lease of the subtree            |
 // | hold       |    1 | the mailbox accepts messages, and none is taken                                    |
 // | interrupted|    1 | the last turn was ended by an interrupt, and not by an abort                       |
@@ -102,6 +108,9 @@ class PackedState {
   constexpr bool is_held() const noexcept { return get(layout::hold) != 0; }
   // The last turn was ended by an interrupt.
   constexpr bool was_interrupted() const noexcept { return get(layout::interrupted) != 0; }
+  constexpr Grade stop_grade() const noexcept { return static_cast<Grade>(get(layout::stop_grade)); }
+  // Paused by a verb of its own; its ancestors may be, too.
+  constexpr bool is_paused() const noexcept { return get(layout::pause) != 0; }
   // Closed for the subtree below.
   constexpr bool closes_subtree() const noexcept { return gate() >= Gate::stop_tree; }
 
@@ -112,6 +121,10 @@ class PackedState {
   constexpr PackedState with(Gate gate) const noexcept {
     return set(layout::gate, static_cast<std::uint8_t>(gate));
   }
+  constexpr PackedState with(Grade grade) const noexcept {
+    return set(layout::stop_grade, static_cast<std::uint8_t>(grade));
+  }
+  constexpr PackedState with_pause(bool paused) const noexcept { return set(layout::pause, paused ? 1 : 0); }
   constexpr PackedState with_hold(bool held) const noexcept { return set(layout::hold, held ? 1 : 0); }
   constexpr PackedState with_interrupted(bool interrupted) const noexcept {
     return set(layout::interrupted, interrupted ? 1 : 0);

@@ -12,7 +12,8 @@ namespace agentcore::detail::core {
 // The compare-and-set sites compute the desired value by these functions and nothing else; the model has them
 // under the same names (tests/model/transitions.pml). A result of nullopt refuses: the packed state stays as
 // it is. Each result is an edge of the state table or keeps the state, and a verb that has taken effect gives
-// a new epoch (B13, F6; tests/unit/core/transitions_test.cpp). What a function must know besides the packed
+// a new epoch (B13, F6; tests/unit/core/transitions_test.cpp), unless it ends no turn: a hold, a pause, a
+// stop that was called for later. A closed gate has no grade. What a function must know besides the packed
 // state is in its parameters:
 //
 //  - `is_settled`: the mailbox head is closed with the epoch of this packed state. A stopped agent whose head
@@ -27,7 +28,7 @@ constexpr Gate stop_gate(bool cascade) noexcept {
 // first stop: the agent stays stopped, and settles once more.
 constexpr std::optional<PackedState> after_stop(PackedState from, bool cascade) noexcept {
   if (from.is_open() && can_process(from.state()))
-    return from.with(AgentState::stopping).with(stop_gate(cascade)).next_epoch();
+    return from.with(AgentState::stopping).with(stop_gate(cascade)).with(Grade::none).next_epoch();
   if (from.gate() == Gate::stop_self && from.state() == AgentState::stopped && cascade)
     return from.with(Gate::stop_tree).next_epoch();
   return std::nullopt;
@@ -45,7 +46,7 @@ constexpr std::optional<PackedState> after_resume(PackedState from, bool is_sett
 constexpr std::optional<PackedState> after_terminate(PackedState from, bool below_closed,
                                                      bool is_settled) noexcept {
   if (from.gate() == Gate::terminate) return std::nullopt;
-  const PackedState closed = from.with(Gate::terminate);
+  const PackedState closed = from.with(Gate::terminate).with(Grade::none);
   if (can_process(from.state()))
     return closed.with(below_closed ? AgentState::stopping : AgentState::terminating).next_epoch();
   const bool stops_below = from.gate() == Gate::stop_self && below_closed;
@@ -73,10 +74,29 @@ constexpr std::optional<PackedState> after_hold(PackedState from, bool hold) noe
   return from.with_hold(hold);
 }
 
+// The subtree is paused, or unpaused.
+constexpr std::optional<PackedState> after_pause(PackedState from, bool pause) noexcept {
+  if (from.is_free() || from.is_paused() == pause) return std::nullopt;
+  return from.with_pause(pause);
+}
+
+// A stop or a delete that is called for later. A stricter one replaces a softer one.
+constexpr std::optional<PackedState> after_stop_request(PackedState from, Grade grade) noexcept {
+  if (!from.is_open() || !can_process(from.state()) || grade <= from.stop_grade()) return std::nullopt;
+  return from.with(grade);
+}
+
+// A stop that was called for later is withdrawn.
+constexpr std::optional<PackedState> after_withdraw(PackedState from) noexcept {
+  if (from.is_free() || from.stop_grade() == Grade::none) return std::nullopt;
+  return from.with(Grade::none);
+}
+
 // The beginning of a turn of an idle agent, unless a verb came first. Each turn has an epoch of its own.
 constexpr std::optional<PackedState> after_begin(PackedState now, std::uint32_t epoch,
                                                  AgentState to) noexcept {
-  if (now.epoch() != epoch || !now.is_open() || now.is_held() || now.state() != AgentState::idle)
+  if (now.epoch() != epoch || !now.is_open() || now.is_held() || now.state() != AgentState::idle ||
+      now.is_paused() || now.stop_grade() != Grade::none)
     return std::nullopt;
   return now.with(to).with_interrupted(false).next_epoch();
 }
@@ -97,7 +117,7 @@ constexpr std::optional<PackedState> after_imposed(PackedState from, AgentState 
       from.state() == AgentState::stopped && from.gate() != Gate::terminate && is_settled && deletes;
   if (!can_process(from.state()) && !deletes_stopped) return std::nullopt;
   const Gate gate = std::max(from.gate(), deletes ? Gate::terminate : Gate::stop_tree);
-  return from.with(imposed).with(gate).next_epoch();
+  return from.with(imposed).with(gate).with(Grade::none).next_epoch();
 }
 
 // The end of a stop: nothing of the agent and its subtree is in flight. Not for a terminating agent, because
@@ -105,7 +125,7 @@ constexpr std::optional<PackedState> after_imposed(PackedState from, AgentState 
 constexpr PackedState after_settle(PackedState from) noexcept {
   assert(from.state() != AgentState::terminating);
   const Gate gate = from.is_open() ? Gate::stop_tree : from.gate();
-  return from.with(AgentState::stopped).with(gate).next_epoch();
+  return from.with(AgentState::stopped).with(gate).with(Grade::none).next_epoch();
 }
 
 // The end of a delete, just before the slot is freed. Not for a stopping agent, which settles first (X13).

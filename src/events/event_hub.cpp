@@ -25,6 +25,8 @@ struct BorrowedText {
   Place operator()(TurnEnded&) const noexcept { return nullptr; }
   Place operator()(ToolRefused&) const noexcept { return nullptr; }
   Place operator()(QueueHeld&) const noexcept { return nullptr; }
+  Place operator()(PauseChanged&) const noexcept { return nullptr; }
+  Place operator()(PauseSettled&) const noexcept { return nullptr; }
   Place operator()(WindowClosed&) const noexcept { return nullptr; }
   Place operator()(MessageDropped&) const noexcept { return nullptr; }
   Place operator()(ModelCallEnded&) const noexcept { return nullptr; }

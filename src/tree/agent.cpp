@@ -42,6 +42,9 @@ std::string Agent::id() const {
 Result<AgentState> Agent::state() const {
   return core_ ? core_->queries().state(node_) : no_agent;
 }
+Result<AgentStatus> Agent::status() const {
+  return core_ ? core_->queries().status(node_) : no_agent;
+}
 bool Agent::exists() const noexcept {
   return core_ && core_->queries().exists(node_);
 }
@@ -81,6 +84,16 @@ VerbResult Agent::release_queue() const {
 
 Result<bool> Agent::is_queue_held() const {
   return core_ ? core_->queries().is_queue_held(node_) : no_agent;
+}
+
+VerbResult Agent::pause(PauseOptions options) const {
+  return core_ ? core_->pause_verbs().pause(node_, std::move(options))
+               : VerbResult::refused(Errc::agent_not_found);
+}
+
+UnpauseResult Agent::unpause() const {
+  return core_ ? core_->pause_verbs().unpause(node_)
+               : UnpauseResult{VerbResult::refused(Errc::agent_not_found)};
 }
 
 VerbResult Agent::stop(StopOptions options) const {

@@ -79,6 +79,8 @@ AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above) noex
   const bool deleting = deleting_above || node.settling.is_deleting;
   node.settling.visit = Visit::none;
   node.settling.is_overdue = false;
+  turns_.stop(node);  // a turn that is parked has no operation that would have ended it
+  if (hub_.closed()) return Outcome::tree_gone;
   stop(node, deleting);
   if (hub_.closed()) return Outcome::tree_gone;
   // Where a stop meets an agent whose delete waits for it (X13), the agents below have only been stopped: the

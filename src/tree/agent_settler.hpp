@@ -7,6 +7,7 @@
 #include "tree/settle_jobs.hpp"
 #include "tree/settle_reports.hpp"
 #include "tree/tree_shared.hpp"
+#include "turn/turns.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +21,9 @@ namespace agentcore::detail::tree {
 // destroyed: check hub.closed().
 class AgentSettler {
  public:
-  AgentSettler(TreeShared& tree, events::EventHub& hub, SettleJobs& jobs, SettleReports& reports)
-      : tree_(tree), hub_(hub), jobs_(jobs), reports_(reports) {}
+  AgentSettler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns, SettleJobs& jobs,
+               SettleReports& reports)
+      : tree_(tree), hub_(hub), turns_(turns), jobs_(jobs), reports_(reports) {}
 
   // True if a walk has visited `node` and nothing keeps it waiting (invariant 1).
   static bool is_ready(const core::Node& node) noexcept;
@@ -53,6 +55,7 @@ class AgentSettler {
 
   TreeShared& tree_;
   events::EventHub& hub_;
+  turn::Turns& turns_;
   SettleJobs& jobs_;
   SettleReports& reports_;
   bool retry_ = false;

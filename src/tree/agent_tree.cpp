@@ -52,6 +52,12 @@ VerbResult AgentTree::stop_all(StopOptions options) {
 VerbResult AgentTree::resume_all(ResumeOptions options) {
   return core_->verbs().resume(core_->queries().root_sentinel(), options);
 }
+VerbResult AgentTree::pause_all(PauseOptions options) {
+  return core_->pause_verbs().pause(core_->queries().root_sentinel(), std::move(options));
+}
+VerbResult AgentTree::unpause_all() {
+  return core_->pause_verbs().unpause(core_->queries().root_sentinel());
+}
 
 AnswerResult AgentTree::answer(std::string_view question_id, std::string text) {
   return core_->requests().answer(question_id, {QuestionOutcome::answered, std::move(text)});

@@ -30,7 +30,9 @@ enum class Verb : std::uint8_t {
   terminate,
   end_call,
   end_task,
-  steer
+  steer,
+  pause,
+  unpause
 };
 
 // The second half of one verb.
@@ -54,6 +56,7 @@ struct ControlOp {
   std::optional<Duration> grace;
   std::function<void(const StopReport&)> on_stopped;
   std::function<void(const TerminateReport&)> on_terminated;
+  std::function<void()> on_rest;             // pause
   std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call
   ControlOp* next = nullptr;
 

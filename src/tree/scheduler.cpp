@@ -149,7 +149,10 @@ void Scheduler::report_end_of_turn(const ControlOp& op) {
   if (op.clear_up_to) return_steered(tree_, hub_, *node, Errc::turn_over);
   if (tree_.is_closed()) return;
   if (op.epoch) turns_.interrupt_before(*node, *op.epoch);
-  if (!aborts && op.cascade) interrupt_pass_.restart();
+  if (!aborts && op.cascade) {
+    interrupt_pass_.restart();
+    if (parks_) agent_pass_.restart();
+  }
   if (tree_.is_closed()) return;
   report_dropped(hub_, *node, dropped, aborts ? DropReason::queue_cleared : DropReason::interrupted);
   if (tree_.is_closed()) return;
@@ -169,7 +172,7 @@ void Scheduler::report_end_of_turn(const ControlOp& op) {
 void Scheduler::finish_release(const ControlOp& op) {
   Node* node = tree_.table.find(op.agent);
   if (!node) return;
-  if (op.cascade) release_pass_.restart();
+  if (op.cascade) agent_pass_.restart();
   hub_.emit(*node, [](Agent agent) { return QueueHeld{std::move(agent), false}; });
   if (!tree_.is_closed()) schedule(*node);
 }
@@ -189,10 +192,21 @@ Progress Scheduler::run_passes(loop::PollBudget& budget) {
       interrupt_pass_.run(budget, operations, is_tree_gone, [this](auto slot) { end_if_interrupted(slot); });
   if (ended != Progress::done) return ended;
   turns_.end_origins().remove_read();
-  return release_pass_.run(budget, agents, is_tree_gone, [this](auto slot) {
+  return agent_pass_.run(budget, agents, is_tree_gone, [this](auto slot) {
     Node& node = tree_.table.slot(slot);
-    if (!node.load().is_free() && !node.is_root_sentinel()) schedule(node);
+    if (!node.load().is_free() && !node.is_root_sentinel()) visit(node);
   });
+}
+
+void Scheduler::visit(Node& node) noexcept {
+  if (parks_) {
+    turns_.end_refused(node);
+    if (is_gone()) return;
+    if (!tree_.engine->guarded("the end of a pause", [&] { turns_.parked().go_on(node); }))
+      agent_pass_.restart();
+    if (is_gone()) return;
+  }
+  schedule(node);
 }
 
 void Scheduler::end_if_interrupted(std::uint32_t slot) noexcept {

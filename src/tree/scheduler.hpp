@@ -33,9 +33,14 @@ class Scheduler {
   void finish_release(const ControlOp& op);
   // The second half of steer().
   void finish_steer(const ControlOp& op);
-  // Goes on with what concerns a whole subtree: its interrupted turns, its released mailboxes.
+  // Beginnings were withheld, or are not any more: looks at all agents.
+  void visit_agents() noexcept {
+    parks_ = true;
+    agent_pass_.restart();
+  }
+  // Goes on with what concerns a whole subtree: its interrupted turns, its released mailboxes, its pause.
   Progress run_passes(loop::PollBudget& budget);
-  bool has_work() const noexcept { return interrupt_pass_.is_active() || release_pass_.is_active(); }
+  bool has_work() const noexcept { return interrupt_pass_.is_active() || agent_pass_.is_active(); }
 
  private:
   void step(core::Node& node);
@@ -46,13 +51,15 @@ class Scheduler {
   mailbox::DroppedMessages take_dropped(core::Node& node, const ControlOp& op) noexcept;
   void report_end_of_turn(const ControlOp& op);
   void end_if_interrupted(std::uint32_t slot) noexcept;
+  void visit(core::Node& node) noexcept;
   bool is_gone() const noexcept { return tree_.is_closed() || hub_.closed(); }
 
   TreeShared& tree_;
   turn::Turns& turns_;
   events::EventHub& hub_;
   SlotPass interrupt_pass_;  // over the operations: ends the turns of interrupted subtrees
-  SlotPass release_pass_;    // over the agents: those of released subtrees
+  SlotPass agent_pass_;      // over the agents: those of released, paused or unpaused subtrees
+  bool parks_ = false;       // turns may be parked, without an operation
 };
 
 }  // namespace agentcore::detail::tree

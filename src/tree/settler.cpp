@@ -40,7 +40,7 @@ Settler::Settler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns)
       grace_(tree.options.stop_grace),
       jobs_(tree.table),
       reports_(tree.table, jobs_, hub, *tree.engine),
-      agents_(tree, hub, jobs_, reports_),
+      agents_(tree, hub, turns, jobs_, reports_),
       walk_(tree.table, hub, jobs_, agents_) {
 }
 
@@ -167,7 +167,7 @@ bool Settler::cut_small_subtree(Node& root) {
     std::uint32_t first = core::no_node;
     turns_.operations().for_each(
         *node, [&](const turn::Operation& operation) { first = std::min(first, operation.id.slot); });
-    if (first != core::no_node) busy[count++] = {first, node->id()};
+    if (first != core::no_node || turn::Turns::is_active(*node)) busy[count++] = {first, node->id()};
   }
   std::sort(busy.begin(), busy.begin() + count);
   for (std::size_t i = 0; i < count && !hub_.closed(); ++i) {

@@ -11,15 +11,20 @@ using core::Node;
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
       hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
-      turns_(shared_.table, hub_, *shared_.engine, *this, *this, turn::Messages{shared_.pool, shared_.steers},
+      turns_(shared_.table, hub_, *shared_.engine, *this, listener_,
+             turn::Messages{shared_.pool, shared_.steers},
              {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
               options.tool_timeout, options.question_timeout, options.kept_results, options.stop_grace,
               options.max_lingering_calls, options.max_reasks}),
       settler_(shared_, hub_, turns_),
       scheduler_(shared_, turns_, hub_),
+      rest_(shared_.table, turns_, [this](auto root, auto /*cause*/) { pauses_.on_rest(root); }),
+      pauses_(shared_, hub_, turns_, scheduler_, rest_),
+      second_halves_(turns_, scheduler_, settler_, pauses_),
       verbs_(shared_, turns_.operations()),
       turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
       call_verbs_(shared_, turns_),
+      pause_verbs_(shared_),
       mailboxes_(shared_, verbs_, turns_.operations(), hub_),
       factory_(shared_, turns_, hub_),
       queries_(shared_),
@@ -59,6 +64,8 @@ void TreeCore::on_loop_left() noexcept {
 // Frees what an agent holds beyond its slot. The slots stay: other threads may be reading them.
 void TreeCore::purge() {
   settler_.clear();
+  rest_.clear();
+  pauses_.clear();
   turns_.clear();
   shared_.control.clear();
   shared_.steers.clear();
@@ -74,7 +81,7 @@ void TreeCore::purge() {
 
 bool TreeCore::has_work() const noexcept {
   return !shared_.control.empty() || turns_.operations().has_left() || settler_.has_work() ||
-         scheduler_.has_work() || !shared_.ready.empty();
+         scheduler_.has_work() || rest_.has_work() || !shared_.ready.empty();
 }
 
 bool TreeCore::has_pending() const noexcept {
@@ -89,14 +96,15 @@ bool TreeCore::busy() const noexcept {
 std::size_t TreeCore::count_references(std::string_view name) const {
   const core::References refers(shared_.table, shared_.table.names().find(name));
   return queries_.count_entries(name) + mailboxes_.count(refers) + shared_.steers.count(refers) +
-         shared_.control.count(refers) + settler_.count(refers) + turns_.count(refers) + hub_.count(refers);
+         shared_.control.count(refers) + settler_.count(refers) + turns_.count(refers) + rest_.count(refers) +
+         pauses_.count(refers) + hub_.count(refers);
 }
 
 void TreeCore::run_control(loop::PollBudget& budget) {
   turn::Operations& operations = turns_.operations();
   ControlQueue& control = shared_.control;
-  if (shared_.is_closed() ||
-      (control.empty() && !operations.has_left() && !settler_.has_work() && !scheduler_.has_work()))
+  if (shared_.is_closed() || (control.empty() && !operations.has_left() && !settler_.has_work() &&
+                              !scheduler_.has_work() && !rest_.has_work()))
     return;
   const LoopEntry entry(*this);
   operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
@@ -105,7 +113,7 @@ void TreeCore::run_control(loop::PollBudget& budget) {
   while (control.has_next() && budget.spend()) {
     std::unique_ptr<ControlOp> op = control.next();
     try {
-      start(op);
+      second_halves_.start(op);
     } catch (...) {  // an allocation failed: nothing has changed, the next poll tries again
       if (op) control.put_back(std::move(op));
       throw;
@@ -113,58 +121,14 @@ void TreeCore::run_control(loop::PollBudget& budget) {
     if (shared_.is_closed() || hub_.closed()) return;
   }
   if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
+  if (rest_.run(budget, [this] { return hub_.closed(); }) == Progress::tree_gone) return;
   settler_.run(budget);
-}
-
-// Runs the second half of a verb. If it throws, the caller still owns `op`.
-void TreeCore::start(std::unique_ptr<ControlOp>& op) {
-  switch (op->verb) {
-    case Verb::abort:
-    case Verb::interrupt:
-      return scheduler_.finish_end_of_turn(*op);
-    case Verb::release_queue:
-      return scheduler_.finish_release(*op);
-    case Verb::end_call:
-      return turns_.finish_call(op->agent, op->call_id);
-    case Verb::end_task:
-      return turns_.finish_task(op->call_id);
-    case Verb::steer:
-      return scheduler_.finish_steer(*op);
-    case Verb::stop:
-    case Verb::resume:
-    case Verb::terminate:
-      return settler_.start(op);
-  }
 }
 
 void TreeCore::run_round(loop::PollBudget& budget) {
   if (shared_.is_closed() || shared_.ready.empty()) return;  // run_control() may just have closed it
   const LoopEntry entry(*this);
   scheduler_.run_round(budget);
-}
-
-void TreeCore::on_activity_ended(Node& node) noexcept {
-  if (hub_.closed()) return;
-  const LoopEntry entry(*this);
-  settler_.on_operation_ended(node);
-  if (!hub_.closed()) scheduler_.schedule(node);
-}
-
-void TreeCore::on_turn_over(Node& node) noexcept {
-  scheduler_.end_message(node);
-}
-
-// The second half of this stop is queued for the loop like that of any other.
-void TreeCore::on_budget_exhausted(Node& node, std::string reason) {
-  StopOptions options;
-  options.cause = StopCause::budget;
-  options.reason = std::move(reason);
-  shared_.engine->guarded("a log record", [&] {
-    shared_.engine->log(
-        LogLevel::info, "a budget is used up",
-        {{"agent", shared_.table.names().name_of(node, node.id())}, {"reason", options.reason}});
-  });
-  static_cast<void>(verbs_.stop(node.id(), std::move(options)));
 }
 
 }  // namespace agentcore::detail::tree

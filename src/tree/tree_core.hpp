@@ -3,10 +3,15 @@
 
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
+#include "tree/activity_listener.hpp"
 #include "tree/agent_factory.hpp"
 #include "tree/call_verbs.hpp"
 #include "tree/mailboxes.hpp"
+#include "tree/pause_verbs.hpp"
+#include "tree/pauses.hpp"
+#include "tree/rest_watches.hpp"
 #include "tree/scheduler.hpp"
+#include "tree/second_halves.hpp"
 #include "tree/settler.hpp"
 #include "tree/tree_queries.hpp"
 #include "tree/tree_shared.hpp"
@@ -27,7 +32,7 @@ namespace agentcore::detail::tree {
 // Owns the parts of a tree and drives them from the loop. close() is the end of the tree, on_engine_closed()
 // that of its Runtime: both close the gate of the root sentinel, so that every later admission in the tree is
 // refused. The memory that other threads may still read stays as long as any handle.
-class TreeCore final : public loop::Source, public core::TreeLifetime, private turn::TurnListener {
+class TreeCore final : public loop::Source, public core::TreeLifetime {
  public:
   TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options);
   void close();
@@ -36,6 +41,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
   Verbs& verbs() noexcept { return verbs_; }
   TurnVerbs& turn_verbs() noexcept { return turn_verbs_; }
   CallVerbs& call_verbs() noexcept { return call_verbs_; }
+  PauseVerbs& pause_verbs() noexcept { return pause_verbs_; }
   Mailboxes& mailboxes() noexcept { return mailboxes_; }
   AgentFactory& factory() noexcept { return factory_; }
   TreeQueries& queries() noexcept { return queries_; }
@@ -61,22 +67,22 @@ class TreeCore final : public loop::Source, public core::TreeLifetime, private t
   void on_loop_left() noexcept override;
   void destroy() noexcept override { delete this; }
 
-  // turn::TurnListener
-  void on_activity_ended(core::Node& node) noexcept override;
-  void on_turn_over(core::Node& node) noexcept override;
-  void on_budget_exhausted(core::Node& node, std::string reason) override;
-
-  void start(std::unique_ptr<ControlOp>& op);
   void purge();
 
   TreeShared shared_;
   events::EventHub hub_;
+  ActivityListener listener_{shared_,    hub_,  settler_,
+                             scheduler_, rest_, verbs_};  // only refers to the others
   turn::Turns turns_;
   Settler settler_;
   Scheduler scheduler_;
+  RestWatches rest_;
+  Pauses pauses_;
+  SecondHalves second_halves_;
   Verbs verbs_;
   TurnVerbs turn_verbs_;
   CallVerbs call_verbs_;
+  PauseVerbs pause_verbs_;
   Mailboxes mailboxes_;
   AgentFactory factory_;
   TreeQueries queries_;

@@ -32,6 +32,15 @@ Result<AgentState> TreeQueries::state(core::NodeId id) const {
   return tree_.missing(no_agent_text);
 }
 
+Result<AgentStatus> TreeQueries::status(core::NodeId id) const {
+  if (const Node* node = tree_.reach(id)) {
+    const bool held = core::is_queue_held(*node);
+    if (const core::GateView view = core::look_again(*node, core::generation_of(id)); view.valid)
+      return AgentStatus{view.effective, view.paused, held};
+  }
+  return tree_.missing(no_agent_text);
+}
+
 Result<bool> TreeQueries::is_queue_held(core::NodeId id) const {
   if (const Node* node = tree_.reach(id)) {
     const bool held = core::is_queue_held(*node);

@@ -20,6 +20,7 @@ class TreeQueries {
   std::string name_of(core::NodeId id) const;
   bool exists(core::NodeId id) const noexcept;
   Result<AgentState> state(core::NodeId id) const;
+  Result<AgentStatus> status(core::NodeId id) const;
   Result<bool> is_queue_held(core::NodeId id) const;
   // Why find() has found no agent: `runtime_gone` or `agent_not_found`.
   Errc missing() const noexcept { return tree_.missing(); }

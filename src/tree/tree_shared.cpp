@@ -10,6 +10,14 @@ void name(const TreeShared& tree, ControlOp& op) {
 
 }  // namespace
 
+bool TreeShared::is_quiet(const core::Node& root, bool with_subtree, bool with_root) const noexcept {
+  if (engine->on_loop_thread()) return true;
+  const core::Node* const now = table.active_agent.load(std::memory_order_seq_cst);
+  if (!now || (!with_root && now == &root)) return true;
+  if (now == table.several_agents()) return false;
+  return with_subtree ? !core::is_within(now, &root) : now != &root;
+}
+
 std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool names_agent) noexcept {
   return prepared([&](ControlOp& op) {
     op.agent = id;

@@ -63,6 +63,11 @@ class TreeShared {
     const Errc reason = missing();
     return {reason, std::string(reason == Errc::runtime_gone ? runtime_gone_text : text)};
   }
+  // For a verb that has closed a gate, or withheld beginnings: false if the loop thread is in an action of
+  // `root`, or of an agent below it if `with_subtree`. To be read after the verb took effect; the loop
+  // publishes the active agent before it reads the gates. So an action that is not visible here reads them
+  // later, and is refused (G1). @threadsafe
+  bool is_quiet(const core::Node& root, bool with_subtree, bool with_root = true) const noexcept;
   // A handle that keeps the tree's memory alive. @threadsafe
   Agent handle(core::NodeId id) const noexcept { return core::AgentAccess::make(owner_, id); }
 

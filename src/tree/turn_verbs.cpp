@@ -143,7 +143,7 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
     if (!view.open()) return VerbResult::no_effect(reason_of(view));
     prepare_queue(node, options.queue, view.own, *op);
     if (options.queue == QueueAction::hold) {
-      node.holds_subtree.store(true, std::memory_order_seq_cst);
+      node.extend_below(Node::hold_below, true);
       PackedState packed = node.load();
       std::optional<PackedState> after;
       do {
@@ -157,7 +157,7 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
     node.interrupts.store(op->interrupt, std::memory_order_seq_cst);
   }
   VerbResult result = VerbResult::done();
-  result.quiet = is_quiet(node, InterruptScope::subtree);
+  result.quiet = tree_.is_quiet(node, true);
   result.calls_cut = operations_.cut_closed_below(node, true, options.cut);
   finish(std::move(op));
   return result;
@@ -166,7 +166,7 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
 // The packed state says that the turn has ended: cuts its calls, and leaves the rest to the loop.
 VerbResult TurnVerbs::end_turn(Node& node, const InterruptOptions& options, std::unique_ptr<ControlOp> op) {
   VerbResult result = VerbResult::done();
-  result.quiet = is_quiet(node, InterruptScope::turn);
+  result.quiet = tree_.is_quiet(node, false);
   result.calls_cut = operations_.cut_turn(node, options.cut);
   finish(std::move(op));
   return result;
@@ -185,7 +185,7 @@ VerbResult TurnVerbs::release_queue(core::NodeId id) {
     if (!after) return VerbResult::no_effect(Errc::not_held);
     if (node->replace(packed, *after)) break;
   }
-  op->cascade = node->holds_subtree.exchange(false, std::memory_order_seq_cst);
+  op->cascade = node->extend_below(Node::hold_below, false);
   finish(std::move(op));
   return VerbResult::done();
 }
@@ -195,15 +195,6 @@ void TurnVerbs::prepare_queue(const Node& node, QueueAction queue, PackedState p
                               ControlOp& op) noexcept {
   op.hold = queue == QueueAction::hold && !packed.is_held();
   if (queue == QueueAction::drop) op.clear_up_to = mailbox::position(node);
-}
-
-// As Verbs::is_quiet().
-bool TurnVerbs::is_quiet(const Node& root, InterruptScope scope) const noexcept {
-  if (tree_.engine->on_loop_thread()) return true;
-  const Node* const now = tree_.table.active_agent.load(std::memory_order_seq_cst);
-  if (!now) return true;
-  if (now == tree_.table.several_agents()) return false;
-  return scope == InterruptScope::subtree ? !core::is_within(now, &root) : now != &root;
 }
 
 void TurnVerbs::finish(std::unique_ptr<ControlOp> op) noexcept {

@@ -42,7 +42,6 @@ class TurnVerbs {
   VerbResult end_turn(core::Node& node, const InterruptOptions& options, std::unique_ptr<ControlOp> op);
   static void prepare_queue(const core::Node& node, QueueAction queue, core::PackedState packed,
                             ControlOp& op) noexcept;
-  bool is_quiet(const core::Node& root, InterruptScope scope) const noexcept;
   void finish(std::unique_ptr<ControlOp> op) noexcept;
 
   TreeShared& tree_;

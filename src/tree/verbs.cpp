@@ -35,7 +35,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
 
   VerbResult result = close_for_stop(*node, std::move(op), options.caller);
   if (result.took_effect()) {
-    result.quiet = is_quiet(*node);
+    result.quiet = tree_.is_quiet(*node, true);
     result.calls_cut = operations_.cut_closed_below(*node, options.cascade, options.cut);
   }
   if (result.took_effect() || wants_report) tree_.waker->notify();
@@ -74,7 +74,7 @@ VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
     return VerbResult::refused(Errc::out_of_memory);
   }
   if (!result.took_effect()) return result;
-  result.quiet = is_quiet(*node, false);
+  result.quiet = tree_.is_quiet(*node, true, false);
   result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
   tree_.waker->notify();
   return result;
@@ -175,7 +175,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
 
   VerbResult result = close_for_delete(*node, std::move(op), options.caller);
   if (result.took_effect()) {
-    result.quiet = is_quiet(*node);
+    result.quiet = tree_.is_quiet(*node, true);
     result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
   }
   if (result.took_effect() || wants_report) tree_.waker->notify();
@@ -217,15 +217,6 @@ void Verbs::close_tree() noexcept {
 void Verbs::wait_for_other(std::unique_ptr<ControlOp> op) {
   op->took_effect = false;
   if (op->wants_report()) tree_.control.push(std::move(op));
-}
-
-// Read after the gate was closed; the loop publishes the active agent before it reads the gates. So an action
-// that is not visible here reads the gates later, and is refused (G1).
-bool Verbs::is_quiet(const Node& root, bool with_root) const noexcept {
-  if (tree_.engine->on_loop_thread()) return true;
-  const Node* const now = tree_.table.active_agent.load(std::memory_order_seq_cst);
-  if (!now || (!with_root && now == &root)) return true;
-  return now != tree_.table.several_agents() && !core::is_within(now, &root);
 }
 
 // Agents may act only on their own children (X10).

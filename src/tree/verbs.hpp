@@ -43,7 +43,6 @@ class Verbs {
   VerbResult close_below(core::Node& node, core::NodeId id, StopOptions& options);
   std::vector<core::NodeId> children_of(const core::Node& node) const;
   void wait_for_other(std::unique_ptr<ControlOp> op);
-  bool is_quiet(const core::Node& root, bool with_root = true) const noexcept;
   bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
 
   TreeShared& tree_;

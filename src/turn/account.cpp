@@ -14,11 +14,11 @@ std::string used_up(const char* what, std::uint64_t used, std::uint64_t limit) {
 
 }  // namespace
 
-void Account::grant(const Budget& budget, Timer deadline) {
+void Account::grant(const Budget& budget, WaitClock wall_clock) {
   budget_ = budget;
   spent_ = {.turns = 0, .tokens = 0, .cost = 0, .tokens_reserved = spent_.tokens_reserved};
   expired_ = false;
-  deadline_ = std::move(deadline);
+  wall_clock_ = std::move(wall_clock);
 }
 
 std::string Account::exhausted() const {

@@ -63,10 +63,14 @@ BudgetVerdict room_in(core::Node& owner, const Account& account, const Prices& p
 
 }  // namespace
 
-void BudgetLedger::grant(core::Node& node, Scope scope, const Budget& budget, Timer deadline) {
+void BudgetLedger::grant(core::Node& node, Scope scope, const Budget& budget, WaitClock wall_clock) {
   TurnData& data = data_of(node);
   if (!data.accounts) data.accounts = std::make_unique<Accounts>(reservations_);
-  account_of(node, scope).grant(budget, std::move(deadline));
+  account_of(node, scope).grant(budget, std::move(wall_clock));
+}
+
+Accounts* BudgetLedger::accounts_of(const core::Node& node) noexcept {
+  return node.data ? static_cast<const TurnData&>(*node.data).accounts.get() : nullptr;
 }
 
 BudgetVerdict BudgetLedger::expire(core::Node& node, Scope scope) {

@@ -8,6 +8,7 @@
 #include "mailbox/message_pool.hpp"
 #include "mailbox/steer_box.hpp"
 #include "turn/call_claims.hpp"
+#include "turn/call_pauses.hpp"
 #include "turn/end_origins.hpp"
 #include "turn/ended_turns.hpp"
 #include "turn/operations.hpp"
@@ -44,6 +45,8 @@ class TurnListener {
   // The turn of `node` in progress is over: its message has its end. Called before the state of the agent
   // changes, and before TurnEnded.
   virtual void on_turn_over(core::Node& node) noexcept = 0;
+  // What runs of `node` may do nothing but wait, for a person or for the end of a pause.
+  virtual void on_waiting(core::Node& node) noexcept = 0;
   // A budget of `node` is used up: `node` and everything below it must be stopped.
   virtual void on_budget_exhausted(core::Node& node, std::string reason) = 0;
 
@@ -109,6 +112,7 @@ class Environment {
   EndedTurns ended_turns;
   CallClaims claims;
   EndOrigins end_origins;
+  CallPauses call_pauses{*this};
 };
 
 // On the stack wherever an external input is delivered to an agent: an outcome, a result, an answer, a timer.

@@ -138,6 +138,8 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   // Allocations come first.
   active.answer = ChatOutcome::cancelled();
   auto receiver = std::make_unique<CallReceiver>(*this, environment_.hub.handle(turn.node()));
+  const auto pause = environment_.call_pauses.make(environment_.hub.handle(turn.node()));
+  request.pause = PauseToken(pause);
   const OperationId id =
       environment_.operations.open(turn.node(), Operation::Kind::model_call, turn.epoch(), turn.number());
   active.operation = id;
@@ -148,15 +150,18 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
     environment_.operations.close(id);
     return Next::ended;  // releases the reservation: the call was never sent
   }
-  if (is_cut(turn)) {  // steered since the context was written: it is written once more
+  const bool cut = is_cut(turn);  // steered since the context was written: it is written once more
+  if (cut || turn.parks(core::Withheld::steps)) {
     active.operation = {};
     environment_.operations.close(id);
     active.phase = Phase::asked;
-    return Next::proceed;
+    usage_.settle(turn.node(), active);  // releases the reservation: the call was never sent
+    return cut ? Next::proceed : Next::wait;
   }
   active.usage_pending = true;
   ++active.model_calls;
   receiver->bind(id);
+  pause->bind(id);
   ChatSink sink(std::move(receiver));
   StopToken token = environment_.operations[id].stop.get_token();
   // A client that throws loses its sink, and the turn fails with `client_dropped_call`.

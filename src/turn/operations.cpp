@@ -98,6 +98,7 @@ OperationId Operations::open(core::Node& node, Operation::Kind kind, std::uint32
                   0,
                   kind,
                   false,
+                  false,
                   std::move(info),
                   std::move(source),
                   std::nullopt};

@@ -50,7 +50,8 @@ struct Operation {
   MessageId message;  // of that turn
   std::size_t late_deltas = 0;
   Kind kind = Kind::model_call;
-  bool over = false;  // its outcome is not needed any more, but has not arrived yet
+  bool waits = false;  // a model call whose client waits for the end of a pause
+  bool over = false;   // its outcome is not needed any more, but has not arrived yet
   std::unique_ptr<OperationInfo> info;
   StopSource stop{std::nostopstate};  // created only for running operations, not for agents
   std::optional<DiscardReason> late;  // why its outcome is late, if something has ended it

@@ -1,6 +1,5 @@
 #include "turn/question_desk.hpp"
 
-#include "loop/time.hpp"
 #include "tools/contain.hpp"
 
 #include <utility>
@@ -48,23 +47,36 @@ void QuestionDesk::refuse(const std::function<void(const Answer&)>& closed) noex
 }
 
 void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeout) {
-  loop::Engine& engine = environment_.engine;
   question.question.agent_id = environment_.table.names().name_of(node, node.id());
   question.agent = node.id();
   question.turn = environment_.operations[question.operation].turn;
+  question.clock = WaitClock(timeout);
   AskedQuestion& asked = questions_.add(std::move(question));
-  if (timeout != no_limit) try {
-      const std::uint64_t timer =
-          engine.start_timer(loop::later(engine.now(), timeout), [this, id = asked.question.id] {
-            if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
-          });
-      asked.timer = Timer(engine.weak_from_this(), timer);
+  if (!core::paused_by(node)) try {
+      run_clock(asked);
     } catch (...) {  // a question must not stay open without its time-out
       static_cast<void>(questions_.take(asked.question.id));
       throw;
     }
+  environment_.listener.on_waiting(node);
   environment_.hub.emit(node, [&](Agent agent) {
     return QuestionAsked{std::move(agent), asked.turn, asked.question};
+  });
+}
+
+void QuestionDesk::run_clock(AskedQuestion& asked) {
+  asked.clock.run(environment_.engine, [this, id = asked.question.id] {
+    if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
+  });
+}
+
+void QuestionDesk::update_clocks() {
+  questions_.for_each([this](AskedQuestion& asked) {
+    const core::Node* const node = environment_.find(asked.agent);
+    if (node && core::paused_by(*node))
+      asked.clock.stand(environment_.engine);
+    else
+      run_clock(asked);
   });
 }
 

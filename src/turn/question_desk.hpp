@@ -28,6 +28,13 @@ class QuestionDesk {
   void ask(core::Node& node, AskedQuestion question, Duration timeout);
   // The user answers or declines. Checks the gate first.
   AnswerResult answer(std::string_view question_id, const Answer& answer);
+  // Lets the time-outs of paused agents stand still, and those of the others run. Throws std::bad_alloc; to
+  // be called again then.
+  void update_clocks();
+  // True if the operation waits for an answer.
+  bool has_open(const Operation& operation) const noexcept {
+    return questions_.has(operation.agent, operation.id);
+  }
   // Cancels the open questions of a registered operation.
   void close_all(OperationId id) noexcept;
 
@@ -37,6 +44,7 @@ class QuestionDesk {
   void clear() { questions_.clear(); }
 
  private:
+  void run_clock(AskedQuestion& asked);
   bool close(AskedQuestion question, const Answer& answer) noexcept;
 
   Environment& environment_;

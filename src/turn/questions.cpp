@@ -89,6 +89,11 @@ std::optional<AskedQuestion> Questions::take_of(detail::core::NodeId agent,
   return take(open_.find(oldest->number));
 }
 
+bool Questions::has(detail::core::NodeId agent, detail::core::OperationId operation) const noexcept {
+  const auto oldest = by_owner_.lower_bound({agent, operation, 0});
+  return oldest != by_owner_.end() && oldest->agent == agent && oldest->operation == operation;
+}
+
 std::vector<OpenQuestion> Questions::open() const {
   std::vector<OpenQuestion> all;
   for (const auto& [number, asked] : open_) all.push_back(asked.question);

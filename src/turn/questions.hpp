@@ -4,9 +4,9 @@
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
 #include "core/references.hpp"
+#include "turn/wait_clock.hpp"
 
 #include <agentcore/question.hpp>
-#include <agentcore/runtime.hpp>
 
 #include <compare>
 #include <cstddef>
@@ -27,7 +27,7 @@ struct AskedQuestion {
   std::uint64_t turn = 0;
   core::OperationId operation;  // the call that waits for it
   std::function<void(const Answer&)> closed;
-  Timer timer;
+  WaitClock clock;  // of its time-out
 };
 
 // Each is removed before its `closed` is called, so it is closed once. The costs of take_of() and count() do
@@ -44,6 +44,13 @@ class Questions {
   // The oldest question that this operation of that agent waits for.
   std::optional<AskedQuestion> take_of(core::NodeId agent, core::OperationId operation);
 
+  // True if the operation waits for an answer.
+  bool has(core::NodeId agent, core::OperationId operation) const noexcept;
+  // Calls visit(question) for each.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (auto& [number, asked] : open_) visit(asked);
+  }
   std::vector<OpenQuestion> open() const;
   std::size_t size() const noexcept { return open_.size(); }
   std::size_t count(core::NodeId agent) const noexcept;

@@ -36,6 +36,8 @@ Next ToolCalls::run_all(Turn turn) {
       if (state == State::waiting) waiting = i;
       if (state == State::approved) approved = i;
     }
+    const bool may_begin = approved < calls.size() || (waiting < calls.size() && busy < at_once);
+    if (may_begin && turn.parks(core::Withheld::all)) return Next::wait;
     Next next;
     if (approved < calls.size())
       next = begin(turn, approved);
@@ -124,12 +126,17 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
 }
 
 // The call of the present turn that has that operation, or null.
-PendingCall* ToolCalls::find(core::Node& node, OperationId id) noexcept {
+PendingCall* ToolCalls::find(const core::Node& node, OperationId id) noexcept {
   ActiveTurn* const active = active_turn(node);
   if (!active) return nullptr;
   const auto found = std::find_if(active->calls.begin(), active->calls.end(),
                                   [&](const PendingCall& call) { return call.operation == id; });
   return found == active->calls.end() ? nullptr : &*found;
+}
+
+bool ToolCalls::has_begun(const Operation& operation) noexcept {
+  const PendingCall* const call = find(*operation.node, operation.id);
+  return !call || call->state == State::running;
 }
 
 void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {

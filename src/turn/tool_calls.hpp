@@ -46,6 +46,9 @@ class ToolCalls {
   void cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
               const TurnResult& result, DiscardReason late) noexcept;
 
+  // False for a call of the turn in progress that waits for its approval, or to begin.
+  static bool has_begun(const Operation& operation) noexcept;
+
   // The tool of a registered operation has given its result.
   void on_result(core::Node& node, OperationId id, ToolResult result);
   // Its time-out has passed: the operation is cut, and the turn continues with `result`.
@@ -56,7 +59,7 @@ class ToolCalls {
   Next begin(Turn turn, std::size_t index);
   std::string look_up(Turn turn, PendingCall& call);
   OperationId open(Turn turn, PendingCall& call);
-  PendingCall* find(core::Node& node, OperationId id) noexcept;
+  static PendingCall* find(const core::Node& node, OperationId id) noexcept;
   Next take_result(core::Node& node, OperationId id, ToolResult& result, std::optional<DiscardReason>& late);
   void ask_approval(Turn turn, PendingCall& call);
   void on_approval(OperationId id, const Answer& answer);

@@ -49,6 +49,13 @@ class Turn {
   // True if the deadline of the turn has passed; its timer may come later. Not if the turn is over.
   bool is_late() const noexcept { return active().deadline && active().deadline->has_passed(); }
 
+  // True if no step may begin now, or with `all` no tool call either; then the turn is parked.
+  bool parks(core::Withheld from) const noexcept {
+    const bool withheld = core::withheld(*node_) >= from;
+    if (withheld) active().parked = true;
+    return withheld;
+  }
+
   core::Node& node() const noexcept { return *node_; }
   const AgentSpec& spec() const noexcept { return *node_->spec; }
   TurnData& data() const noexcept { return static_cast<TurnData&>(*node_->data); }

@@ -57,6 +57,7 @@ struct ActiveTurn {
   Phase phase = Phase::asked;
   bool running = false;     // TurnRunner::run_steps() is on the stack
   bool simulated = false;   // without a model and without a history
+  bool parked = false;      // a beginning was withheld: Turns::go_on() continues
   std::uint32_t epoch = 0;  // of the agent, when the turn began
   std::optional<TurnDeadline> deadline;
   core::OperationId operation;  // its model call

@@ -184,6 +184,7 @@ void TurnRunner::break_off(core::Node& node, Errc code, std::string_view why) no
 Next TurnRunner::run_steps(Turn turn) {
   if (std::exchange(turn.active().running, true)) return Next::wait;
   Next next = Next::proceed;
+  turn.active().parked = false;
   while (next == Next::proceed) next = run_step(turn);
   if (!turn.is_over()) turn.active().running = false;
   return next;
@@ -192,7 +193,7 @@ Next TurnRunner::run_steps(Turn turn) {
 Next TurnRunner::run_step(Turn turn) {
   switch (turn.active().phase) {
     case Phase::asked:  // context trimmed and rendered -> model call
-      return model_calls_.start(turn);
+      return turn.parks(core::Withheld::steps) ? Next::wait : model_calls_.start(turn);
     case Phase::calling:  // continues in ModelCalls::on_outcome()
       return Next::wait;
     case Phase::answered:  // answer written -> tool calls parsed

@@ -1,7 +1,5 @@
 #include "turn/turns.hpp"
 
-#include "loop/time.hpp"
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,27 +75,6 @@ std::size_t Turns::count(const core::References& refers) const noexcept {
     count += operation.node && refers(operation.agent);
   }
   return count;
-}
-
-void Turns::grant(core::Node& node, const Budget& budget, bool subtree) {
-  const BudgetLedger::Scope scope = subtree ? BudgetLedger::Scope::subtree : BudgetLedger::Scope::own;
-  loop::Engine& engine = environment_.engine;
-  Timer deadline;
-  if (budget.wall_clock != no_limit) {
-    const std::uint64_t id =
-        engine.start_timer(loop::later(engine.now(), budget.wall_clock),
-                           [this, agent = node.id(), scope] { on_wall_clock(agent, scope); });
-    deadline = Timer(engine.weak_from_this(), id);
-  }
-  ledger_.grant(node, scope, budget, std::move(deadline));
-}
-
-void Turns::on_wall_clock(core::NodeId agent, BudgetLedger::Scope scope) {
-  core::Node* const node = environment_.find(agent);
-  if (!node) return;
-  std::string reason;
-  environment_.engine.guarded("a budget's time", [&] { reason = ledger_.expire(*node, scope).reason; });
-  environment_.listener.on_budget_exhausted(*node, std::move(reason));
 }
 
 void Turns::clear() {

@@ -3,12 +3,14 @@
 
 #include "turn/answer_check.hpp"
 #include "turn/background_tasks.hpp"
+#include "turn/budget_clocks.hpp"
 #include "turn/budget_ledger.hpp"
 #include "turn/call_endings.hpp"
 #include "turn/call_records.hpp"
 #include "turn/environment.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/model_calls.hpp"
+#include "turn/parked_turns.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_calls.hpp"
 #include "turn/tool_port.hpp"
@@ -56,6 +58,8 @@ class Turns {
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
   // Ends the turn in progress if it was interrupted.
   void end_refused(core::Node& node) noexcept;
+  // The turns from which beginnings are withheld.
+  ParkedTurns& parked() noexcept { return parked_; }
   // Ends everything of an agent that is stopped: its turn and its background tasks (X17). The outcomes come
   // later.
   void stop(core::Node& node) noexcept;
@@ -82,8 +86,8 @@ class Turns {
     return answer_checks_.get(format);
   }
 
-  // Grants a budget, to the agent itself or to its subtree.
-  void grant(core::Node& node, const Budget& budget, bool subtree);
+  // See BudgetClocks.
+  void grant(core::Node& node, const Budget& budget, bool subtree) { clocks_.grant(node, budget, subtree); }
 
   EndedTurns& ended() noexcept { return environment_.ended_turns; }
   const EndedTurns& ended() const noexcept { return environment_.ended_turns; }
@@ -97,11 +101,10 @@ class Turns {
   void clear();
 
  private:
-  void on_wall_clock(core::NodeId agent, BudgetLedger::Scope scope);
-
   Environment environment_;
   AnswerChecks answer_checks_;
   BudgetLedger ledger_;
+  BudgetClocks clocks_{environment_, ledger_};
   UsageAccounting usage_{environment_, ledger_};
   QuestionDesk desk_{environment_};
   CallRecords records_{environment_};
@@ -114,6 +117,7 @@ class Turns {
   TurnEnds ends_{environment_, ledger_, usage_, tool_calls_, lingering_};
   ModelCalls model_calls_{environment_, usage_, ends_, lingering_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
+  ParkedTurns parked_{environment_, desk_, clocks_, runner_};
 };
 
 }  // namespace agentcore::detail::turn

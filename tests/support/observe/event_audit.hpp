@@ -53,6 +53,8 @@ class Audit {
     agentcore::MessageId message;     // of the last turn
     bool unsettled_stop = false;      // `stopped` was reported, Settled is to come
     bool unsettled_delete = false;    // `terminating` was reported, Settled is to come
+    bool paused = false;              // by a pause of its own
+    bool pause_settled = false;       // and nothing runs below any more
     bool gone = false;                // AgentDeleted was reported
     std::set<std::string> calls;      // of tools, that have begun and not ended
     std::set<std::string> questions;  // that are open
@@ -117,6 +119,15 @@ class Audit {
     turns_aborted += body.result->outcome == agentcore::TurnOutcome::aborted;
   }
   void see(Seen&, const agentcore::QueueHeld&) {}
+  void see(Seen& seen, const agentcore::PauseChanged& body) {
+    require(seen.paused != body.paused, "a pause that was paused already, or not", body.agent);
+    seen.paused = body.paused;
+    seen.pause_settled = false;
+  }
+  void see(Seen& seen, const agentcore::PauseSettled& body) {
+    require(seen.paused && !seen.pause_settled, "a pause that settles twice, or is over", body.agent);
+    seen.pause_settled = true;
+  }
   void see(Seen& seen, const agentcore::WindowClosed& body) {
     require(seen.calls.contains(body.call_id) || seen.tasks.contains(body.call_id),
             "a window closed by a call that is not open", body.agent);

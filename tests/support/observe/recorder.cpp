@@ -142,6 +142,10 @@ void Recorder::on_event(const Event& event) {
       line += " " + std::string(to_string(steered->reason)) + " " + steered->message.text;
   } else if (const auto* shut = event.get<WindowClosed>()) {
     line = "window-closed " + id + " " + shut->window_id + " " + in_words(to_string(shut->reason));
+  } else if (const auto* pause = event.get<PauseChanged>()) {
+    line = (pause->paused ? "paused " : "unpaused ") + id;
+  } else if (event.get<PauseSettled>()) {
+    line = "at-rest " + id;
   } else if (const auto* queue = event.get<QueueHeld>()) {
     line = (queue->held ? "held " : "released ") + id;
   } else if (const auto* dropped = event.get<MessageDropped>()) {

@@ -88,6 +88,8 @@ struct Transcript {
   void add_body(const Settled& settled) { add(settled.origin); }
   void add_body(const AgentDeleted& deleted) { add(deleted.origin); }
   void add_body(const QueueHeld&) {}
+  void add_body(const PauseChanged& change) { add(change.origin); }
+  void add_body(const PauseSettled&) {}
   void add_body(const WindowClosed& closed) {
     add(closed.call_id);
     add(closed.window_id);

@@ -1,0 +1,20 @@
+// AgentStatus: the state of an agent with the flags beside it.
+#pragma once
+
+#include <agentcore/agent_state.hpp>
+
+namespace agentcore {
+
+/// The state of an agent and what holds it up, as Agent::status() read it at one moment.
+///
+///     agentcore::Result<agentcore::AgentStatus> status = agent.status();
+///     if (status && status->paused) std::puts("paused");
+struct AgentStatus {
+  AgentState state = AgentState::idle;  ///< The effective state (Agent::state()).
+  /// True: the agent or an ancestor is paused. Its state is what it was: a paused agent whose model call has
+  /// ended can be `processing` until it is unpaused.
+  bool paused = false;
+  bool queue_held = false;  ///< As Agent::is_queue_held().
+};
+
+}  // namespace agentcore

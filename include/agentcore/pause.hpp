@@ -1,0 +1,33 @@
+// Options and results of pause() and unpause().
+#pragma once
+
+#include <agentcore/verbs.hpp>
+
+#include <functional>
+#include <string>
+
+namespace agentcore {
+
+/// Options of pause().
+///
+///     agent.pause({.reason = "the game is paused", .on_rest = [] { std::puts("nothing runs any more"); }});
+struct PauseOptions {
+  /// For the log and PauseChanged.
+  std::string reason = {};
+  /// Called once on the loop thread when nothing runs below any more, like PauseSettled. Not called if the
+  /// agent is unpaused or deleted before, or if it was paused already. An exception is caught and logged.
+  std::function<void()> on_rest = {};
+};
+
+/// The result of unpause().
+///
+///     agentcore::UnpauseResult result = agent.unpause();
+///     if (result.still_paused) std::printf("still paused by %s\n", result.paused_by.c_str());
+struct [[nodiscard]] UnpauseResult : VerbResult {
+  /// True: an ancestor is paused, and with it this agent.
+  bool still_paused = false;
+  /// The id of the nearest ancestor that is paused. Empty: none, or AgentTree::pause_all().
+  std::string paused_by = {};
+};
+
+}  // namespace agentcore

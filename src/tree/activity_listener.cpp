@@ -1,0 +1,37 @@
+#include "tree/activity_listener.hpp"
+
+#include <utility>
+
+namespace agentcore::detail::tree {
+
+using core::Node;
+
+void ActivityListener::on_activity_ended(Node& node) noexcept {
+  if (hub_.closed()) return;
+  const LoopEntry entry(tree_.lifetime);
+  rest_.check(node);
+  settler_.on_operation_ended(node);
+  if (!hub_.closed()) scheduler_.schedule(node);
+}
+
+void ActivityListener::on_waiting(Node& node) noexcept {
+  rest_.check(node);
+}
+
+void ActivityListener::on_turn_over(Node& node) noexcept {
+  scheduler_.end_message(node);
+}
+
+// The second half of this stop is queued for the loop like that of any other.
+void ActivityListener::on_budget_exhausted(Node& node, std::string reason) {
+  StopOptions options;
+  options.cause = StopCause::budget;
+  options.reason = std::move(reason);
+  tree_.engine->guarded("a log record", [&] {
+    tree_.engine->log(LogLevel::info, "a budget is used up",
+                      {{"agent", tree_.table.names().name_of(node, node.id())}, {"reason", options.reason}});
+  });
+  static_cast<void>(verbs_.stop(node.id(), std::move(options)));
+}
+
+}  // namespace agentcore::detail::tree

@@ -1,0 +1,28 @@
+// PauseVerbs: the first halves of pause and unpause. All @threadsafe.
+#pragma once
+
+#include "tree/control_queue.hpp"
+#include "tree/tree_shared.hpp"
+
+#include <agentcore/pause.hpp>
+
+#include <memory>
+
+namespace agentcore::detail::tree {
+
+// A pause is one compare-and-set of one bit, from which on every beginning below it is withheld
+// (core::withheld). The second half is in Pauses. Also for the root sentinel.
+class PauseVerbs {
+ public:
+  explicit PauseVerbs(TreeShared& tree) : tree_(tree) {}
+
+  VerbResult pause(core::NodeId id, PauseOptions&& options);
+  UnpauseResult unpause(core::NodeId id);
+
+ private:
+  VerbResult change(core::Node& node, std::unique_ptr<ControlOp> op);
+
+  TreeShared& tree_;
+};
+
+}  // namespace agentcore::detail::tree

@@ -1,0 +1,30 @@
+// SecondHalves: runs the second half of each verb. @loop_thread
+#pragma once
+
+#include "tree/control_queue.hpp"
+#include "tree/pauses.hpp"
+#include "tree/scheduler.hpp"
+#include "tree/settler.hpp"
+#include "turn/turns.hpp"
+
+#include <memory>
+
+namespace agentcore::detail::tree {
+
+// Says which part of the tree has the second half of which verb.
+class SecondHalves {
+ public:
+  SecondHalves(turn::Turns& turns, Scheduler& scheduler, Settler& settler, Pauses& pauses)
+      : turns_(turns), scheduler_(scheduler), settler_(settler), pauses_(pauses) {}
+
+  // If it throws, the caller still owns `op`, and nothing has changed.
+  void start(std::unique_ptr<ControlOp>& op);
+
+ private:
+  turn::Turns& turns_;
+  Scheduler& scheduler_;
+  Settler& settler_;
+  Pauses& pauses_;
+};
+
+}  // namespace agentcore::detail::tree

@@ -1,0 +1,43 @@
+#include "turn/budget_clocks.hpp"
+
+#include "core/gates.hpp"
+
+#include <string>
+#include <utility>
+
+namespace agentcore::detail::turn {
+
+void BudgetClocks::grant(core::Node& node, const Budget& budget, bool subtree) {
+  const BudgetLedger::Scope scope = subtree ? BudgetLedger::Scope::subtree : BudgetLedger::Scope::own;
+  WaitClock clock(budget.wall_clock);
+  if (!core::paused_by(node)) run(node, scope, clock);
+  ledger_.grant(node, scope, budget, std::move(clock));
+}
+
+void BudgetClocks::update(const core::Node& node) {
+  Accounts* const accounts = BudgetLedger::accounts_of(node);
+  if (!accounts) return;
+  const bool paused = core::paused_by(node);
+  const auto update = [&](Account& account, BudgetLedger::Scope scope) {
+    if (paused)
+      account.wall_clock().stand(environment_.engine);
+    else
+      run(node, scope, account.wall_clock());
+  };
+  update(accounts->own, BudgetLedger::Scope::own);
+  update(accounts->subtree, BudgetLedger::Scope::subtree);
+}
+
+void BudgetClocks::run(const core::Node& node, BudgetLedger::Scope scope, WaitClock& clock) {
+  clock.run(environment_.engine, [this, agent = node.id(), scope] { on_end(agent, scope); });
+}
+
+void BudgetClocks::on_end(core::NodeId agent, BudgetLedger::Scope scope) {
+  core::Node* const node = environment_.find(agent);
+  if (!node) return;
+  std::string reason;
+  environment_.engine.guarded("a budget's time", [&] { reason = ledger_.expire(*node, scope).reason; });
+  environment_.listener.on_budget_exhausted(*node, std::move(reason));
+}
+
+}  // namespace agentcore::detail::turn

@@ -1,0 +1,53 @@
+// CallPauses: how the clients of model calls learn of a pause.
+#pragma once
+
+#include "core/operation_id.hpp"
+
+#include <agentcore/agent.hpp>
+#include <agentcore/pause_token.hpp>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace agentcore::detail::turn {
+
+class Environment;
+
+// Makes the pause tokens of model calls, and calls the callbacks that clients register with them. All
+// @loop_thread, but PauseToken::is_paused().
+class CallPauses {
+ public:
+  // The source of one token.
+  class Call;
+
+  explicit CallPauses(Environment& environment) : environment_(environment) {}
+
+  // For a call of `agent` whose operation is not known yet: Call::bind() follows. Throws std::bad_alloc.
+  std::shared_ptr<Call> make(Agent agent);
+  // Agents were paused or unpaused. A callback may do anything.
+  void tell_all() noexcept;
+
+ private:
+  std::shared_ptr<void> add(std::function<void()> callback);
+
+  Environment& environment_;
+  std::vector<std::weak_ptr<std::function<void()>>> callbacks_;
+};
+
+class CallPauses::Call final : public PauseToken::Source {
+ public:
+  Call(CallPauses& pauses, Agent agent) : pauses_(pauses), agent_(std::move(agent)) {}
+  void bind(core::OperationId id) noexcept { id_ = id; }
+
+  bool is_paused() const noexcept override;
+  std::shared_ptr<void> on_change(std::function<void()> callback) override;
+  void set_waiting(bool waiting) noexcept override;
+
+ private:
+  CallPauses& pauses_;  // `agent_` keeps it in memory
+  Agent agent_;
+  core::OperationId id_;
+};
+
+}  // namespace agentcore::detail::turn

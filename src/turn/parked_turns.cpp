@@ -1,0 +1,47 @@
+#include "turn/parked_turns.hpp"
+
+#include "core/gates.hpp"
+#include "turn/question_desk.hpp"
+#include "turn/tool_calls.hpp"
+#include "turn/turn_runner.hpp"
+
+#include <optional>
+
+namespace agentcore::detail::turn {
+
+void ParkedTurns::tell_pause() {
+  desk_.update_clocks();
+  environment_.call_pauses.tell_all();
+}
+
+void ParkedTurns::go_on(core::Node& node) {
+  clocks_.update(node);
+  const std::optional<Turn> turn = Turn::of(node);
+  if (!turn || !turn->active().parked || turn->active().running) return;
+  const core::Withheld next =
+      turn->active().phase == Phase::acting ? core::Withheld::all : core::Withheld::steps;
+  if (core::withheld(node) >= next) return;
+  const AgentEntry entry(environment_, node);
+  runner_.run(node, [&] { return turn->is_admitted() ? Next::proceed : Next::ended; });
+  environment_.listener.on_activity_ended(node);
+}
+
+bool ParkedTurns::is_at_rest(const core::Node& node, Rest rest) const noexcept {
+  const ActiveTurn* const active = active_turn(node);
+  if (rest == Rest::after_turn) return !active && node.operations == 0;
+  if (rest == Rest::after_step) return node.operations == 0 && (!active || active->parked);
+  if (active && node.operations == 0) return active->parked;
+  bool rests = true;
+  environment_.operations.for_each(node,
+                                   [&](const Operation& operation) { rests = rests && waits(operation); });
+  return rests;
+}
+
+// True for an operation that does nothing but wait, for a person or for the end of a pause.
+bool ParkedTurns::waits(const Operation& operation) const noexcept {
+  if (operation.over) return false;
+  if (operation.kind == Operation::Kind::model_call) return operation.waits;
+  return desk_.has_open(operation) || !ToolCalls::has_begun(operation);
+}
+
+}  // namespace agentcore::detail::turn

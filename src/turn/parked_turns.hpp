@@ -1,0 +1,45 @@
+// ParkedTurns: what stands still while beginnings are withheld, and how it goes on.
+#pragma once
+
+#include "turn/budget_clocks.hpp"
+#include "turn/environment.hpp"
+
+namespace agentcore::detail::turn {
+
+class QuestionDesk;
+class TurnRunner;
+
+// When an agent is at rest.
+enum class Rest : std::uint8_t {
+  paused,      // what has begun only waits, for a person or for the end of the pause
+  after_step,  // no operation is in flight, and its turn may not begin the next step
+  after_turn,  // no operation is in flight, and no turn in progress
+};
+
+// A turn that may not begin its next step, or a tool call, is parked (ActiveTurn::parked): it has no
+// operation that would continue it. Whoever permits beginnings again calls go_on() for each agent. All
+// @loop_thread.
+class ParkedTurns {
+ public:
+  ParkedTurns(Environment& environment, QuestionDesk& desk, BudgetClocks& clocks, TurnRunner& runner)
+      : environment_(environment), desk_(desk), clocks_(clocks), runner_(runner) {}
+
+  // Agents were paused or unpaused: updates the clocks of questions, and tells the clients of model calls.
+  // Throws std::bad_alloc; to be called again then.
+  void tell_pause();
+  // What is withheld from the agent may have changed: updates the clocks of its budgets, and continues its
+  // turn if it is parked. Throws std::bad_alloc; to be called again then.
+  void go_on(core::Node& node);
+  // True if nothing of the agent runs, in the sense of `rest`.
+  bool is_at_rest(const core::Node& node, Rest rest) const noexcept;
+
+ private:
+  bool waits(const Operation& operation) const noexcept;
+
+  Environment& environment_;
+  QuestionDesk& desk_;
+  BudgetClocks& clocks_;
+  TurnRunner& runner_;
+};
+
+}  // namespace agentcore::detail::turn
