@@ -49,6 +49,16 @@ struct PauseChanged {
   StopOrigin origin = {};  ///< why (PauseOptions::reason); the caller is empty
 };
 
+/// A stop or a delete of the agent was called for later (StopOptions::when), or was withdrawn by resume().
+/// When it takes effect, the StateChanged to `stopping` or `terminating` follows. There is no event for the
+/// descendants.
+struct StopPending {
+  Agent agent;                           ///< the agent
+  StopWhen when = StopWhen::after_turn;  ///< when it takes effect
+  bool withdrawn = false;                ///< true: it was withdrawn
+  StopOrigin origin = {};                ///< who called it, and why
+};
+
 /// Nothing runs any more in the subtree of a paused agent: no model call, no tool and no background task,
 /// except those that wait for a person or for the end of the pause. Emitted once for each pause, unless the
 /// agent is unpaused or deleted before.

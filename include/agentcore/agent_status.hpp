@@ -2,6 +2,9 @@
 #pragma once
 
 #include <agentcore/agent_state.hpp>
+#include <agentcore/verbs.hpp>
+
+#include <optional>
 
 namespace agentcore {
 
@@ -15,6 +18,8 @@ struct AgentStatus {
   /// ended can be `processing` until it is unpaused.
   bool paused = false;
   bool queue_held = false;  ///< As Agent::is_queue_held().
+  /// A stop or a delete of the agent or an ancestor that was called for later (StopOptions::when).
+  std::optional<StopWhen> stop_pending = {};
 };
 
 }  // namespace agentcore

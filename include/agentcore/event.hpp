@@ -21,7 +21,7 @@ using EventBody =
     std::variant<AgentCreated, TurnStarted, DeltaReceived, TurnEnded, Settled, Discarded, AgentDeleted,
                  ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
                  ReasoningReceived, StateChanged, ToolRefused, ModelCallEnded, MessageDropped, QueueHeld,
-                 Steered, WindowClosed, PauseChanged, PauseSettled>;
+                 Steered, WindowClosed, PauseChanged, PauseSettled, StopPending>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>

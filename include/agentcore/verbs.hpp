@@ -78,6 +78,7 @@ std::string_view to_string(VerbStatus status) noexcept;
 /// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
 /// - resume: `not_stopped`
 /// - terminate: `terminating`
+/// - stop and terminate with a later StopWhen: `stop_pending`
 /// - cancel_call, complete_call, cancel_task: `call_not_found`, `call_over`
 struct [[nodiscard]] VerbResult {
   VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
@@ -169,6 +170,15 @@ struct CancelOptions {
   std::string reason = {};
 };
 
+/// When a stop or a delete takes effect.
+enum class StopWhen : unsigned char {
+  now,         ///< At the call.
+  after_step,  ///< After the current step: the model call that runs, and the tool calls of its answer.
+  after_turn   ///< After the current turn.
+};
+/// Returns the name of the enumerator, for example "after_step".
+std::string_view to_string(StopWhen when) noexcept;
+
 /// What a stop did. Passed to StopOptions::on_settled when all stopped agents have settled.
 struct StopReport {
   /// The agent on which stop() was called. Empty for AgentTree::stop_all().
@@ -223,12 +233,21 @@ struct StopOptions {
   StopCause cause = StopCause::user;
   /// A text for the report, the log and the events of all agents that stop (StopOrigin).
   std::string reason = {};
+  /// When it takes effect. A later one closes the mailboxes at once (`agent_stopping`), and from then on
+  /// nothing of a later grade begins below; what runs may end. When nothing runs any more, it stops
+  /// like any other, and its grace period begins. Until then AgentStatus::stop_pending shows it, and resume()
+  /// withdraws it. A stricter `when` replaces a softer one, never the other way round (`stop_pending`).
+  /// Children that are created meanwhile are included, with `cascade`.
+  StopWhen when = StopWhen::now;
+  /// If `when` is later: how long to wait for that; then it takes effect as with StopWhen::now. Negative: 0.
+  /// Empty: no limit.
+  std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
   /// Called once on the loop thread if VerbResult::accepted(), when all stopped agents have settled. If an
-  /// earlier stop or delete closed the agent, it is called when that one has settled. Not called if the tree
-  /// or the Runtime is destroyed before. An exception is caught and logged.
+  /// earlier stop or delete closed the agent, it is called when that one has settled. Not called if a later
+  /// stop is withdrawn, or the tree or the Runtime is destroyed before. An exception is caught and logged.
   std::function<void(const StopReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
@@ -267,11 +286,21 @@ struct TerminateOptions {
   std::string caller = {};
   /// A text for the report, the log and the events of all agents that are deleted (StopOrigin).
   std::string reason = {};
+  /// When it takes effect. A later one closes the mailboxes at once (`agent_stopping`), and from then on
+  /// nothing of a later grade begins below; what runs may end. When nothing runs any more, it deletes
+  /// like any other, and its grace period begins. Until then AgentStatus::stop_pending shows it, and resume()
+  /// withdraws it. A stricter `when` replaces a softer one, never the other way round (`stop_pending`).
+  /// Children that are created meanwhile are included.
+  StopWhen when = StopWhen::now;
+  /// If `when` is later: how long to wait for that; then it takes effect as with StopWhen::now. Negative: 0.
+  /// Empty: no limit.
+  std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
-  /// Called once on the loop thread if VerbResult::accepted(), when the agents are deleted. Not called
-  /// if the tree or the Runtime is destroyed before. An exception is caught and logged.
+  /// Called once on the loop thread if VerbResult::accepted(), when the agents are deleted. Not called if a
+  /// later delete is withdrawn, or the tree or the Runtime is destroyed before. An exception is caught and
+  /// logged.
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;

@@ -35,6 +35,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::parent_stopped, "parent_stopped"},
      {Errc::turn_over, "turn_over"},
      {Errc::not_held, "not_held"},
+     {Errc::stop_pending, "stop_pending"},
      {Errc::paused, "paused"},
      {Errc::not_paused, "not_paused"},
      {Errc::call_not_found, "call_not_found"},
@@ -79,10 +80,18 @@ constexpr detail::core::EnumNames stop_cause_names{
                                                       {StopCause::terminate, "terminate"}})};
 static_assert(stop_cause_names.is_in_order());
 
+constexpr detail::core::EnumNames stop_when_names{std::to_array<detail::core::EnumName<StopWhen>>(
+    {{StopWhen::now, "now"}, {StopWhen::after_step, "after_step"}, {StopWhen::after_turn, "after_turn"}})};
+static_assert(stop_when_names.is_in_order());
+
 }  // namespace
 
 std::string_view to_string(Errc code) noexcept {
   return errc_names.name(code);
+}
+
+std::string_view to_string(StopWhen when) noexcept {
+  return stop_when_names.name(when);
 }
 
 std::string_view to_string(StopCause cause) noexcept {

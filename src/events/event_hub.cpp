@@ -27,6 +27,7 @@ struct BorrowedText {
   Place operator()(QueueHeld&) const noexcept { return nullptr; }
   Place operator()(PauseChanged&) const noexcept { return nullptr; }
   Place operator()(PauseSettled&) const noexcept { return nullptr; }
+  Place operator()(StopPending&) const noexcept { return nullptr; }
   Place operator()(WindowClosed&) const noexcept { return nullptr; }
   Place operator()(MessageDropped&) const noexcept { return nullptr; }
   Place operator()(ModelCallEnded&) const noexcept { return nullptr; }

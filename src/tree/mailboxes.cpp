@@ -97,6 +97,7 @@ SendResult Mailboxes::push(Node& node, core::NodeId id, Cell& cell) {
       if (refused == Errc::none) continue;
       return SendResult{refused};
     }
+    if (view.grade != core::Grade::none) return SendResult{Errc::agent_stopping};
     const MessageId message = cell.id();
     switch (mailbox::push(node, tree_.pool, cell.number(), generation, view.own.epoch())) {
       case mailbox::Push::closed:  // closed after the check: the next check finds the reason
@@ -153,13 +154,15 @@ SteerResult Mailboxes::put_into_turn(Node& node, core::NodeId id, Cell& cell, co
       if (refused == Errc::none) continue;
       return {refused};
     }
+    if (before.grade != core::Grade::none) return {Errc::agent_stopping};
     SteerResult result{.id = cell.id()};
     tree_.pool[cell.number()].agent.store(id, std::memory_order_relaxed);
     const mailbox::SteerEntry entry{
         .cell = cell.number(), .id = result.id, .give_back = options.fallback == SteerFallback::give_back};
     const auto check = [&](mailbox::SteerEntry& added, std::uint32_t reasks) {
       const GateView view = core::look(node, core::generation_of(id));
-      if (!view.open()) return false;  // closed since the check above, perhaps already emptied
+      if (!view.open() || view.grade != core::Grade::none)
+        return false;  // closed since the check above, perhaps already emptied
       added.now = options.when == SteerWhen::now && view.effective == AgentState::waiting_llm &&
                   reasks < tree_.options.max_reasks;
       if (!added.now) return true;

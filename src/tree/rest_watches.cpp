@@ -64,8 +64,14 @@ void RestWatches::count_agent(const Node& node) {
   if (node.load().is_free()) return;
   for (Watch& watch : watches_) {
     const Node* const root = watch.counted ? nullptr : agents_.find(watch.root);
-    if (root && core::is_within(&node, root) && !is_at_rest(watch, node)) watch.busy.insert(node.id());
+    if (root && covers(watch, *root, node) && !is_at_rest(watch, node)) watch.busy.insert(node.id());
   }
+}
+
+// A stop that was called for later may be one of the agent alone.
+bool RestWatches::covers(const Watch& watch, const Node& root, const Node& node) noexcept {
+  if (watch.cause == Cause::stop && !root.extends_below(Node::grade_below)) return &node == &root;
+  return core::is_within(&node, &root);
 }
 
 // A stop that was called for later waits until the turns are over, or have come to the next step.

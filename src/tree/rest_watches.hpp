@@ -44,6 +44,7 @@ class RestWatches {
     std::unordered_set<core::NodeId> busy;
   };
   void count_agent(const core::Node& node);
+  static bool covers(const Watch& watch, const core::Node& root, const core::Node& node) noexcept;
   bool is_at_rest(const Watch& watch, const core::Node& node) const noexcept;
   void count_again() noexcept;
 

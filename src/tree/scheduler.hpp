@@ -33,6 +33,8 @@ class Scheduler {
   void finish_release(const ControlOp& op);
   // The second half of steer().
   void finish_steer(const ControlOp& op);
+  // Turns may be parked from now on.
+  void expect_parked() noexcept { parks_ = true; }
   // Beginnings were withheld, or are not any more: looks at all agents.
   void visit_agents() noexcept {
     parks_ = true;

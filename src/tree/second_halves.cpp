@@ -18,10 +18,13 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
     case Verb::pause:
     case Verb::unpause:
       return pauses_.finish(*op);
-    case Verb::stop:
     case Verb::resume:
+      return op->withdraws ? pending_.withdraw(*op) : settler_.start(op);
+    case Verb::stop:
     case Verb::terminate:
-      return settler_.start(op);
+      if (op->when != StopWhen::now) return pending_.start(op);
+      settler_.start(op);
+      return pending_.harden_closed();
   }
 }
 

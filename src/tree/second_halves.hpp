@@ -3,6 +3,7 @@
 
 #include "tree/control_queue.hpp"
 #include "tree/pauses.hpp"
+#include "tree/pending_stops.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
 #include "turn/turns.hpp"
@@ -14,8 +15,9 @@ namespace agentcore::detail::tree {
 // Says which part of the tree has the second half of which verb.
 class SecondHalves {
  public:
-  SecondHalves(turn::Turns& turns, Scheduler& scheduler, Settler& settler, Pauses& pauses)
-      : turns_(turns), scheduler_(scheduler), settler_(settler), pauses_(pauses) {}
+  SecondHalves(turn::Turns& turns, Scheduler& scheduler, Settler& settler, PendingStops& pending,
+               Pauses& pauses)
+      : turns_(turns), scheduler_(scheduler), settler_(settler), pending_(pending), pauses_(pauses) {}
 
   // If it throws, the caller still owns `op`, and nothing has changed.
   void start(std::unique_ptr<ControlOp>& op);
@@ -24,6 +26,7 @@ class SecondHalves {
   turn::Turns& turns_;
   Scheduler& scheduler_;
   Settler& settler_;
+  PendingStops& pending_;
   Pauses& pauses_;
 };
 

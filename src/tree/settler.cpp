@@ -94,6 +94,13 @@ void Settler::begin_close(Node& node, const ControlOp& op) {
     cut_pass_.restart();
 }
 
+void Settler::keep_own_stop(Node& node, StopCause cause) noexcept {
+  if (!node.load().is_open() || node.settling.is_visited() || is_open(node, node.id())) return;
+  node.settling.cause = cause;
+  node.settling.has_own_verb = true;
+  node.settling.stopped_by_ancestor = false;
+}
+
 // True for a stop that only waits for an earlier one, when that one has settled before this operation was
 // read (the agent may even have been resumed since).
 bool Settler::is_over(const Node& node, const ControlOp& op) const noexcept {

@@ -29,6 +29,8 @@ void StopsBelow::add(core::NodeId child) {
   op->cause = options_.cause;
   op->origin = origin_;
   op->grace = options_.grace;
+  op->when = options_.when;
+  op->escalate_after = options_.escalate_after;
   if (joined_) {
     const core::Node* const node = tree_.resolve(child);
     if (node) op->agent_name = tree_.table.names().name_of(*node, child);

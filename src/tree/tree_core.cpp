@@ -18,10 +18,14 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
               options.max_lingering_calls, options.max_reasks}),
       settler_(shared_, hub_, turns_),
       scheduler_(shared_, turns_, hub_),
-      rest_(shared_.table, turns_, [this](auto root, auto /*cause*/) { pauses_.on_rest(root); }),
+      rest_(shared_.table, turns_,
+            [this](auto root, auto cause) {
+              cause == RestWatches::Cause::pause ? pauses_.on_rest(root) : pending_stops_.harden(root);
+            }),
       pauses_(shared_, hub_, turns_, scheduler_, rest_),
-      second_halves_(turns_, scheduler_, settler_, pauses_),
       verbs_(shared_, turns_.operations()),
+      pending_stops_(shared_, hub_, verbs_, settler_, scheduler_, rest_),
+      second_halves_(turns_, scheduler_, settler_, pending_stops_, pauses_),
       turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
       call_verbs_(shared_, turns_),
       pause_verbs_(shared_),
@@ -66,6 +70,7 @@ void TreeCore::purge() {
   settler_.clear();
   rest_.clear();
   pauses_.clear();
+  pending_stops_.clear();
   turns_.clear();
   shared_.control.clear();
   shared_.steers.clear();
@@ -97,7 +102,7 @@ std::size_t TreeCore::count_references(std::string_view name) const {
   const core::References refers(shared_.table, shared_.table.names().find(name));
   return queries_.count_entries(name) + mailboxes_.count(refers) + shared_.steers.count(refers) +
          shared_.control.count(refers) + settler_.count(refers) + turns_.count(refers) + rest_.count(refers) +
-         pauses_.count(refers) + hub_.count(refers);
+         pauses_.count(refers) + pending_stops_.count(refers) + hub_.count(refers);
 }
 
 void TreeCore::run_control(loop::PollBudget& budget) {

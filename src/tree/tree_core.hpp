@@ -9,6 +9,7 @@
 #include "tree/mailboxes.hpp"
 #include "tree/pause_verbs.hpp"
 #include "tree/pauses.hpp"
+#include "tree/pending_stops.hpp"
 #include "tree/rest_watches.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/second_halves.hpp"
@@ -78,8 +79,9 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   Scheduler scheduler_;
   RestWatches rest_;
   Pauses pauses_;
-  SecondHalves second_halves_;
   Verbs verbs_;
+  PendingStops pending_stops_;
+  SecondHalves second_halves_;
   TurnVerbs turn_verbs_;
   CallVerbs call_verbs_;
   PauseVerbs pause_verbs_;

@@ -9,6 +9,15 @@ namespace agentcore::detail::tree {
 
 using core::Node;
 
+namespace {
+
+std::optional<StopWhen> when_of(core::Grade grade) noexcept {
+  if (grade == core::Grade::none) return std::nullopt;
+  return grade == core::Grade::after_step ? StopWhen::after_step : StopWhen::after_turn;
+}
+
+}  // namespace
+
 core::NodeId TreeQueries::find(std::string_view name) const noexcept {
   if (tree_.is_closed()) return 0;
   const Node* node = tree_.table.find(name);
@@ -36,7 +45,7 @@ Result<AgentStatus> TreeQueries::status(core::NodeId id) const {
   if (const Node* node = tree_.reach(id)) {
     const bool held = core::is_queue_held(*node);
     if (const core::GateView view = core::look_again(*node, core::generation_of(id)); view.valid)
-      return AgentStatus{view.effective, view.paused, held};
+      return AgentStatus{view.effective, view.paused, held, when_of(view.grade)};
   }
   return tree_.missing(no_agent_text);
 }

@@ -18,6 +18,20 @@ using core::GateView;
 using core::Node;
 using core::PackedState;
 
+core::Grade grade_of(StopWhen when) noexcept {
+  return when == StopWhen::after_step ? core::Grade::after_step : core::Grade::after_turn;
+}
+
+// True if the gate of the agent is to stay open for now.
+bool is_for_later(const ControlOp& op, const GateView& view) noexcept {
+  return op.when != StopWhen::now && view.open();
+}
+
+// True if a resume has withdrawn it meanwhile.
+bool is_withdrawn(const ControlOp& op, const GateView& view) noexcept {
+  return op.hardens && view.own.is_open() && view.own.stop_grade() == core::Grade::none;
+}
+
 }  // namespace
 
 VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
@@ -31,6 +45,8 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   op->cause = options.cause;
   op->grace = options.grace;
   op->on_stopped = std::move(options.on_settled);
+  op->when = options.when;
+  op->escalate_after = options.escalate_after;
   const bool wants_report = op->wants_report();
 
   VerbResult result = close_for_stop(*node, std::move(op), options.caller);
@@ -50,16 +66,61 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, std:
     if (node.role.load(std::memory_order_relaxed) == AgentRole::user)
       return VerbResult::refused(Errc::cannot_stop_user);
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
+    PackedState expected = view.own;
+    if (is_withdrawn(*op, view)) return VerbResult::no_effect(Errc::not_stopped);
+    if (is_for_later(*op, view)) {
+      const VerbResult requested = request(node, expected, op);
+      if (!op) return requested;
+      continue;
+    }
     const std::optional<PackedState> after = core::after_stop(view.own, op->cascade);
     if (!after || view.above != Gate::open) {
       wait_for_other(std::move(op));
       return VerbResult::no_effect(verb_reason_of(view.effective));
     }
-    PackedState expected = view.own;
     if (!node.replace(expected, *after)) continue;
+    op->when = StopWhen::now;
     tree_.control.push(std::move(op));
     return VerbResult::done();
   }
+}
+
+// A stop or a delete is called for later. Takes `op`, unless the packed state has changed.
+VerbResult Verbs::request(Node& node, PackedState& expected, std::unique_ptr<ControlOp>& op) {
+  const std::optional<PackedState> after = core::after_stop_request(expected, grade_of(op->when));
+  if (!after) {
+    op->took_effect = false;
+    if (op->wants_report()) tree_.control.push(std::move(op));
+    op.reset();
+    return VerbResult::no_effect(Errc::stop_pending);
+  }
+  // Before the grade is visible. A stop of the agent alone does not shorten one that includes its subtree.
+  if (op->cascade || expected.stop_grade() == core::Grade::none)
+    node.extend_below(Node::grade_below, op->cascade);
+  if (!node.replace(expected, *after)) return {};
+  tree_.control.push(std::move(op));
+  return VerbResult::done();
+}
+
+std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uint64_t read) {
+  {
+    const std::lock_guard lock(closing_);
+    if (read != withdrawals_) return op;
+  }
+  const core::NodeId id = op->agent;
+  const bool cascade = op->cascade, deletes = op->verb == Verb::terminate;
+  op->when = StopWhen::now;
+  op->hardens = true;
+  Node* const node = tree_.reach(id);
+  if (!node || !op->took_effect) {
+    wait_for_other(std::move(op));
+    return nullptr;
+  }
+  const VerbResult result =
+      deletes ? close_for_delete(*node, std::move(op), {}) : close_for_stop(*node, std::move(op), {});
+  if (result.took_effect()) static_cast<void>(operations_.cut_closed_below(*node, cascade, StopCut::all));
+  tree_.waker->notify();
+  return nullptr;
 }
 
 // Each child is stopped by an operation of its own.
@@ -96,8 +157,11 @@ VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options)
     for (;;) {
       const GateView view = look(child, op.agent);
       const bool is_user = child.role.load(std::memory_order_relaxed) == AgentRole::user;
-      const std::optional<PackedState> after =
-          view.valid && !is_user ? core::after_stop(view.own, true) : std::nullopt;
+      std::optional<PackedState> after;
+      if (view.valid && !is_user)
+        after = op.when == StopWhen::now ? core::after_stop(view.own, true)
+                                         : core::after_stop_request(view.own, grade_of(op.when));
+      if (after && op.when != StopWhen::now) child.extend_below(Node::grade_below, true);
       op.took_effect = after.has_value();
       PackedState expected = view.own;
       if (!after || child.replace(expected, *after)) break;
@@ -148,6 +212,14 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op) {
       return VerbResult::refused(Errc::terminating);
     if (view.effective == AgentState::stopping) return VerbResult::refused(Errc::stopping);
     if (view.above != Gate::open) return VerbResult::refused(Errc::parent_stopped);
+    if (const auto withdrawn = view.open() ? core::after_withdraw(view.own) : std::nullopt) {
+      PackedState expected = view.own;
+      if (!node.replace(expected, *withdrawn)) continue;
+      op->withdraws = true;
+      op->withdrawals = ++withdrawals_;
+      tree_.control.push(std::move(op));
+      return VerbResult::done();
+    }
     if (view.effective != AgentState::stopped) return VerbResult::no_effect(Errc::not_stopped);
     const std::optional<PackedState> after =
         core::after_resume(view.own, mailbox::is_settled(node, view.own));
@@ -171,6 +243,8 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   op->cause = StopCause::terminate;
   op->grace = options.grace;
   op->on_terminated = std::move(options.on_settled);
+  op->when = options.when;
+  op->escalate_after = options.escalate_after;
   const bool wants_report = op->wants_report();
 
   VerbResult result = close_for_delete(*node, std::move(op), options.caller);
@@ -190,14 +264,21 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp> op, st
     if (node.role.load(std::memory_order_relaxed) != AgentRole::normal)
       return VerbResult::refused(Errc::cannot_delete_system_agent);
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
+    PackedState expected = view.own;
+    if (is_withdrawn(*op, view)) return VerbResult::no_effect(Errc::not_stopped);
+    if (is_for_later(*op, view)) {
+      const VerbResult requested = request(node, expected, op);
+      if (!op) return requested;
+      continue;
+    }
     const std::optional<PackedState> after =
         core::after_terminate(view.own, view.above != Gate::open, mailbox::is_settled(node, view.own));
     if (!after || view.above == Gate::terminate) {
       wait_for_other(std::move(op));
       return VerbResult::no_effect(Errc::terminating);
     }
-    PackedState expected = view.own;
     if (!node.replace(expected, *after)) continue;
+    op->when = StopWhen::now;
     tree_.control.push(std::move(op));
     return VerbResult::done();
   }

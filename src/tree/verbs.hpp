@@ -7,6 +7,7 @@
 
 #include <agentcore/verbs.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -31,6 +32,10 @@ class Verbs {
   VerbResult resume(core::NodeId id, const ResumeOptions& options);
   VerbResult terminate(core::NodeId id, TerminateOptions&& options);
 
+  // A stop or a delete that was called for later takes effect. Returns `op` if it must wait until the loop
+  // has read the withdrawals since the first `read`; otherwise it is queued, or was withdrawn. @loop_thread
+  std::unique_ptr<ControlOp> harden(std::unique_ptr<ControlOp> op, std::uint64_t read);
+
   // The tree or its Runtime is destroyed: closes the gate of the root sentinel, so that every later admission
   // of an agent is refused.
   void close_tree() noexcept;
@@ -39,6 +44,7 @@ class Verbs {
   VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
   VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  VerbResult request(core::Node& node, core::PackedState& expected, std::unique_ptr<ControlOp>& op);
   VerbResult stop_below(core::NodeId id, StopOptions&& options);
   VerbResult close_below(core::Node& node, core::NodeId id, StopOptions& options);
   std::vector<core::NodeId> children_of(const core::Node& node) const;
@@ -48,6 +54,7 @@ class Verbs {
   TreeShared& tree_;
   turn::Operations& operations_;
   std::mutex closing_;
+  std::uint64_t withdrawals_ = 0;  // of stops that were called for later; under the mutex
 };
 
 }  // namespace agentcore::detail::tree

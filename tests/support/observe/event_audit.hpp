@@ -54,6 +54,7 @@ class Audit {
     bool unsettled_stop = false;      // `stopped` was reported, Settled is to come
     bool unsettled_delete = false;    // `terminating` was reported, Settled is to come
     bool paused = false;              // by a pause of its own
+    bool stop_pending = false;        // StopPending was reported, and no withdrawal
     bool pause_settled = false;       // and nothing runs below any more
     bool gone = false;                // AgentDeleted was reported
     std::set<std::string> calls;      // of tools, that have begun and not ended
@@ -123,6 +124,11 @@ class Audit {
     require(seen.paused != body.paused, "a pause that was paused already, or not", body.agent);
     seen.paused = body.paused;
     seen.pause_settled = false;
+  }
+  void see(Seen& seen, const agentcore::StopPending& body) {
+    require(body.when != agentcore::StopWhen::now, "a stop that is pending now", body.agent);
+    require(seen.stop_pending || !body.withdrawn, "a stop withdrawn that was not pending", body.agent);
+    seen.stop_pending = !body.withdrawn;
   }
   void see(Seen& seen, const agentcore::PauseSettled& body) {
     require(seen.paused && !seen.pause_settled, "a pause that settles twice, or is over", body.agent);

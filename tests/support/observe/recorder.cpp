@@ -144,6 +144,9 @@ void Recorder::on_event(const Event& event) {
     line = "window-closed " + id + " " + shut->window_id + " " + in_words(to_string(shut->reason));
   } else if (const auto* pause = event.get<PauseChanged>()) {
     line = (pause->paused ? "paused " : "unpaused ") + id;
+  } else if (const auto* pending = event.get<StopPending>()) {
+    line =
+        (pending->withdrawn ? "withdrawn " : "pending ") + id + " " + std::string(to_string(pending->when));
   } else if (event.get<PauseSettled>()) {
     line = "at-rest " + id;
   } else if (const auto* queue = event.get<QueueHeld>()) {

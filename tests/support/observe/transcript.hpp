@@ -90,6 +90,10 @@ struct Transcript {
   void add_body(const QueueHeld&) {}
   void add_body(const PauseChanged& change) { add(change.origin); }
   void add_body(const PauseSettled&) {}
+  void add_body(const StopPending& pending) {
+    add(to_string(pending.when));
+    add(pending.origin);
+  }
   void add_body(const WindowClosed& closed) {
     add(closed.call_id);
     add(closed.window_id);

@@ -30,9 +30,9 @@ std::shared_ptr<ToolRegistry> tools_of_busy() {
 }
 
 // A tree in which every kind of event happens when run() is called: a parent, and an agent that runs tools,
-// asks, closes a window, is paused and has its mailbox held for a moment, gets a steered message, has a call
-// and an answer refused and a background task, is stopped with a message in its mailbox in its second model
-// call, and is deleted.
+// asks, closes a window, is paused, has a stop withdrawn and its mailbox held, gets a steered message, has a
+// call and an answer refused and a background task, is stopped with a message in its mailbox in its second
+// model call, and is deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -50,6 +50,8 @@ struct Busy {
     static_cast<void>(created->pause());
     poll();
     static_cast<void>(created->unpause());
+    static_cast<void>(created->stop({.when = StopWhen::after_turn}));
+    static_cast<void>(created->resume());
     static_cast<void>(created->release_queue());
     poll();
     static_cast<void>(created->steer("steered"));

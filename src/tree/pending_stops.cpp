@@ -1,0 +1,145 @@
+#include "tree/pending_stops.hpp"
+
+#include "core/gates.hpp"
+#include "loop/time.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::detail::tree {
+
+using core::Node;
+
+namespace {
+
+bool is_closed(const core::AgentTable& agents, core::NodeId agent) noexcept {
+  const Node* const node = agents.find(agent);
+  return !node || !core::look(*node, core::generation_of(agent)).open();
+}
+
+}  // namespace
+
+void PendingStops::start(std::unique_ptr<ControlOp>& op) {
+  List added(1);  // all allocations come first
+  const core::NodeId agent = op->agent;
+  if (op->took_effect && tree_.table.find(agent)) rest_.add(agent, RestWatches::Cause::stop);
+  if (op->escalate_after && op->took_effect) {
+    const TimePoint when = loop::later(tree_.engine->now(), std::max(*op->escalate_after, Duration::zero()));
+    added.front().escalation = Timer(tree_.engine->weak_from_this(),
+                                     tree_.engine->start_timer(when, [this, agent] { escalate(agent); }));
+  }
+  added.front().op = std::move(op);
+  const ControlOp& started = *added.front().op;
+  const bool took_effect = started.took_effect;
+  const StopOrigin origin = started.origin;
+  const StopWhen when = started.when;
+  pending_.splice(pending_.end(), added);
+  scheduler_.expect_parked();
+  // Another verb came before its operation was read, or the one that it waits for is over.
+  if (is_closed(tree_.table, agent) || !is_pending(agent)) return harden(agent);
+  if (took_effect) report(agent, when, false, origin);
+}
+
+void PendingStops::report(core::NodeId agent, StopWhen when, bool withdrawn, const StopOrigin& origin) {
+  const Node* const node = tree_.table.find(agent);
+  if (!node) return;
+  const bool all = node->is_root_sentinel();
+  tree_.engine->guarded("a log record", [&] {
+    tree_.engine->log(
+        LogLevel::info,
+        withdrawn ? "a stop that was called for later is withdrawn" : "a stop was called for later",
+        {{"agent", all ? std::string() : tree_.table.names().name_of(*node, agent)},
+         {"when", to_string(when)},
+         {"caller", origin.caller()},
+         {"reason", origin.reason()}});
+  });
+  if (hub_.closed() || all) return;
+  hub_.emit(*node, [&](Agent handle) { return StopPending{std::move(handle), when, withdrawn, origin}; });
+}
+
+bool PendingStops::is_pending(core::NodeId agent) const noexcept {
+  return std::any_of(pending_.begin(), pending_.end(), [=](const Pending& pending) {
+    return pending.op->agent == agent && pending.op->took_effect;
+  });
+}
+
+// The stops of that agent, which are not pending any more.
+PendingStops::List PendingStops::take(core::NodeId agent) noexcept {
+  List taken;
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    const auto next = std::next(at);
+    if (at->op->agent == agent) taken.splice(taken.end(), pending_, at);
+    at = next;
+  }
+  return taken;
+}
+
+void PendingStops::withdraw(const ControlOp& op) {
+  withdrawn_ = op.withdrawals;
+  rest_.remove(op.agent, RestWatches::Cause::stop);
+  const List taken = take(op.agent);  // destroyed at the end: its functions are the host's
+  scheduler_.visit_agents();
+  const auto last =
+      std::find_if(taken.rbegin(), taken.rend(), [](const Pending& p) { return p.op->took_effect; });
+  if (last != taken.rend()) report(op.agent, last->op->when, true, last->op->origin);
+  harden_due();
+}
+
+// Ends early if one more withdrawal is queued.
+void PendingStops::harden_due() {
+  const auto is_due = [](const Pending& pending) { return pending.is_due; };
+  while (!hub_.closed()) {
+    const auto due = std::find_if(pending_.begin(), pending_.end(), is_due);
+    if (due == pending_.end()) return;
+    const core::NodeId agent = due->op->agent;
+    for (Pending& pending : pending_)
+      if (pending.op->agent == agent) pending.is_due = false;
+    harden(agent);
+    if (!pending_.empty() && pending_.front().is_due) return;  // harden() has put it back
+  }
+}
+
+void PendingStops::escalate(core::NodeId agent) {
+  const LoopEntry entry(tree_.lifetime);
+  harden(agent);
+}
+
+// The strongest comes first: a delete, a stop of the subtree, the newest of these. The others wait for it.
+void PendingStops::harden(core::NodeId agent) {
+  List taken = take(agent);
+  if (taken.empty()) return;
+  rest_.remove(agent, RestWatches::Cause::stop);
+  const auto rank = [](const Pending& pending) {
+    const ControlOp& op = *pending.op;
+    return (op.took_effect ? 4 : 0) + (op.verb == Verb::terminate ? 2 : 0) + (op.cascade ? 1 : 0);
+  };
+  taken.reverse();
+  taken.sort([&](const Pending& a, const Pending& b) { return rank(a) > rank(b); });
+  const bool stops = taken.front().op->verb == Verb::stop && taken.front().op->took_effect;
+  const StopCause cause = taken.front().op->cause;
+  for (Pending& pending : taken) {
+    pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
+    pending.is_due = pending.op != nullptr;
+  }
+  std::erase_if(taken, [](const Pending& pending) { return !pending.op; });
+  if (!taken.empty()) return pending_.splice(pending_.begin(), taken);
+  Node* const node = tree_.table.find(agent);
+  if (stops && node) settler_.keep_own_stop(*node, cause);
+}
+
+void PendingStops::harden_closed() {
+  while (!hub_.closed()) {
+    const auto found = std::find_if(pending_.begin(), pending_.end(), [this](const Pending& pending) {
+      return !pending.is_due && is_closed(tree_.table, pending.op->agent);
+    });
+    if (found == pending_.end()) return;
+    harden(found->op->agent);
+  }
+}
+
+std::size_t PendingStops::count(const core::References& refers) const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      pending_.begin(), pending_.end(), [&](const Pending& pending) { return refers(pending.op->agent); }));
+}
+
+}  // namespace agentcore::detail::tree

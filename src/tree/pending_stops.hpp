@@ -1,0 +1,66 @@
+// PendingStops: stops and deletes that were called for later. All @loop_thread.
+#pragma once
+
+#include "events/event_hub.hpp"
+#include "tree/control_queue.hpp"
+#include "tree/rest_watches.hpp"
+#include "tree/scheduler.hpp"
+#include "tree/settler.hpp"
+#include "tree/tree_shared.hpp"
+#include "tree/verbs.hpp"
+
+#include <agentcore/runtime.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+
+namespace agentcore::detail::tree {
+
+// The first half of such a verb has written its grade, which withholds beginnings and leaves the gate open.
+// It hardens, and is an ordinary stop or delete from then on, when nothing runs below any more, when it has
+// waited for too long, or when another verb has closed the gate. A resume withdraws it before.
+class PendingStops {
+ public:
+  PendingStops(TreeShared& tree, events::EventHub& hub, Verbs& verbs, Settler& settler, Scheduler& scheduler,
+               RestWatches& rest)
+      : tree_(tree), hub_(hub), verbs_(verbs), settler_(settler), scheduler_(scheduler), rest_(rest) {}
+
+  // Takes over a stop or a delete. If it throws, the caller still owns `op`, and nothing has changed.
+  void start(std::unique_ptr<ControlOp>& op);
+  // The second half of a resume that has withdrawn the stops of its agent.
+  void withdraw(const ControlOp& op);
+  // Nothing runs below the agent any more, or one of its stops has waited for too long.
+  void harden(core::NodeId agent);
+  // A verb has closed gates: hardens the stops below it.
+  void harden_closed();
+
+  std::size_t count(const core::References& refers) const noexcept;
+  void clear() noexcept { pending_.clear(); }
+
+ private:
+  struct Pending {
+    std::unique_ptr<ControlOp> op;
+    Timer escalation;
+    bool is_due = false;  // hardens when the loop has read the withdrawals that are queued
+  };
+  using List = std::list<Pending>;
+
+  void escalate(core::NodeId agent);
+  void report(core::NodeId agent, StopWhen when, bool withdrawn, const StopOrigin& origin);
+  void harden_due();
+  bool is_pending(core::NodeId agent) const noexcept;
+  List take(core::NodeId agent) noexcept;
+
+  TreeShared& tree_;
+  events::EventHub& hub_;
+  Verbs& verbs_;
+  Settler& settler_;
+  Scheduler& scheduler_;
+  RestWatches& rest_;
+  List pending_;                 // oldest first
+  std::uint64_t withdrawn_ = 0;  // ControlOp::withdrawals of the last withdrawal that was read
+};
+
+}  // namespace agentcore::detail::tree
