@@ -138,6 +138,12 @@ struct AgentSpec {
   /// Budget::wall_clock is another limit: it runs from the grant, over turns and the pauses between them,
   /// and its end stops the agent.
   Duration turn_timeout = no_limit;
+  /// The lease of the agent and its subtree: how long they may run unless the host renews it with
+  /// Agent::renew(), for example in each frame of a game; > 0. When it runs out, the agent is stopped with
+  /// StopCause::lease, even if the loop is busy: the next beginning, answer or message is refused, and a
+  /// timer cuts what runs. Then only resume() opens the agent, with a whole lease. It begins at the creation
+  /// and does not stand still in a pause. Not for AgentRole::user. no_limit: none.
+  Duration lease = no_limit;
   /// Maximum number of background tasks of the agent at a time. 0: tools of ToolMode::async run as
   /// ToolMode::sync.
   std::uint16_t background_tasks = 0;

@@ -48,6 +48,8 @@ enum class Errc : unsigned char {
   turn_over,        ///< interrupt: no turn is in progress, or the one that was meant has ended
   not_held,         ///< release_queue: the mailbox is not held
   stop_pending,     ///< stop, terminate: the agent will be stopped or deleted already, not later than asked
+  no_lease,         ///< renew: the agent has no lease of its own
+  lease_expired,    ///< renew: the lease has run out; resume() gives a new one
   paused,           ///< pause: the agent is paused already
   not_paused,       ///< unpause: pause() was not called for the agent
   call_not_found,   ///< cancel_call, complete_call, cancel_task: nothing with this id runs

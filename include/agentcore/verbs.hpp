@@ -17,12 +17,13 @@ namespace agentcore {
 
 /// Why an agent was stopped, aborted or deleted.
 enum class StopCause : unsigned char {
-  user,      ///< The host requested it. The default.
-  parent,    ///< An ancestor was stopped or deleted.
-  deadline,  ///< A time limit of the host has passed. Set only by the host, in StopOptions::cause.
-  budget,    ///< A Budget is used up.
-  shutdown,  ///< The host ends all work. The default of AgentTree::stop_all().
-  terminate  ///< The agent is being deleted.
+  user,       ///< The host requested it. The default.
+  parent,     ///< An ancestor was stopped or deleted.
+  deadline,   ///< A time limit of the host has passed. Set only by the host, in StopOptions::cause.
+  budget,     ///< A Budget is used up.
+  shutdown,   ///< The host ends all work. The default of AgentTree::stop_all().
+  terminate,  ///< The agent is being deleted.
+  lease       ///< Its lease was not renewed in time (AgentSpec::lease).
 };
 /// Returns the name of the enumerator, for example "user".
 std::string_view to_string(StopCause cause) noexcept;

@@ -33,6 +33,7 @@ Node& AgentTable::insert(Node& parent) {
 
 void AgentTable::erase(Node& node) {
   names_.remove(node);
+  if (node.load().has_lease()) leases_.remove(node.id());
   Node& parent = *node.parent.load(std::memory_order_relaxed);
   if (node.prev_sibling != no_node)
     slab_[node.prev_sibling].next_sibling = node.next_sibling;

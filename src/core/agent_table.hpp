@@ -1,7 +1,8 @@
-// AgentTable: the slab of agents, their names, and the links between them.
+// AgentTable: the slab of agents, their names and leases, and the links between them.
 #pragma once
 
 #include "core/gates.hpp"
+#include "core/leases.hpp"
 #include "core/name_table.hpp"
 #include "core/node.hpp"
 #include "core/slab.hpp"
@@ -23,6 +24,8 @@ class AgentTable {
   Node& root_sentinel() const noexcept { return slab_[0]; }
   const NameTable& names() const noexcept { return names_; }
   NameTable& names() noexcept { return names_; }
+  Leases& leases() noexcept { return leases_; }
+  const Leases& leases() const noexcept { return leases_; }
   // Agents, without the root sentinel.
   std::uint32_t alive() const noexcept { return alive_.load(std::memory_order_relaxed); }
   // How many agents were erased so far. @loop_thread
@@ -66,6 +69,7 @@ class AgentTable {
   const std::uint64_t tree_;
   Slab<Node> slab_;
   NameTable names_;
+  Leases leases_;
   std::uint32_t free_ = no_node;  // freed slots, oldest first, linked by next_sibling
   std::uint32_t free_last_ = no_node;
   std::uint64_t erased_ = 0;

@@ -36,6 +36,8 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::turn_over, "turn_over"},
      {Errc::not_held, "not_held"},
      {Errc::stop_pending, "stop_pending"},
+     {Errc::no_lease, "no_lease"},
+     {Errc::lease_expired, "lease_expired"},
      {Errc::paused, "paused"},
      {Errc::not_paused, "not_paused"},
      {Errc::call_not_found, "call_not_found"},
@@ -77,7 +79,8 @@ constexpr detail::core::EnumNames stop_cause_names{
                                                       {StopCause::deadline, "deadline"},
                                                       {StopCause::budget, "budget"},
                                                       {StopCause::shutdown, "shutdown"},
-                                                      {StopCause::terminate, "terminate"}})};
+                                                      {StopCause::terminate, "terminate"},
+                                                      {StopCause::lease, "lease"}})};
 static_assert(stop_cause_names.is_in_order());
 
 constexpr detail::core::EnumNames stop_when_names{std::to_array<detail::core::EnumName<StopWhen>>(

@@ -33,7 +33,7 @@ enum class Grade : std::uint8_t {
 // | gate       |    2 | Gate                                                                               |
 // | stop_grade |    2 | Grade                                                                              |
 // | pause      |    1 | nothing begins in the subtree; what runs goes on                                   |
-// | lease      |    1 | reserved: an admission compares the clock with the lease of the subtree            |
+// | lease      |    1 | an admission compares the clock with the lease of the subtree (Leases)             |
 // | hold       |    1 | the mailbox accepts messages, and none is taken                                    |
 // | interrupted|    1 | the last turn was ended by an interrupt, and not by an abort                       |
 // | epoch      |   21 | counts turns, and the verbs that end them or close and open the gate, modulo 2^21  |
@@ -111,6 +111,8 @@ class PackedState {
   constexpr Grade stop_grade() const noexcept { return static_cast<Grade>(get(layout::stop_grade)); }
   // Paused by a verb of its own; its ancestors may be, too.
   constexpr bool is_paused() const noexcept { return get(layout::pause) != 0; }
+  // The agent has a lease of its own.
+  constexpr bool has_lease() const noexcept { return get(layout::lease) != 0; }
   // Closed for the subtree below.
   constexpr bool closes_subtree() const noexcept { return gate() >= Gate::stop_tree; }
 
@@ -124,11 +126,7 @@ class PackedState {
   constexpr PackedState with(Grade grade) const noexcept {
     return set(layout::stop_grade, static_cast<std::uint8_t>(grade));
   }
-  constexpr PackedState with_pause(bool paused) const noexcept { return set(layout::pause, paused ? 1 : 0); }
-  constexpr PackedState with_hold(bool held) const noexcept { return set(layout::hold, held ? 1 : 0); }
-  constexpr PackedState with_interrupted(bool interrupted) const noexcept {
-    return set(layout::interrupted, interrupted ? 1 : 0);
-  }
+  constexpr PackedState with(layout::Field flag, bool on) const noexcept { return set(flag, on ? 1 : 0); }
   constexpr PackedState next_epoch() const noexcept { return set(layout::epoch, epoch() + 1); }
   // The slot after its agent was removed: no handle has this generation.
   constexpr PackedState freed() const noexcept {

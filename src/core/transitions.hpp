@@ -64,20 +64,20 @@ constexpr std::optional<PackedState> after_abort(PackedState from) noexcept {
 // An interrupt of the turn in progress, whatever the agent does in it. `hold`: its mailbox is held, too.
 constexpr std::optional<PackedState> after_interrupt(PackedState from, bool hold) noexcept {
   if (!from.is_open() || !can_process(from.state()) || from.state() == AgentState::idle) return std::nullopt;
-  const PackedState idle = from.with(AgentState::idle).with_interrupted(true).next_epoch();
-  return hold ? idle.with_hold(true) : idle;
+  const PackedState idle = from.with(AgentState::idle).with(layout::interrupted, true).next_epoch();
+  return hold ? idle.with(layout::hold, true) : idle;
 }
 
 // The mailbox is held, or released.
 constexpr std::optional<PackedState> after_hold(PackedState from, bool hold) noexcept {
   if (from.is_free() || from.is_held() == hold) return std::nullopt;
-  return from.with_hold(hold);
+  return from.with(layout::hold, hold);
 }
 
 // The subtree is paused, or unpaused.
 constexpr std::optional<PackedState> after_pause(PackedState from, bool pause) noexcept {
   if (from.is_free() || from.is_paused() == pause) return std::nullopt;
-  return from.with_pause(pause);
+  return from.with(layout::pause, pause);
 }
 
 // A stop or a delete that is called for later. A stricter one replaces a softer one.
@@ -98,7 +98,7 @@ constexpr std::optional<PackedState> after_begin(PackedState now, std::uint32_t 
   if (now.epoch() != epoch || !now.is_open() || now.is_held() || now.state() != AgentState::idle ||
       now.is_paused() || now.stop_grade() != Grade::none)
     return std::nullopt;
-  return now.with(to).with_interrupted(false).next_epoch();
+  return now.with(to).with(layout::interrupted, false).next_epoch();
 }
 
 // A step of a turn that began in `epoch`: `from` to `to`, unless a verb came first.

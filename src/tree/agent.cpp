@@ -96,6 +96,10 @@ UnpauseResult Agent::unpause() const {
                : UnpauseResult{VerbResult::refused(Errc::agent_not_found)};
 }
 
+VerbResult Agent::renew() const {
+  return core_ ? core_->verbs().renew(node_) : VerbResult::refused(Errc::agent_not_found);
+}
+
 VerbResult Agent::stop(StopOptions options) const {
   return core_ ? core_->verbs().stop(node_, std::move(options)) : VerbResult::refused(Errc::agent_not_found);
 }

@@ -11,6 +11,7 @@
 namespace agentcore::detail::tree {
 
 using core::Node;
+using core::PackedState;
 
 namespace {
 
@@ -43,7 +44,8 @@ bool is_plain(const AgentSpec& spec) {
          !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
          spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
          spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
-         is_none(spec.prices) && is_usual(spec.context) && spec.turn_timeout == no_limit;
+         is_none(spec.prices) && is_usual(spec.context) && spec.turn_timeout == no_limit &&
+         spec.lease == no_limit;
 }
 
 // The data of an agent that begins with a history, or whose answers are checked; otherwise null, and its
@@ -100,6 +102,7 @@ Result<Agent> AgentFactory::create(core::NodeId parent_id, SharedAgentSpec spec,
   try {
     if (auto problem = problem_of(*parent, *spec, id)) return *std::move(problem);
     const core::ActiveAgentGuard active(tree_.table, *parent);  // an action of the parent's (G1)
+    tree_.table.leases().check(*parent);
     if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
     auto answer_check = turns_.answer_check(spec->response_format);
     if (!answer_check) return answer_check.error();
@@ -141,6 +144,12 @@ Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::stri
     tree_.table.erase(node);
     return Error{Errc::agent_exists, "an agent with the id '" + id + "' exists already"};
   }
+  try {
+    begin_lease(node, *spec);
+  } catch (...) {
+    tree_.table.erase(node);
+    throw;
+  }
   fill(node, std::move(spec), std::move(data));
   // The second check: if a gate was closed while the child was being linked, the child is refused (G2). A
   // gate that closes later applies to the linked child.
@@ -160,6 +169,15 @@ void AgentFactory::set_options(Node& node, const AgentSpec& spec) const noexcept
                            std::memory_order_relaxed);
   node.role.store(spec.role, std::memory_order_relaxed);
   node.auto_resume.store(spec.auto_resume, std::memory_order_relaxed);
+}
+
+// Before the mailbox is open. If it throws, nothing has changed.
+void AgentFactory::begin_lease(Node& node, const AgentSpec& spec) {
+  if (spec.lease == no_limit) return;
+  tree_.table.leases().add(node, tree_.engine->clock(), spec.lease);
+  PackedState packed = node.load();
+  while (!node.replace(packed, packed.with(core::layout::lease, true))) {
+  }
 }
 
 // Gives a linked agent its spec and its history, and opens its mailbox.

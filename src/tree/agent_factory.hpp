@@ -30,6 +30,7 @@ class AgentFactory {
   Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id,
                        std::shared_ptr<const turn::AnswerCheck> answer_check);
   void set_options(core::Node& node, const AgentSpec& spec) const noexcept;
+  void begin_lease(core::Node& node, const AgentSpec& spec);
   static void fill(core::Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data);
   void grant_budgets(core::Node& node);
   void withdraw(core::Node& node) noexcept;

@@ -90,6 +90,7 @@ SendResult Mailboxes::send(core::NodeId id, Message&& message, std::unique_ptr<S
 SendResult Mailboxes::push(Node& node, core::NodeId id, Cell& cell) {
   const std::uint32_t generation = core::generation_of(id);
   for (;;) {
+    tree_.table.leases().check(node);
     const GateView view = core::look_again(node, generation);
     if (!view.valid) return SendResult{Errc::agent_not_found};
     if (!view.open()) {
@@ -147,6 +148,7 @@ SteerResult Mailboxes::put_into_turn(Node& node, core::NodeId id, Cell& cell, co
                                      StopSource& cut) {
   const std::size_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
   for (;;) {
+    tree_.table.leases().check(node);
     const GateView before = core::look_again(node, core::generation_of(id));
     if (!before.valid) return {Errc::agent_not_found};
     if (!before.open()) {

@@ -83,6 +83,9 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
   if (auto problem = problem_of(spec.response_format)) return problem;
   if (spec.tool_choice.mode == ToolChoice::Mode::named && spec.tool_choice.name.empty())
     return wrong("AgentSpec::tool_choice.name is empty; Mode::named needs the name of a tool");
+  if (spec.role == AgentRole::user && spec.lease != no_limit)
+    return wrong(
+        "AgentSpec::lease is set for an AgentRole::user, which cannot be stopped; remove one of the two");
   return core::Validation("AgentSpec")
       .count("mailbox_limit", spec.mailbox_limit.value_or(1), 1, max_mailbox_limit)
       .number("temperature", spec.temperature.value_or(0), 0, 2)
@@ -92,6 +95,7 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
       .budget("subtree_budget.", spec.subtree_budget)
       .prices("prices.", spec.prices)
       .not_negative("turn_timeout", spec.turn_timeout)
+      .positive("lease", spec.lease)
       .problem();
 }
 

@@ -37,6 +37,7 @@ void Scheduler::run_round(loop::PollBudget& budget) {
 
 void Scheduler::step(Node& node) {
   const core::ActiveAgentGuard active(tree_.table, node);
+  tree_.table.leases().check(node);
   const PackedState packed = node.load(std::memory_order_seq_cst);
   if (packed.state() != AgentState::idle) return;
   release_steered(tree_, hub_, node);

@@ -183,6 +183,8 @@ bool SettleWalk::resume(const SettleJob& job, Node& node) {
     if (!node.settling.stopped_by_ancestor) return !node.load().closes_subtree();
     PackedState packed = node.load();
     const std::optional<PackedState> idle = core::after_resume(packed, mailbox::is_settled(node, packed));
+    if (idle && packed.has_lease())
+      if (const auto lease = table_.leases().find(node.id())) lease->reopen();
     if (!idle || !node.replace(packed, *idle)) return false;
     mailbox::open(node, packed.generation(), packed.epoch());
   }

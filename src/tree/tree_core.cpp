@@ -32,7 +32,9 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       mailboxes_(shared_, verbs_, turns_.operations(), hub_),
       factory_(shared_, turns_, hub_),
       queries_(shared_),
-      requests_(shared_, turns_) {
+      requests_(shared_, turns_),
+      lease_timer_(shared_) {
+  shared_.table.leases().set_stop([this](core::NodeId agent) { return verbs_.stop_for_lease(agent); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(
       this, [](loop::Source* self) { static_cast<TreeCore*>(self)->release(); }));
@@ -71,6 +73,7 @@ void TreeCore::purge() {
   rest_.clear();
   pauses_.clear();
   pending_stops_.clear();
+  lease_timer_.clear();
   turns_.clear();
   shared_.control.clear();
   shared_.steers.clear();
@@ -85,8 +88,13 @@ void TreeCore::purge() {
 }
 
 bool TreeCore::has_work() const noexcept {
+  return has_control_work() || !shared_.ready.empty();
+}
+
+// What run_control() does.
+bool TreeCore::has_control_work() const noexcept {
   return !shared_.control.empty() || turns_.operations().has_left() || settler_.has_work() ||
-         scheduler_.has_work() || rest_.has_work() || !shared_.ready.empty();
+         scheduler_.has_work() || rest_.has_work() || shared_.table.leases().has_begun();
 }
 
 bool TreeCore::has_pending() const noexcept {
@@ -108,9 +116,7 @@ std::size_t TreeCore::count_references(std::string_view name) const {
 void TreeCore::run_control(loop::PollBudget& budget) {
   turn::Operations& operations = turns_.operations();
   ControlQueue& control = shared_.control;
-  if (shared_.is_closed() || (control.empty() && !operations.has_left() && !settler_.has_work() &&
-                              !scheduler_.has_work() && !rest_.has_work()))
-    return;
+  if (shared_.is_closed() || !has_control_work()) return;
   const LoopEntry entry(*this);
   operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || hub_.closed()) return;
@@ -128,6 +134,7 @@ void TreeCore::run_control(loop::PollBudget& budget) {
   if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
   if (rest_.run(budget, [this] { return hub_.closed(); }) == Progress::tree_gone) return;
   settler_.run(budget);
+  if (!hub_.closed() && shared_.table.leases().take_begin()) lease_timer_.update();
 }
 
 void TreeCore::run_round(loop::PollBudget& budget) {

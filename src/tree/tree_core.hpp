@@ -6,6 +6,7 @@
 #include "tree/activity_listener.hpp"
 #include "tree/agent_factory.hpp"
 #include "tree/call_verbs.hpp"
+#include "tree/lease_timer.hpp"
 #include "tree/mailboxes.hpp"
 #include "tree/pause_verbs.hpp"
 #include "tree/pauses.hpp"
@@ -68,6 +69,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   void on_loop_left() noexcept override;
   void destroy() noexcept override { delete this; }
 
+  bool has_control_work() const noexcept;
   void purge();
 
   TreeShared shared_;
@@ -89,6 +91,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   AgentFactory factory_;
   TreeQueries queries_;
   TurnRequests requests_;
+  LeaseTimer lease_timer_;
   std::uint64_t erased_ = 0;  // AgentTable::erased() when the loop last left the tree
 };
 

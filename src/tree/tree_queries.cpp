@@ -35,14 +35,17 @@ bool TreeQueries::exists(core::NodeId id) const noexcept {
 }
 
 Result<AgentState> TreeQueries::state(core::NodeId id) const {
-  if (const Node* node = tree_.reach(id))
+  if (const Node* node = tree_.reach(id)) {
+    tree_.table.leases().check(*node);
     if (const core::GateView view = core::look_again(*node, core::generation_of(id)); view.valid)
       return view.effective;
+  }
   return tree_.missing(no_agent_text);
 }
 
 Result<AgentStatus> TreeQueries::status(core::NodeId id) const {
   if (const Node* node = tree_.reach(id)) {
+    tree_.table.leases().check(*node);
     const bool held = core::is_queue_held(*node);
     if (const core::GateView view = core::look_again(*node, core::generation_of(id)); view.valid)
       return AgentStatus{view.effective, view.paused, held, when_of(view.grade)};

@@ -225,12 +225,36 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op) {
         core::after_resume(view.own, mailbox::is_settled(node, view.own));
     if (!after) return VerbResult::refused(Errc::stopping);  // widened, and not settled again yet
     PackedState expected = view.own;
+    if (const auto lease = view.own.has_lease() ? tree_.table.leases().find(op->agent) : nullptr)
+      lease->reopen();
     if (!node.replace(expected, *after)) continue;
     mailbox::open(node, view.own.generation(), view.own.epoch());
     op->cascade = op->cascade && view.own.gate() == Gate::stop_tree;
     tree_.control.push(std::move(op));
     return VerbResult::done();
   }
+}
+
+VerbResult Verbs::renew(core::NodeId id) {
+  const Node* const node = tree_.reach(id);
+  if (!node) return VerbResult::refused(tree_.missing());
+  const auto lease = tree_.table.leases().find(id);
+  if (!lease) return VerbResult::refused(Errc::no_lease);
+  if (lease->renew()) return VerbResult::done();
+  tree_.table.leases().check(*node);
+  return VerbResult::refused(Errc::lease_expired);
+}
+
+// The loop cuts the calls when it reads the operation: this may run within any function.
+bool Verbs::stop_for_lease(core::NodeId id) noexcept {
+  Node* const node = tree_.reach(id);
+  if (!node) return true;
+  auto op = op_for(tree_, id, false, {}, "the lease of the agent was not renewed in time");
+  if (!op) return false;
+  op->cause = StopCause::lease;
+  static_cast<void>(close_for_stop(*node, std::move(op), {}));
+  tree_.waker->notify();
+  return true;
 }
 
 VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {

@@ -32,6 +32,9 @@ class Verbs {
   VerbResult resume(core::NodeId id, const ResumeOptions& options);
   VerbResult terminate(core::NodeId id, TerminateOptions&& options);
 
+  VerbResult renew(core::NodeId id);
+  // The lease of the agent has run out: stops it. False: there was no memory for that.
+  bool stop_for_lease(core::NodeId id) noexcept;
   // A stop or a delete that was called for later takes effect. Returns `op` if it must wait until the loop
   // has read the withdrawals since the first `read`; otherwise it is queued, or was withdrawn. @loop_thread
   std::unique_ptr<ControlOp> harden(std::unique_ptr<ControlOp> op, std::uint64_t read);

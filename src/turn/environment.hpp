@@ -120,7 +120,9 @@ class Environment {
 class AgentEntry {
  public:
   AgentEntry(Environment& environment, const core::Node& node) noexcept
-      : entry_(environment.lifetime), active_(environment.table, node) {}
+      : entry_(environment.lifetime), active_(environment.table, node) {
+    environment.table.leases().check(node);
+  }
 
  private:
   core::TreeLifetime::LoopEntry entry_;

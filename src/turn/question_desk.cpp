@@ -86,6 +86,7 @@ AnswerResult QuestionDesk::answer(std::string_view question_id, const Answer& an
   const core::NodeId agent = asked->agent;
   const core::Node* const node = environment_.find(agent);
   if (!node) return {Errc::question_closed};
+  environment_.table.leases().check(*node);
   const core::GateView view = core::look_again(*node, core::generation_of(agent));
   if (!view.open()) return {refusal_of(view.effective)};
   const Operation* const operation = environment_.operations.find(asked->operation);

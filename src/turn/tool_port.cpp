@@ -52,6 +52,7 @@ Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
   const core::Node* const node = environment_.table.find(agent);
   if (environment_.engine.closed()) return Errc::runtime_gone;
   if (!node) return Errc::agent_not_found;
+  environment_.table.leases().check(*node);
   const core::GateView view = core::look_again(*node, core::generation_of(agent));
   if (!view.valid) return Errc::agent_not_found;
   if (!view.open()) return refusal_of_state(view.effective);

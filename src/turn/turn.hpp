@@ -37,9 +37,10 @@ class Turn {
     return active_turn(node) ? std::optional<Turn>(node) : std::nullopt;
   }
 
-  // Reads the state, and changes nothing.
+  // Changes nothing, but that a lease that has run out stops its agent.
   Admission check() const noexcept {
     if (is_over()) return Admission::over;
+    if (const auto& lease = active().lease; lease && !lease->holds()) return Admission::refused;
     return is_open() && !is_late() ? Admission::granted : Admission::refused;
   }
   bool is_admitted() const noexcept { return check() == Admission::granted; }

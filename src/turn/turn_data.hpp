@@ -1,6 +1,7 @@
 // TurnData: the data of an agent since its first activity: history, budgets, and the turn in progress.
 #pragma once
 
+#include "core/leases.hpp"
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
 #include "tools/block_filter.hpp"
@@ -60,11 +61,12 @@ struct ActiveTurn {
   bool parked = false;      // a beginning was withheld: Turns::go_on() continues
   std::uint32_t epoch = 0;  // of the agent, when the turn began
   std::optional<TurnDeadline> deadline;
-  core::OperationId operation;  // its model call
-  std::string text;             // the answer so far; dropped when the turn is interrupted (A19)
-  tools::BlockFilter filter;    // makes the deltas for observers from that answer; with ToolProtocol::text
-  ChatOutcome answer;           // outcome of the last model call; `cancelled` while the call is open
-  bool usage_pending = false;   // a model call was sent whose usage is not in the result yet
+  std::shared_ptr<core::Lease> lease;  // the nearest; null: neither the agent nor an ancestor has one
+  core::OperationId operation;         // its model call
+  std::string text;                    // the answer so far; dropped when the turn is interrupted (A19)
+  tools::BlockFilter filter;   // makes the deltas for observers from that answer; with ToolProtocol::text
+  ChatOutcome answer;          // outcome of the last model call; `cancelled` while the call is open
+  bool usage_pending = false;  // a model call was sent whose usage is not in the result yet
   std::optional<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
   std::uint32_t repairs = 0;             // how often the model was asked again because of its answer
   std::uint32_t unreadable = 0;          // of these: because its calls could not be read

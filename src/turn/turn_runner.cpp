@@ -144,6 +144,7 @@ void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::u
   active.epoch = epoch;
   active.simulated = message.simulated;
   active.deadline = deadline_of(*node.spec, deadline, environment_.engine);
+  if (environment_.table.leases().size() != 0) active.lease = environment_.table.leases().of(node);
   if (message.simulated) {
     active.phase = Phase::answered;
     active.text = std::move(message.text);

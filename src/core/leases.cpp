@@ -1,0 +1,122 @@
+#include "core/leases.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace agentcore::detail::core {
+
+Lease::Lease(Leases& leases, NodeId agent, const Clock& clock, Duration length,
+             std::shared_ptr<Lease> above) noexcept
+    : leases_(leases),
+      agent_(agent),
+      clock_(clock),
+      length_(length),
+      above_(std::move(above)),
+      until_(end_from(clock.now())) {
+}
+
+Lease::Rep Lease::end_from(TimePoint now) const noexcept {
+  const Rep begin = now.time_since_epoch().count();
+  const Rep most = std::numeric_limits<Rep>::max();
+  return length_.count() > most - std::max(begin, Rep{0}) ? most : begin + length_.count();
+}
+
+bool Lease::renew() noexcept {
+  Rep until = until_.load(std::memory_order_acquire);
+  do {
+    const TimePoint now = clock_.now();
+    if (until == over || now.time_since_epoch().count() >= until) return false;
+    if (until_.compare_exchange_weak(until, std::max(until, end_from(now)), std::memory_order_acq_rel))
+      return true;
+  } while (true);
+}
+
+void Lease::reopen() noexcept {
+  until_.store(end_from(clock_.now()), std::memory_order_release);
+  give_back_end();
+  leases_.note_begin();
+}
+
+bool Lease::is_over() noexcept {
+  Rep until = until_.load(std::memory_order_acquire);
+  while (until != over) {
+    if (clock_.now().time_since_epoch().count() < until) return false;
+    if (until_.compare_exchange_weak(until, over, std::memory_order_acq_rel)) return true;
+  }
+  return true;
+}
+
+bool Lease::holds() noexcept {
+  bool all = true;
+  for (Lease* lease = this; lease; lease = lease->above_.get()) {
+    if (!lease->is_over()) continue;
+    all = false;
+    static_cast<void>(leases_.end(*lease));
+  }
+  return all;
+}
+
+std::optional<TimePoint> Lease::until() const noexcept {
+  const Rep until = until_.load(std::memory_order_acquire);
+  if (until == over) return std::nullopt;
+  return TimePoint(TimePoint::duration(until));
+}
+
+void Leases::add(Node& node, const Clock& clock, Duration length) {
+  const Node* const parent = node.parent.load(std::memory_order_acquire);
+  auto lease = std::make_shared<Lease>(*this, node.id(), clock, length, parent ? of(*parent) : nullptr);
+  const std::lock_guard lock(mutex_);
+  leases_[node.id()] = std::move(lease);
+  count_.store(leases_.size(), std::memory_order_relaxed);
+  note_begin();
+}
+
+void Leases::remove(NodeId agent) noexcept {
+  const std::lock_guard lock(mutex_);
+  leases_.erase(agent);
+  count_.store(leases_.size(), std::memory_order_relaxed);
+}
+
+std::shared_ptr<Lease> Leases::find(NodeId agent) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = leases_.find(agent);
+  return found == leases_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Lease> Leases::of(const Node& node) const noexcept {
+  for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire))
+    if (up->load().has_lease())
+      if (auto lease = find(up->id())) return lease;
+  return nullptr;
+}
+
+bool Leases::end(Lease& lease) noexcept {
+  if (!lease.take_end() || !stop_ || stop_(lease.agent())) return true;
+  lease.give_back_end();
+  return false;
+}
+
+std::optional<TimePoint> Leases::check_all() noexcept {
+  std::optional<TimePoint> next;
+  // Not under the lock, because a stop takes the lock of the verbs, under which leases are looked up.
+  while (const auto lease = next_over(next))
+    if (!end(*lease)) return lease->until();
+  return next;
+}
+
+// A lease that has run out and whose agent is still to be stopped; null if there is none, and then `next` is
+// when the next one will.
+std::shared_ptr<Lease> Leases::next_over(std::optional<TimePoint>& next) const noexcept {
+  const std::lock_guard lock(mutex_);
+  next.reset();
+  for (const auto& [agent, lease] : leases_) {
+    if (lease->is_over()) {
+      if (!lease->is_end_taken()) return lease;
+    } else if (const auto until = lease->until(); until && (!next || *until < *next)) {
+      next = until;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace agentcore::detail::core

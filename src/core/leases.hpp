@@ -1,0 +1,103 @@
+// Leases: until when subtrees may run, unless their host renews that.
+#pragma once
+
+#include "core/node.hpp"
+
+#include <agentcore/clock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+namespace agentcore::detail::core {
+
+class Leases;
+
+// The lease of one agent. Whoever renews it, and whoever notices its end, decides by a compare-and-set of the
+// time: so a lease that was renewed has not run out, and one that has run out is not renewed. @threadsafe
+class Lease {
+ public:
+  // `above`: the lease of the nearest ancestor that has one. It begins now.
+  Lease(Leases& leases, NodeId agent, const Clock& clock, Duration length,
+        std::shared_ptr<Lease> above) noexcept;
+
+  NodeId agent() const noexcept { return agent_; }
+  const std::shared_ptr<Lease>& above() const noexcept { return above_; }
+  // Extends it from now on. False: it has run out.
+  bool renew() noexcept;
+  // A stopped agent is resumed: gives it a whole lease.
+  void reopen() noexcept;
+  // True if it has run out; from the first call that returns true until reopen(), it stays so.
+  bool is_over() noexcept;
+  // True for the first caller after it has run out, and again after give_back_end().
+  bool take_end() noexcept { return !end_taken_.exchange(true, std::memory_order_acq_rel); }
+  void give_back_end() noexcept { end_taken_.store(false, std::memory_order_release); }
+  bool is_end_taken() const noexcept { return end_taken_.load(std::memory_order_acquire); }
+  // False if it or one above it has run out. Then the agents of these are being stopped.
+  bool holds() noexcept;
+  // Nothing: it has run out.
+  std::optional<TimePoint> until() const noexcept;
+
+ private:
+  using Rep = TimePoint::rep;
+  static constexpr Rep over = std::numeric_limits<Rep>::min();
+
+  Rep end_from(TimePoint now) const noexcept;
+
+  Leases& leases_;
+  const NodeId agent_;
+  const Clock& clock_;
+  const Duration length_;
+  const std::shared_ptr<Lease> above_;
+  std::atomic<Rep> until_;
+  std::atomic<bool> end_taken_{false};
+};
+
+// The leases of a tree. An agent that has one has a bit in its packed state; a tree without leases reads one
+// atomic value. @threadsafe
+class Leases {
+ public:
+  // Stops the agent; false if there was no memory for that. Called on any thread, and may not run code of the
+  // host.
+  using Stop = std::function<bool(NodeId agent)>;
+  void set_stop(Stop stop) { stop_ = std::move(stop); }
+
+  // Throws std::bad_alloc. @loop_thread
+  void add(Node& node, const Clock& clock, Duration length);
+  void remove(NodeId agent) noexcept;
+  std::shared_ptr<Lease> find(NodeId agent) const noexcept;
+  // The lease of the agent, or of the nearest ancestor that has one; null if there is none.
+  std::shared_ptr<Lease> of(const Node& node) const noexcept;
+  // To be called before the gates of the agent are read: stops the agents up from `node` whose leases have
+  // run out.
+  void check(const Node& node) noexcept {
+    if (count_.load(std::memory_order_relaxed) == 0) return;
+    if (const auto lease = of(node)) static_cast<void>(lease->holds());
+  }
+  // True once after a lease began, or began anew: then its end may come before all others.
+  void note_begin() noexcept { has_begun_.store(true, std::memory_order_release); }
+  bool take_begin() noexcept { return has_begun_.exchange(false, std::memory_order_acq_rel); }
+  bool has_begun() const noexcept { return has_begun_.load(std::memory_order_acquire); }
+  // Stops all agents whose leases have run out, and returns when the next one will. Nothing: none will.
+  std::optional<TimePoint> check_all() noexcept;
+  // Stops the agent of a lease that has run out, unless another caller does. False: there was no memory.
+  bool end(Lease& lease) noexcept;
+  std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::shared_ptr<Lease> next_over(std::optional<TimePoint>& next) const noexcept;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<NodeId, std::shared_ptr<Lease>> leases_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<bool> has_begun_{false};
+  Stop stop_;
+};
+
+}  // namespace agentcore::detail::core

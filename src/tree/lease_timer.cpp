@@ -1,0 +1,22 @@
+#include "tree/lease_timer.hpp"
+
+namespace agentcore::detail::tree {
+
+void LeaseTimer::update() noexcept {
+  if (tree_.table.leases().size() == 0) return;
+  const std::optional<TimePoint> next = tree_.table.leases().check_all();
+  if (!next || (when_ && *when_ <= *next)) return;
+  tree_.engine->guarded("the timer of a lease", [&] { start(*next); });
+}
+
+void LeaseTimer::start(TimePoint when) {
+  const std::uint64_t timer = tree_.engine->start_timer(when, [this] {
+    const LoopEntry entry(tree_.lifetime);
+    when_.reset();
+    update();
+  });
+  timer_ = Timer(tree_.engine->weak_from_this(), timer);
+  when_ = when;
+}
+
+}  // namespace agentcore::detail::tree

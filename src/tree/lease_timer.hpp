@@ -1,0 +1,31 @@
+// LeaseTimer: notices that a lease has run out while nothing else happens. @loop_thread
+#pragma once
+
+#include "tree/tree_shared.hpp"
+
+#include <agentcore/clock.hpp>
+#include <agentcore/runtime.hpp>
+
+#include <optional>
+
+namespace agentcore::detail::tree {
+
+// One timer for all leases, at the time when the first of them ends. A lease that was renewed meanwhile is
+// found so when the timer ends.
+class LeaseTimer {
+ public:
+  explicit LeaseTimer(TreeShared& tree) : tree_(tree) {}
+
+  // Leases began, or began anew. Without memory for a timer their ends are noticed by the next admission.
+  void update() noexcept;
+  void clear() noexcept { timer_ = {}; }
+
+ private:
+  void start(TimePoint when);
+
+  TreeShared& tree_;
+  Timer timer_;
+  std::optional<TimePoint> when_;  // of the timer; nothing: it does not run
+};
+
+}  // namespace agentcore::detail::tree

@@ -1,0 +1,214 @@
+// Leases: an agent that its host does not renew in time is stopped.
+#include "support/drive/tool_turn.hpp"
+
+#include <agentcore/testing/references.hpp>
+
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Leased : ToolTurn {
+  explicit Leased(Duration lease = 10s) : a(agent({.turn_timeout = 1000s, .lease = lease})) {
+    stops = a.on<StateChanged>([this](const StateChanged& change) {
+      if (change.to == AgentState::stopping) causes.push_back(change.cause);
+    });
+  }
+  Agent a;
+  std::vector<StopCause> causes;
+  Subscription stops;
+};
+
+}  // namespace
+
+TEST_CASE("a lease that is renewed lets its agent run", "[tree][lease]") {
+  Leased t;
+  t.settle();
+  for (int i = 0; i < 5; ++i) {
+    t.advance(9s);
+    CHECK(t.a.renew().took_effect());
+  }
+  CHECK(t.a.state().value() == AgentState::idle);
+  t.ask(t.a);
+  t.answer("words");
+  CHECK(t.result->text == "words");
+}
+
+TEST_CASE("a lease that runs out stops its agent by a timer", "[tree][lease][G1][G5]") {
+  Leased t;
+  const Agent child = t.a.create_child({.id = "c", .tools = t.tools}).value();
+  CHECK(child.send("question"));
+  t.ask(t.a);
+  const bool in_tool = GENERATE(true, false);
+  if (in_tool) t.call({{.name = "held"}});
+  t.advance(9s);
+  CHECK(t.a.state().value() != AgentState::stopping);
+  t.advance(1s);
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+  CHECK(t.seen.count("ended c 1 stopped") == 1);
+  CHECK(t.causes == std::vector{StopCause::lease});
+  if (in_tool) {
+    CHECK(t.held.calls[0].context.stop().stop_requested());
+    t.held.calls[0].done(ToolResult::done("late"));
+    t.settle();
+  }
+  CHECK(t.a.state().value() == AgentState::stopped);
+  CHECK(child.state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a renewal after the end of a lease is refused and only a resume opens the agent",
+          "[tree][lease]") {
+  Leased t;
+  t.advance(10s);
+  t.settle();
+  CHECK(t.a.renew().reason == Errc::lease_expired);
+  CHECK(t.a.state().value() == AgentState::stopped);
+  CHECK(t.a.resume().took_effect());
+  t.settle();
+  CHECK(t.a.state().value() == AgentState::idle);
+  t.advance(9s);
+  CHECK(t.a.renew().took_effect());
+  t.advance(9s);
+  CHECK(t.a.state().value() == AgentState::idle);
+  t.advance(1s);
+  t.settle();
+  CHECK(t.a.state().value() == AgentState::stopped);
+  CHECK(t.causes == std::vector{StopCause::lease, StopCause::lease});
+}
+
+TEST_CASE("the end of a lease is noticed without a timer", "[tree][lease][G1]") {
+  Leased t;
+  t.settle();
+  SECTION("by a message") {
+    t.clock.advance(10s);
+    CHECK(t.a.send("question").reason == Errc::agent_stopping);
+  }
+  SECTION("by a steered message") {
+    t.clock.advance(10s);
+    CHECK(t.a.steer("question").reason == Errc::agent_stopping);
+  }
+  SECTION("by a query") {
+    t.clock.advance(10s);
+    CHECK(t.a.state().value() == AgentState::stopping);
+    CHECK(t.a.status().value().state == AgentState::stopping);
+  }
+  SECTION("by a renewal that comes too late") {
+    t.clock.advance(10s);
+    CHECK(t.a.renew().reason == Errc::lease_expired);
+    CHECK(t.a.state().value() == AgentState::stopping);
+  }
+  SECTION("by the creation of a child") {
+    t.clock.advance(10s);
+    CHECK(t.a.create_child({.id = "c"}).error().code == Errc::agent_stopping);
+  }
+  SECTION("by the beginning of a turn") {
+    CHECK(t.a.send("question"));
+    t.clock.advance(10s);
+    t.settle();
+    CHECK(t.seen.count("started a") == 0);
+  }
+  SECTION("by an answer of the model") {
+    t.ask(t.a);
+    t.clock.advance(10s);
+    t.llm->delta("a", "wo");
+    CHECK(t.seen.count("delta a") == 0);
+    t.call({{.name = "held"}});
+    CHECK(t.held.calls.empty());
+    CHECK(t.result->outcome == TurnOutcome::stopped);
+  }
+  SECTION("by the next step, although an observer took the time") {
+    const auto states = t.tree->on<ToolEnded>([&](const ToolEnded&) { t.clock.advance(10s); });
+    t.ask(t.a);
+    t.call({{.name = "add", .arguments = R"({"a":1,"b":2})"}});
+    t.settle();
+    CHECK(t.llm->calls() == 1);
+    CHECK(t.result->outcome == TurnOutcome::stopped);
+  }
+  SECTION("by the result of a tool") {
+    t.ask(t.a);
+    t.call({{.name = "held"}});
+    t.clock.advance(10s);
+    t.held.calls[0].done(ToolResult::done("late"));
+    t.settle();
+    CHECK(t.llm->calls() == 1);
+    CHECK(t.result->calls.at(0).outcome == ToolOutcome::interrupted);
+  }
+  SECTION("by a tool that acts") {
+    t.ask(t.a);
+    t.call({{.name = "held"}});
+    t.clock.advance(10s);
+    CHECK(t.held.calls[0].context.send(t.a, {.text = "more"}).reason == Errc::agent_stopping);
+    t.held.calls[0].done(ToolResult::done("late"));
+  }
+  t.settle();
+  CHECK(t.a.state().value() == AgentState::stopped);
+  CHECK(t.causes == std::vector{StopCause::lease});
+}
+
+TEST_CASE("the lease of an ancestor covers its descendants", "[tree][lease][G1]") {
+  Leased t;
+  const Agent child = t.a.create_child({.id = "c", .lease = 100s}).value();
+  const Agent leaf = child.create_child({.id = "l"}).value();
+  t.settle();
+  CHECK(leaf.renew().reason == Errc::no_lease);
+  t.clock.advance(10s);
+  CHECK(child.renew().took_effect());  // its own
+  CHECK(leaf.send("question").reason == Errc::agent_stopping);
+  t.settle();
+  CHECK(leaf.state().value() == AgentState::stopped);
+  t.advance(1000s);  // the lease of the child ends while it is stopped
+  CHECK(t.a.resume().took_effect());
+  t.settle();
+  CHECK(child.state().value() == AgentState::idle);  // with a whole lease
+  CHECK(t.a.renew().took_effect());
+  CHECK(leaf.state().value() == AgentState::idle);
+}
+
+TEST_CASE("the lease of a child stops the child alone", "[tree][lease]") {
+  ToolTurn t;
+  const Agent parent = t.agent();
+  const Agent child = parent.create_child({.id = "c", .lease = 10s}).value();
+  t.settle();
+  t.advance(10s);
+  CHECK(child.state().value() == AgentState::stopped);
+  CHECK(parent.state().value() == AgentState::idle);
+  CHECK(parent.send("question"));
+}
+
+TEST_CASE("a lease does not stand still in a pause and ends a pending stop", "[tree][lease][pause][later]") {
+  Leased t;
+  t.ask(t.a);
+  const bool pauses = GENERATE(true, false);
+  CHECK((pauses ? t.a.pause() : t.a.stop({.when = StopWhen::after_turn})).took_effect());
+  t.settle();
+  t.advance(10s);
+  CHECK(t.result->outcome == TurnOutcome::stopped);
+  CHECK(t.a.state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a lease is checked when the agent is created", "[tree][lease]") {
+  ToolTurn t;
+  CHECK(t.tree->create({.lease = 0s}).error().code == Errc::invalid_config);
+  CHECK(t.tree->create({.lease = -1s}).error().code == Errc::invalid_config);
+  CHECK(t.tree->create({.role = AgentRole::user, .lease = 1s}).error().code == Errc::invalid_config);
+  const Agent longest = t.tree->create({.id = "longest", .lease = Duration::max() - 1ns}).value();
+  t.advance(1000s);
+  CHECK(longest.renew().took_effect());
+  CHECK(longest.state().value() == AgentState::idle);
+  CHECK(Agent().renew().reason == Errc::agent_not_found);
+}
+
+TEST_CASE("an agent that is deleted leaves no lease", "[tree][lease][G13]") {
+  Leased t;
+  t.settle();
+  CHECK(t.a.terminate().took_effect());
+  t.settle();
+  CHECK(t.a.renew().reason == Errc::agent_not_found);
+  const Agent next = t.tree->create({.id = "a"}).value();
+  CHECK(next.renew().reason == Errc::no_lease);
+  t.advance(100s);
+  CHECK(next.state().value() == AgentState::idle);
+}
