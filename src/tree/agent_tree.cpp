@@ -56,7 +56,8 @@ VerbResult AgentTree::pause_all(PauseOptions options) {
   return core_->pause_verbs().pause(core_->queries().root_sentinel(), std::move(options));
 }
 VerbResult AgentTree::unpause_all() {
-  return core_->pause_verbs().unpause(core_->queries().root_sentinel());
+  const UnpauseResult result = core_->pause_verbs().unpause(core_->queries().root_sentinel());
+  return {result.status, result.reason};
 }
 
 AnswerResult AgentTree::answer(std::string_view question_id, std::string text) {

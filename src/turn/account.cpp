@@ -14,7 +14,7 @@ std::string used_up(const char* what, std::uint64_t used, std::uint64_t limit) {
 
 }  // namespace
 
-void Account::grant(const Budget& budget, WaitClock wall_clock) {
+void Account::grant(const Budget& budget, loop::WaitClock wall_clock) {
   budget_ = budget;
   spent_ = {.turns = 0, .tokens = 0, .cost = 0, .tokens_reserved = spent_.tokens_reserved};
   expired_ = false;

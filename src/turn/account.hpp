@@ -3,7 +3,7 @@
 
 #include "core/node.hpp"
 #include "core/validate.hpp"
-#include "turn/wait_clock.hpp"
+#include "loop/wait_clock.hpp"
 
 #include <agentcore/budget.hpp>
 #include <agentcore/chat.hpp>
@@ -30,11 +30,11 @@ class Account {
   // `reservations`: the number made before, by calls that do not count in this account.
   explicit Account(std::uint64_t reservations) noexcept : older_(reservations) {}
 
-  void grant(const Budget& budget, WaitClock wall_clock);
+  void grant(const Budget& budget, loop::WaitClock wall_clock);
   const Spent& spent() const noexcept { return spent_; }
   bool limits() const noexcept { return budget_.limits(); }
   void expire() noexcept { expired_ = true; }
-  WaitClock& wall_clock() noexcept { return wall_clock_; }
+  loop::WaitClock& wall_clock() noexcept { return wall_clock_; }
 
   // Why nothing may begin any more, or "".
   std::string exhausted() const;
@@ -58,7 +58,7 @@ class Account {
   Spent spent_;
   double cost_reserved_ = 0;
   bool expired_ = false;
-  WaitClock wall_clock_;
+  loop::WaitClock wall_clock_;
 };
 
 // The accounts of one agent.

@@ -9,7 +9,7 @@ namespace agentcore::detail::turn {
 
 void BudgetClocks::grant(core::Node& node, const Budget& budget, bool subtree) {
   const BudgetLedger::Scope scope = subtree ? BudgetLedger::Scope::subtree : BudgetLedger::Scope::own;
-  WaitClock clock(budget.wall_clock);
+  loop::WaitClock clock(budget.wall_clock);
   if (!core::paused_by(node)) run(node, scope, clock);
   ledger_.grant(node, scope, budget, std::move(clock));
 }
@@ -28,7 +28,7 @@ void BudgetClocks::update(const core::Node& node) {
   update(accounts->subtree, BudgetLedger::Scope::subtree);
 }
 
-void BudgetClocks::run(const core::Node& node, BudgetLedger::Scope scope, WaitClock& clock) {
+void BudgetClocks::run(const core::Node& node, BudgetLedger::Scope scope, loop::WaitClock& clock) {
   clock.run(environment_.engine, [this, agent = node.id(), scope] { on_end(agent, scope); });
 }
 

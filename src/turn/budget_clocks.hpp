@@ -1,9 +1,9 @@
 // BudgetClocks: the time limits of budgets.
 #pragma once
 
+#include "loop/wait_clock.hpp"
 #include "turn/budget_ledger.hpp"
 #include "turn/environment.hpp"
-#include "turn/wait_clock.hpp"
 
 #include <agentcore/budget.hpp>
 
@@ -21,7 +21,7 @@ class BudgetClocks {
   void update(const core::Node& node);
 
  private:
-  void run(const core::Node& node, BudgetLedger::Scope scope, WaitClock& clock);
+  void run(const core::Node& node, BudgetLedger::Scope scope, loop::WaitClock& clock);
   void on_end(core::NodeId agent, BudgetLedger::Scope scope);
 
   Environment& environment_;

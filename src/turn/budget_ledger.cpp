@@ -63,7 +63,7 @@ BudgetVerdict room_in(core::Node& owner, const Account& account, const Prices& p
 
 }  // namespace
 
-void BudgetLedger::grant(core::Node& node, Scope scope, const Budget& budget, WaitClock wall_clock) {
+void BudgetLedger::grant(core::Node& node, Scope scope, const Budget& budget, loop::WaitClock wall_clock) {
   TurnData& data = data_of(node);
   if (!data.accounts) data.accounts = std::make_unique<Accounts>(reservations_);
   account_of(node, scope).grant(budget, std::move(wall_clock));

@@ -28,7 +28,7 @@ class BudgetLedger {
   enum class Scope : std::uint8_t { own, subtree };
 
   // Grants a budget, and resets the usage of the earlier one. `deadline` is its wall clock.
-  void grant(core::Node& node, Scope scope, const Budget& budget, WaitClock wall_clock);
+  void grant(core::Node& node, Scope scope, const Budget& budget, loop::WaitClock wall_clock);
   // The clocks of both budgets of the agent. Null: no budget was ever granted.
   static Accounts* accounts_of(const core::Node& node) noexcept;
   // The wall clock of that budget has run out.

@@ -50,7 +50,7 @@ void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeou
   question.question.agent_id = environment_.table.names().name_of(node, node.id());
   question.agent = node.id();
   question.turn = environment_.operations[question.operation].turn;
-  question.clock = WaitClock(timeout);
+  question.clock = loop::WaitClock(timeout);
   AskedQuestion& asked = questions_.add(std::move(question));
   if (!core::paused_by(node)) try {
       run_clock(asked);

@@ -4,7 +4,7 @@
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
 #include "core/references.hpp"
-#include "turn/wait_clock.hpp"
+#include "loop/wait_clock.hpp"
 
 #include <agentcore/question.hpp>
 
@@ -27,7 +27,7 @@ struct AskedQuestion {
   std::uint64_t turn = 0;
   core::OperationId operation;  // the call that waits for it
   std::function<void(const Answer&)> closed;
-  WaitClock clock;  // of its time-out
+  loop::WaitClock clock;  // of its time-out
 };
 
 // Each is removed before its `closed` is called, so it is closed once. The costs of take_of() and count() do

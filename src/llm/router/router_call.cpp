@@ -39,7 +39,8 @@ RouterCall::RouterCall(std::shared_ptr<RouterShared> shared, ChatRequest request
       agent_id_(request.agent_id),
       tree_(request.tree),
       request_(std::move(request)),
-      plan_(*shared_, request_) {
+      plan_(*shared_, request_),
+      pause_(request_.pause) {
 }
 
 void RouterCall::start(StopToken stop, ChatSink sink) {
@@ -56,6 +57,9 @@ void RouterCall::start(StopToken stop, ChatSink sink) {
     deadline_timer_ = engine_->start_timer(*plan_.deadline(), [call = weak_from_this()] {
       if (const auto alive = call.lock()) alive->on_deadline();
     });
+  on_pause_ = pause_.on_change([call = weak_from_this()] {
+    if (const auto alive = call.lock()) alive->on_pause_change();
+  });
   ChatError why;
   const std::size_t first = plan_.usable(0, why);
   if (first == plan_.routes()) return fail(why);
@@ -96,7 +100,35 @@ bool RouterCall::goes_on() {
   return false;
 }
 
+// A paused call makes no attempt, and holds no slot. True: the call waits for the end of the pause.
+bool RouterCall::pause() {
+  if (!pause_.is_paused()) return false;
+  shared_->slots->leave(*this);  // it keeps its place in the queue
+  phase_ = Phase::paused;
+  pause_.set_waiting(true);
+  return true;
+}
+
+void RouterCall::on_pause_change() {
+  const auto self = shared_from_this();
+  const bool paused = pause_.is_paused();
+  if (phase_ == Phase::backing_off) {
+    if (paused)
+      backoff_.stand(*engine_);
+    else
+      run_backoff();
+    pause_.set_waiting(paused);
+  } else if (phase_ == Phase::waiting) {
+    static_cast<void>(pause());
+  } else if (phase_ == Phase::paused && !paused) {
+    pause_.set_waiting(false);
+    phase_ = Phase::deciding;
+    if (goes_on()) wait_for_slot();
+  }
+}
+
 void RouterCall::wait_for_slot() {
+  if (pause()) return;
   Slots& slots = *shared_->slots;
   phase_ = Phase::waiting;
   Slot slot;
@@ -123,6 +155,11 @@ void RouterCall::on_pause_too_long() {
 
 void RouterCall::attempt(Slot slot) {
   phase_ = Phase::deciding;
+  if (pause_.is_paused()) {  // since the slot was granted
+    slot.undo();
+    static_cast<void>(pause());
+    return;
+  }
   StopToken stop = attempt_stop_.renew();
   const TimePoint now = engine_->now();
   const RouterShared::RouteEntry& entry = plan_.entry();
@@ -242,10 +279,17 @@ void RouterCall::go_to(std::size_t route, const ChatError& error) {
 void RouterCall::back_off(Duration delay, const ChatError& error) {
   if (!notify(plan_.route(), std::max(delay, plan_.pause_of(plan_.route())), error)) return;
   phase_ = Phase::backing_off;
-  timer_ = engine_->start_timer(loop::later(engine_->now(), delay), [call = weak_from_this()] {
+  backoff_ = loop::WaitClock(delay);
+  if (pause_.is_paused())
+    pause_.set_waiting(true);
+  else
+    run_backoff();
+}
+
+void RouterCall::run_backoff() {
+  backoff_.run(*engine_, [call = weak_from_this()] {
     const auto alive = call.lock();
     if (!alive) return;
-    alive->timer_ = 0;
     alive->phase_ = Phase::deciding;
     if (alive->goes_on()) alive->wait_for_slot();
   });
@@ -301,7 +345,8 @@ void RouterCall::end(ChatOutcome outcome) {
   registration_.reset();
   on_stop_.reset();
   attempt_stop_.drop();
-  engine_->cancel_timer(timer_);
+  backoff_ = {};
+  on_pause_.reset();
   engine_->cancel_timer(deadline_timer_);
   shared->open.erase(number_);
   engine_->add_pending(-1);

@@ -9,6 +9,7 @@
 #include "llm/router/route_plan.hpp"
 #include "llm/router/router_shared.hpp"
 #include "llm/router/slot.hpp"
+#include "loop/wait_clock.hpp"
 
 #include <agentcore/llm_router.hpp>
 
@@ -60,8 +61,9 @@ class RouterCall final : public core::Stoppable,
   enum class Phase : std::uint8_t {
     deciding,     // never outside of a function of this class
     waiting,      // for a slot
+    paused,       // its agent is paused: then it waits for a slot
     attempting,   // the route's client runs the call
-    backing_off,  // until the timer
+    backing_off,  // until the clock ends, which stands still in a pause
     ended,        // the outcome was delivered, or is being delivered
   };
 
@@ -78,7 +80,10 @@ class RouterCall final : public core::Stoppable,
   template <typename Deliver>
   void deliver(Deliver&& deliver);
 
+  bool pause();
+  void on_pause_change();
   void wait_for_slot();
+  void run_backoff();
   void attempt(Slot slot);
   void call_client(Slot slot, const Breaker::Permit& permit, StopToken stop);
 
@@ -101,6 +106,8 @@ class RouterCall final : public core::Stoppable,
   ChatSink sink_;
   RoutePlan plan_;
   CallAccount account_;
+  const PauseToken pause_;
+  std::shared_ptr<void> on_pause_;  // the registration with `pause_`
   Registration registration_;
 
   std::atomic<bool> stopped_{false};
@@ -110,7 +117,7 @@ class RouterCall final : public core::Stoppable,
   Phase phase_ = Phase::deciding;
   bool has_delivered_ = false;  // a part of an answer: no other attempt is possible
   bool is_late_ = false;        // the deadline passed during an attempt, which was stopped
-  std::uint64_t timer_ = 0;     // of the back-off
+  loop::WaitClock backoff_;
   std::uint64_t deadline_timer_ = 0;
   ChatError last_error_;  // of the last attempt that failed; code `none`: there was none
 };

@@ -399,11 +399,13 @@ TEST_CASE("a pause that settles calls its callback once", "[tree][pause]") {
     const PauseOptions options{.reason = "lunch", .on_rest = [&] { ++rests; }};
     return all ? t.tree->pause_all(options) : agent.pause(options);
   };
-  const auto unpause = [&] { return all ? t.tree->unpause_all() : agent.unpause(); };
+  const auto unpause = [&] {
+    return all ? t.tree->unpause_all().took_effect() : agent.unpause().took_effect();
+  };
   CHECK(pause().took_effect());
   t.settle();
   CHECK(rests == 0);
-  CHECK(unpause().took_effect());
+  CHECK(unpause());
   t.answer("words");
   t.settle();
   CHECK(rests == 0);  // it was unpaused before
@@ -411,7 +413,7 @@ TEST_CASE("a pause that settles calls its callback once", "[tree][pause]") {
   CHECK(pause().status == VerbStatus::no_effect);
   t.settle();
   CHECK(rests == 1);
-  CHECK(unpause().took_effect());
+  CHECK(unpause());
   t.settle();
   CHECK(rests == 1);
   CHECK(t.logged(all ? "all agents are paused" : "an agent is paused"));

@@ -13,7 +13,7 @@
 #include <functional>
 #include <utility>
 
-namespace agentcore::detail::turn {
+namespace agentcore::detail::loop {
 
 // Without a limit it never ends. Runs, or stands, from the first call of run() or stand() on. @loop_thread
 class WaitClock {
@@ -25,13 +25,13 @@ class WaitClock {
   bool is_running() const noexcept { return running_; }
   // Calls `at_end` when the rest of the time is over, unless the clock is stopped or destroyed before. Throws
   // std::bad_alloc.
-  void run(loop::Engine& engine, std::function<void()> at_end) {
+  void run(Engine& engine, std::function<void()> at_end) {
     if (running_ || !is_limited()) return;
-    end_ = loop::later(engine.now(), left_);
+    end_ = later(engine.now(), left_);
     timer_ = Timer(engine.weak_from_this(), engine.start_timer(end_, std::move(at_end)));
     running_ = true;
   }
-  void stand(const loop::Engine& engine) noexcept {
+  void stand(const Engine& engine) noexcept {
     if (!std::exchange(running_, false)) return;
     left_ = std::max(end_ - engine.now(), Duration::zero());
     timer_ = {};
@@ -44,4 +44,4 @@ class WaitClock {
   bool running_ = false;
 };
 
-}  // namespace agentcore::detail::turn
+}  // namespace agentcore::detail::loop
