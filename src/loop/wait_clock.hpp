@@ -15,20 +15,18 @@
 
 namespace agentcore::detail::loop {
 
-// Without a limit it never ends. Runs, or stands, from the first call of run() or stand() on. @loop_thread
+// Without a limit it never ends. It stands until run() is called. @loop_thread
 class WaitClock {
  public:
   WaitClock() = default;
-  explicit WaitClock(Duration limit) noexcept : left_(limit) {}
+  // Calls `at_end` when it has run for so long.
+  WaitClock(Duration limit, std::function<void()> at_end) : left_(limit), at_end_(std::move(at_end)) {}
 
-  bool is_limited() const noexcept { return left_ != no_limit; }
-  bool is_running() const noexcept { return running_; }
-  // Calls `at_end` when the rest of the time is over, unless the clock is stopped or destroyed before. Throws
-  // std::bad_alloc.
-  void run(Engine& engine, std::function<void()> at_end) {
-    if (running_ || !is_limited()) return;
+  // Throws std::bad_alloc.
+  void run(Engine& engine) {
+    if (running_ || left_ == no_limit) return;
     end_ = later(engine.now(), left_);
-    timer_ = Timer(engine.weak_from_this(), engine.start_timer(end_, std::move(at_end)));
+    timer_ = Timer(engine.weak_from_this(), engine.start_timer(end_, at_end_));
     running_ = true;
   }
   void stand(const Engine& engine) noexcept {
@@ -40,6 +38,7 @@ class WaitClock {
  private:
   Duration left_ = no_limit;  // while it stands
   TimePoint end_{};           // while it runs
+  std::function<void()> at_end_;
   Timer timer_;
   bool running_ = false;
 };

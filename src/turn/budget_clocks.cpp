@@ -9,8 +9,8 @@ namespace agentcore::detail::turn {
 
 void BudgetClocks::grant(core::Node& node, const Budget& budget, bool subtree) {
   const BudgetLedger::Scope scope = subtree ? BudgetLedger::Scope::subtree : BudgetLedger::Scope::own;
-  loop::WaitClock clock(budget.wall_clock);
-  if (!core::paused_by(node)) run(node, scope, clock);
+  loop::WaitClock clock(budget.wall_clock, [this, agent = node.id(), scope] { on_end(agent, scope); });
+  if (!core::paused_by(node)) clock.run(environment_.engine);
   ledger_.grant(node, scope, budget, std::move(clock));
 }
 
@@ -18,18 +18,9 @@ void BudgetClocks::update(const core::Node& node) {
   Accounts* const accounts = BudgetLedger::accounts_of(node);
   if (!accounts) return;
   const bool paused = core::paused_by(node);
-  const auto update = [&](Account& account, BudgetLedger::Scope scope) {
-    if (paused)
-      account.wall_clock().stand(environment_.engine);
-    else
-      run(node, scope, account.wall_clock());
-  };
-  update(accounts->own, BudgetLedger::Scope::own);
-  update(accounts->subtree, BudgetLedger::Scope::subtree);
-}
-
-void BudgetClocks::run(const core::Node& node, BudgetLedger::Scope scope, loop::WaitClock& clock) {
-  clock.run(environment_.engine, [this, agent = node.id(), scope] { on_end(agent, scope); });
+  for (Account* const account : {&accounts->own, &accounts->subtree})
+    paused ? account->wall_clock().stand(environment_.engine)
+           : account->wall_clock().run(environment_.engine);
 }
 
 void BudgetClocks::on_end(core::NodeId agent, BudgetLedger::Scope scope) {

@@ -21,7 +21,6 @@ class BudgetClocks {
   void update(const core::Node& node);
 
  private:
-  void run(const core::Node& node, BudgetLedger::Scope scope, loop::WaitClock& clock);
   void on_end(core::NodeId agent, BudgetLedger::Scope scope);
 
   Environment& environment_;

@@ -50,23 +50,19 @@ void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeou
   question.question.agent_id = environment_.table.names().name_of(node, node.id());
   question.agent = node.id();
   question.turn = environment_.operations[question.operation].turn;
-  question.clock = loop::WaitClock(timeout);
   AskedQuestion& asked = questions_.add(std::move(question));
-  if (!core::paused_by(node)) try {
-      run_clock(asked);
-    } catch (...) {  // a question must not stay open without its time-out
-      static_cast<void>(questions_.take(asked.question.id));
-      throw;
-    }
+  try {
+    asked.clock = loop::WaitClock(timeout, [this, id = asked.question.id] {
+      if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
+    });
+    if (!core::paused_by(node)) asked.clock.run(environment_.engine);
+  } catch (...) {  // a question must not stay open without its time-out
+    static_cast<void>(questions_.take(asked.question.id));
+    throw;
+  }
   environment_.listener.on_waiting(node);
   environment_.hub.emit(node, [&](Agent agent) {
     return QuestionAsked{std::move(agent), asked.turn, asked.question};
-  });
-}
-
-void QuestionDesk::run_clock(AskedQuestion& asked) {
-  asked.clock.run(environment_.engine, [this, id = asked.question.id] {
-    if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
   });
 }
 
@@ -76,7 +72,7 @@ void QuestionDesk::update_clocks() {
     if (node && core::paused_by(*node))
       asked.clock.stand(environment_.engine);
     else
-      run_clock(asked);
+      asked.clock.run(environment_.engine);
   });
 }
 

@@ -44,7 +44,6 @@ class QuestionDesk {
   void clear() { questions_.clear(); }
 
  private:
-  void run_clock(AskedQuestion& asked);
   bool close(AskedQuestion question, const Answer& answer) noexcept;
 
   Environment& environment_;

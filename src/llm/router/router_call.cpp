@@ -100,26 +100,14 @@ bool RouterCall::goes_on() {
   return false;
 }
 
-// A paused call makes no attempt, and holds no slot. True: the call waits for the end of the pause.
-bool RouterCall::pause() {
-  if (!pause_.is_paused()) return false;
-  shared_->slots->leave(*this);  // it keeps its place in the queue
-  phase_ = Phase::paused;
-  pause_.set_waiting(true);
-  return true;
-}
-
 void RouterCall::on_pause_change() {
   const auto self = shared_from_this();
   const bool paused = pause_.is_paused();
   if (phase_ == Phase::backing_off) {
-    if (paused)
-      backoff_.stand(*engine_);
-    else
-      run_backoff();
     pause_.set_waiting(paused);
-  } else if (phase_ == Phase::waiting) {
-    static_cast<void>(pause());
+    paused ? backoff_.stand(*engine_) : backoff_.run(*engine_);
+  } else if (phase_ == Phase::waiting && paused) {
+    wait_for_slot();
   } else if (phase_ == Phase::paused && !paused) {
     pause_.set_waiting(false);
     phase_ = Phase::deciding;
@@ -127,9 +115,14 @@ void RouterCall::on_pause_change() {
   }
 }
 
+// A paused call makes no attempt, and holds no slot; it keeps its place in the queue.
 void RouterCall::wait_for_slot() {
-  if (pause()) return;
   Slots& slots = *shared_->slots;
+  if (pause_.is_paused()) {
+    slots.leave(*this);
+    phase_ = Phase::paused;
+    return pause_.set_waiting(true);
+  }
   phase_ = Phase::waiting;
   Slot slot;
   const auto admission = slots.acquire(*this,
@@ -138,13 +131,8 @@ void RouterCall::wait_for_slot() {
                                         .tokens = plan_.tokens(),
                                         .max_wait = plan_.max_wait()},
                                        slot);
-  if (admission == Slots::Admission::now) attempt(std::move(slot));
+  if (admission == Slots::Admission::now) on_slot(std::move(slot));
   if (admission == Slots::Admission::full) fail(queue_full_error(slots.waiting()));
-}
-
-void RouterCall::on_slot(Slot slot) {
-  const auto self = shared_from_this();
-  attempt(std::move(slot));
 }
 
 void RouterCall::on_pause_too_long() {
@@ -153,12 +141,13 @@ void RouterCall::on_pause_too_long() {
   if (goes_on()) leave_route(plan_.pause_error());
 }
 
-void RouterCall::attempt(Slot slot) {
+// Makes an attempt.
+void RouterCall::on_slot(Slot slot) {
+  const auto self = shared_from_this();
   phase_ = Phase::deciding;
   if (pause_.is_paused()) {  // since the slot was granted
     slot.undo();
-    static_cast<void>(pause());
-    return;
+    return wait_for_slot();
   }
   StopToken stop = attempt_stop_.renew();
   const TimePoint now = engine_->now();
@@ -279,20 +268,14 @@ void RouterCall::go_to(std::size_t route, const ChatError& error) {
 void RouterCall::back_off(Duration delay, const ChatError& error) {
   if (!notify(plan_.route(), std::max(delay, plan_.pause_of(plan_.route())), error)) return;
   phase_ = Phase::backing_off;
-  backoff_ = loop::WaitClock(delay);
-  if (pause_.is_paused())
-    pause_.set_waiting(true);
-  else
-    run_backoff();
-}
-
-void RouterCall::run_backoff() {
-  backoff_.run(*engine_, [call = weak_from_this()] {
+  backoff_ = loop::WaitClock(delay, [call = weak_from_this()] {
     const auto alive = call.lock();
     if (!alive) return;
     alive->phase_ = Phase::deciding;
     if (alive->goes_on()) alive->wait_for_slot();
   });
+  if (pause_.is_paused()) return pause_.set_waiting(true);
+  backoff_.run(*engine_);
 }
 
 // Reports where and when the call continues. False when the call has ended meanwhile.

@@ -80,11 +80,8 @@ class RouterCall final : public core::Stoppable,
   template <typename Deliver>
   void deliver(Deliver&& deliver);
 
-  bool pause();
   void on_pause_change();
   void wait_for_slot();
-  void run_backoff();
-  void attempt(Slot slot);
   void call_client(Slot slot, const Breaker::Permit& permit, StopToken stop);
 
   void decide(const ChatError& error);
