@@ -33,7 +33,7 @@ bool Lease::renew() noexcept {
 
 void Lease::reopen() noexcept {
   until_.store(end_from(clock_.now()), std::memory_order_release);
-  give_back_end();
+  ended_.store(false, std::memory_order_release);
   leases_.note_begin();
 }
 
@@ -91,9 +91,7 @@ std::shared_ptr<Lease> Leases::of(const Node& node) const noexcept {
 }
 
 bool Leases::end(Lease& lease) noexcept {
-  if (!lease.take_end() || !stop_ || stop_(lease.agent())) return true;
-  lease.give_back_end();
-  return false;
+  return lease.has_ended() || !stop_ || stop_(lease);
 }
 
 std::optional<TimePoint> Leases::check_all() noexcept {
@@ -111,7 +109,7 @@ std::shared_ptr<Lease> Leases::next_over(std::optional<TimePoint>& next) const n
   next.reset();
   for (const auto& [agent, lease] : leases_) {
     if (lease->is_over()) {
-      if (!lease->is_end_taken()) return lease;
+      if (!lease->has_ended()) return lease;
     } else if (const auto until = lease->until(); until && (!next || *until < *next)) {
       next = until;
     }

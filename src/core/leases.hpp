@@ -35,10 +35,16 @@ class Lease {
   void reopen() noexcept;
   // True if it has run out; from the first call that returns true until reopen(), it stays so.
   bool is_over() noexcept;
-  // True for the first caller after it has run out, and again after give_back_end().
-  bool take_end() noexcept { return !end_taken_.exchange(true, std::memory_order_acq_rel); }
-  void give_back_end() noexcept { end_taken_.store(false, std::memory_order_release); }
-  bool is_end_taken() const noexcept { return end_taken_.load(std::memory_order_acquire); }
+  // Calls stop() if it has run out, once until reopen(). A lock of the caller excludes reopen() and other
+  // callers.
+  template <typename Stop>
+  void end(Stop&& stop) {
+    if (has_ended() || !is_over()) return;
+    std::forward<Stop>(stop)();
+    ended_.store(true, std::memory_order_release);
+  }
+  // True if its agent was stopped because of it.
+  bool has_ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   // False if it or one above it has run out. Then the agents of these are being stopped.
   bool holds() noexcept;
   // Nothing: it has run out.
@@ -56,16 +62,16 @@ class Lease {
   const Duration length_;
   const std::shared_ptr<Lease> above_;
   std::atomic<Rep> until_;
-  std::atomic<bool> end_taken_{false};
+  std::atomic<bool> ended_{false};
 };
 
 // The leases of a tree. An agent that has one has a bit in its packed state; a tree without leases reads one
 // atomic value. @threadsafe
 class Leases {
  public:
-  // Stops the agent; false if there was no memory for that. Called on any thread, and may not run code of the
-  // host.
-  using Stop = std::function<bool(NodeId agent)>;
+  // Calls Lease::end() with what stops the agent. Called on any thread, and may not run code of the host.
+  // False: there was no memory.
+  using Stop = std::function<bool(Lease& lease)>;
   void set_stop(Stop stop) { stop_ = std::move(stop); }
 
   // Throws std::bad_alloc. @loop_thread
@@ -86,7 +92,7 @@ class Leases {
   bool has_begun() const noexcept { return has_begun_.load(std::memory_order_acquire); }
   // Stops all agents whose leases have run out, and returns when the next one will. Nothing: none will.
   std::optional<TimePoint> check_all() noexcept;
-  // Stops the agent of a lease that has run out, unless another caller does. False: there was no memory.
+  // Stops the agent of a lease that has run out, unless that was done. False: there was no memory.
   bool end(Lease& lease) noexcept;
   std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
 

@@ -7,11 +7,13 @@
 #include <agentcore/pause.hpp>
 
 #include <memory>
+#include <mutex>
 
 namespace agentcore::detail::tree {
 
 // A pause is one compare-and-set of one bit, from which on every beginning below it is withheld
-// (core::withheld). The second half is in Pauses. Also for the root sentinel.
+// (core::withheld). The second half is in Pauses. The bit is changed and the ControlOp queued under a mutex:
+// so the loop reads the operations in the order in which they took effect. Also for the root sentinel.
 class PauseVerbs {
  public:
   explicit PauseVerbs(TreeShared& tree) : tree_(tree) {}
@@ -23,6 +25,7 @@ class PauseVerbs {
   VerbResult change(core::Node& node, std::unique_ptr<ControlOp> op);
 
   TreeShared& tree_;
+  std::mutex changing_;
 };
 
 }  // namespace agentcore::detail::tree

@@ -2,6 +2,7 @@
 
 #include "core/gates.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -9,14 +10,14 @@ namespace agentcore::detail::tree {
 using core::Node;
 
 void Pauses::finish(ControlOp& op) {
-  const bool pauses = op.verb == Verb::pause;
-  if (pauses) {
-    // All allocations come first.
-    if (op.on_rest) callbacks_[op.agent] = op.on_rest;
-    if (tree_.table.find(op.agent)) rest_.add(op.agent, RestWatches::Cause::pause);
-  } else {
+  Callbacks former;  // destroyed at the end: a callback may hold anything
+  if (op.verb == Verb::unpause) {
     rest_.remove(op.agent, RestWatches::Cause::pause);
-    callbacks_.erase(op.agent);
+    former.insert(callbacks_.extract(op.agent));
+  } else if (tree_.table.find(op.agent)) {
+    // All allocations come first.
+    rest_.add(op.agent, RestWatches::Cause::pause);
+    if (op.on_rest) callbacks_[op.agent].swap(op.on_rest);
   }
   turns_.parked().tell_pause();
   if (hub_.closed()) return;
@@ -47,6 +48,15 @@ void Pauses::on_rest(core::NodeId root) {
   if (!node || !node->load().is_paused()) return;  // an unpause whose operation is still queued
   if (!node->is_root_sentinel()) hub_.emit(*node, [](Agent agent) { return PauseSettled{std::move(agent)}; });
   if (!hub_.closed() && found) tree_.engine->guarded("PauseOptions::on_rest", found.mapped());
+}
+
+void Pauses::forget_deleted() noexcept {
+  Callbacks former;  // destroyed at the end: a callback may hold anything
+  for (auto at = callbacks_.begin(); at != callbacks_.end();) {
+    const auto next = std::next(at);
+    if (!tree_.table.find(at->first)) former.insert(callbacks_.extract(at));
+    at = next;
+  }
 }
 
 std::size_t Pauses::count(const core::References& refers) const noexcept {

@@ -9,8 +9,8 @@
 #include "turn/turns.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <unordered_map>
 
 namespace agentcore::detail::tree {
 
@@ -26,10 +26,14 @@ class Pauses {
   void finish(ControlOp& op);
   // Nothing runs below the paused agent any more.
   void on_rest(core::NodeId root);
+  // Forgets the agents that do not exist any more.
+  void forget_deleted() noexcept;
   std::size_t count(const core::References& refers) const noexcept;
   void clear() noexcept { callbacks_.clear(); }
 
  private:
+  using Callbacks = std::map<core::NodeId, std::function<void()>>;  // nodes move from one to another
+
   void report(const ControlOp& op);
 
   TreeShared& tree_;
@@ -37,7 +41,7 @@ class Pauses {
   turn::Turns& turns_;
   Scheduler& scheduler_;
   RestWatches& rest_;
-  std::unordered_map<core::NodeId, std::function<void()>> callbacks_;  // PauseOptions::on_rest
+  Callbacks callbacks_;  // PauseOptions::on_rest
 };
 
 }  // namespace agentcore::detail::tree

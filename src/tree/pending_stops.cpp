@@ -36,8 +36,13 @@ void PendingStops::start(std::unique_ptr<ControlOp>& op) {
   pending_.splice(pending_.end(), added);
   scheduler_.expect_parked();
   // Another verb came before its operation was read, or the one that it waits for is over.
-  if (is_closed(tree_.table, agent) || !is_pending(agent)) return harden(agent);
-  if (took_effect) report(agent, when, false, origin);
+  if (is_closed(tree_.table, agent) || !is_pending(agent)) {
+    harden(agent);
+    return;
+  }
+  if (!took_effect) return;
+  pending_.back().is_reported = true;
+  report(agent, when, false, origin);
 }
 
 void PendingStops::report(core::NodeId agent, StopWhen when, bool withdrawn, const StopOrigin& origin) {
@@ -80,7 +85,7 @@ void PendingStops::withdraw(const ControlOp& op) {
   const List taken = take(op.agent);  // destroyed at the end: its functions are the host's
   scheduler_.visit_agents();
   const auto last =
-      std::find_if(taken.rbegin(), taken.rend(), [](const Pending& p) { return p.op->took_effect; });
+      std::find_if(taken.rbegin(), taken.rend(), [](const Pending& p) { return p.is_reported; });
   if (last != taken.rend()) report(op.agent, last->op->when, true, last->op->origin);
   harden_due();
 }
@@ -94,8 +99,7 @@ void PendingStops::harden_due() {
     const core::NodeId agent = due->op->agent;
     for (Pending& pending : pending_)
       if (pending.op->agent == agent) pending.is_due = false;
-    harden(agent);
-    if (!pending_.empty() && pending_.front().is_due) return;  // harden() has put it back
+    if (!harden(agent)) return;
   }
 }
 
@@ -105,9 +109,9 @@ void PendingStops::escalate(core::NodeId agent) {
 }
 
 // The strongest comes first: a delete, a stop of the subtree, the newest of these. The others wait for it.
-void PendingStops::harden(core::NodeId agent) {
+bool PendingStops::harden(core::NodeId agent) {
   List taken = take(agent);
-  if (taken.empty()) return;
+  if (taken.empty()) return true;
   rest_.remove(agent, RestWatches::Cause::stop);
   const auto rank = [](const Pending& pending) {
     const ControlOp& op = *pending.op;
@@ -122,9 +126,13 @@ void PendingStops::harden(core::NodeId agent) {
     pending.is_due = pending.op != nullptr;
   }
   std::erase_if(taken, [](const Pending& pending) { return !pending.op; });
-  if (!taken.empty()) return pending_.splice(pending_.begin(), taken);
+  if (!taken.empty()) {
+    pending_.splice(pending_.begin(), taken);
+    return false;
+  }
   Node* const node = tree_.table.find(agent);
   if (stops && node) settler_.keep_own_stop(*node, cause);
+  return true;
 }
 
 void PendingStops::harden_closed() {

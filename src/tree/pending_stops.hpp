@@ -31,8 +31,9 @@ class PendingStops {
   void start(std::unique_ptr<ControlOp>& op);
   // The second half of a resume that has withdrawn the stops of its agent.
   void withdraw(const ControlOp& op);
-  // Nothing runs below the agent any more, or one of its stops has waited for too long.
-  void harden(core::NodeId agent);
+  // Nothing runs below the agent any more, or one of its stops has waited for too long. False if a withdrawal
+  // is queued, which has to be read first: the stops harden after it.
+  bool harden(core::NodeId agent);
   // A verb has closed gates: hardens the stops below it.
   void harden_closed();
 
@@ -43,7 +44,8 @@ class PendingStops {
   struct Pending {
     std::unique_ptr<ControlOp> op;
     Timer escalation;
-    bool is_due = false;  // hardens when the loop has read the withdrawals that are queued
+    bool is_reported = false;  // by StopPending
+    bool is_due = false;       // hardens when the loop has read the withdrawals that are queued
   };
   using List = std::list<Pending>;
 

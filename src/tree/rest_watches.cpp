@@ -19,6 +19,17 @@ void RestWatches::remove(core::NodeId root, Cause cause) noexcept {
   std::erase_if(watches_, [&](const Watch& watch) { return watch.root == root && watch.cause == cause; });
 }
 
+void RestWatches::forget_deleted() noexcept {
+  std::erase_if(watches_, [this](const Watch& watch) { return !agents_.find(watch.root); });
+  for (Watch& watch : watches_) {
+    const bool waited = watch.counted && !watch.busy.empty();
+    std::erase_if(watch.busy, [this](core::NodeId agent) { return !agents_.find(agent); });
+    if (!waited || !watch.busy.empty()) continue;
+    watch.counted = false;
+    count_again();
+  }
+}
+
 void RestWatches::check(const Node& node) noexcept {
   for (Watch& watch : watches_) {
     if (!watch.counted || !is_at_rest(watch, node)) continue;

@@ -28,6 +28,8 @@ class RestWatches {
   // Watches the subtree of `root`, instead of an earlier watch of that root and cause. Throws std::bad_alloc.
   void add(core::NodeId root, Cause cause);
   void remove(core::NodeId root, Cause cause) noexcept;
+  // Forgets the agents that do not exist any more.
+  void forget_deleted() noexcept;
   // Something of `node` has ended, or waits.
   void check(const core::Node& node) noexcept;
   // Throws std::bad_alloc; the next call tries again.

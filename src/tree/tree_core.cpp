@@ -20,7 +20,8 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       scheduler_(shared_, turns_, hub_),
       rest_(shared_.table, turns_,
             [this](auto root, auto cause) {
-              cause == RestWatches::Cause::pause ? pauses_.on_rest(root) : pending_stops_.harden(root);
+              if (cause == RestWatches::Cause::pause) return pauses_.on_rest(root);
+              pending_stops_.harden(root);
             }),
       pauses_(shared_, hub_, turns_, scheduler_, rest_),
       verbs_(shared_, turns_.operations()),
@@ -34,7 +35,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       queries_(shared_),
       requests_(shared_, turns_),
       lease_timer_(shared_) {
-  shared_.table.leases().set_stop([this](core::NodeId agent) { return verbs_.stop_for_lease(agent); });
+  shared_.table.leases().set_stop([this](core::Lease& lease) { return verbs_.stop_for(lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(
       this, [](loop::Source* self) { static_cast<TreeCore*>(self)->release(); }));
@@ -64,6 +65,8 @@ void TreeCore::on_loop_left() noexcept {
   if (const std::uint64_t erased = shared_.table.erased(); erased != erased_) {
     erased_ = erased;
     turns_.ended().forget_deleted(shared_.table);
+    rest_.forget_deleted();
+    pauses_.forget_deleted();
   }
 }
 

@@ -60,6 +60,10 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
 
 VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, std::string_view caller) {
   const std::lock_guard lock(closing_);
+  return stop_locked(node, std::move(op), caller);
+}
+
+VerbResult Verbs::stop_locked(Node& node, std::unique_ptr<ControlOp> op, std::string_view caller) {
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -246,13 +250,17 @@ VerbResult Verbs::renew(core::NodeId id) {
 }
 
 // The loop cuts the calls when it reads the operation: this may run within any function.
-bool Verbs::stop_for_lease(core::NodeId id) noexcept {
-  Node* const node = tree_.reach(id);
-  if (!node) return true;
-  auto op = op_for(tree_, id, false, {}, "the lease of the agent was not renewed in time");
+bool Verbs::stop_for(core::Lease& lease) noexcept {
+  Node* const node = tree_.reach(lease.agent());
+  auto op = op_for(tree_, lease.agent(), false, {}, "the lease of the agent was not renewed in time");
   if (!op) return false;
   op->cause = StopCause::lease;
-  static_cast<void>(close_for_stop(*node, std::move(op), {}));
+  {
+    const std::lock_guard lock(closing_);
+    lease.end([&] {
+      if (node) static_cast<void>(stop_locked(*node, std::move(op), {}));
+    });
+  }
   tree_.waker->notify();
   return true;
 }

@@ -33,8 +33,8 @@ class Verbs {
   VerbResult terminate(core::NodeId id, TerminateOptions&& options);
 
   VerbResult renew(core::NodeId id);
-  // The lease of the agent has run out: stops it. False: there was no memory for that.
-  bool stop_for_lease(core::NodeId id) noexcept;
+  // The lease has run out: stops its agent. False: there was no memory for that.
+  bool stop_for(core::Lease& lease) noexcept;
   // A stop or a delete that was called for later takes effect. Returns `op` if it must wait until the loop
   // has read the withdrawals since the first `read`; otherwise it is queued, or was withdrawn. @loop_thread
   std::unique_ptr<ControlOp> harden(std::unique_ptr<ControlOp> op, std::uint64_t read);
@@ -45,6 +45,7 @@ class Verbs {
 
  private:
   VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  VerbResult stop_locked(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
   VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
   VerbResult request(core::Node& node, core::PackedState& expected, std::unique_ptr<ControlOp>& op);

@@ -215,6 +215,16 @@ TEST_CASE("the verbs that end something go through a pause at once", "[tree][pau
     t.settle();
     CHECK(t.result->outcome == TurnOutcome::stopped);
   }
+  SECTION("delete of an agent that a watch still waits for") {
+    const bool waits = !parked;
+    CHECK(t.tree->find("b").value().terminate().took_effect());
+    t.llm->on_stop = OnStop::deaf;
+    CHECK(agent.terminate().took_effect());
+    t.advance(6s);
+    t.settle();
+    CHECK(t.seen.count("at-rest a") == (waits ? 0 : 1));
+    CHECK(testing::count_references(*t.tree, "a") == 0);
+  }
   SECTION("delete") {
     CHECK(agent.terminate().took_effect());
     t.settle();

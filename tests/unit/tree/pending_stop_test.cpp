@@ -211,6 +211,33 @@ TEST_CASE("a resume withdraws a stop without a loss", "[tree][stop][later]") {
   CHECK(t.seen.count("settled") == 0);
 }
 
+TEST_CASE("stops of many agents that wait too long take effect although another is just withdrawn",
+          "[tree][stop][later][G4]") {
+  ToolTurn t;
+  std::vector<Agent> agents;
+  for (const char* const id : {"a", "b", "c"}) {
+    agents.push_back(t.tree->create({.id = id, .tools = t.tools}).value());
+    CHECK(agents.back().send("question"));
+  }
+  t.settle();
+  const Agent withdrawn = agents.back();
+  CHECK(withdrawn.stop({.when = after_turn}).took_effect());
+  // Its timer comes first: the loop reads the withdrawal after the other two have waited too long.
+  const Subscription on_ended = t.tree->on<TurnEnded>([&](const TurnEnded& ended) {
+    if (ended.agent.id() == "d") CHECK(withdrawn.resume().took_effect());
+  });
+  const Agent first = t.tree->create({.id = "d", .turn_timeout = 10s}).value();
+  CHECK(first.send("question"));
+  t.settle();
+  for (const std::size_t i : {0u, 1u})
+    CHECK(agents[i].stop({.when = after_turn, .escalate_after = 10s}).took_effect());
+  t.settle();
+  t.advance(10s);
+  CHECK(agents[0].state().value() == AgentState::stopped);
+  CHECK(agents[1].state().value() == AgentState::stopped);
+  CHECK(withdrawn.state().value() == AgentState::waiting_llm);
+}
+
 TEST_CASE("a stop of a subtree waits for what runs below", "[tree][stop][later][C9]") {
   ToolTurn t;
   const Agent agent = t.agent();
