@@ -6,6 +6,7 @@
 #include "support/observe/event_audit.hpp"
 
 #include <agentcore/agent_tree.hpp>
+#include <agentcore/history.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/references.hpp>
 
@@ -25,7 +26,7 @@ namespace {
 
 // One call of a random verb, by handle or by id.
 void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::string& id) {
-  switch (dice.below(18)) {
+  switch (dice.below(26)) {
     case 0:
       static_cast<void>(agent.stop());
       break;
@@ -75,6 +76,27 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
       if (const SendResult sent = agent.send("mine"))
         static_cast<void>(agent.interrupt({.message = sent.id}));
       break;
+    case 18:
+    case 19:
+      static_cast<void>(agent.pause());
+      break;
+    case 20:
+    case 21:
+      static_cast<void>(agent.unpause());
+      break;
+    case 22:
+      static_cast<void>(agent.stop({.when = StopWhen::after_turn}));
+      break;
+    case 23:
+      static_cast<void>(agent.stop({.when = StopWhen::after_step, .escalate_after = Duration(0)}));
+      break;
+    case 24:
+      static_cast<void>(agent.terminate({.when = StopWhen::after_step}));
+      break;
+    case 25:
+      static_cast<void>(agent.renew());
+      static_cast<void>(agent.status());
+      break;
     case 16: {
       const Agent copy = agent;
       static_cast<void>(copy.send("by a copy"));
@@ -105,6 +127,7 @@ TEST_CASE("every verb races with every other while slots are recycled",
       AgentSpec spec;
       spec.id = id;
       spec.auto_resume = i == 5;
+      if (i == 6) spec.lease = std::chrono::microseconds(200);
       agents.push_back(i == 0 ? tree.create(spec).value() : agents[(i - 1) / 2].create_child(spec).value());
       ids.push_back(i % 2 ? id : agents.back().id());
     }
@@ -124,6 +147,8 @@ TEST_CASE("every verb races with every other while slots are recycled",
           if (loop_dice.below(2)) client.answer_all();
           runtime.poll();
         });
+    for (const Agent& agent : agents) static_cast<void>(agent.unpause());
+    static_cast<void>(agents[6].stop());  // its lease could run out while the tree is looked at
     REQUIRE(drive(runtime, tree, client) == "");
     tree.walk([&](const Agent& agent) {
       const AgentState state = agent.state().value();

@@ -2,6 +2,7 @@
 
 #include "support/observe/strict_history.hpp"
 
+#include <agentcore/agent_status.hpp>
 #include <agentcore/history.hpp>
 #include <agentcore/testing/references.hpp>
 
@@ -34,16 +35,24 @@ SuspensionStory::SuspensionStory(std::size_t inject_at, Injections injections)
   states_ = tree_->on<StateChanged>([this](const StateChanged&) { point(); });
   events_ = tree_->on_event([this](const Event& event) {
     check_interrupted(event);
+    check_withheld(event);
     check_steered(event);
     on_event(event);
     point();
   });
-  client_.on_chat = [this](FakeClient&, FakeClient::Call&) { point(); };
+  client_.on_chat = [this](FakeClient&, FakeClient::Call& call) {
+    const auto agent = tree_ ? tree_->find(call.request.agent_id) : Result<Agent>(Error{});
+    const auto status = agent ? agent->status() : Result<AgentStatus>(Error{});
+    if (status && (status->paused || status->stop_pending == StopWhen::after_step))
+      note("a model call began that is withheld");
+    point();
+  };
   client_.when_stopped = [this] { point(); };
 }
 
 std::string SuspensionStory::run() {
   tell();
+  end_pause();
   closed_ = true;
   if (tree_) static_cast<void>(parent_.terminate());
   for (int i = 0; i < 4; ++i) {
@@ -119,6 +128,26 @@ void SuspensionStory::interrupt(const Agent& agent, InterruptOptions options) {
     if (!state || !can_process(*state)) continue;
     if (*state != AgentState::idle) note("an agent is not idle after an interrupt");
     interrupted_[each] = last_turn_[each];
+  }
+}
+
+void SuspensionStory::check_withheld(const Event& event) {
+  const auto status = event.agent().status();
+  if (!status) return;
+  const bool begins_turn = event.get<TurnStarted>();
+  const bool begins = begins_turn || event.get<ToolStarted>();
+  if (begins && status->paused) note("something began in a pause");
+  if (begins_turn && status->stop_pending) note("a turn began while a stop was pending");
+}
+
+// What was parked goes on to its end.
+void SuspensionStory::end_pause() {
+  if (!tree_ || (!parent_.unpause().took_effect() && !child_.unpause().took_effect())) return;
+  static_cast<void>(child_.unpause());
+  for (int i = 0; i < 4 && tree_; ++i) {
+    runtime_.poll();
+    client_.answer_all();
+    release();
   }
 }
 
@@ -243,6 +272,37 @@ void SuspensionStory::inject(Injection injection) {
       clock_.advance(2 * time_of_a_turn);
       interrupted_[parent_] = last_turn_[parent_];
       break;
+    case Injection::lease:
+      clock_.advance(lease);
+      interrupted_[parent_] = last_turn_[parent_];
+      break;
+    case Injection::pause:
+      static_cast<void>(parent_.pause());
+      break;
+    case Injection::pause_child:
+      static_cast<void>(child_.pause());
+      break;
+    case Injection::pause_and_unpause:
+      static_cast<void>(parent_.pause());
+      static_cast<void>(parent_.unpause());
+      break;
+    case Injection::stop_after_step:
+      static_cast<void>(parent_.stop({.when = StopWhen::after_step}));
+      break;
+    case Injection::stop_after_turn:
+      static_cast<void>(
+          parent_.stop({.when = StopWhen::after_turn, .escalate_after = std::chrono::seconds(3)}));
+      break;
+    case Injection::stop_child_later:
+      static_cast<void>(child_.stop({.when = StopWhen::after_step}));
+      break;
+    case Injection::stop_later_and_resume:
+      static_cast<void>(parent_.stop({.when = StopWhen::after_step}));
+      static_cast<void>(parent_.resume());
+      break;
+    case Injection::terminate_later:
+      static_cast<void>(parent_.terminate({.when = StopWhen::after_step}));
+      break;
     case Injection::destroy:
       tree_.reset();
       audit_->closed = true;
@@ -254,6 +314,7 @@ void SuspensionStory::create_parent(AgentSpec spec) {
   point();
   if (!tree_) return;
   spec.id = "parent";
+  spec.lease = lease;
   if (const auto made = tree_->create(std::move(spec))) parent_ = *made;
   point();
 }

@@ -48,7 +48,16 @@ enum class Injection {
   cancel_call,    // of every tool call, begun or not
   complete_call,  // of every tool call, begun or not
   deadline,       // of the parent's turn; the loop notices it late
-  destroy,        // of the tree
+  lease,          // of the parent; the loop notices it late
+  pause,
+  pause_child,
+  pause_and_unpause,
+  stop_after_step,
+  stop_after_turn,  // with an escalation
+  stop_child_later,
+  stop_later_and_resume,
+  terminate_later,
+  destroy,  // of the tree
 };
 
 // One verb, or two at the same point.
@@ -78,6 +87,7 @@ class SuspensionStory {
 
  protected:
   static constexpr Duration time_of_a_turn = std::chrono::hours(1);  // for AgentSpec::turn_timeout
+  static constexpr Duration lease = std::chrono::hours(24);          // of the parent
 
   virtual void tell() = 0;
   virtual void on_event(const Event&) {}
@@ -115,6 +125,9 @@ class SuspensionStory {
   void check_steered(const Event& event);
   void interrupt(const Agent& agent, InterruptOptions options);
   void check_interrupted(const Event& event);
+  // Nothing begins for a paused agent, or after the step or the turn with a stop pending.
+  void check_withheld(const Event& event);
+  void end_pause();
   // Every tool call of the parent that was asked for in its turn, and is not over.
   template <typename End>
   void end_calls(const End& end);
