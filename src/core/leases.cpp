@@ -23,12 +23,14 @@ Lease::Rep Lease::end_from(TimePoint now) const noexcept {
 
 bool Lease::renew() noexcept {
   Rep until = until_.load(std::memory_order_acquire);
-  do {
+  while (until != over) {
     const TimePoint now = clock_.now();
-    if (until == over || now.time_since_epoch().count() >= until) return false;
-    if (until_.compare_exchange_weak(until, std::max(until, end_from(now)), std::memory_order_acq_rel))
-      return true;
-  } while (true);
+    const bool in_time = now.time_since_epoch().count() < until;
+    // Its end too: another thread may have renewed it since `until` was read.
+    const Rep next = in_time ? std::max(until, end_from(now)) : over;
+    if (until_.compare_exchange_weak(until, next, std::memory_order_acq_rel)) return in_time;
+  }
+  return false;
 }
 
 void Lease::reopen() noexcept {
