@@ -56,7 +56,6 @@ struct ControlOp {
   std::optional<Duration> grace;
   StopWhen when = StopWhen::now;           // stop, terminate
   std::optional<Duration> escalate_after;  // if `when` is later
-  bool hardens = false;                    // it was called for later, and takes effect now
   bool withdraws = false;                  // resume: of a stop that was called for later
   std::uint64_t withdrawals = 0;           // how many such resumes there were, this one included
   std::function<void(const StopReport&)> on_stopped;

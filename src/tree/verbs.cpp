@@ -27,11 +27,6 @@ bool is_for_later(const ControlOp& op, const GateView& view) noexcept {
   return op.when != StopWhen::now && view.open();
 }
 
-// True if a resume has withdrawn it meanwhile.
-bool is_withdrawn(const ControlOp& op, const GateView& view) noexcept {
-  return op.hardens && view.own.is_open() && view.own.stop_grade() == core::Grade::none;
-}
-
 }  // namespace
 
 VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
@@ -49,7 +44,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   op->escalate_after = options.escalate_after;
   const bool wants_report = op->wants_report();
 
-  VerbResult result = close_for_stop(*node, std::move(op), options.caller);
+  VerbResult result = locked([&] { return close_for_stop(*node, op, options.caller); });
   if (result.took_effect()) {
     result.quiet = tree_.is_quiet(*node, true);
     result.calls_cut = operations_.cut_closed_below(*node, options.cascade, options.cut);
@@ -58,12 +53,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   return result;
 }
 
-VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp> op, std::string_view caller) {
-  const std::lock_guard lock(closing_);
-  return stop_locked(node, std::move(op), caller);
-}
-
-VerbResult Verbs::stop_locked(Node& node, std::unique_ptr<ControlOp> op, std::string_view caller) {
+VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -71,7 +61,6 @@ VerbResult Verbs::stop_locked(Node& node, std::unique_ptr<ControlOp> op, std::st
       return VerbResult::refused(Errc::cannot_stop_user);
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
-    if (is_withdrawn(*op, view)) return VerbResult::no_effect(Errc::not_stopped);
     if (is_for_later(*op, view)) {
       const VerbResult requested = request(node, expected, op);
       if (!op) return requested;
@@ -79,7 +68,7 @@ VerbResult Verbs::stop_locked(Node& node, std::unique_ptr<ControlOp> op, std::st
     }
     const std::optional<PackedState> after = core::after_stop(view.own, op->cascade);
     if (!after || view.above != Gate::open) {
-      wait_for_other(std::move(op));
+      wait_for_other(op);
       return VerbResult::no_effect(verb_reason_of(view.effective));
     }
     if (!node.replace(expected, *after)) continue;
@@ -93,8 +82,7 @@ VerbResult Verbs::stop_locked(Node& node, std::unique_ptr<ControlOp> op, std::st
 VerbResult Verbs::request(Node& node, PackedState& expected, std::unique_ptr<ControlOp>& op) {
   const std::optional<PackedState> after = core::after_stop_request(expected, grade_of(op->when));
   if (!after) {
-    op->took_effect = false;
-    if (op->wants_report()) tree_.control.push(std::move(op));
+    wait_for_other(op);
     op.reset();
     return VerbResult::no_effect(Errc::stop_pending);
   }
@@ -107,22 +95,21 @@ VerbResult Verbs::request(Node& node, PackedState& expected, std::unique_ptr<Con
 }
 
 std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uint64_t read) {
-  {
-    const std::lock_guard lock(closing_);
-    if (read != withdrawals_) return op;
-  }
-  const core::NodeId id = op->agent;
+  Node* const node = tree_.reach(op->agent);
   const bool cascade = op->cascade, deletes = op->verb == Verb::terminate;
-  op->when = StopWhen::now;
-  op->hardens = true;
-  Node* const node = tree_.reach(id);
-  if (!node || !op->took_effect) {
-    wait_for_other(std::move(op));
-    return nullptr;
-  }
-  const VerbResult result =
-      deletes ? close_for_delete(*node, std::move(op), {}) : close_for_stop(*node, std::move(op), {});
-  if (result.took_effect()) static_cast<void>(operations_.cut_closed_below(*node, cascade, StopCut::all));
+  std::optional<VerbResult> result;
+  locked([&] {
+    if (read != withdrawals_) return;
+    op->when = StopWhen::now;
+    if (node && op->took_effect) {
+      result = deletes ? close_for_delete(*node, op, {}) : close_for_stop(*node, op, {});
+    } else {
+      wait_for_other(op);
+      result.emplace();
+    }
+  });
+  if (!result) return op;
+  if (result->took_effect()) static_cast<void>(operations_.cut_closed_below(*node, cascade, StopCut::all));
   tree_.waker->notify();
   return nullptr;
 }
@@ -146,6 +133,7 @@ VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
 }
 
 VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options) {
+  StopsBelow stops(tree_, id, options);  // destroyed after the lock is released: it may hold code of the host
   const std::lock_guard lock(closing_);
   const GateView above = look(node, id);
   if (!above.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -154,7 +142,6 @@ VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options)
     return VerbResult::refused(Errc::not_child_agent);
   if (!above.open()) return VerbResult::no_effect(verb_reason_of(above.effective));
   // All allocations come first.
-  StopsBelow stops(tree_, id, options);
   for (const core::NodeId child : children_of(node)) stops.add(child);
   for (ControlOp& op : stops) {
     Node& child = tree_.table.slot(core::index_of(op.agent));
@@ -255,12 +242,11 @@ bool Verbs::stop_for(core::Lease& lease) noexcept {
   auto op = op_for(tree_, lease.agent(), false, {}, "the lease of the agent was not renewed in time");
   if (!op) return false;
   op->cause = StopCause::lease;
-  {
-    const std::lock_guard lock(closing_);
+  locked([&] {
     lease.end([&] {
-      if (node) static_cast<void>(stop_locked(*node, std::move(op), {}));
+      if (node) static_cast<void>(close_for_stop(*node, op, {}));
     });
-  }
+  });
   tree_.waker->notify();
   return true;
 }
@@ -279,7 +265,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   op->escalate_after = options.escalate_after;
   const bool wants_report = op->wants_report();
 
-  VerbResult result = close_for_delete(*node, std::move(op), options.caller);
+  VerbResult result = locked([&] { return close_for_delete(*node, op, options.caller); });
   if (result.took_effect()) {
     result.quiet = tree_.is_quiet(*node, true);
     result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
@@ -288,8 +274,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   return result;
 }
 
-VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp> op, std::string_view caller) {
-  const std::lock_guard lock(closing_);
+VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -297,7 +282,6 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp> op, st
       return VerbResult::refused(Errc::cannot_delete_system_agent);
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
-    if (is_withdrawn(*op, view)) return VerbResult::no_effect(Errc::not_stopped);
     if (is_for_later(*op, view)) {
       const VerbResult requested = request(node, expected, op);
       if (!op) return requested;
@@ -306,7 +290,7 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp> op, st
     const std::optional<PackedState> after =
         core::after_terminate(view.own, view.above != Gate::open, mailbox::is_settled(node, view.own));
     if (!after || view.above == Gate::terminate) {
-      wait_for_other(std::move(op));
+      wait_for_other(op);
       return VerbResult::no_effect(Errc::terminating);
     }
     if (!node.replace(expected, *after)) continue;
@@ -327,7 +311,7 @@ void Verbs::close_tree() noexcept {
 }
 
 // Another verb has closed the gate already: a caller that requested a report waits for the end of that verb.
-void Verbs::wait_for_other(std::unique_ptr<ControlOp> op) {
+void Verbs::wait_for_other(std::unique_ptr<ControlOp>& op) {
   op->took_effect = false;
   if (op->wants_report()) tree_.control.push(std::move(op));
 }

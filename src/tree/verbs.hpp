@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore::detail::tree {
@@ -36,7 +37,8 @@ class Verbs {
   // The lease has run out: stops its agent. False: there was no memory for that.
   bool stop_for(core::Lease& lease) noexcept;
   // A stop or a delete that was called for later takes effect. Returns `op` if it must wait until the loop
-  // has read the withdrawals since the first `read`; otherwise it is queued, or was withdrawn. @loop_thread
+  // has read the withdrawals since the first `read`, one of which may be its own; otherwise it is queued.
+  // @loop_thread
   std::unique_ptr<ControlOp> harden(std::unique_ptr<ControlOp> op, std::uint64_t read);
 
   // The tree or its Runtime is destroyed: closes the gate of the root sentinel, so that every later admission
@@ -44,15 +46,23 @@ class Verbs {
   void close_tree() noexcept;
 
  private:
-  VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
-  VerbResult stop_locked(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
-  VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
-  VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp> op, std::string_view caller);
+  template <typename Function>
+  auto locked(Function&& function) {
+    const std::lock_guard lock(closing_);
+    return std::forward<Function>(function)();
+  }
+
+  // These are called under the mutex. What is left of `op` the caller destroys after it: that may run code of
+  // the host.
+  VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
+  VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
   VerbResult request(core::Node& node, core::PackedState& expected, std::unique_ptr<ControlOp>& op);
+
+  VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
   VerbResult stop_below(core::NodeId id, StopOptions&& options);
   VerbResult close_below(core::Node& node, core::NodeId id, StopOptions& options);
   std::vector<core::NodeId> children_of(const core::Node& node) const;
-  void wait_for_other(std::unique_ptr<ControlOp> op);
+  void wait_for_other(std::unique_ptr<ControlOp>& op);
   bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
 
   TreeShared& tree_;
