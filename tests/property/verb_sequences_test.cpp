@@ -8,11 +8,13 @@
 #include <agentcore/http_llm_client.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -109,87 +111,110 @@ std::string problem_of(const std::vector<ChatMessage>& history) {
   return {};
 }
 
-// ---- One agent, and what may happen to it.
+// ---- A parent, its child and its grandchild, and what may happen to them.
 
 struct Play : ToolTurn {
-  Agent agent = ToolTurn::agent();
+  Play() {
+    agents.push_back(agent({.turn_timeout = std::chrono::hours(1)}));
+    agents.push_back(child(agents[0], "b", {.tools = tools, .lease = std::chrono::hours(2)}));
+    agents.push_back(child(agents[1], "c", {.tools = tools}));
+  }
+
+  std::vector<Agent> agents;
   int sent = 0;
 
   std::string next_text() { return "m" + std::to_string(++sent); }
-  std::string newest_call() {
-    const auto history = agent.conversation().value();
+  std::string newest_call(const Agent& of) {
+    const auto history = of.conversation().value();
     for (auto message = history.rbegin(); message != history.rend(); ++message)
       if (!message->tool_calls.empty()) return message->tool_calls.back().id;
     return "none";
   }
-  FakeClient::Call* open_call() { return llm->open_calls().empty() ? nullptr : llm->open_calls().back(); }
-  void finish_call(std::vector<ToolCall> calls) {
-    FakeClient::Call* const call = open_call();
-    if (!call) return;
-    call->sink.delta("words");
-    auto outcome = ChatOutcome::completed(calls.empty() ? FinishReason::complete : FinishReason::tool_calls);
-    outcome.tool_calls = std::move(calls);
-    FakeClient::finish(*call, std::move(outcome));
-  }
 };
 
+// What happens, and to which agent.
 struct PlayStep {
   const char* name;
-  std::function<void(Play&)> act;
+  std::function<void(Play&, const Agent&)> act;
 };
 
+template <typename Options>
+auto stops(Options options) {
+  return [options](Play&, const Agent& a) { static_cast<void>(a.stop(options)); };
+}
+
+template <typename Options>
+auto interrupts(Options options) {
+  return [options](Play&, const Agent& a) { static_cast<void>(a.interrupt(options)); };
+}
+
 const std::array play_steps{
-    PlayStep{"send", [](Play& p) { static_cast<void>(p.agent.send(p.next_text())); }},
-    PlayStep{"poll", [](Play& p) { p.poll(); }},
-    PlayStep{"poll again", [](Play& p) { p.settle(); }},
-    PlayStep{"answer", [](Play& p) { p.finish_call({}); }},
+    PlayStep{"send", [](Play& p, const Agent& a) { static_cast<void>(a.send(p.next_text())); }},
+    PlayStep{"poll", [](Play& p, const Agent&) { p.poll(); }},
+    PlayStep{"poll until idle", [](Play& p, const Agent&) { p.settle(); }},
+    PlayStep{"an hour passes", [](Play& p, const Agent&) { p.advance(std::chrono::hours(1)); }},
+    PlayStep{"answer", [](Play& p, const Agent& a) { p.llm->answer(a.id(), "words"); }},
     PlayStep{"call tools",
-             [](Play& p) {
-               p.finish_call({{.name = "held"}, add_call("", 1, 2), {.name = "held"}});
+             [](Play& p, const Agent& a) {
+               p.llm->call_tools(a.id(), {{.name = "held"}, add_call("", 1, 2), {.name = "held"}}, "words");
              }},
-    PlayStep{"fail",
-             [](Play& p) {
-               if (p.open_call()) p.llm->fail("a");
-             }},
+    PlayStep{"fail", [](Play& p, const Agent& a) { p.llm->fail(a.id()); }},
     PlayStep{"end a tool",
-             [](Play& p) {
+             [](Play& p, const Agent&) {
                if (p.held.calls.size() != 0)
                  p.held.calls[p.held.calls.size() - 1].done(ToolResult::done("ok"));
              }},
-    PlayStep{"steer", [](Play& p) { static_cast<void>(p.agent.steer(p.next_text())); }},
-    PlayStep{"steer now",
-             [](Play& p) { static_cast<void>(p.agent.steer(p.next_text(), {.when = SteerWhen::now})); }},
-    PlayStep{"interrupt", [](Play& p) { static_cast<void>(p.agent.interrupt()); }},
-    PlayStep{"interrupt and hold",
-             [](Play& p) { static_cast<void>(p.agent.interrupt({.queue = QueueAction::hold})); }},
-    PlayStep{"interrupt a subtree",
-             [](Play& p) { static_cast<void>(p.agent.interrupt({.scope = InterruptScope::subtree})); }},
-    PlayStep{"release", [](Play& p) { static_cast<void>(p.agent.release_queue()); }},
-    PlayStep{"abort", [](Play& p) { static_cast<void>(p.agent.abort()); }},
-    PlayStep{"cancel a call", [](Play& p) { static_cast<void>(p.agent.cancel_call(p.newest_call())); }},
+    PlayStep{"steer", [](Play& p, const Agent& a) { static_cast<void>(a.steer(p.next_text())); }},
+    PlayStep{
+        "steer now",
+        [](Play& p, const Agent& a) { static_cast<void>(a.steer(p.next_text(), {.when = SteerWhen::now})); }},
+    PlayStep{"interrupt", interrupts(InterruptOptions())},
+    PlayStep{"interrupt and hold", interrupts(InterruptOptions{.queue = QueueAction::hold})},
+    PlayStep{"interrupt and drop", interrupts(InterruptOptions{.queue = QueueAction::drop})},
+    PlayStep{"interrupt a subtree", interrupts(InterruptOptions{.scope = InterruptScope::subtree})},
+    PlayStep{"release", [](Play&, const Agent& a) { static_cast<void>(a.release_queue()); }},
+    PlayStep{"abort", [](Play&, const Agent& a) { static_cast<void>(a.abort()); }},
+    PlayStep{"cancel a call",
+             [](Play& p, const Agent& a) { static_cast<void>(a.cancel_call(p.newest_call(a))); }},
     PlayStep{"complete a call",
-             [](Play& p) {
-               static_cast<void>(p.agent.complete_call(p.newest_call(), ToolResult::done("by hand")));
+             [](Play& p, const Agent& a) {
+               static_cast<void>(a.complete_call(p.newest_call(a), ToolResult::done("by hand")));
              }},
-    PlayStep{"stop", [](Play& p) { static_cast<void>(p.agent.stop()); }},
-    PlayStep{"resume", [](Play& p) { static_cast<void>(p.agent.resume()); }},
+    PlayStep{"pause", [](Play&, const Agent& a) { static_cast<void>(a.pause()); }},
+    PlayStep{"unpause", [](Play&, const Agent& a) { static_cast<void>(a.unpause()); }},
+    PlayStep{"renew", [](Play&, const Agent& a) { static_cast<void>(a.renew()); }},
+    PlayStep{"stop", stops(StopOptions())},
+    PlayStep{"stop alone", stops(StopOptions{.cascade = false})},
+    PlayStep{"stop below", stops(StopOptions{.descendants_only = true})},
+    PlayStep{"stop after the step", stops(StopOptions{.when = StopWhen::after_step})},
+    PlayStep{"stop after the turn",
+             stops(StopOptions{.when = StopWhen::after_turn, .escalate_after = std::chrono::minutes(1)})},
+    PlayStep{"resume", [](Play&, const Agent& a) { static_cast<void>(a.resume()); }},
 };
+
+// Of a whole tree, also in the middle of a turn.
+std::string problem_of(const Play& play) {
+  for (const Agent& agent : play.agents)
+    if (const std::string why = problem_of(agent.conversation().value()); !why.empty())
+      return agent.id() + ": " + why;
+  return {};
+}
 
 }  // namespace
 
-TEST_CASE("any sequence of verbs leaves a history that every dialect can send",
-          "[property][turn][interrupt][steer][G8][G9]") {
-  prop("also in the middle of a turn", [] {
-    const auto sequence =
-        *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, play_steps.size()));
+TEST_CASE("any sequence of verbs in a tree leaves histories that every dialect can send",
+          "[property][turn][interrupt][steer][pause][later][lease][G8][G9]") {
+  prop("after each step, and after all ended", [] {
+    using Move = std::pair<std::size_t, std::size_t>;  // a step and its agent
+    const auto moves = *rc::gen::container<std::vector<Move>>(rc::gen::pair(
+        rc::gen::inRange<std::size_t>(0, play_steps.size()), rc::gen::inRange<std::size_t>(0, 3)));
     Play play;
     std::string names;
-    for (const std::size_t number : sequence) {
-      const PlayStep& step = play_steps[number];
-      step.act(play);
-      names += std::string(names.empty() ? "" : ", ") + step.name;
-      const std::string problem = problem_of(play.agent.conversation().value());
-      if (!problem.empty()) RC_FAIL(names + ": " + problem);
+    for (const auto& [step, of] : moves) {
+      const Agent& agent = play.agents[of];
+      play_steps[step].act(play, agent);
+      names += (names.empty() ? "" : ", ") + agent.id() + " " + play_steps[step].name;
+      if (const std::string problem = problem_of(play); !problem.empty()) RC_FAIL(names + ": " + problem);
     }
     RC_ASSERT(play.llm->histories_were_valid());
     RC_ASSERT(play.seen.violations == std::vector<std::string>{});

@@ -2,7 +2,6 @@
 // held back, a call that cannot be parsed, the repair, the tools.
 #include "support/drive/suspension_story.hpp"
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -14,9 +13,6 @@ using namespace agentcore;
 using namespace agentcore::test;
 
 namespace {
-
-constexpr std::array injections = {Injection::abort,           Injection::stop,     Injection::terminate,
-                                   Injection::stop_and_resume, Injection::deadline, Injection::destroy};
 
 const std::string good = R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"quick"}]}</tool_call>)";
 const std::string broken = "<tool_call>{</tool_call>";
@@ -118,5 +114,5 @@ TEST_CASE("every verb at every suspension point of a turn with calls in the text
   CHECK(dry.tools_started() == 1);
   CHECK(dry.model_calls() == 9);
 
-  CHECK(failures_of<TextStory>(injections, points) == 0);
+  CHECK(failures_of<TextStory>(every_verb, points) == 0);
 }

@@ -3,7 +3,6 @@
 #include "support/drive/suspension_story.hpp"
 #include "support/sanitized.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -20,37 +19,6 @@ using namespace agentcore;
 using namespace agentcore::test;
 
 namespace {
-
-constexpr std::array injections = {Injection::interrupt,
-                                   Injection::interrupt_and_drop,
-                                   Injection::interrupt_and_hold,
-                                   Injection::interrupt_child_and_release,
-                                   Injection::interrupt_subtree,
-                                   Injection::steer,
-                                   Injection::steer_now,
-                                   Injection::steer_child,
-                                   Injection::abort,
-                                   Injection::stop,
-                                   Injection::stop_alone,
-                                   Injection::stop_child,
-                                   Injection::terminate,
-                                   Injection::terminate_child,
-                                   Injection::stop_all,
-                                   Injection::cancel_task,
-                                   Injection::cancel_call,
-                                   Injection::complete_call,
-                                   Injection::deadline,
-                                   Injection::lease,
-                                   Injection::pause,
-                                   Injection::pause_child,
-                                   Injection::pause_and_unpause,
-                                   Injection::stop_after_step,
-                                   Injection::stop_after_turn,
-                                   Injection::stop_child_later,
-                                   Injection::stop_later_and_resume,
-                                   Injection::terminate_later,
-                                   Injection::stop_and_resume,
-                                   Injection::destroy};
 
 class ToolStory final : public SuspensionStory {
  public:
@@ -252,5 +220,5 @@ TEST_CASE("every verb at every suspension point of a turn with tools",
 #else
   constexpr std::size_t step = 1;
 #endif
-  CHECK(failures_of<ToolStory>(injections, points, step) == 0);
+  CHECK(failures_of<ToolStory>(every_verb, points, step) == 0);
 }

@@ -12,6 +12,7 @@
 #include <agentcore/testing/manual_clock.hpp>
 #include <agentcore/tool_registry.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,8 +58,18 @@ enum class Injection {
   stop_child_later,
   stop_later_and_resume,
   terminate_later,
-  destroy,  // of the tree
+  destroy,  // of the tree; the last one
 };
+
+inline constexpr auto every_verb = [] {
+  std::array<Injection, static_cast<std::size_t>(Injection::destroy)> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Injection>(i + 1);
+  return all;
+}();
+// For pairs with every verb: those that leave the agent usable, or take effect later.
+inline constexpr std::array lasting_verbs = {
+    Injection::interrupt, Injection::interrupt_subtree, Injection::steer_now,       Injection::cancel_call,
+    Injection::pause,     Injection::stop_after_step,   Injection::stop_after_turn, Injection::lease};
 
 // One verb, or two at the same point.
 struct Injections {
