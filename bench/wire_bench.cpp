@@ -2,10 +2,12 @@
 //
 //   wire_bench PORT RECORD STREAMS SECONDS STOPS
 //
-// In this order: opens STREAMS agents' streams (stream_bytes), receives for SECONDS (chunk_cpu), stops STOPS
-// agents one by one from another thread (stop_wire), as many again while the loop thread is busy in the
-// host's code (stop_wire_busy_loop), and then the root (stop_wire_all). The server records when it detected
-// each end.
+// In this order: opens STREAMS agents' streams (stream_bytes), receives for SECONDS (chunk_cpu), interrupts
+// STOPS agents one by one from another thread (interrupt_wire), steers as many at once (steer_wire), stops as
+// many (stop_wire), and more while the loop thread is busy in the host's code (stop_wire_busy_loop), and then
+// the root (stop_wire_all). An interrupted agent gets its message again, and a steered one asks its model
+// again by itself: so as many streams are open afterwards as before. The server records when it detected each
+// end.
 #include "stream_figures.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -19,7 +21,7 @@
 namespace {
 
 using namespace agentcore;
-using Stops = std::vector<std::pair<std::size_t, std::uint64_t>>;
+using Ends = std::vector<std::pair<std::size_t, std::uint64_t>>;  // of a stream, and when it was called for
 
 constexpr Duration patience = std::chrono::minutes(2);
 constexpr std::uint64_t busy_time = 100'000'000;
@@ -41,6 +43,7 @@ class Host {
             open_next(spec);
           step();
         });
+    opened_ = plan_.streams;
     const auto grown = static_cast<double>(bench::resident() - before);
     plan_.report("stream_bytes", "", grown / static_cast<double>(plan_.streams), "bytes");
   }
@@ -49,29 +52,29 @@ class Host {
     bench::measure_chunks(plan_, chunks_, [&] { step(); });
   }
 
+  void interrupt_some() {
+    const Ends ends = end_some("interrupt_wire", &Host::interrupt_next);
+    for (const auto& [stream, called] : ends) ask(stream);
+    drive_until_reopened(ends.size());
+  }
+
+  void steer_some() { drive_until_reopened(end_some("steer_wire", &Host::steer_next).size()); }
+
   void stop_some() {
-    Stops stops;
-    std::thread stopper([&] {
-      for (std::size_t i = 0; i < plan_.stops; ++i) {
-        bench::pace_ms(3);
-        stop_next(stops);
-      }
-    });
-    drive_until_stopped(plan_.stops);
-    stopper.join();
-    bench::report_stops(plan_, "stop_wire", record_, stops);
+    first_ = 0;
+    end_some("stop_wire", &Host::stop_next);
     plan_.report("stop_wire", ", p99, until stop() returned", bench::quantile(calls_, 0.99), "us");
   }
 
   void stop_some_while_busy() {
-    Stops stops;
-    const std::size_t goal = stopped_.load() + busy_stops();
+    Ends ends;
+    const std::size_t goal = ended_.load() + busy_stops();
     std::thread stopper([&] {
-      while (stopped_.load() < goal) stop_during_one_callback(stops);
+      while (ended_.load() < goal) stop_during_one_callback(ends);
     });
-    drive_until_stopped(goal);
+    drive_until_closed(goal);
     stopper.join();
-    bench::report_stops(plan_, "stop_wire_busy_loop", record_, stops);
+    bench::report_stops(plan_, "stop_wire_busy_loop", record_, ends);
   }
 
   void stop_all() {
@@ -83,17 +86,18 @@ class Host {
       returned = bench::now();
     });
     bench::drive_until(
-        "stopping all", [&] { return record_.closed == plan_.streams && !tree_.busy(); }, [&] { step(); });
+        "stopping all", [&] { return record_.closed == opened_ && !tree_.busy(); }, [&] { step(); });
     stopper.join();
-    bench::report_stop_all(plan_, record_, called, order_, stopped_);
+    bench::report_stop_all(plan_, record_, called, order_, first_);
     plan_.report("stop_wire_all", ", until stop() returned", static_cast<double>(returned - called) / 1e6,
                  "ms");
   }
 
  private:
-  // Only a stop ends a stream here.
-  static void expect_stopped(const TurnEnded& end) {
-    if (end.result->outcome == TurnOutcome::stopped) return;
+  // Only verbs end streams here.
+  static void expect_ended_by_verb(const TurnEnded& end) {
+    const TurnOutcome outcome = end.result->outcome;
+    if (outcome == TurnOutcome::stopped || outcome == TurnOutcome::interrupted) return;
     std::fprintf(stderr, "a turn failed: %s\n", end.result->error.message.c_str());
     std::abort();
   }
@@ -102,19 +106,53 @@ class Host {
 
   void open_next(const SharedAgentSpec& spec) {
     agents_.push_back(root_.create_child(spec).value());
-    if (!agents_.back().send("stream " + std::to_string(agents_.size() - 1))) std::abort();
+    ask(agents_.size() - 1);
   }
 
-  void stop_next(Stops& stops) {
-    const std::size_t stream = order_[stopped_];
-    stops.emplace_back(stream, bench::now());
-    if (!agents_[stream].stop().took_effect()) std::abort();
-    calls_.push_back(static_cast<double>(bench::now() - stops.back().second) / 1e3);
-    ++stopped_;
+  void ask(std::size_t stream) {
+    if (!agents_[stream].send("stream " + std::to_string(stream))) std::abort();
+  }
+
+  // Ends the streams of plan_.stops agents from another thread, and reports how long each end took.
+  Ends end_some(std::string_view id, void (Host::*end_next)(Ends&)) {
+    Ends ends;
+    const std::size_t goal = ended_ + plan_.stops;
+    std::thread other([&] {
+      for (std::size_t i = 0; i < plan_.stops; ++i) {
+        bench::pace_ms(3);
+        (this->*end_next)(ends);
+      }
+    });
+    drive_until_closed(goal);
+    other.join();
+    bench::report_stops(plan_, id, record_, ends);
+    return ends;
+  }
+
+  const Agent& next(Ends& ends) {
+    const std::size_t stream = order_[first_++ % order_.size()];
+    ends.emplace_back(stream, bench::now());
+    return agents_[stream];
+  }
+
+  void interrupt_next(Ends& ends) {
+    if (!next(ends).interrupt().took_effect()) std::abort();
+    ++ended_;
+  }
+
+  void steer_next(Ends& ends) {
+    if (next(ends).steer("Shorter, please.", {.when = SteerWhen::now}).when != SteerWhen::now) std::abort();
+    ++ended_;
+  }
+
+  void stop_next(Ends& ends) {
+    if (!next(ends).stop().took_effect()) std::abort();
+    calls_.push_back(static_cast<double>(bench::now() - ends.back().second) / 1e3);
+    ++ended_;
   }
 
   // The loop thread counts to 100 ms in a callback of the host's; meanwhile this thread stops agents.
-  void stop_during_one_callback(Stops& stops) {
+  void stop_during_one_callback(Ends& ends) {
     std::atomic<int> phase = 0;
     runtime_.post([&phase] {
       phase = 1;
@@ -127,16 +165,22 @@ class Host {
     phase.wait(0);
     for (std::size_t i = 0; i < stops_per_busy_time; ++i) {
       bench::pace_ms(5);
-      if (phase == 1) stop_next(stops);
+      if (phase == 1) stop_next(ends);
     }
     phase.wait(1);
   }
 
   std::size_t busy_stops() const { return std::min<std::size_t>(plan_.stops, 10 * stops_per_busy_time); }
 
-  void drive_until_stopped(std::size_t goal) {
+  void drive_until_closed(std::size_t goal) {
     bench::drive_until(
-        "single stops", [&] { return stopped_ >= goal && record_.closed == stopped_; }, [&] { step(); });
+        "single ends", [&] { return ended_ >= goal && record_.closed == ended_; }, [&] { step(); });
+  }
+
+  void drive_until_reopened(std::size_t streams) {
+    opened_ += streams;
+    bench::drive_until(
+        "opening streams again", [&] { return record_.opened == opened_; }, [&] { step(); });
   }
 
   const bench::StreamPlan& plan_;
@@ -156,12 +200,14 @@ class Host {
     if (event.get<DeltaReceived>())
       ++chunks_;
     else if (const auto* end = event.get<TurnEnded>())
-      expect_stopped(*end);
+      expect_ended_by_verb(*end);
   });
   Agent root_;
   std::vector<Agent> agents_;
-  std::vector<double> calls_;             // how long each stop() took, microseconds
-  std::atomic<std::size_t> stopped_ = 0;  // of order_, from the front
+  std::vector<double> calls_;           // how long each stop() took, microseconds
+  std::size_t first_ = 0;               // of order_: the next stream to end
+  std::size_t opened_ = 0;              // streams that were opened so far
+  std::atomic<std::size_t> ended_ = 0;  // streams that a verb has ended so far
 };
 
 }  // namespace
@@ -172,6 +218,8 @@ int main(int argc, char** argv) {
   Host host(plan, bench::map_record(plan.record, false));
   host.open_streams();
   host.receive();
+  host.interrupt_some();
+  host.steer_some();
   host.stop_some();
   host.stop_some_while_busy();
   host.stop_all();
