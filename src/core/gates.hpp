@@ -36,7 +36,7 @@ enum class Withheld : std::uint8_t {
 // The grade in `packed`, the packed state of `up`, for `node`, which is `up` or lies below it.
 inline Grade grade_for(const Node& node, const Node& up, PackedState packed) noexcept {
   const Grade grade = packed.stop_grade();
-  return grade == Grade::none || &up == &node || up.extends_below(Node::grade_below) ? grade : Grade::none;
+  return grade == Grade::none || &up == &node ? grade : std::min(grade, up.grade_of_descendants());
 }
 
 constexpr Withheld withheld_by(bool paused, Grade grade) noexcept {

@@ -51,6 +51,10 @@ enum class Visit : std::uint8_t { none, by_stop, by_delete };
 // 5. `stopped_by_ancestor` is kept after the settling: resume reopens exactly the agents below it that have
 //    it.
 // 6. `is_job_root` is true exactly while SettleJobs has a job of this agent.
+// 7. `is_alone` is set if the last walk that visited the agent was that of a stop without its descendants. If
+//    such a stop was widened to the descendants meanwhile, the agent does not settle before the walk of the
+//    stop that widened it: `is_widened` is set when the operation of that stop is read, and reset by its
+//    walk; before, the gate of the agent shows it.
 struct Settling {
   std::uint32_t unsettled_children = 0;
   StopCause cause = StopCause::user;  // of the stop or delete that settles it
@@ -61,7 +65,10 @@ struct Settling {
   bool is_deleting : 1 = false;
   bool has_own_verb : 1 = false;
   bool has_abandoned : 1 = false;  // an operation was abandoned since the stop
-  bool is_overdue : 1 = false;     // the grace period of its stop or delete is over
+  bool is_overdue : 1 = false;     // the grace period of its stop or delete is over, also for its descendants
+  bool is_overdue_alone : 1 = false;  // that of a stop without its descendants is over
+  bool is_alone : 1 = false;
+  bool is_widened : 1 = false;
 
   bool is_visited() const noexcept { return visit != Visit::none; }
 };
@@ -80,9 +87,11 @@ struct alignas(64) Node {
   std::atomic<AgentRole> role{AgentRole::normal};
   std::uint8_t depth = 0;
   std::atomic<std::uint16_t> mailbox_limit{0};
-  // Written by verbs: bits that extend a field of `packed` to the descendants.
+  // Written by verbs: extends fields of `packed` to the descendants. It has a meaning only while the field is
+  // set.
   static constexpr std::uint8_t hold_below = 1;   // a hold of this agent's mailbox holds theirs, too
-  static constexpr std::uint8_t grade_below = 2;  // a stop that was called for later includes them
+  static constexpr std::uint8_t grade_below = 6;  // two bits: the Grade of stops for later that include them
+  static constexpr std::uint8_t grade_deletes = 8;  // one of the stops for later is a delete
   std::atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
   std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children
@@ -131,6 +140,16 @@ struct alignas(64) Node {
     const std::uint8_t before =
         on ? extends.fetch_or(what) : extends.fetch_and(static_cast<std::uint8_t>(~what));
     return (before & what) != 0;
+  }
+  Grade grade_of_descendants() const noexcept {
+    return static_cast<Grade>((extends.load(std::memory_order_seq_cst) & grade_below) >> 1);
+  }
+  // Verbs call it one at a time.
+  void extend_grade(Grade below, bool deletes) noexcept {
+    const int bits = static_cast<int>(below) << 1 | (deletes ? grade_deletes : 0);
+    std::uint8_t before = extends.load(std::memory_order_relaxed);
+    while (!extends.compare_exchange_weak(before, static_cast<std::uint8_t>((before & hold_below) | bits))) {
+    }
   }
   bool is_root_sentinel() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }
 

@@ -13,7 +13,7 @@ namespace agentcore::detail::core {
 // under the same names (tests/model/transitions.pml). A result of nullopt refuses: the packed state stays as
 // it is. Each result is an edge of the state table or keeps the state, and a verb that has taken effect gives
 // a new epoch (B13, F6; tests/unit/core/transitions_test.cpp), unless it ends no turn: a hold, a pause, a
-// stop that was called for later. A closed gate has no grade. What a function must know besides the packed
+// stop that was called for later, a stop that widens another one. A closed gate has no grade. What a function must know besides the packed
 // state is in its parameters:
 //
 //  - `is_settled`: the mailbox head is closed with the epoch of this packed state. A stopped agent whose head
@@ -25,13 +25,15 @@ constexpr Gate stop_gate(bool cascade) noexcept {
 }
 
 // A stop, below open gates. For an agent that was stopped without its children, a stop with them widens the
-// first stop: the agent stays stopped, and settles once more.
+// first stop: an agent that has stopped stays stopped, and settles once more; one that is stopping settles
+// when its children have settled.
 constexpr std::optional<PackedState> after_stop(PackedState from, bool cascade) noexcept {
   if (from.is_open() && can_process(from.state()))
     return from.with(AgentState::stopping).with(stop_gate(cascade)).with(Grade::none).next_epoch();
-  if (from.gate() == Gate::stop_self && from.state() == AgentState::stopped && cascade)
-    return from.with(Gate::stop_tree).next_epoch();
-  return std::nullopt;
+  if (from.gate() != Gate::stop_self || !cascade) return std::nullopt;
+  const PackedState widened = from.with(Gate::stop_tree);
+  if (from.state() == AgentState::stopping) return widened;
+  return from.state() == AgentState::stopped ? std::optional(widened.next_epoch()) : std::nullopt;
 }
 
 // A resume, of the agent itself or of an agent that was stopped by an ancestor which is resumed.

@@ -29,10 +29,16 @@ bool stops_first(const Node& node, bool deleting) noexcept {
           (!deleting || core::look_again(node, packed.generation()).effective == AgentState::stopping));
 }
 
+// True if a stop without its descendants has visited the agent, and was widened since (invariant 7).
+bool is_widened(const core::Settling& settling, PackedState packed) noexcept {
+  return settling.is_alone && (settling.is_widened || packed.gate() == core::Gate::stop_tree);
+}
+
 }  // namespace
 
 bool AgentSettler::is_ready(const Node& node) noexcept {
-  return node.settling.is_visited() && node.operations == 0 && node.settling.unsettled_children == 0;
+  return node.settling.is_visited() && node.operations == 0 && node.settling.unsettled_children == 0 &&
+         !is_widened(node.settling, node.load());
 }
 
 void AgentSettler::count_in_parent(Node& node) noexcept {
@@ -78,7 +84,7 @@ AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above) noex
   const core::NodeId id = node.id();
   const bool deleting = deleting_above || node.settling.is_deleting;
   node.settling.visit = Visit::none;
-  node.settling.is_overdue = false;
+  node.settling.is_overdue = node.settling.is_overdue_alone = false;
   turns_.stop(node);  // a turn that is parked has no operation that would have ended it
   if (hub_.closed()) return Outcome::tree_gone;
   stop(node, deleting);
@@ -123,7 +129,8 @@ void AgentSettler::stop(Node& node, bool deleting) noexcept {
   }
 }
 
-// Closes the mailbox, then writes `stopped`, which is what a resume waits for.
+// Closes the mailbox, then writes `stopped`, which is what a resume waits for. If another thread widens the
+// stop just now, a resume has to wait for the walk of that stop, too.
 mailbox::DroppedMessages AgentSettler::write_stopped(Node& node) noexcept {
   mailbox::DroppedMessages dropped;
   PackedState packed = node.load();
@@ -131,6 +138,7 @@ mailbox::DroppedMessages AgentSettler::write_stopped(Node& node) noexcept {
   do {
     desired = core::after_settle(packed);
     dropped.append(mailbox::close(node, tree_.pool, desired.epoch()));
+    if (is_widened(node.settling, packed)) desired = desired.next_epoch();
   } while (!node.replace(packed, desired));
   return dropped;
 }

@@ -1,7 +1,6 @@
 #include "tree/pending_stops.hpp"
 
 #include "core/gates.hpp"
-#include "loop/time.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -23,11 +22,10 @@ void PendingStops::start(std::unique_ptr<ControlOp>& op) {
   List added(1);  // all allocations come first
   const core::NodeId agent = op->agent;
   if (op->took_effect && tree_.table.find(agent)) rest_.add(agent, RestWatches::Cause::stop);
-  if (op->escalate_after && op->took_effect) {
-    const TimePoint when = loop::later(tree_.engine->now(), std::max(*op->escalate_after, Duration::zero()));
-    added.front().escalation = Timer(tree_.engine->weak_from_this(),
-                                     tree_.engine->start_timer(when, [this, agent] { escalate(agent); }));
-  }
+  if (op->escalate_at && op->took_effect)
+    added.front().escalation =
+        Timer(tree_.engine->weak_from_this(),
+              tree_.engine->start_timer(*op->escalate_at, [this, agent] { escalate(agent); }));
   added.front().op = std::move(op);
   const ControlOp& started = *added.front().op;
   const bool took_effect = started.took_effect;

@@ -139,13 +139,15 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
   if (!is_root && !was_visited && !deletes && node.load().state() == AgentState::stopped)
     return visit_stopped(node);
   settling.visit = std::max(settling.visit, deletes ? Visit::by_delete : Visit::by_stop);
+  settling.is_alone = is_root && !job.op->cascade;
+  if (!settling.is_alone) settling.is_widened = false;
   if (!is_root && was_visited) return AgentSettler::count_in_parent(node);
   if (!is_root && !settling.has_own_verb) {
     const AgentState state = node.load().state();
     settling.cause = StopCause::parent;
     settling.stopped_by_ancestor = can_process(state) || state == AgentState::stopping;
   }
-  if (node.operations == 0 && settling.unsettled_children == 0) return agents_.settle_upwards(node, deletes);
+  if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes);
   if (!is_root) AgentSettler::count_in_parent(node);
 }
 

@@ -19,8 +19,9 @@ namespace {
 // A subtree is small when it has at most this many agents.
 constexpr std::size_t few_agents = 64;
 
-// True when the grace period of a stop or delete of the agent, or of an ancestor, is over.
+// True when the grace period of a stop or delete of the agent, or of an ancestor with it, is over.
 bool is_overdue(const Node& node) noexcept {
+  if (node.settling.is_overdue_alone) return true;
   const Node* up = &node;
   while (up && !up->settling.is_overdue) up = up->parent.load(std::memory_order_relaxed);
   return up;
@@ -88,6 +89,7 @@ void Settler::begin_close(Node& node, const ControlOp& op) {
   settling.stopped_by_ancestor = op.cause == StopCause::parent;
   settling.has_own_verb = true;
   if (op.verb == Verb::terminate) settling.is_deleting = true;
+  if (op.verb == Verb::stop && op.cascade) settling.is_widened = true;
   if (node.first_child == core::no_node || !op.cascade)
     turns_.stop(node);
   else if (!cut_small_subtree(node))
@@ -203,17 +205,18 @@ void Settler::start_grace(core::NodeId root) noexcept {
     if (job.timer || job.phase != SettleJob::Phase::waiting || !job.op->closes()) return;
     const bool started = engine_.guarded("a stop's grace period", [&] {
       job.timer = engine_.start_timer(loop::later(engine_.now(), job.op->grace.value_or(grace_)),
-                                      [this, root] { end_grace(root); });
+                                      [this, root, all = job.op->cascade] { end_grace(root, all); });
     });
     if (!started) agents_.retry_later();
   });
 }
 
-// The grace period of a job of `root` is over.
-void Settler::end_grace(core::NodeId root) noexcept {
+// The grace period of a job of `root` is over. `all`: the job includes its descendants.
+void Settler::end_grace(core::NodeId root, bool all) noexcept {
   Node* const node = table_.find(root);
   if (!node || hub_.closed()) return;
-  node->settling.is_overdue = true;
+  node->settling.is_overdue = node->settling.is_overdue || all;
+  node->settling.is_overdue_alone = true;
   overdue_pass_.restart();
 }
 

@@ -64,7 +64,7 @@ class Settler {
   void give_up_if_overdue(std::uint32_t slot);
 
   void start_grace(core::NodeId root) noexcept;
-  void end_grace(core::NodeId root) noexcept;
+  void end_grace(core::NodeId root, bool all) noexcept;
 
   core::AgentTable& table_;
   events::EventHub& hub_;

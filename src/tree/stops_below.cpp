@@ -9,8 +9,13 @@
 
 namespace agentcore::detail::tree {
 
-StopsBelow::StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options)
-    : tree_(tree), id_(id), options_(options), origin_(options.caller, options.reason) {
+StopsBelow::StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options,
+                       std::optional<TimePoint> escalate_at)
+    : tree_(tree),
+      id_(id),
+      options_(options),
+      escalate_at_(escalate_at),
+      origin_(options.caller, options.reason) {
   if (!options.on_settled) return;
   joined_ = std::make_shared<Joined>();
   StopReport& report = joined_->report;
@@ -30,7 +35,7 @@ void StopsBelow::add(core::NodeId child) {
   op->origin = origin_;
   op->grace = options_.grace;
   op->when = options_.when;
-  op->escalate_after = options_.escalate_after;
+  op->escalate_at = escalate_at_;
   if (joined_) {
     const core::Node* const node = tree_.resolve(child);
     if (node) op->agent_name = tree_.table.names().name_of(*node, child);

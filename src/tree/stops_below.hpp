@@ -17,7 +17,7 @@ namespace agentcore::detail::tree {
 class StopsBelow {
  public:
   // For the agent `id`, which goes on. Takes the completion out of `options`. Throws std::bad_alloc.
-  StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options);
+  StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options, std::optional<TimePoint> escalate_at);
 
   // Throws std::bad_alloc.
   void add(core::NodeId child);
@@ -49,6 +49,7 @@ class StopsBelow {
   TreeShared& tree_;
   const core::NodeId id_;
   const StopOptions& options_;
+  const std::optional<TimePoint> escalate_at_;
   StopOrigin origin_;
   std::shared_ptr<Joined> joined_;  // null: no report was requested
   Ops ops_;

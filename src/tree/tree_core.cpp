@@ -123,8 +123,9 @@ void TreeCore::run_control(loop::PollBudget& budget) {
   const LoopEntry entry(*this);
   operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || hub_.closed()) return;
-  control.begin_batch();
-  while (control.has_next() && budget.spend()) {
+  // Including those that are queued meanwhile: a stop that was called for later is queued again when another
+  // verb has closed its gate, and its report names what settles from then on.
+  for (control.begin_batch(); control.has_next() && budget.spend(); control.begin_batch()) {
     std::unique_ptr<ControlOp> op = control.next();
     try {
       second_halves_.start(op);

@@ -2,10 +2,12 @@
 
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
+#include "loop/time.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/refusals.hpp"
 #include "tree/stops_below.hpp"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <utility>
@@ -15,11 +17,12 @@ namespace {
 
 using core::Gate;
 using core::GateView;
+using core::Grade;
 using core::Node;
 using core::PackedState;
 
-core::Grade grade_of(StopWhen when) noexcept {
-  return when == StopWhen::after_step ? core::Grade::after_step : core::Grade::after_turn;
+Grade grade_of(StopWhen when) noexcept {
+  return when == StopWhen::after_step ? Grade::after_step : Grade::after_turn;
 }
 
 // True if the gate of the agent is to stay open for now.
@@ -41,7 +44,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   op->grace = options.grace;
   op->on_stopped = std::move(options.on_settled);
   op->when = options.when;
-  op->escalate_after = options.escalate_after;
+  op->escalate_at = escalation_of(options.escalate_after);
   const bool wants_report = op->wants_report();
 
   VerbResult result = locked([&] { return close_for_stop(*node, op, options.caller); });
@@ -53,6 +56,12 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   return result;
 }
 
+// The time at which a verb that was called for later takes effect at the latest.
+std::optional<TimePoint> Verbs::escalation_of(const std::optional<Duration>& after) const noexcept {
+  if (!after) return std::nullopt;
+  return loop::later(tree_.engine->clock().now(), *after);
+}
+
 VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {
   for (;;) {
     const GateView view = look(node, op->agent);
@@ -62,10 +71,15 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
     if (is_for_later(*op, view)) {
-      const VerbResult requested = request(node, expected, op);
-      if (!op) return requested;
-      continue;
+      const Request requested = request(node, expected, *op);
+      if (requested == Request::outdated) continue;
+      if (requested == Request::added) return queue(op);
+      wait_for_other(op);
+      return VerbResult::no_effect(Errc::stop_pending);
     }
+    // A stop of the agent alone makes a stop of its subtree that is pending take effect with it.
+    if (view.own.stop_grade() != Grade::none && node.grade_of_descendants() != Grade::none)
+      op->cascade = true;
     const std::optional<PackedState> after = core::after_stop(view.own, op->cascade);
     if (!after || view.above != Gate::open) {
       wait_for_other(op);
@@ -73,25 +87,25 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
     }
     if (!node.replace(expected, *after)) continue;
     op->when = StopWhen::now;
-    tree_.control.push(std::move(op));
-    return VerbResult::done();
+    return queue(op);
   }
 }
 
-// A stop or a delete is called for later. Takes `op`, unless the packed state has changed.
-VerbResult Verbs::request(Node& node, PackedState& expected, std::unique_ptr<ControlOp>& op) {
-  const std::optional<PackedState> after = core::after_stop_request(expected, grade_of(op->when));
-  if (!after) {
-    wait_for_other(op);
-    op.reset();
-    return VerbResult::no_effect(Errc::stop_pending);
-  }
-  // Before the grade is visible. A stop of the agent alone does not shorten one that includes its subtree.
-  if (op->cascade || expected.stop_grade() == core::Grade::none)
-    node.extend_below(Node::grade_below, op->cascade);
-  if (!node.replace(expected, *after)) return {};
-  tree_.control.push(std::move(op));
-  return VerbResult::done();
+// Adds a stop or a delete to what is pending for later: the strictest grade counts, for the agent and for its
+// descendants, and a delete overtakes stops.
+Verbs::Request Verbs::request(Node& node, PackedState expected, const ControlOp& op) noexcept {
+  const Grade grade = grade_of(op.when), own = expected.stop_grade();
+  const bool is_pending = own != Grade::none;
+  const Grade below = is_pending ? node.grade_of_descendants() : Grade::none;
+  const bool deletes = is_pending && node.extends_below(Node::grade_deletes);
+  const Grade below_after = op.cascade ? std::max(below, grade) : below;
+  const bool deletes_after = deletes || op.verb == Verb::terminate;
+  if (grade <= own && below_after == below && deletes_after == deletes && !op.escalate_at)
+    return Request::nothing_new;
+  node.extend_grade(below_after, deletes_after);  // before the grade is visible
+  if (grade <= own) return Request::added;
+  const std::optional<PackedState> after = core::after_stop_request(expected, grade);
+  return after && node.replace(expected, *after) ? Request::added : Request::outdated;
 }
 
 std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uint64_t read) {
@@ -133,7 +147,8 @@ VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
 }
 
 VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options) {
-  StopsBelow stops(tree_, id, options);  // destroyed after the lock is released: it may hold code of the host
+  // Destroyed after the lock is released: it may hold code of the host.
+  StopsBelow stops(tree_, id, options, escalation_of(options.escalate_after));
   const std::lock_guard lock(closing_);
   const GateView above = look(node, id);
   if (!above.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -145,20 +160,27 @@ VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options)
   for (const core::NodeId child : children_of(node)) stops.add(child);
   for (ControlOp& op : stops) {
     Node& child = tree_.table.slot(core::index_of(op.agent));
-    for (;;) {
-      const GateView view = look(child, op.agent);
-      const bool is_user = child.role.load(std::memory_order_relaxed) == AgentRole::user;
-      std::optional<PackedState> after;
-      if (view.valid && !is_user)
-        after = op.when == StopWhen::now ? core::after_stop(view.own, true)
-                                         : core::after_stop_request(view.own, grade_of(op.when));
-      if (after && op.when != StopWhen::now) child.extend_below(Node::grade_below, true);
-      op.took_effect = after.has_value();
-      PackedState expected = view.own;
-      if (!after || child.replace(expected, *after)) break;
+    while (!close_child(child, op)) {
     }
   }
   return stops.push_all() ? VerbResult::done() : VerbResult::no_effect(Errc::stopped);
+}
+
+// False: the packed state has changed meanwhile.
+bool Verbs::close_child(Node& child, ControlOp& op) noexcept {
+  const GateView view = look(child, op.agent);
+  op.took_effect = view.valid && child.role.load(std::memory_order_relaxed) != AgentRole::user;
+  if (!op.took_effect) return true;
+  PackedState expected = view.own;
+  if (is_for_later(op, view)) {
+    const Request requested = request(child, expected, op);
+    op.took_effect = requested == Request::added;
+    return requested != Request::outdated;
+  }
+  const std::optional<PackedState> after = core::after_stop(expected, true);
+  op.took_effect = after.has_value();
+  if (after) op.when = StopWhen::now;
+  return !after || child.replace(expected, *after);
 }
 
 // The links between agents belong to the loop thread: other threads find the children by their parent.
@@ -262,7 +284,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   op->grace = options.grace;
   op->on_terminated = std::move(options.on_settled);
   op->when = options.when;
-  op->escalate_after = options.escalate_after;
+  op->escalate_at = escalation_of(options.escalate_after);
   const bool wants_report = op->wants_report();
 
   VerbResult result = locked([&] { return close_for_delete(*node, op, options.caller); });
@@ -283,9 +305,11 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, s
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
     if (is_for_later(*op, view)) {
-      const VerbResult requested = request(node, expected, op);
-      if (!op) return requested;
-      continue;
+      const Request requested = request(node, expected, *op);
+      if (requested == Request::outdated) continue;
+      if (requested == Request::added) return queue(op);
+      wait_for_other(op);
+      return VerbResult::no_effect(Errc::stop_pending);
     }
     const std::optional<PackedState> after =
         core::after_terminate(view.own, view.above != Gate::open, mailbox::is_settled(node, view.own));
@@ -295,8 +319,7 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, s
     }
     if (!node.replace(expected, *after)) continue;
     op->when = StopWhen::now;
-    tree_.control.push(std::move(op));
-    return VerbResult::done();
+    return queue(op);
   }
 }
 
@@ -308,6 +331,11 @@ void Verbs::close_tree() noexcept {
   do {
     after = core::after_terminate(packed, false, true);
   } while (after && !root.replace(packed, *after));
+}
+
+VerbResult Verbs::queue(std::unique_ptr<ControlOp>& op) noexcept {
+  tree_.control.push(std::move(op));
+  return VerbResult::done();
 }
 
 // Another verb has closed the gate already: a caller that requested a report waits for the end of that verb.

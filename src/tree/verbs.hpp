@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -56,13 +57,22 @@ class Verbs {
   // the host.
   VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
   VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
-  VerbResult request(core::Node& node, core::PackedState& expected, std::unique_ptr<ControlOp>& op);
+  // What became of a stop or a delete that is called for later.
+  enum class Request : std::uint8_t {
+    added,        // it is pending
+    nothing_new,  // what is pending includes it
+    outdated,     // the packed state has changed: look once more
+  };
+  Request request(core::Node& node, core::PackedState expected, const ControlOp& op) noexcept;
 
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
   VerbResult stop_below(core::NodeId id, StopOptions&& options);
   VerbResult close_below(core::Node& node, core::NodeId id, StopOptions& options);
+  bool close_child(core::Node& child, ControlOp& op) noexcept;
   std::vector<core::NodeId> children_of(const core::Node& node) const;
+  VerbResult queue(std::unique_ptr<ControlOp>& op) noexcept;
   void wait_for_other(std::unique_ptr<ControlOp>& op);
+  std::optional<TimePoint> escalation_of(const std::optional<Duration>& after) const noexcept;
   bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
 
   TreeShared& tree_;

@@ -112,14 +112,16 @@ Reply TreeModel::stop(const std::string& id, bool cascade, const std::string& ca
   if (!n) return {false, false, Errc::agent_not_found};
   if (n->spec.role == AgentRole::user) return {false, false, Errc::cannot_stop_user};
   if (const Errc no = refuse_caller(*n, caller); no != Errc::none) return {false, false, no};
-  const bool widens = n->gate == Gate::self && n->own == AgentState::stopped && !closed_above(*n) && cascade;
+  const bool has_stopped = n->own == AgentState::stopped;
+  const bool widens = n->gate == Gate::self && (has_stopped || n->own == AgentState::stopping) &&
+                      !closed_above(*n) && cascade;
   if (!open(*n) && !widens) {
     ops_.push_back({Verb::stop, n, false, cascade, 0});
     return {true, false, found(visible(*n))};
   }
   n->gate = cascade ? Gate::tree : Gate::self;
   if (widens)
-    n->widening = true;
+    n->widening = has_stopped;
   else
     n->own = AgentState::stopping;
   n->alone = !cascade;
@@ -299,13 +301,14 @@ bool TreeModel::settle_below(Node& n) {
     if (covers && waits_below) waits = kid->counted = true;
   }
   n.walked = is_closed && waits;
+  n.walked_alone = n.gate == Gate::self;
   if (is_closed && !waits) finish(n);
   return waits;
 }
 
 // A call of `n` has ended: it may have waited for just that.
 void TreeModel::let_go(Node* n) {
-  while (n && n->walked && n->calls.empty() &&
+  while (n && n->walked && !(n->walked_alone && n->gate == Gate::tree) && n->calls.empty() &&
          std::none_of(n->kids.begin(), n->kids.end(), [](const Node* kid) { return kid->counted; })) {
     const bool counted = n->counted;
     Node* const up = counted ? n->parent : nullptr;
@@ -392,8 +395,10 @@ void TreeModel::give_up() {
     if (n->walked && !n->calls.empty()) late.push_back(n);
   for (Node* n : late) {
     n->abandoned = true;
-    events.push_back("abandoned " + n->id + " model call");
-    for (Call* call : n->calls) call->node = nullptr;
+    for (Call* call : n->calls) {
+      events.push_back("abandoned " + n->id + " model call");
+      call->node = nullptr;
+    }
     n->calls.clear();
     let_go(n);
   }

@@ -80,7 +80,7 @@ class TreeModel {
     bool alone = false;  // its last stop left its children alone
     bool busy = false;   // a call of it was open when the loop began
     bool by_parent = false, direct = false, deleting = false, widening = false, walked = false,
-         counted = false, abandoned = false;
+         walked_alone = false, counted = false, abandoned = false;
     std::deque<std::string> queue;
     std::vector<std::string> history;
     Call* current = nullptr;  // of the turn that is under way
