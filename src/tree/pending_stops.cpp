@@ -117,8 +117,10 @@ bool PendingStops::harden(core::NodeId agent) {
   };
   taken.reverse();
   taken.sort([&](const Pending& a, const Pending& b) { return rank(a) > rank(b); });
-  const bool stops = taken.front().op->verb == Verb::stop && taken.front().op->took_effect;
-  const StopCause cause = taken.front().op->cause;
+  // Before it may have to wait: an ancestor that is closed settles the agent, which then has this cause.
+  const ControlOp& first = *taken.front().op;
+  Node* const node = tree_.table.find(agent);
+  if (node && first.verb == Verb::stop && first.took_effect) settler_.keep_own_stop(*node, first.cause);
   for (Pending& pending : taken) {
     pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
     pending.is_due = pending.op != nullptr;
@@ -128,8 +130,6 @@ bool PendingStops::harden(core::NodeId agent) {
     pending_.splice(pending_.begin(), taken);
     return false;
   }
-  Node* const node = tree_.table.find(agent);
-  if (stops && node) settler_.keep_own_stop(*node, cause);
   return true;
 }
 

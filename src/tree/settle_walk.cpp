@@ -178,17 +178,28 @@ Progress SettleWalk::resume_down(SettleJob& job, loop::PollBudget& budget) {
   return Progress::done;
 }
 
+// An agent that stopped because of the root: it gets a whole lease, and is idle. The end of a lease excludes
+// that by the mutex of the verbs. False: it is not to be resumed.
+bool SettleWalk::reopen(Node& node) noexcept {
+  const std::lock_guard lock(tree_.closing);
+  PackedState packed = node.load();
+  std::optional<PackedState> idle;
+  do {  // again if another thread has changed another field, e.g. paused the agent
+    idle = core::after_resume(packed, mailbox::is_settled(node, packed));
+    if (!idle) return false;
+    if (packed.has_lease())
+      if (const auto lease = table_.leases().find(node.id())) lease->reopen();
+  } while (!node.replace(packed, *idle));
+  mailbox::open(node, packed.generation(), packed.epoch());
+  return true;
+}
+
 // True when the agents below `node` may be resumed, too.
 bool SettleWalk::resume(const SettleJob& job, Node& node) {
   if (&node != job.root) {
     // Stopped by a verb of its own, possibly without its children (invariant 5).
     if (!node.settling.stopped_by_ancestor) return !node.load().closes_subtree();
-    PackedState packed = node.load();
-    const std::optional<PackedState> idle = core::after_resume(packed, mailbox::is_settled(node, packed));
-    if (idle && packed.has_lease())
-      if (const auto lease = table_.leases().find(node.id())) lease->reopen();
-    if (!idle || !node.replace(packed, *idle)) return false;
-    mailbox::open(node, packed.generation(), packed.epoch());
+    if (!reopen(node)) return false;
   }
   node.settling.stopped_by_ancestor = false;
   // Its next turn may have begun already, and have reported the state itself.

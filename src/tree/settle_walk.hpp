@@ -1,12 +1,12 @@
 // SettleWalk: walks through the subtree of a job.
 #pragma once
 
-#include "core/agent_table.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
 #include "tree/agent_settler.hpp"
 #include "tree/progress.hpp"
 #include "tree/settle_jobs.hpp"
+#include "tree/tree_shared.hpp"
 
 namespace agentcore::detail::tree {
 
@@ -20,8 +20,8 @@ namespace agentcore::detail::tree {
 // All @loop_thread.
 class SettleWalk {
  public:
-  SettleWalk(core::AgentTable& table, events::EventHub& hub, SettleJobs& jobs, AgentSettler& agents)
-      : table_(table), hub_(hub), jobs_(jobs), agents_(agents) {}
+  SettleWalk(TreeShared& tree, events::EventHub& hub, SettleJobs& jobs, AgentSettler& agents)
+      : tree_(tree), table_(tree.table), hub_(hub), jobs_(jobs), agents_(agents) {}
 
   // Continues `job`, the first of the queue. When it is done, the job has left the queue or is destroyed.
   Progress run(SettleJob& job, loop::PollBudget& budget);
@@ -38,7 +38,9 @@ class SettleWalk {
   void visit(const SettleJob& job, core::Node& node);
   void visit_stopped(core::Node& node);
   bool resume(const SettleJob& job, core::Node& node);
+  bool reopen(core::Node& node) noexcept;
 
+  TreeShared& tree_;
   core::AgentTable& table_;
   events::EventHub& hub_;
   SettleJobs& jobs_;

@@ -42,7 +42,7 @@ Settler::Settler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns)
       jobs_(tree.table),
       reports_(tree.table, jobs_, hub, *tree.engine),
       agents_(tree, hub, turns, jobs_, reports_),
-      walk_(tree.table, hub, jobs_, agents_) {
+      walk_(tree, hub, jobs_, agents_) {
 }
 
 void Settler::start(std::unique_ptr<ControlOp>& op) {

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,7 @@ class TreeShared {
   ReadyList ready;                              // senders add, the loop takes
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack
   std::atomic<bool> closed{false};              // the AgentTree was destroyed; set once
+  std::mutex closing;                           // of the verbs that close and open gates: see Verbs
 
   bool is_closed() const noexcept { return closed.load(std::memory_order_acquire); }
 

@@ -149,7 +149,7 @@ VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
 VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options) {
   // Destroyed after the lock is released: it may hold code of the host.
   StopsBelow stops(tree_, id, options, escalation_of(options.escalate_after));
-  const std::lock_guard lock(closing_);
+  const std::lock_guard lock(tree_.closing);
   const GateView above = look(node, id);
   if (!above.valid) return VerbResult::refused(Errc::agent_not_found);
   if (!options.caller.empty() && tree_.table.find(options.caller) != &node &&
@@ -216,7 +216,7 @@ VerbResult Verbs::resume(core::NodeId id, const ResumeOptions& options) {
 }
 
 VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op) {
-  const std::lock_guard lock(closing_);
+  const std::lock_guard lock(tree_.closing);
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -324,7 +324,7 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, s
 }
 
 void Verbs::close_tree() noexcept {
-  const std::lock_guard lock(closing_);
+  const std::lock_guard lock(tree_.closing);
   Node& root = tree_.table.root_sentinel();
   PackedState packed = root.load();
   std::optional<PackedState> after;

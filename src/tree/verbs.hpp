@@ -23,9 +23,9 @@ namespace agentcore::detail::tree {
 // (Settler).
 //
 // Stop, resume and terminate read the ancestors, replace the packed state and queue their ControlOp under the
-// mutex `closing_`: no other of them runs between these steps, and the loop reads the operations in the order
-// in which they took effect. The end of the tree takes the same mutex: no verb decides by an outdated read of
-// the ancestors.
+// mutex TreeShared::closing: no other of them runs between these steps, and the loop reads the operations in
+// the order in which they took effect. The end of the tree takes the same mutex: no verb decides by an
+// outdated read of the ancestors.
 class Verbs {
  public:
   Verbs(TreeShared& tree, turn::Operations& operations) : tree_(tree), operations_(operations) {}
@@ -49,7 +49,7 @@ class Verbs {
  private:
   template <typename Function>
   auto locked(Function&& function) {
-    const std::lock_guard lock(closing_);
+    const std::lock_guard lock(tree_.closing);
     return std::forward<Function>(function)();
   }
 
@@ -77,7 +77,6 @@ class Verbs {
 
   TreeShared& tree_;
   turn::Operations& operations_;
-  std::mutex closing_;
   std::uint64_t withdrawals_ = 0;  // of stops that were called for later; under the mutex
 };
 

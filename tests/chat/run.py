@@ -5,16 +5,19 @@ usage: run.py STANDIN CHAT
 Waits for output, never for time; what does not come within PATIENCE seconds is a failure.
 """
 import contextlib
+import http.client
 import json
 import os
 import pathlib
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 PATIENCE = 20
 CTRL_C = b"\x03"
@@ -82,6 +85,22 @@ class Server:
         self.log = Output(self.process.stdout.fileno())
         self.url = self.log.expect(r"listening on (\S+)\n")[1]
 
+    def requests(self):
+        """How many requests for an answer came so far."""
+        connection = http.client.HTTPConnection(urllib.parse.urlsplit(self.url).netloc, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            connection.request("GET", "/standin/stats")
+            return json.loads(connection.getresponse().read())["requests"]
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """Nothing of an answer comes meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def __enter__(self):
         return self
 
@@ -107,7 +126,7 @@ def test_a_talk_in_a_terminal(standin, chat, folder):
         options = ("--base-url", server.url, "--model", "m", "--history", str(history))
         terminal = Terminal(chat, *options, "--system", "Be brief.")
         terminal.expect("> ")
-        terminal.type("/say Hello, sea\n")
+        terminal.type("//say Hello, sea\n")
         terminal.expect(r"\nHello, sea\r\n> ")
         server.log.expect(r"completed after")
 
@@ -118,7 +137,7 @@ def test_a_talk_in_a_terminal(standin, chat, folder):
         terminal.expect(r"\[stopped\]\r\n> ")
         server.log.expect(r"client_(closed|reset) after")
 
-        terminal.type("/say Still here\n")
+        terminal.type("//say Still here\n")
         terminal.expect(r"\nStill here\r\n> ")
         terminal.type(CTRL_C)  # nothing runs
         assert terminal.exit_status() == 130
@@ -155,7 +174,7 @@ def test_keys_while_it_answers(standin, chat, folder):
         terminal.type(ESCAPE)
         terminal.expect(r"\[interrupted\]\r\n> ")
         server.log.expect(r"client_(closed|reset) after")
-        terminal.type("/say Still here\n")
+        terminal.type("//say Still here\n")
         terminal.expect(r"\nStill here\r\n> ")
 
         # Ctrl-C stops; the next message resumes.
@@ -163,7 +182,7 @@ def test_keys_while_it_answers(standin, chat, folder):
         terminal.expect(r"said: \"Talk\"")
         terminal.type(CTRL_C)
         terminal.expect(r"\[stopped\]\r\n> ")
-        terminal.type("/say And here\n")
+        terminal.type("//say And here\n")
         terminal.expect(r"\nAnd here\r\n> ")
         terminal.type(CTRL_D)
         assert terminal.exit_status() == 0
@@ -195,11 +214,173 @@ def test_the_end_of_input_while_the_keyboard_changes(standin, chat, _folder):
         for awaited in ("said:", r"\nHello", r"\nHello\r\n", r"\nHello\r\n> ") * 5:
             terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
             terminal.expect("> ")
-            terminal.type("Talk\n" if awaited == "said:" else "/say Hello\n")
+            terminal.type("Talk\n" if awaited == "said:" else "//say Hello\n")
             terminal.expect(awaited)
             terminal.type(ESCAPE + CTRL_D if awaited == "said:" else CTRL_D)
             status = terminal.exit_status()
             assert status == 0, (awaited, status)
+
+
+PAUSED = r"\[paused: [^]]*/unpause goes on\]\r\n"
+
+
+def begin_endless_answer_and_pause(terminal):
+    terminal.type("Talk, please\n")
+    terminal.expect(r"said: \"Talk, please\"")
+    terminal.type("/pause\n")
+    terminal.expect(PAUSED)
+
+
+def test_a_pause_while_an_answer_streams(standin, chat, folder):
+    """The answer ends, and what is typed meanwhile waits."""
+    history = folder / "talk.json"
+    with Server(standin, "--tokens", "60") as server:
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m", "--history", str(history))
+        terminal.expect("> ")
+        terminal.type("Talk, please\n")
+        terminal.expect(r"said: \"Talk, please\"")
+        with server.frozen():  # the answer is still open when the agent is paused
+            terminal.type("/pause\n")
+            terminal.expect(PAUSED)
+            terminal.type("//say Later\n")
+            terminal.expect(r"\[queued: 1 waiting\]\r\n")
+        terminal.expect(r"\w.*\r\npaused> ")
+        server.log.expect(r"completed after")
+        terminal.type("//say Last\n")
+        terminal.expect(r"\[queued: 2 waiting\]\r\npaused> ")
+        assert server.requests() == 1
+
+        terminal.type("/unpause\n")
+        terminal.expect(r"\[unpaused\]\r\nLater\r\nLast\r\n> ")
+        assert server.requests() == 3
+        terminal.type(CTRL_D)
+        assert terminal.exit_status() == 0
+    talk = json.loads(history.read_text())
+    assert [message["role"] for message in talk] == ["user", "assistant"] * 3, talk
+    assert [message["content"] for message in talk[2:]] == ["/say Later", "Later", "/say Last", "Last"], talk
+    assert not any("interruption" in message for message in talk), talk
+
+
+def test_escape_through_a_pause(standin, chat, _folder):
+    with Server(standin) as server:
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
+        terminal.expect("> ")
+        begin_endless_answer_and_pause(terminal)
+        terminal.type("//say Later\n")
+        terminal.expect(r"\[queued: 1 waiting\]\r\n")
+        terminal.type(ESCAPE)
+        terminal.expect(r"\[interrupted\]\r\npaused> ")
+        server.log.expect(r"client_(closed|reset) after")
+        terminal.type("\n")  # ends the hold of the queue, and not the pause
+        terminal.expect("paused> ")
+        assert server.requests() == 1
+        terminal.type("/unpause\n")
+        terminal.expect(r"\[unpaused\]\r\nLater\r\n> ")
+
+        # /unpause alone ends both.
+        begin_endless_answer_and_pause(terminal)
+        terminal.type("//say And now\n")
+        terminal.expect(r"\[queued: 1 waiting\]\r\n")
+        terminal.type(ESCAPE)
+        terminal.expect(r"\[interrupted\]\r\npaused> ")
+        terminal.type("/unpause\n")
+        terminal.expect(r"\[unpaused\]\r\nAnd now\r\n> ")
+
+        # The pause withholds the model call that a line asked for, and the line goes back to the queue. (If the
+        # terminal gave the two lines one by one, the model has been asked again.)
+        terminal.type("Talk\n")
+        terminal.expect("said:")
+        terminal.type("Shorter\n/pause\n")
+        terminal.expect(PAUSED)
+        terminal.type(ESCAPE)
+        terminal.expect(r"\[interrupted\]\r\n(\[queued\]\r\n)?paused> ")
+        terminal.type(CTRL_D)
+        assert terminal.exit_status() == 0
+
+
+def test_ctrl_c_through_a_pause(standin, chat, _folder):
+    with Server(standin) as server:
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
+        terminal.expect("> ")
+        begin_endless_answer_and_pause(terminal)
+        terminal.type("Later\n")
+        terminal.expect(r"\[queued: 1 waiting\]\r\n")
+        terminal.type(CTRL_C)
+        terminal.expect(r"\[stopped\]\r\n\[dropped: Later\]\r\npaused> ")
+        server.log.expect(r"client_(closed|reset) after")
+
+        # Nothing runs, but a message waits.
+        terminal.type("//say Nothing\n")
+        terminal.expect(r"\[queued: 1 waiting\]\r\npaused> ")
+        terminal.type(CTRL_C)
+        terminal.expect(r"\r\n\[dropped: /say Nothing\]\r\npaused> ")
+        assert server.requests() == 1
+
+        terminal.type("//say Still here\n")
+        terminal.expect(r"\[queued: 1 waiting\]\r\npaused> ")
+        terminal.type("/unpause\n")
+        terminal.expect(r"\[unpaused\]\r\nStill here\r\n> ")
+        terminal.type("/pause\n")
+        terminal.expect(PAUSED + "paused> ")
+        terminal.type(CTRL_C)
+        assert terminal.exit_status() == 130
+
+
+def test_the_end_of_input_in_a_pause(standin, chat, _folder):
+    with Server(standin, "--tokens", "60") as server:
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
+        terminal.expect("> ")
+        terminal.type("/pause\n")
+        terminal.expect(PAUSED + "paused> ")
+        terminal.type("Later\n")
+        terminal.expect(r"\[queued: 1 waiting\]\r\npaused> ")
+        terminal.type(CTRL_D)
+        terminal.expect(r"\[not sent: 1\]")
+        assert terminal.exit_status() == 0
+        assert server.requests() == 0
+
+        # A turn that the pause withholds has no end of its own.
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
+        terminal.expect("> ")
+        terminal.type("Talk\n")
+        terminal.expect("said:")
+        terminal.type("Shorter\n/pause\n")
+        terminal.expect(PAUSED)
+        terminal.type(CTRL_D)
+        assert terminal.exit_status() == 0
+
+
+def test_commands(standin, chat, _folder):
+    with Server(standin) as server:
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m")
+        terminal.expect(r"\[/help [^]]*\]\r\n> ")
+        terminal.type("/help\n")
+        terminal.expect(r"/pause .*\r\n/unpause (.*\r\n)*> ")
+        terminal.type("/unpause \n")  # a space at the end does not matter
+        terminal.expect(r"\[not paused\]\r\n> ")
+        for text in ("/paus\n", "/pause it\n", "/\n", "/usr/bin is full\n"):
+            terminal.type(text)
+            terminal.expect(r"\[unknown command: [^]]*\]\r\n> ")
+        terminal.type("/pause\n")
+        terminal.expect(PAUSED + "paused> ")
+        terminal.type("/pause\n")
+        terminal.expect(PAUSED + "paused> ")
+        terminal.type("/unpause\n")
+        terminal.expect(r"\[unpaused\]\r\n> ")
+        assert server.requests() == 0
+
+        # While it answers, a command is no line that steers.
+        terminal.type("Talk\n")
+        terminal.expect("said:")
+        terminal.type("/paus\n")
+        terminal.expect(r"\[unknown command: ")
+        terminal.type("/help\n")
+        terminal.expect(r"/pause .*\r\n/unpause ")
+        terminal.type(CTRL_C)
+        terminal.expect(r"\[stopped\]\r\n> ")
+        assert server.requests() == 1
+        terminal.type(CTRL_D)
+        assert terminal.exit_status() == 0
 
 
 def test_as_a_filter(standin, chat, _folder):

@@ -126,6 +126,27 @@ TEST_CASE("a stop for later is withdrawn or takes effect, and then nothing begin
   CHECK(t.audit.problem == "");
 }
 
+TEST_CASE("a resume reopens a child that another thread pauses meanwhile", "[stop][race][pause][G3]") {
+  Counted t;
+  Team team(1);
+  std::size_t left = 0;
+  for (int round = 0; round < 1500; ++round) {
+    REQUIRE(t.parent.stop().took_effect());
+    REQUIRE(drive(t.runtime, t.tree, t.client) == "");
+    REQUIRE(t.parent.resume().took_effect());
+    team.run(
+        [&](int) {
+          for (int i = 0; i < 10; ++i)
+            static_cast<void>(i % 2 ? t.child.unpause().took_effect() : t.child.pause().took_effect());
+        },
+        [&] { t.poll(); });
+    REQUIRE(drive(t.runtime, t.tree, t.client) == "");
+    left += t.child.state().value() != AgentState::idle;
+  }
+  CHECK(left == 0);
+  CHECK(t.audit.problem == "");
+}
+
 TEST_CASE("a lease is renewed, or its agent is stopped", "[stop][race][lease][G1]") {
   FakeClient client;
   Runtime runtime;

@@ -77,6 +77,9 @@ std::string SuspensionStory::check_end() {
       return "references are left";
     if (audit_->steered() != steers_) return "a steered message without a fate";
     if (reports_ != reports_expected_) return "a completion did not come, or came twice";
+    for (const LaterReport& report : later_reports_)
+      if (report.calls > 1 || (report.calls == 0 && report.resumes == resumes_))
+        return "the completion of a stop for later did not come, or came twice";
   }
   if (!problem_.empty()) return problem_;
   if (!client_.histories_were_valid()) return "a history that was sent is not valid";
@@ -287,21 +290,23 @@ void SuspensionStory::inject(Injection injection) {
       static_cast<void>(parent_.unpause());
       break;
     case Injection::stop_after_step:
-      static_cast<void>(parent_.stop({.when = StopWhen::after_step}));
+      stop_later(parent_, {.when = StopWhen::after_step});
       break;
     case Injection::stop_after_turn:
-      static_cast<void>(
-          parent_.stop({.when = StopWhen::after_turn, .escalate_after = std::chrono::seconds(3)}));
+      stop_later(parent_, {.when = StopWhen::after_turn, .escalate_after = std::chrono::seconds(3)});
+      break;
+    case Injection::stop_alone_later:
+      stop_later(parent_, {.cascade = false, .when = StopWhen::after_step});
       break;
     case Injection::stop_child_later:
-      static_cast<void>(child_.stop({.when = StopWhen::after_step}));
+      stop_later(child_, {.when = StopWhen::after_step});
       break;
     case Injection::stop_later_and_resume:
-      static_cast<void>(parent_.stop({.when = StopWhen::after_step}));
-      static_cast<void>(parent_.resume());
+      stop_later(parent_, {.when = StopWhen::after_step});
+      resume_parent();
       break;
     case Injection::terminate_later:
-      static_cast<void>(parent_.terminate({.when = StopWhen::after_step}));
+      terminate_later();
       break;
     case Injection::destroy:
       tree_.reset();
@@ -331,7 +336,32 @@ void SuspensionStory::stop_parent() {
 }
 
 void SuspensionStory::resume_parent() {
-  if (parent_.resume().took_effect()) closed_ = false;
+  if (!parent_.resume().took_effect()) return;
+  closed_ = false;
+  ++resumes_;
+}
+
+// A stop of the subtree that took effect includes the child.
+void SuspensionStory::stop_later(const Agent& agent, StopOptions options) {
+  const bool includes_child = options.cascade && agent == parent_;
+  LaterReport& report = later_reports_.emplace_back(LaterReport{.resumes = resumes_});
+  options.on_settled = [this, &report](const StopReport&) { count(report); };
+  const VerbResult result = agent.stop(std::move(options));
+  if (!result.accepted()) return later_reports_.pop_back();
+  const auto child = result.took_effect() && includes_child ? child_.status() : Result<AgentStatus>(Error{});
+  if (child && can_process(child->state) && !child->stop_pending) note("a stop for later left the child out");
+}
+
+void SuspensionStory::terminate_later() {
+  LaterReport& report = later_reports_.emplace_back(LaterReport{.resumes = resumes_});
+  TerminateOptions options{.when = StopWhen::after_step};
+  options.on_settled = [this, &report](const TerminateReport&) { count(report); };
+  if (!parent_.terminate(std::move(options)).accepted()) later_reports_.pop_back();
+}
+
+void SuspensionStory::count(LaterReport& report) {
+  ++report.calls;
+  point();
 }
 
 void SuspensionStory::terminate_parent() {

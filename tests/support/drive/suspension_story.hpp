@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ enum class Injection {
   pause_and_unpause,
   stop_after_step,
   stop_after_turn,  // with an escalation
+  stop_alone_later,
   stop_child_later,
   stop_later_and_resume,
   terminate_later,
@@ -143,6 +145,15 @@ class SuspensionStory {
   template <typename End>
   void end_calls(const End& end);
   std::string check_end();
+  // The completion of a stop or a delete for later. It is called once, unless a resume has withdrawn the
+  // verb.
+  struct LaterReport {
+    std::size_t resumes = 0;  // before the verb
+    std::size_t calls = 0;
+  };
+  void stop_later(const Agent& agent, StopOptions options);
+  void terminate_later();
+  void count(LaterReport& report);
   // For `on_settled`; each that is accepted must be called once.
   template <typename Options>
   Options with_report(Options options);
@@ -153,6 +164,8 @@ class SuspensionStory {
   std::size_t reports_ = 0;
   std::size_t reports_expected_ = 0;
   std::size_t tools_started_ = 0;
+  std::size_t resumes_ = 0;
+  std::list<LaterReport> later_reports_;
   bool closed_ = false;  // by a verb without a resume since then
   std::string problem_;
   std::unordered_map<Agent, std::uint64_t> last_turn_;    // that began

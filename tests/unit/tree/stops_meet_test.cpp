@@ -228,3 +228,22 @@ TEST_CASE("a lease that runs out closes the subtree of an agent that stops alone
   CHECK(t.kid.state().value() == AgentState::idle);
   CHECK(t.parent.renew().took_effect());
 }
+
+TEST_CASE("a pending stop below a stop is kept although a withdrawal elsewhere is not read yet",
+          "[tree][stop][later][G3]") {
+  Family t;
+  const Agent other = t.child(t.tree->create({.id = "root"}).value(), "o", {.tools = t.tools});
+  t.ask(other);
+  CHECK(t.kid.stop({.when = after_turn}).took_effect());
+  CHECK(other.stop({.when = after_turn}).took_effect());
+  t.settle();
+  CHECK(t.parent.stop().took_effect());
+  CHECK(other.resume().took_effect());
+  t.settle();
+  CHECK(t.kid.state().value() == AgentState::stopped);
+  CHECK(t.parent.resume().took_effect());
+  t.settle();
+  CHECK(t.parent.state().value() == AgentState::idle);
+  CHECK(t.kid.state().value() == AgentState::stopped);  // by its own stop
+  CHECK(t.kid.resume().took_effect());
+}
