@@ -59,11 +59,13 @@ class Agent {
   /// @threadsafe
   std::string id() const;
 
-  /// Returns the effective state of the agent (see AgentState).
+  /// Returns the effective state of the agent (see AgentState). If its lease, or that of an ancestor, has run
+  /// out (AgentSpec::lease), the call first stops the agent of that lease.
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @threadsafe
   Result<AgentState> state() const;
-  /// Returns the state, and whether the agent is paused or held.
+  /// Returns the state, and whether the agent is paused, its mailbox is held, or a later stop is pending.
+  /// Stops the agent of a lease that has run out, as state() does.
   /// Errors: as state().
   /// @threadsafe
   Result<AgentStatus> status() const;
@@ -143,10 +145,14 @@ class Agent {
   Result<bool> is_queue_held() const;
   /// Pauses the agent and its subtree: nothing new begins in it, no turn, model call, tool call, background
   /// task, retry or question for approval. What runs goes on, and its result is kept; nothing is ended, and
-  /// nothing is asked twice. Messages are accepted and wait. These stand still: the time-outs of questions,
-  /// back-offs, waits for slots, Budget::wall_clock. These do not: model calls and tools that run, deadlines
-  /// of turns. A stop, an interrupt, an abort and a delete take effect as always. A child that is created
-  /// meanwhile is paused, too. A stop and a resume do not end a pause.
+  /// nothing is asked twice. Messages are accepted and wait. A stop, an interrupt, an abort and a delete take
+  /// effect as always. A child that is created meanwhile is paused, too. A stop and a resume do not end a
+  /// pause.
+  ///
+  /// These times do not run during a pause: the time-outs of questions, back-offs, Budget::wall_clock. All
+  /// others run: those of model calls, RetryPolicy::timeout also during a back-off, those of tools also while
+  /// the tool does nothing but wait for an answer to its question, the deadlines of turns and messages, and
+  /// leases.
   ///
   /// Returns `no_effect` with `paused` if this agent was paused already. Reasons for `refused`:
   /// `agent_not_found`, `runtime_gone`, `out_of_memory`.
@@ -162,10 +168,11 @@ class Agent {
   /// result nevertheless. Reasons for `refused` as those of pause(). Never blocks.
   /// @threadsafe
   UnpauseResult unpause() const;
-  /// Renews the lease of the agent (AgentSpec::lease): it runs from now on. Takes less than a microsecond.
+  /// Renews the lease of the agent: it ends AgentSpec::lease after this call. Takes less than a microsecond.
+  /// Leases of ancestors and descendants are not renewed.
   ///
-  /// Reasons for `refused`: `no_lease`, `lease_expired` (the agent is being stopped, or was),
-  /// `agent_not_found`, `runtime_gone`. Never blocks.
+  /// Reasons for `refused`: `no_lease` (the agent has no lease of its own), `lease_expired` (the lease has
+  /// run out: the agent is being stopped, or was), `agent_not_found`, `runtime_gone`. Never blocks.
   /// @threadsafe
   VerbResult renew() const;
   /// Ends everything that the agent and its subtree do, drops their queued messages, and refuses new messages
@@ -175,7 +182,9 @@ class Agent {
   /// be called from any callback, including a callback of this agent.
   /// @threadsafe
   VerbResult stop(StopOptions options = {}) const;
-  /// Opens the stopped agent again, and the descendants that stopped because of it.
+  /// Opens the stopped agent again, and the descendants that stopped because of it; each of their leases
+  /// begins again in full. Withdraws a later stop or delete of this agent that is pending
+  /// (StopOptions::when).
   ///
   /// Has taken effect for the agent itself when it returns (G1); its descendants follow on the loop thread
   /// (G4). Never blocks. May be called from any callback, including a callback of this agent.

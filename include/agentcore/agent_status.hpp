@@ -8,7 +8,8 @@
 
 namespace agentcore {
 
-/// The state of an agent and what holds it up, as Agent::status() read it at one moment.
+/// The state of an agent and the flags that keep it from beginning something, as Agent::status() read them at
+/// one moment.
 ///
 ///     agentcore::Result<agentcore::AgentStatus> status = agent.status();
 ///     if (status && status->paused) std::puts("paused");
@@ -18,7 +19,8 @@ struct AgentStatus {
   /// ended can be `processing` until it is unpaused.
   bool paused = false;
   bool queue_held = false;  ///< As Agent::is_queue_held().
-  /// A stop or a delete of the agent or an ancestor that was called for later (StopOptions::when).
+  /// The strictest later stop or delete that is pending for the agent, its own or that of an ancestor
+  /// (StopOptions::when). Empty: none.
   std::optional<StopWhen> stop_pending = {};
 };
 

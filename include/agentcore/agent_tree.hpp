@@ -99,8 +99,8 @@ struct MessageInfo {
 ///     runtime.run_until_idle();
 ///     tree.stop_all();
 ///
-/// Threads: agents are created and listed on the loop thread only. find(), size(), stop_all() and
-/// resume_all() may be called on any thread.
+/// Threads: agents are created and listed on the loop thread only. find(), size(), stop_all(), resume_all(),
+/// pause_all(), unpause_all() and cancel_task() may be called on any thread.
 ///
 /// Destroying the tree ends everything at once: operations in flight are cut, no event and no completion
 /// callback follows, and the functions of handles return `agent_not_found`. For an orderly end, call
@@ -143,15 +143,17 @@ class AgentTree {
   /// @threadsafe
   Result<Agent> find(std::string_view id) const;
 
-  /// Stops all agents by one stop. No agent can be created until resume_all(). StopReport::agent_id is empty.
+  /// Stops all agents by one stop. No agent can be created until resume_all(); while a later stop
+  /// (StopOptions::when) is pending, agents can be created, and are included. StopReport::agent_id is empty.
   /// `options` without a cause have StopCause::user; without `options`, the cause is StopCause::shutdown.
   /// @threadsafe
   VerbResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
-  /// Resumes the tree after stop_all(), and the agents that stopped because of it.
+  /// Resumes the tree after stop_all(), and the agents that stopped because of it. Withdraws a later stop of
+  /// stop_all() that is pending.
   /// @threadsafe
   VerbResult resume_all(ResumeOptions options = {});
-  /// Pauses all agents, and those that are created meanwhile, by one pause: as Agent::pause(), without an
-  /// event.
+  /// Pauses all agents, and those that are created meanwhile, by one pause: as Agent::pause(), but without
+  /// events.
   /// @threadsafe
   VerbResult pause_all(PauseOptions options = {});
   /// Ends the pause of pause_all(). Agents that were paused by a pause() of their own stay paused.

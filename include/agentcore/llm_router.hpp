@@ -45,8 +45,8 @@ struct RetryPolicy {
   /// The time-out of a whole call, from its start: waits for slots, attempts and back-offs together; >= 0.
   /// After it the call ends with Errc::deadline_exceeded, whose message includes the last error:
   /// what runs then is ended, and nothing is started later. A back-off that would end later is not started
-  /// either: the call continues with the next route, or ends. ChatRequest::deadline applies instead where it
-  /// is earlier.
+  /// either: the call continues with the next route, or ends. It also runs while the agent is paused
+  /// (Agent::pause()). ChatRequest::deadline applies instead where it is earlier.
   Duration timeout = no_limit;
   /// If set: returns the back-off after the n-th failed attempt of a route (1, 2, ...), in place of the rule
   /// above and of Retry-After. A negative result counts as 0. The function does not shorten a pause of the

@@ -154,7 +154,7 @@ std::string_view to_string(SteerWhen when) noexcept;
 /// What becomes of a steered message if its turn ends before the model is asked again.
 enum class SteerFallback : unsigned char {
   queue,     ///< it is the next message of the agent: the head of the mailbox
-  give_back  ///< it comes back with the event Steered, and is sent nowhere
+  give_back  ///< it is in the event Steered, with the fate `returned`, and is sent nowhere
 };
 /// The name of the enumerator.
 std::string_view to_string(SteerFallback fallback) noexcept;
@@ -189,7 +189,7 @@ struct [[nodiscard]] SteerResult {
 /// What became of a steered message.
 enum class SteerFate : unsigned char {
   delivered,  ///< it is in the history of the running turn, and the next model call sends it
-  queued,     ///< it begins the next turn; from now on it is a message like any other
+  queued,     ///< it begins the next turn: it is a message like any other now
   returned    ///< it was sent nowhere
 };
 /// The name of the enumerator.

@@ -14,8 +14,9 @@ namespace agentcore {
 struct PauseOptions {
   /// For the log and PauseChanged.
   std::string reason = {};
-  /// Called once on the loop thread when nothing runs below any more, like PauseSettled. Not called if the
-  /// agent is unpaused or deleted before, or if it was paused already. An exception is caught and logged.
+  /// Called once on the loop thread when nothing runs any more in the agent and its descendants, just after
+  /// the event PauseSettled. Not called if the agent was paused already, or if the agent is unpaused or
+  /// deleted, or the tree or the Runtime is destroyed before. An exception is caught and logged.
   std::function<void()> on_rest = {};
 };
 

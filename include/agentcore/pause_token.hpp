@@ -7,10 +7,10 @@
 
 namespace agentcore {
 
-/// Tells an LlmClient whether the agent of a call is paused (Agent::pause()). While it is, the client begins
-/// nothing new for the call: no further attempt, no other route. What runs goes on, and its outcome is
-/// delivered as always; a back-off or a wait for a slot stands still. A client that makes one attempt per
-/// call needs no PauseToken, because a paused agent starts no call.
+/// Says whether the agent of a model call is paused (Agent::pause()). While it is, the client begins nothing
+/// new for the call: no further attempt, no other route. What runs goes on, and its outcome is delivered as
+/// always; the time of a back-off does not run, and a call that waits for a slot gets none. A client that
+/// makes one attempt per call needs no PauseToken, because a paused agent starts no call.
 ///
 ///     if (request.pause.is_paused()) {
 ///       waiting_ = request.pause.on_change([this] { try_again(); });

@@ -1,5 +1,5 @@
-// Options, results and reports of send() and of the verbs abort, interrupt, stop, resume, terminate,
-// cancel_call, complete_call and cancel_task.
+// The result of send() and of the verbs, and the options and reports of abort, interrupt, stop, resume,
+// terminate, cancel_call and cancel_task. Those of steer: message.hpp. Those of pause: pause.hpp.
 #pragma once
 
 #include <agentcore/clock.hpp>
@@ -48,7 +48,7 @@ struct [[nodiscard]] SendResult {
   explicit operator bool() const noexcept { return accepted(); }
 };
 
-/// How a verb (abort, interrupt, stop, resume, terminate, cancel_call, ...) ended.
+/// How a verb (interrupt, pause, stop, resume, terminate, ...) ended.
 enum class VerbStatus : unsigned char {
   done,       ///< The call took effect.
   no_effect,  ///< There was nothing to do: the agent is already as the verb would leave it.
@@ -57,8 +57,9 @@ enum class VerbStatus : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(VerbStatus status) noexcept;
 
-/// The result of abort(), interrupt(), release_queue(), stop(), resume(), terminate(), stop_all(),
-/// resume_all(), cancel_call(), complete_call() and cancel_task().
+/// The result of abort(), interrupt(), release_queue(), pause(), unpause() (see UnpauseResult), renew(),
+/// stop(), resume(), terminate(), cancel_call(), complete_call(), cancel_task(), stop_all(), resume_all(),
+/// pause_all() and unpause_all().
 ///
 ///     if (agentcore::VerbResult stopped = planner.stop(); !stopped)
 ///       std::fprintf(stderr, "not stopped: %s\n", to_string(stopped.reason).data());
@@ -68,25 +69,28 @@ std::string_view to_string(VerbStatus status) noexcept;
 ///   follows; call again)
 /// - stop: `not_child_agent`, `cannot_stop_user`
 /// - interrupt: `message_not_found` (InterruptOptions::message was sent to another agent)
+/// - renew: `no_lease`, `lease_expired`
 /// - resume: `stopping` (the stop has not settled yet), `terminating`, `parent_stopped`
 /// - terminate: `not_child_agent`, `cannot_delete_system_agent`
 /// - cancel_call, cancel_task: `invalid_utf8` (of the reason)
 ///
 /// Reasons if `status` is `no_effect`:
 /// - abort: `not_waiting_llm`
-/// - interrupt: `turn_over`, or `stopping`, `stopped` or `terminating`
+/// - interrupt: `turn_over` (not with InterruptScope::subtree), or `stopping`, `stopped` or `terminating`
 /// - release_queue: `not_held`
+/// - pause: `paused`
+/// - unpause: `not_paused`
 /// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
 /// - resume: `not_stopped`
 /// - terminate: `terminating`
-/// - stop and terminate with a later StopWhen: `stop_pending`
+/// - a later stop or delete (StopWhen): `stop_pending` (one that is as strict, or stricter, is pending)
 /// - cancel_call, complete_call, cancel_task: `call_not_found`, `call_over`
 struct [[nodiscard]] VerbResult {
   VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
   Errc reason = Errc::none;                 ///< `none` if `status` is `done`; else why not.
-  /// Of interrupt, stop and terminate. True: when the call returned, the loop was in no action of the
-  /// subtree, except for the callback that made the call. False: the loop thread was in one action of the
-  /// subtree; what that action produces is dropped (G1).
+  /// Of interrupt, pause, stop and terminate. True: when the call returned, the loop was in no action of the
+  /// agents that the verb acts on, except for the callback that made the call. False: the loop thread was in
+  /// an action of one of them. What that action produces is dropped (G1); after a pause it is kept.
   bool quiet = true;
   /// Of interrupt, stop and terminate: how many operations the call cut on the calling thread (see StopCut).
   std::size_t calls_cut = 0;
@@ -151,7 +155,8 @@ struct InterruptOptions {
   /// For the mailbox of the agent. With `subtree`, `hold` also holds the mailboxes of all its descendants,
   /// until the agent itself is released; `drop` does not drop their messages.
   ///
-  /// If no turn is in progress, it is done nevertheless, and the result is `no_effect` with `turn_over`.
+  /// If no turn is in progress, it is done nevertheless. The result is then `no_effect` with `turn_over`;
+  /// with `subtree` it is `done`, whether or not a turn was in progress.
   QueueAction queue = QueueAction::deliver;
   /// A message: only its turn is ended, never the next one. If it still waits, it is dropped, and `queue` has
   /// no effect. If its turn has ended, nothing happens (`turn_over`). `scope` has no effect. No id: the turn
@@ -171,7 +176,8 @@ struct CancelOptions {
   std::string reason = {};
 };
 
-/// When a stop or a delete takes effect.
+/// When a stop or a delete takes effect. One that is not for `now` is a later stop or delete: it is pending
+/// until it takes effect or is withdrawn. The enumerators are in the order of strictness, `now` first.
 enum class StopWhen : unsigned char {
   now,         ///< At the call.
   after_step,  ///< After the current step: the model call that runs, and the tool calls of its answer.
@@ -234,21 +240,24 @@ struct StopOptions {
   StopCause cause = StopCause::user;
   /// A text for the report, the log and the events of all agents that stop (StopOrigin).
   std::string reason = {};
-  /// When it takes effect. A later one closes the mailboxes at once (`agent_stopping`), and from then on
-  /// nothing of a later grade begins below; what runs may end. When nothing runs any more, it stops
-  /// like any other, and its grace period begins. Until then AgentStatus::stop_pending shows it, and resume()
-  /// withdraws it. A stricter `when` replaces a softer one, never the other way round (`stop_pending`).
-  /// Children that are created meanwhile are included, with `cascade`.
+  /// When it takes effect. A later stop closes the mailboxes at the call: a send is refused with
+  /// `agent_stopping`. From then on no turn begins in the agent, and with `cascade` in its descendants, and
+  /// with StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool
+  /// calls of the same answer and background tasks may end. When nothing runs any more, it takes effect as
+  /// with StopWhen::now, the mailboxes are emptied, and its grace period begins. Until then
+  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws it. A stricter one
+  /// replaces it, a softer one does not (`stop_pending`). Children that are created meanwhile are included,
+  /// with `cascade`.
   StopWhen when = StopWhen::now;
-  /// If `when` is later: how long to wait for that; then it takes effect as with StopWhen::now. Negative: 0.
-  /// Empty: no limit.
+  /// Of a later stop: how long it may be pending; then it takes effect as with StopWhen::now. Counts from the
+  /// poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
   std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
   /// Called once on the loop thread if VerbResult::accepted(), when all stopped agents have settled. If an
   /// earlier stop or delete closed the agent, it is called when that one has settled. Not called if a later
-  /// stop is withdrawn, or the tree or the Runtime is destroyed before. An exception is caught and logged.
+  /// stop is withdrawn, or if the tree or the Runtime is destroyed before. An exception is caught and logged.
   std::function<void(const StopReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
@@ -287,20 +296,22 @@ struct TerminateOptions {
   std::string caller = {};
   /// A text for the report, the log and the events of all agents that are deleted (StopOrigin).
   std::string reason = {};
-  /// When it takes effect. A later one closes the mailboxes at once (`agent_stopping`), and from then on
-  /// nothing of a later grade begins below; what runs may end. When nothing runs any more, it deletes
-  /// like any other, and its grace period begins. Until then AgentStatus::stop_pending shows it, and resume()
-  /// withdraws it. A stricter `when` replaces a softer one, never the other way round (`stop_pending`).
-  /// Children that are created meanwhile are included.
+  /// When it takes effect. A later delete closes the mailboxes at the call: a send is refused with
+  /// `agent_stopping`. From then on no turn begins in the agent and its descendants, and with
+  /// StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool calls of
+  /// the same answer and background tasks may end. When nothing runs any more, it takes effect as with
+  /// StopWhen::now, the mailboxes are emptied, and its grace period begins. Until then
+  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws it. A stricter one
+  /// replaces it, a softer one does not (`stop_pending`). Children that are created meanwhile are included.
   StopWhen when = StopWhen::now;
-  /// If `when` is later: how long to wait for that; then it takes effect as with StopWhen::now. Negative: 0.
-  /// Empty: no limit.
+  /// Of a later delete: how long it may be pending; then it takes effect as with StopWhen::now. Counts from
+  /// the poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
   std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
   /// Called once on the loop thread if VerbResult::accepted(), when the agents are deleted. Not called if a
-  /// later delete is withdrawn, or the tree or the Runtime is destroyed before. An exception is caught and
+  /// later delete is withdrawn, or if the tree or the Runtime is destroyed before. An exception is caught and
   /// logged.
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
