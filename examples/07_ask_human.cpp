@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// Asks, books what was answered, tells what came of it, and asks again.
+// Asks, books what was answered, says what came of it, and asks again.
 agentcore::testing::ScriptedReply model(const agentcore::ChatRequest& request) {
   agentcore::testing::ScriptedReply reply;
   const agentcore::ChatMessage& last = request.messages.back();

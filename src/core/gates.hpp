@@ -24,8 +24,8 @@ inline bool is_interrupted(const Node& node, const Node& sentinel) noexcept {
   return sentinel.interrupts.load(std::memory_order_seq_cst) > mark && is_interrupted(node);
 }
 
-// What may not begin below open gates: what a pause or a stop that was called for later withholds. Each level
-// includes those before it.
+// What may not begin below open gates: what a pause or a deferred stop withholds. Each level includes
+// those before it.
 enum class Withheld : std::uint8_t {
   nothing,
   turns,
@@ -72,7 +72,7 @@ struct GateView {
   // interrupted together with a subtree.
   AgentState effective = AgentState::idle;
   bool paused = false;        // the agent or an ancestor is paused
-  Grade grade = Grade::none;  // the strictest stop that was called for later
+  Grade grade = Grade::none;  // the strictest deferred stop that is pending
 
   // True for an admission: the agent's gate and those of all ancestors are open.
   bool open() const noexcept { return valid && own.is_open() && above == Gate::open; }

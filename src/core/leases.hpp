@@ -19,8 +19,8 @@ namespace agentcore::detail::core {
 
 class Leases;
 
-// The lease of one agent. Whoever renews it, and whoever notices its end, decides by a compare-and-set of the
-// time: so a lease that was renewed has not run out, and one that has run out is not renewed. @threadsafe
+// The lease of one agent. To renew it, and to notice its end, are both a compare-and-set of its time: so a
+// lease that was renewed has not run out, and one that has run out is not renewed. @threadsafe
 class Lease {
  public:
   // `above`: the lease of the nearest ancestor that has one. It begins now.
@@ -29,7 +29,7 @@ class Lease {
 
   NodeId agent() const noexcept { return agent_; }
   const std::shared_ptr<Lease>& above() const noexcept { return above_; }
-  // Extends it from now on. False: it has run out.
+  // A whole lease from this moment on. False: it has run out.
   bool renew() noexcept;
   // A stopped agent is resumed: gives it a whole lease.
   void reopen() noexcept;
@@ -86,7 +86,7 @@ class Leases {
     if (count_.load(std::memory_order_relaxed) == 0) return;
     if (const auto lease = of(node)) static_cast<void>(lease->holds());
   }
-  // True once after a lease began, or began anew: then its end may come before all others.
+  // True once after a lease began, or was reopened: then its end may come before all others.
   void note_begin() noexcept { has_begun_.store(true, std::memory_order_release); }
   bool take_begin() noexcept { return has_begun_.exchange(false, std::memory_order_acq_rel); }
   bool has_begun() const noexcept { return has_begun_.load(std::memory_order_acquire); }

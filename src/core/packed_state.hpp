@@ -18,7 +18,7 @@ enum class Gate : std::uint8_t {
   terminate,
 };
 
-// A stop that was called for later, and has not closed the gate yet.
+// A deferred stop that is pending: it has not closed the gate yet.
 enum class Grade : std::uint8_t {
   none,        // no such stop
   after_turn,  // no turn begins

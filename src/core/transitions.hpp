@@ -13,8 +13,8 @@ namespace agentcore::detail::core {
 // under the same names (tests/model/transitions.pml). A result of nullopt refuses: the packed state stays as
 // it is. Each result is an edge of the state table or keeps the state, and a verb that has taken effect gives
 // a new epoch (B13, F6; tests/unit/core/transitions_test.cpp), unless it ends no turn: a hold, a pause, a
-// stop that was called for later, a stop that widens another one. A closed gate has no grade. What a function must know besides the packed
-// state is in its parameters:
+// deferred stop, a stop that widens one which settles. A closed gate has no grade. What a function must know
+// besides the packed state is in its parameters:
 //
 //  - `is_settled`: the mailbox head is closed with the epoch of this packed state. A stopped agent whose head
 //    is not has a stop that is being widened to its subtree, and has not settled since.
@@ -82,13 +82,13 @@ constexpr std::optional<PackedState> after_pause(PackedState from, bool pause) n
   return from.with(layout::pause, pause);
 }
 
-// A stop or a delete that is called for later. A stricter one replaces a softer one.
+// A deferred stop or delete. A stricter one replaces a softer one.
 constexpr std::optional<PackedState> after_stop_request(PackedState from, Grade grade) noexcept {
   if (!from.is_open() || !can_process(from.state()) || grade <= from.stop_grade()) return std::nullopt;
   return from.with(grade);
 }
 
-// A stop that was called for later is withdrawn.
+// A deferred stop is withdrawn.
 constexpr std::optional<PackedState> after_withdraw(PackedState from) noexcept {
   if (from.is_free() || from.stop_grade() == Grade::none) return std::nullopt;
   return from.with(Grade::none);

@@ -10,7 +10,7 @@ namespace agentcore::detail::loop {
 
 namespace {
 
-// A clock that is moved by hand stands still while something is ready. After so many polls in a row that left
+// A clock that is moved by hand is not moved while something is ready. After so many polls in a row that left
 // something ready, the work is taken to be endless, and the clock moves on. A poll full of steps counts as
 // about a thousand polls.
 constexpr std::uint32_t polls_at_one_time = 100'000;

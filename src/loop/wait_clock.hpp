@@ -1,4 +1,4 @@
-// WaitClock: a time limit that stands still while its agent is paused.
+// WaitClock: a time limit that does not run while its agent is paused.
 #pragma once
 
 #include "loop/engine.hpp"
@@ -15,7 +15,7 @@
 
 namespace agentcore::detail::loop {
 
-// Without a limit it never ends. It stands until run() is called. @loop_thread
+// Without a limit it never ends. It is halted until run() is called. @loop_thread
 class WaitClock {
  public:
   WaitClock() = default;
@@ -36,7 +36,7 @@ class WaitClock {
   }
 
  private:
-  Duration left_ = no_limit;  // while it stands
+  Duration left_ = no_limit;  // while it is halted
   TimePoint end_{};           // while it runs
   std::function<void()> at_end_;
   Timer timer_;

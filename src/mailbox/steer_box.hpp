@@ -22,8 +22,8 @@ struct SteerEntry {
   std::uint32_t cell = 0;
   MessageId id;
   bool now = false;          // the open model call was ended for it
-  bool give_back = false;    // if the turn ends first: it comes back, and does not begin a turn
-  Errc reason = Errc::none;  // why it comes back; for the loop
+  bool give_back = false;    // if the turn ends first: it is returned, and does not begin a turn
+  Errc reason = Errc::none;  // why it is returned; for the loop
 };
 
 // Any thread adds, the loop thread takes. A tree has one; most of the time it is empty, and then each

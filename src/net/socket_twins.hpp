@@ -7,7 +7,7 @@
 namespace agentcore::detail::net {
 
 // A twin is a second descriptor of an open socket. Only this class closes it, so it can be shut down at any
-// time, whoever has closed the socket's own descriptor and whatever has the number now. The connection stays
+// time, also if the socket's own descriptor is closed and its number is in use again. The connection stays
 // open until both descriptors are closed. @loop_thread
 class SocketTwins {
  public:

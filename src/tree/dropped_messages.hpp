@@ -1,4 +1,4 @@
-// report_dropped: tells observers and senders that messages were dropped.
+// report_dropped: reports to observers and senders that messages were dropped.
 #pragma once
 
 #include "core/node.hpp"

@@ -16,7 +16,7 @@ class LeaseTimer {
  public:
   explicit LeaseTimer(TreeShared& tree) : tree_(tree) {}
 
-  // Leases began, or began anew. Without memory for a timer their ends are noticed by the next admission.
+  // Leases began, or were reopened. Without memory for a timer their ends are noticed by the next admission.
   void update() noexcept;
   void clear() noexcept { timer_ = {}; }
 

@@ -1,4 +1,4 @@
-// PendingStops: stops and deletes that were called for later. All @loop_thread.
+// PendingStops: deferred stops and deletes (StopWhen), from the call on. All @loop_thread.
 #pragma once
 
 #include "events/event_hub.hpp"

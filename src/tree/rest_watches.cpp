@@ -79,13 +79,13 @@ void RestWatches::count_agent(const Node& node) {
   }
 }
 
-// A stop that was called for later may be one of the agent alone.
+// A deferred stop may be one of the agent alone.
 bool RestWatches::covers(const Watch& watch, const Node& root, const Node& node) noexcept {
   if (watch.cause == Cause::stop && !root.extends_below(Node::grade_below)) return &node == &root;
   return core::is_within(&node, &root);
 }
 
-// A stop that was called for later waits until the turns are over, or have come to the next step.
+// A deferred stop waits until the turns are over, or parked at the next step.
 bool RestWatches::is_at_rest(const Watch& watch, const Node& node) const noexcept {
   if (watch.cause == Cause::pause) return turns_.parked().is_at_rest(node, turn::Rest::paused);
   const Node* const root = agents_.find(watch.root);

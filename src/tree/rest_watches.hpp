@@ -13,9 +13,9 @@
 
 namespace agentcore::detail::tree {
 
-// While beginnings are withheld, what runs can only become less. So a watch counts once, in a pass over all
-// agents, which of them are busy, and strikes them off as they come to rest. When none is left, it counts
-// once more: the answer to a question lets a tool go on. All @loop_thread.
+// While beginnings are withheld, what runs can only become less. So a watch finds once, in a pass over all
+// agents, those that are not at rest (turn::Rest), and removes each when it is. When none is left, it makes
+// the pass once more, because the answer to a question lets a tool go on. All @loop_thread.
 class RestWatches {
  public:
   enum class Cause : unsigned char { pause, stop };

@@ -113,7 +113,7 @@ Progress SettleWalk::step(SettleJob& job, ChildFirstCursor& walker) {
   return Progress::more;
 }
 
-// Moves down to the first child. If another walker is at rest, that one takes over the agents after this
+// Moves down to the first child. If another walker is idle, that one takes over the agents after this
 // subtree, and this one keeps the subtree; the agent counts as unsettled until its subtree is done (invariant
 // 2).
 void SettleWalk::descend(SettleJob& job, ChildFirstCursor& walker) {

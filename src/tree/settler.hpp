@@ -37,8 +37,8 @@ class Settler {
   void start(std::unique_ptr<ControlOp>& op);
   // Continues the jobs until all are done or the budget is used up.
   void run(loop::PollBudget& budget);
-  // An ancestor was stopped before a stop of `node` that was called for later: a resume of the ancestor does
-  // not open `node`.
+  // An ancestor was stopped before a deferred stop of `node` took effect: a resume of the ancestor does not
+  // open `node`.
   void keep_own_stop(core::Node& node, StopCause cause) noexcept;
   // An operation of `node` has ended: settles the agent if it waited for that. Within a callback the agent
   // settles in the next run(), because no agent may settle or be removed before the callback has returned.

@@ -7,7 +7,7 @@
 namespace agentcore::detail::tree {
 
 // The turn of the agent is over: each message that waits for one of its steps becomes the next message of the
-// mailbox, or comes back. Reported by Steered; an observer may destroy the tree.
+// mailbox, or is given back. Reported by Steered; an observer may destroy the tree.
 void release_steered(TreeShared& tree, events::EventHub& hub, core::Node& node) noexcept;
 // Gives all of them back, with that reason.
 void return_steered(TreeShared& tree, events::EventHub& hub, core::Node& node, Errc reason) noexcept;

@@ -20,11 +20,11 @@ inline core::Node* next_parent_first(const core::AgentTable& table, const core::
 // The position of a walk through the subtree of `root()`, children before parents.
 //
 // Invariants:
-// 1. The cursor is at rest (`at()` is null), or `at()` lies in the subtree of `root()`.
+// 1. The cursor is idle (`at()` is null), or `at()` lies in the subtree of `root()`.
 // 2. `is_before_children()`: the children of `at()` are still to be visited; otherwise all of them were.
 class ChildFirstCursor {
  public:
-  ChildFirstCursor() = default;  // at rest
+  ChildFirstCursor() = default;  // idle
   explicit ChildFirstCursor(core::Node& root) noexcept : root_(&root), at_(&root), before_children_(true) {}
 
   core::Node* root() const noexcept { return root_; }
@@ -33,7 +33,7 @@ class ChildFirstCursor {
 
   // To the first child of at(), which has one.
   void descend(const core::AgentTable& table) noexcept { at_ = table.first_child(*at_); }
-  // Moves past at() and its subtree: to the next sibling, or back to the parent; at rest after the root.
+  // Moves past at() and its subtree: to the next sibling, or back to the parent; idle after the root.
   void advance(const core::AgentTable& table) noexcept {
     const bool at_root = at_ == root_;
     core::Node* const sibling = at_root ? nullptr : table.next_sibling(*at_);

@@ -37,8 +37,8 @@ class Verbs {
   VerbResult renew(core::NodeId id);
   // The lease has run out: stops its agent. False: there was no memory for that.
   bool stop_for(core::Lease& lease) noexcept;
-  // A stop or a delete that was called for later takes effect. Returns `op` if it must wait until the loop
-  // has read the withdrawals since the first `read`, one of which may be its own; otherwise it is queued.
+  // A deferred stop or delete takes effect. Returns `op` if it must wait until the loop has read the
+  // withdrawals since the first `read`, one of which may be its own; otherwise it is queued.
   // @loop_thread
   std::unique_ptr<ControlOp> harden(std::unique_ptr<ControlOp> op, std::uint64_t read);
 
@@ -77,7 +77,12 @@ class Verbs {
 
   TreeShared& tree_;
   turn::Operations& operations_;
+<<<<<<< HEAD
   std::uint64_t withdrawals_ = 0;  // of stops that were called for later; under the mutex
+=======
+  std::mutex closing_;
+  std::uint64_t withdrawals_ = 0;  // of deferred stops; under the mutex
+>>>>>>> 933258c (docs: plain words in comments of the sources)
 };
 
 }  // namespace agentcore::detail::tree

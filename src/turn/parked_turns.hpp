@@ -1,4 +1,4 @@
-// ParkedTurns: what stands still while beginnings are withheld, and how it goes on.
+// ParkedTurns: the turns that may not go on while beginnings are withheld, and how they continue.
 #pragma once
 
 #include "turn/budget_clocks.hpp"
@@ -9,7 +9,7 @@ namespace agentcore::detail::turn {
 class QuestionDesk;
 class TurnRunner;
 
-// When an agent is at rest.
+// When an agent is at rest: nothing of it runs. What that means depends on what is withheld.
 enum class Rest : std::uint8_t {
   paused,      // what has begun only waits, for a person or for the end of the pause
   after_step,  // no operation is in flight, and its turn may not begin the next step
@@ -17,14 +17,14 @@ enum class Rest : std::uint8_t {
 };
 
 // A turn that may not begin its next step, or a tool call, is parked (ActiveTurn::parked): it has no
-// operation that would continue it. Whoever permits beginnings again calls go_on() for each agent. All
+// operation that would continue it. Where less is withheld, go_on() must be called for each agent. All
 // @loop_thread.
 class ParkedTurns {
  public:
   ParkedTurns(Environment& environment, QuestionDesk& desk, BudgetClocks& clocks, TurnRunner& runner)
       : environment_(environment), desk_(desk), clocks_(clocks), runner_(runner) {}
 
-  // Agents were paused or unpaused: updates the clocks of questions, and tells the clients of model calls.
+  // Agents were paused or unpaused: updates the clocks of questions, and notifies the clients of model calls.
   // Throws std::bad_alloc; to be called again then.
   void tell_pause();
   // What is withheld from the agent may have changed: updates the clocks of its budgets, and continues its

@@ -28,8 +28,8 @@ class QuestionDesk {
   void ask(core::Node& node, AskedQuestion question, Duration timeout);
   // The user answers or declines. Checks the gate first.
   AnswerResult answer(std::string_view question_id, const Answer& answer);
-  // Lets the time-outs of paused agents stand still, and those of the others run. Throws std::bad_alloc; to
-  // be called again then.
+  // Halts the time-outs of paused agents, and runs those of the others. Throws std::bad_alloc; to be called
+  // again then.
   void update_clocks();
   // True if the operation waits for an answer.
   bool has_open(const Operation& operation) const noexcept {

@@ -63,7 +63,7 @@ class RouterCall final : public core::Stoppable,
     waiting,      // for a slot
     paused,       // its agent is paused: then it waits for a slot
     attempting,   // the route's client runs the call
-    backing_off,  // until the clock ends, which stands still in a pause
+    backing_off,  // until the clock ends, which does not run in a pause
     ended,        // the outcome was delivered, or is being delivered
   };
 
