@@ -64,7 +64,7 @@ class Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @threadsafe
   Result<AgentState> state() const;
-  /// Returns the state, and whether the agent is paused, its mailbox is held, or a later stop is pending.
+  /// Returns the state, and whether the agent is paused, its mailbox is held, or a deferred stop is pending.
   /// Stops the agent of a lease that has run out, as state() does.
   /// Errors: as state().
   /// @threadsafe
@@ -183,7 +183,7 @@ class Agent {
   /// @threadsafe
   VerbResult stop(StopOptions options = {}) const;
   /// Opens the stopped agent again, and the descendants that stopped because of it; each of their leases
-  /// begins again in full. Withdraws a later stop or delete of this agent that is pending
+  /// begins again in full. Withdraws a deferred stop or delete of this agent that is pending
   /// (StopOptions::when).
   ///
   /// Has taken effect for the agent itself when it returns (G1); its descendants follow on the loop thread

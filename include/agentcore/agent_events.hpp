@@ -49,8 +49,8 @@ struct PauseChanged {
   StopOrigin origin = {};  ///< why (PauseOptions::reason); the caller is empty
 };
 
-/// A later stop or delete of the agent (StopOptions::when) is pending, or was withdrawn by resume(). When it
-/// takes effect, the StateChanged to `stopping` or `terminating` follows. There is no event for the
+/// A deferred stop or delete of the agent (StopOptions::when) is pending, or was withdrawn by resume(). When
+/// it takes effect, the StateChanged to `stopping` or `terminating` follows. There is no event for the
 /// descendants.
 struct StopPending {
   Agent agent;                           ///< the agent

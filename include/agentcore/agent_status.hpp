@@ -19,7 +19,7 @@ struct AgentStatus {
   /// ended can be `processing` until it is unpaused.
   bool paused = false;
   bool queue_held = false;  ///< As Agent::is_queue_held().
-  /// The strictest later stop or delete that is pending for the agent, its own or that of an ancestor
+  /// The strictest deferred stop or delete that is pending for the agent, its own or that of an ancestor
   /// (StopOptions::when). Empty: none.
   std::optional<StopWhen> stop_pending = {};
 };

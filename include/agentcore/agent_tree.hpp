@@ -143,13 +143,13 @@ class AgentTree {
   /// @threadsafe
   Result<Agent> find(std::string_view id) const;
 
-  /// Stops all agents by one stop. No agent can be created until resume_all(); while a later stop
+  /// Stops all agents by one stop. No agent can be created until resume_all(); while a deferred stop
   /// (StopOptions::when) is pending, agents can be created, and are included. StopReport::agent_id is empty.
   /// `options` without a cause have StopCause::user; without `options`, the cause is StopCause::shutdown.
   /// @threadsafe
   VerbResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
-  /// Resumes the tree after stop_all(), and the agents that stopped because of it. Withdraws a later stop of
-  /// stop_all() that is pending.
+  /// Resumes the tree after stop_all(), and the agents that stopped because of it. Withdraws a deferred stop
+  /// of stop_all() that is pending.
   /// @threadsafe
   VerbResult resume_all(ResumeOptions options = {});
   /// Pauses all agents, and those that are created meanwhile, by one pause: as Agent::pause(), but without

@@ -27,7 +27,7 @@ enum class Errc : unsigned char {
   no_llm_client,     ///< a message arrived, but neither the agent nor its tree has an LlmClient or handler
 
   // A message or a new operation is refused, because of the state of the agent or of an ancestor (G12).
-  agent_stopping,     ///< the agent, or an ancestor, is stopping, or has a later stop pending
+  agent_stopping,     ///< the agent, or an ancestor, is stopping, or has a deferred stop pending
   agent_stopped,      ///< the agent, or an ancestor, is stopped
   agent_terminating,  ///< the agent, or an ancestor, is being deleted
   mailbox_full,       ///< the mailbox has as many messages as AgentSpec::mailbox_limit allows
@@ -47,7 +47,7 @@ enum class Errc : unsigned char {
   parent_stopped,   ///< resume: an ancestor is stopped; resume that ancestor
   turn_over,        ///< interrupt: no turn is in progress, or the one that was meant has ended
   not_held,         ///< release_queue: the mailbox is not held
-  stop_pending,     ///< stop, terminate: a later stop that is as strict, or stricter, is pending
+  stop_pending,     ///< stop, terminate: a deferred stop that is as strict, or stricter, is pending
   no_lease,         ///< renew: the agent has no lease of its own
   lease_expired,    ///< renew: the lease has run out; resume() gives a new one
   paused,           ///< pause: the agent is paused already

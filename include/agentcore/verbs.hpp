@@ -83,7 +83,7 @@ std::string_view to_string(VerbStatus status) noexcept;
 /// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
 /// - resume: `not_stopped`
 /// - terminate: `terminating`
-/// - a later stop or delete (StopWhen): `stop_pending` (one that is as strict, or stricter, is pending)
+/// - a deferred stop or delete (StopWhen): `stop_pending` (one that is as strict, or stricter, is pending)
 /// - cancel_call, complete_call, cancel_task: `call_not_found`, `call_over`
 struct [[nodiscard]] VerbResult {
   VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
@@ -176,8 +176,9 @@ struct CancelOptions {
   std::string reason = {};
 };
 
-/// When a stop or a delete takes effect. One that is not for `now` is a later stop or delete: it is pending
-/// until it takes effect or is withdrawn. The enumerators are in the order of strictness, `now` first.
+/// When a stop or a delete takes effect. One that is not for `now` is a deferred stop or delete: it is
+/// pending until it takes effect or is withdrawn. The enumerators are in the order of strictness, `now`
+/// first.
 enum class StopWhen : unsigned char {
   now,         ///< At the call.
   after_step,  ///< After the current step: the model call that runs, and the tool calls of its answer.
@@ -240,7 +241,7 @@ struct StopOptions {
   StopCause cause = StopCause::user;
   /// A text for the report, the log and the events of all agents that stop (StopOrigin).
   std::string reason = {};
-  /// When it takes effect. A later stop closes the mailboxes at the call: a send is refused with
+  /// When it takes effect. A deferred stop closes the mailboxes at the call: a send is refused with
   /// `agent_stopping`. From then on no turn begins in the agent, and with `cascade` in its descendants, and
   /// with StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool
   /// calls of the same answer and background tasks may end. When nothing runs any more, it takes effect as
@@ -249,8 +250,8 @@ struct StopOptions {
   /// replaces it, a softer one does not (`stop_pending`). Children that are created meanwhile are included,
   /// with `cascade`.
   StopWhen when = StopWhen::now;
-  /// Of a later stop: how long it may be pending; then it takes effect as with StopWhen::now. Counts from the
-  /// poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
+  /// Of a deferred stop: how long it may be pending; then it takes effect as with StopWhen::now. Counts from
+  /// the poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
   std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
@@ -296,7 +297,7 @@ struct TerminateOptions {
   std::string caller = {};
   /// A text for the report, the log and the events of all agents that are deleted (StopOrigin).
   std::string reason = {};
-  /// When it takes effect. A later delete closes the mailboxes at the call: a send is refused with
+  /// When it takes effect. A deferred delete closes the mailboxes at the call: a send is refused with
   /// `agent_stopping`. From then on no turn begins in the agent and its descendants, and with
   /// StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool calls of
   /// the same answer and background tasks may end. When nothing runs any more, it takes effect as with
@@ -304,15 +305,15 @@ struct TerminateOptions {
   /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws it. A stricter one
   /// replaces it, a softer one does not (`stop_pending`). Children that are created meanwhile are included.
   StopWhen when = StopWhen::now;
-  /// Of a later delete: how long it may be pending; then it takes effect as with StopWhen::now. Counts from
-  /// the poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
+  /// Of a deferred delete: how long it may be pending; then it takes effect as with StopWhen::now. Counts
+  /// from the poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
   std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
   /// Called once on the loop thread if VerbResult::accepted(), when the agents are deleted. Not called if a
-  /// later delete is withdrawn, or if the tree or the Runtime is destroyed before. An exception is caught and
-  /// logged.
+  /// deferred delete is withdrawn, or if the tree or the Runtime is destroyed before. An exception is caught
+  /// and logged.
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
