@@ -142,8 +142,7 @@ struct AgentSpec {
   /// Agent::renew(), for example in each frame of a game; > 0. When it runs out, the agent is stopped with
   /// StopCause::lease, even if the loop is busy: the next beginning, answer or message is refused, and a
   /// timer cuts what runs. Then only resume() opens the agent, with a whole lease. It begins at the creation
-  /// and also runs in a pause. It is a timer of the loop: until it has run out, the loop is not idle
-  /// (Runtime::run_until_idle()). Not for AgentRole::user. no_limit: none.
+  /// and also runs in a pause. Not for AgentRole::user. no_limit: none.
   Duration lease = no_limit;
   /// Maximum number of background tasks of the agent at a time. 0: tools of ToolMode::async run as
   /// ToolMode::sync.

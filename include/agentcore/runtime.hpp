@@ -103,8 +103,9 @@ class Runtime {
   /// @loop_thread
   void run_for(Duration duration);
 
-  /// Drives the loop until it is idle, or until `limit` has passed. Idle: nothing is ready, no timer runs,
-  /// and no agent has an operation in flight (model call, tool call, question, background task). Returns true
+  /// Drives the loop until it is idle, or until `limit` has passed. Idle: nothing is ready, no timer runs but
+  /// those of leases (AgentSpec::lease), and no agent has an operation in flight (model call, tool call,
+  /// question, background task). Returns true
   /// if the loop became idle. A ManualClock is moved as by run_for(); while no timer runs, the function waits
   /// for operations in flight for at most `limit` of real time.
   /// @loop_thread

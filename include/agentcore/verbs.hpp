@@ -218,8 +218,9 @@ struct StopOptions {
   /// only its own children (`not_child_agent`). Also for the report, the log and the events (StopOrigin).
   std::string caller = {};
   /// True: stops the agent and all its descendants. False: stops only the agent; its children continue. A
-  /// later stop with `cascade` then stops the children as well; the agent itself has already settled, and no
-  /// second Settled event follows for it.
+  /// second stop with `cascade` then stops the children as well, with StopWhen::now whatever its `when` is.
+  /// If the agent has settled by then, no second Settled event follows for it. If a deferred stop of the
+  /// subtree is pending, a stop of the agent alone makes it take effect for the descendants, too.
   bool cascade = true;
   /// True: stops all descendants of the agent, and not the agent itself: it continues, and may create new
   /// children. `cascade` has no effect. Each child is stopped with its own descendants, as by a stop() of its
@@ -246,12 +247,13 @@ struct StopOptions {
   /// with StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool
   /// calls of the same answer and background tasks may end. When nothing runs any more, it takes effect as
   /// with StopWhen::now, the mailboxes are emptied, and its grace period begins. Until then
-  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws it. A stricter one
-  /// replaces it, a softer one does not (`stop_pending`). Children that are created meanwhile are included,
-  /// with `cascade`.
+  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are pending.
+  /// Several deferred stops and deletes of an agent add up: the strictest `when` counts, for the agent and for
+  /// its descendants; the earliest escalation; and a delete. One that adds nothing has no effect
+  /// (`stop_pending`). Children that are created meanwhile are included, with `cascade`.
   StopWhen when = StopWhen::now;
-  /// Of a deferred stop: how long it may be pending; then it takes effect as with StopWhen::now. Counts from
-  /// the poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
+  /// Of a deferred stop: how long it may be pending, from the call on; then it takes effect as with
+  /// StopWhen::now. Negative: 0. Empty: no limit.
   std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
@@ -302,11 +304,12 @@ struct TerminateOptions {
   /// StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool calls of
   /// the same answer and background tasks may end. When nothing runs any more, it takes effect as with
   /// StopWhen::now, the mailboxes are emptied, and its grace period begins. Until then
-  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws it. A stricter one
-  /// replaces it, a softer one does not (`stop_pending`). Children that are created meanwhile are included.
+  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are pending. It
+  /// adds up with other deferred stops and deletes, as StopOptions::when says. Children that are created
+  /// meanwhile are included.
   StopWhen when = StopWhen::now;
-  /// Of a deferred delete: how long it may be pending; then it takes effect as with StopWhen::now. Counts
-  /// from the poll that reads the call, which is the next one. Negative: 0. Empty: no limit.
+  /// Of a deferred delete: how long it may be pending, from the call on; then it takes effect as with
+  /// StopWhen::now. Negative: 0. Empty: no limit.
   std::optional<Duration> escalate_after = {};
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.

@@ -89,8 +89,8 @@ struct alignas(64) Node {
   std::atomic<std::uint16_t> mailbox_limit{0};
   // Written by verbs: extends fields of `packed` to the descendants. It has a meaning only while the field is
   // set.
-  static constexpr std::uint8_t hold_below = 1;   // a hold of this agent's mailbox holds theirs, too
-  static constexpr std::uint8_t grade_below = 6;  // two bits: the Grade of deferred stops that include them
+  static constexpr std::uint8_t hold_below = 1;     // a hold of this agent's mailbox holds theirs, too
+  static constexpr std::uint8_t grade_below = 6;    // two bits: the Grade of deferred stops that include them
   static constexpr std::uint8_t grade_deletes = 8;  // one of the deferred stops is a delete
   std::atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone

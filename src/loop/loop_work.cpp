@@ -9,7 +9,7 @@ bool LoopWork::has_ready() const {
 }
 
 bool LoopWork::is_idle() const {
-  if (has_ready() || !timers.empty() || pending != 0) return false;
+  if (has_ready() || !timers.is_idle() || pending != 0) return false;
   return !sources.any_has_pending();
 }
 

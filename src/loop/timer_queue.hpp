@@ -16,8 +16,9 @@ namespace agentcore::detail::loop {
 // @loop_thread
 class TimerQueue {
  public:
-  // The new timer's id: never 0, never one that was handed out before.
-  std::uint64_t add(TimePoint when, std::function<void()> function);
+  // The new timer's id: never 0, never one that was handed out before. `is_watch`: it belongs to no work that
+  // goes on.
+  std::uint64_t add(TimePoint when, std::function<void()> function, bool is_watch = false);
 
   // True when the timer was still pending. Its function is destroyed when the queue is consistent again, so
   // what it captured may call back in.
@@ -27,6 +28,8 @@ class TimerQueue {
   // The earliest time after `now` for which a timer is set. O(n) when the first timer is due already.
   std::optional<TimePoint> next_after(TimePoint now) const noexcept;
   bool empty() const noexcept { return heap_.empty(); }
+  // True if all timers are watches.
+  bool is_idle() const noexcept { return heap_.size() == watches_; }
   std::size_t size() const noexcept { return heap_.size(); }
 
   // Everything added from now on is younger than this mark.
@@ -48,6 +51,7 @@ class TimerQueue {
     std::function<void()> function;
     std::uint32_t generation = 1;  // of its id; moves on when the timer ends
     std::uint32_t place = 0;       // in the heap
+    bool is_watch = false;
   };
 
   static bool before(const Entry& a, const Entry& b) noexcept {
@@ -62,6 +66,7 @@ class TimerQueue {
   std::vector<Entry> heap_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
+  std::size_t watches_ = 0;
   std::uint64_t next_order_ = 1;
 };
 

@@ -10,7 +10,7 @@ void LeaseTimer::update() noexcept {
 }
 
 void LeaseTimer::start(TimePoint when) {
-  const std::uint64_t timer = tree_.engine->start_timer(when, [this] {
+  const std::uint64_t timer = tree_.engine->start_watch(when, [this] {
     const LoopEntry entry(tree_.lifetime);
     when_.reset();
     update();

@@ -212,3 +212,14 @@ TEST_CASE("an agent that is deleted leaves no lease", "[tree][lease][G13]") {
   t.advance(100s);
   CHECK(next.state().value() == AgentState::idle);
 }
+
+TEST_CASE("a loop is idle although a lease runs", "[tree][lease]") {
+  Leased t;
+  const TimePoint start = t.clock.now();
+  CHECK(t.runtime->run_until_idle(5s));
+  CHECK(t.clock.now() == start);
+  t.ask(t.a);
+  CHECK_FALSE(t.runtime->run_until_idle(5s));  // a model call is open
+  CHECK(t.clock.now() == start + 5s);
+  CHECK(t.a.state().value() == AgentState::waiting_llm);
+}
