@@ -189,6 +189,8 @@ Progress Scheduler::run_passes(loop::PollBudget& budget) {
   const auto operations = [this] { return turns_.operations().slots(); };
   const auto agents = [this] { return tree_.table.slots(); };
   const auto is_tree_gone = [this] { return is_gone(); };
+  if (!turns_.parked().run(budget)) return Progress::more;
+  if (is_gone()) return Progress::tree_gone;
   const Progress ended =
       interrupt_pass_.run(budget, operations, is_tree_gone, [this](auto slot) { end_if_interrupted(slot); });
   if (ended != Progress::done) return ended;

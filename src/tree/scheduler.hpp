@@ -42,7 +42,9 @@ class Scheduler {
   }
   // Goes on with what concerns a whole subtree: its interrupted turns, its released mailboxes, its pause.
   Progress run_passes(loop::PollBudget& budget);
-  bool has_work() const noexcept { return interrupt_pass_.is_active() || agent_pass_.is_active(); }
+  bool has_work() const noexcept {
+    return interrupt_pass_.is_active() || agent_pass_.is_active() || turns_.parked().has_work();
+  }
 
  private:
   void step(core::Node& node);

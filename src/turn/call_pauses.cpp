@@ -4,7 +4,6 @@
 #include "core/gates.hpp"
 #include "turn/environment.hpp"
 
-#include <cstddef>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -14,18 +13,27 @@ std::shared_ptr<CallPauses::Call> CallPauses::make(Agent agent) {
 }
 
 std::shared_ptr<void> CallPauses::add(std::function<void()> callback) {
-  std::erase_if(callbacks_, [](const auto& entry) { return entry.expired(); });
+  if (callbacks_.size() >= tidy_at_) {
+    std::erase_if(callbacks_, [](const auto& entry) { return entry.second.expired(); });
+    tidy_at_ = 2 * callbacks_.size() + 16;
+  }
   auto added = std::make_shared<std::function<void()>>(std::move(callback));
-  callbacks_.push_back(added);
+  callbacks_.emplace(added_ + 1, added);
+  ++added_;
   return added;
 }
 
+// A callback that is added after this has asked is_paused() itself.
 void CallPauses::tell_all() noexcept {
-  // A callback that is added meanwhile has asked is_paused() itself.
-  const std::size_t count = callbacks_.size();
-  for (std::size_t i = 0; i < count && i < callbacks_.size() && !environment_.hub.closed(); ++i)
-    if (const auto callback = callbacks_[i].lock())
+  pass_.restart(added_);
+}
+
+bool CallPauses::run(loop::PollBudget& budget) {
+  return pass_.run(budget, callbacks_, [this](const auto& entry) {
+    if (const auto callback = entry.second.lock())
       environment_.engine.guarded("PauseToken::on_change", *callback);
+    if (environment_.hub.closed()) pass_.cancel();
+  });
 }
 
 bool CallPauses::Call::is_paused() const noexcept {

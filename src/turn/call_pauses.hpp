@@ -2,13 +2,16 @@
 #pragma once
 
 #include "core/operation_id.hpp"
+#include "turn/number_pass.hpp"
 
 #include <agentcore/agent.hpp>
 #include <agentcore/pause_token.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <vector>
 
 namespace agentcore::detail::turn {
 
@@ -25,14 +28,21 @@ class CallPauses {
 
   // For a call of `agent` whose operation is not known yet: Call::bind() follows. Throws std::bad_alloc.
   std::shared_ptr<Call> make(Agent agent);
-  // Agents were paused or unpaused. A callback may do anything.
+  // Agents were paused or unpaused: run() calls all callbacks.
   void tell_all() noexcept;
+  // Calls the callbacks that are left, as long as the budget lasts. False: some are left. A callback may do
+  // anything.
+  bool run(loop::PollBudget& budget);
+  bool has_work() const noexcept { return pass_.is_active(); }
 
  private:
   std::shared_ptr<void> add(std::function<void()> callback);
 
   Environment& environment_;
-  std::vector<std::weak_ptr<std::function<void()>>> callbacks_;
+  std::map<std::uint64_t, std::weak_ptr<std::function<void()>>> callbacks_;  // by number
+  std::uint64_t added_ = 0;
+  std::size_t tidy_at_ = 16;  // the size at which add() removes the entries without an owner
+  NumberPass pass_;           // notifies
 };
 
 class CallPauses::Call final : public PauseToken::Source {

@@ -9,9 +9,17 @@
 
 namespace agentcore::detail::turn {
 
-void ParkedTurns::tell_pause() {
+void ParkedTurns::tell_pause() noexcept {
   desk_.update_clocks();
   environment_.call_pauses.tell_all();
+}
+
+bool ParkedTurns::run(loop::PollBudget& budget) {
+  return desk_.run(budget) && environment_.call_pauses.run(budget);
+}
+
+bool ParkedTurns::has_work() const noexcept {
+  return desk_.has_work() || environment_.call_pauses.has_work();
 }
 
 void ParkedTurns::go_on(core::Node& node) {

@@ -24,9 +24,13 @@ class ParkedTurns {
   ParkedTurns(Environment& environment, QuestionDesk& desk, BudgetClocks& clocks, TurnRunner& runner)
       : environment_(environment), desk_(desk), clocks_(clocks), runner_(runner) {}
 
-  // Agents were paused or unpaused: updates the clocks of questions, and notifies the clients of model calls.
-  // Throws std::bad_alloc; to be called again then.
-  void tell_pause();
+  // Agents were paused or unpaused: run() updates the clocks of questions, and calls the clients of model
+  // calls.
+  void tell_pause() noexcept;
+  // Does what is left of that, as long as the budget lasts. False: something is left. A client may destroy
+  // the tree. Throws std::bad_alloc; to be called again then.
+  bool run(loop::PollBudget& budget);
+  bool has_work() const noexcept;
   // What is withheld from the agent may have changed: updates the clocks of its budgets, and continues its
   // turn if it is parked. Throws std::bad_alloc; to be called again then.
   void go_on(core::Node& node);

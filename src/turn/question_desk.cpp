@@ -52,9 +52,7 @@ void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeou
   question.turn = environment_.operations[question.operation].turn;
   AskedQuestion& asked = questions_.add(std::move(question));
   try {
-    asked.clock = loop::WaitClock(timeout, [this, id = asked.question.id] {
-      if (auto late = questions_.take(id)) close(std::move(*late), {QuestionOutcome::timed_out, {}});
-    });
+    asked.clock = loop::WaitClock(timeout, [this, id = asked.question.id] { on_timeout(id); });
     if (!core::paused_by(node)) asked.clock.run(environment_.engine);
   } catch (...) {  // a question must not stay open without its time-out
     static_cast<void>(questions_.take(asked.question.id));
@@ -66,14 +64,23 @@ void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeou
   });
 }
 
-void QuestionDesk::update_clocks() {
-  questions_.for_each([this](AskedQuestion& asked) {
+bool QuestionDesk::run(loop::PollBudget& budget) {
+  return questions_.visit_some(budget, [this](AskedQuestion& asked) {
     const core::Node* const node = environment_.find(asked.agent);
     if (node && core::paused_by(*node))
       asked.clock.stand(environment_.engine);
     else
       asked.clock.run(environment_.engine);
   });
+}
+
+// A pause may have begun that run() has not read yet, or not for this question.
+void QuestionDesk::on_timeout(std::string_view question_id) noexcept {
+  AskedQuestion* const asked = questions_.find(question_id);
+  if (!asked) return;
+  const core::Node* const node = environment_.find(asked->agent);
+  if (node && core::paused_by(*node)) return asked->clock.stand(environment_.engine);
+  close(*questions_.take(question_id), {QuestionOutcome::timed_out, {}});
 }
 
 AnswerResult QuestionDesk::answer(std::string_view question_id, const Answer& answer) {
@@ -102,6 +109,7 @@ bool QuestionDesk::close(AskedQuestion question, const Answer& answer) noexcept 
     return operation && is_admitted_now(*operation);
   };
   const bool real = is_open();
+  environment_.listener.on_waiting(*node);
   const QuestionOutcome outcome = real ? answer.outcome : QuestionOutcome::cancelled;
   environment_.hub.emit(*node, [&](Agent agent) {
     return QuestionClosed{std::move(agent), question.turn, question.question.id, outcome};

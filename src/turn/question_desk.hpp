@@ -28,9 +28,12 @@ class QuestionDesk {
   void ask(core::Node& node, AskedQuestion question, Duration timeout);
   // The user answers or declines. Checks the gate first.
   AnswerResult answer(std::string_view question_id, const Answer& answer);
-  // Halts the time-outs of paused agents, and runs those of the others. Throws std::bad_alloc; to be called
-  // again then.
-  void update_clocks();
+  // Agents were paused or unpaused: run() updates the time-outs of all questions.
+  void update_clocks() noexcept { questions_.begin_visits(); }
+  // Halts the time-outs of paused agents, and runs those of the others, as long as the budget
+  // lasts. False: some are left. Throws std::bad_alloc; to be called again then.
+  bool run(loop::PollBudget& budget);
+  bool has_work() const noexcept { return questions_.has_visits(); }
   // True if the operation waits for an answer.
   bool has_open(const Operation& operation) const noexcept {
     return questions_.has(operation.agent, operation.id);
@@ -44,6 +47,7 @@ class QuestionDesk {
   void clear() { questions_.clear(); }
 
  private:
+  void on_timeout(std::string_view question_id) noexcept;
   bool close(AskedQuestion question, const Answer& answer) noexcept;
 
   Environment& environment_;

@@ -58,7 +58,7 @@ std::optional<std::uint64_t> Questions::number_of(std::string_view id) noexcept 
   return number;
 }
 
-const AskedQuestion* Questions::find(std::string_view id) const noexcept {
+AskedQuestion* Questions::find(std::string_view id) noexcept {
   const auto number = number_of(id);
   const auto found = number ? open_.find(*number) : open_.end();
   return found == open_.end() ? nullptr : &found->second;

@@ -5,6 +5,7 @@
 #include "core/operation_id.hpp"
 #include "core/references.hpp"
 #include "loop/wait_clock.hpp"
+#include "turn/number_pass.hpp"
 
 #include <agentcore/question.hpp>
 
@@ -37,7 +38,7 @@ class Questions {
   // Assigns its id and keeps it.
   AskedQuestion& add(AskedQuestion question);
   // The question with that id, or null.
-  const AskedQuestion* find(std::string_view id) const noexcept;
+  AskedQuestion* find(std::string_view id) noexcept;
   // True for the id of a question that was asked and is closed.
   bool was_closed(std::string_view id) const noexcept;
   std::optional<AskedQuestion> take(std::string_view id);
@@ -46,11 +47,14 @@ class Questions {
 
   // True if the operation waits for an answer.
   bool has(core::NodeId agent, core::OperationId operation) const noexcept;
-  // Calls visit(question) for each.
+  // The open questions from now on are visited by visit_some().
+  void begin_visits() noexcept { visits_.restart(asked_); }
+  // Calls visit(question) for those that are left, as long as the budget lasts. False: some are left.
   template <typename Visit>
-  void for_each(Visit&& visit) {
-    for (auto& [number, asked] : open_) visit(asked);
+  bool visit_some(loop::PollBudget& budget, Visit&& visit) {
+    return visits_.run(budget, open_, [&](auto& entry) { visit(entry.second); });
   }
+  bool has_visits() const noexcept { return visits_.is_active(); }
   std::vector<OpenQuestion> open() const;
   std::size_t size() const noexcept { return open_.size(); }
   std::size_t count(core::NodeId agent) const noexcept;
@@ -79,6 +83,7 @@ class Questions {
   Open open_;  // by number
   std::set<Owned> by_owner_;
   std::uint64_t asked_ = 0;
+  NumberPass visits_;
   mutable std::uint64_t looks_ = 0;
 };
 
