@@ -26,6 +26,11 @@ void BudgetClocks::update(const core::Node& node) {
 void BudgetClocks::on_end(core::NodeId agent, BudgetLedger::Scope scope) {
   core::Node* const node = environment_.find(agent);
   if (!node) return;
+  Accounts* const accounts = BudgetLedger::accounts_of(*node);
+  if (accounts && core::paused_by(*node)) {  // and update() has not been called for that yet
+    Account& account = scope == BudgetLedger::Scope::subtree ? accounts->subtree : accounts->own;
+    return account.wall_clock().stand(environment_.engine);
+  }
   std::string reason;
   environment_.engine.guarded("a budget's time", [&] { reason = ledger_.expire(*node, scope).reason; });
   environment_.listener.on_budget_exhausted(*node, std::move(reason));
