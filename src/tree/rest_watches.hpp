@@ -6,16 +6,26 @@
 #include "tree/progress.hpp"
 #include "turn/turns.hpp"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <unordered_set>
-#include <vector>
+#include <list>
+#include <map>
+#include <unordered_map>
 
 namespace agentcore::detail::tree {
 
-// While beginnings are withheld, what runs can only become less. So a watch finds once, in a pass over all
-// agents, those that are not at rest (turn::Rest), and removes each when it is. When none is left, it makes
-// the pass once more, because the answer to a question lets a tool go on. All @loop_thread.
+// While beginnings are withheld, an agent that has neither a turn nor an operation gets none. So a watch
+// notes the others once, in a pass over all agents, and follows them from then on, through check(). When none
+// of them runs, it looks at them once more, because not everything that lets an agent run again is reported.
+// All work is done in pieces, within the budget of a poll. All @loop_thread.
+//
+// Invariants:
+// 1. A watch is in the list of its stage, and in the index of its cause.
+// 2. `running` is the number of members that are not at rest.
+// 3. From `watching` on, the members are the agents that the watch covers and that have a turn or an
+//    operation; in `watching` one of them runs, in `resting` none.
 class RestWatches {
  public:
   enum class Cause : unsigned char { pause, stop };
@@ -25,35 +35,61 @@ class RestWatches {
   RestWatches(core::AgentTable& agents, turn::Turns& turns, AtRest at_rest)
       : agents_(agents), turns_(turns), at_rest_(std::move(at_rest)) {}
 
-  // Watches the subtree of `root`, instead of an earlier watch of that root and cause. Throws std::bad_alloc.
+  // Watches the subtree of `root`, instead of an earlier watch of that root and cause. Throws std::bad_alloc,
+  // and then nothing has changed.
   void add(core::NodeId root, Cause cause);
   void remove(core::NodeId root, Cause cause) noexcept;
   // Forgets the agents that do not exist any more.
   void forget_deleted() noexcept;
-  // Something of `node` has ended, or waits.
+  // Something of `node` has ended, or waits, or does not wait any more.
   void check(const core::Node& node) noexcept;
   // Throws std::bad_alloc; the next call tries again.
   Progress run(loop::PollBudget& budget, const std::function<bool()>& is_tree_gone);
-  bool has_work() const noexcept { return pass_.is_active(); }
+  bool has_work() const noexcept;
   std::size_t count(const core::References& refers) const noexcept;
   void clear() noexcept;
 
  private:
+  enum class Stage : std::uint8_t {
+    queued,    // waits for the next pass
+    counting,  // the pass notes its members, or has just done so
+    watching,
+    resting,  // to be reported
+  };
   struct Watch {
     core::NodeId root = 0;
     Cause cause = Cause::pause;
-    bool counted = false;
-    std::unordered_set<core::NodeId> busy;
+    Stage stage = Stage::queued;
+    std::map<core::NodeId, bool> members;  // true: at rest when last looked at
+    std::size_t running = 0;
+    core::NodeId verified = 0;  // in `resting`: the members up to this one were looked at once more
   };
+  using List = std::list<Watch>;
+  using Index = std::unordered_map<core::NodeId, List::iterator>;  // by root
+
+  Progress count_all(loop::PollBudget& budget, const std::function<bool()>& is_tree_gone);
+  void begin_pass() noexcept;
   void count_agent(const core::Node& node);
-  static bool covers(const Watch& watch, const core::Node& root, const core::Node& node) noexcept;
+  Progress report_all(loop::PollBudget& budget, const std::function<bool()>& is_tree_gone);
+  Progress verify(Watch& watch, loop::PollBudget& budget) noexcept;
+
+  template <typename Visit>
+  void for_each_above(const core::Node& node, Visit&& visit);
+  bool has_activity(const core::Node& node) const noexcept;
   bool is_at_rest(const Watch& watch, const core::Node& node) const noexcept;
-  void count_again() noexcept;
+  void update(Watch& watch, std::map<core::NodeId, bool>::iterator member, bool rests) noexcept;
+  void sort(Watch& watch) noexcept;
+  void move(Watch& watch, Stage stage) noexcept;
+
+  List& list(Stage stage) noexcept { return lists_[static_cast<std::size_t>(stage)]; }
+  const List& list(Stage stage) const noexcept { return lists_[static_cast<std::size_t>(stage)]; }
+  Index& index(Cause cause) noexcept { return indices_[static_cast<std::size_t>(cause)]; }
 
   core::AgentTable& agents_;
   turn::Turns& turns_;
   const AtRest at_rest_;
-  std::vector<Watch> watches_;
+  std::array<List, 4> lists_;
+  std::array<Index, 2> indices_;
   SlotPass pass_;
 };
 

@@ -39,3 +39,48 @@ TEST_CASE("no time-out ends in a pause that the loop has only begun to read",
   t.settle();
   for (const Agent& agent : agents) CHECK(agent.state().value() == AgentState::stopped);
 }
+
+TEST_CASE("a pause settles when nothing runs at the end of the count of all agents", "[tree][pause]") {
+  ToolTurn t;
+  const Agent top = t.tree->create({.id = "top"}).value();
+  const Agent agent = top.create_child({.id = "a", .tools = t.tools}).value();
+  for (int i = 0; i < 50; ++i) top.create_child({}).value();
+  t.ask(agent);
+  t.call({{.name = "held"}});
+  const auto poll = [&](int polls) {
+    for (int i = 0; i < polls; ++i) t.runtime->poll(Duration(0));  // one step of each stage
+  };
+  SECTION("not before although an agent that waited was counted") {
+    t.held.calls[0].context.ask({.text = "Which?"}, [](const Answer&) {});
+    t.settle();
+    CHECK(top.pause().took_effect());
+    const int polls = GENERATE(1, 60, 80, 100);
+    poll(polls);
+    CHECK(t.seen.count("at-rest") == 0);
+    CHECK(t.tree->answer("q_1", "yes"));
+    t.settle();
+    CHECK(t.seen.count("at-rest") == 0);
+    t.held.calls[0].done(ToolResult::done("x"));
+    t.settle();
+  }
+  SECTION("also if it came to rest during the count") {
+    CHECK(top.pause().took_effect());
+    const int polls = GENERATE(1, 60, 80, 100, 200);
+    poll(polls);
+    CHECK(t.seen.count("at-rest") == 0);
+    t.held.calls[0].done(ToolResult::done("x"));
+    t.settle();
+  }
+  SECTION("also if it came to rest and went on again before that was reported") {
+    CHECK(top.pause().took_effect());
+    t.settle();
+    t.held.calls[0].context.ask({.text = "Which?"}, [](const Answer&) {});
+    poll(1);
+    CHECK(t.tree->answer("q_1", "yes"));
+    t.held.calls[0].context.ask({.text = "Really?"}, [](const Answer&) {});
+    t.settle();
+  }
+  CHECK(t.seen.count("at-rest top") == 1);
+  CHECK(top.stop().took_effect());
+  t.settle();
+}

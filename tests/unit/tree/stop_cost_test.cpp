@@ -1,6 +1,11 @@
 // What a stop costs: by the size of what it stops, not of the tree around it. Counted in steps, not in time.
 #include "support/drive/tool_turn.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
 using namespace agentcore;
 using namespace agentcore::test;
 
@@ -86,4 +91,47 @@ TEST_CASE("a delete of agents that wait for their own stops ends each of them on
   CHECK(reports == count + 1);
   CHECK(t.tree->size() == 0);
   CHECK_FALSE(t.tree->busy());
+}
+
+TEST_CASE("stops for later of many agents take effect one by one within the budget of a poll",
+          "[tree][stop][later][G16]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  std::vector<Agent> children;
+  for (int i = 0; i < 50; ++i) children.push_back(t.child(parent, "c" + std::to_string(i)));
+  t.settle();
+  CHECK(parent.stop({.descendants_only = true, .when = StopWhen::after_turn}).took_effect());
+  const auto closed = [&] {
+    return std::count_if(children.begin(), children.end(),
+                         [](const Agent& child) { return child.state().value() != AgentState::idle; });
+  };
+  std::ptrdiff_t before = 0;
+  for (int polls = 0; before < 50 && polls < 10'000; ++polls) {
+    t.runtime->poll(Duration(0));  // one step of each stage
+    const std::ptrdiff_t now = closed();
+    CHECK(now <= before + 1);
+    before = now;
+  }
+  t.settle();
+  CHECK(t.seen.count("settled c") == 50);
+}
+
+TEST_CASE("a stop for later that takes effect does not count the agents again for the others",
+          "[tree][stop][later][G16]") {
+  const auto polls_of_the_first = [](int count) {
+    TreeFixture t({}, false);
+    const Agent parent = t.root("parent");
+    for (int i = 0; i < count; ++i) t.ask(t.child(parent, "c" + std::to_string(i)));
+    CHECK(parent.stop({.descendants_only = true, .when = StopWhen::after_turn}).took_effect());
+    t.settle();
+    const Agent first = t["c0"];
+    t.llm->answer("c0", "words");
+    int polls = 0;
+    for (; first.state().value() != AgentState::stopped && polls < 10'000; ++polls)
+      t.runtime->poll(Duration(0));  // one step of each stage
+    t.llm->answer_all();
+    t.settle();
+    return polls;
+  };
+  CHECK(polls_of_the_first(100) == polls_of_the_first(2));
 }
