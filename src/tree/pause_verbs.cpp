@@ -4,6 +4,7 @@
 #include "core/transitions.hpp"
 
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -33,23 +34,28 @@ UnpauseResult PauseVerbs::unpause(core::NodeId id) {
   const Node* const parent = node->parent.load(std::memory_order_acquire);
   const Node* const by = parent && result.accepted() ? core::paused_by(*parent) : nullptr;
   if (!by) return result;
+  std::string name = by->is_root_sentinel() ? std::string() : tree_.table.names().name_of(*by, by->id());
+  // The agent was alive during the whole walk, or what the walk has read means nothing: see core::look().
+  if (tree_.reach(id) != node) return result;
   result.still_paused = true;
-  if (!by->is_root_sentinel()) result.paused_by = tree_.table.names().name_of(*by, by->id());
+  result.paused_by = std::move(name);
   return result;
 }
 
 VerbResult PauseVerbs::change(Node& node, std::unique_ptr<ControlOp> op) {
   const bool pauses = op->verb == Verb::pause;
-  const std::lock_guard lock(changing_);
-  for (PackedState packed = node.load();;) {
-    if (packed.generation() != core::generation_of(op->agent) || packed.is_free())
-      return VerbResult::refused(Errc::agent_not_found);
-    const std::optional<PackedState> after = core::after_pause(packed, pauses);
-    if (!after) return VerbResult::no_effect(pauses ? Errc::paused : Errc::not_paused);
-    if (node.replace(packed, *after)) break;
+  {
+    const std::lock_guard lock(changing_);
+    for (PackedState packed = node.load();;) {
+      if (packed.generation() != core::generation_of(op->agent) || packed.is_free())
+        return VerbResult::refused(Errc::agent_not_found);
+      const std::optional<PackedState> after = core::after_pause(packed, pauses);
+      if (!after) return VerbResult::no_effect(pauses ? Errc::paused : Errc::not_paused);
+      if (node.replace(packed, *after)) break;
+    }
+    tree_.control.push(std::move(op));
   }
-  tree_.control.push(std::move(op));
-  tree_.waker->notify();
+  tree_.waker->notify();  // calls a function of the host
   return VerbResult::done();
 }
 

@@ -1,7 +1,9 @@
 // A pause or an unpause whose second half takes several polls.
 #include "support/drive/tool_turn.hpp"
 
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace agentcore;
@@ -83,4 +85,38 @@ TEST_CASE("a pause settles when nothing runs at the end of the count of all agen
   CHECK(t.seen.count("at-rest top") == 1);
   CHECK(top.stop().took_effect());
   t.settle();
+}
+
+TEST_CASE("an unpause names no pause of an agent that has the slot of its own meanwhile",
+          "[tree][pause][race]") {
+  ToolTurn t;
+  const Agent agent = t.tree->create({}).value();
+  const std::string id = agent.id();
+  const Agent other = t.tree->create({.id = "other"}).value();
+  CHECK(agent.pause().took_effect());
+  CHECK(other.pause().took_effect());
+  t.settle();
+  std::promise<void> changed, deleted;
+  const auto wake = t.runtime->on_wake([&] {  // between the change of the state and the look at the parent
+    changed.set_value();
+    deleted.get_future().wait();
+  });
+  UnpauseResult result;
+  std::thread unpausing([&] { result = agent.unpause(); });
+  changed.get_future().wait();
+  Agent next;
+  t.runtime->post([&] {
+    CHECK(
+        agent
+            .terminate({.on_settled = [&](const TerminateReport&) { next = other.create_child({}).value(); }})
+            .took_effect());
+  });
+  t.poll();
+  deleted.set_value();
+  unpausing.join();
+  REQUIRE(next.exists());
+  CHECK(next.id().substr(0, next.id().find('.')) == id.substr(0, id.find('.')));  // the slot
+  CHECK(result.took_effect());
+  CHECK_FALSE(result.still_paused);
+  CHECK(result.paused_by.empty());
 }
