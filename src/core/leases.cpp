@@ -36,7 +36,7 @@ bool Lease::renew() noexcept {
 void Lease::reopen() noexcept {
   until_.store(end_from(clock_.now()), std::memory_order_release);
   ended_.store(false, std::memory_order_release);
-  leases_.note_begin();
+  leases_.request_check();
 }
 
 bool Lease::is_over() noexcept {
@@ -70,7 +70,7 @@ void Leases::add(Node& node, const Clock& clock, Duration length) {
   const std::lock_guard lock(mutex_);
   leases_[node.id()] = std::move(lease);
   count_.store(leases_.size(), std::memory_order_relaxed);
-  note_begin();
+  request_check();
 }
 
 void Leases::remove(NodeId agent) noexcept {

@@ -70,7 +70,7 @@ class Lease {
 class Leases {
  public:
   // Calls Lease::end() with what stops the agent. Called on any thread, and may not run code of the host.
-  // False: there was no memory.
+  // False: there was no memory; then it has called request_check() and woken the loop.
   using Stop = std::function<bool(Lease& lease)>;
   void set_stop(Stop stop) { stop_ = std::move(stop); }
 
@@ -86,10 +86,11 @@ class Leases {
     if (count_.load(std::memory_order_relaxed) == 0) return;
     if (const auto lease = of(node)) static_cast<void>(lease->holds());
   }
-  // True once after a lease began, or was reopened: then its end may come before all others.
-  void note_begin() noexcept { has_begun_.store(true, std::memory_order_release); }
-  bool take_begin() noexcept { return has_begun_.exchange(false, std::memory_order_acq_rel); }
-  bool has_begun() const noexcept { return has_begun_.load(std::memory_order_acquire); }
+  // The loop is to call check_all() in its next poll: a lease began, or was reopened, so that its end may come
+  // before all others; or there was no memory to stop an agent.
+  void request_check() noexcept { wants_check_.store(true, std::memory_order_release); }
+  bool take_request() noexcept { return wants_check_.exchange(false, std::memory_order_acq_rel); }
+  bool wants_check() const noexcept { return wants_check_.load(std::memory_order_acquire); }
   // Stops all agents whose leases have run out, and returns when the next one will. Nothing: none will.
   std::optional<TimePoint> check_all() noexcept;
   // Stops the agent of a lease that has run out, unless that was done. False: there was no memory.
@@ -102,7 +103,7 @@ class Leases {
   mutable std::mutex mutex_;
   std::unordered_map<NodeId, std::shared_ptr<Lease>> leases_;
   std::atomic<std::size_t> count_{0};
-  std::atomic<bool> has_begun_{false};
+  std::atomic<bool> wants_check_{false};
   Stop stop_;
 };
 

@@ -6,7 +6,8 @@ void LeaseTimer::update() noexcept {
   if (tree_.table.leases().size() == 0) return;
   const std::optional<TimePoint> next = tree_.table.leases().check_all();
   if (!next || (when_ && *when_ <= *next)) return;
-  tree_.engine->guarded("the timer of a lease", [&] { start(*next); });
+  if (!tree_.engine->guarded("the timer of a lease", [&] { start(*next); }))
+    tree_.table.leases().request_check();
 }
 
 void LeaseTimer::start(TimePoint when) {

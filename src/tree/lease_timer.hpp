@@ -16,7 +16,8 @@ class LeaseTimer {
  public:
   explicit LeaseTimer(TreeShared& tree) : tree_(tree) {}
 
-  // Leases began, or were reopened. Without memory for a timer their ends are noticed by the next admission.
+  // Stops the agents whose leases have run out, and starts the timer for the next end. What it has no memory
+  // for it requests again (Leases::request_check()).
   void update() noexcept;
   void clear() noexcept { timer_ = {}; }
 

@@ -97,7 +97,7 @@ bool TreeCore::has_work() const noexcept {
 // What run_control() does.
 bool TreeCore::has_control_work() const noexcept {
   return !shared_.control.empty() || turns_.operations().has_left() || settler_.has_work() ||
-         scheduler_.has_work() || rest_.has_work() || shared_.table.leases().has_begun();
+         scheduler_.has_work() || rest_.has_work() || shared_.table.leases().wants_check();
 }
 
 bool TreeCore::has_pending() const noexcept {
@@ -138,7 +138,7 @@ void TreeCore::run_control(loop::PollBudget& budget) {
   if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
   if (rest_.run(budget, [this] { return hub_.closed(); }) == Progress::tree_gone) return;
   settler_.run(budget);
-  if (!hub_.closed() && shared_.table.leases().take_begin()) lease_timer_.update();
+  if (!hub_.closed() && shared_.table.leases().take_request()) lease_timer_.update();
 }
 
 void TreeCore::run_round(loop::PollBudget& budget) {

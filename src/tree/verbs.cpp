@@ -279,7 +279,11 @@ VerbResult Verbs::renew(core::NodeId id) {
 bool Verbs::stop_for(core::Lease& lease) noexcept {
   Node* const node = tree_.reach(lease.agent());
   auto op = op_for(tree_, lease.agent(), false, {}, "the lease of the agent was not renewed in time");
-  if (!op) return false;
+  if (!op) {
+    tree_.table.leases().request_check();  // the next poll tries again
+    tree_.waker->notify();
+    return false;
+  }
   op->cause = StopCause::lease;
   locked([&] {
     lease.end([&] {

@@ -1,5 +1,6 @@
 // Leases: an agent that its host does not renew in time is stopped.
 #include "support/drive/tool_turn.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <agentcore/testing/references.hpp>
 
@@ -199,6 +200,25 @@ TEST_CASE("a lease is checked when the agent is created", "[tree][lease]") {
   CHECK(longest.renew().took_effect());
   CHECK(longest.state().value() == AgentState::idle);
   CHECK(Agent().renew().reason == Errc::agent_not_found);
+}
+
+TEST_CASE("a lease that runs out without memory for its stop stops its agent in the next poll",
+          "[tree][lease][G1]") {
+  Leased t;
+  t.ask(t.a);
+  t.clock.advance(10s);
+  const bool by_timer = GENERATE(true, false);
+  {
+    const FailingAllocation failing(1, 1'000'000);
+    if (by_timer)
+      t.poll();
+    else
+      static_cast<void>(t.a.renew());
+  }
+  t.settle();
+  CHECK(t.result->outcome == TurnOutcome::stopped);
+  CHECK(t.a.state().value() == AgentState::stopped);
+  CHECK(t.causes == std::vector{StopCause::lease});
 }
 
 TEST_CASE("an agent that is deleted leaves no lease", "[tree][lease][G13]") {
