@@ -30,7 +30,9 @@ TEST_CASE("no time-out ends in a pause that the loop has only begun to read",
   CHECK(top.pause().took_effect());
   const int polls = GENERATE(0, 1, 5);
   for (int i = 0; i < polls; ++i) t.runtime->poll(Duration(0));  // one step of each stage
-  t.advance(100s);
+  t.clock.advance(100s);
+  for (int i = 0; i < 10; ++i) t.runtime->poll(Duration(0));  // timers end before the pause has come to them
+  t.settle();
   CHECK(closed == 0);
   for (const Agent& agent : agents) CHECK(agent.state().value() == AgentState::processing);
   CHECK(top.unpause().took_effect());
@@ -71,6 +73,7 @@ TEST_CASE("a pause settles when nothing runs at the end of the count of all agen
     poll(polls);
     CHECK(t.seen.count("at-rest") == 0);
     t.held.calls[0].done(ToolResult::done("x"));
+    poll(1);
     t.settle();
   }
   SECTION("also if it came to rest and went on again before that was reported") {
