@@ -17,7 +17,8 @@ class Clock {
   /// @threadsafe
   virtual ~Clock() = default;
 
-  /// The current time. Never goes back.
+  /// The current time. Never goes back. Must not call into agentcore: any function of the library
+  /// may call it, also under its locks.
   /// @threadsafe
   virtual TimePoint now() const noexcept = 0;
 
