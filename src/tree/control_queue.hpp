@@ -54,17 +54,10 @@ struct ControlOp {
   StopCause cause = StopCause::user;
   StopOrigin origin;  // for events and the log
   std::optional<Duration> grace;
-<<<<<<< HEAD
   StopWhen when = StopWhen::now;         // stop, terminate
   std::optional<TimePoint> escalate_at;  // if `when` is later
-  bool withdraws = false;                // resume: of a stop that was called for later
+  bool withdraws = false;                // resume: of a deferred stop
   std::uint64_t withdrawals = 0;         // how many such resumes there were, this one included
-=======
-  StopWhen when = StopWhen::now;           // stop, terminate
-  std::optional<Duration> escalate_after;  // if `when` is later
-  bool withdraws = false;                  // resume: of a deferred stop
-  std::uint64_t withdrawals = 0;           // how many such resumes there were, this one included
->>>>>>> 933258c (docs: plain words in comments of the sources)
   std::function<void(const StopReport&)> on_stopped;
   std::function<void(const TerminateReport&)> on_terminated;
   std::function<void()> on_rest;             // pause

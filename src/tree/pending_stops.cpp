@@ -26,20 +26,22 @@ void PendingStops::start(std::unique_ptr<ControlOp>& op) {
     added.front().escalation =
         Timer(tree_.engine->weak_from_this(),
               tree_.engine->start_timer(*op->escalate_at, [this, agent] { escalate(agent); }));
+  List& stops = pending_[agent].stops;
   added.front().op = std::move(op);
   const ControlOp& started = *added.front().op;
   const bool took_effect = started.took_effect;
   const StopOrigin origin = started.origin;
   const StopWhen when = started.when;
-  pending_.splice(pending_.end(), added);
+  stops.splice(stops.end(), added);
   scheduler_.expect_parked();
   // Another verb came before its operation was read, or the one that it waits for is over.
-  if (is_closed(tree_.table, agent) || !is_pending(agent)) {
+  const auto is_effective = [](const Pending& pending) { return pending.op->took_effect; };
+  if (is_closed(tree_.table, agent) || std::none_of(stops.begin(), stops.end(), is_effective)) {
     harden(agent);
     return;
   }
   if (!took_effect) return;
-  pending_.back().is_reported = true;
+  stops.back().is_reported = true;
   report(agent, when, false, origin);
 }
 
@@ -50,7 +52,7 @@ void PendingStops::report(core::NodeId agent, StopWhen when, bool withdrawn, con
   tree_.engine->guarded("a log record", [&] {
     tree_.engine->log(
         LogLevel::info,
-        withdrawn ? "a stop that was called for later is withdrawn" : "a stop was called for later",
+        withdrawn ? "a deferred stop was withdrawn" : "a deferred stop is pending",
         {{"agent", all ? std::string() : tree_.table.names().name_of(*node, agent)},
          {"when", to_string(when)},
          {"caller", origin.caller()},
@@ -60,20 +62,13 @@ void PendingStops::report(core::NodeId agent, StopWhen when, bool withdrawn, con
   hub_.emit(*node, [&](Agent handle) { return StopPending{std::move(handle), when, withdrawn, origin}; });
 }
 
-bool PendingStops::is_pending(core::NodeId agent) const noexcept {
-  return std::any_of(pending_.begin(), pending_.end(), [=](const Pending& pending) {
-    return pending.op->agent == agent && pending.op->took_effect;
-  });
-}
-
 // The stops of that agent, which are not pending any more.
 PendingStops::List PendingStops::take(core::NodeId agent) noexcept {
-  List taken;
-  for (auto at = pending_.begin(); at != pending_.end();) {
-    const auto next = std::next(at);
-    if (at->op->agent == agent) taken.splice(taken.end(), pending_, at);
-    at = next;
-  }
+  const auto found = pending_.find(agent);
+  if (found == pending_.end()) return {};
+  due_ -= found->second.is_due;
+  List taken = std::move(found->second.stops);
+  pending_.erase(found);
   return taken;
 }
 
@@ -90,14 +85,10 @@ void PendingStops::withdraw(const ControlOp& op) {
 
 // Ends early if one more withdrawal is queued.
 void PendingStops::harden_due() {
-  const auto is_due = [](const Pending& pending) { return pending.is_due; };
-  while (!hub_.closed()) {
-    const auto due = std::find_if(pending_.begin(), pending_.end(), is_due);
-    if (due == pending_.end()) return;
-    const core::NodeId agent = due->op->agent;
-    for (Pending& pending : pending_)
-      if (pending.op->agent == agent) pending.is_due = false;
-    if (!harden(agent)) return;
+  for (auto at = pending_.begin(); due_ != 0 && at != pending_.end() && !hub_.closed();) {
+    const core::NodeId agent = at->first;
+    if (at->second.is_due && !harden(agent)) return;
+    at = pending_.upper_bound(agent);
   }
 }
 
@@ -121,31 +112,33 @@ bool PendingStops::harden(core::NodeId agent) {
   const ControlOp& first = *taken.front().op;
   Node* const node = tree_.table.find(agent);
   if (node && first.verb == Verb::stop && first.took_effect) settler_.keep_own_stop(*node, first.cause);
-  for (Pending& pending : taken) {
-    pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
-    pending.is_due = pending.op != nullptr;
-  }
+  for (Pending& pending : taken) pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
   std::erase_if(taken, [](const Pending& pending) { return !pending.op; });
-  if (!taken.empty()) {
-    pending_.splice(pending_.begin(), taken);
-    return false;
+  if (taken.empty()) return true;
+  Waiting& waiting = pending_[agent];
+  waiting.stops.splice(waiting.stops.begin(), taken);
+  waiting.is_due = true;
+  ++due_;
+  return false;
+}
+
+bool PendingStops::harden_closed(loop::PollBudget& budget) {
+  while (wants_check_ && !hub_.closed()) {
+    const auto at = pending_.upper_bound(checked_);
+    wants_check_ = at != pending_.end();
+    if (!wants_check_) break;
+    if (!budget.spend()) return false;
+    checked_ = at->first;
+    if (!at->second.is_due && is_closed(tree_.table, checked_)) harden(checked_);
   }
   return true;
 }
 
-void PendingStops::harden_closed() {
-  while (!hub_.closed()) {
-    const auto found = std::find_if(pending_.begin(), pending_.end(), [this](const Pending& pending) {
-      return !pending.is_due && is_closed(tree_.table, pending.op->agent);
-    });
-    if (found == pending_.end()) return;
-    harden(found->op->agent);
-  }
-}
-
 std::size_t PendingStops::count(const core::References& refers) const noexcept {
-  return static_cast<std::size_t>(std::count_if(
-      pending_.begin(), pending_.end(), [&](const Pending& pending) { return refers(pending.op->agent); }));
+  std::size_t count = 0;
+  for (const auto& [agent, waiting] : pending_)
+    if (refers(agent)) count += waiting.stops.size();
+  return count;
 }
 
 }  // namespace agentcore::detail::tree

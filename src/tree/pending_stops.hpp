@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 
 namespace agentcore::detail::tree {
@@ -34,25 +35,37 @@ class PendingStops {
   // Nothing runs below the agent any more, or one of its stops has waited for too long. False if a withdrawal
   // is queued, which has to be read first: the stops harden after it.
   bool harden(core::NodeId agent);
-  // A verb has closed gates: hardens the stops below it.
-  void harden_closed();
+  // A verb has closed a gate: harden_closed() is to be called before anything settles.
+  void note_closed() noexcept {
+    wants_check_ = true;
+    checked_ = 0;
+  }
+  // Hardens the stops below closed gates, as long as the budget lasts. False: some are left.
+  bool harden_closed(loop::PollBudget& budget);
+  bool has_work() const noexcept { return wants_check_; }
 
   std::size_t count(const core::References& refers) const noexcept;
-  void clear() noexcept { pending_.clear(); }
+  void clear() noexcept {
+    pending_.clear();
+    due_ = 0;
+  }
 
  private:
   struct Pending {
     std::unique_ptr<ControlOp> op;
     Timer escalation;
     bool is_reported = false;  // by StopPending
-    bool is_due = false;       // hardens when the loop has read the withdrawals that are queued
   };
   using List = std::list<Pending>;
+  // The stops and deletes of one agent, oldest first.
+  struct Waiting {
+    List stops;
+    bool is_due = false;  // they harden when the loop has read the withdrawals that are queued
+  };
 
   void escalate(core::NodeId agent);
   void report(core::NodeId agent, StopWhen when, bool withdrawn, const StopOrigin& origin);
   void harden_due();
-  bool is_pending(core::NodeId agent) const noexcept;
   List take(core::NodeId agent) noexcept;
 
   TreeShared& tree_;
@@ -61,8 +74,11 @@ class PendingStops {
   Settler& settler_;
   Scheduler& scheduler_;
   RestWatches& rest_;
-  List pending_;                 // oldest first
+  std::map<core::NodeId, Waiting> pending_;
+  std::size_t due_ = 0;          // how many are due
   std::uint64_t withdrawn_ = 0;  // ControlOp::withdrawals of the last withdrawal that was read
+  bool wants_check_ = false;     // harden_closed() has something to do: after the agent `checked_`
+  core::NodeId checked_ = 0;
 };
 
 }  // namespace agentcore::detail::tree

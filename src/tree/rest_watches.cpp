@@ -11,7 +11,7 @@ using core::Node;
 
 namespace {
 
-// A stop that was called for later may be one of the agent alone.
+// A deferred stop may be one of the agent alone.
 bool covers(const Node& root, bool stops, const Node& node) noexcept {
   return &node == &root || !stops || root.extends_below(Node::grade_below);
 }
@@ -170,7 +170,7 @@ bool RestWatches::has_activity(const Node& node) const noexcept {
 bool RestWatches::is_at_rest(const Watch& watch, const Node& node) const noexcept {
   if (watch.cause == Cause::pause) return turns_.parked().is_at_rest(node, turn::Rest::paused);
   const Node* const root = agents_.find(watch.root);
-  const bool steps = root && root->load().stop_grade() == core::Grade::after_step;
+  const bool steps = root && core::grade_for(node, *root, root->load()) == core::Grade::after_step;
   return turns_.parked().is_at_rest(node, steps ? turn::Rest::after_step : turn::Rest::after_turn);
 }
 

@@ -24,7 +24,7 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
     case Verb::terminate:
       if (op->when != StopWhen::now) return pending_.start(op);
       settler_.start(op);
-      return pending_.harden_closed();
+      return pending_.note_closed();
   }
 }
 

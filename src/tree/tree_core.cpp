@@ -97,7 +97,8 @@ bool TreeCore::has_work() const noexcept {
 // What run_control() does.
 bool TreeCore::has_control_work() const noexcept {
   return !shared_.control.empty() || turns_.operations().has_left() || settler_.has_work() ||
-         scheduler_.has_work() || rest_.has_work() || shared_.table.leases().wants_check();
+         pending_stops_.has_work() || scheduler_.has_work() || rest_.has_work() ||
+         shared_.table.leases().wants_check();
 }
 
 bool TreeCore::has_pending() const noexcept {
@@ -123,9 +124,23 @@ void TreeCore::run_control(loop::PollBudget& budget) {
   const LoopEntry entry(*this);
   operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || hub_.closed()) return;
-  // Including those that are queued meanwhile: a stop that was called for later is queued again when another
-  // verb has closed its gate, and its report names what settles from then on.
-  for (control.begin_batch(); control.has_next() && budget.spend(); control.begin_batch()) {
+  do {
+    if (!run_second_halves(budget)) return;
+    // The operations of the stops that it hardens are read before anything settles: their reports name all of
+    // it.
+    if (!pending_stops_.harden_closed(budget)) return;
+  } while (!control.empty() && !shared_.is_closed());
+  if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
+  if (rest_.run(budget, [this] { return hub_.closed(); }) == Progress::tree_gone) return;
+  settler_.run(budget);
+  if (!hub_.closed() && shared_.table.leases().take_request()) lease_timer_.update();
+}
+
+// False: the budget is used up, or the tree is destroyed.
+bool TreeCore::run_second_halves(loop::PollBudget& budget) {
+  ControlQueue& control = shared_.control;
+  for (control.begin_batch(); control.has_next(); control.begin_batch()) {
+    if (!budget.spend()) return false;
     std::unique_ptr<ControlOp> op = control.next();
     try {
       second_halves_.start(op);
@@ -133,12 +148,9 @@ void TreeCore::run_control(loop::PollBudget& budget) {
       if (op) control.put_back(std::move(op));
       throw;
     }
-    if (shared_.is_closed() || hub_.closed()) return;
+    if (shared_.is_closed() || hub_.closed()) return false;
   }
-  if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
-  if (rest_.run(budget, [this] { return hub_.closed(); }) == Progress::tree_gone) return;
-  settler_.run(budget);
-  if (!hub_.closed() && shared_.table.leases().take_request()) lease_timer_.update();
+  return true;
 }
 
 void TreeCore::run_round(loop::PollBudget& budget) {

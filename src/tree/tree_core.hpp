@@ -70,6 +70,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   void destroy() noexcept override { delete this; }
 
   bool has_control_work() const noexcept;
+  bool run_second_halves(loop::PollBudget& budget);
   void purge();
 
   TreeShared shared_;

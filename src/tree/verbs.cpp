@@ -56,7 +56,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   return result;
 }
 
-// The time at which a verb that was called for later takes effect at the latest.
+// The time at which a deferred verb takes effect at the latest.
 std::optional<TimePoint> Verbs::escalation_of(const std::optional<Duration>& after) const noexcept {
   if (!after) return std::nullopt;
   return loop::later(tree_.engine->clock().now(), *after);
@@ -91,8 +91,7 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
   }
 }
 
-<<<<<<< HEAD
-// Adds a stop or a delete to what is pending for later: the strictest grade counts, for the agent and for its
+// Adds a deferred stop or delete to what is pending: the strictest grade counts, for the agent and for its
 // descendants, and a delete overtakes stops.
 Verbs::Request Verbs::request(Node& node, PackedState expected, const ControlOp& op) noexcept {
   const Grade grade = grade_of(op.when), own = expected.stop_grade();
@@ -107,22 +106,6 @@ Verbs::Request Verbs::request(Node& node, PackedState expected, const ControlOp&
   if (grade <= own) return Request::added;
   const std::optional<PackedState> after = core::after_stop_request(expected, grade);
   return after && node.replace(expected, *after) ? Request::added : Request::outdated;
-=======
-// A deferred stop or delete is called. Takes `op`, unless the packed state has changed.
-VerbResult Verbs::request(Node& node, PackedState& expected, std::unique_ptr<ControlOp>& op) {
-  const std::optional<PackedState> after = core::after_stop_request(expected, grade_of(op->when));
-  if (!after) {
-    wait_for_other(op);
-    op.reset();
-    return VerbResult::no_effect(Errc::stop_pending);
-  }
-  // Before the grade is visible. A stop of the agent alone does not shorten one that includes its subtree.
-  if (op->cascade || expected.stop_grade() == core::Grade::none)
-    node.extend_below(Node::grade_below, op->cascade);
-  if (!node.replace(expected, *after)) return {};
-  tree_.control.push(std::move(op));
-  return VerbResult::done();
->>>>>>> 933258c (docs: plain words in comments of the sources)
 }
 
 std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uint64_t read) {

@@ -57,7 +57,7 @@ class Verbs {
   // the host.
   VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
   VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
-  // What became of a stop or a delete that is called for later.
+  // What became of a deferred stop or delete.
   enum class Request : std::uint8_t {
     added,        // it is pending
     nothing_new,  // what is pending includes it
@@ -77,12 +77,7 @@ class Verbs {
 
   TreeShared& tree_;
   turn::Operations& operations_;
-<<<<<<< HEAD
-  std::uint64_t withdrawals_ = 0;  // of stops that were called for later; under the mutex
-=======
-  std::mutex closing_;
   std::uint64_t withdrawals_ = 0;  // of deferred stops; under the mutex
->>>>>>> 933258c (docs: plain words in comments of the sources)
 };
 
 }  // namespace agentcore::detail::tree
