@@ -41,12 +41,15 @@ void AgentTable::erase(Node& node) {
     parent.first_child.store(node.next_sibling, std::memory_order_relaxed);
   if (node.next_sibling != no_node) slab_[node.next_sibling].prev_sibling = node.prev_sibling;
 
-  node.packed.store(node.load().freed().raw(), std::memory_order_seq_cst);
+  {
+    const std::lock_guard lock(erasing_);
+    node.packed.store(node.load().freed().raw(), std::memory_order_seq_cst);
+    node.extends.store(0, std::memory_order_relaxed);
+  }
   node.spec.reset();
   node.data.reset();
   node.reported = AgentState::idle;
   node.settling = {};
-  node.extends.store(0, std::memory_order_relaxed);
 
   node.next_sibling = no_node;
   if (free_last_ == no_node)

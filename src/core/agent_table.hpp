@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
 
 namespace agentcore::detail::core {
@@ -51,6 +52,11 @@ class AgentTable {
   Node& insert(Node& parent);
   // Unlinks an agent without children and gives its slot a new generation (G13). @loop_thread
   void erase(Node& node);
+  // An agent that was found alive under this mutex is not erased before the mutex is released. For verbs that
+  // write parts of a node beside its packed state: a compare-and-set of the packed state fails on a slot that
+  // was used again, a write of another part would not. To be held for a bounded time, and never while code of
+  // the host runs. @threadsafe
+  std::mutex& erasing() noexcept { return erasing_; }
 
   Node* first_child(const Node& node) const noexcept {
     return at(node.first_child.load(std::memory_order_relaxed));
@@ -73,6 +79,7 @@ class AgentTable {
   std::uint32_t free_ = no_node;  // freed slots, oldest first, linked by next_sibling
   std::uint32_t free_last_ = no_node;
   std::uint64_t erased_ = 0;
+  std::mutex erasing_;
   std::atomic<std::uint32_t> alive_{0};
 };
 

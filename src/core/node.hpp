@@ -87,8 +87,9 @@ struct alignas(64) Node {
   std::atomic<AgentRole> role{AgentRole::normal};
   std::uint8_t depth = 0;
   std::atomic<std::uint16_t> mailbox_limit{0};
-  // Written by verbs: extends fields of `packed` to the descendants. It has a meaning only while the field is
-  // set.
+  // Written by verbs: extends fields of `packed` to the descendants. The bits of a grade have a meaning only
+  // while there is one. `hold_below` is written together with `hold`, under AgentTable::erasing(): it is not
+  // set without a hold, but for verbs in progress.
   static constexpr std::uint8_t hold_below = 1;     // a hold of this agent's mailbox holds theirs, too
   static constexpr std::uint8_t grade_below = 6;    // two bits: the Grade of deferred stops that include them
   static constexpr std::uint8_t grade_deletes = 8;  // one of the deferred stops is a delete
@@ -107,7 +108,8 @@ struct alignas(64) Node {
   static constexpr std::uint32_t claiming = 1U << 31;
   std::atomic<std::uint32_t> message{0};
   // The number of the last interrupt of the whole subtree. Turns that are marked with a smaller one are
-  // refused. Written by verbs. Of the root sentinel: how many interrupts of subtrees there were in the tree.
+  // refused. Written by verbs, under AgentTable::erasing(). Of the root sentinel: how many interrupts of
+  // subtrees there were in the tree.
   std::atomic<std::uint32_t> interrupts{0};
 
   // Second cache line: written by the loop thread; other threads read `name`, `taken` and `turn_mark` only.

@@ -137,7 +137,7 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
                                         std::unique_ptr<ControlOp> op) {
   op->cascade = true;
   {
-    const std::lock_guard lock(interrupting_);
+    const std::lock_guard lock(tree_.table.erasing());
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
     if (!view.open()) return VerbResult::no_effect(reason_of(view));
@@ -178,16 +178,23 @@ VerbResult TurnVerbs::release_queue(core::NodeId id) {
   auto op = op_for(tree_, id, false);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::release_queue;
-  for (PackedState packed = node->load();;) {
-    if (packed.generation() != core::generation_of(id) || packed.is_free())
-      return VerbResult::refused(Errc::agent_not_found);
-    const std::optional<PackedState> after = core::after_hold(packed, false);
-    if (!after) return VerbResult::no_effect(Errc::not_held);
-    if (node->replace(packed, *after)) break;
-  }
-  op->cascade = node->extend_below(Node::hold_below, false);
+  if (const Errc refused = release(*node, *op); refused != Errc::none)
+    return refused == Errc::not_held ? VerbResult::no_effect(refused) : VerbResult::refused(refused);
   finish(std::move(op));
   return VerbResult::done();
+}
+
+Errc TurnVerbs::release(Node& node, ControlOp& op) {
+  const std::lock_guard lock(tree_.table.erasing());
+  for (PackedState packed = node.load();;) {
+    if (packed.generation() != core::generation_of(op.agent) || packed.is_free())
+      return Errc::agent_not_found;
+    const std::optional<PackedState> after = core::after_hold(packed, false);
+    if (!after) return Errc::not_held;
+    if (node.replace(packed, *after)) break;
+  }
+  op.cascade = node.extend_below(Node::hold_below, false);
+  return Errc::none;
 }
 
 // What the loop does with the mailbox of an agent that was seen with that packed state.

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 namespace agentcore::detail::tree {
 
@@ -20,6 +19,10 @@ namespace agentcore::detail::tree {
 // An abort, and an interrupt of one agent, is one compare-and-set of its packed state: the turn that was read
 // has ended, or the verb tries again. An interrupt of a subtree is one store of a number, with which turns
 // compare the number at their beginning (core::is_interrupted).
+//
+// AgentTable::erasing() is held for what a verb writes beside the packed state: so it is written for an agent
+// that the verb has found alive, and not in a later life of the slot; and a hold of a subtree, its release
+// and the number of an interrupt are each one step for other verbs.
 class TurnVerbs {
  public:
   TurnVerbs(TreeShared& tree, turn::Operations& operations, turn::EndOrigins& origins)
@@ -39,6 +42,8 @@ class TurnVerbs {
   VerbResult interrupt_subtree(core::Node& node, const InterruptOptions& options,
                                std::unique_ptr<ControlOp> op);
   Found find(const core::Node& node, core::NodeId agent, core::PackedState packed, MessageId message) const;
+  // Why there is nothing to release; none: it is released, and `op` says whether that of the subtree is, too.
+  Errc release(core::Node& node, ControlOp& op);
   VerbResult end_turn(core::Node& node, const InterruptOptions& options, std::unique_ptr<ControlOp> op);
   static void prepare_queue(const core::Node& node, QueueAction queue, core::PackedState packed,
                             ControlOp& op) noexcept;
@@ -47,7 +52,6 @@ class TurnVerbs {
   TreeShared& tree_;
   turn::Operations& operations_;
   turn::EndOrigins& origins_;
-  std::mutex interrupting_;  // one interrupt of a subtree at a time
 };
 
 }  // namespace agentcore::detail::tree

@@ -1,17 +1,22 @@
-// Interrupts of single messages from another thread: exactly the message that was meant is ended.
+// Interrupts from another thread: exactly the message, or the agent, that was meant is affected.
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
+#include "support/drive/drive.hpp"
 #include "support/drive/team.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <agentcore/agentcore.hpp>
 
 #include <array>
 #include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace agentcore;
+using agentcore::test::at_next_allocation;
 using agentcore::test::Dice;
+using agentcore::test::drive;
 using agentcore::test::FakeClient;
 using agentcore::test::Team;
 
@@ -40,6 +45,21 @@ std::string problem_of(const Fate& fate) {
     return "another reason";
   return {};
 }
+
+// Makes its thread slow within an allocation: until the test goes on, but for a bounded number of yields,
+// because the thread may hold a mutex for which the test waits.
+struct SlowAllocation {
+  int number = 1;  // of the allocation, from 1
+  std::atomic<bool> reached{false};
+  std::atomic<bool> released{false};
+
+  static void allocate(void* self) {
+    SlowAllocation& slow = *static_cast<SlowAllocation*>(self);
+    if (--slow.number > 0) return at_next_allocation(&SlowAllocation::allocate, self);
+    slow.reached = true;
+    for (int i = 0; i < 20'000 && !slow.released; ++i) std::this_thread::yield();
+  }
+};
 
 }  // namespace
 
@@ -90,4 +110,112 @@ TEST_CASE("an interrupt by id ends exactly the message that was meant", "[stop][
   }
   INFO(took_effect << " took effect, " << too_late << " came too late");
   CHECK(took_effect > 0);
+}
+
+TEST_CASE("an interrupt of a subtree whose thread is slow does not touch the next agent of the slot",
+          "[stop][interrupt][X34]") {
+  for (int number = 1; number < 12; ++number) {
+    INFO("allocation " << number);
+    FakeClient client;
+    Runtime runtime;
+    AgentTree tree(runtime, {.llm = &client});
+    const Agent before = tree.create().value();
+    SlowAllocation slow{number};
+    std::atomic<bool> returned{false};
+    std::jthread thread([&] {
+      at_next_allocation(&SlowAllocation::allocate, &slow);
+      static_cast<void>(before.interrupt({.scope = InterruptScope::subtree,
+                                          .queue = QueueAction::hold,
+                                          .reason = "a reason that needs memory of its own"}));
+      at_next_allocation(nullptr, nullptr);
+      returned = true;
+    });
+    while (!slow.reached && !returned) std::this_thread::yield();
+    CHECK(before.terminate().took_effect());
+    while (runtime.poll()) {
+    }
+    const Agent next = tree.create().value();
+    const Agent child = next.create_child().value();
+    CHECK(next.send("question"));
+    while (runtime.poll()) {
+    }
+    slow.released = true;
+    thread.join();
+    CHECK(next.state().value() == AgentState::waiting_llm);
+    CHECK_FALSE(next.is_queue_held().value());
+    CHECK_FALSE(child.is_queue_held().value());
+    client.answer_all();
+    CHECK(drive(runtime, tree) == "");
+    CHECK(next.conversation().value().back().interruption == Interruption::none);
+  }
+}
+
+TEST_CASE("holds and interrupts of a subtree do not land in a later life of its slot",
+          "[stop][race][interrupt]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Team team(2);
+  AgentSpec spec;
+  spec.handler = [](const Agent&, const Message&) {};
+  Agent agent = tree.create(spec).value();
+  for (int round = 0; round < 3000; ++round) {
+    const Agent before = agent;
+    bool deleted = false;
+    team.run(
+        [&](int member) {
+          for (int i = 0; i < 10; ++i) {
+            if (member == 0)
+              static_cast<void>(before.interrupt(
+                  {.scope = InterruptScope::subtree, .queue = QueueAction::hold, .reason = "for a test"}));
+            else
+              static_cast<void>(before.release_queue());
+          }
+        },
+        [&] {
+          if (!deleted) {
+            deleted = before.terminate().took_effect();
+            while (before.exists()) runtime.poll();
+            agent = tree.create(spec).value();
+          }
+          runtime.poll();
+        });
+    REQUIRE_FALSE(agent.is_queue_held().value());
+    static_cast<void>(agent.interrupt({.queue = QueueAction::hold}));
+    const Agent child = agent.create_child(spec).value();
+    REQUIRE_FALSE(child.is_queue_held().value());
+    REQUIRE(agent.release_queue().took_effect());
+    int completed = 0;
+    REQUIRE(agent.send(
+        "x", {.on_end = [&](const MessageEnd& end) { completed += end.result && end.result->success(); }}));
+    REQUIRE(drive(runtime, tree) == "");
+    REQUIRE(completed == 1);
+  }
+}
+
+TEST_CASE("a hold of a subtree and its release from two threads leave all of it or nothing",
+          "[stop][race][interrupt]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Team team(2);
+  const Agent agent = tree.create().value();
+  const Agent child = agent.create_child().value();
+  for (int round = 0; round < 3000; ++round) {
+    team.run(
+        [&](int member) {
+          for (int i = 0; i < 10; ++i) {
+            if (member == 0)
+              static_cast<void>(
+                  agent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+            else
+              static_cast<void>(agent.release_queue());
+          }
+        },
+        [&] { runtime.poll(); });
+    REQUIRE(agent.is_queue_held().value() == child.is_queue_held().value());
+    static_cast<void>(agent.release_queue());
+    static_cast<void>(agent.interrupt({.queue = QueueAction::hold}));
+    REQUIRE_FALSE(child.is_queue_held().value());
+    static_cast<void>(agent.release_queue());
+    runtime.poll();
+  }
 }
