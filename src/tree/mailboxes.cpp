@@ -211,11 +211,11 @@ void Mailboxes::on_deadline(core::NodeId agent, MessageId id) noexcept {
     report_dropped(hub_, *node, mailbox::remove(*node, tree_.pool, number), DropReason::deadline_exceeded);
 }
 
-// Resumes a stopped agent if its spec allows it (`auto_resume`): then returns Errc::none, and the sender
-// tries again. Otherwise returns the reason for the refusal.
+// Resumes a stopped agent if its spec allows it (`auto_resume`) and its lease has not run out: then returns
+// Errc::none, and the sender tries again. Otherwise returns the reason for the refusal.
 Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState effective) {
   if (effective == AgentState::stopped && node.auto_resume.load(std::memory_order_relaxed)) {
-    const Errc refused = verbs_.resume(id, {}).reason;
+    const Errc refused = verbs_.resume(id, {}, ResumedBy::message).reason;
     if (refused == Errc::none || refused == Errc::not_stopped)
       return Errc::none;  // another sender resumed it
     if (refused == Errc::out_of_memory) return refused;

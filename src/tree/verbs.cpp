@@ -203,19 +203,19 @@ std::vector<core::NodeId> Verbs::children_of(const Node& node) const {
   return found;
 }
 
-VerbResult Verbs::resume(core::NodeId id, const ResumeOptions& options) {
+VerbResult Verbs::resume(core::NodeId id, const ResumeOptions& options, ResumedBy by) {
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
   auto op = op_for(tree_, id, false);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::resume;
   op->cascade = options.cascade;
-  const VerbResult result = open_for_resume(*node, std::move(op));
+  const VerbResult result = open_for_resume(*node, std::move(op), by);
   if (result.took_effect()) tree_.waker->notify();
   return result;
 }
 
-VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op) {
+VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op, ResumedBy by) {
   const std::lock_guard lock(tree_.closing);
   for (;;) {
     const GateView view = look(node, op->agent);
@@ -238,8 +238,10 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op) {
         core::after_resume(view.own, mailbox::is_settled(node, view.own));
     if (!after) return VerbResult::refused(Errc::stopping);  // widened, and not settled again yet
     PackedState expected = view.own;
-    if (const auto lease = view.own.has_lease() ? tree_.table.leases().find(op->agent) : nullptr)
+    if (const auto lease = view.own.has_lease() ? tree_.table.leases().find(op->agent) : nullptr) {
+      if (by == ResumedBy::message && lease->is_over()) return VerbResult::refused(Errc::lease_expired);
       lease->reopen();
+    }
     if (!node.replace(expected, *after)) continue;
     mailbox::open(node, view.own.generation(), view.own.epoch());
     op->cascade = op->cascade && view.own.gate() == Gate::stop_tree;

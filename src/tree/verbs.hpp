@@ -17,6 +17,9 @@
 
 namespace agentcore::detail::tree {
 
+// What resumes an agent. A message (AgentSpec::auto_resume) does not resume one whose lease has run out.
+enum class ResumedBy : std::uint8_t { host, message };
+
 // A verb has two halves. The first is here: it runs on the caller's thread, at any time, concurrently with
 // everything else. It closes or opens a gate with one compare-and-set of one packed state, cuts a bounded
 // number of operations on the wire, and queues a ControlOp. The second half runs on the loop thread
@@ -31,7 +34,7 @@ class Verbs {
   Verbs(TreeShared& tree, turn::Operations& operations) : tree_(tree), operations_(operations) {}
 
   VerbResult stop(core::NodeId id, StopOptions&& options);
-  VerbResult resume(core::NodeId id, const ResumeOptions& options);
+  VerbResult resume(core::NodeId id, const ResumeOptions& options, ResumedBy by = ResumedBy::host);
   VerbResult terminate(core::NodeId id, TerminateOptions&& options);
 
   VerbResult renew(core::NodeId id);
@@ -65,7 +68,7 @@ class Verbs {
   };
   Request request(core::Node& node, core::PackedState expected, const ControlOp& op) noexcept;
 
-  VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op);
+  VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op, ResumedBy by);
   VerbResult stop_below(core::NodeId id, StopOptions&& options);
   VerbResult close_below(core::Node& node, core::NodeId id, StopOptions& options);
   bool close_child(core::Node& child, ControlOp& op) noexcept;

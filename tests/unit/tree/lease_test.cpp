@@ -80,6 +80,36 @@ TEST_CASE("a renewal after the end of a lease is refused and only a resume opens
   CHECK(t.causes == std::vector{StopCause::lease, StopCause::lease});
 }
 
+TEST_CASE("a message does not resume an agent whose lease has run out", "[tree][lease][X4][G12]") {
+  ToolTurn t;
+  const Agent agent = t.agent({.auto_resume = true, .lease = 10s});
+  t.settle();
+  const bool steers = GENERATE(true, false);
+  const auto deliver = [&] {
+    return steers ? agent.steer("question").reason : agent.send("question").reason;
+  };
+  const bool by_lease = GENERATE(true, false);
+  if (!by_lease) CHECK(agent.stop().took_effect());
+  if (by_lease) t.advance(10s);
+  t.settle();
+  const bool noticed = GENERATE(true, false);
+  if (!by_lease) t.clock.advance(10s);
+  if (noticed) t.settle();
+  CHECK(agent.state().value() == AgentState::stopped);
+  CHECK(deliver() == Errc::agent_stopped);
+  t.settle();
+  CHECK(agent.state().value() == AgentState::stopped);
+  CHECK(t.seen.count("started a") == 0);
+  CHECK(agent.resume().took_effect());
+  CHECK(deliver() == Errc::none);
+  t.settle();
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  CHECK(deliver() == Errc::none);  // its lease runs
+  t.settle();
+  CHECK(t.seen.count("started a") == 2);
+}
+
 TEST_CASE("the end of a lease is noticed without a timer", "[tree][lease][G1]") {
   Leased t;
   t.settle();
