@@ -83,6 +83,12 @@ bool is_open_and_idle(const core::Node& node) noexcept {
   return node.load().state() == AgentState::idle && core::look(node, node.load().generation()).open();
 }
 
+// Turn::check() for an agent whose turn may be one of a MessageHandler.
+bool is_admitted(Environment& environment, const core::Node& node, std::uint32_t epoch) noexcept {
+  environment.table.leases().check(node);
+  return core::admits_turn(node, node.load().generation(), epoch);
+}
+
 // The result of a turn of a MessageHandler that has completed. Nearly all do: these share one constant,
 // without a count of references.
 std::shared_ptr<const TurnResult> completed_result() noexcept {
@@ -165,7 +171,7 @@ void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::u
 bool TurnRunner::emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to) {
   environment_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns, id}; });
   if (node.load().epoch() == epoch) environment_.hub.emit_state(node, to);
-  return core::admits_turn(node, node.load().generation(), epoch);
+  return is_admitted(environment_, node, epoch);
 }
 
 void TurnRunner::follow(core::Node& node, Next next) {
@@ -322,7 +328,6 @@ Next TurnRunner::check_budget(Turn turn) {
 // A turn of an agent with a MessageHandler, which has no history.
 void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch) {
   events::EventHub& hub = environment_.hub;
-  const auto is_admitted = [&] { return core::admits_turn(node, node.load().generation(), epoch); };
   const std::uint32_t number = node.turns;
   handling_ = &node;
   handled_message_ = id;
@@ -331,13 +336,13 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   handling_ = nullptr;
   if (hub.closed()) return;
   // The state comes first, as in TurnEnds.
-  const bool ended =
-      !is_admitted() || !try_change_state(node, epoch, AgentState::processing, AgentState::idle);
+  const bool ended = !is_admitted(environment_, node, epoch) ||
+                     !try_change_state(node, epoch, AgentState::processing, AgentState::idle);
   if (ended) result = ended_result(node, epoch);
   environment_.listener.on_turn_over(node);
   environment_.emit_turn_ended(node, number, id, std::move(result));
   // An observer of the end may have stopped the agent.
-  const bool is_idle = ended ? is_open_and_idle(node) : is_admitted();
+  const bool is_idle = ended ? is_open_and_idle(node) : is_admitted(environment_, node, epoch);
   if (!is_idle) return;
   hub.emit_state(node, AgentState::idle,
                  {StopCause::user, ended ? environment_.end_origins.find(node) : StopOrigin()});

@@ -110,6 +110,36 @@ TEST_CASE("a message does not resume an agent whose lease has run out", "[tree][
   CHECK(t.seen.count("started a") == 2);
 }
 
+TEST_CASE("a handler does not run after the end of the lease", "[tree][lease][G1]") {
+  ToolTurn t;
+  int handled = 0;
+  bool takes_long = false;
+  const Agent agent = t.root("a", {.handler =
+                                       [&](const Agent&, const Message&) {
+                                         ++handled;
+                                         if (takes_long) t.clock.advance(10s);
+                                       },
+                                   .lease = 10s});
+  Subscription observer;
+  SECTION("because an observer of its beginning took the time") {
+    observer = t.tree->on<TurnStarted>([&](const TurnStarted&) { t.clock.advance(10s); });
+  }
+  SECTION("because an observer of its state took the time") {
+    observer = t.tree->on<StateChanged>([&](const StateChanged& change) {
+      if (change.to == AgentState::processing) t.clock.advance(10s);
+    });
+  }
+  SECTION("and one that takes the time itself does not complete") {
+    takes_long = true;
+  }
+  CHECK(agent.send("one"));
+  CHECK(agent.send("two"));
+  t.settle();
+  CHECK(handled == (takes_long ? 1 : 0));
+  CHECK(t.seen.with("ended a") == std::vector<std::string>{"ended a 1 stopped"});
+  CHECK(agent.state().value() == AgentState::stopped);
+}
+
 TEST_CASE("the end of a lease is noticed without a timer", "[tree][lease][G1]") {
   Leased t;
   t.settle();
