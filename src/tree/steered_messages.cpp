@@ -17,6 +17,7 @@ Errc queue(TreeShared& tree, core::Node& node, const SteerEntry& entry) noexcept
   if (entry.give_back) return Errc::turn_over;
   const core::GateView view = look(node, node.id());
   if (!view.open()) return send_reason_of(view.effective);
+  if (view.grade != core::Grade::none) return Errc::agent_stopping;  // it would be dropped with the mailbox
   switch (mailbox::push_front(node, tree.pool, entry.cell, view.own.epoch())) {
     case mailbox::Push::queued:
     case mailbox::Push::queued_first:

@@ -85,6 +85,39 @@ TEST_CASE("a steered message comes back if the host asks for that", "[tree][stee
   CHECK(t.state("a") == AgentState::idle);
 }
 
+TEST_CASE("a steered message that a pending stop overtakes is delivered or comes back and is not dropped",
+          "[tree][steer][later][G8]") {
+  ToolTurn t;
+  const StopWhen when = GENERATE(StopWhen::after_step, StopWhen::after_turn);
+  const bool by_parent = GENERATE(true, false);
+  const Agent top = t.root("top");
+  const Agent agent = t.child(top, "a", {.tools = t.tools});
+  t.ask(agent);
+  CHECK(agent.steer("more"));
+  CHECK((by_parent ? top : agent).stop({.when = when}).took_effect());
+  CHECK(agent.steer("too late").reason == Errc::agent_stopping);
+  CHECK(agent.steer("too late", now).reason == Errc::agent_stopping);
+  const bool read = GENERATE(true, false);
+  if (read) t.settle();
+  SECTION("the turn ends first") {
+    t.llm->answer("a", "words");
+    t.settle();
+    CHECK(joined(t.seen.with("steered")) == "steered a returned agent_stopping more");
+    CHECK(t.result->outcome == TurnOutcome::completed);
+  }
+  SECTION("there is one more step") {
+    t.llm->call_tools("a", {add_call("x", 1, 2)});
+    t.settle();
+    const bool delivered = when == StopWhen::after_turn;
+    CHECK(joined(t.seen.with("steered")) ==
+          (delivered ? "steered a delivered 2" : "steered a returned agent_stopped more"));
+    if (delivered) t.llm->answer("a", "words");
+    t.settle();
+  }
+  CHECK(t.seen.with("dropped").empty());
+  CHECK(agent.state().value() == AgentState::stopped);
+}
+
 TEST_CASE("a steered message to an idle agent is a plain send", "[tree][steer]") {
   for (const SteerOptions& options : {SteerOptions{}, now}) {
     TreeFixture t;
