@@ -37,7 +37,9 @@ void ParkedTurns::go_on(core::Node& node) {
 bool ParkedTurns::is_at_rest(const core::Node& node, Rest rest) const noexcept {
   const ActiveTurn* const active = active_turn(node);
   if (rest == Rest::after_turn) return !active && node.operations == 0;
-  if (rest == Rest::after_step) return node.operations == 0 && (!active || active->parked);
+  // One that a pause has parked among the tool calls of an answer is in the middle of its step.
+  if (rest == Rest::after_step)
+    return node.operations == 0 && (!active || (active->parked && active->phase == Phase::asked));
   if (active && node.operations == 0) return active->parked;
   bool rests = true;
   environment_.operations.for_each(node,

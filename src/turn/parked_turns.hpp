@@ -12,7 +12,7 @@ class TurnRunner;
 // When an agent is at rest: nothing of it runs. What that means depends on what is withheld.
 enum class Rest : std::uint8_t {
   paused,      // what has begun only waits, for a person or for the end of the pause
-  after_step,  // no operation is in flight, and its turn may not begin the next step
+  after_step,  // no operation is in flight, and its turn, if there is one, waits for its next step
   after_turn,  // no operation is in flight, and no turn in progress
 };
 

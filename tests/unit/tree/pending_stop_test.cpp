@@ -369,20 +369,51 @@ TEST_CASE("a stop for later and a pause", "[tree][stop][later][pause]") {
   t.settle();
   CHECK(agent.stop({.when = when}).took_effect());
   t.settle();
-  if (when == after_step) {  // the turn waits for the end of the pause: it is at rest
-    CHECK(agent.state().value() == AgentState::stopped);
-    CHECK(t.result->outcome == TurnOutcome::stopped);
-    CHECK(t.held.calls.empty());
-    return;
-  }
   CHECK(agent.state().value() == AgentState::processing);
+  CHECK(t.held.calls.empty());
   CHECK(agent.unpause().took_effect());
   t.settle();
   t.held.calls[0].done(ToolResult::done("x"));
   t.settle();
-  t.answer("words");
+  if (when == after_turn) t.answer("words");
   t.settle();
-  CHECK(t.result->text == "words");
+  CHECK(t.result->outcome == (when == after_turn ? TurnOutcome::completed : TurnOutcome::stopped));
+  CHECK(t.result->calls.at(0).outcome == ToolOutcome::completed);
+  CHECK(agent.state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a pause between two calls of an answer does not make its step end", "[tree][stop][later][pause]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "held"}, {.name = "held"}});
+  CHECK(agent.stop({.when = after_step}).took_effect());
+  CHECK(agent.pause().took_effect());
+  t.held.calls[0].done(ToolResult::done("x"));
+  t.settle();
+  CHECK(agent.state().value() == AgentState::processing);
+  CHECK(t.seen.count("at-rest a") == 1);
+  CHECK(agent.unpause().took_effect());
+  t.settle();
+  t.held.calls[1].done(ToolResult::done("y"));
+  t.settle();
+  CHECK(t.result->calls.at(1).outcome == ToolOutcome::completed);
+  CHECK(t.llm->calls() == 1);
+  CHECK(agent.state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a stop after the step of a turn that a pause withholds from its next step does not wait",
+          "[tree][stop][later][pause]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "held"}});
+  CHECK(agent.pause().took_effect());
+  t.held.calls[0].done(ToolResult::done("x"));
+  t.settle();
+  CHECK(agent.stop({.when = after_step}).took_effect());
+  t.settle();
+  CHECK(t.result->calls.at(0).outcome == ToolOutcome::completed);
   CHECK(agent.state().value() == AgentState::stopped);
 }
 
