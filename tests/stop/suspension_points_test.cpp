@@ -129,9 +129,9 @@ TEST_CASE("pairs of verbs at suspension points", "[stop][G1][G4][G7][G8][G10]") 
   Story dry(0, Injection::none);
   CHECK(dry.run() == "");
 #ifdef SANITIZED
-  constexpr std::size_t step = 40;
+  constexpr std::size_t step = 60;
 #else
-  constexpr std::size_t step = 10;
+  constexpr std::size_t step = 16;
 #endif
   CHECK(failures_of_pairs<Story>(lasting_verbs, every_verb, dry.points(), step) == 0);
 }

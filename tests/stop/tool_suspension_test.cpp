@@ -222,3 +222,15 @@ TEST_CASE("every verb at every suspension point of a turn with tools",
 #endif
   CHECK(failures_of<ToolStory>(every_verb, points, step) == 0);
 }
+
+// There are some 800 pairs, so each is tested at a few points, others for each pair.
+TEST_CASE("pairs of verbs at suspension points of a turn with tools", "[stop][tools][G1][G4][G7][G8][G10]") {
+  ToolStory dry(0, Injection::none);
+  CHECK(dry.run() == "");
+#ifdef SANITIZED
+  constexpr std::size_t step = 700;
+#else
+  constexpr std::size_t step = 130;
+#endif
+  CHECK(failures_of_pairs<ToolStory>(lasting_verbs, every_verb, dry.points(), step) == 0);
+}

@@ -138,7 +138,13 @@ void SuspensionStory::check_withheld(const Event& event) {
   const auto status = event.agent().status();
   if (!status) return;
   const bool begins_turn = event.get<TurnStarted>();
-  const bool begins = begins_turn || event.get<ToolStarted>();
+  const auto* const asked = event.get<QuestionAsked>();
+  const auto* const task = event.get<TaskChanged>();
+  // A call that was completed by hand before it began has a ToolStarted, too.
+  const auto* const tool = event.get<ToolStarted>();
+  const bool begins = begins_turn || (tool && !ended_calls_.contains(tool->call_id)) ||
+                      (asked && asked->question.kind == QuestionKind::approval) ||
+                      (task && task->state == TaskState::started);
   if (begins && status->paused) note("something began in a pause");
   if (begins_turn && status->stop_pending) note("a turn began while a stop was pending");
 }
@@ -192,6 +198,7 @@ void SuspensionStory::end_calls(const End& end) {
   for (const std::string& id : ids) {
     const VerbResult first = end(parent_, id);
     if (!first.took_effect()) continue;
+    ended_calls_.insert(id);
     if (end(parent_, id).took_effect()) note("a tool call was ended twice");
   }
 }

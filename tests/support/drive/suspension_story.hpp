@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace agentcore::test {
 
@@ -69,9 +70,19 @@ inline constexpr auto every_verb = [] {
   return all;
 }();
 // For pairs with every verb: those that leave the agent usable, or take effect later.
-inline constexpr std::array lasting_verbs = {
-    Injection::interrupt, Injection::interrupt_subtree, Injection::steer_now,       Injection::cancel_call,
-    Injection::pause,     Injection::stop_after_step,   Injection::stop_after_turn, Injection::lease};
+inline constexpr std::array lasting_verbs = {Injection::interrupt,
+                                             Injection::interrupt_and_hold,
+                                             Injection::interrupt_subtree,
+                                             Injection::steer_now,
+                                             Injection::cancel_call,
+                                             Injection::complete_call,
+                                             Injection::deadline,
+                                             Injection::lease,
+                                             Injection::pause,
+                                             Injection::pause_and_unpause,
+                                             Injection::stop_after_step,
+                                             Injection::stop_after_turn,
+                                             Injection::terminate_later};
 
 // One verb, or two at the same point.
 struct Injections {
@@ -170,6 +181,7 @@ class SuspensionStory {
   std::string problem_;
   std::unordered_map<Agent, std::uint64_t> last_turn_;    // that began
   std::unordered_map<Agent, std::uint64_t> interrupted_;  // turns up to this one were interrupted
+  std::unordered_set<std::string> ended_calls_;           // by cancel_call and complete_call
   std::size_t steers_ = 0;                                // messages that were taken
   std::unordered_map<Agent, bool> cut_;  // its model call was ended, and nothing of it follows
   std::optional<Audit> audit_;
