@@ -15,21 +15,43 @@ namespace {
 
 using Said = std::map<std::string, Errc>;
 
+template <typename T>
+Errc code_of(const Result<T>& result) {
+  return result ? Errc::none : result.error().code;
+}
+
 // By the name of each function that any thread may call: the reason that it returns.
 Said ask_anywhere(AgentTree& tree, const Agent& agent) {
   return {
       {"send", agent.send("x").reason},
       {"send message", agent.send({.text = "x"}).reason},
       {"simulate", agent.simulate("x").reason},
+      {"steer", agent.steer("x").reason},
       {"abort", agent.abort().reason},
+      {"interrupt", agent.interrupt().reason},
+      {"interrupt of a subtree", agent.interrupt({.scope = InterruptScope::subtree}).reason},
+      {"interrupt of a message", agent.interrupt({.message = MessageId{1}}).reason},
+      {"release_queue", agent.release_queue().reason},
+      {"is_queue_held", code_of(agent.is_queue_held())},
+      {"pause", agent.pause().reason},
+      {"unpause", agent.unpause().reason},
+      {"renew", agent.renew().reason},
       {"stop", agent.stop().reason},
+      {"stop for later", agent.stop({.when = StopWhen::after_turn}).reason},
+      {"stop of descendants", agent.stop({.descendants_only = true}).reason},
       {"resume", agent.resume().reason},
       {"terminate", agent.terminate().reason},
-      {"state", agent.state().has_value() ? Errc::none : agent.state().error().code},
+      {"cancel_call", agent.cancel_call("x").reason},
+      {"complete_call", agent.complete_call("x", ToolResult::done("y")).reason},
+      {"queue_length", code_of(agent.queue_length())},
+      {"state", code_of(agent.state())},
+      {"status", code_of(agent.status())},
       {"find of nobody", tree.find("nobody").error().code},
       {"find without id", tree.find("").error().code},
       {"stop_all", tree.stop_all().reason},
       {"resume_all", tree.resume_all().reason},
+      {"pause_all", tree.pause_all().reason},
+      {"unpause_all", tree.unpause_all().reason},
   };
 }
 
@@ -42,6 +64,15 @@ Said ask_on_loop_thread(AgentTree& tree, const Agent& agent) {
       {"scope create", scope.create().error().code},
       {"root scope create", root_scope.create().error().code},
       {"parent", agent.parent().error().code},
+      {"children", code_of(agent.children())},
+      {"conversation", code_of(agent.conversation())},
+      {"context", code_of(agent.context())},
+      {"spent", code_of(agent.spent())},
+      {"queued", code_of(agent.queued())},
+      {"edit_queued", agent.edit_queued(MessageId{1}, {.text = "x"}).reason},
+      {"remove_queued", agent.remove_queued(MessageId{1}).reason},
+      {"clear_queue", code_of(agent.clear_queue())},
+      {"cancel_task", tree.cancel_task("t_1").reason},
       {"answer", tree.answer("q_1", "yes").reason},
       {"decline", tree.decline("q_1").reason},
   };
