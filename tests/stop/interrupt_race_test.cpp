@@ -199,16 +199,19 @@ TEST_CASE("a hold of a subtree and its release from two threads leave all of it 
   Team team(2);
   const Agent agent = tree.create().value();
   const Agent child = agent.create_child().value();
+  std::atomic<int> without_effect{0};
+  const auto hold = [&] {
+    const VerbResult held = agent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold});
+    without_effect += !held.took_effect();
+  };
   for (int round = 0; round < 3000; ++round) {
+    hold();
     team.run(
         [&](int member) {
-          for (int i = 0; i < 10; ++i) {
-            if (member == 0)
-              static_cast<void>(
-                  agent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
-            else
-              static_cast<void>(agent.release_queue());
-          }
+          if (member == 0)
+            hold();
+          else
+            without_effect += !agent.release_queue().took_effect();
         },
         [&] { runtime.poll(); });
     REQUIRE(agent.is_queue_held().value() == child.is_queue_held().value());
@@ -218,4 +221,5 @@ TEST_CASE("a hold of a subtree and its release from two threads leave all of it 
     static_cast<void>(agent.release_queue());
     runtime.poll();
   }
+  CHECK(without_effect == 0);
 }

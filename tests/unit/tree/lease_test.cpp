@@ -200,8 +200,9 @@ TEST_CASE("the end of a lease is noticed without a timer", "[tree][lease][G1]") 
   SECTION("by a tool that acts") {
     t.ask(t.a);
     t.call({{.name = "held"}});
+    const Agent other = t.root("b");
     t.clock.advance(10s);
-    CHECK(t.held.calls[0].context.send(t.a, {.text = "more"}).reason == Errc::agent_stopping);
+    CHECK(t.held.calls[0].context.send(other, {.text = "more"}).reason == Errc::agent_stopping);
     t.held.calls[0].done(ToolResult::done("late"));
   }
   t.settle();
