@@ -80,7 +80,7 @@ struct AgentSpec {
   /// Maximum number of messages in the mailbox, 1 to 65,000. Empty: TreeOptions::mailbox_limit.
   std::optional<std::uint16_t> mailbox_limit = {};
   /// True: a message to the stopped agent resumes it. False: the message is refused. If an ancestor is
-  /// stopped, the message is refused in both cases.
+  /// stopped, or the `lease` of the agent has run out, the message is refused in both cases.
   bool auto_resume = false;
   /// Sampling temperature, 0 to 2. Empty: not sent.
   std::optional<double> temperature = {};
