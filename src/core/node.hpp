@@ -54,7 +54,9 @@ enum class Visit : std::uint8_t { none, by_stop, by_delete };
 // 7. `is_alone` is set if the last walk that visited the agent was that of a stop without its descendants. If
 //    such a stop was widened to the descendants meanwhile, the agent does not settle before the walk of the
 //    stop that widened it: `is_widened` is set when the operation of that stop is read, and reset by its
-//    walk; before, the gate of the agent shows it.
+//    walk; before, the gate of the agent shows it. If a delete has closed that gate further before the
+//    operation is read, the agent may settle first; then it cannot be resumed, and its delete waits for the
+//    descendants.
 struct Settling {
   std::uint32_t unsettled_children = 0;
   StopCause cause = StopCause::user;  // of the stop or delete that settles it

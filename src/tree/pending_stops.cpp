@@ -50,13 +50,12 @@ void PendingStops::report(core::NodeId agent, StopWhen when, bool withdrawn, con
   if (!node) return;
   const bool all = node->is_root_sentinel();
   tree_.engine->guarded("a log record", [&] {
-    tree_.engine->log(
-        LogLevel::info,
-        withdrawn ? "a deferred stop was withdrawn" : "a deferred stop is pending",
-        {{"agent", all ? std::string() : tree_.table.names().name_of(*node, agent)},
-         {"when", to_string(when)},
-         {"caller", origin.caller()},
-         {"reason", origin.reason()}});
+    tree_.engine->log(LogLevel::info,
+                      withdrawn ? "a deferred stop was withdrawn" : "a deferred stop is pending",
+                      {{"agent", all ? std::string() : tree_.table.names().name_of(*node, agent)},
+                       {"when", to_string(when)},
+                       {"caller", origin.caller()},
+                       {"reason", origin.reason()}});
   });
   if (hub_.closed() || all) return;
   hub_.emit(*node, [&](Agent handle) { return StopPending{std::move(handle), when, withdrawn, origin}; });
@@ -99,27 +98,39 @@ void PendingStops::escalate(core::NodeId agent) {
 
 // The strongest comes first: a delete, a stop of the subtree, the newest of these. The others wait for it.
 bool PendingStops::harden(core::NodeId agent) {
-  List taken = take(agent);
-  if (taken.empty()) return true;
+  auto taken = pending_.extract(agent);
+  if (!taken) return true;
   rest_.remove(agent, RestWatches::Cause::stop);
+  Waiting& waiting = taken.mapped();
+  due_ -= std::exchange(waiting.is_due, false);
   const auto rank = [](const Pending& pending) {
     const ControlOp& op = *pending.op;
     return (op.took_effect ? 4 : 0) + (op.verb == Verb::terminate ? 2 : 0) + (op.cascade ? 1 : 0);
   };
-  taken.reverse();
-  taken.sort([&](const Pending& a, const Pending& b) { return rank(a) > rank(b); });
+  waiting.stops.reverse();
+  waiting.stops.sort([&](const Pending& a, const Pending& b) { return rank(a) > rank(b); });
   // Before it may have to wait: an ancestor that is closed settles the agent, which then has this cause.
-  const ControlOp& first = *taken.front().op;
+  const ControlOp& first = *waiting.stops.front().op;
   Node* const node = tree_.table.find(agent);
   if (node && first.verb == Verb::stop && first.took_effect) settler_.keep_own_stop(*node, first.cause);
-  for (Pending& pending : taken) pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
-  std::erase_if(taken, [](const Pending& pending) { return !pending.op; });
-  if (taken.empty()) return true;
-  Waiting& waiting = pending_[agent];
-  waiting.stops.splice(waiting.stops.begin(), taken);
+  for (Pending& pending : waiting.stops) pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
+  std::erase_if(waiting.stops, [](const Pending& pending) { return !pending.op; });
+  if (waiting.stops.empty()) return true;
   waiting.is_due = true;
   ++due_;
+  pending_.insert(std::move(taken));
   return false;
+}
+
+// Only a stop with descendants looks at the others that are pending.
+void PendingStops::note_closed(core::NodeId agent, bool cascade) {
+  const Node* const node = tree_.table.find(agent);
+  if (node && cascade && node->first_child != core::no_node) {
+    wants_check_ = true;
+    checked_ = 0;
+  } else if (const auto at = pending_.find(agent); at != pending_.end() && !at->second.is_due) {
+    harden(agent);
+  }
 }
 
 bool PendingStops::harden_closed(loop::PollBudget& budget) {

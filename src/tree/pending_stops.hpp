@@ -36,10 +36,7 @@ class PendingStops {
   // is queued, which has to be read first: the stops harden after it.
   bool harden(core::NodeId agent);
   // A verb has closed a gate: harden_closed() is to be called before anything settles.
-  void note_closed() noexcept {
-    wants_check_ = true;
-    checked_ = 0;
-  }
+  void note_closed(core::NodeId agent, bool cascade);
   // Hardens the stops below closed gates, as long as the budget lasts. False: some are left.
   bool harden_closed(loop::PollBudget& budget);
   bool has_work() const noexcept { return wants_check_; }

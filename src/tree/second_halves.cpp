@@ -23,9 +23,15 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
     case Verb::stop:
     case Verb::terminate:
       if (op->when != StopWhen::now) return pending_.start(op);
-      settler_.start(op);
-      return pending_.note_closed();
+      return close(op);
   }
+}
+
+void SecondHalves::close(std::unique_ptr<ControlOp>& op) {
+  const core::NodeId agent = op->agent;
+  const bool cascade = op->cascade;
+  settler_.start(op);
+  pending_.note_closed(agent, cascade);
 }
 
 }  // namespace agentcore::detail::tree

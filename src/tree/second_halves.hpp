@@ -23,6 +23,8 @@ class SecondHalves {
   void start(std::unique_ptr<ControlOp>& op);
 
  private:
+  void close(std::unique_ptr<ControlOp>& op);
+
   turn::Turns& turns_;
   Scheduler& scheduler_;
   Settler& settler_;

@@ -123,7 +123,10 @@ VerbResult TurnVerbs::interrupt_message(Node& node, const InterruptOptions& opti
       op->epoch = after->epoch();
       return end_turn(node, options, std::move(op));
     }
-    if (found == Found::over) return VerbResult::no_effect(Errc::turn_over);
+    if (found == Found::over) {
+      if (node.load(std::memory_order_seq_cst) == view.own) return VerbResult::no_effect(Errc::turn_over);
+      continue;  // its turn may have begun since the look
+    }
     if (tree_.pool.withdraw(tree_.pool.find(options.message), options.message)) break;
     // Its turn has begun, and the agent was in it before: if it is not now, the turn has ended.
     if (std::exchange(begun, true)) return VerbResult::no_effect(Errc::turn_over);

@@ -4,6 +4,7 @@
 #include "support/drive/drive.hpp"
 #include "support/drive/team.hpp"
 #include "support/observe/event_audit.hpp"
+#include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
@@ -20,6 +21,12 @@ using agentcore::test::FakeClient;
 using agentcore::test::Team;
 
 namespace {
+
+#ifdef RACES_WATCHED
+constexpr int rounds = 400;  // ThreadSanitizer makes them about ten times slower
+#else
+constexpr int rounds = 1500;
+#endif
 
 // A parent with a model, and a child with a handler. Counts what begins.
 struct Counted {
@@ -59,7 +66,7 @@ TEST_CASE("nothing begins after a pause of another thread that was quiet", "[sto
   Counted t;
   Team team(2);
   std::atomic<std::size_t> accepted{0}, quiet{0}, broken{0};
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     team.run(
         [&](int member) {
           Dice dice(static_cast<std::uint64_t>(round) * 2 + static_cast<std::uint64_t>(member));
@@ -93,7 +100,7 @@ TEST_CASE("a stop for later is withdrawn or takes effect, and then nothing begin
   Team team(2);
   std::atomic<std::size_t> broken{0};
   std::size_t stopped = 0, withdrawn = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::atomic<int> requests{0}, withdrawals{0};
     team.run(
         [&](int member) {
@@ -130,7 +137,7 @@ TEST_CASE("a resume reopens a child that another thread pauses meanwhile", "[sto
   Counted t;
   Team team(1);
   std::size_t left = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     REQUIRE(t.parent.stop().took_effect());
     REQUIRE(drive(t.runtime, t.tree, t.client) == "");
     REQUIRE(t.parent.resume().took_effect());
@@ -154,7 +161,7 @@ TEST_CASE("a lease is renewed, or its agent is stopped", "[stop][race][lease][G1
   Audit audit(tree);
   Team team(3);
   std::atomic<std::size_t> renewals{0}, ends{0}, broken{0};
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const Agent agent = tree.create({.lease = std::chrono::microseconds(50)}).value();
     team.run(
         [&](int member) {
