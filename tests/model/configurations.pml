@@ -36,6 +36,10 @@ init {
     FAMILY; MAIL(C, 1); users = 3;
     run Stopper(P, 1, false); run Stopper(P, 1, true); run Resumer(P, 1);
 #endif
+#ifdef CONF_WIDEN /* the same, with a delete on top, while the parent's own turn delays the first stop */
+    COUPLE; MAIL(P, 1); users = 3;
+    run Stopper(P, 1, false); run Stopper(P, 1, true); run Terminator(P, 1);
+#endif
 #ifdef CONF_CREATE /* a child linked in while its parent is stopped: G2, E6 */
     LIVE(P, NONE); LIVE(Q, NONE); VACANT(C, P); users = 2;
     run Stopper(P, 1, true); run Resumer(P, 1);

@@ -13,7 +13,8 @@
 #define LEAF 2
 #define NONE 7
 
-/* core::PackedState: state, gate, and an epoch of one bit, which differs for a stop that was widened. */
+/* core::PackedState: state, gate, and an epoch of one bit, which differs for a stop that was widened
+   after the agent had stopped, or while it did. */
 #define IDLE 0 /* or waiting or processing: can_process() */
 #define WAITING IDLE
 #define STOPPING 1
@@ -34,12 +35,13 @@
 #define CAN(s) ((s) == IDLE)
 #define NEXT(w, gate, state) WITH(w, gate, state)
 #define WIDENED(w) PACKED(1 - EPOCH(w), STOP_TREE, STOPPED)
+#define RETICKETED(w) PACKED(1 - EPOCH(w), GATE(w), STATE(w))
 #include "transitions.pml"
 
 byte packed[3];
 byte head[3] = NONE; /* Node::mailbox_head: its ticket; NONE: open */
 #define IS_SETTLED(x, w) (head[x] == EPOCH(w)) /* mailbox::is_closed() */
-bool closing;        /* Verbs::closing_ */
+bool closing;        /* TreeShared::closing */
 mtype = { stop_op, terminate_op, resume_op };
 chan control = [4] of { mtype, byte, bool }; /* ControlQueue: verb, agent, cascade */
 chan jobs = [4] of { mtype, byte, bool };    /* Settler::queue_ */
@@ -148,8 +150,14 @@ proctype Observer(byte at) {
 
 /* ---- Verbs: tree/verbs.cpp --------------------------------------------------------------------------------------- */
 
-inline leave(op, cascade) {
-  atomic { if :: done -> control!op(x, cascade) :: else fi; closing = false; users-- }
+/* The thread ends. What is left in its locals would tell apart states that are the same. */
+inline leave(op, below) {
+  atomic {
+    if :: done -> control!op(x, below) :: else fi;
+    closing = false; users--;
+    own = 0; w = 0; after = 0; above = 0; effective = 0; valid = false; ok = false; done = false;
+    later = 0; verb = 0; x = 0; cascade = false
+  }
 }
 
 /* close_for_stop() */
@@ -183,6 +191,8 @@ inline terminate(x) {
   leave(terminate_op, true)
 }
 
+#define HAS_ENDED(x) (all[x] != IDLE && all[x] != STOPPING)
+
 /* open_for_resume() */
 inline resume(x) {
   do
@@ -190,7 +200,15 @@ inline resume(x) {
      if
      :: valid && RESUME_ALLOWED(own, true) && above == OPEN ->
         ok = IS_SETTLED(x, own);
-        if :: ok -> replace(x, own, AFTER_RESUME(own)) :: else -> done = false; break fi;
+        if
+        :: ok ->
+           atomic {
+             ok = (GATE(own) != STOP_TREE || ((x == LEAF || HAS_ENDED(LEAF)) && (x != ROOT || HAS_ENDED(CHILD))));
+             replace(x, own, AFTER_RESUME(own));
+             assert(ok || !done) /* not before what lies below has settled */
+           }
+        :: else -> done = false; break
+        fi;
         if :: done -> cascade = (GATE(own) == STOP_TREE); head[x] = NONE; break :: else fi
      :: else -> done = false; break
      fi
@@ -232,7 +250,9 @@ proctype User(byte later; mtype verb; byte x; bool cascade) {
 
 #define HAS_CHILD(x) (x < LEAF && STATE(packed[x + 1]) != GONE)
 #define UNSETTLED(x) (x < LEAF && counted[x + 1])
-#define SETTLED(x) (walked[x] && busy != x && !UNSETTLED(x))
+/* is_widened(): a stop without the children was the last to visit the agent, and was widened since (Settling, 7). */
+#define IS_WIDENED(x, w) (alone[x] && (widened[x] || GATE(w) == STOP_TREE))
+#define SETTLED(x) (walked[x] && busy != x && !UNSETTLED(x) && !IS_WIDENED(x, packed[x])) /* AgentSettler::is_ready() */
 
 /* is_deleted_above() */
 #define DELETED_ABOVE(x) ((x != ROOT && deleting[ROOT]) || (x == LEAF && deleting[CHILD]))
@@ -289,7 +309,7 @@ inline walk_one() {
        delete_walked[x] = (delete_walked[x] || verb == terminate_op);
        deleting_above = (verb == terminate_op);
        if
-       :: walked[x] && x != root -> counted[x] = true
+       :: walked[x] && x != root -> counted[x] = true; alone[x] = false; widened[x] = false
        :: !walked[x] && x != root && verb == stop_op && STATE(w) == STOPPED ->
           walked[x] = (UNSETTLED(x) || counted[x]);
           counted[x] = walked[x];
@@ -297,6 +317,8 @@ inline walk_one() {
        :: else ->
           if :: x != root && !direct[x] -> by_parent[x] = (STATE(w) <= STOPPING) :: else fi;
           walked[x] = true;
+          alone[x] = (x == root && !cascade);
+          widened[x] = (widened[x] && alone[x]);
           if :: SETTLED(x) -> next = x :: x != root && !SETTLED(x) -> counted[x] = true :: else fi
        fi;
        w = 0
@@ -311,6 +333,9 @@ inline write_stopped(x) {
      assert(STATE(w) != TERMINATING);
      head[x] = EPOCH(w);
      after = AFTER_SETTLE(w);
+#ifndef M_WIDENED_RESUMES_EARLY
+     if :: IS_WIDENED(x, w) -> after = RETICKETED(after) :: else fi; /* a resume waits for the walk that settles it again */
+#endif
      replace(x, w, after);
      if :: done -> break :: else fi
   od
@@ -324,7 +349,7 @@ inline remove(x) {
   atomic {
     packed[x] = PACKED(0, OPEN, GONE);
     check_effective(x);
-    deleting[x] = false; direct[x] = false; by_parent[x] = false;
+    deleting[x] = false; direct[x] = false; by_parent[x] = false; alone[x] = false; widened[x] = false;
     if /* step_past() */
     :: x == cursor ->
        descending = false;
@@ -369,17 +394,19 @@ inline resume_down() {
   cursor = NONE;
   if
   :: valid && !CLOSES(own) && above == OPEN ->
-     w = packed[x];
      if
      :: x == root -> by_parent[x] = false; done = true
-     :: x != root && !by_parent[x] -> done = !CLOSES(w)
+     :: x != root && !by_parent[x] -> done = !CLOSES(packed[x])
      :: else ->
+        atomic { !closing -> closing = true }; /* reopen() */
+        w = packed[x];
         if
         :: RESUME_ALLOWED(w, IS_SETTLED(x, w)) ->
            replace(x, w, AFTER_RESUME(w));
            if :: done -> by_parent[x] = false; head[x] = NONE :: else fi
         :: else -> done = false
-        fi
+        fi;
+        closing = false
      fi;
      if :: done && cascade && HAS_CHILD(x) -> cursor = x + 1 :: else fi
   :: else
@@ -392,7 +419,9 @@ inline start() {
     if
     :: STATE(packed[x]) != GONE ->
        if
-       :: op != resume_op -> by_parent[x] = false; direct[x] = true; deleting[x] = (op == terminate_op)
+       :: op != resume_op ->
+          by_parent[x] = false; direct[x] = true; deleting[x] = (op == terminate_op);
+          widened[x] = (widened[x] || (op == stop_op && all_below))
        :: else
        fi;
        jobs!op(x, all_below)
@@ -404,18 +433,22 @@ inline start() {
 inline check_end(x) {
   assert(STATE(packed[x]) == IDLE || STATE(packed[x]) == STOPPED || STATE(packed[x]) == GONE);
   assert(all[x] == STATE(packed[x])); /* no agent open below a closed gate */
-  assert(!walked[x] && !counted[x] && !deleting[x])
+  assert(!walked[x] && !counted[x] && !deleting[x] && !widened[x])
 }
 
 proctype Loop() {
   LOCALS;
-  bool walked[3], delete_walked[3], counted[3], deleting[3], direct[3], by_parent[3]; /* of Node */
+  bool walked[3], delete_walked[3], counted[3], deleting[3], direct[3], by_parent[3],
+    alone[3], widened[3]; /* core::Settling */
   byte busy = NONE;   /* has a call in flight */
   bool shows;         /* the host observes states: hub_.wants_states() */
   mtype op, verb;     /* verb, root, cascade, marking, cursor, descending: the job whose walk is under way */
   byte x, root = NONE, cursor = NONE, next = NONE, own_packed;
   bool all_below, cascade, marking, descending, skips, deleting_above, was_counted, going;
-#if defined(CONF_EFFECTIVE_ALONE) || defined(CONF_EFFECTIVE_RESUMED)
+#ifdef CONF_EFFECTIVE_ALONE
+  if :: busy = LEAF :: busy = CHILD :: skip fi;
+#endif
+#ifdef CONF_EFFECTIVE_RESUMED
   if :: busy = LEAF :: skip fi;
 #endif
   if :: shows = true :: skip fi;

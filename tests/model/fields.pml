@@ -49,7 +49,7 @@
 
 short packed[2];
 byte active_agent = NONE; /* AgentTable::active_agent */
-bool closing;             /* Verbs::closing_ */
+bool closing;             /* TreeShared::closing */
 bool changing;            /* PauseVerbs::changing_, or TurnVerbs::interrupting_ */
 byte users;               /* other threads still at work */
 

@@ -67,7 +67,7 @@ byte op_epoch[2];
 byte op_serial[2];
 byte serials;
 
-bool closing; /* Verbs::closing_ */
+bool closing; /* TreeShared::closing */
 
 /* ControlQueue: what the verbs leave for the loop. */
 mtype = { stop_op, terminate_op, resume_op, abort_op };
@@ -110,6 +110,8 @@ byte users; /* foreign threads still at work */
    bool valid, ok, done, is_quiet, after_close; own = 0; after_close = CLOSED
 
 #define FORGET own = 0; w = 0; above = 0; effective = 0; valid = false
+/* A thread ends. What is left in its locals would tell apart states that are the same. */
+#define END users--; FORGET; after = 0; now = 0; ok = false; done = false; is_quiet = false; after_close = false
 
 /* Node::replace(): the compare-and-set. Every change follows the state table (B13), except that an agent below a
    closed gate need not be written `stopping` first: that is its effective state already. */
@@ -240,7 +242,8 @@ again:
   FORGET; d = 0
 }
 
-/* ---- Verbs, first halves: tree/verbs.cpp -------------------------------------------------------------------------- */
+/* ---- Verbs, first halves: tree/verbs.cpp ------------------------------------------------------------------------ */
+/* Those that the configuration does not run are left out: they would take time to compile. */
 
 /* Stop, resume and terminate: one at a time, from the first look to the operation that is left for the loop. */
 inline enter() {
@@ -327,22 +330,29 @@ inline returns(subtree) {
      cut_below(x); /* only there can the agent be open again before the cut */
 #endif
      atomic {
-       users--;
        if
        :: life[x] == mine && resumes[x] == since && subtree -> returned[x] = true; quiet[x] = quiet[x] || is_quiet
        :: else
-       fi
+       fi;
+       END; since = 0; mine = 0
      }
-  :: else -> users--
+  :: else -> atomic { END; mine = 0 }
   fi
 }
+
+#ifdef CONF_WIDEN /* the verbs in one order: others are in SELF and EFFECTIVE_ALONE */
+#define AFTER_A_STOP(x, gate) GATE(packed[x]) == gate
+#else
+#define AFTER_A_STOP(x, gate) skip
+#endif
 
 /* Verbs::stop() and close_for_stop() */
 proctype Stopper(byte x; byte gen; bool cascade) {
   LOCALS;
   byte since, mine;
-  bool widens; /* a stop of the whole subtree of what was stopped without it */
+  bool widens; /* a stop of the whole subtree of what was stopped, or is stopping, without it */
   mine = 1;
+  if :: cascade -> AFTER_A_STOP(x, STOP_SELF) :: else fi;
   enter();
   do
   :: look(x, gen);
@@ -358,7 +368,7 @@ proctype Stopper(byte x; byte gen; bool cascade) {
 #endif
           if
           :: done ->
-             stops[x] = (widens -> 1 : stops[x] + 1);
+             stops[x] = (widens -> stops[x] : stops[x] + 1);
              assert(stops[x] == 1 && life[x] == mine); /* C12, and never a later agent of the slot */
              assert(!CLOSED); /* after a close no stop has an effect */
              since = resumes[x]
@@ -366,18 +376,27 @@ proctype Stopper(byte x; byte gen; bool cascade) {
           fi
         };
         if :: done -> break :: else fi
-     :: else -> done = false; break /* wait_for_other() */
+     :: else ->
+        atomic {
+          /* With its subtree, it finds it closed. So the same holds from here on as after a stop that was quiet. */
+          if :: cascade && valid && above == OPEN && active_agent == NONE -> quiet[x] = true :: else fi;
+          done = false; break /* wait_for_other() */
+        }
      fi
   od;
+  widens = false;
   leave(stop_op, cascade);
   returns(cascade)
 }
 
+#if defined(CONF_DELETE) || defined(CONF_DELETE_BUSY) || defined(CONF_DELETE_RESUME) || defined(CONF_WIDEN) || \
+   defined(CONF_RECYCLE) || defined(CONF_RECYCLE_BUSY)
 /* Verbs::terminate() and close_for_delete() */
 proctype Terminator(byte x; byte gen) {
   LOCALS;
   byte since, mine;
   mine = 1;
+  AFTER_A_STOP(x, STOP_TREE);
   enter();
   do
   :: look(x, gen);
@@ -400,6 +419,7 @@ proctype Terminator(byte x; byte gen) {
   leave(terminate_op, true);
   returns(true)
 }
+#endif
 
 /* Verbs::resume() and open_for_resume() */
 inline resumed(x) {
@@ -408,7 +428,7 @@ inline resumed(x) {
 proctype Resumer(byte x; byte gen) {
   LOCALS;
   bool cascade;
-#ifdef CONF_CUT
+#if defined(CONF_CUT) || defined(CONF_SELF)
   STATE(packed[x]) == STOPPED; /* sooner it would be refused, and change nothing */
 #endif
   enter();
@@ -430,9 +450,10 @@ proctype Resumer(byte x; byte gen) {
   od;
   if :: done -> open_head(x, gen, EPOCH(own)) :: else fi;
   leave(resume_op, cascade);
-  users--
+  atomic { END; cascade = false }
 }
 
+#if defined(CONF_LATE_ANSWER) || defined(CONF_OLD_CALL)
 /* Verbs::abort(): its compare-and-set and its operation are two steps, and no lock is around them. */
 proctype Aborter(byte x; byte gen) {
   LOCALS;
@@ -451,9 +472,12 @@ proctype Aborter(byte x; byte gen) {
      :: else -> done = false; break
      fi
   od;
-  atomic { users--; if :: done -> control!abort_op(x, gen, EPOCH(after)) :: else fi }
+  atomic { if :: done -> control!abort_op(x, gen, EPOCH(after)) :: else fi; END; mine = 0 }
 }
+#endif
 
+#if defined(CONF_MAIL) || defined(CONF_HEAD) || defined(CONF_HEAD_WRAP) || defined(CONF_CHILD_MAIL) || \
+   defined(CONF_RECYCLE) || defined(CONF_CLOSE)
 proctype Sender(byte x; byte gen) {
   LOCALS;
   short d;
@@ -461,8 +485,9 @@ proctype Sender(byte x; byte gen) {
   mine = 1;
   after_close = CLOSED;
   send(x, gen, mine);
-  users--
+  atomic { END; mine = 0 }
 }
+#endif
 
 #if defined(CONF_CREATE) || defined(CONF_RECYCLE) || defined(CONF_RECYCLE_BUSY)
 #define BIRTHS 1 /* how often the host creates an agent in slot C */

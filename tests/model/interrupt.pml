@@ -65,7 +65,8 @@ inline fate(number) { fates[number]++; assert(fates[number] == 1) }
 
 #include "interrupt_loop.pml"
 
-/* ---- Verbs, first halves: tree/turn_verbs.cpp ---------------------------------------------------------------------- */
+/* ---- Verbs, first halves: tree/turn_verbs.cpp ------------------------------------------------------------------- */
+/* Those that the configuration does not run are left out: they would take time to compile. */
 
 inline call() {
   atomic {
@@ -111,6 +112,7 @@ proctype Interrupter(byte x; bool holds) {
   return_of(x, false, holds)
 }
 
+#if defined(CONF_INTERRUPT_ID) || defined(CONF_INTERRUPT_BOTH)
 /* TurnVerbs::interrupt_message() of the message 1, and find() */
 proctype Canceller() {
   LOCALS;
@@ -166,12 +168,15 @@ look_again:
     FORGET
   }
 }
+#endif
 
-/* TurnVerbs::interrupt_subtree() of P */
-proctype SubtreeInterrupter(bool holds) {
+#if !defined(CONF_INTERRUPT) && !defined(CONF_INTERRUPT_ID) && !defined(CONF_HOLD)
+/* TurnVerbs::interrupt_subtree() of P. As all do the same, it does not matter which gets the lock first: `earlier` of them
+   come before this one. */
+proctype SubtreeInterrupter(bool holds; byte earlier) {
   LOCALS;
   call();
-  lock(changing);
+  atomic { !changing && count >= earlier -> changing = true };
   if
   :: holds ->
      extends[P] = true;
@@ -193,7 +198,9 @@ proctype SubtreeInterrupter(bool holds) {
   atomic { control!subtree_op(P, 0, 0) };
   return_of(P, true, holds)
 }
+#endif
 
+#if defined(CONF_HOLD) || defined(CONF_HOLD_SUBTREE)
 /* TurnVerbs::release_queue() */
 proctype Releaser(byte x) {
   LOCALS;
@@ -216,8 +223,9 @@ proctype Releaser(byte x) {
 #ifndef M_RELEASED_UNLOCKED
   changing = false;
 #endif
-  atomic { if :: done -> control!release_op(x, 0, 0) :: else fi; users-- }
+  atomic { if :: done -> control!release_op(x, 0, 0) :: else fi; users--; FORGET }
 }
+#endif
 
 init {
   atomic {
@@ -231,21 +239,21 @@ init {
     users = 2; run Canceller(); run Interrupter(C, false);
 #endif
 #ifdef CONF_INTERRUPT_SUBTREE /* interrupts of the subtree and of a turn in it */
-    users = 2; run SubtreeInterrupter(false); run Interrupter(C, false);
+    users = 2; run SubtreeInterrupter(false, 0); run Interrupter(C, false);
 #endif
 #ifdef CONF_INTERRUPT_PARENT /* interrupts of a subtree, whose root has a turn */
     queue[P] = 3; queue[C] = 3;
-    users = 2; run SubtreeInterrupter(false); run SubtreeInterrupter(false);
+    users = 2; run SubtreeInterrupter(false, 0); run SubtreeInterrupter(false, 1);
 #endif
 #ifdef CONF_INTERRUPT_BOTH /* an interrupt by id, and one of the subtree */
-    users = 2; run SubtreeInterrupter(false); run Canceller();
+    users = 2; run SubtreeInterrupter(false, 0); run Canceller();
 #endif
 #ifdef CONF_HOLD /* an interrupt that holds the mailbox, and its release */
     users = 2; run Interrupter(C, true); run Releaser(C);
 #endif
 #ifdef CONF_HOLD_SUBTREE /* two such interrupts of the subtree, and a release */
     queue[C] = 2;
-    users = 3; run SubtreeInterrupter(true); run SubtreeInterrupter(true); run Releaser(P);
+    users = 3; run SubtreeInterrupter(true, 0); run SubtreeInterrupter(true, 1); run Releaser(P);
 #endif
     run Loop()
   }

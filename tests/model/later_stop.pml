@@ -11,7 +11,7 @@
 
 #define VERBS later_op, withdraw_op
 
-/* Shared, under Verbs::closing_. */
+/* Shared, under TreeShared::closing. */
 byte withdrawals; /* Verbs::withdrawals_ */
 
 /* PendingStops, of the loop thread. */

@@ -19,7 +19,7 @@ byte hour = 2;    /* of the clock; the lease began one hour ago */
 byte until = 3;  /* Lease::until_ */
 bool ended;      /* Lease::ended_ */
 byte state;      /* of the agent, with its gate: core::PackedState */
-bool closing;    /* Verbs::closing_ */
+bool closing;    /* TreeShared::closing */
 byte users;      /* other threads still at work */
 
 /* Ghost. */
@@ -193,8 +193,7 @@ proctype Resumer() {
 #endif
   :: else
   fi;
-  closing = false;
-  users--
+  atomic { closing = false; users--; t = 0 }
 }
 
 /* Scheduler::step(): an admission is preceded by Leases::check(). */

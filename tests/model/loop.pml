@@ -162,12 +162,31 @@ inline report_settled(x) {
   unreported[x] = false
 }
 
+/* is_widened(): a stop without the children was the last to visit the agent, and was widened since (Settling, 7). */
+#define IS_WIDENED(x, w) (alone[x] && (widened[x] || GATE(w) == STOP_TREE))
+
+/* AgentSettler::is_ready() */
+#ifdef M_WIDENED_SETTLES_EARLY
+#define IS_READY(x) (walked[x] && operations[x] == 0 && (x == C || !UNSETTLED(x)))
+#else
+#define IS_READY(x) (walked[x] && operations[x] == 0 && (x == C || !UNSETTLED(x)) && !IS_WIDENED(x, packed[x]))
+#endif
+
+/* Below an agent that stops with its children, all have settled. */
+#define BELOW_SETTLED(x, w) (GATE(w) == STOP_SELF || !CHILD_OF(x) || HEAD_IS_CLOSED(head[C]))
+/* Only if its stop was widened after it was found ready: then it was the stop of the agent alone that settled, and no
+   resume comes before the rest has. */
+#define WIDENED_TOO_LATE(x, w) (alone[x] && !covers && !(GATE(w) == STOP_TREE && IS_SETTLED(x, w)))
+
 /* AgentSettler::write_stopped(), then EventHub::settled() */
 inline write_stopped(x) {
   do
   :: w = packed[x];
      after = AFTER_SETTLE(w);
      close_head(x, EPOCH(after));
+#ifndef M_WIDENED_RESUMES_EARLY
+     if :: IS_WIDENED(x, w) -> after = NEXT(after, GATE(after), STATE(after)) :: else fi; /* its walk settles it again */
+#endif
      assert(STATE(w) != TERMINATING); /* a delete waits for the stop that it meets (X13) */
      atomic {
        assert(GATE(packed[x]) != OPEN || ABOVE(x) != OPEN); /* no agent is stopped but by a verb */
@@ -176,7 +195,7 @@ inline write_stopped(x) {
        :: done ->
           assert(!unreported[x]); unreported[x] = true;
           assert(operations[x] == 0 && !turn[x]); /* G4: nothing left in flight, children first */
-          assert(GATE(after) == STOP_SELF || !CHILD_OF(x) || HEAD_IS_CLOSED(head[C]));
+          assert(BELOW_SETTLED(x, after) || WIDENED_TOO_LATE(x, after));
           break
        :: else
        fi
@@ -197,13 +216,18 @@ inline erase(x) {
 #else
     packed[x] = PACKED(GEN(packed[x]) + 1, 0, OPEN, FREE); /* PackedState::freed() */
 #endif
-    by_parent[x] = false; deleting[x] = false; stops[x] = 0; returned[x] = false; quiet[x] = false
+    by_parent[x] = false; deleting[x] = false; alone[x] = false; widened[x] = false;
+    stops[x] = 0; returned[x] = false; quiet[x] = false
   }
 }
 
 /* AgentSettler::settle() and remove() */
 inline settle(x) {
-  atomic { walked[x] = false; if :: x == C -> counted = false :: else fi };
+  atomic {
+    assert(!(jobs??[stop_op, eval(x), eval(GEN(packed[x])), true])); /* reports_.complete(): and each has had its walk */
+    walked[x] = false;
+    if :: x == C -> counted = false :: else fi
+  };
   after = packed[x];
   look(x, GEN(after));
 #ifdef M_DELETE_UNREAD
@@ -219,7 +243,8 @@ inline settle(x) {
 #endif
   :: else ->
      if
-     :: STATE(after) == STOPPED && !IS_SETTLED(x, after) -> close_head(x, EPOCH(after)) /* its stop was widened */
+     :: STATE(after) == STOPPED && !IS_SETTLED(x, after) -> /* its stop was widened: now it can be resumed */
+        atomic { assert(BELOW_SETTLED(x, after)); close_head(x, EPOCH(after)) }
      :: else
      fi
   fi;
@@ -242,18 +267,21 @@ inline settle(x) {
      erase(x)
   :: else
   fi;
-  going = false
+  going = false; covers = false
 }
 
 /* SettleWalk::visit() */
 inline visit(y, is_root) {
   w = packed[y];
   if
-  :: !is_root && walked[y] -> counted = true /* count_in_parent(): it keeps its parent waiting */
+  :: !is_root && walked[y] -> /* count_in_parent(): it keeps its parent waiting */
+     counted = true; alone[y] = false; widened[y] = false
   :: !is_root && !walked[y] && verb == stop_op && STATE(w) == STOPPED -> skip
   :: else ->
      by_parent[y] = (is_root -> by_parent[y] : (STATE(w) <= STOPPING));
      walked[y] = true;
+     alone[y] = (is_root && !arg);
+     widened[y] = (widened[y] && alone[y]);
      counted = counted || (!is_root && operations[y] != 0)
   fi
 }
@@ -265,7 +293,8 @@ inline settle_both() {
      atomic {
        if :: first != NONE -> y = first; first = NONE :: else -> y = second; second = NONE fi;
        if :: event == RUN_JOB -> visit(y, (y == x)) :: else fi;
-       ok = (walked[y] && operations[y] == 0 && (y == C || !UNSETTLED(y)))
+       ok = IS_READY(y);
+       covers = (ok && GATE(packed[y]) == STOP_TREE)
      };
      if :: ok -> settle(y) :: else fi
   :: else -> break
@@ -331,6 +360,9 @@ inline start() {
   :: verb != resume_op ->
      by_parent[x] = false;
      deleting[x] = (verb == terminate_op);
+#ifndef M_WIDENING_UNREAD
+     if :: verb == stop_op && arg -> widened[x] = true :: else fi; /* Settler::begin_close() */
+#endif
      if :: x == C || !CHILD_OF(x) || !arg -> interrupt(x) :: else -> cutting = true fi
   :: else
   fi;
@@ -361,6 +393,7 @@ inline resume_down() {
      by_parent[x] = false;
      if
      :: x != C && CHILD_OF(x) && arg && by_parent[C] ->
+        atomic { !closing -> closing = true }; /* SettleWalk::reopen() */
         w = packed[C];
         if
         :: RESUME_ALLOWED(w, IS_SETTLED(C, w)) ->
@@ -375,7 +408,8 @@ inline resume_down() {
            };
            if :: done -> open_head(C, GEN(w), EPOCH(w)) :: else fi
         :: else
-        fi
+        fi;
+        closing = false
      :: else
      fi
   :: else
@@ -400,6 +434,7 @@ inline run_job() {
   fi
 }
 
+#if BIRTHS > 0
 /* AgentFactory::create() and insert(), called by the host on the loop thread: an action of the parent. */
 inline create() {
   active_agent = x;
@@ -424,6 +459,7 @@ inline create() {
   :: else
   fi
 }
+#endif
 
 /* Nothing is left to do: what must hold then. */
 #define WAITS(x) (HEAD_IS_CLOSED(head[x]) -> 0 : HEAD_LOW(head[x]))
@@ -434,7 +470,7 @@ inline check_end(x) {
      assert(STATE(packed[x]) == STOPPED || ABOVE(x) == OPEN);       /* no agent open below a closed gate */
      assert(STATE(packed[x]) == IDLE || stops[x] > 0 || ABOVE(x) != OPEN); /* no agent stays stopped but by a verb */
      assert((STATE(packed[x]) == STOPPED) == HEAD_IS_CLOSED(head[x]));      /* no mailbox left open or closed */
-     assert(!unreported[x] && !turn[x] && operations[x] == 0 && !walked[x] && !deleting[x])
+     assert(!unreported[x] && !turn[x] && operations[x] == 0 && !walked[x] && !deleting[x] && !widened[x])
   :: else -> assert(HEAD_IS_CLOSED(head[x]))
   fi
 }
@@ -450,12 +486,13 @@ inline check_end(x) {
 proctype Loop() {
   chan jobs = [4] of { mtype, byte, byte, byte }; /* Settler::queue_: as in `control` */
   LOCALS;
-  bool walked[3], by_parent[3], deleting[3];
+  bool walked[3], by_parent[3], deleting[3], alone[3], widened[3]; /* core::Settling */
   bool counted;    /* of C, the only one with a parent */
   bool cutting;    /* the open calls have to be looked at */
   byte operations[3]; /* Node::flights: in flight */
   bool turn[3];    /* TurnData::active */
   byte turn_epoch[3], turn_op[3]; /* op: slot + 1 */
+  bool covers;     /* ghost: when the agent that settles was found ready, its gate was closed for its subtree */
   bool unreported[3];    /* ghost: it became stopped, and its settled event was not reported yet */
   mtype verb;
   byte event, x, y, gen, arg, s, to, first = NONE, second = NONE;
@@ -498,7 +535,9 @@ proctype Loop() {
      :: event == RUN_JOB -> run_job()
      :: event == STEP -> step()
      :: event == OUTCOME -> outcome()
+#if BIRTHS > 0
      :: event == CREATE -> create()
+#endif
      :: event == REPORT -> report_settled(x)
 #ifdef CONF_CLOSE
      :: event == CLOSE -> close_tree()

@@ -154,7 +154,7 @@ proctype Pauser(byte x) {
   :: else
   fi;
   change(false);
-  users--
+  atomic { users--; since = 0; FORGET }
 }
 
 /* Verbs::stop() or terminate() of x with its subtree, then perhaps Verbs::resume(). */
@@ -184,7 +184,7 @@ proctype Closer(byte x; bool deletes; bool resumes) {
      od
   :: else
   fi;
-  users--
+  atomic { users--; FORGET }
 }
 
 /* Unpauses what the observer has paused. */
@@ -196,7 +196,7 @@ proctype Unpauser(byte x) {
   :: turns_over[C] == 1
   fi;
   change(false);
-  users--
+  atomic { users--; since = 0; FORGET }
 }
 
 /* TurnVerbs::interrupt_turn() */
@@ -218,7 +218,7 @@ proctype Interrupter(byte x) {
      control!interrupt_op(x, EPOCH(own) + 1)
   :: else
   fi;
-  users--
+  atomic { users--; FORGET }
 }
 
 #define MAIL(x, n) mail[x] = n; ready[x] = true; sent = sent + n

@@ -92,7 +92,7 @@ proctype Steerer(byte m) {
   :: else
   fi;
 done:
-  busy--
+  atomic { busy--; found = 0 }
 }
 
 proctype Verb() {

@@ -10,9 +10,15 @@
 #endif
 
 #define STOP_GATE(cascade) ((cascade) -> STOP_TREE : STOP_SELF)
-#define STOP_WIDENS(w, cascade) (GATE(w) == STOP_SELF && STATE(w) == STOPPED && (cascade))
+#ifdef M_WIDENS_ONLY_THE_STOPPED
+#define IS_STOP(s) ((s) == STOPPED)
+#else
+#define IS_STOP(s) ((s) == STOPPING || (s) == STOPPED)
+#endif
+#define STOP_WIDENS(w, cascade) (GATE(w) == STOP_SELF && IS_STOP(STATE(w)) && (cascade))
 #define STOP_ALLOWED(w, cascade) ((GATE(w) == OPEN && CAN(STATE(w))) || STOP_WIDENS(w, cascade))
-#define AFTER_STOP(w, cascade) (STATE(w) == STOPPED -> WIDENED(w) : NEXT(UNGRADED(w), STOP_GATE(cascade), STOPPING))
+#define AFTER_STOP(w, cascade) (STATE(w) == STOPPED -> WIDENED(w) : \
+   (STATE(w) == STOPPING -> WITH(w, STOP_TREE, STOPPING) : NEXT(UNGRADED(w), STOP_GATE(cascade), STOPPING)))
 
 #define RESUME_ALLOWED(w, is_settled) (STATE(w) == STOPPED && GATE(w) != TERMINATE && (is_settled))
 #define AFTER_RESUME(w) NEXT(w, OPEN, IDLE)
