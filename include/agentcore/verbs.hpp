@@ -248,8 +248,8 @@ struct StopOptions {
   /// calls of the same answer and background tasks may end. When nothing runs any more, it takes effect as
   /// with StopWhen::now, the mailboxes are emptied, and its grace period begins. Until then
   /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are pending.
-  /// Several deferred stops and deletes of an agent add up: the strictest `when` counts, for the agent and for
-  /// its descendants; the earliest escalation; and a delete. One that adds nothing has no effect
+  /// Several deferred stops and deletes of an agent add up: the strictest `when` counts, for the agent and
+  /// for its descendants; the earliest escalation; and a delete. One that adds nothing has no effect
   /// (`stop_pending`). Children that are created meanwhile are included, with `cascade`.
   StopWhen when = StopWhen::now;
   /// Of a deferred stop: how long it may be pending, from the call on; then it takes effect as with

@@ -87,10 +87,8 @@ constexpr detail::core::EnumNames stop_when_names{std::to_array<detail::core::En
     {{StopWhen::now, "now"}, {StopWhen::after_step, "after_step"}, {StopWhen::after_turn, "after_turn"}})};
 static_assert(stop_when_names.is_in_order());
 
-constexpr detail::core::EnumNames verb_status_names{
-    std::to_array<detail::core::EnumName<VerbStatus>>({{VerbStatus::done, "done"},
-                                                       {VerbStatus::no_effect, "no_effect"},
-                                                       {VerbStatus::refused, "refused"}})};
+constexpr detail::core::EnumNames verb_status_names{std::to_array<detail::core::EnumName<VerbStatus>>(
+    {{VerbStatus::done, "done"}, {VerbStatus::no_effect, "no_effect"}, {VerbStatus::refused, "refused"}})};
 static_assert(verb_status_names.is_in_order());
 
 }  // namespace

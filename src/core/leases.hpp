@@ -86,8 +86,8 @@ class Leases {
     if (count_.load(std::memory_order_relaxed) == 0) return;
     if (const auto lease = of(node)) static_cast<void>(lease->holds());
   }
-  // The loop is to call check_all() in its next poll: a lease began, or was reopened, so that its end may come
-  // before all others; or there was no memory to stop an agent.
+  // The loop is to call check_all() in its next poll: a lease began, or was reopened, so that its end may
+  // come before all others; or there was no memory to stop an agent.
   void request_check() noexcept { wants_check_.store(true, std::memory_order_release); }
   bool take_request() noexcept { return wants_check_.exchange(false, std::memory_order_acq_rel); }
   bool wants_check() const noexcept { return wants_check_.load(std::memory_order_acquire); }

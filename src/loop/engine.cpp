@@ -43,11 +43,11 @@ void Engine::close() {
   log_.close();
 }
 
-std::uint64_t Engine::start(TimePoint when, std::function<void()> function, bool is_watch) {
+std::uint64_t Engine::start_timer(TimePoint when, std::function<void()> function, TimerUse use) {
   assert(on_loop_thread());
   if (closed()) return 0;
   // Never in the past: a caller that repeatedly starts overdue timers must not overtake those that wait.
-  const std::uint64_t id = work_.timers.add(std::max(when, now()), std::move(function), is_watch);
+  const std::uint64_t id = work_.timers.add(std::max(when, now()), std::move(function), use);
   if (!state_.in_poll) descriptors_.arm_timer(work_.timers.next());
   return id;
 }

@@ -74,13 +74,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // Timers; ids are never 0 and never reused (0: the engine is closed). What is due already counts as due
   // now: equal times come in the order of starting. @loop_thread
-  std::uint64_t start_timer(TimePoint when, std::function<void()> function) {
-    return start(when, std::move(function), false);
-  }
-  // A timer of something that waits for nothing, like a lease: the loop is idle although it runs.
-  std::uint64_t start_watch(TimePoint when, std::function<void()> function) {
-    return start(when, std::move(function), true);
-  }
+  std::uint64_t start_timer(TimePoint when, std::function<void()> function, TimerUse use = TimerUse::work);
   bool cancel_timer(std::uint64_t id) { return work_.timers.cancel(id); }
 
   // Reports that a source or a post has work: wakes a sleeping loop, once until it polls again. What is
@@ -108,8 +102,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   }
 
  private:
-  std::uint64_t start(TimePoint when, std::function<void()> function, bool is_watch);
-
   // Each part refers to parts above it.
   LoopState state_;
   HostLog log_;

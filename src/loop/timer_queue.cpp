@@ -4,13 +4,13 @@
 
 namespace agentcore::detail::loop {
 
-std::uint64_t TimerQueue::add(TimePoint when, std::function<void()> function, bool is_watch) {
+std::uint64_t TimerQueue::add(TimePoint when, std::function<void()> function, TimerUse use) {
   // First, because it may throw: a slot that is taken must get into the heap.
   if (heap_.size() == heap_.capacity()) heap_.reserve(heap_.size() * 2 + 8);
   const std::uint32_t slot = free_slot();
   slots_[slot].function = std::move(function);
-  slots_[slot].is_watch = is_watch;
-  watches_ += is_watch;
+  slots_[slot].use = use;
+  if (use == TimerUse::watch) ++watches_;
   heap_.push_back({when, next_order_++, slot});
   sift_up(heap_.size() - 1);
   return (std::uint64_t{slots_[slot].generation} << 32U) | slot;
@@ -101,7 +101,7 @@ std::function<void()> TimerQueue::remove(std::size_t place) noexcept {
     sift_down(slots_[last.slot].place);
   }
   std::function<void()> function = std::exchange(slots_[slot].function, nullptr);
-  watches_ -= slots_[slot].is_watch;
+  if (slots_[slot].use == TimerUse::watch) --watches_;
   // A slot whose generations are used up is not used again: its ids would repeat.
   if (++slots_[slot].generation != 0) free_.push_back(slot);
   return function;

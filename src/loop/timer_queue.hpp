@@ -11,14 +11,18 @@
 
 namespace agentcore::detail::loop {
 
+enum class TimerUse : std::uint8_t {
+  work,   // something waits for it: until then the loop is not idle
+  watch,  // nothing waits for it, as for the end of a lease
+};
+
 // A binary heap over slots that know their place in it: add, cancel and take are O(log n) and allocate only
 // while the number of timers grows. Timers of the same time come in the order in which they were added.
 // @loop_thread
 class TimerQueue {
  public:
-  // The new timer's id: never 0, never one that was handed out before. `is_watch`: it belongs to no work that
-  // goes on.
-  std::uint64_t add(TimePoint when, std::function<void()> function, bool is_watch = false);
+  // The new timer's id: never 0, never one that was handed out before.
+  std::uint64_t add(TimePoint when, std::function<void()> function, TimerUse use = TimerUse::work);
 
   // True when the timer was still pending. Its function is destroyed when the queue is consistent again, so
   // what it captured may call back in.
@@ -51,7 +55,7 @@ class TimerQueue {
     std::function<void()> function;
     std::uint32_t generation = 1;  // of its id; moves on when the timer ends
     std::uint32_t place = 0;       // in the heap
-    bool is_watch = false;
+    TimerUse use = TimerUse::work;
   };
 
   static bool before(const Entry& a, const Entry& b) noexcept {

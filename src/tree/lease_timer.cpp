@@ -11,11 +11,12 @@ void LeaseTimer::update() noexcept {
 }
 
 void LeaseTimer::start(TimePoint when) {
-  const std::uint64_t timer = tree_.engine->start_watch(when, [this] {
+  const auto end = [this] {
     const LoopEntry entry(tree_.lifetime);
     when_.reset();
     update();
-  });
+  };
+  const std::uint64_t timer = tree_.engine->start_timer(when, end, loop::TimerUse::watch);
   timer_ = Timer(tree_.engine->weak_from_this(), timer);
   when_ = when;
 }

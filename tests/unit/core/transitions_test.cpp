@@ -70,8 +70,8 @@ TEST_CASE("a stop closes an open agent or widens a stop without the children",
       const std::optional<PackedState> to = after_stop(from, cascade);
       const bool stops = from.is_open() && can_process(from.state());
       const bool has_stopped = from.state() == AgentState::stopped;
-      const bool widens = from.gate() == Gate::stop_self && cascade &&
-                          (has_stopped || from.state() == AgentState::stopping);
+      const bool widens =
+          from.gate() == Gate::stop_self && cascade && (has_stopped || from.state() == AgentState::stopping);
       REQUIRE(to.has_value() == (stops || widens));
       if (!to) continue;
       check_edge(from, *to);

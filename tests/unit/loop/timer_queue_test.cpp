@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <random>
@@ -12,6 +13,7 @@
 using agentcore::Duration;
 using agentcore::TimePoint;
 using agentcore::detail::loop::TimerQueue;
+using agentcore::detail::loop::TimerUse;
 
 namespace {
 
@@ -114,4 +116,21 @@ TEST_CASE("the destructor of a dropped timer's captures may use the queue", "[lo
   timers.add(at(1), [held = std::move(chain)] {});
   timers.clear();
   CHECK(timers.empty());
+}
+
+TEST_CASE("a queue of nothing but watches is idle", "[loop][timer]") {
+  TimerQueue timers;
+  CHECK(timers.is_idle());
+  timers.add(
+      at(10), [] {}, TimerUse::watch);
+  const std::uint64_t cancelled = timers.add(
+      at(20), [] {}, TimerUse::watch);
+  CHECK(timers.is_idle());
+  timers.add(at(15), [] {});
+  CHECK_FALSE(timers.is_idle());
+  run_due(timers, at(15));
+  CHECK(timers.is_idle());
+  CHECK(timers.cancel(cancelled));
+  timers.add(at(30), [] {});  // in the slot of a watch
+  CHECK_FALSE(timers.is_idle());
 }
