@@ -1,6 +1,7 @@
 #include "core/leases.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace agentcore::detail::core {
@@ -97,26 +98,31 @@ bool Leases::end(Lease& lease) noexcept {
 }
 
 std::optional<TimePoint> Leases::check_all() noexcept {
+  std::array<std::shared_ptr<Lease>, 64> over;
   std::optional<TimePoint> next;
+  const std::size_t count = find_over(over, next);
   // Not under the lock, because a stop takes the lock of the verbs, under which leases are looked up.
-  while (const auto lease = next_over(next))
-    if (!end(*lease)) return lease->until();
+  bool all_ended = count < over.size();
+  for (std::size_t i = 0; i < count; ++i) all_ended = end(*over[i]) && all_ended;
+  if (!all_ended) request_check();
   return next;
 }
 
-// A lease that has run out and whose agent is still to be stopped; null if there is none, and then `next` is
-// when the next one will.
-std::shared_ptr<Lease> Leases::next_over(std::optional<TimePoint>& next) const noexcept {
+// Leases that have run out and whose agents are still to be stopped, as many as `found` takes. `next`: when
+// the next of the others will.
+std::size_t Leases::find_over(std::span<std::shared_ptr<Lease>> found,
+                              std::optional<TimePoint>& next) const noexcept {
+  std::size_t count = 0;
   const std::lock_guard lock(mutex_);
-  next.reset();
   for (const auto& [agent, lease] : leases_) {
+    if (count == found.size()) break;
     if (lease->is_over()) {
-      if (!lease->has_ended()) return lease;
+      if (!lease->has_ended()) found[count++] = lease;
     } else if (const auto until = lease->until(); until && (!next || *until < *next)) {
       next = until;
     }
   }
-  return nullptr;
+  return count;
 }
 
 }  // namespace agentcore::detail::core

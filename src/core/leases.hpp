@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -98,7 +99,8 @@ class Leases {
   std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
-  std::shared_ptr<Lease> next_over(std::optional<TimePoint>& next) const noexcept;
+  std::size_t find_over(std::span<std::shared_ptr<Lease>> found,
+                        std::optional<TimePoint>& next) const noexcept;
 
   mutable std::mutex mutex_;
   std::unordered_map<NodeId, std::shared_ptr<Lease>> leases_;

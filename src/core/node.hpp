@@ -51,12 +51,11 @@ enum class Visit : std::uint8_t { none, by_stop, by_delete };
 // 5. `stopped_by_ancestor` is kept after the settling: resume reopens exactly the agents below it that have
 //    it.
 // 6. `is_job_root` is true exactly while SettleJobs has a job of this agent.
-// 7. `is_alone` is set if the last walk that visited the agent was that of a stop without its descendants. If
-//    such a stop was widened to the descendants meanwhile, the agent does not settle before the walk of the
-//    stop that widened it: `is_widened` is set when the operation of that stop is read, and reset by its
-//    walk; before, the gate of the agent shows it. If a delete has closed that gate further before the
-//    operation is read, the agent may settle first; then it cannot be resumed, and its delete waits for the
-//    descendants.
+// 7. `is_alone`: the last walk that visited the agent was that of a stop without its descendants. If another
+//    stop has widened that one, the agent settles only after the walk of the widening stop. That shows in the
+//    gate (`stop_tree`), and from the reading of its operation to its walk also in `is_widened`, because a
+//    delete may hide the gate. If the delete comes before that reading, the agent may settle early: it cannot
+//    be resumed, and its delete waits for the descendants.
 struct Settling {
   std::uint32_t unsettled_children = 0;
   StopCause cause = StopCause::user;  // of the stop or delete that settles it

@@ -4,6 +4,7 @@
 
 #include <agentcore/testing/references.hpp>
 
+#include <string>
 #include <vector>
 
 using namespace agentcore;
@@ -303,4 +304,13 @@ TEST_CASE("a loop is idle although a lease runs", "[tree][lease]") {
   CHECK_FALSE(t.runtime->run_until_idle(5s));  // a model call is open
   CHECK(t.clock.now() == start + 5s);
   CHECK(t.a.state().value() == AgentState::waiting_llm);
+}
+
+TEST_CASE("many leases that run out together stop all their agents", "[tree][lease][G1]") {
+  ToolTurn t;
+  std::vector<Agent> agents;
+  for (int i = 0; i < 200; ++i) agents.push_back(t.root("agent " + std::to_string(i), {.lease = 10s}));
+  t.settle();
+  t.advance(10s);
+  for (const Agent& agent : agents) CHECK(t.seen.reported_state(agent) == AgentState::stopped);
 }
