@@ -29,7 +29,7 @@ class WaitClock {
     timer_ = Timer(engine.weak_from_this(), engine.start_timer(end_, at_end_));
     running_ = true;
   }
-  void stand(const Engine& engine) noexcept {
+  void halt(const Engine& engine) noexcept {
     if (!std::exchange(running_, false)) return;
     left_ = std::max(end_ - engine.now(), Duration::zero());
     timer_ = {};

@@ -19,7 +19,7 @@ void Pauses::finish(ControlOp& op) {
     rest_.add(op.agent, RestWatches::Cause::pause);
     if (op.on_rest) callbacks_[op.agent].swap(op.on_rest);
   }
-  turns_.parked().tell_pause();
+  turns_.parked().note_pause();
   if (hub_.closed()) return;
   scheduler_.visit_agents();
   report(op);

@@ -16,6 +16,14 @@ bool is_closed(const core::AgentTable& agents, core::NodeId agent) noexcept {
   return !node || !core::look(*node, core::generation_of(agent)).open();
 }
 
+// The strictest of what is pending for the agent.
+std::optional<StopWhen> in_force(const core::AgentTable& agents, core::NodeId agent) noexcept {
+  const Node* const node = agents.find(agent);
+  const core::Grade grade = node ? node->load().stop_grade() : core::Grade::none;
+  if (grade == core::Grade::none) return std::nullopt;
+  return grade == core::Grade::after_step ? StopWhen::after_step : StopWhen::after_turn;
+}
+
 }  // namespace
 
 void PendingStops::start(std::unique_ptr<ControlOp>& op) {
@@ -41,8 +49,8 @@ void PendingStops::start(std::unique_ptr<ControlOp>& op) {
     return;
   }
   if (!took_effect) return;
-  stops.back().is_reported = true;
-  report(agent, when, false, origin);
+  stops.back().reported = in_force(tree_.table, agent).value_or(when);
+  report(agent, *stops.back().reported, false, origin);
 }
 
 void PendingStops::report(core::NodeId agent, StopWhen when, bool withdrawn, const StopOrigin& origin) {
@@ -77,8 +85,8 @@ void PendingStops::withdraw(const ControlOp& op) {
   const List taken = take(op.agent);  // destroyed at the end: its functions are the host's
   scheduler_.visit_agents();
   const auto last =
-      std::find_if(taken.rbegin(), taken.rend(), [](const Pending& p) { return p.is_reported; });
-  if (last != taken.rend()) report(op.agent, last->op->when, true, last->op->origin);
+      std::find_if(taken.rbegin(), taken.rend(), [](const Pending& p) { return p.reported.has_value(); });
+  if (last != taken.rend()) report(op.agent, *last->reported, true, last->op->origin);
   harden_due();
 }
 
@@ -114,6 +122,7 @@ bool PendingStops::harden(core::NodeId agent) {
   Node* const node = tree_.table.find(agent);
   if (node && first.verb == Verb::stop && first.took_effect) settler_.keep_own_stop(*node, first.cause);
   for (Pending& pending : waiting.stops) pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
+  has_hardened_ = true;
   std::erase_if(waiting.stops, [](const Pending& pending) { return !pending.op; });
   if (waiting.stops.empty()) return true;
   waiting.is_due = true;
@@ -126,22 +135,22 @@ bool PendingStops::harden(core::NodeId agent) {
 void PendingStops::note_closed(core::NodeId agent, bool cascade) {
   const Node* const node = tree_.table.find(agent);
   if (node && cascade && node->first_child != core::no_node) {
-    wants_check_ = true;
-    checked_ = 0;
+    unchecked_ = pending_.size();
   } else if (const auto at = pending_.find(agent); at != pending_.end() && !at->second.is_due) {
     harden(agent);
   }
 }
 
 bool PendingStops::harden_closed(loop::PollBudget& budget) {
-  while (wants_check_ && !hub_.closed()) {
-    const auto at = pending_.upper_bound(checked_);
-    wants_check_ = at != pending_.end();
-    if (!wants_check_) break;
+  while (unchecked_ != 0 && !pending_.empty() && !hub_.closed()) {
     if (!budget.spend()) return false;
+    --unchecked_;
+    auto at = pending_.upper_bound(checked_);
+    if (at == pending_.end()) at = pending_.begin();
     checked_ = at->first;
     if (!at->second.is_due && is_closed(tree_.table, checked_)) harden(checked_);
   }
+  unchecked_ = 0;
   return true;
 }
 

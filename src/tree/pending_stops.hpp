@@ -16,6 +16,8 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace agentcore::detail::tree {
 
@@ -39,19 +41,21 @@ class PendingStops {
   void note_closed(core::NodeId agent, bool cascade);
   // Hardens the stops below closed gates, as long as the budget lasts. False: some are left.
   bool harden_closed(loop::PollBudget& budget);
-  bool has_work() const noexcept { return wants_check_; }
+  // True once after stops have hardened: their operations are queued.
+  bool take_hardened() noexcept { return std::exchange(has_hardened_, false); }
+  bool has_work() const noexcept { return unchecked_ != 0; }
 
   std::size_t count(const core::References& refers) const noexcept;
   void clear() noexcept {
     pending_.clear();
-    due_ = 0;
+    due_ = unchecked_ = 0;
   }
 
  private:
   struct Pending {
     std::unique_ptr<ControlOp> op;
     Timer escalation;
-    bool is_reported = false;  // by StopPending
+    std::optional<StopWhen> reported;  // by StopPending
   };
   using List = std::list<Pending>;
   // The stops and deletes of one agent, oldest first.
@@ -74,7 +78,9 @@ class PendingStops {
   std::map<core::NodeId, Waiting> pending_;
   std::size_t due_ = 0;          // how many are due
   std::uint64_t withdrawn_ = 0;  // ControlOp::withdrawals of the last withdrawal that was read
-  bool wants_check_ = false;     // harden_closed() has something to do: after the agent `checked_`
+  bool has_hardened_ = false;
+  std::size_t unchecked_ =
+      0;  // harden_closed() has to look at so many entries, from `checked_` on, in a ring
   core::NodeId checked_ = 0;
 };
 

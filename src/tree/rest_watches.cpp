@@ -13,7 +13,7 @@ namespace {
 
 // A deferred stop may be one of the agent alone.
 bool covers(const Node& root, bool stops, const Node& node) noexcept {
-  return &node == &root || !stops || root.extends_below(Node::grade_below);
+  return !stops || core::grade_for(node, root, root.load()) != core::Grade::none;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class RestWatches {
   void remove(core::NodeId root, Cause cause) noexcept;
   // Forgets the agents that do not exist any more.
   void forget_deleted() noexcept;
-  // Something of `node` has ended, or waits, or does not wait any more.
+  // An operation or the turn of `node` has ended, or began or ceased to wait.
   void check(const core::Node& node) noexcept;
   // Throws std::bad_alloc; the next call tries again.
   Progress run(loop::PollBudget& budget, const std::function<bool()>& is_tree_gone);

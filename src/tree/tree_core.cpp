@@ -119,17 +119,16 @@ std::size_t TreeCore::count_references(std::string_view name) const {
 
 void TreeCore::run_control(loop::PollBudget& budget) {
   turn::Operations& operations = turns_.operations();
-  ControlQueue& control = shared_.control;
   if (shared_.is_closed() || !has_control_work()) return;
   const LoopEntry entry(*this);
   operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || hub_.closed()) return;
+  // The operations of stops that have hardened are read before anything settles: their reports name all of
+  // it.
   do {
-    if (!run_second_halves(budget)) return;
-    // The operations of the stops that it hardens are read before anything settles: their reports name all of
-    // it.
-    if (!pending_stops_.harden_closed(budget)) return;
-  } while (!control.empty() && !shared_.is_closed());
+    if (!run_second_halves(budget) || !pending_stops_.harden_closed(budget)) return;
+  } while (pending_stops_.take_hardened());
+  if (shared_.is_closed() || hub_.closed()) return;
   if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
   if (rest_.run(budget, [this] { return hub_.closed(); }) == Progress::tree_gone) return;
   settler_.run(budget);
@@ -139,7 +138,8 @@ void TreeCore::run_control(loop::PollBudget& budget) {
 // False: the budget is used up, or the tree is destroyed.
 bool TreeCore::run_second_halves(loop::PollBudget& budget) {
   ControlQueue& control = shared_.control;
-  for (control.begin_batch(); control.has_next(); control.begin_batch()) {
+  control.begin_batch();
+  while (control.has_next()) {
     if (!budget.spend()) return false;
     std::unique_ptr<ControlOp> op = control.next();
     try {

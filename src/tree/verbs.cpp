@@ -25,8 +25,8 @@ Grade grade_of(StopWhen when) noexcept {
   return when == StopWhen::after_step ? Grade::after_step : Grade::after_turn;
 }
 
-// True if the gate of the agent is to stay open for now.
-bool is_for_later(const ControlOp& op, const GateView& view) noexcept {
+// True if the verb only adds a deferred stop or delete: the gate stays open.
+bool is_deferred(const ControlOp& op, const GateView& view) noexcept {
   return op.when != StopWhen::now && view.open();
 }
 
@@ -50,7 +50,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   VerbResult result = locked([&] { return close_for_stop(*node, op, options.caller); });
   if (result.took_effect()) {
     result.quiet = tree_.is_quiet(*node, true);
-    result.calls_cut = operations_.cut_closed_below(*node, options.cascade, options.cut);
+    result.calls_cut = cut(*node, options.cut);
   }
   if (result.took_effect() || wants_report) tree_.waker->notify();
   return result;
@@ -70,12 +70,9 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
       return VerbResult::refused(Errc::cannot_stop_user);
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
-    if (is_for_later(*op, view)) {
-      const Request requested = request(node, expected, *op);
-      if (requested == Request::outdated) continue;
-      if (requested == Request::added) return queue(op);
-      wait_for_other(op);
-      return VerbResult::no_effect(Errc::stop_pending);
+    if (is_deferred(*op, view)) {
+      if (const auto deferred = defer(node, expected, op)) return *deferred;
+      continue;
     }
     // A stop of the agent alone makes a stop of its subtree that is pending take effect with it.
     if (view.own.stop_grade() != Grade::none && node.grade_of_descendants() != Grade::none)
@@ -108,9 +105,24 @@ Verbs::Request Verbs::request(Node& node, PackedState expected, const ControlOp&
   return after && node.replace(expected, *after) ? Request::added : Request::outdated;
 }
 
+// Nothing: the packed state has changed, and the caller looks once more.
+std::optional<VerbResult> Verbs::defer(Node& node, PackedState expected, std::unique_ptr<ControlOp>& op) {
+  const Request requested = request(node, expected, *op);
+  if (requested == Request::outdated) return std::nullopt;
+  if (requested == Request::added) return queue(op);
+  wait_for_other(op);
+  return VerbResult::no_effect(Errc::stop_pending);
+}
+
+// Cuts on the calling thread what a verb has closed; a deferred one has closed nothing.
+std::size_t Verbs::cut(const Node& node, StopCut most) {
+  const PackedState packed = node.load();
+  return packed.is_open() ? 0 : operations_.cut_closed_below(node, packed.closes_subtree(), most);
+}
+
 std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uint64_t read) {
   Node* const node = tree_.reach(op->agent);
-  const bool cascade = op->cascade, deletes = op->verb == Verb::terminate;
+  const bool deletes = op->verb == Verb::terminate;
   std::optional<VerbResult> result;
   locked([&] {
     if (read != withdrawals_) return;
@@ -123,7 +135,7 @@ std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uin
     }
   });
   if (!result) return op;
-  if (result->took_effect()) static_cast<void>(operations_.cut_closed_below(*node, cascade, StopCut::all));
+  if (result->took_effect()) static_cast<void>(cut(*node, StopCut::all));
   tree_.waker->notify();
   return nullptr;
 }
@@ -141,7 +153,8 @@ VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
   }
   if (!result.took_effect()) return result;
   result.quiet = tree_.is_quiet(*node, true, false);
-  result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
+  if (options.when == StopWhen::now)
+    result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
   tree_.waker->notify();
   return result;
 }
@@ -158,12 +171,15 @@ VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options)
   if (!above.open()) return VerbResult::no_effect(verb_reason_of(above.effective));
   // All allocations come first.
   for (const core::NodeId child : children_of(node)) stops.add(child);
+  bool any_pending = false;
   for (ControlOp& op : stops) {
     Node& child = tree_.table.slot(core::index_of(op.agent));
     while (!close_child(child, op)) {
     }
+    any_pending = any_pending || child.load().stop_grade() != Grade::none;
   }
-  return stops.push_all() ? VerbResult::done() : VerbResult::no_effect(Errc::stopped);
+  if (stops.push_all()) return VerbResult::done();
+  return VerbResult::no_effect(any_pending ? Errc::stop_pending : Errc::stopped);
 }
 
 // False: the packed state has changed meanwhile.
@@ -172,7 +188,7 @@ bool Verbs::close_child(Node& child, ControlOp& op) noexcept {
   op.took_effect = view.valid && child.role.load(std::memory_order_relaxed) != AgentRole::user;
   if (!op.took_effect) return true;
   PackedState expected = view.own;
-  if (is_for_later(op, view)) {
+  if (is_deferred(op, view)) {
     const Request requested = request(child, expected, op);
     op.took_effect = requested == Request::added;
     return requested != Request::outdated;
@@ -296,7 +312,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   VerbResult result = locked([&] { return close_for_delete(*node, op, options.caller); });
   if (result.took_effect()) {
     result.quiet = tree_.is_quiet(*node, true);
-    result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
+    result.calls_cut = cut(*node, options.cut);
   }
   if (result.took_effect() || wants_report) tree_.waker->notify();
   return result;
@@ -310,12 +326,9 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, s
       return VerbResult::refused(Errc::cannot_delete_system_agent);
     if (!caller.empty() && !is_parent(caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
-    if (is_for_later(*op, view)) {
-      const Request requested = request(node, expected, *op);
-      if (requested == Request::outdated) continue;
-      if (requested == Request::added) return queue(op);
-      wait_for_other(op);
-      return VerbResult::no_effect(Errc::stop_pending);
+    if (is_deferred(*op, view)) {
+      if (const auto deferred = defer(node, expected, op)) return *deferred;
+      continue;
     }
     const std::optional<PackedState> after =
         core::after_terminate(view.own, view.above != Gate::open, mailbox::is_settled(node, view.own));

@@ -67,6 +67,9 @@ class Verbs {
     outdated,     // the packed state has changed: look once more
   };
   Request request(core::Node& node, core::PackedState expected, const ControlOp& op) noexcept;
+  std::optional<VerbResult> defer(core::Node& node, core::PackedState expected,
+                                  std::unique_ptr<ControlOp>& op);
+  std::size_t cut(const core::Node& node, StopCut most);
 
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op, ResumedBy by);
   VerbResult stop_below(core::NodeId id, StopOptions&& options);

@@ -19,8 +19,7 @@ void BudgetClocks::update(const core::Node& node) {
   if (!accounts) return;
   const bool paused = core::paused_by(node);
   for (Account* const account : {&accounts->own, &accounts->subtree})
-    paused ? account->wall_clock().stand(environment_.engine)
-           : account->wall_clock().run(environment_.engine);
+    paused ? account->wall_clock().halt(environment_.engine) : account->wall_clock().run(environment_.engine);
 }
 
 void BudgetClocks::on_end(core::NodeId agent, BudgetLedger::Scope scope) {
@@ -29,7 +28,7 @@ void BudgetClocks::on_end(core::NodeId agent, BudgetLedger::Scope scope) {
   Accounts* const accounts = BudgetLedger::accounts_of(*node);
   if (accounts && core::paused_by(*node)) {  // and update() has not been called for that yet
     Account& account = scope == BudgetLedger::Scope::subtree ? accounts->subtree : accounts->own;
-    return account.wall_clock().stand(environment_.engine);
+    return account.wall_clock().halt(environment_.engine);
   }
   std::string reason;
   environment_.engine.guarded("a budget's time", [&] { reason = ledger_.expire(*node, scope).reason; });

@@ -24,7 +24,7 @@ std::shared_ptr<void> CallPauses::add(std::function<void()> callback) {
 }
 
 // A callback that is added after this has asked is_paused() itself.
-void CallPauses::tell_all() noexcept {
+void CallPauses::notify_all() noexcept {
   pass_.restart(added_);
 }
 

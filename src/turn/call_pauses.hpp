@@ -29,7 +29,7 @@ class CallPauses {
   // For a call of `agent` whose operation is not known yet: Call::bind() follows. Throws std::bad_alloc.
   std::shared_ptr<Call> make(Agent agent);
   // Agents were paused or unpaused: run() calls all callbacks.
-  void tell_all() noexcept;
+  void notify_all() noexcept;
   // Calls the callbacks that are left, as long as the budget lasts. False: some are left. A callback may do
   // anything.
   bool run(loop::PollBudget& budget);

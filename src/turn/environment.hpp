@@ -45,7 +45,7 @@ class TurnListener {
   // The turn of `node` in progress is over: its message has its end. Called before the state of the agent
   // changes, and before TurnEnded.
   virtual void on_turn_over(core::Node& node) noexcept = 0;
-  // What runs of `node` waits for a person or for the end of a pause, or does not any more.
+  // An operation of `node` began to wait for a person or for the end of a pause, or no longer waits.
   virtual void on_waiting(core::Node& node) noexcept = 0;
   // A budget of `node` is used up: `node` and everything below it must be stopped.
   virtual void on_budget_exhausted(core::Node& node, std::string reason) = 0;

@@ -9,9 +9,9 @@
 
 namespace agentcore::detail::turn {
 
-void ParkedTurns::tell_pause() noexcept {
+void ParkedTurns::note_pause() noexcept {
   desk_.update_clocks();
-  environment_.call_pauses.tell_all();
+  environment_.call_pauses.notify_all();
 }
 
 bool ParkedTurns::run(loop::PollBudget& budget) {

@@ -26,7 +26,7 @@ class ParkedTurns {
 
   // Agents were paused or unpaused: run() updates the clocks of questions, and calls the clients of model
   // calls.
-  void tell_pause() noexcept;
+  void note_pause() noexcept;
   // Does what is left of that, as long as the budget lasts. False: something is left. A client may destroy
   // the tree. Throws std::bad_alloc; to be called again then.
   bool run(loop::PollBudget& budget);

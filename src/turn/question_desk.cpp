@@ -68,7 +68,7 @@ bool QuestionDesk::run(loop::PollBudget& budget) {
   return questions_.visit_some(budget, [this](AskedQuestion& asked) {
     const core::Node* const node = environment_.find(asked.agent);
     if (node && core::paused_by(*node))
-      asked.clock.stand(environment_.engine);
+      asked.clock.halt(environment_.engine);
     else
       asked.clock.run(environment_.engine);
   });
@@ -79,7 +79,7 @@ void QuestionDesk::on_timeout(std::string_view question_id) noexcept {
   AskedQuestion* const asked = questions_.find(question_id);
   if (!asked) return;
   const core::Node* const node = environment_.find(asked->agent);
-  if (node && core::paused_by(*node)) return asked->clock.stand(environment_.engine);
+  if (node && core::paused_by(*node)) return asked->clock.halt(environment_.engine);
   close(*questions_.take(question_id), {QuestionOutcome::timed_out, {}});
 }
 

@@ -353,7 +353,7 @@ inline mark_down() {
 }
 
 /* Settler::start(). The verbs' operations come in the order of the verbs, so each finds its agent: a delete comes after
-   everything that was done to the agent before, and whoever comes after it has no effect. */
+   everything that was done to the agent before, and a verb that comes after it has no effect. */
 inline start() {
   assert(GEN(packed[x]) == gen && STATE(packed[x]) != FREE);
   if

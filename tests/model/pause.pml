@@ -4,7 +4,7 @@
 
    What must hold: nothing begins in the subtree from the end of the pause (if it was not quiet, from the end of the action
    that it met) to the unpause; what was withheld begins once after it, and each result is taken once; a stop, a delete and
-   an interrupt take effect through the pause; what observers are told last is so. */
+   an interrupt take effect through the pause; what observers are reported last is so. */
 
 #include "fields.pml"
 

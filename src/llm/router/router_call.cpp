@@ -105,7 +105,7 @@ void RouterCall::on_pause_change() {
   const bool paused = pause_.is_paused();
   if (phase_ == Phase::backing_off) {
     pause_.set_waiting(paused);
-    paused ? backoff_.stand(*engine_) : backoff_.run(*engine_);
+    paused ? backoff_.halt(*engine_) : backoff_.run(*engine_);
   } else if (phase_ == Phase::waiting && paused) {
     wait_for_slot();
   } else if (phase_ == Phase::paused && !paused) {

@@ -129,6 +129,7 @@ TEST_CASE("a stop for later that takes effect does not count the agents again fo
     int polls = 0;
     for (; first.state().value() != AgentState::stopped && polls < 10'000; ++polls)
       t.runtime->poll(Duration(0));  // one step of each stage
+    CHECK(first.state().value() == AgentState::stopped);
     t.llm->answer_all();
     t.settle();
     return polls;

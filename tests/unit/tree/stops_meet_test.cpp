@@ -134,7 +134,9 @@ TEST_CASE("a stop of the agent alone makes the pending stop of its subtree take 
   const bool read = GENERATE(true, false);
   CHECK(t.parent.stop(t.reporting(StopOptions{.when = after_turn})).took_effect());
   if (read) t.settle();
-  CHECK(t.parent.stop({.cascade = false}).took_effect());
+  const VerbResult now = t.parent.stop({.cascade = false});
+  CHECK(now.took_effect());
+  CHECK(now.calls_cut == 2);
   CHECK(t.kid.state().value() == AgentState::stopping);
   CHECK(t.kid.send("more").reason == Errc::agent_stopping);
   t.settle();
@@ -246,4 +248,28 @@ TEST_CASE("a pending stop below a stop is kept although a withdrawal elsewhere i
   CHECK(t.parent.state().value() == AgentState::idle);
   CHECK(t.kid.state().value() == AgentState::stopped);  // by its own stop
   CHECK(t.kid.resume().took_effect());
+}
+
+TEST_CASE("the event of a deferred stop names the strictest that is pending", "[tree][stop][later]") {
+  Family t;
+  std::vector<StopWhen> reported;
+  const auto events =
+      t.parent.on<StopPending>([&](const StopPending& event) { reported.push_back(event.when); });
+  CHECK(t.parent.stop({.when = after_step}).took_effect());
+  CHECK(t.parent.stop({.when = after_turn, .escalate_after = 60s}).took_effect());
+  t.settle();
+  CHECK(t.parent.resume().took_effect());
+  t.settle();
+  CHECK(reported == std::vector{after_step, after_step, after_step});
+}
+
+TEST_CASE("a deferred stop of all descendants that adds nothing says that stops are pending",
+          "[tree][stop][later]") {
+  Family t;
+  CHECK(t.parent.stop({.descendants_only = true, .when = after_turn}).took_effect());
+  const VerbResult second = t.parent.stop({.descendants_only = true, .when = after_turn});
+  CHECK(second.status == VerbStatus::no_effect);
+  CHECK(second.reason == Errc::stop_pending);
+  CHECK(t.kid.stop().took_effect());
+  CHECK(t.parent.stop({.descendants_only = true, .when = after_turn}).reason == Errc::stopped);
 }
