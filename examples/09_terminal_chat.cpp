@@ -191,7 +191,7 @@ class Chat {
   Chat(agentcore::Runtime& runtime, agentcore::LlmClient& llm, const Arguments& arguments,
        std::vector<agentcore::ChatMessage> history)
       : runtime_(runtime), tree_(runtime, {.llm = &llm}), arguments_(arguments) {
-    events_ = tree_.on_event([this](const agentcore::Event& event) { hear(event); });
+    events_ = tree_.on_event([this](const agentcore::Event& event) { on_event(event); });
     agentcore::AgentSpec spec{.system_prompt = arguments.system, .history = std::move(history)};
     spec.auto_resume = true;  // the next message resumes it after Ctrl-C
     agent_ = tree_.create(std::move(spec)).value();
@@ -215,7 +215,7 @@ class Chat {
   }
 
  private:
-  void hear(const agentcore::Event& event) {
+  void on_event(const agentcore::Event& event) {
     if (const auto* thought = event.get<agentcore::ReasoningReceived>()) {
       if (to_terminal_) show("\033[2m" + std::string(thought->text) + "\033[0m");  // dimmed
       thinking_ = to_terminal_;

@@ -47,7 +47,7 @@ enum class Errc : unsigned char {
   parent_stopped,   ///< resume: an ancestor is stopped; resume that ancestor
   turn_over,        ///< interrupt: no turn is in progress, or the one that was meant has ended
   not_held,         ///< release_queue: the mailbox is not held
-  stop_pending,     ///< stop, terminate: a deferred stop that is as strict, or stricter, is pending
+  stop_pending,     ///< stop, terminate: what is pending includes it
   no_lease,         ///< renew: the agent has no lease of its own
   lease_expired,    ///< renew: the lease has run out; resume() gives a new one
   paused,           ///< pause: the agent is paused already

@@ -131,9 +131,9 @@ struct SendOptions {
   ///
   /// If its turn is in progress then, the turn ends in whatever phase it is: it fails with
   /// Errc::deadline_exceeded (TurnOutcome::failed), and the agent goes on with its next message. The
-  /// connection of a model call is closed; tools are told by their stop token, and given up if they do not
-  /// end within TreeOptions::stop_grace; questions are closed. Nothing of the turn begins after the deadline,
-  /// also if the loop notices it late. Child agents and background tasks go on. The turn of a
+  /// connection of a model call is closed; tools are notified by their stop token, and given up if they do
+  /// not end within TreeOptions::stop_grace; questions are closed. Nothing of the turn begins after the
+  /// deadline, also if the loop notices it late. Child agents and background tasks go on. The turn of a
   /// MessageHandler is not ended: it is over when the function returns.
   ///
   /// AgentSpec::turn_timeout applies instead where it ends the turn earlier.

@@ -25,7 +25,8 @@ enum class LoopBackend : unsigned char {
 
 /// The options of a Runtime.
 struct RuntimeOptions {
-  /// The clock of the Runtime; null: the steady clock of the system.
+  /// The clock of the Runtime; null: the steady clock of the system. A clock that is given by pointer must
+  /// outlive the Runtime, and every call of a handle on another thread that began before its end.
   Ref<Clock> clock = {};
   /// The seed of Runtime::random(). 0: a seed from the system.
   std::uint64_t seed = 0;

@@ -83,7 +83,7 @@ std::string_view to_string(VerbStatus status) noexcept;
 /// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
 /// - resume: `not_stopped`
 /// - terminate: `terminating`
-/// - a deferred stop or delete (StopWhen): `stop_pending` (one that is as strict, or stricter, is pending)
+/// - a deferred stop or delete (StopWhen): `stop_pending` (what is pending includes it)
 /// - cancel_call, complete_call, cancel_task: `call_not_found`, `call_over`
 struct [[nodiscard]] VerbResult {
   VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
@@ -246,10 +246,12 @@ struct StopOptions {
   /// `agent_stopping`. From then on no turn begins in the agent, and with `cascade` in its descendants, and
   /// with StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool
   /// calls of the same answer and background tasks may end. When nothing runs any more, it takes effect as
-  /// with StopWhen::now, the mailboxes are emptied, and its grace period begins. Until then
-  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are pending.
-  /// Several deferred stops and deletes of an agent add up: the strictest `when` counts, for the agent and
-  /// for its descendants; the earliest escalation; and a delete. One that adds nothing has no effect
+  /// with StopWhen::now, the mailboxes are emptied, and its grace period begins. While the
+  /// agent is paused in the middle of what may end, it stays pending; `escalate_after` limits that. Until
+  /// then AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are
+  /// pending. Several deferred stops and deletes of an agent add up: the strictest `when` counts, for the
+  /// agent and for its descendants; the earliest escalation; and a delete. One that adds nothing has no
+  /// effect
   /// (`stop_pending`). Children that are created meanwhile are included, with `cascade`.
   StopWhen when = StopWhen::now;
   /// Of a deferred stop: how long it may be pending, from the call on; then it takes effect as with
@@ -259,8 +261,9 @@ struct StopOptions {
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
   /// Called once on the loop thread if VerbResult::accepted(), when all stopped agents have settled. If an
-  /// earlier stop or delete closed the agent, it is called when that one has settled. Not called if a later
-  /// stop is withdrawn, or if the tree or the Runtime is destroyed before. An exception is caught and logged.
+  /// earlier stop or delete closed the agent, it is called when that one has settled. Not called if a
+  /// deferred stop is withdrawn (with `descendants_only`: that of any child), or if the tree or the Runtime
+  /// is destroyed before. An exception is caught and logged.
   std::function<void(const StopReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
@@ -303,10 +306,11 @@ struct TerminateOptions {
   /// `agent_stopping`. From then on no turn begins in the agent and its descendants, and with
   /// StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool calls of
   /// the same answer and background tasks may end. When nothing runs any more, it takes effect as with
-  /// StopWhen::now, the mailboxes are emptied, and its grace period begins. Until then
-  /// AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are pending. It
-  /// adds up with other deferred stops and deletes, as StopOptions::when says. Children that are created
-  /// meanwhile are included.
+  /// StopWhen::now, the mailboxes are emptied, and its grace period begins. While the
+  /// agent is paused in the middle of what may end, it stays pending; `escalate_after` limits that. Until
+  /// then AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are
+  /// pending. It adds up with other deferred stops and deletes, as StopOptions::when says. Children that are
+  /// created meanwhile are included.
   StopWhen when = StopWhen::now;
   /// Of a deferred delete: how long it may be pending, from the call on; then it takes effect as with
   /// StopWhen::now. Negative: 0. Empty: no limit.
