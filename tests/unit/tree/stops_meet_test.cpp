@@ -273,3 +273,20 @@ TEST_CASE("a deferred stop of all descendants that adds nothing says that stops 
   CHECK(t.kid.stop().took_effect());
   CHECK(t.parent.stop({.descendants_only = true, .when = after_turn}).reason == Errc::stopped);
 }
+
+TEST_CASE("a deferred stop that was withdrawn at the last moment does not take effect",
+          "[tree][stop][later]") {
+  Family t;
+  const Agent other = t.root("o", {.tools = t.tools});
+  t.ask(other);
+  CHECK(t.parent.stop({.cascade = false, .when = after_turn, .escalate_after = 10s}).took_effect());
+  CHECK(other.stop({.when = after_turn, .escalate_after = 10s}).took_effect());
+  t.settle();
+  int resumed = 0;
+  t.llm->when_stopped = [&] { resumed += other.resume().took_effect(); };  // the first stop cuts its call
+  t.advance(10s);
+  CHECK(resumed == 1);
+  CHECK(t.parent.state().value() == AgentState::stopped);
+  CHECK(other.state().value() == AgentState::waiting_llm);
+  t.llm->when_stopped = nullptr;
+}
