@@ -345,7 +345,7 @@ class Chat {
     if (watched[2].revents != 0) keyboard_.read();
   }
 
-  // What a person types while the agent works. Without a keyboard nobody can end a pause.
+  // What a person types while the agent works. Without a keyboard a pause has no end.
   void take_keys() {
     if (keyboard_.take_escape() || (keyboard_.has_ended() && rests_)) {
       static_cast<void>(agent_.interrupt({.queue = agentcore::QueueAction::hold, .reason = "Esc"}));

@@ -151,7 +151,7 @@ bool PendingStops::harden_closed(loop::PollBudget& budget) {
     if (!at->second.is_due && is_closed(tree_.table, checked_)) harden(checked_);
   }
   unchecked_ = 0;
-  return true;
+  return !hub_.closed();
 }
 
 std::size_t PendingStops::count(const core::References& refers) const noexcept {

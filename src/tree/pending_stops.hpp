@@ -39,7 +39,8 @@ class PendingStops {
   bool harden(core::NodeId agent);
   // A verb has closed a gate: harden_closed() is to be called before anything settles.
   void note_closed(core::NodeId agent, bool cascade);
-  // Hardens the stops below closed gates, as long as the budget lasts. False: some are left.
+  // Hardens the stops below closed gates, as long as the budget lasts. False: some are left, or the tree is
+  // destroyed.
   bool harden_closed(loop::PollBudget& budget);
   // True once after stops have hardened: their operations are queued.
   bool take_hardened() noexcept { return std::exchange(has_hardened_, false); }

@@ -1,5 +1,5 @@
 /* core::PackedState with the fields for pause, hold and stop grade, and two agents: C lies below P. For pause.pml,
-   later_stop.pml and interrupt.pml. A turn has one state here, waiting_llm: no verb of these models tells it from
+   later_stop.pml and interrupt.pml. A turn has one state here, waiting_llm: no verb of these models distinguishes it from
    `processing`. The rules of the mirror are those of gate.pml. */
 
 #define P 0
