@@ -8,6 +8,7 @@
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
+#include <agentcore/tool_policy.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -49,6 +50,18 @@ enum class ToolProtocol : unsigned char {
   native,  ///< The function calls of the provider.
   text,    ///< <tool_call> blocks in the text of the answer, for models and servers without function calls.
 };
+
+/// What is kept in the history of an answer that was not completed: the turn was aborted, interrupted or
+/// stopped, a message was steered into it (SteerWhen::now), or the model call failed in the middle.
+enum class PartialAnswers : unsigned char {
+  drop,  ///< Nothing.
+  /// What was delivered as DeltaReceived; if acknowledge() was called for that model call, what was
+  /// acknowledged.
+  keep,
+  keep_acknowledged  ///< What was acknowledged; nothing if acknowledge() was not called. For voice.
+};
+/// Returns the name of the enumerator, spelled as above.
+std::string_view to_string(PartialAnswers partial) noexcept;
 
 /// The configuration of an agent. All fields have defaults.
 ///
@@ -144,10 +157,19 @@ struct AgentSpec {
   /// timer cuts what runs. Then only resume() opens the agent, with a whole lease. It begins at the creation
   /// and also runs in a pause. Not for AgentRole::user. no_limit: none.
   Duration lease = no_limit;
+  /// What is kept of an answer that was not completed. The kept part is an assistant message with the mark of
+  /// its interruption (ChatMessage::interruption), and TurnResult::partial. Its tool calls and its reasoning
+  /// are never kept, and nothing is kept if only white space is left.
+  PartialAnswers partial_answers = PartialAnswers::drop;
+  /// Decides which tool calls of the agent may run. Empty: TreeOptions::tool_policy alone. See ToolPolicy.
+  ToolPolicy tool_policy = {};
   /// Maximum number of background tasks of the agent at a time. 0: tools of ToolMode::async run as
   /// ToolMode::sync.
   std::uint16_t background_tasks = 0;
 
+  /// Lets the provider find the cached beginning of the agent's requests again (ChatRequest::cache_key); at
+  /// most 64 bytes. Empty: a text that is made from the id of the agent.
+  std::string cache_key = {};
   /// How much of the conversation is sent to the model.
   ContextOptions context = {};
   /// The conversation to continue, for example Agent::conversation() of an earlier run. Must be valid

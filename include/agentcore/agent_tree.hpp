@@ -7,6 +7,7 @@
 #include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/subscription.hpp>
+#include <agentcore/tool_policy.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,9 @@ struct TreeOptions {
   /// Maximum size of a tool's result in bytes; at least 1. A longer message is truncated; with longer data
   /// the call fails.
   std::size_t max_tool_result_bytes = std::size_t{256} << 10;
+  /// Decides which tool calls of all agents may run, beside AgentSpec::tool_policy. Empty: all that a person
+  /// need not approve (ToolSpec::needs_approval). See ToolPolicy.
+  ToolPolicy tool_policy = {};
 };
 
 /// A turn, a model call, a tool call or a background task that runs now. It is listed from before its start
@@ -164,12 +168,25 @@ class AgentTree {
   /// AnswerResult). To an approval, answer() gives the permission, whatever `text` contains.
   /// @loop_thread
   AnswerResult answer(std::string_view question_id, std::string text);
+  /// Approves a tool call, and with `scope`, such calls in the future (see Grant). Refused as answer() is,
+  /// and with `not_an_approval` if the question is none.
+  ///
+  ///     auto result = tree.approve(question.id, agentcore::GrantScope::agent);
+  /// @loop_thread
+  AnswerResult approve(std::string_view question_id, GrantScope scope = GrantScope::once);
   /// Declines an open question, or refuses an approval. `reason` may be empty. Refused as answer() is.
   /// @loop_thread
   AnswerResult decline(std::string_view question_id, std::string reason = {});
   /// Returns the open questions, the oldest first.
   /// @loop_thread
   std::vector<OpenQuestion> questions() const;
+  /// Returns the grants that approve() has given and that still hold, the oldest first.
+  /// @loop_thread
+  std::vector<Grant> grants() const;
+  /// Ends a grant: later calls are asked about again. Calls that run go on. Refused with `grant_not_found` or
+  /// `runtime_gone`.
+  /// @loop_thread
+  ChangeResult revoke(std::uint64_t grant_id);
 
   /// Returns what runs now: the turns, and the operations in flight.
   /// @loop_thread

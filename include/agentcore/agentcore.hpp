@@ -5,12 +5,14 @@
 #include <agentcore/agent_events.hpp>
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/agent_state.hpp>
+#include <agentcore/agent_tool.hpp>
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/budget.hpp>
 #include <agentcore/call_slots.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/context.hpp>
+#include <agentcore/conversation.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/event.hpp>
 #include <agentcore/executor.hpp>
@@ -33,6 +35,7 @@
 #include <agentcore/terminate_scope.hpp>
 #include <agentcore/tool.hpp>
 #include <agentcore/tool_events.hpp>
+#include <agentcore/tool_policy.hpp>
 #include <agentcore/tool_registry.hpp>
 #include <agentcore/turn_events.hpp>
 #include <agentcore/turn_result.hpp>

@@ -54,6 +54,8 @@ struct Prices {
   double completion = 0;  ///< Of the answer.
   /// Of those tokens of the prompt that the provider had cached. Empty: the price of `prompt`.
   std::optional<double> cached_prompt = {};
+  /// Of those tokens of the prompt that the provider wrote to its cache. Empty: the price of `prompt`.
+  std::optional<double> cache_write = {};
 };
 
 /// Returns the cost of `usage`, in the currency of `prices`.

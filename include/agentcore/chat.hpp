@@ -25,14 +25,17 @@ enum class Role : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Role role) noexcept;
 
-/// Why the turn that a user message started ended without its final answer. The mark is stored beside the
-/// message and is never sent to a model (G8, G11).
+/// Why a message has no whole answer, or is none itself: the mark of a question whose turn ended without its
+/// final answer, and of an answer of which only a part was kept (AgentSpec::partial_answers). The mark is
+/// stored beside the message and is never sent to a model (G8, G11).
 enum class Interruption : unsigned char {
-  none,        ///< The turn was not interrupted.
-  aborted,     ///< An abort ended the turn.
-  stopped,     ///< A stop ended the turn.
-  failed,      ///< The turn ended with an error.
-  interrupted  ///< An interrupt ended the turn.
+  none,         ///< Nothing was interrupted.
+  aborted,      ///< An abort ended the turn.
+  stopped,      ///< A stop ended the turn.
+  failed,       ///< The turn ended with an error.
+  interrupted,  ///< An interrupt ended the turn.
+  steered,      ///< Only of an answer: a message that was steered into the turn ended it (SteerWhen::now).
+  truncated     ///< Only of an answer: it was complete, and was shortened by truncate_answer().
 };
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Interruption interruption) noexcept;
@@ -87,9 +90,11 @@ struct ReasoningBlock {
 ///     agentcore::ChatMessage question = agentcore::ChatMessage::user("What is in this image?");
 ///     question.parts.push_back({.url = "https://example.com/cat.png"});
 struct ChatMessage {
-  Role role = Role::user;                          ///< The author.
-  std::string content = {};                        ///< The text, in UTF-8.
-  Interruption interruption = Interruption::none;  ///< Only in user messages.
+  Role role = Role::user;    ///< The author.
+  std::string content = {};  ///< The text, in UTF-8.
+  /// Only in user messages that begin a turn, and in assistant messages without tool calls. In an assistant
+  /// message: the text is the part of an answer that was kept.
+  Interruption interruption = Interruption::none;
   /// Only in assistant messages: the tool calls whose results must follow before the next answer.
   std::vector<ToolCall> tool_calls = {};
   std::string tool_call_id = {};  ///< Only in tool messages: ToolCall::id of the call with this result.
@@ -113,6 +118,11 @@ struct ChatMessage {
 
   /// True for a user message that begins a turn: any but a steered one.
   bool is_question() const noexcept { return role == Role::user && !steered; }
+  /// True for the kept part of an answer that was not completed.
+  bool is_partial() const noexcept {
+    return role == Role::assistant && interruption != Interruption::none &&
+           interruption != Interruption::truncated;
+  }
   /// True if all fields are equal.
   bool operator==(const ChatMessage&) const = default;
 };
@@ -135,6 +145,9 @@ struct Usage {
   /// bytes (deltas of single letters). For typical text and code the estimate of the answer is within about a
   /// third of the provider's count.
   bool complete = true;
+  /// Part of the prompt tokens, apart from `cached_tokens`: written to the provider's cache. 0 if the
+  /// provider does not report it.
+  std::uint64_t cache_write_tokens = 0;
 
   /// Adds the counts of `other`. A sum that would overflow becomes the largest value of its type, because the
   /// counts come from outside the library. The sum is complete if both operands are.
@@ -146,6 +159,7 @@ struct Usage {
     add(completion_tokens, other.completion_tokens);
     add(total_tokens, other.total_tokens);
     add(cached_tokens, other.cached_tokens);
+    add(cache_write_tokens, other.cache_write_tokens);
     add(reasoning_tokens, other.reasoning_tokens);
     complete = complete && other.complete;
     return *this;
@@ -248,6 +262,19 @@ struct ChatRequest {
   /// The conversation. HttpLlmClient fails the call with Errc::empty_message if the last message is a user
   /// message without images and with no text but white space.
   std::vector<ChatMessage> messages = {};
+  /// Text for the model that changes from request to request, such as the windows that are open now. It is
+  /// sent behind everything else, as a part of its own of the last message, so that what stands before it
+  /// can be cached by the provider. Empty: none.
+  std::string tail = {};
+  /// How many of `messages`, from the first, begin the next request of the conversation, too, unchanged. The
+  /// others are not cached. Empty: all.
+  std::optional<std::size_t> stable_messages = {};
+  /// The ends of the stable parts of earlier requests of the conversation: numbers of messages, from the
+  /// first, rising. HttpLlmOptions::join_user_messages explains their use.
+  std::vector<std::size_t> sent_before = {};
+  /// Equal in all requests of a conversation: lets a provider send them to the server that has cached their
+  /// beginning (`prompt_cache_key` of OpenAI). At most 64 bytes. Empty: none.
+  std::string cache_key = {};
   std::vector<ToolDescription> tools = {};  ///< The tools that the answer may call.
   ToolChoice tool_choice = {};              ///< Not sent if `tools` is empty.
   /// Whether one answer may call several tools. Empty: not sent.

@@ -37,6 +37,7 @@ enum class Errc : unsigned char {
   out_of_memory,      ///< an allocation failed; a function that returns this has changed nothing
 
   message_not_found,  ///< no message with this id waits in the mailbox of the agent
+  turn_not_found,     ///< rewind, regenerate, fork: no such turn in the conversation, or it is in progress
 
   // A verb found nothing to do.
   not_waiting_llm,  ///< abort: the agent has no model call
@@ -89,6 +90,8 @@ enum class Errc : unsigned char {
   // Questions to people.
   question_not_found,  ///< no question with this id was ever asked
   question_closed,     ///< the question was answered, its call was cancelled, or it timed out
+  not_an_approval,     ///< an answer can hold for longer than one call only if it is that to an approval
+  grant_not_found,     ///< revoke: no such grant, or it was revoked
 
   // Data from outside.
   invalid_history,    ///< not a JSON array of chat messages, or not a valid history

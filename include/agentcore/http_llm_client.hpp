@@ -27,6 +27,17 @@ enum class Dialect : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Dialect dialect) noexcept;
 
+/// When consecutive user messages are sent as one.
+enum class JoinUserMessages : unsigned char {
+  never,  ///< Messages are sent as they are.
+  /// Unless one of them was sent before as the end of a request: then they stay apart, so that the bytes of
+  /// that request, which the provider may have cached, begin the new one, too.
+  unsent,
+  always  ///< For servers whose chat templates refuse two consecutive user messages, as many local ones do.
+};
+/// Returns the name of the enumerator, spelled as above.
+std::string_view to_string(JoinUserMessages join) noexcept;
+
 /// The prices of a million tokens, by model. A model without an entry has the prices of the longest entry
 /// that its name begins with: "gpt-4o" also applies to "gpt-4o-2024-08-06".
 using PriceTable = std::map<std::string, Prices, std::less<>>;
@@ -79,11 +90,17 @@ struct HttpLlmOptions {
   /// that require it. Other ids of a history are replaced in the request, one for one. 1 to 10. Empty: any
   /// id is allowed.
   std::optional<std::uint32_t> tool_call_id_length = {};
-  /// True: consecutive user messages (after a turn that was stopped or has failed) are sent as one, because
-  /// the strict chat templates of many models reject them: the texts with an empty line between them, or
-  /// content parts. The text sent before remains a prefix of the new request, so that provider caches still
-  /// match. False: the messages are sent as they are. The history is not changed in either case.
-  bool join_user_messages = true;
+  /// Whether consecutive user messages (after a turn that was stopped or has failed) are sent as one: the
+  /// texts with an empty line between them, or content parts. The history is not changed.
+  JoinUserMessages join_user_messages = JoinUserMessages::unsent;
+  /// True: requests are marked for the provider's cache of prompts, where the provider wants marks. In
+  /// Dialect::anthropic_messages: `cache_control` on the tools, the system prompt and the last stable message
+  /// (ChatRequest::stable_messages). The marked part of a request costs more when it is written to the cache
+  /// and much less in each later request. False: no marks.
+  bool prompt_caching = true;
+  /// True: ChatRequest::cache_key is sent as `prompt_cache_key`, in the dialects of OpenAI. Servers that do
+  /// not know the field may refuse it. provider_options() sets it for providers that know it.
+  bool sends_cache_key = false;
   /// Fields of the request body that have no option: the text of a JSON object, applied to every body as a
   /// merge patch (RFC 7396), so null removes a member. At most 64 levels deep. Empty: none.
   std::string extra_body = {};

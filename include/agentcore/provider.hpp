@@ -22,7 +22,9 @@ struct Provider {
   std::string_view max_tokens_field = "max_tokens";  ///< HttpLlmOptions::max_tokens_field
   std::optional<std::uint32_t> max_tokens = {};      ///< HttpLlmOptions::max_tokens
   std::optional<std::uint32_t> tool_call_id_length = {};  ///< HttpLlmOptions::tool_call_id_length
-  bool join_user_messages = true;                         ///< HttpLlmOptions::join_user_messages
+  /// HttpLlmOptions::join_user_messages
+  JoinUserMessages join_user_messages = JoinUserMessages::unsent;
+  bool sends_cache_key = false;  ///< HttpLlmOptions::sends_cache_key
   /// HttpLlmOptions::extra_body. Add fields of your own to the same JSON object.
   std::string_view extra_body = {};
   std::string_view headers = {};          ///< Sent with every request: one "Name: value" per line.

@@ -16,7 +16,7 @@ namespace agentcore {
 /// The purpose of a question.
 enum class QuestionKind : unsigned char {
   question,  ///< a tool asks for an answer in words
-  approval,  ///< may this tool call run? AgentTree::answer() allows it, AgentTree::decline() refuses it
+  approval,  ///< may this tool call run? AgentTree::approve() allows it, AgentTree::decline() refuses it
 };
 /// The name of the enumerator.
 std::string_view to_string(QuestionKind kind) noexcept;
@@ -72,9 +72,9 @@ struct OpenQuestion {
 ///     if (auto result = tree.answer(question.id, "yes"); !result)
 ///       std::puts(to_string(result.reason).data());
 struct [[nodiscard]] AnswerResult {
-  /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `runtime_gone`, or
-  /// the state of an agent that is being stopped or deleted: `agent_stopping`, `agent_stopped`,
-  /// `agent_terminating`. Otherwise Errc::none.
+  /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `not_an_approval`,
+  /// `runtime_gone`, or the state of an agent that is being stopped or deleted: `agent_stopping`,
+  /// `agent_stopped`, `agent_terminating`. Otherwise Errc::none.
   Errc reason = Errc::none;
 
   /// True if the answer was passed to the tool call.

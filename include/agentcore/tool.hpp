@@ -80,6 +80,12 @@ struct ToolResult {
   /// what its action `close` does (WindowClosed).
   /// Only code of the host can set this member, as with `launch`.
   bool close_source = false;
+  /// True: a result with success ends the turn. The other calls of the same answer end first; then the model
+  /// is not asked again, and `message` is the answer of the turn (TurnResult::text, the last message of the
+  /// history). If several results of an answer set it, the first in the order of the calls counts. An answer
+  /// that AgentSpec::response_format has to match is not checked. No effect in a background task.
+  /// Only code of the host can set this member, as with `launch`.
+  bool end_turn = false;
 
   /// A result with success.
   static ToolResult done(std::string message, std::string data = {}) {

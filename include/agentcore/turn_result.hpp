@@ -54,6 +54,9 @@ struct TurnResult {
   /// failed for another reason: the words of the last answer, if there was one, and the model was not asked
   /// again because of it (ModelCallEnded). For `invalid_answer`: the text that does not match.
   std::string text = {};
+  /// The part of the answer that is kept in the history, although the turn did not complete
+  /// (AgentSpec::partial_answers). Empty: none is kept.
+  std::string partial = {};
   /// Why the model ended its last answer.
   FinishReason finish_reason = FinishReason::unknown;
   /// Why the turn did not complete. If it failed: the code and what is known of the failure. If it was

@@ -27,6 +27,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::empty_message, "empty_message"},
      {Errc::out_of_memory, "out_of_memory"},
      {Errc::message_not_found, "message_not_found"},
+     {Errc::turn_not_found, "turn_not_found"},
      {Errc::not_waiting_llm, "not_waiting_llm"},
      {Errc::stopping, "stopping"},
      {Errc::stopped, "stopped"},
@@ -68,6 +69,8 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::budget_exceeded, "budget_exceeded"},
      {Errc::question_not_found, "question_not_found"},
      {Errc::question_closed, "question_closed"},
+     {Errc::not_an_approval, "not_an_approval"},
+     {Errc::grant_not_found, "grant_not_found"},
      {Errc::invalid_history, "invalid_history"},
      {Errc::invalid_recording, "invalid_recording"},
      {Errc::invalid_config, "invalid_config"}})};

@@ -15,7 +15,9 @@ constexpr detail::core::EnumNames interruption_names{
                                                          {Interruption::aborted, "aborted"},
                                                          {Interruption::stopped, "stopped"},
                                                          {Interruption::failed, "failed"},
-                                                         {Interruption::interrupted, "interrupted"}})};
+                                                         {Interruption::interrupted, "interrupted"},
+                                                         {Interruption::steered, "steered"},
+                                                         {Interruption::truncated, "truncated"}})};
 static_assert(interruption_names.is_in_order());
 
 constexpr detail::core::EnumNames finish_reason_names{

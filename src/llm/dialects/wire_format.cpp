@@ -12,10 +12,20 @@ constexpr detail::core::EnumNames dialect_names{
                                                     {Dialect::anthropic_messages, "anthropic_messages"}})};
 static_assert(dialect_names.is_in_order());
 
+constexpr detail::core::EnumNames join_names{
+    std::to_array<detail::core::EnumName<JoinUserMessages>>({{JoinUserMessages::never, "never"},
+                                                             {JoinUserMessages::unsent, "unsent"},
+                                                             {JoinUserMessages::always, "always"}})};
+static_assert(join_names.is_in_order());
+
 }  // namespace
 
 std::string_view to_string(Dialect dialect) noexcept {
   return dialect_names.name(dialect);
+}
+
+std::string_view to_string(JoinUserMessages join) noexcept {
+  return join_names.name(join);
 }
 
 namespace detail::llm {

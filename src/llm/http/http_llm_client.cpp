@@ -62,7 +62,7 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmO
                options.extra_body,
                options.tool_call_id_length,
                detail::llm::server_of(options.base_url),
-               options.join_user_messages},
+               options.join_user_messages != JoinUserMessages::never},
       redact(detail::llm::redactor_for(options)),
       keys(options, redact),
       http(error ? detail::net::HttpRequest{} : detail::llm::request_template(options)),

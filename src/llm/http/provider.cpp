@@ -129,6 +129,7 @@ Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity
   options.max_tokens = provider->max_tokens;
   options.tool_call_id_length = provider->tool_call_id_length;
   options.join_user_messages = provider->join_user_messages;
+  options.sends_cache_key = provider->sends_cache_key;
   options.extra_body = provider->extra_body;
   options.headers = lines_of(provider->headers);
   add_header(options.headers, provider->app_url_header, app.url);

@@ -95,8 +95,8 @@ TEST_CASE("only adjacent user messages are joined and empty ones are dropped", "
 }
 
 TEST_CASE("an option sends user messages unjoined", "[llm]") {
-  CHECK(HttpLlmOptions{}.join_user_messages);
-  CHECK(provider_options("openai").value().join_user_messages);
+  CHECK(HttpLlmOptions{}.join_user_messages == JoinUserMessages::unsent);
+  CHECK(provider_options("openai").value().join_user_messages == JoinUserMessages::unsent);
   CHECK(chat(two, false).size() == 2);
   CHECK(anthropic(two, false).size() == 2);
   CHECK(responses(two, false).size() == 2);

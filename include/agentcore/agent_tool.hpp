@@ -1,0 +1,58 @@
+// make_agent_tool(): an agent as a tool of another agent.
+#pragma once
+
+#include <agentcore/agent_spec.hpp>
+#include <agentcore/tool.hpp>
+
+#include <functional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace agentcore {
+
+/// Options of make_agent_tool().
+struct AgentToolOptions {
+  /// The description of the tool. Without `parameters`, the tool takes one argument, the text `message`.
+  /// `timeout` not set: no time-out, because the budgets and time-outs of the agents limit the call.
+  ToolSpec tool = {};
+  /// The agent that a call works with, a child of the agent that makes the call. Without AgentSpec::id each
+  /// call creates a child of its own, and deletes it after its result. With an id, the first call of an agent
+  /// creates the child of that name, and later calls send it further messages: it remembers the earlier ones,
+  /// works on one call at a time in the order of the calls, and stays until it or its parent is deleted.
+  AgentSpec agent = {};
+  /// Writes the message for the child from the arguments of the call. Called on the loop thread. If it
+  /// throws, the call fails. Empty: the text `message` of the arguments, or with other parameters, the
+  /// arguments as JSON.
+  std::function<std::string(const nlohmann::json& arguments)> write_message = {};
+};
+
+/// Creates a tool whose calls are done by a child agent: the call sends it a message, and the answer in words
+/// is the result.
+///
+///     agentcore::AgentToolOptions researcher;
+///     researcher.tool = {.name = "research", .description = "Researches a question in depth."};
+///     researcher.agent.system_prompt = "You research one question and answer in ten lines.";
+///     researcher.agent.tools = search_tools;
+///     tools->add(agentcore::make_agent_tool(std::move(researcher)));
+///
+/// The link between the call and the turn of the child is whole:
+///
+/// - What ends the call ends the turn of the child at once: a stop or a delete of the parent, an interrupt of
+///   the parent's turn, Agent::cancel_call(), Agent::complete_call(), a time-out. A child of one call is
+///   deleted then; a named child only loses that turn or that queued message.
+/// - What ends the turn of the child ends the call with a result that tells the truth: a stop ("the agent was
+///   stopped, and did not finish"), an interrupt, an abort, a deadline, a failure, a used up budget. The
+///   result is a failure, and has the partial answer if one was kept (AgentSpec::partial_answers).
+/// - ToolContext::progress() reports the pieces of the child's answer. The events of the child are events of
+///   the tree, as those of any agent.
+///
+/// The child counts in the budgets of the subtrees above it, and in TreeOptions::max_depth: a call that would
+/// exceed a limit fails with the reason. Calls of one answer run side by side as far as
+/// AgentSpec::parallel_tools allows. A deferred stop (StopOptions::when) of the parent lets the turn of the
+/// child end, because it belongs to a call that runs.
+///
+/// Throws std::invalid_argument if AgentToolOptions::agent has a `handler`.
+Tool make_agent_tool(AgentToolOptions options);
+
+}  // namespace agentcore
