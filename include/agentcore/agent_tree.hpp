@@ -168,8 +168,11 @@ class AgentTree {
   /// AnswerResult). To an approval, answer() gives the permission, whatever `text` contains.
   /// @loop_thread
   AnswerResult answer(std::string_view question_id, std::string text);
-  /// Approves a tool call, and with `scope`, such calls in the future (see Grant). Refused as answer() is,
-  /// and with `not_an_approval` if the question is none.
+  /// Approves a tool call, and with `scope`, such calls in the future (see Grant). Other approvals that are
+  /// open, and that the new grant covers, are then answered in the same way, the oldest first. What was
+  /// approved is what runs: the tool and the arguments that the question named, also if the ToolRegistry or
+  /// the policies were changed meanwhile. Refused as answer() is, and with `not_an_approval` if the question
+  /// is none; then nothing is granted.
   ///
   ///     auto result = tree.approve(question.id, agentcore::GrantScope::agent);
   /// @loop_thread

@@ -61,20 +61,21 @@ struct OpenQuestion {
   QuestionKind kind = QuestionKind::question;  ///< its purpose
   std::string agent_id = {};                   ///< the agent of the tool call
   std::string call_id = {};                    ///< the tool call or background task that waits for the answer
+  std::string window_id = {};                  ///< the window of the action; empty: an ordinary tool
   std::string tool = {};                       ///< the name of the tool
   /// The text for the person. For an approval: the arguments of the tool call, as the text of a JSON object.
   std::string text = {};
   std::vector<std::string> choices = {};  ///< suggested answers; empty: none
 };
 
-/// The result of AgentTree::answer() and AgentTree::decline().
+/// The result of AgentTree::answer(), AgentTree::approve() and AgentTree::decline().
 ///
 ///     if (auto result = tree.answer(question.id, "yes"); !result)
 ///       std::puts(to_string(result.reason).data());
 struct [[nodiscard]] AnswerResult {
   /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `not_an_approval`,
-  /// `runtime_gone`, or the state of an agent that is being stopped or deleted: `agent_stopping`,
-  /// `agent_stopped`, `agent_terminating`. Otherwise Errc::none.
+  /// `out_of_memory` (it stays open), `runtime_gone`, or the state of an agent that is being stopped or
+  /// deleted: `agent_stopping`, `agent_stopped`, `agent_terminating`. Otherwise Errc::none.
   Errc reason = Errc::none;
 
   /// True if the answer was passed to the tool call.

@@ -63,11 +63,20 @@ VerbResult AgentTree::unpause_all() {
 AnswerResult AgentTree::answer(std::string_view question_id, std::string text) {
   return core_->requests().answer(question_id, {QuestionOutcome::answered, std::move(text)});
 }
+AnswerResult AgentTree::approve(std::string_view question_id, GrantScope scope) {
+  return core_->requests().approve(question_id, scope);
+}
 AnswerResult AgentTree::decline(std::string_view question_id, std::string reason) {
   return core_->requests().answer(question_id, {QuestionOutcome::declined, std::move(reason)});
 }
 std::vector<OpenQuestion> AgentTree::questions() const {
   return core_->requests().questions();
+}
+std::vector<Grant> AgentTree::grants() const {
+  return core_->requests().grants();
+}
+ChangeResult AgentTree::revoke(std::uint64_t grant_id) {
+  return core_->requests().revoke(grant_id);
 }
 std::vector<RunningTask> AgentTree::tasks() const {
   return core_->requests().tasks();

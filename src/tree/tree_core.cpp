@@ -15,7 +15,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
              turn::Messages{shared_.pool, shared_.steers},
              {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
               options.tool_timeout, options.question_timeout, options.kept_results, options.stop_grace,
-              options.max_lingering_calls, options.max_reasks}),
+              options.max_lingering_calls, options.max_reasks, &shared_.options.tool_policy}),
       settler_(shared_, hub_, turns_),
       scheduler_(shared_, turns_, hub_),
       rest_(shared_.table, turns_,
@@ -65,6 +65,7 @@ void TreeCore::on_loop_left() noexcept {
   if (const std::uint64_t erased = shared_.table.erased(); erased != erased_) {
     erased_ = erased;
     turns_.ended().forget_deleted(shared_.table);
+    turns_.permissions().forget_deleted();
     rest_.forget_deleted();
     pauses_.forget_deleted();
   }
@@ -88,6 +89,7 @@ void TreeCore::purge() {
     const auto data = std::exchange(node.data, nullptr);
   }
   const Ref<LlmClient> llm = std::exchange(shared_.options.llm, {});
+  const ToolPolicy policy = std::exchange(shared_.options.tool_policy, {});
 }
 
 bool TreeCore::has_work() const noexcept {

@@ -94,12 +94,32 @@ AnswerResult TurnRequests::answer(std::string_view question_id, const Answer& an
   if (tree_.engine->closed()) return {Errc::runtime_gone};
   if (tree_.is_closed()) return {Errc::question_not_found};
   const LoopEntry entry(tree_.lifetime);
-  return turns_.answer(question_id, answer);
+  return turns_.questions().answer(question_id, answer);
+}
+
+AnswerResult TurnRequests::approve(std::string_view question_id, GrantScope scope) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  if (tree_.engine->closed()) return {Errc::runtime_gone};
+  if (tree_.is_closed()) return {Errc::question_not_found};
+  const LoopEntry entry(tree_.lifetime);
+  return turns_.permissions().approve(question_id, scope);
+}
+
+std::vector<Grant> TurnRequests::grants() const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  return tree_.is_closed() ? std::vector<Grant>{} : turns_.permissions().grants();
+}
+
+ChangeResult TurnRequests::revoke(std::uint64_t grant_id) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  if (tree_.engine->closed()) return {Errc::runtime_gone, std::string(runtime_gone_text)};
+  if (!tree_.is_closed() && turns_.permissions().revoke(grant_id)) return {};
+  return {Errc::grant_not_found, "no grant has the id " + std::to_string(grant_id)};
 }
 
 std::vector<OpenQuestion> TurnRequests::questions() const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
-  return tree_.is_closed() ? std::vector<OpenQuestion>{} : turns_.questions();
+  return tree_.is_closed() ? std::vector<OpenQuestion>{} : turns_.questions().open();
 }
 
 std::vector<RunningTask> TurnRequests::tasks() const {

@@ -5,13 +5,14 @@
 #include "turn/turns.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <vector>
 
 namespace agentcore::detail::tree {
 
-// Histories, budgets, questions and background tasks, for Agent and AgentTree.
+// Histories, budgets, questions, grants and background tasks, for Agent and AgentTree.
 class TurnRequests {
  public:
   TurnRequests(TreeShared& tree, turn::Turns& turns) : tree_(tree), turns_(turns) {}
@@ -24,7 +25,10 @@ class TurnRequests {
   // agent has it, and its system message becomes the system prompt.
   ChangeResult change_spec(core::NodeId id, const std::function<void(AgentSpec&)>& change);
   AnswerResult answer(std::string_view question_id, const Answer& answer);
+  AnswerResult approve(std::string_view question_id, GrantScope scope);
   std::vector<OpenQuestion> questions() const;
+  std::vector<Grant> grants() const;
+  ChangeResult revoke(std::uint64_t grant_id);
   std::vector<RunningTask> tasks() const;
   MessageInfo message(MessageId id) const;
 

@@ -15,6 +15,7 @@
 
 #include <agentcore/llm_client.hpp>
 #include <agentcore/log.hpp>
+#include <agentcore/tool_policy.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,7 @@ struct TurnLimits {
   Duration stop_grace;
   std::size_t max_lingering_calls;  // of an agent
   std::uint32_t max_reasks;         // of a turn
+  const ToolPolicy* tool_policy;    // of the tree; it may be empty
 };
 
 // The notifications of the turn engine to the tree. @loop_thread

@@ -30,6 +30,7 @@ void QuestionDesk::on_ask(const Operation& operation, Question question,
     AskedQuestion made;
     made.operation = operation.id;
     made.question.call_id = operation.info->id;
+    made.question.window_id = operation.info->window_id;
     made.question.tool = operation.info->tool;
     made.question.text = std::move(question.text);
     made.question.choices = std::move(question.choices);

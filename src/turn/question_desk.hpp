@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,9 @@ class QuestionDesk {
   void close_all(OperationId id) noexcept;
 
   std::vector<OpenQuestion> open() const { return questions_.open(); }
+  std::vector<std::string> approvals() const { return questions_.approvals(); }
+  // The open question of that id, or null.
+  const AskedQuestion* find(std::string_view id) noexcept { return questions_.find(id); }
   std::size_t count(const core::References& refers) const noexcept { return questions_.count(refers); }
   // Forgets all questions; their callbacks are not called.
   void clear() { questions_.clear(); }

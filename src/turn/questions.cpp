@@ -100,6 +100,13 @@ std::vector<OpenQuestion> Questions::open() const {
   return all;
 }
 
+std::vector<std::string> Questions::approvals() const {
+  std::vector<std::string> ids;
+  for (const auto& [number, asked] : open_)
+    if (asked.covers) ids.push_back(asked.question.id);
+  return ids;
+}
+
 std::size_t Questions::count(const detail::core::References& refers) const noexcept {
   std::size_t found = 0;
   for (const auto& [number, asked] : open_) found += refers(asked.agent);

@@ -5,6 +5,7 @@
 #include "core/operation_id.hpp"
 #include "core/references.hpp"
 #include "loop/wait_clock.hpp"
+#include "turn/grants.hpp"
 #include "turn/number_pass.hpp"
 
 #include <agentcore/question.hpp>
@@ -28,7 +29,8 @@ struct AskedQuestion {
   std::uint64_t turn = 0;
   core::OperationId operation;  // the call that waits for it
   std::function<void(const Answer&)> closed;
-  loop::WaitClock clock;  // of its time-out
+  std::optional<Coverage> covers;  // of an approval: what a grant covers
+  loop::WaitClock clock;           // of its time-out
 };
 
 // Each is removed before its `closed` is called, so it is closed once. The costs of take_of() and count() do
@@ -56,6 +58,8 @@ class Questions {
   }
   bool has_visits() const noexcept { return visits_.is_active(); }
   std::vector<OpenQuestion> open() const;
+  // The ids of the approvals that are open, the oldest first.
+  std::vector<std::string> approvals() const;
   std::size_t size() const noexcept { return open_.size(); }
   std::size_t count(core::NodeId agent) const noexcept;
   // How many these agents have asked (for leak tests).

@@ -4,6 +4,7 @@
 #include "tools/protocol.hpp"
 #include "turn/background_tasks.hpp"
 #include "turn/call_endings.hpp"
+#include "turn/permissions.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_port.hpp"
 #include "turn/turn_runner.hpp"
@@ -59,12 +60,12 @@ Next ToolCalls::start(Turn turn, std::size_t index) {
   PendingCall& call = turn.active().calls[index];
   if (is_over(turn, call)) return endings_.apply(turn, call);
   if (std::string why = look_up(turn, call); !why.empty()) return refuse(turn, call, std::move(why));
-  if (!call.found.entry.tool->spec.needs_approval) return begin(turn, index);
-  call.operation = open(turn, call);
+  Verdict verdict = permissions_.check(turn, call);
   if (!turn.is_admitted()) return Next::ended;
-  call.state = State::asking;
-  ask_approval(turn, call);
-  return turn.is_over() ? Next::ended : Next::proceed;
+  if (is_over(turn, call)) return endings_.apply(turn, call);
+  if (verdict.permission == Permission::allow) return begin(turn, index);
+  if (verdict.permission == Permission::ask) return ask_approval(turn, call, std::move(verdict.covers));
+  return refuse(turn, call, "denied: " + verdict.reason);
 }
 
 // Why the call cannot begin, worded for the model (X31); "" when it can.
@@ -195,17 +196,24 @@ void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& r
   });
 }
 
-// Asks if this call may run. No part of it begins before the user has approved it.
-void ToolCalls::ask_approval(Turn turn, PendingCall& call) {
+// Asks if this call may run. No part of it begins before the user has approved it. From now on neither its
+// tool (PendingCall::found) nor its arguments change: what is approved is what runs.
+Next ToolCalls::ask_approval(Turn turn, PendingCall& call, Coverage covers) {
+  call.operation = open(turn, call);
+  if (!turn.is_admitted()) return Next::ended;
+  call.state = State::asking;
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
   AskedQuestion asked;
   asked.operation = call.operation;
   asked.question.kind = QuestionKind::approval;
   asked.question.call_id = step.call_id;
+  asked.question.window_id = step.window_id;
   asked.question.tool = step.tool;
   asked.question.text = call.arguments;
   asked.closed = [this, id = call.operation](const Answer& answer) { on_approval(id, answer); };
+  asked.covers = std::move(covers);
   desk_.ask(turn.node(), std::move(asked), environment_.limits.question_timeout);
+  return turn.is_over() ? Next::ended : Next::proceed;
 }
 
 void ToolCalls::on_approval(OperationId id, const Answer& answer) {

@@ -3,6 +3,7 @@
 
 #include "turn/call_records.hpp"
 #include "turn/environment.hpp"
+#include "turn/grants.hpp"
 #include "turn/turn.hpp"
 
 #include <agentcore/question.hpp>
@@ -17,6 +18,7 @@ namespace agentcore::detail::turn {
 
 class BackgroundTasks;
 class CallEndings;
+class Permissions;
 class QuestionDesk;
 class ToolPort;
 class TurnRunner;
@@ -24,10 +26,11 @@ class TurnRunner;
 // One call goes waiting (-> asking -> approved) -> running -> done. All @loop_thread.
 class ToolCalls {
  public:
-  ToolCalls(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk,
-            BackgroundTasks& tasks, CallEndings& endings, TurnRunner& runner)
+  ToolCalls(Environment& environment, CallRecords& records, Permissions& permissions, ToolPort& port,
+            QuestionDesk& desk, BackgroundTasks& tasks, CallEndings& endings, TurnRunner& runner)
       : environment_(environment),
         records_(records),
+        permissions_(permissions),
         port_(port),
         desk_(desk),
         tasks_(tasks),
@@ -61,7 +64,7 @@ class ToolCalls {
   OperationId open(Turn turn, PendingCall& call);
   static PendingCall* find(const core::Node& node, OperationId id) noexcept;
   Next take_result(core::Node& node, OperationId id, ToolResult& result, std::optional<DiscardReason>& late);
-  void ask_approval(Turn turn, PendingCall& call);
+  Next ask_approval(Turn turn, PendingCall& call, Coverage covers);
   void on_approval(OperationId id, const Answer& answer);
   Next take_approval(Turn turn, PendingCall& call, const Answer& answer);
 
@@ -70,6 +73,7 @@ class ToolCalls {
 
   Environment& environment_;
   CallRecords& records_;
+  Permissions& permissions_;
   ToolPort& port_;
   QuestionDesk& desk_;
   BackgroundTasks& tasks_;

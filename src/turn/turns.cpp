@@ -36,10 +36,6 @@ void Turns::finish_call(core::NodeId agent, std::string_view call_id) noexcept {
   environment_.listener.on_activity_ended(*node);
 }
 
-AnswerResult Turns::answer(std::string_view question_id, const Answer& answer) {
-  return desk_.answer(question_id, answer);
-}
-
 std::vector<RunningTask> Turns::tasks() const {
   const core::AgentTable& table = environment_.table;
   std::vector<RunningTask> all;
@@ -68,7 +64,7 @@ std::vector<RunningTask> Turns::tasks() const {
 }
 
 std::size_t Turns::count(const core::References& refers) const noexcept {
-  std::size_t count = desk_.count(refers) + environment_.claims.count(refers) +
+  std::size_t count = desk_.count(refers) + permissions_.count(refers) + environment_.claims.count(refers) +
                       environment_.ended_turns.count(refers) + environment_.end_origins.count(refers);
   for (std::uint32_t slot = 0; slot < operations().slots(); ++slot) {
     const Operation& operation = operations().at_slot(slot);
@@ -79,6 +75,7 @@ std::size_t Turns::count(const core::References& refers) const noexcept {
 
 void Turns::clear() {
   desk_.clear();
+  permissions_.clear();
   environment_.ended_turns.clear();
   environment_.operations.drop_timers_and_tools();
 }

@@ -11,6 +11,7 @@
 #include "turn/lingering_calls.hpp"
 #include "turn/model_calls.hpp"
 #include "turn/parked_turns.hpp"
+#include "turn/permissions.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_calls.hpp"
 #include "turn/tool_port.hpp"
@@ -73,9 +74,9 @@ class Turns {
   // A message was steered: asks the model again if its call was ended for it.
   void finish_steer(core::Node& node) noexcept { model_calls_.finish_cut(node); }
 
-  // Questions and background tasks, for AgentTree.
-  AnswerResult answer(std::string_view question_id, const Answer& answer);
-  std::vector<OpenQuestion> questions() const { return desk_.open(); }
+  // Questions, approvals and grants, and background tasks, for AgentTree.
+  QuestionDesk& questions() noexcept { return desk_; }
+  Permissions& permissions() noexcept { return permissions_; }
   // Everything that refers to these agents: operations in flight, lingering ones included, questions, claims,
   // kept results and origins (for leak tests).
   std::size_t count(const core::References& refers) const noexcept;
@@ -107,13 +108,14 @@ class Turns {
   BudgetClocks clocks_{environment_, ledger_};
   UsageAccounting usage_{environment_, ledger_};
   QuestionDesk desk_{environment_};
+  Permissions permissions_{environment_, desk_};
   CallRecords records_{environment_};
   LingeringCalls lingering_{environment_};
   // These refer to each other: no constructor may use its arguments.
   ToolPort port_{environment_, tool_calls_, tasks_, desk_};
   BackgroundTasks tasks_{environment_, records_, port_, desk_, lingering_};
   CallEndings endings_{environment_, records_, port_, desk_, lingering_};
-  ToolCalls tool_calls_{environment_, records_, port_, desk_, tasks_, endings_, runner_};
+  ToolCalls tool_calls_{environment_, records_, permissions_, port_, desk_, tasks_, endings_, runner_};
   TurnEnds ends_{environment_, ledger_, usage_, tool_calls_, lingering_};
   ModelCalls model_calls_{environment_, usage_, ends_, lingering_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};

@@ -1,0 +1,94 @@
+#include "turn/permissions.hpp"
+
+#include "tools/contain.hpp"
+
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace agentcore::detail::turn {
+namespace {
+
+// The decision of two policies. A grant is for the calls to which both give the same key.
+ToolDecision stricter_of(ToolDecision first, ToolDecision second) {
+  const bool both_ask = first.permission == Permission::ask && second.permission == Permission::ask;
+  if (both_ask && first.grant_key != second.grant_key) first.grant_key.clear();
+  return second.permission > first.permission ? std::move(second) : std::move(first);
+}
+
+}  // namespace
+
+Verdict Permissions::check(Turn turn, const PendingCall& call) {
+  const ToolSpec& tool = call.found.entry.tool->spec;
+  const std::string& window_id = CallRecords::step_of(turn, call).window_id;
+  grants_.end_changed(turn.node().id(), window_id, tool);
+  const core::BorrowedAgent agent = environment_.hub.borrow(turn.node());
+  const std::string agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
+  ToolDecision decision = decide(turn, {agent.get(), agent_id, window_id, tool, call.arguments});
+  if (decision.permission == Permission::allow && tool.needs_approval) decision = {Permission::ask};
+  if (decision.permission == Permission::allow) return {};
+  if (decision.permission != Permission::ask) return {Permission::deny, std::move(decision.reason)};
+  Coverage covers{window_id, tool.name, tool.description, tool.parameters, tool.mode, {}, {}};
+  if (decision.grant_key.empty())
+    covers.arguments = call.arguments;
+  else
+    covers.key = std::move(decision.grant_key);
+  if (grants_.covers(turn.node(), covers)) return {};
+  return {Permission::ask, {}, std::move(covers)};
+}
+
+ToolDecision Permissions::decide(Turn turn, const ToolRequest& request) {
+  ToolDecision of_tree = ask_policy(*environment_.limits.tool_policy, request);
+  if (of_tree.permission > Permission::ask || !turn.is_admitted()) return of_tree;
+  return stricter_of(std::move(of_tree), ask_policy(turn.spec().tool_policy, request));
+}
+
+ToolDecision Permissions::ask_policy(const ToolPolicy& policy, const ToolRequest& request) {
+  ToolDecision decision;
+  if (!policy) return decision;
+  if (tools::contain(environment_.engine, "a ToolPolicy", [&] { decision = policy(request); }))
+    decision = {Permission::deny, "the policy of the host failed"};
+  else if (decision.permission > Permission::ask && decision.reason.empty())
+    decision.reason = "the policy of the host denies this call";
+  return decision;
+}
+
+AnswerResult Permissions::approve(std::string_view question_id, GrantScope scope) {
+  const Answer yes{QuestionOutcome::answered, {}};
+  const AskedQuestion* const asked = desk_.find(question_id);
+  if (!asked) return desk_.answer(question_id, yes);  // it says why
+  if (!asked->covers) return {Errc::not_an_approval};
+  if (scope == GrantScope::once) return desk_.answer(question_id, yes);
+  // First: what runs when the answer is passed on finds the grant.
+  std::optional<std::uint64_t> added;
+  try {
+    added = grants_.add(asked->agent, scope, *asked->covers);
+  } catch (const std::bad_alloc&) {
+    return {Errc::out_of_memory};
+  }
+  const AnswerResult result = desk_.answer(question_id, yes);
+  if (result.accepted())
+    approve_covered();
+  else if (added)
+    grants_.revoke(*added);
+  return result;
+}
+
+// Answers the open approvals that a grant covers. Without memory they stay open.
+void Permissions::approve_covered() {
+  environment_.engine.guarded("approvals that are granted", [&] {
+    for (const std::string& id : desk_.approvals()) {
+      const AskedQuestion* const asked = desk_.find(id);  // an observer may have ended it
+      const core::Node* const node = asked ? environment_.find(asked->agent) : nullptr;
+      if (node && grants_.covers(*node, *asked->covers))
+        static_cast<void>(desk_.answer(id, {QuestionOutcome::answered, {}}));
+    }
+  });
+}
+
+std::vector<Grant> Permissions::grants() {
+  grants_.end_all_changed(environment_.table);
+  return grants_.list(environment_.table);
+}
+
+}  // namespace agentcore::detail::turn

@@ -1,0 +1,55 @@
+// Permissions: whether a tool call may run, must be approved, or is denied.
+#pragma once
+
+#include "turn/call_records.hpp"
+#include "turn/environment.hpp"
+#include "turn/grants.hpp"
+#include "turn/question_desk.hpp"
+#include "turn/turn.hpp"
+
+#include <agentcore/tool_policy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::detail::turn {
+
+struct Verdict {
+  Permission permission = Permission::allow;
+  std::string reason = {};  // of a denial
+  Coverage covers = {};     // to be asked about: what a grant covers
+};
+
+// Asks the policies of the tree and of the spec, and knows the grants. All @loop_thread.
+class Permissions {
+ public:
+  Permissions(Environment& environment, QuestionDesk& desk) : environment_(environment), desk_(desk) {}
+
+  // Decides about a call that was looked up, and whose arguments are canonical. Runs the host's policies: the
+  // turn, or the call, may be over afterwards.
+  Verdict check(Turn turn, const PendingCall& call);
+  // A person approves a call, and with `scope` later ones.
+  AnswerResult approve(std::string_view question_id, GrantScope scope);
+  // Ends a grant. False: there is none of that id.
+  bool revoke(std::uint64_t grant_id) noexcept { return grants_.revoke(grant_id); }
+  // The grants that still hold, the oldest first.
+  std::vector<Grant> grants();
+
+  std::size_t count(const core::References& refers) const noexcept { return grants_.count(refers); }
+  void forget_deleted() noexcept { grants_.forget_deleted(environment_.table); }
+  void clear() noexcept { grants_.clear(); }
+
+ private:
+  ToolDecision decide(Turn turn, const ToolRequest& request);
+  ToolDecision ask_policy(const ToolPolicy& policy, const ToolRequest& request);
+  void approve_covered();
+
+  Environment& environment_;
+  QuestionDesk& desk_;
+  Grants grants_;
+};
+
+}  // namespace agentcore::detail::turn
