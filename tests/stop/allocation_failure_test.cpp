@@ -76,6 +76,10 @@ struct World {
     runtime->poll();
     TreeOptions tree_options;
     tree_options.llm = &llm;
+    tree_options.tool_policy = [](const ToolRequest& request) -> ToolDecision {
+      if (request.tool.name != "risky") return {};
+      return {Permission::ask, {}, "a key that is long enough to need a heap"};
+    };
     tree = std::make_unique<AgentTree>(*runtime, tree_options);
     llm.reserve(most_calls);
     kept.reserve(most_calls);
@@ -200,10 +204,15 @@ struct World {
     for (int i = 0; i < 3; ++i) {
       step([&] {
         for (const OpenQuestion& question : tree->questions())
-          static_cast<void>(tree->answer(question.id, "the one that is longest"));
+          static_cast<void>(question.kind == QuestionKind::approval
+                                ? tree->approve(question.id, GrantScope::subtree)
+                                : tree->answer(question.id, "the one that is longest"));
       });
       drive();
     }
+    step([&] {
+      for (const Grant& grant : tree->grants()) static_cast<void>(tree->revoke(grant.id));
+    });
     step([&] {
       for (const ToolDone& done : kept) done(ToolResult::done("a late result that needs a heap"));
     });

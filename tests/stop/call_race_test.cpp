@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -212,6 +213,47 @@ TEST_CASE("in a race of a cancel and an approval the tool starts or the call was
     race.remove();
   }
   INFO(started << " tools were started");
+  CHECK(race.audit.problem == "");
+}
+
+TEST_CASE("in a race of an approval for longer and a stop or a delete the grant is there if it was accepted",
+          "[stop][race][tools][grants][G1][G13]") {
+  CallRace race;
+  Team team(1);
+  int accepted = 0;
+  for (int round = 0; round < rounds; ++round) {
+    race.begin({"risky", "risky"});
+    REQUIRE(race.tree.questions().size() == 2);
+    const std::string question = race.tree.questions()[0].id;
+    const bool stops = round % 2 != 0;
+    std::optional<AnswerResult> answered;
+    std::size_t grants = 0, begun = 0;
+    std::atomic<bool> ready{round % 4 <
+                            2};  // in every other pair of rounds the approval waits for the thread
+    team.run(
+        [&](int) {
+          ready = true;
+          static_cast<void>(stops ? race.agent.stop() : race.agent.terminate());
+        },
+        [&] {
+          if (answered) return static_cast<void>(race.runtime.poll());
+          while (!ready) std::this_thread::yield();
+          answered = race.tree.approve(question, GrantScope::subtree);
+          grants = race.tree.grants().size();
+          begun = race.done.size();
+        });
+    REQUIRE(answered);
+    CHECK(grants == (answered->accepted() ? 1U : 0U));
+    if (!answered->accepted()) CHECK(begun == 0);
+    CHECK(race.done.size() == begun);  // nothing begins after the stop
+    accepted += answered->accepted();
+    race.done.clear();
+    REQUIRE(drive(race.runtime, race.tree, race.client) == "");
+    if (stops) CHECK(race.tree.grants().size() == grants);
+    race.remove();
+    CHECK(race.tree.grants().empty());
+  }
+  INFO(accepted << " approvals were accepted");
   CHECK(race.audit.problem == "");
 }
 
