@@ -63,6 +63,7 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   if (call.step + 1 == active.result->calls.size()) active.result->last_result = result;
   // From here on no memory is needed.
   call.state = PendingCall::State::done;
+  call.ends_turn = result.success && result.end_turn;
   step.outcome = outcome;
   step.success = result.success;
   step.by_host = by_host;

@@ -50,9 +50,22 @@ Next ToolCalls::run_all(Turn turn) {
       break;
     if (next != Next::proceed) return next;
   }
+  take_answer(turn);
   turn.active().calls.clear();
   turn.active().phase = Phase::asked;
   return Next::proceed;
+}
+
+// The first result that ends the turn is its answer.
+void ToolCalls::take_answer(Turn turn) {
+  ActiveTurn& active = turn.active();
+  const auto first = std::find_if(active.calls.begin(), active.calls.end(),
+                                  [](const PendingCall& call) { return call.ends_turn; });
+  if (first == active.calls.end()) return;
+  active.result->text = CallRecords::step_of(turn, *first).message;
+  active.answer.reasoning.clear();
+  active.answer.finish_reason = FinishReason::complete;
+  active.ends = true;
 }
 
 // Begins one call, asks for its approval, or writes the result that it cannot begin.

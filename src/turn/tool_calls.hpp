@@ -39,7 +39,8 @@ class ToolCalls {
 
   // Writes an answer with calls into the history.
   void list(Turn turn, std::vector<tools::AskedCall> calls, std::string words);
-  // Starts as many calls as may run in parallel. `proceed`: all of them have their results.
+  // Starts as many calls as may run in parallel. `proceed`: all of them have their results; if one of these
+  // ends the turn, ActiveTurn::ends is set.
   Next run_all(Turn turn);
   // A verb has ended the call of that id: writes how. Does nothing if the turn of the call is over.
   void finish(core::Node& node, std::string_view call_id) noexcept;
@@ -58,6 +59,7 @@ class ToolCalls {
   void on_timeout(core::Node& node, OperationId id, const ToolResult& result);
 
  private:
+  static void take_answer(Turn turn);
   Next start(Turn turn, std::size_t index);
   Next begin(Turn turn, std::size_t index);
   std::string look_up(Turn turn, PendingCall& call);

@@ -42,6 +42,7 @@ struct PendingCall {
   std::size_t step = 0;         // in the turn's result
   core::OperationId operation;  // from before its approval is requested, or it is begun, until it is done
   bool start_emitted = false;   // ToolStarted was emitted: then ToolEnded follows
+  bool ends_turn = false;       // its result does (ToolResult::end_turn)
   std::string arguments;        // the text of the model
   tools::Found found;           // the tool, once it was looked up
 };
@@ -68,6 +69,7 @@ struct ActiveTurn {
   ChatOutcome answer;          // outcome of the last model call; `cancelled` while the call is open
   bool usage_pending = false;  // a model call was sent whose usage is not in the result yet
   std::optional<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
+  bool ends = false;                     // the result of a tool is the answer of the turn
   std::uint32_t repairs = 0;             // how often the model was asked again because of its answer
   std::uint32_t unreadable = 0;          // of these: because its calls could not be read
   std::uint32_t model_calls = 0;         // sent so far

@@ -207,7 +207,7 @@ Next TurnRunner::run_step(Turn turn) {
       return take_answer(turn);
     case Phase::acting:  // tool calls run in order -> results written
       if (const Next next = tool_calls_.run_all(turn); next != Next::proceed) return next;
-      return turn.active().simulated ? ends_.complete(turn) : Next::proceed;
+      return turn.active().simulated || turn.active().ends ? ends_.complete(turn) : Next::proceed;
   }
   return Next::wait;
 }
