@@ -151,23 +151,26 @@ TEST_CASE("a policy that throws denies the call and is logged", "[turn][tools][p
 }
 
 TEST_CASE("a verb from inside a policy takes effect", "[turn][tools][policy][G1]") {
-  for (const char* const verb : {"stop", "terminate", "interrupt", "cancel", "complete"}) {
-    CAPTURE(verb);
-    TwoPolicies p;
-    p.of_tree.act = [&] {
-      const Agent agent = p.t["a"];
-      const std::string_view name = verb;
-      if (name == "stop") CHECK(agent.stop().took_effect());
-      if (name == "terminate") CHECK(agent.terminate().took_effect());
-      if (name == "interrupt") CHECK(agent.interrupt().took_effect());
-      if (name == "cancel") CHECK(agent.cancel_call("x").took_effect());
-      if (name == "complete") CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
-    };
-    p.run({.id = "x", .name = "held"});
-    CHECK(p.t.held.calls.empty());
-    CHECK(p.t.tree->questions().empty());
-    CHECK(p.t.tree->tasks().size() == p.t.llm->open_calls().size() * 2);
-  }
+  for (const Permission permission : {Permission::allow, Permission::ask, Permission::deny})
+    for (const std::string_view verb : {"stop", "terminate", "interrupt", "cancel", "complete"}) {
+      CAPTURE(to_string(permission), verb);
+      TwoPolicies p;
+      p.of_tree.decision = {permission};
+      p.of_tree.act = [&] {
+        const Agent agent = p.t["a"];
+        if (verb == "stop") CHECK(agent.stop().took_effect());
+        if (verb == "terminate") CHECK(agent.terminate().took_effect());
+        if (verb == "interrupt") CHECK(agent.interrupt().took_effect());
+        if (verb == "cancel") CHECK(agent.cancel_call("x").took_effect());
+        if (verb == "complete") CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
+      };
+      p.run({.id = "x", .name = "held"});
+      CHECK(p.t.held.calls.empty());
+      CHECK(p.t.seen.count("asked") == 0);
+      CHECK(p.t.seen.count("refused a x held denied") == 0);
+      CHECK(p.t.seen.count("tool a") ==
+            (verb == "complete" ? 1 : 0));  // the host's result has a beginning, too
+    }
 }
 
 TEST_CASE("a tree may be destroyed from inside a policy", "[turn][tools][policy][G13]") {
