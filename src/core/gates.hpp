@@ -45,12 +45,20 @@ constexpr Withheld withheld_by(bool paused, Grade grade) noexcept {
   return grade == Grade::after_turn ? Withheld::turns : Withheld::nothing;
 }
 
-// What an agent and its ancestors withhold from it. @threadsafe
-inline Withheld withheld(const Node& node) noexcept {
+// Whose deferred stops withhold something from a turn.
+enum class Grades : std::uint8_t {
+  all,
+  own,  // those of the agent itself: the turn is a part of a tool call of an ancestor, which may end
+};
+
+// What an agent and its ancestors withhold from a turn of the agent. @threadsafe
+inline Withheld withheld(const Node& node, Grades grades) noexcept {
   Withheld level = Withheld::nothing;
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
-    level = std::max(level, withheld_by(packed.is_paused(), grade_for(node, *up, packed)));
+    const bool counts = up == &node || grades == Grades::all;
+    level = std::max(level,
+                     withheld_by(packed.is_paused(), counts ? grade_for(node, *up, packed) : Grade::none));
   }
   return level;
 }
@@ -145,7 +153,8 @@ inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_
 
 // admits() for the beginning of a turn: false also if turns are withheld, or the mailbox of the agent is
 // held, or that of an ancestor together with its subtree.
-inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
+inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch,
+                           Grades grades = Grades::all) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
   if (own.generation() != generation || own.epoch() != epoch || own.is_free() || !own.is_open() ||
       own.is_held() || withheld_by(own.is_paused(), own.stop_grade()) != Withheld::nothing)
@@ -153,9 +162,8 @@ inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
-    if (packed.closes_subtree() ||
-        withheld_by(packed.is_paused(), grade_for(node, *up, packed)) != Withheld::nothing)
-      return false;
+    const Grade grade = grades == Grades::all ? grade_for(node, *up, packed) : Grade::none;
+    if (packed.closes_subtree() || withheld_by(packed.is_paused(), grade) != Withheld::nothing) return false;
     if (packed.is_held() && up->extends_below(Node::hold_below)) return false;
   }
   return node.load().generation() == generation;

@@ -172,6 +172,31 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
   }
 }
 
+std::uint32_t take_delegated(core::Node& node, MessagePool& pool) noexcept {
+  collect(node, pool);
+  std::uint32_t before = 0;
+  std::uint32_t number = node.backlog;
+  while (number && !(pool[number].is_delegated() && pool[number].belongs_to(node.id())))
+    before = std::exchange(number, next_of(pool, number));
+  if (!number) return 0;
+  if (before)
+    pool[before].next.store(next_of(pool, number), std::memory_order_relaxed);
+  else
+    node.backlog = next_of(pool, number);
+  node.mailbox_head.fetch_sub(Head::one, std::memory_order_acq_rel);
+  count_taken(node, 1);
+  count_gone(pool, pool[number]);
+  return number;
+}
+
+bool has_delegated(core::Node& node, MessagePool& pool) noexcept {
+  bool has = false;
+  for_each(node, pool, [&](std::uint32_t number) {
+    has = has || (pool[number].is_delegated() && pool[number].belongs_to(node.id()));
+  });
+  return has;
+}
+
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
   if (pool[number].is_urgent()) pool.count_urgent(1);
   pool[number].next.store(node.backlog, std::memory_order_relaxed);

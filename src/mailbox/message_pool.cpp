@@ -34,6 +34,7 @@ void Cell::replace(Message&& message) {
   message.priority = is_urgent() ? MessagePriority::urgent : MessagePriority::normal;
   rest->options = take_options();
   if (rest_) rest->timer = std::move(rest_->timer);
+  rest->delegated = is_delegated();
   text_ = std::move(message.text);
   rest->message = std::move(message);
   rest_ = std::move(rest);

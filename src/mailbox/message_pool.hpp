@@ -46,6 +46,9 @@ class alignas(64) Cell {
 
   bool is_simulated() const noexcept { return rest_ && rest_->message.simulated; }
   bool is_urgent() const noexcept { return rest_ && rest_->message.priority == MessagePriority::urgent; }
+  // Sent by a running tool call of an ancestor: the turn is a part of that call. Such a message has options.
+  bool is_delegated() const noexcept { return rest_ && rest_->delegated; }
+  void set_delegated() noexcept { rest_->delegated = true; }
   bool has_callbacks() const noexcept { return rest_ && rest_->options && *rest_->options; }
   // SendOptions::deadline, before take_options().
   std::optional<TimePoint> deadline() const noexcept {
@@ -60,6 +63,7 @@ class alignas(64) Cell {
     Message message;  // without its text
     std::unique_ptr<SendOptions> options;
     Timer timer;  // of the deadline
+    bool delegated = false;
   };
 
   std::string text_;

@@ -23,6 +23,9 @@ class CallOwner {
  public:
   // Why the call may not act outside of its agent; `none` if it may. @threadsafe
   virtual Errc refusal_of(const CallScope& call) const noexcept = 0;
+  // Sends a message whose turn is a part of the call: a deferred stop of the call's agent, or above it, does
+  // not withhold it. Refused as ToolContext::send() is.
+  virtual SendResult delegate(const CallScope& call, const Agent& to, Message message, SendOptions options) = 0;
   virtual void on_result(const CallScope& call, ToolResult result) = 0;
   virtual void on_progress(const CallScope& call, std::string text) = 0;
   virtual void on_ask(const CallScope& call, Question question,

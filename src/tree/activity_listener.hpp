@@ -2,6 +2,7 @@
 #pragma once
 
 #include "events/event_hub.hpp"
+#include "tree/mailboxes.hpp"
 #include "tree/rest_watches.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
@@ -17,13 +18,20 @@ namespace agentcore::detail::tree {
 class ActivityListener final : public turn::TurnListener {
  public:
   ActivityListener(TreeShared& tree, events::EventHub& hub, Settler& settler, Scheduler& scheduler,
-                   RestWatches& rest, Verbs& verbs)
-      : tree_(tree), hub_(hub), settler_(settler), scheduler_(scheduler), rest_(rest), verbs_(verbs) {}
+                   RestWatches& rest, Verbs& verbs, Mailboxes& mailboxes)
+      : tree_(tree),
+        hub_(hub),
+        settler_(settler),
+        scheduler_(scheduler),
+        rest_(rest),
+        verbs_(verbs),
+        mailboxes_(mailboxes) {}
 
   void on_activity_ended(core::Node& node) noexcept override;
   void on_waiting(core::Node& node) noexcept override;
   void on_turn_over(core::Node& node) noexcept override;
   void on_budget_exhausted(core::Node& node, std::string reason) override;
+  SendResult on_delegated(core::NodeId to, Message message, SendOptions options) override;
 
  private:
   TreeShared& tree_;
@@ -32,6 +40,7 @@ class ActivityListener final : public turn::TurnListener {
   Scheduler& scheduler_;
   RestWatches& rest_;
   Verbs& verbs_;
+  Mailboxes& mailboxes_;
 };
 
 }  // namespace agentcore::detail::tree

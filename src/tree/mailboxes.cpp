@@ -72,13 +72,28 @@ std::optional<Errc> Mailboxes::problem_of(const Message& message) const noexcept
 }
 
 SendResult Mailboxes::send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options) {
+  return send_from(Origin::any, id, std::move(message), std::move(options));
+}
+
+SendResult Mailboxes::delegate(core::NodeId id, Message&& message, SendOptions&& options) {
+  try {
+    return send_from(Origin::tool_call, id, std::move(message),
+                     std::make_unique<SendOptions>(std::move(options)));
+  } catch (const std::bad_alloc&) {
+    return SendResult{Errc::out_of_memory};
+  }
+}
+
+SendResult Mailboxes::send_from(Origin origin, core::NodeId id, Message&& message,
+                                std::unique_ptr<SendOptions> options) {
   Node* node = tree_.reach(id);
   if (!node || node->is_root_sentinel()) return SendResult{tree_.missing()};
   if (const std::optional<Errc> problem = problem_of(message)) return SendResult{*problem};
   const std::optional<TimePoint> deadline = options ? options->deadline : std::nullopt;
   try {
     Cell cell(tree_.pool, message, options);
-    const SendResult sent = push(*node, id, cell);
+    if (origin == Origin::tool_call) tree_.pool[cell.number()].set_delegated();
+    const SendResult sent = push(origin, *node, id, cell);
     if (sent && deadline && *deadline != no_limit) watch_deadline(id, sent.id, *deadline);
     return sent;
   } catch (const std::bad_alloc&) {
@@ -87,7 +102,7 @@ SendResult Mailboxes::send(core::NodeId id, Message&& message, std::unique_ptr<S
 }
 
 // Checks the gates and pushes until the mailbox has accepted the message, or there is a reason to refuse it.
-SendResult Mailboxes::push(Node& node, core::NodeId id, Cell& cell) {
+SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cell) {
   const std::uint32_t generation = core::generation_of(id);
   for (;;) {
     tree_.table.leases().check(node);
@@ -98,7 +113,8 @@ SendResult Mailboxes::push(Node& node, core::NodeId id, Cell& cell) {
       if (refused == Errc::none) continue;
       return SendResult{refused};
     }
-    if (view.grade != core::Grade::none) return SendResult{Errc::agent_stopping};
+    const core::Grade grade = origin == Origin::tool_call ? view.own.stop_grade() : view.grade;
+    if (grade != core::Grade::none) return SendResult{Errc::agent_stopping};
     const MessageId message = cell.id();
     switch (mailbox::push(node, tree_.pool, cell.number(), generation, view.own.epoch())) {
       case mailbox::Push::closed:  // closed after the check: the next check finds the reason

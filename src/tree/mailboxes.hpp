@@ -26,6 +26,9 @@ class Mailboxes {
 
   // @threadsafe
   SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
+  // send() for a message of a running tool call of an ancestor (mailbox::Cell::is_delegated): a deferred stop
+  // of the ancestors does not refuse it.
+  SendResult delegate(core::NodeId id, Message&& message, SendOptions&& options);
   SteerResult steer(core::NodeId id, Message&& message, const SteerOptions& options);
   std::size_t length(core::NodeId id) const noexcept;
   // The messages of these agents that wait, or whose turns are in progress, their places in the ready list,
@@ -40,9 +43,12 @@ class Mailboxes {
 
  private:
   class Cell;
+  enum class Origin : unsigned char { any, tool_call };
 
+  SendResult send_from(Origin origin, core::NodeId id, Message&& message,
+                       std::unique_ptr<SendOptions> options);
   std::optional<Errc> problem_of(const Message& message) const noexcept;
-  SendResult push(core::Node& node, core::NodeId id, Cell& cell);
+  SendResult push(Origin origin, core::Node& node, core::NodeId id, Cell& cell);
   SteerResult put_into_turn(core::Node& node, core::NodeId id, Cell& cell, const SteerOptions& options,
                             StopSource& cut);
   void watch_deadline(core::NodeId agent, MessageId id, TimePoint deadline) noexcept;

@@ -28,6 +28,8 @@ void Scheduler::run_round(loop::PollBudget& budget) {
       throw;
     }
     if (is_gone()) return;
+    drop_blocked(*node);
+    if (is_gone()) return;
     if (wants_step(*node))
       ready.again(*node);
     else if (ready.done(*node); wants_step(*node))
@@ -41,13 +43,37 @@ void Scheduler::step(Node& node) {
   const PackedState packed = node.load(std::memory_order_seq_cst);
   if (packed.state() != AgentState::idle) return;
   release_steered(tree_, hub_, node);
-  if (is_gone() || !core::may_begin_turn(node, packed.generation(), packed.epoch())) return;
+  if (is_gone() || begins(node, packed) == Begins::none) return;
   if (node.reported != AgentState::idle) {
     // Another thread has resumed the agent, and the loop has not read that operation yet.
     hub_.emit_state(node, AgentState::idle);
-    if (tree_.is_closed() || !core::may_begin_turn(node, packed.generation(), packed.epoch())) return;
+    if (tree_.is_closed()) return;
   }
-  if (const std::uint32_t number = mailbox::take(node, tree_.pool)) begin(node, packed.epoch(), number);
+  if (const std::uint32_t number = take(node, begins(node, packed))) begin(node, packed.epoch(), number);
+}
+
+// A delegated message is a part of a tool call that a deferred stop of an ancestor lets end. It begins its
+// turn before the messages that such a stop withholds.
+Scheduler::Begins Scheduler::begins(const Node& node, PackedState packed) noexcept {
+  if (core::may_begin_turn(node, packed.generation(), packed.epoch())) return Begins::all;
+  return core::may_begin_turn(node, packed.generation(), packed.epoch(), core::Grades::own)
+             ? Begins::delegated
+             : Begins::none;
+}
+
+std::uint32_t Scheduler::take(Node& node, Begins begins) noexcept {
+  if (begins == Begins::none) return 0;
+  return begins == Begins::all ? mailbox::take(node, tree_.pool) : mailbox::take_delegated(node, tree_.pool);
+}
+
+// The turn of the agent waits for a deferred stop to take effect, and that stop for the tool calls that have
+// delegated messages to the agent: they would wait for each other.
+void Scheduler::drop_blocked(Node& node) noexcept {
+  if (!turn::Turns::waits_for_stop(node)) return;
+  while (const std::uint32_t number = mailbox::take_delegated(node, tree_.pool)) {
+    drop(node, number, DropReason::stopped);
+    if (is_gone()) return;
+  }
 }
 
 // Begins a turn with the message of that cell, which belongs to the turn until end_message(). If a verb comes
@@ -61,7 +87,7 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   std::unique_ptr<SendOptions> options;
   std::optional<std::uint32_t> own_epoch;
   try {
-    turns_.prepare(node, cell.is_simulated());
+    turns_.prepare(node, cell.is_simulated(), cell.is_delegated());
     if (cell.has_callbacks()) {
       options = cell.take_options();
       listener = events::MessageListener::listen(hub_, node.id(), id, node.turns + std::uint64_t{1}, options);
@@ -102,12 +128,13 @@ void Scheduler::end_message(Node& node) noexcept {
 }
 
 // False for a closed agent: its mailbox is emptied when it settles, and a resume schedules it.
-bool Scheduler::wants_step(const Node& node) const noexcept {
+bool Scheduler::wants_step(Node& node) noexcept {
   const PackedState packed = node.load();
   const bool has_message =
       mailbox::length(node, packed.generation()) != 0 || tree_.steers.count(node.id()) != 0;
-  return packed.state() == AgentState::idle && has_message && !turn::Turns::is_active(node) &&
-         core::may_begin_turn(node, packed.generation(), packed.epoch());
+  if (packed.state() != AgentState::idle || !has_message || turn::Turns::is_active(node)) return false;
+  const Begins may = begins(node, packed);
+  return may == Begins::all || (may == Begins::delegated && mailbox::has_delegated(node, tree_.pool));
 }
 
 // The message of a turn belongs to it until the turn is over, also for a MessageHandler.
@@ -120,6 +147,8 @@ void Scheduler::schedule(Node& node) noexcept {
     release_steered(tree_, hub_, node);
     if (is_gone()) return;
   }
+  drop_blocked(node);
+  if (is_gone()) return;
   if (wants_step(node) && tree_.ready.add(node)) tree_.waker->notify();
 }
 

@@ -75,8 +75,8 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   TreeShared shared_;
   events::EventHub hub_;
-  ActivityListener listener_{shared_,    hub_,  settler_,
-                             scheduler_, rest_, verbs_};  // only refers to the others
+  ActivityListener listener_{shared_, hub_,   settler_,   scheduler_,
+                             rest_,   verbs_, mailboxes_};  // only refers to the others
   turn::Turns turns_;
   Settler settler_;
   Scheduler scheduler_;

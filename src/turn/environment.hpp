@@ -51,6 +51,8 @@ class TurnListener {
   virtual void on_waiting(core::Node& node) noexcept = 0;
   // A budget of `node` is used up: `node` and everything below it must be stopped.
   virtual void on_budget_exhausted(core::Node& node, std::string reason) = 0;
+  // A running tool call sends a message to an agent below its own, whose turn is a part of the call.
+  virtual SendResult on_delegated(core::NodeId to, Message message, SendOptions options) = 0;
 
  protected:
   ~TurnListener() = default;

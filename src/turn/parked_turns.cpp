@@ -28,7 +28,7 @@ void ParkedTurns::go_on(core::Node& node) {
   if (!turn || !turn->active().parked || turn->active().running) return;
   const core::Withheld next =
       turn->active().phase == Phase::acting ? core::Withheld::all : core::Withheld::steps;
-  if (core::withheld(node) >= next) return;
+  if (turn->withheld() >= next) return;
   const AgentEntry entry(environment_, node);
   runner_.run(node, [&] { return turn->is_admitted() ? Next::proceed : Next::ended; });
   environment_.listener.on_activity_ended(node);

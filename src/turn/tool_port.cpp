@@ -60,6 +60,12 @@ Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
   return in_time && !call.stop.stop_requested() ? Errc::none : Errc::call_over;
 }
 
+SendResult ToolPort::delegate(const tools::CallScope& call, const Agent& to, Message message,
+                              SendOptions options) {
+  if (const Errc refused = refusal_of(call); refused != Errc::none) return SendResult{refused};
+  return environment_.listener.on_delegated(core::AgentAccess::node(to), std::move(message), std::move(options));
+}
+
 void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
   Operation* const operation = environment_.operations.find(call.operation);
   if (!operation || operation->over) return;

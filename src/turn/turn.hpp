@@ -52,9 +52,13 @@ class Turn {
 
   // True if no step may begin now, or with `all` no tool call either; then the turn is parked.
   bool parks(core::Withheld from) const noexcept {
-    const bool withheld = core::withheld(*node_) >= from;
-    if (withheld) active().parked = true;
-    return withheld;
+    const bool parks = withheld() >= from;
+    if (parks) active().parked = true;
+    return parks;
+  }
+  // What is withheld from the turn.
+  core::Withheld withheld() const noexcept {
+    return core::withheld(*node_, active().delegated ? core::Grades::own : core::Grades::all);
   }
 
   core::Node& node() const noexcept { return *node_; }

@@ -60,6 +60,7 @@ struct ActiveTurn {
   bool running = false;     // TurnRunner::run_steps() is on the stack
   bool simulated = false;   // without a model and without a history
   bool parked = false;      // a beginning was withheld: Turns::go_on() continues
+  bool delegated = false;   // it is a part of a tool call of an ancestor
   std::uint32_t epoch = 0;  // of the agent, when the turn began
   std::optional<TurnDeadline> deadline;
   std::shared_ptr<core::Lease> lease;  // the nearest; null: neither the agent nor an ancestor has one

@@ -41,10 +41,10 @@ class TurnRunner {
         tool_calls_(tool_calls),
         ends_(ends) {}
 
-  // Allocates the initial data of the turn that a message begins, which may be a simulated answer. If it
-  // throws, nothing has changed. Afterwards begin() needs no memory until it has emitted TurnStarted, so that
-  // no message is lost.
-  void prepare(core::Node& node, bool simulated);
+  // Allocates the initial data of the turn that a message begins, which may be a simulated answer or come
+  // from a tool call (Cell::is_delegated). If it throws, nothing has changed. Afterwards begin() needs no
+  // memory until it has emitted TurnStarted, so that no message is lost.
+  void prepare(core::Node& node, bool simulated, bool delegated);
   // Takes the idle agent into the first state of that turn. Nothing: a verb came after `epoch`. Otherwise the
   // epoch of the turn; begin() follows.
   static std::optional<std::uint32_t> claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept;

@@ -47,13 +47,18 @@ class Turns {
   Turns& operator=(const Turns&) = delete;
 
   // See TurnRunner.
-  void prepare(core::Node& node, bool simulated) { runner_.prepare(node, simulated); }
+  void prepare(core::Node& node, bool simulated, bool delegated) {
+    runner_.prepare(node, simulated, delegated);
+  }
   void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
              std::optional<TimePoint> deadline) {
     runner_.begin(node, std::move(message), id, epoch, deadline);
   }
   // True while a turn is in progress (its end is not emitted yet).
   static bool is_active(const core::Node& node) noexcept { return active_turn(node) != nullptr; }
+
+  // True if its turn is parked before a step that a deferred stop withholds, until that stop takes effect.
+  static bool waits_for_stop(const core::Node& node) noexcept;
 
   // Ends the turn in progress if it began before `epoch`: as aborted or stopped, according to the gates.
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;

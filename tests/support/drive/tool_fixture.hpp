@@ -31,6 +31,10 @@ struct CallRecord final : detail::tools::CallOwner {
   };
 
   Errc refusal_of(const detail::tools::CallScope&) const noexcept override { return Errc::none; }
+  SendResult delegate(const detail::tools::CallScope&, const Agent& to, Message message,
+                      SendOptions options) override {
+    return to.send(std::move(message), std::move(options));
+  }
   void on_result(const detail::tools::CallScope& call, ToolResult result) override {
     const bool first =
         results.emplace(call.operation.serial, Entry{std::move(result), std::this_thread::get_id()}).second;
