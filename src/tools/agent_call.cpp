@@ -1,0 +1,85 @@
+#include "tools/agent_call.hpp"
+
+#include "tools/agent_result.hpp"
+#include "tools/call_scope.hpp"
+
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agentcore::detail::tools {
+namespace {
+
+// For the log and the events of the child.
+std::string reason_of_end() noexcept {
+  try {
+    return "its tool call has ended";
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+void remove(const Agent& child) noexcept {
+  TerminateOptions options;
+  options.reason = reason_of_end();
+  static_cast<void>(child.terminate(std::move(options)));
+}
+
+Result<Agent> find_or_create(const ToolContext& context, const AgentSpec& spec) {
+  if (!spec.id.empty()) {
+    const Result<std::vector<Agent>> children = context.agent().children();
+    for (const Agent& child : children.value_or(std::vector<Agent>()))
+      if (child.id() == spec.id) return child;
+  }
+  return context.create_child(context.agent(), spec);
+}
+
+}  // namespace
+
+void AgentCall::start(const ToolContext& context, const ToolDone& done, const AgentSpec& child, std::string text) {
+  const Child kind = child.id.empty() ? Child::own : Child::named;
+  // All allocations that may fail come before the child is created.
+  const std::shared_ptr<AgentCall> call(new AgentCall(context, done, kind));
+  Message message{.text = std::move(text), .sender = context.agent().id()};
+  SendOptions options{.on_delta = [call](std::string_view piece) { call->on_delta(piece); },
+                      .on_end = [call](const MessageEnd& end) { call->on_end(end); },
+                      .deadline = context.deadline()};
+  Result<Agent> found = find_or_create(context, child);
+  if (!found) return done(ToolResult::failed("the agent could not be created: " + found.error().message));
+  call->child_ = *std::move(found);
+  call->send(std::move(message), std::move(options));
+}
+
+// An observer of AgentCreated may have ended the call, or the child, or the tree.
+void AgentCall::send(Message message, SendOptions options) {
+  const CallScope& scope = ContextAccess::scope(context_);
+  const SendResult sent = scope.owner->delegate(scope, child_, std::move(message), std::move(options));
+  if (!sent) {
+    if (kind_ == Child::own) remove(child_);
+    return done_(refused_by_agent(sent.reason));
+  }
+  message_ = sent.id;
+  on_stop_.emplace(context_.stop(), EndChild{child_, message_, kind_});
+}
+
+void AgentCall::EndChild::operator()() const noexcept {
+  const EndChild self = *this;  // the call may be destroyed meanwhile
+  if (self.kind == Child::own) return remove(self.child);
+  InterruptOptions options;
+  options.message = self.message;
+  options.reason = reason_of_end();
+  static_cast<void>(self.child.interrupt(std::move(options)));
+}
+
+void AgentCall::on_delta(std::string_view text) {
+  if (!context_.stop().stop_requested()) return context_.progress(std::string(text));
+  EndChild{child_, message_, kind_}();  // there was no memory for it when the call ended
+}
+
+void AgentCall::on_end(const MessageEnd& end) {
+  done_(result_of(end, child_));
+  if (kind_ == Child::own) remove(child_);
+}
+
+}  // namespace agentcore::detail::tools
