@@ -1,5 +1,7 @@
 #include "tools/agent_result.hpp"
 
+#include "core/blank.hpp"
+
 #include <agentcore/turn_result.hpp>
 
 #include <new>
@@ -82,7 +84,9 @@ std::string_view words_for(Errc reason) noexcept {
 ToolResult result_of(const MessageEnd& end, const Agent& child) noexcept {
   try {
     if (!end.result) return ToolResult::failed(std::string(words_for(end.dropped)));
-    if (end.result->success()) return ToolResult::done(end.result->text);
+    if (end.result->success())
+      return ToolResult::done(core::is_blank(end.result->text) ? "the agent has finished, without an answer in words"
+                                                               : end.result->text);
     ToolResult result = ToolResult::failed(words_for(*end.result, child));
     if (!end.result->partial.empty())
       result.message.append("\nIts unfinished answer:\n").append(end.result->partial);

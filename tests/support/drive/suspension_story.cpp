@@ -43,7 +43,8 @@ SuspensionStory::SuspensionStory(std::size_t inject_at, Injections injections)
   client_.on_chat = [this](FakeClient&, FakeClient::Call& call) {
     const auto agent = tree_ ? tree_->find(call.request.agent_id) : Result<Agent>(Error{});
     const auto status = agent ? agent->status() : Result<AgentStatus>(Error{});
-    if (status && (status->paused || status->stop_pending == StopWhen::after_step))
+    const bool stops = status && status->stop_pending == StopWhen::after_step && is_withheld(*agent);
+    if (status && (status->paused || stops))
       note("a model call began that is withheld");
     point();
   };
@@ -146,7 +147,7 @@ void SuspensionStory::check_withheld(const Event& event) {
                       (asked && asked->question.kind == QuestionKind::approval) ||
                       (task && task->state == TaskState::started);
   if (begins && status->paused) note("something began in a pause");
-  if (begins_turn && status->stop_pending) note("a turn began while a stop was pending");
+  if (begins_turn && status->stop_pending && is_withheld(event.agent())) note("a turn began while a stop was pending");
 }
 
 // What was parked goes on to its end.

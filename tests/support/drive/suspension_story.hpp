@@ -115,6 +115,8 @@ class SuspensionStory {
 
   virtual void tell() = 0;
   virtual void on_event(const Event&) {}
+  // False: what an agent does is a part of a tool call, which a deferred stop above it lets end.
+  virtual bool is_withheld(const Agent&) const { return true; }
   // Ends what the story holds open, e.g. tool calls.
   virtual void release() {}
 
