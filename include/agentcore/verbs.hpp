@@ -133,7 +133,7 @@ enum class StopCut : unsigned char {
 
 /// What an interrupt ends.
 enum class InterruptScope : unsigned char {
-  turn,    ///< The current turn of the agent.
+  turn,    ///< The current turn of the agent, and with its calls the turns that do them (make_agent_tool()).
   subtree  ///< The current turns of the agent and of all its descendants.
 };
 
@@ -245,7 +245,8 @@ struct StopOptions {
   /// When it takes effect. A deferred stop closes the mailboxes at the call: a send is refused with
   /// `agent_stopping`. From then on no turn begins in the agent, and with `cascade` in its descendants, and
   /// with StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool
-  /// calls of the same answer and background tasks may end. When nothing runs any more, it takes effect as
+  /// calls of the same answer and background tasks may end, and with them the turns of descendants that do
+  /// such a tool call (make_agent_tool()). When nothing runs any more, it takes effect as
   /// with StopWhen::now, the mailboxes are emptied, and its grace period begins. While the
   /// agent is paused in the middle of what may end, it stays pending; `escalate_after` limits that. Until
   /// then AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are
@@ -305,7 +306,8 @@ struct TerminateOptions {
   /// When it takes effect. A deferred delete closes the mailboxes at the call: a send is refused with
   /// `agent_stopping`. From then on no turn begins in the agent and its descendants, and with
   /// StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool calls of
-  /// the same answer and background tasks may end. When nothing runs any more, it takes effect as with
+  /// the same answer and background tasks may end, and with them the turns of descendants that do such a tool
+  /// call (make_agent_tool()). When nothing runs any more, it takes effect as with
   /// StopWhen::now, the mailboxes are emptied, and its grace period begins. While the
   /// agent is paused in the middle of what may end, it stays pending; `escalate_after` limits that. Until
   /// then AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are

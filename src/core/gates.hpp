@@ -57,8 +57,8 @@ inline Withheld withheld(const Node& node, Grades grades) noexcept {
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
     const bool counts = up == &node || grades == Grades::all;
-    level = std::max(level,
-                     withheld_by(packed.is_paused(), counts ? grade_for(node, *up, packed) : Grade::none));
+    level =
+        std::max(level, withheld_by(packed.is_paused(), counts ? grade_for(node, *up, packed) : Grade::none));
   }
   return level;
 }

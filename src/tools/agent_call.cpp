@@ -37,7 +37,8 @@ Result<Agent> find_or_create(const ToolContext& context, const AgentSpec& spec) 
 
 }  // namespace
 
-void AgentCall::start(const ToolContext& context, const ToolDone& done, const AgentSpec& child, std::string text) {
+void AgentCall::start(const ToolContext& context, const ToolDone& done, const AgentSpec& child,
+                      std::string text) {
   const Child kind = child.id.empty() ? Child::own : Child::named;
   // All allocations that may fail come before the child is created.
   const std::shared_ptr<AgentCall> call(new AgentCall(context, done, kind));

@@ -28,7 +28,8 @@ class AgentCall {
   // Sends `text` to the child, which is created if there is none of that name. Delivers the result, at once
   // if the child cannot be created or does not accept the message. Throws std::bad_alloc; then nothing was
   // created or sent.
-  static void start(const ToolContext& context, const ToolDone& done, const AgentSpec& child, std::string text);
+  static void start(const ToolContext& context, const ToolDone& done, const AgentSpec& child,
+                    std::string text);
 
  private:
   // Ends what the child does for the call.

@@ -46,8 +46,8 @@ std::string words_for(const TurnResult& result, const Agent& child) {
     case TurnOutcome::aborted:
       return "the agent's model call was aborted, and the agent did not finish";
     case TurnOutcome::stopped: {
-      std::string words =
-          is_deleted(child) ? "the agent was deleted, and did not finish" : "the agent was stopped, and did not finish";
+      std::string words = is_deleted(child) ? "the agent was deleted, and did not finish"
+                                            : "the agent was stopped, and did not finish";
       // Why the turn itself caused the stop; the reason of a person is never here.
       if (result.error.message.starts_with("a budget is used up")) words += ": " + result.error.message;
       return words;
@@ -85,8 +85,9 @@ ToolResult result_of(const MessageEnd& end, const Agent& child) noexcept {
   try {
     if (!end.result) return ToolResult::failed(std::string(words_for(end.dropped)));
     if (end.result->success())
-      return ToolResult::done(core::is_blank(end.result->text) ? "the agent has finished, without an answer in words"
-                                                               : end.result->text);
+      return ToolResult::done(core::is_blank(end.result->text)
+                                  ? "the agent has finished, without an answer in words"
+                                  : end.result->text);
     ToolResult result = ToolResult::failed(words_for(*end.result, child));
     if (!end.result->partial.empty())
       result.message.append("\nIts unfinished answer:\n").append(end.result->partial);

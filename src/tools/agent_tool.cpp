@@ -37,13 +37,11 @@ Tool make_agent_tool(AgentToolOptions options) {
   ToolSpec spec = std::move(options.tool);
   const bool has_parameters = !spec.parameters.empty();
   if (!has_parameters)
-    spec.parameters =
-        R"({"type":"object","properties":{"message":{"type":"string",)"
-        R"("description":"What the agent has to do, with all that it has to know for it."}},)"
-        R"("required":["message"],"additionalProperties":false})";
+    spec.parameters = R"({"type":"object","properties":{"message":{"type":"string",)"
+                      R"("description":"What the agent has to do, with all that it has to know for it."}},)"
+                      R"("required":["message"],"additionalProperties":false})";
   if (!spec.timeout) spec.timeout = no_limit;
-  if (!options.write_message)
-    options.write_message = has_parameters ? arguments_as_message : default_message;
+  if (!options.write_message) options.write_message = has_parameters ? arguments_as_message : default_message;
   return {std::move(spec),
           [agent = std::make_shared<const AgentSpec>(std::move(options.agent)),
            write = std::move(options.write_message)](const nlohmann::json& arguments,

@@ -25,7 +25,8 @@ class CallOwner {
   virtual Errc refusal_of(const CallScope& call) const noexcept = 0;
   // Sends a message whose turn is a part of the call: a deferred stop of the call's agent, or above it, does
   // not withhold it. Refused as ToolContext::send() is.
-  virtual SendResult delegate(const CallScope& call, const Agent& to, Message message, SendOptions options) = 0;
+  virtual SendResult delegate(const CallScope& call, const Agent& to, Message message,
+                              SendOptions options) = 0;
   virtual void on_result(const CallScope& call, ToolResult result) = 0;
   virtual void on_progress(const CallScope& call, std::string text) = 0;
   virtual void on_ask(const CallScope& call, Question question,

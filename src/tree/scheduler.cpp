@@ -69,7 +69,7 @@ std::uint32_t Scheduler::take(Node& node, Begins begins) noexcept {
 // The turn of the agent waits for a deferred stop to take effect, and that stop for the tool calls that have
 // delegated messages to the agent: they would wait for each other.
 void Scheduler::drop_blocked(Node& node) noexcept {
-  if (!turn::Turns::waits_for_stop(node)) return;
+  if (!turn::ParkedTurns::waits_for_stop(node)) return;
   while (const std::uint32_t number = mailbox::take_delegated(node, tree_.pool)) {
     drop(node, number, DropReason::stopped);
     if (is_gone()) return;

@@ -75,7 +75,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   TreeShared shared_;
   events::EventHub hub_;
-  ActivityListener listener_{shared_, hub_,   settler_,   scheduler_,
+  ActivityListener listener_{shared_, hub_,   settler_,  scheduler_,
                              rest_,   verbs_, mailboxes_};  // only refers to the others
   turn::Turns turns_;
   Settler settler_;

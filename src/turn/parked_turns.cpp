@@ -47,6 +47,12 @@ bool ParkedTurns::is_at_rest(const core::Node& node, Rest rest) const noexcept {
   return rests;
 }
 
+bool ParkedTurns::waits_for_stop(const core::Node& node) noexcept {
+  const ActiveTurn* const active = active_turn(node);
+  return active && active->parked && active->phase == Phase::asked && !active->delegated &&
+         core::look(node, node.load().generation()).grade == core::Grade::after_step;
+}
+
 // True for an operation that does nothing but wait, for a person or for the end of a pause.
 bool ParkedTurns::waits(const Operation& operation) const noexcept {
   if (operation.over) return false;

@@ -36,6 +36,8 @@ class ParkedTurns {
   void go_on(core::Node& node);
   // True if nothing of the agent runs, in the sense of `rest`.
   bool is_at_rest(const core::Node& node, Rest rest) const noexcept;
+  // True if the turn of the agent waits for a deferred stop to take effect, which withholds its next step.
+  static bool waits_for_stop(const core::Node& node) noexcept;
 
  private:
   bool waits(const Operation& operation) const noexcept;

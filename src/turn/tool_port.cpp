@@ -63,7 +63,8 @@ Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
 SendResult ToolPort::delegate(const tools::CallScope& call, const Agent& to, Message message,
                               SendOptions options) {
   if (const Errc refused = refusal_of(call); refused != Errc::none) return SendResult{refused};
-  return environment_.listener.on_delegated(core::AgentAccess::node(to), std::move(message), std::move(options));
+  return environment_.listener.on_delegated(core::AgentAccess::node(to), std::move(message),
+                                            std::move(options));
 }
 
 void ToolPort::on_progress(const tools::CallScope& call, std::string text) {

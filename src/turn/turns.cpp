@@ -6,12 +6,6 @@
 #include <utility>
 
 namespace agentcore::detail::turn {
-bool Turns::waits_for_stop(const core::Node& node) noexcept {
-  const ActiveTurn* const active = active_turn(node);
-  return active && active->parked && active->phase == Phase::asked && !active->delegated &&
-         core::look(node, node.load().generation()).grade == core::Grade::after_step;
-}
-
 void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) noexcept {
   const std::optional<Turn> turn = Turn::of(node);
   if (!turn) return;

@@ -57,9 +57,6 @@ class Turns {
   // True while a turn is in progress (its end is not emitted yet).
   static bool is_active(const core::Node& node) noexcept { return active_turn(node) != nullptr; }
 
-  // True if its turn is parked before a step that a deferred stop withholds, until that stop takes effect.
-  static bool waits_for_stop(const core::Node& node) noexcept;
-
   // Ends the turn in progress if it began before `epoch`: as aborted or stopped, according to the gates.
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
   // Ends the turn in progress if it was interrupted.

@@ -44,8 +44,7 @@ SuspensionStory::SuspensionStory(std::size_t inject_at, Injections injections)
     const auto agent = tree_ ? tree_->find(call.request.agent_id) : Result<Agent>(Error{});
     const auto status = agent ? agent->status() : Result<AgentStatus>(Error{});
     const bool stops = status && status->stop_pending == StopWhen::after_step && is_withheld(*agent);
-    if (status && (status->paused || stops))
-      note("a model call began that is withheld");
+    if (status && (status->paused || stops)) note("a model call began that is withheld");
     point();
   };
   client_.when_stopped = [this] { point(); };
@@ -147,7 +146,8 @@ void SuspensionStory::check_withheld(const Event& event) {
                       (asked && asked->question.kind == QuestionKind::approval) ||
                       (task && task->state == TaskState::started);
   if (begins && status->paused) note("something began in a pause");
-  if (begins_turn && status->stop_pending && is_withheld(event.agent())) note("a turn began while a stop was pending");
+  if (begins_turn && status->stop_pending && is_withheld(event.agent()))
+    note("a turn began while a stop was pending");
 }
 
 // What was parked goes on to its end.

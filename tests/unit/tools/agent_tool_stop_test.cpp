@@ -92,7 +92,8 @@ TEST_CASE("what ends the call ends its child at once", "[tools][agent_tool][stop
   CHECK(count_references(*t.tree, "-") == 0);
 }
 
-TEST_CASE("a named child loses only the turn or the message of the call that ends", "[tools][agent_tool][stop]") {
+TEST_CASE("a named child loses only the turn or the message of the call that ends",
+          "[tools][agent_tool][stop]") {
   AgentCalls t;
   t.begin({call_of("named", "one", "c1"), call_of("named", "two", "c2"), call_of("named", "three", "c3")});
   const Agent helper = t["helper"];
@@ -109,7 +110,8 @@ TEST_CASE("a named child loses only the turn or the message of the call that end
   CHECK(t.record(2).message == "third");
 }
 
-TEST_CASE("a call that is over before its child has its message leaves nothing", "[tools][agent_tool][stop][G2]") {
+TEST_CASE("a call that is over before its child has its message leaves nothing",
+          "[tools][agent_tool][stop][G2]") {
   AgentCalls t;
   std::function<void()> end;
   const Subscription created = t.tree->on<AgentCreated>([&](const AgentCreated&) {

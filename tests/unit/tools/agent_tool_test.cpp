@@ -13,7 +13,8 @@ using namespace agentcore::test;
 using namespace std::chrono_literals;
 using agentcore::testing::count_references;
 
-TEST_CASE("a call of an agent tool is the turn of a new child, and its answer is the result", "[tools][agent_tool]") {
+TEST_CASE("a call of an agent tool is the turn of a new child, and its answer is the result",
+          "[tools][agent_tool]") {
   AgentCalls t;
   t.begin({call_of("work", "find beaches", "c1")});
   const Agent child = t.child();
@@ -32,7 +33,8 @@ TEST_CASE("a call of an agent tool is the turn of a new child, and its answer is
   CHECK(count_references(*t.tree, "-") == 0);
 }
 
-TEST_CASE("parallel calls of an agent tool run side by side, each with a child of its own", "[tools][agent_tool]") {
+TEST_CASE("parallel calls of an agent tool run side by side, each with a child of its own",
+          "[tools][agent_tool]") {
   AgentCalls t;
   t.begin({call_of("work", "one"), call_of("work", "two"), call_of("work", "three")});
   CHECK(t.children().size() == 3);
@@ -112,7 +114,8 @@ TEST_CASE("a call whose child cannot be created or does not accept the message f
     AgentCalls t({.max_depth = 1});
     t.begin({call_of("work", "x")});
     CHECK(t.told() ==
-          "error: the agent could not be created: the tree would become deeper than TreeOptions::max_depth (1)");
+          "error: the agent could not be created: the tree would become deeper than TreeOptions::max_depth "
+          "(1)");
   }
   SECTION("the tree has as many agents as allowed") {
     AgentCalls t({.max_agents = 2});
@@ -166,7 +169,8 @@ TEST_CASE("agents that call each other as tools end at the limit of the depth", 
   t.llm->call_tools(two.id(), {call_of("deeper", "3")});
   t.settle();
   CHECK(two.children().value().empty());
-  CHECK(two.conversation().value().back().content.starts_with("error: the agent could not be created: the tree"));
+  CHECK(two.conversation().value().back().content.starts_with(
+      "error: the agent could not be created: the tree"));
   t.answer(two, "too deep");
   t.answer(one, "still");
   CHECK(t.told() == "still");
@@ -255,7 +259,8 @@ TEST_CASE("a call fails with the limit that its child has reached", "[tools][age
   }
 }
 
-TEST_CASE("a budget of the subtree that a child uses up stops the parent", "[tools][agent_tool][budget][G15]") {
+TEST_CASE("a budget of the subtree that a child uses up stops the parent",
+          "[tools][agent_tool][budget][G15]") {
   AgentCalls t;
   AgentSpec spec;
   spec.subtree_budget.turns = 1;
@@ -266,7 +271,8 @@ TEST_CASE("a budget of the subtree that a child uses up stops the parent", "[too
   CHECK(t.children().empty());
 }
 
-TEST_CASE("a message to a named child that never begins its turn fails its call", "[tools][agent_tool][G12]") {
+TEST_CASE("a message to a named child that never begins its turn fails its call",
+          "[tools][agent_tool][G12]") {
   AgentCalls t;
   t.begin({call_of("named", "one"), call_of("named", "two")});
   const Agent helper = t["helper"];
