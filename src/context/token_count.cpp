@@ -60,6 +60,7 @@ std::uint64_t request_tokens(const ChatRequest& request, const TokenCounter& cou
   for (const ChatMessage& message : request.messages) add(tokens, message_tokens(message, count));
   for (const ToolDescription& tool : request.tools)
     add(tokens, tool_tokens(tool.name, tool.description, tool.parameters, count));
+  if (!request.tail.empty()) add(tokens, text_tokens(request.tail, count));
   return tokens;
 }
 

@@ -30,7 +30,7 @@ std::size_t message_tokens(const ChatMessage& message, const TokenCounter& count
 std::size_t tool_tokens(std::string_view name, std::string_view description, std::string_view parameters,
                         const TokenCounter& count = {});
 
-// The prompt of a request: its messages and tools.
+// The prompt of a request: its messages, its tail and its tools.
 std::uint64_t request_tokens(const ChatRequest& request, const TokenCounter& count = {});
 
 }  // namespace agentcore::detail::context

@@ -62,10 +62,13 @@ Validation& Validation::budget(std::string_view prefix, const Budget& budget) {
 
 Validation& Validation::prices(std::string_view prefix, const Prices& prices) {
   const double cached = prices.cached_prompt.value_or(0);
-  if (is_amount(prices.prompt) && is_amount(prices.completion) && is_amount(cached)) return *this;
+  const double write = prices.cache_write.value_or(0);
+  if (is_amount(prices.prompt) && is_amount(prices.completion) && is_amount(cached) && is_amount(write))
+    return *this;
   return amount(joined(prefix, "prompt"), prices.prompt)
       .amount(joined(prefix, "completion"), prices.completion)
-      .amount(joined(prefix, "cached_prompt"), cached);
+      .amount(joined(prefix, "cached_prompt"), cached)
+      .amount(joined(prefix, "cache_write"), write);
 }
 
 void Validation::raise() const {

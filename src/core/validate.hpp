@@ -6,6 +6,7 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -16,6 +17,8 @@ namespace agentcore::detail::core {
 
 // The largest price and the largest cost of a budget, so that no sum of costs comes near infinity.
 inline constexpr double max_amount = 1e15;
+
+inline constexpr std::size_t max_cache_key = 64;  // bytes; the limit of OpenAI
 
 // Checks the fields of one options struct and keeps the first that is out of range, as an `invalid_config`
 // with the field, its value and the allowed range.

@@ -6,6 +6,7 @@
 #include "tools/windows_text.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -38,6 +39,11 @@ void list_actions(const std::vector<Entry>& entries, std::string_view window_id,
 std::string actions_text(const ToolRegistry::Impl& registry) {
   std::string text = "# What you can do\n";
   list_actions(registry.plain, plain_tools_id, text);
+  return text;
+}
+
+std::string window_actions_text(const ToolRegistry::Impl& registry) {
+  std::string text;
   for (const OpenWindow& open : registry.windows) list_actions(open.actions, open.window.id, text);
   return text;
 }
@@ -68,23 +74,26 @@ void begin_results(std::vector<ChatMessage>& written) {
 }
 
 // The same history for a model without tool messages: calls are blocks, and the results of one answer are one
-// message of the user.
-std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages) {
+// message of the user. `ends`, which are numbers of messages, are adjusted.
+std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages, std::vector<std::size_t>& ends) {
   std::vector<ChatMessage> written;
+  std::vector<std::size_t> written_for{0};  // by number of messages
   bool in_results = false;
   for (ChatMessage& message : messages) {
     if (message.role == Role::tool) {
       if (!std::exchange(in_results, true)) begin_results(written);
       add_result(message, written.back().content);
-      continue;
+    } else {
+      in_results = false;
+      if (!message.tool_calls.empty()) {
+        if (!message.content.empty()) message.content += "\n";
+        message.content += block_of(std::exchange(message.tool_calls, {}));
+      }
+      written.push_back(std::move(message));
     }
-    in_results = false;
-    if (!message.tool_calls.empty()) {
-      if (!message.content.empty()) message.content += "\n";
-      message.content += block_of(std::exchange(message.tool_calls, {}));
-    }
-    written.push_back(std::move(message));
+    written_for.push_back(written.size());
   }
+  for (std::size_t& end : ends) end = written_for[end];
   return written;
 }
 
@@ -103,12 +112,20 @@ AskedCall asked_by(const ToolRegistry::Impl& registry, ActionCall action) {
 
 }  // namespace
 
-void BlockProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown,
+void BlockProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown, VolatilePlace place,
                           ChatRequest& request) const {
-  request.messages = as_text(std::move(request.messages));
-  append_to_system(request, tool_text_instructions(registry.find_window(launcher_id) != nullptr));
-  append_to_system(request, actions_text(registry));
-  append_to_system(request, windows_text(registry, shown));
+  request.messages = as_text(std::move(request.messages), request.sent_before);
+  const std::string of_windows = window_actions_text(registry);
+  if (place == VolatilePlace::system_prompt) {
+    append_to_system(request, tool_text_instructions(registry.find_window(launcher_id) != nullptr));
+    append_to_system(request, actions_text(registry) + of_windows);
+  } else {
+    // The launcher appears with the first window: the windows themselves say what it is.
+    append_to_system(request, tool_text_instructions(false));
+    if (!registry.plain.empty()) append_to_system(request, actions_text(registry));
+    if (!of_windows.empty()) append_volatile(request, place, "# What you can do with windows\n" + of_windows);
+  }
+  append_volatile(request, place, windows_text(registry, shown));
 }
 
 ReadAnswer BlockProtocol::read(const ToolRegistry::Impl& registry, std::string_view text,

@@ -7,7 +7,8 @@ namespace agentcore::detail::tools {
 
 class BlockProtocol final : public Protocol {
  public:
-  void write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const override;
+  void write(const ToolRegistry::Impl& registry, const Shown& shown, VolatilePlace place,
+             ChatRequest& request) const override;
   ReadAnswer read(const ToolRegistry::Impl& registry, std::string_view text,
                   const std::vector<ToolCall>& calls) const override;
 };

@@ -16,12 +16,13 @@ void describe(const Entry& entry, const OpenWindow* window, std::vector<ToolDesc
 
 }  // namespace
 
-void NativeProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown,
+// Actions of windows come and go, so they stand behind the plain tools.
+void NativeProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown, VolatilePlace place,
                            ChatRequest& request) const {
   for (const Entry& entry : registry.plain) describe(entry, nullptr, request.tools);
   for (const OpenWindow& open : registry.windows)
     for (const Entry& entry : open.actions) describe(entry, &open, request.tools);
-  append_to_system(request, windows_text(registry, shown));
+  append_volatile(request, place, windows_text(registry, shown));
 }
 
 ReadAnswer NativeProtocol::read(const ToolRegistry::Impl& registry, std::string_view text,

@@ -36,8 +36,10 @@ class Protocol {
   virtual ~Protocol() = default;
 
   // Puts tools and windows into a request whose first message, if it is a system message, is the system
-  // prompt, and appends the history in the form for the model.
-  virtual void write(const ToolRegistry::Impl& registry, const Shown& shown, ChatRequest& request) const = 0;
+  // prompt, and rewrites the history in the form for the model. Adjusts ChatRequest::sent_before. What
+  // changes with the windows is written at `place`.
+  virtual void write(const ToolRegistry::Impl& registry, const Shown& shown, VolatilePlace place,
+                     ChatRequest& request) const = 0;
   virtual ReadAnswer read(const ToolRegistry::Impl& registry, std::string_view text,
                           const std::vector<ToolCall>& calls) const = 0;
 };

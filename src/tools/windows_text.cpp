@@ -1,6 +1,15 @@
 #include "tools/windows_text.hpp"
 
+#include <cstddef>
+
 namespace agentcore::detail::tools {
+namespace {
+
+void append_paragraph(std::string& text, const std::string& paragraph) {
+  text += (text.empty() ? "" : "\n\n") + paragraph;
+}
+
+}  // namespace
 
 std::string window_text(const OpenWindow& open) {
   std::string text = "## Window " + open.window.id + "\n";
@@ -18,10 +27,16 @@ std::string windows_text(const ToolRegistry::Impl& registry, const Protocol::Sho
 
 void append_to_system(ChatRequest& request, const std::string& text) {
   if (text.empty()) return;
-  if (request.messages.empty() || request.messages.front().role != Role::system)
+  if (request.messages.empty() || request.messages.front().role != Role::system) {
     request.messages.insert(request.messages.begin(), {Role::system, {}});
-  std::string& system = request.messages.front().content;
-  system += (system.empty() ? "" : "\n\n") + text;
+    for (std::size_t& end : request.sent_before) ++end;
+  }
+  append_paragraph(request.messages.front().content, text);
+}
+
+void append_volatile(ChatRequest& request, VolatilePlace place, const std::string& text) {
+  if (place == VolatilePlace::system_prompt) return append_to_system(request, text);
+  if (!text.empty()) append_paragraph(request.tail, text);
 }
 
 }  // namespace agentcore::detail::tools

@@ -14,5 +14,7 @@ std::string window_text(const OpenWindow& open);
 
 // Adds a paragraph to the request's system message, which is created if there is none.
 void append_to_system(ChatRequest& request, const std::string& text);
+// Adds a paragraph that may differ in the next request.
+void append_volatile(ChatRequest& request, VolatilePlace place, const std::string& text);
 
 }  // namespace agentcore::detail::tools

@@ -19,7 +19,8 @@ bool is_usual(const ContextOptions& options) {
   const ContextOptions usual;
   return !options.count_tokens && options.max_tokens == usual.max_tokens &&
          options.target_tokens == usual.target_tokens &&
-         options.min_conversation_tokens == usual.min_conversation_tokens;
+         options.min_conversation_tokens == usual.min_conversation_tokens &&
+         options.volatile_place == usual.volatile_place;
 }
 
 Error out_of_memory() noexcept {
@@ -32,7 +33,7 @@ bool is_none(const Budget& budget) noexcept {
 }
 
 bool is_none(const Prices& prices) noexcept {
-  return prices.prompt == 0 && prices.completion == 0 && !prices.cached_prompt;
+  return prices.prompt == 0 && prices.completion == 0 && !prices.cached_prompt && !prices.cache_write;
 }
 
 // True for a spec in which at most the id is set: all such agents share one spec. The fields about how tools
@@ -44,8 +45,8 @@ bool is_plain(const AgentSpec& spec) {
          !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
          spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
          spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
-         is_none(spec.prices) && is_usual(spec.context) && spec.turn_timeout == no_limit &&
-         spec.lease == no_limit;
+         is_none(spec.prices) && spec.cache_key.empty() && is_usual(spec.context) &&
+         spec.turn_timeout == no_limit && spec.lease == no_limit;
 }
 
 // The data of an agent that begins with a history, or whose answers are checked; otherwise null, and its

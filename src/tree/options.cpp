@@ -86,6 +86,9 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
   if (spec.role == AgentRole::user && spec.lease != no_limit)
     return wrong(
         "AgentSpec::lease is set for an AgentRole::user, which cannot be stopped; remove one of the two");
+  if (spec.cache_key.size() > core::max_cache_key)
+    return wrong("AgentSpec::cache_key has " + std::to_string(spec.cache_key.size()) +
+                 " bytes; it must have at most " + std::to_string(core::max_cache_key));
   return core::Validation("AgentSpec")
       .count("mailbox_limit", spec.mailbox_limit.value_or(1), 1, max_mailbox_limit)
       .number("temperature", spec.temperature.value_or(0), 0, 2)

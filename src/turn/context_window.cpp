@@ -1,15 +1,20 @@
 #include "turn/context_window.hpp"
 
 #include "context/trim.hpp"
+#include "core/blank.hpp"
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace agentcore::detail::turn {
 namespace {
@@ -77,25 +82,67 @@ void trim(Environment& environment, Turn turn) {
                      {"tokens_after", std::to_string(kept.tokens_after)}});
 }
 
+// True for a message that stands between two messages of the user in every dialect.
+bool separates(const ChatMessage& message) noexcept {
+  return message.role == Role::assistant && (!message.tool_calls.empty() || !core::is_blank(message.content));
+}
+
+// SentContext::ends, for a request that ends with the message number `end`. Of the earlier requests those are
+// kept that a user message follows, because the two must not be joined, and the last one.
+void update_ends(const std::vector<ChatMessage>& messages, std::size_t end, std::vector<std::size_t>& ends) {
+  const std::size_t last = ends.empty() ? 0 : ends.back();
+  std::erase_if(ends, [&](std::size_t earlier) {
+    return earlier >= end || (earlier != last && separates(messages[earlier]));
+  });
+  ends.push_back(end);
+}
+
+// The same numbers in the request, which has only the messages that are still sent, behind `first` others.
+std::vector<std::size_t> sent_before(const SentContext& sent, std::size_t first) {
+  std::vector<std::size_t> ends;
+  std::size_t at = 0, kept = first;
+  for (std::size_t i = 0; i + 1 < sent.ends.size(); ++i) {  // the last one is that of the request itself
+    for (; at < sent.ends[i]; ++at) kept += at >= sent.messages.size() || sent.messages[at] ? 1 : 0;
+    if (kept > first && (ends.empty() || ends.back() != kept)) ends.push_back(kept);
+  }
+  return ends;
+}
+
+// The id itself stays with the host. FNV-1a: the key of an agent must be the same in every run.
+std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id) {
+  if (!spec.cache_key.empty()) return spec.cache_key;
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : agent_id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return fmt::format("agent-{:016x}", hash);
+}
+
 }  // namespace
 
 void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   const AgentSpec& spec = turn.spec();
   TurnData& data = turn.data();
   environment.engine.guarded("TokenCounter", [&] { trim(environment, turn); });
-  request.messages = data.conversation.rendered(system_prompt_of(spec), data.sent.messages);
+  const std::vector<ChatMessage>& history = data.conversation.messages();
+  const std::string& prompt = system_prompt_of(spec);
+  // What was steered since an answer was refused stands behind the correction, which is not sent again.
+  const std::size_t unstable = data.turn->refused ? history.size() - data.turn->refused->at : 0;
+  update_ends(history, history.size() - unstable, data.sent.ends);
+  request.cache_key = cache_key_of(spec, request.agent_id);
+  request.messages = data.conversation.rendered(prompt, data.sent.messages);
+  request.sent_before = sent_before(data.sent, prompt.empty() ? 0 : 1);
   const auto is_shown = [&](std::uint64_t number) {
     const auto seen = data.sent.windows.find(number);
     return seen == data.sent.windows.end() || seen->second.shown;
   };
-  if (spec.tools) tools::protocol_of(spec.tool_protocol).write(spec.tools->impl(), is_shown, request);
+  if (spec.tools)
+    tools::protocol_of(spec.tool_protocol)
+        .write(spec.tools->impl(), is_shown, spec.context.volatile_place, request);
   if (!data.turn->refused) return;
+  request.stable_messages = request.messages.size() - unstable;
   std::vector<ChatMessage> pair = correction(*data.turn);
   // Messages steered since then are the last ones of the request, and nothing is trimmed behind them.
-  const auto steered =
-      static_cast<std::ptrdiff_t>(data.conversation.messages().size() - data.turn->refused->at);
-  request.messages.insert(request.messages.end() - steered, std::move_iterator(pair.begin()),
-                          std::move_iterator(pair.end()));
+  request.messages.insert(request.messages.end() - static_cast<std::ptrdiff_t>(unstable),
+                          std::move_iterator(pair.begin()), std::move_iterator(pair.end()));
 }
 
 }  // namespace agentcore::detail::turn

@@ -93,6 +93,9 @@ struct SentContext {
   std::vector<std::size_t> tokens;              // of each message, as far as counted
   std::vector<bool> messages;                   // as far as decided; the others are sent
   std::map<std::uint64_t, SeenWindow> windows;  // by number
+  // Numbers of messages, rising, at which the stable parts of the requests ended: of the last one, and of the
+  // others those that a user message follows.
+  std::vector<std::size_t> ends;
 };
 
 struct TurnData final : core::AgentData {

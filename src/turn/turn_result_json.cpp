@@ -74,6 +74,7 @@ std::string to_json(const TurnResult& result) {
                         {"completionTokens", result.usage.completion_tokens},
                         {"totalTokens", result.usage.total_tokens},
                         {"cachedTokens", result.usage.cached_tokens},
+                        {"cacheWriteTokens", result.usage.cache_write_tokens},
                         {"reasoningTokens", result.usage.reasoning_tokens},
                         {"complete", result.usage.complete}}},
                       {"cost", result.cost ? json(*result.cost) : json()},

@@ -3,6 +3,7 @@
 #include "core/blank.hpp"
 #include "core/utf8.hpp"
 #include "llm/dialects/request_body.hpp"
+#include "llm/dialects/stable_part.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <utility>
@@ -41,10 +42,6 @@ std::string id_text(std::string_view id) {
 
 // Blocks are written by hand, so that their members keep the order of the API's documentation, and the
 // members of the model's own JSON keep their order.
-std::string text_block(std::string_view text) {
-  return R"({"type":"text","text":)" + json_quoted(text) + "}";
-}
-
 std::string image_block(const ContentPart& part) {
   std::string source = R"({"type":"base64","media_type":)" + json_quoted(part.media_type) + R"(,"data":)" +
                        json_quoted(part.data) + "}";
@@ -68,14 +65,16 @@ std::string tool_result_block(const ChatMessage& result) {
 struct Turn {
   bool assistant;
   bool user = false;                      // has a message with the role `user`, not only results
+  bool apart = false;                     // is not appended to the turn before
   std::vector<std::string> results = {};  // results of tools, which must come first
   std::vector<std::string> blocks = {};
 
   bool empty() const noexcept { return results.empty() && blocks.empty(); }
+  std::string& last_block() noexcept { return blocks.empty() ? results.back() : blocks.back(); }
 };
 
 void add_user(Turn& turn, const ChatMessage& message) {
-  if (!is_blank(message.content)) turn.blocks.push_back(text_block(message.content));
+  if (!is_blank(message.content)) turn.blocks.push_back(anthropic_text_block(message.content));
   for (const ContentPart& part : message.parts) turn.blocks.push_back(image_block(part));
 }
 
@@ -87,7 +86,7 @@ void add_answer(Turn& turn, const ChatMessage& message, std::string_view server)
     if (std::string block = object_text(reasoning.data); !block.empty())
       turn.blocks.push_back(std::move(block));
   }
-  if (!is_blank(message.content)) turn.blocks.push_back(text_block(message.content));
+  if (!is_blank(message.content)) turn.blocks.push_back(anthropic_text_block(message.content));
   for (const ToolCall& call : message.tool_calls) turn.blocks.push_back(tool_use_block(call));
 }
 
@@ -113,6 +112,27 @@ void append(std::vector<std::string>& list, std::vector<std::string>&& more) {
   for (std::string& entry : more) list.push_back(std::move(entry));
 }
 
+void add(std::vector<Turn>& turns, Turn&& turn) {
+  if (turns.empty() || turns.back().assistant != turn.assistant || turn.apart) {
+    turns.push_back(std::move(turn));
+    return;
+  }
+  turns.back().user = turns.back().user || turn.user;
+  append(turns.back().results, std::move(turn.results));
+  append(turns.back().blocks, std::move(turn.blocks));
+}
+
+void add_tail(std::vector<Turn>& turns, const std::string& tail) {
+  Turn turn{.assistant = false};
+  turn.blocks.push_back(anthropic_text_block(tail));
+  add(turns, std::move(turn));
+}
+
+// Marks the end of what has been written so far.
+void mark_end(std::vector<Turn>& turns) {
+  if (!turns.empty()) turns.back().last_block() = with_cache_mark(std::move(turns.back().last_block()));
+}
+
 std::string turn_text(const Turn& turn) {
   std::string blocks;
   for (const auto* list : {&turn.results, &turn.blocks})
@@ -133,23 +153,32 @@ std::string anthropic_system(const std::vector<ChatMessage>& messages) {
   return system;
 }
 
-// This client marks no blocks for the provider's cache yet. When it does, nothing may be appended to a
-// message with a mark, or to one that may have been cached as the last message of an earlier request.
-std::string anthropic_messages_list(const std::vector<ChatMessage>& messages, std::string_view server,
-                                    bool join_user_messages) {
+std::string with_cache_mark(std::string block) {
+  constexpr std::string_view mark = R"(,"cache_control":{"type":"ephemeral"}})";
+  if (block.ends_with(mark)) return block;
+  block.pop_back();
+  return block.append(mark);
+}
+
+std::string anthropic_text_block(std::string_view text) {
+  return R"({"type":"text","text":)" + json_quoted(text) + "}";
+}
+
+std::string anthropic_messages_list(const ChatRequest& request, const BodyDefaults& defaults) {
+  const std::size_t end = stable_end(request), end_before = stable_end_before(request);
   std::vector<Turn> turns;
-  for (const ChatMessage& message : messages) {
-    Turn turn = turn_of(message, server);
+  bool apart = false;
+  for (std::size_t at = 0; at < request.messages.size(); ++at) {
+    if (defaults.prompt_caching && at > 0 && (at == end || at == end_before)) mark_end(turns);
+    apart = apart || !may_join(request, at, defaults.join_user_messages);
+    Turn turn = turn_of(request.messages[at], defaults.server);
     if (turn.empty()) continue;
-    const bool apart = !join_user_messages && turn.user && !turns.empty() && turns.back().user;
-    if (turns.empty() || turns.back().assistant != turn.assistant || apart) {
-      turns.push_back(std::move(turn));
-    } else {
-      turns.back().user = turns.back().user || turn.user;
-      append(turns.back().results, std::move(turn.results));
-      append(turns.back().blocks, std::move(turn.blocks));
-    }
+    turn.apart = std::exchange(apart, false) && turn.user && !turns.empty() && !turns.back().assistant &&
+                 (turns.back().user || defaults.join_user_messages == JoinUserMessages::unsent);
+    add(turns, std::move(turn));
   }
+  if (defaults.prompt_caching && end > 0 && end == request.messages.size()) mark_end(turns);
+  if (!is_blank(request.tail)) add_tail(turns, request.tail);
   return json_list(turns, turn_text);
 }
 

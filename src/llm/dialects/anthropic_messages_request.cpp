@@ -26,6 +26,13 @@ std::string messages_tool(const ToolDescription& tool) {
   return text + R"(,"input_schema":)" + parameters_text(tool.parameters) + "}";
 }
 
+// A mark needs a block to stand in.
+void set_system(RequestBody& body, const std::string& system, bool marks) {
+  if (system.empty()) return;
+  if (!marks) return body.set_text("system", system);
+  body.set("system", "[" + with_cache_mark(anthropic_text_block(system)) + "]");
+}
+
 // Empty: the API's default.
 std::string tool_choice_text(const ToolChoice& choice, bool one_call_only) {
   const std::string limit = one_call_only ? R"(,"disable_parallel_tool_use":true})" : "}";
@@ -42,9 +49,12 @@ std::string tool_choice_text(const ToolChoice& choice, bool one_call_only) {
   return one_call_only ? R"({"type":"auto")" + limit : "";
 }
 
-void set_tools(RequestBody& body, const ChatRequest& request) {
+void set_tools(RequestBody& body, const ChatRequest& request, bool marks) {
   if (request.tools.empty()) return;
-  body.set("tools", json_list(request.tools, messages_tool));
+  const ToolDescription* const marked = marks ? &request.tools.back() : nullptr;
+  body.set("tools", json_list(request.tools, [marked](const ToolDescription& tool) {
+             return &tool == marked ? with_cache_mark(messages_tool(tool)) : messages_tool(tool);
+           }));
   std::string choice = tool_choice_text(request.tool_choice, request.parallel_tool_calls == false);
   if (!choice.empty()) body.set("tool_choice", std::move(choice));
 }
@@ -83,11 +93,9 @@ std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaul
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
   const std::uint32_t usual = defaults.max_tokens.value_or(usual_max_tokens);
   body.set("max_tokens", std::to_string(request.max_tokens.value_or(usual)));
-  if (const std::string system = anthropic_system(request.messages); !system.empty())
-    body.set_text("system", system);
-  body.set("messages",
-           anthropic_messages_list(request.messages, defaults.server, defaults.join_user_messages));
-  set_tools(body, request);
+  set_system(body, anthropic_system(request.messages), defaults.prompt_caching);
+  body.set("messages", anthropic_messages_list(request, defaults));
+  set_tools(body, request, defaults.prompt_caching);
   if (request.temperature)
     body.set("temperature", nlohmann::json(std::clamp(*request.temperature, 0.0, 1.0)));
   if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));

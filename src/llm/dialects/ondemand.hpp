@@ -49,7 +49,7 @@ std::uint64_t count_of(simdjson::ondemand::value& value) noexcept;
 // The same, but empty if the value is not a count: null, a text, a negative number, or one of 10^15 or more.
 std::optional<std::uint64_t> said_count(simdjson::ondemand::value& value) noexcept;
 
-// The count of that name inside {"cached_tokens": ...} and similar objects; empty without one.
+// The count of that name inside {"reasoning_tokens": ...} and similar objects; empty without one.
 std::optional<std::uint64_t> detail_of(simdjson::ondemand::value value, std::string_view name);
 
 // The text of an object, an array, a number or a boolean; empty for null. Valid until the next parse.

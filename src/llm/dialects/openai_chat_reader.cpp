@@ -267,9 +267,17 @@ void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
     } else if (key.unsafe_is_equal("total_tokens")) {
       usage.total = said_count(field.value());
     } else if (key.unsafe_is_equal("prompt_tokens_details")) {
-      usage.cache_read = std::max(usage.cache_read, detail_of(field.value(), "cached_tokens"));
+      each_member(field.value(), [&usage](const json::raw_json_string& name, json::value count) {
+        if (name.unsafe_is_equal("cached_tokens")) {
+          usage.cache_read = std::max(usage.cache_read, said_count(count));
+        } else if (name.unsafe_is_equal("cache_write_tokens")) {  // OpenRouter
+          usage.cache_written = std::max(usage.cache_written, said_count(count));
+        }
+      });
     } else if (key.unsafe_is_equal("prompt_cache_hit_tokens")) {  // DeepSeek
       usage.cache_read = std::max(usage.cache_read, said_count(field.value()));
+    } else if (key.unsafe_is_equal("cache_creation_input_tokens")) {  // LiteLLM
+      usage.cache_written = std::max(usage.cache_written, said_count(field.value()));
     } else if (key.unsafe_is_equal("completion_tokens_details")) {
       usage.reasoning = detail_of(field.value(), "reasoning_tokens");
     } else if (key.unsafe_is_equal("cost")) {  // OpenRouter

@@ -3,9 +3,11 @@
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "llm/dialects/openai_tools.hpp"
 #include "llm/dialects/request_body.hpp"
+#include "llm/dialects/stable_part.hpp"
 #include "llm/dialects/wire_format.hpp"
 
-#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,31 +39,48 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
   }
 }
 
-std::string message_text(const ChatMessage& message, const BodyDefaults& defaults) {
-  nlohmann::json entry = openai_chat_message(message);
-  add_reasoning(message, defaults.server, entry);
+nlohmann::json message_entry(std::span<const ChatMessage> messages, const BodyDefaults& defaults) {
+  if (messages.size() > 1) return openai_chat_user_message(messages);
+  nlohmann::json entry = openai_chat_message(messages.front());
+  add_reasoning(messages.front(), defaults.server, entry);
   fit_call_ids(defaults.tool_call_id_length.value_or(0), entry);
-  return json_text(entry);
+  return entry;
 }
 
-// The strict chat templates of many models refuse two consecutive messages of the role user, which a history
-// has after an answer was stopped. Such messages are joined.
-//
-// This client marks no messages for a provider's cache yet. When it does, nothing may be joined into a
-// message with a mark, or into one that may have been cached as the last message of an earlier request: the
-// message would change, and the cache would not match from there on.
-std::string messages_text(const std::vector<ChatMessage>& messages, const BodyDefaults& defaults) {
-  std::string list = "[";
-  const auto is_other = [](const ChatMessage& message) { return message.role != Role::user; };
-  for (auto first = messages.begin(); first != messages.end();) {
-    auto last = first + 1;
-    if (defaults.join_user_messages && !is_other(*first)) last = std::find_if(last, messages.end(), is_other);
-    if (list.size() > 1) list += ',';
-    list += last - first == 1 ? message_text(*first, defaults)
-                              : json_text(openai_chat_user_message({first, last}));
+// Adds the tail to the last entry. False: it must be an entry of its own. A text gets no list of parts: it
+// would have to be written as a list in later requests, too, and some servers do not accept lists.
+bool add_tail(const std::string& tail, bool joins, nlohmann::json& entry) {
+  nlohmann::json& content = entry["content"];
+  if (content.is_array()) {
+    content.push_back({{"type", "text"}, {"text", tail}});
+    return true;
+  }
+  const auto& role = entry["role"].get_ref<const std::string&>();
+  if (!joins || (role != "user" && role != "tool")) return false;
+  auto& text = content.get_ref<std::string&>();
+  text += (text.empty() ? "" : "\n\n") + tail;
+  return true;
+}
+
+// The strict chat templates of many models refuse two consecutive messages of the role user, and a user
+// message after the result of a tool. docs/design/llm-client.md explains what is joined.
+std::string messages_text(const ChatRequest& request, const BodyDefaults& defaults) {
+  const std::vector<ChatMessage>& messages = request.messages;
+  std::vector<nlohmann::json> entries;
+  for (std::size_t first = 0; first < messages.size();) {
+    std::size_t last = first + 1;
+    const auto joins_next = [&] {
+      return messages[first].role == Role::user && messages[last].role == Role::user &&
+             may_join(request, last, defaults.join_user_messages);
+    };
+    while (last < messages.size() && joins_next()) ++last;
+    entries.push_back(message_entry(std::span(messages).subspan(first, last - first), defaults));
     first = last;
   }
-  return list + "]";
+  const bool joins_tail = defaults.join_user_messages == JoinUserMessages::always;
+  if (!request.tail.empty() && (entries.empty() || !add_tail(request.tail, joins_tail, entries.back())))
+    entries.push_back(openai_chat_message(ChatMessage::user(request.tail)));
+  return json_list(entries, json_text);
 }
 
 class OpenAiChat final : public WireFormat {
@@ -83,7 +102,7 @@ class OpenAiChat final : public WireFormat {
 std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& defaults) {
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
-  body.set("messages", messages_text(request.messages, defaults));
+  body.set("messages", messages_text(request, defaults));
   set_openai_tools(body, request, chat_tool, chat_choice);
   set_response_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
@@ -96,6 +115,7 @@ std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& def
     body.set("stream", std::string("true"));
     body.set("stream_options", nlohmann::json{{"include_usage", true}});
   }
+  set_cache_key(body, request, defaults);
   body.merge(defaults.extra_body);
   return body.text();
 }

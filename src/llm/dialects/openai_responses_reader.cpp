@@ -144,7 +144,13 @@ void OpenAiResponsesReader::read_usage(json::value value, AnswerObject& object) 
     } else if (key.unsafe_is_equal("total_tokens")) {
       usage.total = said_count(member);
     } else if (key.unsafe_is_equal("input_tokens_details")) {
-      usage.cache_read = detail_of(member, "cached_tokens");
+      each_member(member, [&usage](const Key& name, json::value count) {
+        if (name.unsafe_is_equal("cached_tokens")) {
+          usage.cache_read = said_count(count);
+        } else if (name.unsafe_is_equal("cache_write_tokens")) {  // OpenRouter
+          usage.cache_written = said_count(count);
+        }
+      });
     } else if (key.unsafe_is_equal("output_tokens_details")) {
       usage.reasoning = detail_of(member, "reasoning_tokens");
     } else if (key.unsafe_is_equal("cost")) {  // OpenRouter

@@ -9,6 +9,7 @@
 #include "llm/dialects/openai_responses_reader.hpp"
 #include "llm/dialects/openai_tools.hpp"
 #include "llm/dialects/request_body.hpp"
+#include "llm/dialects/stable_part.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
@@ -65,10 +66,10 @@ std::string call_item(const ToolCall& call) {
          R"(,"name":)" + json_quoted(call.name) + R"(,"arguments":)" + json_quoted(call.arguments) + "}";
 }
 
-std::string output_item(const ChatMessage& message) {
+std::string output_item(const ChatMessage& message, const std::string& tail) {
   return R"({"type":"function_call_output","call_id":)" +
          json_quoted(call_id(message.tool_call_id, 0, longest_id)) + R"(,"output":)" +
-         json_quoted(message.content) + "}";
+         json_quoted(tail.empty() ? message.content : message.content + "\n\n" + tail) + "}";
 }
 
 void add_user_parts(std::vector<std::string>& parts, const ChatMessage& message) {
@@ -92,30 +93,36 @@ void add_answer(std::vector<std::string>& items, const ChatMessage& message,
 }
 
 // Consecutive messages of the role user become one item with the parts of all. OpenAI takes several items as
-// well, but local servers of this dialect apply chat templates to them, and strict templates refuse them. For
-// the rule about caches see messages_text() in openai_chat_request.cpp.
-std::vector<std::string> input_items(const std::vector<ChatMessage>& messages,
-                                     std::optional<std::string_view> server, bool join_user_messages) {
+// well, but local servers of this dialect apply chat templates to them, and strict templates refuse them.
+// docs/design/llm-client.md explains what is joined. The tail is the last part of a last user message; after
+// the result of a tool it is an item of its own, or for strict templates, a paragraph of the result.
+std::vector<std::string> input_items(const ChatRequest& request, std::optional<std::string_view> server,
+                                     JoinUserMessages join) {
+  const std::vector<ChatMessage>& messages = request.messages;
   std::vector<std::string> items, parts;
+  std::string tail = request.tail;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const ChatMessage& message = messages[i];
-    const bool next_is_user = i + 1 < messages.size() && messages[i + 1].role == Role::user;
+    const bool is_last = i + 1 == messages.size();
     switch (message.role) {
       case Role::system:
         break;
       case Role::user:
         add_user_parts(parts, message);
-        if (!join_user_messages || !next_is_user)
-          items.push_back(message_item(message.role, std::exchange(parts, {})));
+        if (!is_last && messages[i + 1].role == Role::user && may_join(request, i + 1, join)) break;
+        if (is_last && !tail.empty()) parts.push_back(text_part("input_text", std::exchange(tail, {})));
+        items.push_back(message_item(message.role, std::exchange(parts, {})));
         break;
       case Role::assistant:
         add_answer(items, message, server);
         break;
       case Role::tool:
-        items.push_back(output_item(message));
+        items.push_back(output_item(
+            message, is_last && join == JoinUserMessages::always ? std::exchange(tail, {}) : std::string()));
         break;
     }
   }
+  if (!tail.empty()) items.push_back(message_item(Role::user, {text_part("input_text", tail)}));
   return items;
 }
 
@@ -171,7 +178,7 @@ std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults
   if (const std::string all = instructions_of(request.messages); !all.empty())
     body.set_text("instructions", all);
   const auto server = reasons ? std::optional<std::string_view>(defaults.server) : std::nullopt;
-  body.set("input", json_list(input_items(request.messages, server, defaults.join_user_messages),
+  body.set("input", json_list(input_items(request, server, defaults.join_user_messages),
                               [](const std::string& item) { return item; }));
   set_openai_tools(body, request, responses_tool, responses_choice);
   set_text_format(body, request.response_format);
@@ -179,6 +186,7 @@ std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults
   body.set("store", std::string("false"));
   if (reasons) body.set("include", std::string(R"(["reasoning.encrypted_content"])"));
   if (request.stream) body.set("stream", std::string("true"));
+  set_cache_key(body, request, defaults);
   body.merge(defaults.extra_body);
   return body.text();
 }

@@ -19,9 +19,10 @@ void UsageCounts::merge(const UsageCounts& newer) noexcept {
 Usage UsageCounts::usage() const noexcept {
   Usage sum;
   sum.cached_tokens = cache_read.value_or(0);
+  sum.cache_write_tokens = cache_written.value_or(0);
   sum.reasoning_tokens = reasoning.value_or(0);
   sum.prompt_tokens = prompt.value_or(0);
-  if (apart) sum.prompt_tokens += cache_written.value_or(0) + sum.cached_tokens;
+  if (apart) sum.prompt_tokens += sum.cache_write_tokens + sum.cached_tokens;
   sum.completion_tokens = completion.value_or(0);
   const std::uint64_t parts = sum.prompt_tokens + sum.completion_tokens;
   sum.total_tokens = std::max(total.value_or(0), parts);

@@ -13,8 +13,8 @@ namespace agentcore::detail::llm {
 struct UsageCounts {
   using Count = std::optional<std::uint64_t>;
 
-  Count prompt = {};         // all of it; with `apart`: without the tokens written to or read from the cache
-  Count cache_written = {};  // with `apart` only
+  Count prompt = {};  // all of it; with `apart`: without the tokens written to or read from the cache
+  Count cache_written = {};
   Count cache_read = {};
   Count completion = {};
   Count reasoning = {};

@@ -106,8 +106,11 @@ struct BodyDefaults {
   std::string max_tokens_field = "max_tokens";
   std::string extra_body = {};                            // the text of a JSON object, or empty
   std::optional<std::uint32_t> tool_call_id_length = {};  // exactly, in letters and digits; empty: unchanged
-  std::string server = {};         // the server of the client, for reasoning; see goes_back()
-  bool join_user_messages = true;  // see HttpLlmOptions
+  std::string server = {};  // the server of the client, for reasoning; see goes_back()
+  // See HttpLlmOptions.
+  JoinUserMessages join_user_messages = JoinUserMessages::unsent;
+  bool prompt_caching = false;
+  bool sends_cache_key = false;
 };
 
 // Stateless; one object per dialect.

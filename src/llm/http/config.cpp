@@ -215,6 +215,9 @@ std::optional<Error> check_request(const ChatRequest& request, const std::string
   if (request.response_format.kind == ResponseFormat::Kind::json_schema &&
       !has_members(request.response_format.schema))
     return wrong("ChatRequest::response_format.schema must be the text of a JSON object with members");
+  if (request.cache_key.size() > core::max_cache_key)
+    return wrong("ChatRequest::cache_key has " + std::to_string(request.cache_key.size()) +
+                 " bytes; it must have at most " + std::to_string(core::max_cache_key));
   for (const ToolDescription& tool : request.tools)
     if (!tool.parameters.empty() && !is_json_object(tool.parameters))
       return wrong("ToolDescription::parameters of \"" + core::valid_utf8(tool.name) +

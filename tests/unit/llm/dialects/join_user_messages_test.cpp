@@ -22,19 +22,20 @@ using test::two_pictures;
 
 namespace {
 
-std::string sent(const detail::llm::WireFormat& format, std::vector<ChatMessage> messages, bool join = true) {
+std::string sent(const detail::llm::WireFormat& format, std::vector<ChatMessage> messages,
+                 JoinUserMessages join = JoinUserMessages::unsent) {
   ChatRequest request;
   request.messages = std::move(messages);
   request.stream = false;
   return format.body(request, {.model = "m", .join_user_messages = join});
 }
-json chat(std::vector<ChatMessage> messages, bool join = true) {
+json chat(std::vector<ChatMessage> messages, JoinUserMessages join = JoinUserMessages::unsent) {
   return json::parse(sent(detail::llm::openai_chat(), std::move(messages), join)).at("messages");
 }
-json anthropic(std::vector<ChatMessage> messages, bool join = true) {
+json anthropic(std::vector<ChatMessage> messages, JoinUserMessages join = JoinUserMessages::unsent) {
   return json::parse(sent(detail::llm::anthropic_messages(), std::move(messages), join)).at("messages");
 }
-json responses(std::vector<ChatMessage> messages, bool join = true) {
+json responses(std::vector<ChatMessage> messages, JoinUserMessages join = JoinUserMessages::unsent) {
   return json::parse(sent(detail::llm::openai_responses(), std::move(messages), join)).at("input");
 }
 
@@ -97,11 +98,11 @@ TEST_CASE("only adjacent user messages are joined and empty ones are dropped", "
 TEST_CASE("an option sends user messages unjoined", "[llm]") {
   CHECK(HttpLlmOptions{}.join_user_messages == JoinUserMessages::unsent);
   CHECK(provider_options("openai").value().join_user_messages == JoinUserMessages::unsent);
-  CHECK(chat(two, false).size() == 2);
-  CHECK(anthropic(two, false).size() == 2);
-  CHECK(responses(two, false).size() == 2);
+  CHECK(chat(two, JoinUserMessages::never).size() == 2);
+  CHECK(anthropic(two, JoinUserMessages::never).size() == 2);
+  CHECK(responses(two, JoinUserMessages::never).size() == 2);
   // Tool results belong to the user role, and stay with the next message.
   CHECK(anthropic({{Role::user, "A"}, answer("", {{"a", "look", "{}"}}), result("a", "x"), {Role::user, "B"}},
-                  false)
+                  JoinUserMessages::never)
             .size() == 3);
 }
