@@ -1,6 +1,7 @@
 // Tools and windows: what may be registered, what a model receives of them, and the effects of their actions.
 #include "tools/registry.hpp"
 
+#include "context/token_count.hpp"
 #include "support/drive/tool_turn.hpp"
 
 #include <stdexcept>
@@ -414,14 +415,40 @@ TEST_CASE("a window of any id is called by its native name", "[tools][Y9]") {
   CHECK(t["a"].conversation().value().back().content == "gone");
 }
 
-TEST_CASE("the system message has the windows in their state at each call", "[tools][turn][Y8]") {
+TEST_CASE("the windows stand behind a system message that stays the same", "[tools][turn][Y8]") {
+  for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
+    ToolTurn t;
+    t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = protocol}));
+    CHECK(t.llm->call(0).request.tail.empty());
+    t.tools->open(doc());
+    t.tools->set_content("doc", "Dear Sir");
+    t.answer("read");
+    t.ask(t["a"], "again");
+    const ChatRequest& first = t.llm->call(0).request;
+    const ChatRequest& second = t.llm->call(1).request;
+    CHECK(second.messages.at(0) == first.messages.at(0));
+    CHECK(second.messages.at(1) == first.messages.at(1));
+    const bool lists_actions = second.tail.find("Actions with window_id \"doc\"") != std::string::npos;
+    CHECK(lists_actions == (protocol == ToolProtocol::text));
+    CHECK(second.tail.find("## Window launcher\n") < second.tail.find("## Window doc\n"));
+    CHECK(second.tail.ends_with("Dear Sir\n"));
+    CHECK(detail::context::request_tokens(second) >
+          detail::context::request_tokens({.messages = second.messages, .tools = second.tools}));
+  }
+}
+
+TEST_CASE("the system message has the windows in their state at each call, if the agent wants that",
+          "[tools][turn][Y8]") {
   for (const ToolProtocol protocol : {ToolProtocol::native, ToolProtocol::text}) {
     ToolTurn t;
     Window window = doc();
     window.description = "A letter.";
     window.content = "Dear Sir";
     t.tools->open(std::move(window));
-    t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = protocol}));
+    t.ask(t.agent({.system_prompt = "Be brief.",
+                   .tool_protocol = protocol,
+                   .context = {.volatile_place = VolatilePlace::system_prompt}}));
+    CHECK(t.llm->call(0).request.tail.empty());
     const ChatMessage first = t.llm->call(0).request.messages.at(0);
     CHECK(first.role == Role::system);
     CHECK(first.content.find("Be brief.\n\n") == 0);

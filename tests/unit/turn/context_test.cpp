@@ -23,9 +23,10 @@ const std::string long_text(40, 'x');
 struct Trimming : TreeFixture {
   const std::vector<ChatMessage>& sent() const { return llm->call(llm->calls() - 1).request.messages; }
   std::size_t sent_with(std::string_view text) const {
-    return static_cast<std::size_t>(std::count_if(sent().begin(), sent().end(), [&](const ChatMessage& one) {
-      return one.content.find(text) != std::string::npos;
-    }));
+    const bool in_tail = llm->call(llm->calls() - 1).request.tail.find(text) != std::string::npos;
+    const auto has_text = [&](const ChatMessage& one) { return one.content.find(text) != std::string::npos; };
+    return static_cast<std::size_t>(std::count_if(sent().begin(), sent().end(), has_text)) +
+           (in_tail ? 1 : 0);
   }
   void say(const Agent& agent, const std::string& text) {
     ask(agent, text);

@@ -108,19 +108,21 @@ TEST_CASE_METHOD(Accounted, "late reasoning is dropped like late deltas", "[turn
 TEST_CASE_METHOD(Accounted, "a turn reports usage and cost summed over its calls", "[turn][G15]") {
   AgentSpec spec;
   spec.id = "a";
-  spec.prices = {.prompt = 2, .completion = 10, .cached_prompt = 1};
+  spec.prices = {.prompt = 2, .completion = 10, .cached_prompt = 1, .cache_write = 4};
   REQUIRE(tree->create(spec));
   REQUIRE(tree->find("a")->send("question").accepted());
   settle();
   FakeClient::finish(*llm->find("a"), answered({.prompt_tokens = 1'000'000,
                                                 .completion_tokens = 100'000,
                                                 .total_tokens = 1'100'000,
-                                                .cached_tokens = 500'000}));
+                                                .cached_tokens = 500'000,
+                                                .cache_write_tokens = 250'000}));
   settle();
   REQUIRE(end);
   CHECK(end->result->usage.cached_tokens == 500'000);
+  CHECK(end->result->usage.cache_write_tokens == 250'000);
   CHECK(end->result->usage.complete);
-  CHECK(end->result->cost == 2.5);  // 1 + 0.5 + 1
+  CHECK(end->result->cost == 3.0);  // 0.5 + 0.5 + 1 + 1
 
   REQUIRE(tree->find("a")->send("again").accepted());
   settle();

@@ -15,7 +15,7 @@ const std::string add_action =
     R"("action":{"callId":"x1","name":"add","params":{"a":2,"b":3},"windowId":""},)"
     R"("actionResult":{"closeSource":false,"data":null,"launch":null,"message":"5","success":true,"summary":""},)";
 const std::string one_call =
-    R"("usage":{"cachedTokens":0,"complete":true,"completionTokens":5,"promptTokens":10,"reasoningTokens":0,)"
+    R"("usage":{"cacheWriteTokens":0,"cachedTokens":0,"complete":true,"completionTokens":5,"promptTokens":10,"reasoningTokens":0,)"
     R"("totalTokens":15}})";
 
 struct Interaction : ToolTurn {
@@ -57,12 +57,13 @@ TEST_CASE("an aborted turn keeps its steps and has no response", "[turn][interac
   CHECK(t["a"].abort().took_effect());
   t.settle();
   // What the second call used is our own count: 83 tokens sent, 1 heard.
-  CHECK(to_json(*t.result) ==
-        "{" + add_action +
-            R"("cost":null,"error":"the call was aborted","parseError":null,"response":"","steps":[)" +
-            add_step +
-            R"(],"success":false,"usage":{"cachedTokens":0,"complete":false,"completionTokens":6,)" +
-            R"("promptTokens":93,"reasoningTokens":0,"totalTokens":99}})");
+  CHECK(
+      to_json(*t.result) ==
+      "{" + add_action +
+          R"("cost":null,"error":"the call was aborted","parseError":null,"response":"","steps":[)" +
+          add_step +
+          R"(],"success":false,"usage":{"cacheWriteTokens":0,"cachedTokens":0,"complete":false,"completionTokens":6,)" +
+          R"("promptTokens":93,"reasoningTokens":0,"totalTokens":99}})");
 }
 
 TEST_CASE("a turn that was stopped keeps its steps and says so in a last one",
@@ -164,7 +165,7 @@ TEST_CASE("data and windows and tasks are written as JSON", "[turn][interaction]
       "\"error\":\"\xef\xbf\xbd\",\"parseError\":\"odd\",\"response\":\"\","
       R"("steps":[{"actionId":"go","byHost":false,"callId":"c","index":0,"message":"","outcome":"abandoned",)"
       R"("resolvedMode":"async","success":false,"summary":"","taskId":"task_1","turn":0,"type":"action",)"
-      R"("windowId":"doc"}],"success":false,"usage":{"cachedTokens":0,"complete":true,"completionTokens":0,"promptTokens":0,)"
+      R"("windowId":"doc"}],"success":false,"usage":{"cacheWriteTokens":0,"cachedTokens":0,"complete":true,"completionTokens":0,"promptTokens":0,)"
       R"("reasoningTokens":0,"totalTokens":0}})");
   result.last_result->data = "no JSON";
   CHECK(json::parse(to_json(result))["actionResult"]["data"] == "no JSON");

@@ -84,7 +84,7 @@ void check_answer(const test::ChatRecord& heard) {
           {"anthropic_messages",
            R"({"type":"thinking","thinking":"Two cities: ask for both.","signature":"EqQBCgIYAhIM1gbcDa9GJwZA2b3h"})"},
           {"anthropic_messages", R"({"type":"redacted_thinking","data":"EmwKAhgBEgy3va3pzix/LafPsn4a"})"}});
-  CHECK(outcome.usage == Usage{120, 45, 165, 64, 20});
+  CHECK(outcome.usage == Usage{120, 45, 165, 64, 20, true, 40});
   CHECK(outcome.model == "claude-sonnet-4-5-20250929");
 }
 

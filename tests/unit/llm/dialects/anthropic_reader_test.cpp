@@ -133,7 +133,7 @@ TEST_CASE("Anthropic's counts of the prompt are added up", "[llm][anthropic]") {
       usage(
           R"({"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":100,)"
           R"("cache_creation":{"x":[1]},"output_tokens":4,"output_tokens_details":{"thinking_tokens":2}})") ==
-      Usage{113, 4, 117, 100, 2});
+      Usage{113, 4, 117, 100, 2, true, 10});
   CHECK(usage(R"({"input_tokens":null,"cache_read_input_tokens":"7","output_tokens_details":5})") == Usage{});
   CHECK_FALSE(usage("null"));
   CHECK(usage_in(R"({"message":{"usage":{"input_tokens":8,"output_tokens":1}}})") == Usage{8, 1, 9});

@@ -53,7 +53,7 @@ TEST_CASE("a later count of Anthropic replaces the one before and also by 0", "[
 
 TEST_CASE("counts of the prompt from several events are added up at the end", "[llm][anthropic][usage]") {
   CHECK(of_anthropic(R"({"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":100})",
-                     R"({"output_tokens":4})") == Usage{113, 4, 117, 100, 0});
+                     R"({"output_tokens":4})") == Usage{113, 4, 117, 100, 0, true, 10});
   CHECK(of_anthropic(R"({"input_tokens":3,"output_tokens":1})",
                      R"({"cache_read_input_tokens":100,"output_tokens":4})") == Usage{103, 4, 107, 100, 0});
 }
@@ -74,6 +74,17 @@ TEST_CASE("a later count of the chat dialect replaces the one before and also by
                        R"("completion_tokens_details":{"reasoning_tokens":0}})") == Usage{50, 7, 57, 0, 0});
   CHECK(of_chat(first, R"({"completion_tokens":0})") == Usage{50, 0, 50, 40, 8});
   CHECK(of_chat(first, R"({"completion_tokens":12})") == Usage{50, 12, 62, 40, 8});  // the old total is void
+}
+
+TEST_CASE("the tokens that were written to a cache are part of the prompt", "[llm][openai][usage]") {
+  CHECK(of_chat("null", R"({"prompt_tokens":50,"completion_tokens":9,)"
+                        R"("prompt_tokens_details":{"cached_tokens":30,"cache_write_tokens":20}})") ==
+        Usage{50, 9, 59, 30, 0, true, 20});
+  CHECK(of_chat("null", R"({"prompt_tokens":50,"completion_tokens":9,"cache_creation_input_tokens":20})") ==
+        Usage{50, 9, 59, 0, 0, true, 20});
+  CHECK(of_responses("null", R"({"input_tokens":50,"output_tokens":9,)"
+                             R"("input_tokens_details":{"cached_tokens":30,"cache_write_tokens":20}})") ==
+        Usage{50, 9, 59, 30, 0, true, 20});
 }
 
 TEST_CASE("a later count of Responses replaces the one before", "[llm][responses][usage]") {

@@ -88,6 +88,14 @@ TEST_CASE("options differ for providers that need it", "[llm][provider]") {
   CHECK(provider_options("openai-responses").value().dialect == Dialect::openai_responses);
   CHECK(provider_options("mistral").value().tool_call_id_length == 9);
   CHECK(provider_options("mistral").value().extra_body == R"({"stream_options":null})");
+  for (const char* name : {"llamacpp", "lmstudio", "mistral", "ollama", "openrouter", "vllm"})
+    CHECK(provider_options(name).value().join_user_messages == JoinUserMessages::always);
+  for (const char* name : {"anthropic", "groq", "openai"})
+    CHECK(provider_options(name).value().join_user_messages == JoinUserMessages::unsent);
+  for (const char* name : {"azure", "mistral", "openai", "openai-responses"})
+    CHECK(provider_options(name).value().sends_cache_key);
+  for (const char* name : {"cerebras", "groq", "nvidia", "vllm"})
+    CHECK_FALSE(provider_options(name).value().sends_cache_key);
   CHECK(provider_options("ollama").value().base_url == "http://127.0.0.1:11434/v1");
 }
 
