@@ -27,10 +27,11 @@ TEST_CASE("the question of an interrupted turn ended a request and stays apart",
 
 TEST_CASE("ends of requests move with what is trimmed", "[turn][context][Y8]") {
   TreeFixture t;
-  const Agent agent = t.root("a", {.context = {.max_tokens = 60,
-                                               .target_tokens = 30,
-                                               .min_conversation_tokens = 1,
-                                               .count_tokens = [](std::string_view text) { return text.size(); }}});
+  const Agent agent =
+      t.root("a", {.context = {.max_tokens = 60,
+                               .target_tokens = 30,
+                               .min_conversation_tokens = 1,
+                               .count_tokens = [](std::string_view text) { return text.size(); }}});
   for (int i = 0; i < 20; ++i) {
     t.ask(agent, "question " + std::to_string(i));
     const ChatRequest& request = t.llm->call(t.llm->calls() - 1).request;
