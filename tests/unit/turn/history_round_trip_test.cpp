@@ -142,7 +142,7 @@ TEST_CASE("windows and instructions are sent but are not part of the conversatio
     first.tools->open({.id = "sea", .content = "The sea is blue."});
     first.ask(first.agent({.system_prompt = "Be brief.", .tool_protocol = protocol}));
     REQUIRE_FALSE(first.llm->call(0).request.messages.empty());
-    CHECK(first.llm->call(0).request.messages[0].content.find("The sea is blue.") != std::string::npos);
+    CHECK(first.llm->call(0).request.tail.find("The sea is blue.") != std::string::npos);
     first.answer("yes");
     CHECK(first.history() == "system:Be brief., user:question, assistant:yes");
     CHECK(first["a"].context().value() == first["a"].conversation().value());
