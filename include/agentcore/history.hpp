@@ -15,12 +15,18 @@ namespace agentcore {
 ///   - There is at most one system message, and it is the first message.
 ///   - Every assistant message follows a user message.
 ///   - A user message that has no final answer, and is not the last one, is marked as interrupted.
-///   - A turn whose user message is marked as interrupted has no final answer: no assistant message without
-///     tool calls. A final answer is followed by a user message, or by nothing.
+///   - A turn whose user message is marked as interrupted has no final answer. A final answer is followed by a
+///     user message, or by nothing. It is an assistant message without tool calls and without a mark, or with
+///     the mark `truncated`.
+///   - An assistant message with another mark is a part of an answer (ChatMessage::is_partial()). It ends a
+///     turn whose user message is marked as interrupted, or is marked as `steered` and followed by a steered
+///     message.
 ///   - Every tool call has a name, an id that is unique in the history, and exactly one result. All results
 ///     of an assistant message come before any other message.
-///   - Only user messages have interruptions and images, only assistant messages have tool calls, and only
-///     tool messages have a tool_call_id.
+///   - Only user messages, and assistant messages without tool calls, have interruptions. User messages have
+///     neither `steered` nor `truncated`. An assistant message with a mark has no reasoning.
+///   - Only user messages have images, only assistant messages have tool calls, and only tool messages have a
+///     tool_call_id.
 ///
 /// The last user message may be unanswered. Agent::conversation() is always valid.
 ///
@@ -34,12 +40,14 @@ struct RepairedHistory {
 };
 
 /// Makes a valid history from any messages: from a history that ends in the middle of a turn, or that comes
-/// from elsewhere. Idempotent. A valid history that ends with a final answer is not changed. The changes:
+/// from elsewhere. Idempotent. A valid history that ends with a final answer, or with an interrupted turn, is
+/// not changed. The changes:
 ///
 ///   - A tool call without a result gets the result "cancelled".
 ///   - A user message without a final answer is marked as stopped, also if it is the last one, unless it is
 ///     already marked as interrupted.
-///   - An assistant message that follows a final answer is joined with it.
+///   - An assistant message that follows a final answer, or a part of an answer, is joined with it.
+///   - A part of an answer before a steered message is marked as `steered`.
 ///   - An id of a tool call that is missing or not unique is replaced, in its result, too.
 ///   - An interruption mark is removed from a user message that has a final answer.
 ///   - Only what no provider accepts is dropped: results without a call, assistant messages before the first
@@ -55,8 +63,9 @@ RepairedHistory repair_history(std::vector<ChatMessage> messages);
 /// Returns a JSON array: the `messages` of a chat-completions request, with these further fields of agentcore
 /// where they are not empty:
 ///
-///     "interruption"      of a message: "aborted", "stopped" or "failed"
+///     "interruption"      of a message: the name of an Interruption other than `none`
 ///     "pinned"            of a message: true
+///     "steered"           of a message: true
 ///     "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
 ///     "window_id"         of a tool call: its window, unless the name is "<window>__<action>"
 ///     "action_id"         of a tool call
@@ -66,7 +75,8 @@ RepairedHistory repair_history(std::vector<ChatMessage> messages);
 /// there. An image in base64 becomes a data URL, which is read back as `data`. Invalid UTF-8 is replaced by
 /// U+FFFD. Any vector can be written, valid or not.
 ///
-/// This is format 2. Format 1 had only "reasoning_blocks". A reader of either format reads both.
+/// This is format 3. Format 2 had no interruption of an assistant message, and format 1 had only
+/// "reasoning_blocks". A reader of format 3 reads all of them.
 ///
 /// @threadsafe
 std::string history_to_json(const std::vector<ChatMessage>& messages);

@@ -84,4 +84,8 @@ std::string_view whole_characters(std::string_view text) noexcept {
   return text;
 }
 
+std::string_view first_bytes(std::string_view text, std::size_t bytes) noexcept {
+  return whole_characters(text.substr(0, bytes));
+}
+
 }  // namespace agentcore::detail::core

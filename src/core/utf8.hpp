@@ -55,6 +55,9 @@ std::string valid_utf8(std::string_view text);
 // The longest beginning of valid UTF-8 that has at most `characters` code points.
 std::string_view first_characters(std::string_view text, std::size_t characters) noexcept;
 
+// The longest beginning of `text` that has at most `bytes` bytes and ends with a whole character.
+std::string_view first_bytes(std::string_view text, std::size_t bytes) noexcept;
+
 // `text` without the last character, if a cut has left that one incomplete.
 std::string_view whole_characters(std::string_view text) noexcept;
 

@@ -18,12 +18,34 @@ using Problem = std::string;
 // Fields that only messages of another role may have.
 constexpr std::string_view stray_calls = "has tool calls, which only an answer may have";
 constexpr std::string_view stray_call_id = "names a tool call, which only a result may do";
-constexpr std::string_view stray_mark = "is marked as interrupted, which only a question may be";
+constexpr std::string_view stray_mark =
+    "is marked as interrupted, which only a question and an answer without tool calls may be";
+constexpr std::string_view answer_mark = "is a question with a mark that only an answer may have";
+constexpr std::string_view stray_reasoning =
+    "has reasoning, which a part of an answer may not have, because it belongs to the whole";
+constexpr std::string_view after_part = "follows a part of an answer that was interrupted";
+constexpr std::string_view unmarked_question =
+    "is a part of an answer that ends its turn, but the question is not marked as interrupted";
 constexpr std::string_view stray_parts = "has images, which only a question may have";
 constexpr std::string_view stray_steer = "is marked as steered, which only a user message may be";
 constexpr std::string_view marked_steer =
     "is marked as interrupted and as steered; mark the question instead";
 constexpr std::string_view late_steer = "is marked as steered, but no turn is open before it";
+// A mark that only a question may have, or an answer without calls.
+bool may_be_marked(const ChatMessage& message) noexcept {
+  return message.role == Role::user || (message.role == Role::assistant && message.tool_calls.empty());
+}
+
+// A mark of answers.
+bool is_of_answers(Interruption mark) noexcept {
+  return mark == Interruption::steered || mark == Interruption::truncated;
+}
+
+// An answer that is not the model's whole answer has no reasoning.
+bool is_cut(const ChatMessage& message) noexcept {
+  return message.role == Role::assistant && message.interruption != Interruption::none;
+}
+
 constexpr std::string_view late_system = "is a system message that is not the first";
 
 // Checks the order of the messages of a history.
@@ -33,7 +55,8 @@ class Progress {
     ++number_;
     if (message.role != Role::assistant && !message.tool_calls.empty()) return Problem(stray_calls);
     if (message.role != Role::tool && !message.tool_call_id.empty()) return Problem(stray_call_id);
-    if (message.role != Role::user && message.interruption != Interruption::none) return Problem(stray_mark);
+    if (message.interruption != Interruption::none && !may_be_marked(message)) return Problem(stray_mark);
+    if (is_cut(message) && !message.reasoning.empty()) return Problem(stray_reasoning);
     if (message.role != Role::user && !message.parts.empty()) return Problem(stray_parts);
     if (message.steered) return take_steered(message);
     switch (message.role) {
@@ -49,9 +72,14 @@ class Progress {
     return "has an unknown role";
   }
 
-  // After the last message: the number of the message with a call that has no result; 0: none.
-  std::size_t unfinished() const { return open_.empty() ? 0 : calls_at_; }
-  Problem open_call() const { return "has no result of its tool call '" + std::string(open_.front()) + "'"; }
+  // After the last message: the number of an answer that is not finished; 0: none.
+  std::size_t unfinished() const {
+    return !open_.empty() || (part_ && !is_question_marked()) ? answer_at_ : 0;
+  }
+  Problem end_problem() const {
+    if (open_.empty()) return Problem(unmarked_question);
+    return "has no result of its tool call '" + std::string(open_.front()) + "'";
+  }
 
  private:
   Problem too_early() const {
@@ -62,14 +90,21 @@ class Progress {
     if (message.role != Role::user) return Problem(stray_steer);
     if (message.interruption != Interruption::none) return Problem(marked_steer);
     if (!open_.empty()) return too_early();
-    return Problem(!question_ || answered_ ? late_steer : std::string_view());
+    if (!question_ || answered_) return Problem(late_steer);
+    if (part_ && part_->interruption != Interruption::steered) return Problem(after_part);
+    part_ = nullptr;
+    return {};
   }
+
+  bool is_question_marked() const { return question_->interruption != Interruption::none; }
 
   Problem take_question(const ChatMessage& message) {
     if (!open_.empty()) return too_early();
-    if (question_ && !answered_ && question_->interruption == Interruption::none)
+    if (question_ && !answered_ && !is_question_marked())
       return "comes before the answer to the question before it, which is not marked as interrupted";
+    if (is_of_answers(message.interruption)) return Problem(answer_mark);
     question_ = &message;
+    part_ = nullptr;
     answered_ = false;
     return {};
   }
@@ -78,10 +113,14 @@ class Progress {
     if (!question_) return "answers no question";
     if (!open_.empty()) return too_early();
     if (answered_) return "follows another answer";
+    if (part_) return Problem(after_part);
+    answer_at_ = number_;
+    if (message.is_partial()) {
+      part_ = &message;
+      return {};
+    }
     answered_ = message.tool_calls.empty();
-    if (answered_ && question_->interruption != Interruption::none)
-      return "answers a question that is marked as interrupted";
-    calls_at_ = number_;
+    if (answered_ && is_question_marked()) return "answers a question that is marked as interrupted";
     for (const ToolCall& call : message.tool_calls) {
       if (call.id.empty()) return "has a tool call without an id";
       if (call.name.empty()) return "has a tool call without a name";
@@ -101,7 +140,8 @@ class Progress {
   bool answered_ = false;                     // without calls; the turn is over
   std::unordered_set<std::string_view> ids_;  // of all calls so far
   std::vector<std::string_view> open_;        // calls that wait for their results
-  std::size_t calls_at_ = 0;                  // number of the last answer
+  const ChatMessage* part_ = nullptr;         // the last message, if it is a part of an answer
+  std::size_t answer_at_ = 0;                 // number of the last answer
 };
 
 constexpr std::string_view cancelled_result = "cancelled";
@@ -115,17 +155,12 @@ class Repair {
       note(stray_calls, ": dropped");
     if (message.role != Role::tool && !std::exchange(message.tool_call_id, {}).empty())
       note(stray_call_id, ": dropped");
-    if (message.role != Role::user &&
-        std::exchange(message.interruption, Interruption::none) != Interruption::none)
-      note(stray_mark, ": unmarked");
+    if (message.interruption != Interruption::none && !may_be_marked(message)) unmark(message, stray_mark);
+    if (is_cut(message) && !std::exchange(message.reasoning, {}).empty()) note(stray_reasoning, ": dropped");
     if (message.role != Role::user && !std::exchange(message.parts, {}).empty())
       note(stray_parts, ": dropped");
     if (message.steered && is_bad_steer(message)) message.steered = false;
-    if (message.steered) {
-      close_calls();
-      done_.messages.push_back(std::move(message));
-      return;
-    }
+    if (message.steered) return take_steered(std::move(message));
     switch (message.role) {
       case Role::system:
         return take_system(std::move(message));
@@ -158,6 +193,19 @@ class Repair {
     done_.messages.push_back(std::move(message));
   }
 
+  void unmark(ChatMessage& message, std::string_view why) {
+    note(why, ": unmarked");
+    message.interruption = Interruption::none;
+  }
+
+  void take_steered(ChatMessage&& message) {
+    close_calls();
+    if (ChatMessage& last = done_.messages.back();
+        last.is_partial() && std::exchange(last.interruption, Interruption::steered) != Interruption::steered)
+      note("is steered, after a part of an answer with another mark: that is marked as steered");
+    done_.messages.push_back(std::move(message));
+  }
+
   // A steered message that cannot be one: it counts as any other.
   bool is_bad_steer(const ChatMessage& message) {
     const bool is_user = message.role == Role::user;
@@ -171,6 +219,7 @@ class Repair {
 
   void take_question(ChatMessage&& message) {
     end_turn();
+    if (is_of_answers(message.interruption)) unmark(message, answer_mark);
     question_ = done_.messages.size();
     has_question_ = true;
     answered_ = false;
@@ -185,20 +234,26 @@ class Repair {
       return call.name.empty();
     });
     name_calls(message);
-    Interruption& mark = done_.messages[question_].interruption;
-    if (message.tool_calls.empty() && std::exchange(mark, Interruption::none) != Interruption::none)
-      note("answers a question that was marked as interrupted: unmarked");
-    if (answered_) {
-      note("follows another answer: joined with it");
-      ChatMessage& last = done_.messages.back();
-      if (!message.content.empty()) last.content += (last.content.empty() ? "" : "\n\n") + message.content;
-      if (!message.tool_calls.empty()) last.reasoning = std::move(message.reasoning);  // led to the calls
-      last.tool_calls = std::move(message.tool_calls);
-      last.pinned = last.pinned || message.pinned;
-    } else {
+    if (answered_ || done_.messages.back().is_partial())
+      join(std::move(message));
+    else
       done_.messages.push_back(std::move(message));
-    }
-    answered_ = done_.messages.back().tool_calls.empty();
+    const ChatMessage& last = done_.messages.back();
+    answered_ = last.tool_calls.empty() && !last.is_partial();
+    Interruption& mark = done_.messages[question_].interruption;
+    if (answered_ && std::exchange(mark, Interruption::none) != Interruption::none)
+      note("answers a question that was marked as interrupted: unmarked");
+  }
+
+  // Two answers in a row become one. A final answer stays final, unless calls follow.
+  void join(ChatMessage&& message) {
+    note("follows another answer: joined with it");
+    ChatMessage& last = done_.messages.back();
+    if (!message.content.empty()) last.content += (last.content.empty() ? "" : "\n\n") + message.content;
+    if (!message.tool_calls.empty()) last.reasoning = std::move(message.reasoning);  // led to the calls
+    if (!answered_ || !message.tool_calls.empty()) last.interruption = message.interruption;
+    last.tool_calls = std::move(message.tool_calls);
+    last.pinned = last.pinned || message.pinned;
   }
 
   void name_calls(ChatMessage& message) {
@@ -264,7 +319,7 @@ std::string detail::llm::history_problem(const std::vector<ChatMessage>& message
     if (const Problem problem = so_far.take(message); !problem.empty()) return with_place(number, problem);
   }
   const std::size_t unfinished = so_far.unfinished();
-  return unfinished == 0 ? std::string() : with_place(unfinished, so_far.open_call());
+  return unfinished == 0 ? std::string() : with_place(unfinished, so_far.end_problem());
 }
 
 bool is_valid_history(const std::vector<ChatMessage>& messages) {

@@ -107,10 +107,12 @@ class HistoryReader {
   Interruption read_interruption(const json& entry) {
     const std::string name = read_string(entry, "interruption");
     if (name.empty()) return Interruption::none;
-    for (const Interruption mark : {Interruption::none, Interruption::aborted, Interruption::stopped,
-                                    Interruption::failed, Interruption::interrupted})
+    for (const Interruption mark :
+         {Interruption::none, Interruption::aborted, Interruption::stopped, Interruption::failed,
+          Interruption::interrupted, Interruption::steered, Interruption::truncated})
       if (name == to_string(mark)) return mark;
-    return refuse("interruption is not none, aborted, stopped, failed or interrupted", Interruption::none);
+    return refuse("interruption is not none, aborted, stopped, failed, interrupted, steered or truncated",
+                  Interruption::none);
   }
 
   std::string read_content(const json& entry, ChatMessage& message) {

@@ -45,19 +45,29 @@ bool is_plain(const AgentSpec& spec) {
          !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
          spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
          spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
-         is_none(spec.prices) && spec.cache_key.empty() && is_usual(spec.context) &&
-         spec.turn_timeout == no_limit && spec.lease == no_limit;
+         is_none(spec.prices) && spec.cache_key.empty() && is_usual(spec.context) && !spec.tool_policy &&
+         spec.turn_timeout == no_limit && spec.lease == no_limit &&
+         spec.partial_answers == PartialAnswers::drop;
 }
 
-// The data of an agent that begins with a history, or whose answers are checked; otherwise null, and its
-// first turn creates them.
-std::unique_ptr<turn::TurnData> data_for(const AgentSpec& spec,
-                                         std::shared_ptr<const turn::AnswerCheck> answer_check) {
-  if (spec.history.empty() && !answer_check) return nullptr;
+// The data of an agent that begins with a history; otherwise null.
+std::unique_ptr<turn::TurnData> data_for(const AgentSpec& spec) {
+  if (spec.history.empty()) return nullptr;
   auto data = std::make_unique<turn::TurnData>();
   data->conversation.restore(spec.history);
-  data->answer_check = std::move(answer_check);
   return data;
+}
+
+// How many turns, from the first, end with turn `at`; without a number, those that have ended. Nothing: there
+// is no such turn, or it is in progress.
+std::optional<std::size_t> turns_up_to(const turn::Conversation& conversation,
+                                       std::optional<std::uint64_t> at) {
+  const std::vector<turn::TurnPlace>& turns = conversation.turns();
+  const std::size_t ended = turns.size() - (conversation.is_open() ? 1 : 0);
+  if (!at) return ended;
+  for (std::size_t i = 0; i < ended; ++i)
+    if (turns[i].turn == *at) return i + 1;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -95,7 +105,43 @@ Result<Agent> AgentFactory::create(core::NodeId parent, AgentSpec spec) {
   }
 }
 
-Result<Agent> AgentFactory::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id) {
+Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id) {
+  return create(parent, std::move(spec), std::move(id), nullptr);
+}
+
+Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  const Node* node = tree_.reach(origin);
+  if (!node || !node->spec) return tree_.missing(no_agent_text);
+  if (look(*node, origin).effective == AgentState::terminating)
+    return Error{Errc::agent_terminating, "the agent is being deleted"};
+  try {
+    auto spec = std::make_shared<AgentSpec>(*node->spec);
+    spec->system_prompt = turn::system_prompt_of(*node->spec);
+    spec->history.clear();
+    spec->lease = no_limit;
+    auto data = std::make_unique<turn::TurnData>();
+    const auto* const own = static_cast<const turn::TurnData*>(node->data.get());
+    const auto turns = turns_up_to(own ? own->conversation : data->conversation, options.at);
+    if (!turns)
+      return Error{Errc::turn_not_found,
+                   "ForkOptions::at: turn " + std::to_string(*options.at) +
+                       " is not in the conversation of the agent, or it is in progress; see turns_of()"};
+    if (own) {
+      data->conversation = own->conversation.first_turns(*turns);
+      data->tool_turns = own->tool_turns;
+      data->sent = own->sent;
+      data->sent.cut(data->conversation.messages().size());
+    }
+    const Node* const parent = node->parent.load(std::memory_order_relaxed);
+    return create(parent->id(), std::move(spec), std::move(options.id), std::move(data));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+Result<Agent> AgentFactory::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id,
+                                   std::unique_ptr<turn::TurnData> data) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   Node* parent = tree_.reach(parent_id);
   if (!parent) return tree_.missing(no_agent_text);
@@ -107,7 +153,10 @@ Result<Agent> AgentFactory::create(core::NodeId parent_id, SharedAgentSpec spec,
     if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
     auto answer_check = turns_.answer_check(spec->response_format);
     if (!answer_check) return answer_check.error();
-    return insert(*parent, std::move(spec), std::move(id), *std::move(answer_check));
+    if (!data) data = data_for(*spec);
+    if (!data && *answer_check) data = std::make_unique<turn::TurnData>();
+    if (data) data->answer_check = *std::move(answer_check);
+    return insert(*parent, std::move(spec), std::move(id), std::move(data));
   } catch (const std::bad_alloc&) {  // insert() has undone its changes
     return out_of_memory();
   }
@@ -130,8 +179,7 @@ std::optional<Error> AgentFactory::problem_of(const Node& parent, const AgentSpe
 }
 
 Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::string id,
-                                   std::shared_ptr<const turn::AnswerCheck> answer_check) {
-  std::unique_ptr<turn::TurnData> data = data_for(*spec, std::move(answer_check));
+                                   std::unique_ptr<turn::TurnData> data) {
   Node& node = tree_.table.insert(parent);
   set_options(node, *spec);
   bool added = id.empty();
@@ -184,7 +232,8 @@ void AgentFactory::begin_lease(Node& node, const AgentSpec& spec) {
 // Gives a linked agent its spec and its history, and opens its mailbox.
 void AgentFactory::fill(Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data) {
   node.spec = std::move(spec);
-  node.turns = 0;
+  const bool has_turns = data && !data->conversation.turns().empty();
+  node.turns = has_turns ? static_cast<std::uint32_t>(data->conversation.turns().back().turn) : 0;
   node.data = std::move(data);
   node.mailbox_head.store(mailbox::Head::open(node.load().generation()).raw(), std::memory_order_release);
 }

@@ -6,6 +6,7 @@
 #include "turn/turns.hpp"
 
 #include <agentcore/agent_spec.hpp>
+#include <agentcore/conversation.hpp>
 
 #include <memory>
 #include <optional>
@@ -22,13 +23,18 @@ class AgentFactory {
 
   Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id);
   Result<Agent> create(core::NodeId parent, AgentSpec spec);
+  // Creates a sibling that has the first turns of the agent's conversation.
+  Result<Agent> fork(core::NodeId origin, ForkOptions&& options);
 
  private:
   Error refusal(core::NodeId parent) const;
+  // `data`: what the agent begins with; null: by its spec.
+  Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id,
+                       std::unique_ptr<turn::TurnData> data);
   std::optional<Error> problem_of(const core::Node& parent, const AgentSpec& spec,
                                   const std::string& id) const;
   Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id,
-                       std::shared_ptr<const turn::AnswerCheck> answer_check);
+                       std::unique_ptr<turn::TurnData> data);
   void set_options(core::Node& node, const AgentSpec& spec) const noexcept;
   void begin_lease(core::Node& node, const AgentSpec& spec);
   static void fill(core::Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data);

@@ -27,10 +27,11 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       verbs_(shared_, turns_.operations()),
       pending_stops_(shared_, hub_, verbs_, settler_, scheduler_, rest_),
       second_halves_(turns_, scheduler_, settler_, pending_stops_, pauses_),
-      turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
+      turn_verbs_(shared_, turns_.operations(), turns_.end_origins(), turns_.acknowledgements()),
       call_verbs_(shared_, turns_),
       pause_verbs_(shared_),
       mailboxes_(shared_, verbs_, turns_.operations(), hub_),
+      conversation_verbs_(shared_, turns_, scheduler_, mailboxes_, hub_),
       factory_(shared_, turns_, hub_),
       queries_(shared_),
       requests_(shared_, turns_),
@@ -66,6 +67,7 @@ void TreeCore::on_loop_left() noexcept {
     erased_ = erased;
     turns_.ended().forget_deleted(shared_.table);
     turns_.permissions().forget_deleted();
+    turns_.acknowledgements().forget_deleted(shared_.table);
     rest_.forget_deleted();
     pauses_.forget_deleted();
   }

@@ -6,6 +6,7 @@
 #include "tree/activity_listener.hpp"
 #include "tree/agent_factory.hpp"
 #include "tree/call_verbs.hpp"
+#include "tree/conversation_verbs.hpp"
 #include "tree/lease_timer.hpp"
 #include "tree/mailboxes.hpp"
 #include "tree/pause_verbs.hpp"
@@ -45,6 +46,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   CallVerbs& call_verbs() noexcept { return call_verbs_; }
   PauseVerbs& pause_verbs() noexcept { return pause_verbs_; }
   Mailboxes& mailboxes() noexcept { return mailboxes_; }
+  ConversationVerbs& conversation_verbs() noexcept { return conversation_verbs_; }
   AgentFactory& factory() noexcept { return factory_; }
   TreeQueries& queries() noexcept { return queries_; }
   TurnRequests& requests() noexcept { return requests_; }
@@ -89,6 +91,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   CallVerbs call_verbs_;
   PauseVerbs pause_verbs_;
   Mailboxes mailboxes_;
+  ConversationVerbs conversation_verbs_;
   AgentFactory factory_;
   TreeQueries queries_;
   TurnRequests requests_;

@@ -5,6 +5,7 @@
 #include "mailbox/mailbox.hpp"
 #include "tree/refusals.hpp"
 
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -16,8 +17,8 @@ using core::GateView;
 using core::Node;
 using core::PackedState;
 
-bool is_in_turn(PackedState packed) noexcept {
-  return can_process(packed.state()) && packed.state() != AgentState::idle;
+bool is_in_turn(AgentState state) noexcept {
+  return can_process(state) && state != AgentState::idle;
 }
 
 // Why an interrupt has no effect on an agent that was seen so.
@@ -98,7 +99,7 @@ TurnVerbs::Found TurnVerbs::find(const Node& node, core::NodeId agent, PackedSta
   if (!tree_.pool[number].belongs_to(agent)) return Found::elsewhere;
   const std::uint32_t current = node.message.load(std::memory_order_seq_cst);
   if ((current & ~Node::claiming) != number) return Found::queued;
-  if (is_in_turn(packed)) return Found::running;
+  if (is_in_turn(packed.state())) return Found::running;
   return current == number ? Found::over : Found::queued;  // over: another verb has ended it
 }
 
@@ -198,6 +199,24 @@ Errc TurnVerbs::release(Node& node, ControlOp& op) {
   }
   op.cascade = node.extend_below(Node::hold_below, false);
   return Errc::none;
+}
+
+ChangeResult TurnVerbs::acknowledge(core::NodeId id, const Acknowledgement& seen) noexcept {
+  const Node* node = tree_.reach(id);
+  if (!node || node->is_root_sentinel()) return {tree_.missing()};
+  if (seen.call == 0) return {Errc::invalid_config};
+  GateView view;
+  const auto is_current = [&] {
+    view = look(*node, id);
+    return view.open() && is_in_turn(view.effective) &&
+           find(*node, id, view.own, seen.message) == Found::running;
+  };
+  try {
+    if (acknowledgements_.add(id, seen, is_current)) return {};
+  } catch (const std::bad_alloc&) {
+    return {Errc::out_of_memory};
+  }
+  return {view.valid ? Errc::turn_over : Errc::agent_not_found};
 }
 
 // What the loop does with the mailbox of an agent that was seen with that packed state.

@@ -1,11 +1,13 @@
-// TurnVerbs: the first halves of abort, interrupt and release_queue. All @threadsafe.
+// TurnVerbs: the first halves of abort, interrupt and release_queue, and acknowledge. All @threadsafe.
 #pragma once
 
 #include "tree/control_queue.hpp"
 #include "tree/tree_shared.hpp"
+#include "turn/acknowledgements.hpp"
 #include "turn/end_origins.hpp"
 #include "turn/operations.hpp"
 
+#include <agentcore/conversation.hpp>
 #include <agentcore/verbs.hpp>
 
 #include <cstdint>
@@ -25,12 +27,14 @@ namespace agentcore::detail::tree {
 // and the number of an interrupt are each one step for other verbs.
 class TurnVerbs {
  public:
-  TurnVerbs(TreeShared& tree, turn::Operations& operations, turn::EndOrigins& origins)
-      : tree_(tree), operations_(operations), origins_(origins) {}
+  TurnVerbs(TreeShared& tree, turn::Operations& operations, turn::EndOrigins& origins,
+            turn::Acknowledgements& acknowledgements)
+      : tree_(tree), operations_(operations), origins_(origins), acknowledgements_(acknowledgements) {}
 
   VerbResult abort(core::NodeId id, AbortOptions&& options);
   VerbResult interrupt(core::NodeId id, InterruptOptions&& options);
   VerbResult release_queue(core::NodeId id);
+  ChangeResult acknowledge(core::NodeId id, const Acknowledgement& seen) noexcept;
 
  private:
   // What an interrupt by the id of a message found.
@@ -52,6 +56,7 @@ class TurnVerbs {
   TreeShared& tree_;
   turn::Operations& operations_;
   turn::EndOrigins& origins_;
+  turn::Acknowledgements& acknowledgements_;
 };
 
 }  // namespace agentcore::detail::tree

@@ -122,6 +122,7 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   const AgentSpec& spec = turn.spec();
   TurnData& data = turn.data();
   environment.engine.guarded("TokenCounter", [&] { trim(environment, turn); });
+  if (turn.is_over()) return;  // by a log sink
   const std::vector<ChatMessage>& history = data.conversation.messages();
   const std::string& prompt = system_prompt_of(spec);
   // What was steered since an answer was refused stands behind the correction, which is not sent again.

@@ -1,10 +1,21 @@
 #include "turn/conversation.hpp"
 
+#include "core/blank.hpp"
+#include "core/utf8.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 namespace agentcore::detail::turn {
+namespace {
+
+// True for an answer that ends its turn.
+bool is_final(const ChatMessage& message) noexcept {
+  return message.role == Role::assistant && message.tool_calls.empty() && !message.is_partial();
+}
+
+}  // namespace
 
 const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
   const bool in_history =
@@ -15,21 +26,22 @@ const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
 void Conversation::restore(std::vector<ChatMessage> history) {
   messages_ = std::move(history);
   if (!messages_.empty() && messages_.front().role == Role::system) messages_.erase(messages_.begin());
-  const bool answered =
-      messages_.empty() || (messages_.back().role == Role::assistant && messages_.back().tool_calls.empty());
-  if (answered) return;
-  const auto question = std::find_if(messages_.rbegin(), messages_.rend(),
-                                     [](const ChatMessage& message) { return message.is_question(); });
-  if (question != messages_.rend() && question->interruption == Interruption::none)
-    question->interruption = Interruption::stopped;
+  for (std::size_t i = 0; i < messages_.size(); ++i)
+    if (messages_[i].is_question()) turns_.push_back({.turn = turns_.size() + 1, .question = i});
+  const bool answered = messages_.empty() || is_final(messages_.back());
+  if (answered || turns_.empty()) return;
+  Interruption& mark = messages_[turns_.back().question].interruption;
+  if (mark == Interruption::none) mark = Interruption::stopped;
 }
 
-void Conversation::make_room() {
-  if (messages_.size() == messages_.capacity()) messages_.reserve(2 * messages_.size() + 4);
+void Conversation::make_room(std::size_t messages) {
+  if (messages_.capacity() - messages_.size() < messages) messages_.reserve(2 * messages_.size() + 4);
+  if (turns_.size() == turns_.capacity()) turns_.reserve(2 * turns_.size() + 2);
 }
 
-void Conversation::ask(std::string question, std::vector<ContentPart> parts) {
-  question_ = messages_.size();
+void Conversation::ask(std::string question, std::vector<ContentPart> parts, std::uint64_t turn,
+                       MessageId message) {
+  turns_.push_back({turn, messages_.size(), message});
   open_ = true;
   messages_.push_back({.role = Role::user, .content = std::move(question), .parts = std::move(parts)});
 }
@@ -72,8 +84,50 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
   return first;
 }
 
-void Conversation::interrupt(Interruption why) {
-  if (std::exchange(open_, false)) messages_[question_].interruption = why;
+void Conversation::cut_off(std::string part) {
+  messages_.push_back(
+      {.role = Role::assistant, .content = std::move(part), .interruption = Interruption::steered});
+}
+
+void Conversation::interrupt(Interruption why, std::string part) noexcept {
+  if (!std::exchange(open_, false)) return;
+  messages_[turns_.back().question].interruption = why;
+  if (!part.empty() && messages_.size() < messages_.capacity())
+    messages_.push_back({.role = Role::assistant, .content = std::move(part), .interruption = why});
+}
+
+bool Conversation::shorten_answer(std::size_t bytes) noexcept {
+  ChatMessage& answer = messages_.back();
+  if (answer.content.size() <= bytes) return false;
+  answer.content.resize(core::first_bytes(answer.content, bytes).size());
+  answer.reasoning.clear();
+  if (answer.interruption == Interruption::none) answer.interruption = Interruption::truncated;
+  if (!core::is_blank(answer.content)) return true;
+  messages_.pop_back();
+  Interruption& mark = messages_[turns_.back().question].interruption;
+  if (mark == Interruption::none) mark = Interruption::interrupted;
+  return true;
+}
+
+void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& removed) {
+  const std::uint64_t turn = from.turn;  // `from` may be one of turns_
+  const auto first = messages_.begin() + static_cast<std::ptrdiff_t>(from.question);
+  removed.insert(removed.end(), std::move_iterator(first), std::move_iterator(messages_.end()));
+  messages_.erase(first, messages_.end());
+  std::erase_if(turns_, [turn](const TurnPlace& place) { return place.turn >= turn; });
+}
+
+Conversation Conversation::first_turns(std::size_t turns) const {
+  Conversation copy;
+  const std::size_t size = turns < turns_.size() ? turns_[turns].question : messages_.size();
+  copy.messages_.assign(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(size));
+  copy.turns_.assign(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(turns));
+  return copy;
+}
+
+bool Conversation::ends_with_answer() const noexcept {
+  return !messages_.empty() && messages_.back().role == Role::assistant &&
+         messages_.back().tool_calls.empty();
 }
 
 std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt,

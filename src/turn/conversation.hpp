@@ -3,8 +3,10 @@
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/chat.hpp>
+#include <agentcore/message.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,13 @@ namespace agentcore::detail::turn {
 // began with. Windows and instructions are not part of it: tools::Protocol adds them to each request.
 const std::string& system_prompt_of(const AgentSpec& spec) noexcept;
 
+// Where a turn begins in a conversation.
+struct TurnPlace {
+  std::uint64_t turn = 0;    // its number
+  std::size_t question = 0;  // the position of its question
+  MessageId message = {};    // with which it began; none in a history of an earlier run
+};
+
 class Conversation {
  public:
   // The text of a call's result until there is a real one. It is correct at every moment: if the turn ends
@@ -23,14 +32,14 @@ class Conversation {
   static constexpr std::string_view interrupted =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
 
-  // Begins with the history of an earlier run; it must be valid. A system message is left out: it is the
+  // Begins with the history of an earlier run; it must be valid. Its turns get the numbers 1, 2, ... A system message is left out: it is the
   // system prompt. A last question without an answer counts as stopped.
   void restore(std::vector<ChatMessage> history);
 
-  // Allocates the space for a question: ask() then allocates nothing.
-  void make_room();
+  // Allocates the space for further messages: ask() then allocates nothing.
+  void make_room(std::size_t messages = 1);
   // The question that begins a turn. It stays, however the turn ends (X22).
-  void ask(std::string question, std::vector<ContentPart> parts = {});
+  void ask(std::string question, std::vector<ContentPart> parts, std::uint64_t turn, MessageId message);
   // A message that was put into the turn of the question. No call may be without a result. Throws
   // std::bad_alloc; make_room() prevents that.
   void steer(std::string text, std::vector<ContentPart> parts);
@@ -42,10 +51,29 @@ class Conversation {
   std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
                   std::vector<ReasoningBlock> reasoning = {});
   void set_result(std::size_t place, std::string text) { messages_[place].content = std::move(text); }
-  // The turn's question will get no answer. No part of an unfinished answer is kept (A19).
-  void interrupt(Interruption why);
+  // The kept part of an answer that a steered message has ended. That message follows. make_room() comes
+  // first.
+  void cut_off(std::string part);
+  // The turn's question will get no answer. `part`: what is kept of an unfinished answer; it is lost if
+  // there is no room for it, which make_room() prevents (A19).
+  void interrupt(Interruption why, std::string part = {}) noexcept;
+
+  // Shortens the last answer, which the conversation must end with, to a part of it; one that would be blank
+  // is removed. False: it is not longer, and nothing was changed.
+  bool shorten_answer(std::size_t bytes) noexcept;
+  // Moves the turn at that place, and everything after it, to the end of `removed`. The turn in progress must
+  // have ended.
+  void take_back(const TurnPlace& from, std::vector<ChatMessage>& removed);
+  // A copy of the first `turns` turns, which must have ended.
+  Conversation first_turns(std::size_t turns) const;
 
   const std::vector<ChatMessage>& messages() const noexcept { return messages_; }
+  // The turns whose questions are in the conversation, oldest first.
+  const std::vector<TurnPlace>& turns() const noexcept { return turns_; }
+  // True if the last turn is in progress.
+  bool is_open() const noexcept { return open_; }
+  // True if the conversation ends with an answer, or with a part of one.
+  bool ends_with_answer() const noexcept;
   // The system prompt, if any, and the messages marked in `sent`; those beyond its end are included.
   std::vector<ChatMessage> rendered(const std::string& system_prompt,
                                     const std::vector<bool>& sent = {}) const;
@@ -54,8 +82,8 @@ class Conversation {
   bool has_call(std::string_view id) const noexcept;
 
   std::vector<ChatMessage> messages_;
-  std::size_t question_ = 0;  // of the last turn
-  bool open_ = false;         // it has no answer yet
+  std::vector<TurnPlace> turns_;
+  bool open_ = false;  // the last turn has no answer yet
 };
 
 }  // namespace agentcore::detail::turn

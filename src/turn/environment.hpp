@@ -7,6 +7,7 @@
 #include "loop/engine.hpp"
 #include "mailbox/message_pool.hpp"
 #include "mailbox/steer_box.hpp"
+#include "turn/acknowledgements.hpp"
 #include "turn/call_claims.hpp"
 #include "turn/call_pauses.hpp"
 #include "turn/end_origins.hpp"
@@ -116,6 +117,7 @@ class Environment {
   EndedTurns ended_turns;
   CallClaims claims;
   EndOrigins end_origins;
+  Acknowledgements acknowledgements;
   CallPauses call_pauses{*this};
 };
 

@@ -35,6 +35,15 @@ bool writes_blocks(const AgentSpec& spec) noexcept {
   return spec.tools && spec.tool_protocol == ToolProtocol::text;
 }
 
+bool keeps_partial_answers(const AgentSpec& spec) noexcept {
+  return spec.partial_answers != PartialAnswers::drop;
+}
+
+// To be called before the text is emitted.
+void keep_delivered(Turn turn, std::string_view text) {
+  if (keeps_partial_answers(turn.spec())) turn.active().delivered.text.append(text);
+}
+
 }  // namespace
 
 Next ModelCalls::start(Turn turn) {
@@ -50,6 +59,7 @@ Next ModelCalls::start(Turn turn) {
     return Next::ended;
   if (const Next next = write_steered(turn); next != Next::proceed) return next;
   ChatRequest request = request_for(turn);
+  if (!turn.is_admitted()) return Next::ended;
   if (BudgetVerdict verdict = usage_.reserve(turn, request); !verdict.allowed)
     return ends_.end_for_budget(turn, std::move(verdict));
   return send(turn, *client, std::move(request));
@@ -62,13 +72,15 @@ Next ModelCalls::write_steered(Turn turn) {
   Conversation& conversation = turn.data().conversation;
   const core::NodeId agent = turn.node().id();
   while (!messages.steers.empty()) {
-    conversation.make_room();
+    conversation.make_room(2);
     const std::uint32_t cell = messages.steers.take(agent).cell;
     if (!cell) break;
     const MessageId id = messages.pool.id_of(cell);
     Message message = messages.pool[cell].take_message();
     messages.pool.end_id(cell);
     messages.pool.give_back(cell);
+    if (std::string part = std::exchange(turn.active().cut_off, {}); !part.empty())
+      conversation.cut_off(std::move(part));
     conversation.steer(std::move(message.text), std::move(message.parts));
     environment_.hub.emit(turn.node(), [&](Agent handle) {
       return Steered{.agent = std::move(handle),
@@ -137,6 +149,7 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   active.filter = {};
   // Allocations come first.
   active.answer = ChatOutcome::cancelled();
+  if (keeps_partial_answers(turn.spec())) turn.data().conversation.make_room();
   auto receiver = std::make_unique<CallReceiver>(*this, environment_.hub.handle(turn.node()));
   const auto pause = environment_.call_pauses.make(environment_.hub.handle(turn.node()));
   request.pause = PauseToken(pause);
@@ -159,7 +172,8 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
     return cut ? Next::proceed : Next::wait;
   }
   active.usage_pending = true;
-  ++active.model_calls;
+  active.delivered = {++active.model_calls, {}};
+  active.cut_off.clear();
   receiver->bind(id);
   pause->bind(id);
   ChatSink sink(std::move(receiver));
@@ -192,6 +206,7 @@ void ModelCalls::on_delta(OperationId id, std::string_view text) {
   runner_.run(turn->node(), [&] {
     active.text.append(text);
     if (filters) visible = active.filter.pass(text);
+    keep_delivered(*turn, filters ? visible : text);
     return Next::wait;
   });
   if (turn->is_over()) return;
@@ -218,8 +233,10 @@ void ModelCalls::emit_delta(Turn turn, std::string_view text) noexcept {
 
 bool ModelCalls::emit_held_text(Turn turn) {
   const std::string held = turn.active().filter.finish();
-  if (!held.empty()) emit_delta(turn, held);
-  return held.empty() || turn.is_admitted();
+  if (held.empty()) return true;
+  keep_delivered(turn, held);
+  emit_delta(turn, held);
+  return turn.is_admitted();
 }
 
 void ModelCalls::on_reasoning(OperationId id, std::string_view text) {

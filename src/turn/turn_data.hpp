@@ -7,6 +7,7 @@
 #include "tools/block_filter.hpp"
 #include "tools/registry.hpp"
 #include "turn/account.hpp"
+#include "turn/acknowledgements.hpp"
 #include "turn/answer_check.hpp"
 #include "turn/conversation.hpp"
 #include "turn/turn_deadline.hpp"
@@ -14,6 +15,7 @@
 #include <agentcore/llm_client.hpp>
 #include <agentcore/turn_result.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -65,7 +67,9 @@ struct ActiveTurn {
   std::optional<TurnDeadline> deadline;
   std::shared_ptr<core::Lease> lease;  // the nearest; null: neither the agent nor an ancestor has one
   core::OperationId operation;         // its model call
-  std::string text;                    // the answer so far; dropped when the turn is interrupted (A19)
+  std::string text;                    // the answer so far
+  DeliveredText delivered;             // what observers have of that answer, until it is written or refused
+  std::string cut_off;  // the kept part of an answer that a steered message has ended: is written before it
   tools::BlockFilter filter;   // makes the deltas for observers from that answer; with ToolProtocol::text
   ChatOutcome answer;          // outcome of the last model call; `cancelled` while the call is open
   bool usage_pending = false;  // a model call was sent whose usage is not in the result yet
@@ -96,6 +100,14 @@ struct SentContext {
   // Numbers of messages, rising, at which the stable parts of the requests ended: of the last one, and of the
   // others those that a user message follows.
   std::vector<std::size_t> ends;
+
+  // The conversation has only these messages any more, or they are the ones that have not changed.
+  void cut(std::size_t size) noexcept {
+    tokens.resize(std::min(tokens.size(), size));
+    messages.resize(std::min(messages.size(), size));
+    while (!ends.empty() && ends.back() > size) ends.pop_back();
+    for (auto& [number, window] : windows) window.opened_at = std::min(window.opened_at, size);
+  }
 };
 
 struct TurnData final : core::AgentData {

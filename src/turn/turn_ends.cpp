@@ -89,7 +89,8 @@ Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   if (turn.node().load().state() == AgentState::waiting_llm)
     return fail_call(turn, ChatOutcome::failed(std::move(error)));
   if (!leave(turn)) return Next::ended;
-  if (!turn.active().simulated) turn.data().conversation.interrupt(Interruption::failed);
+  turn.active().delivered = {};  // complete, but refused
+  mark_question(turn, Interruption::failed);
   const std::unique_ptr<ActiveTurn> ended = take_out(turn);
   TurnResult& result = *ended->result;
   result.outcome = TurnOutcome::failed;
@@ -114,7 +115,7 @@ Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
     interrupt(turn);
     return Next::ended;
   }
-  turn.data().conversation.interrupt(aborted ? Interruption::aborted : Interruption::failed);
+  mark_question(turn, aborted ? Interruption::aborted : Interruption::failed);
   const std::unique_ptr<ActiveTurn> ended = take_out(turn);
   TurnResult& result = *ended->result;
   result.outcome = aborted ? TurnOutcome::aborted : TurnOutcome::failed;
@@ -206,7 +207,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (environment_.hub.closed()) return;
   core::Node& node = turn.node();
   TurnData& data = turn.data();
-  if (!data.turn->simulated) data.conversation.interrupt(interruption_by(outcome));
+  mark_question(turn, interruption_by(outcome));
   // Before the cut: deliveries during the cut find the turn over.
   const std::unique_ptr<ActiveTurn> ended = std::exchange(data.turn, nullptr);
   environment_.listener.on_turn_over(node);
@@ -243,6 +244,22 @@ void TurnEnds::cut(Turn turn, ActiveTurn& ended, DiscardReason late) noexcept {
     data.ending = nullptr;
   }
   calls_.cancel(turn.node(), turn.number(), ended.calls, *ended.result, late);
+}
+
+// The turn has no final answer: marks its question, and writes what is kept of the answer.
+void TurnEnds::mark_question(Turn turn, Interruption why) noexcept {
+  ActiveTurn& active = turn.active();
+  if (active.simulated) return;
+  std::string part = std::exchange(active.cut_off, {});
+  if (part.empty())
+    part = environment_.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
+                                              std::exchange(active.delivered, {}));
+  try {
+    active.result->partial = part;
+  } catch (const std::bad_alloc&) {
+    part.clear();
+  }
+  turn.data().conversation.interrupt(why, std::move(part));
 }
 
 // Takes the turn out and settles its usage. From then on the turn is over.

@@ -53,6 +53,7 @@ class TurnEnds {
   bool end_at_deadline(Turn turn) noexcept;
   void end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
   void cut(Turn turn, ActiveTurn& ended, DiscardReason late) noexcept;
+  void mark_question(Turn turn, Interruption why) noexcept;
   std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;
   void emit_end(Turn turn, const ActiveTurn& ended) noexcept;
 

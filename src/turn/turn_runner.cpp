@@ -156,7 +156,8 @@ void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::u
     active.phase = Phase::answered;
     active.text = std::move(message.text);
   } else {
-    data.conversation.ask(with_ended_tasks(data, std::move(message.text)), std::move(message.parts));
+    data.conversation.ask(with_ended_tasks(data, std::move(message.text)), std::move(message.parts),
+                          node.turns, id);
   }
   const Turn turn(node);
   if (!emit_start(node, id, epoch, to)) return ends_.interrupt(turn);
@@ -231,6 +232,7 @@ Next TurnRunner::take_answer(Turn turn) {
   if (auto refusal = refusal_of(turn, answer, environment_.limits.max_answer_bytes))
     return ends_.fail(turn, std::move(*refusal));
   tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
+  active.delivered = {};
   active.phase = Phase::acting;
   return check_budget(turn);
 }
@@ -305,6 +307,10 @@ Next TurnRunner::repair(Turn turn, ReaskCause cause, RefusedAnswer refused, std:
 
 Next TurnRunner::ask_again(Turn turn, ReaskCause cause, std::string reason) {
   ActiveTurn& active = turn.active();
+  DeliveredText delivered = std::exchange(active.delivered, {});
+  if (cause == ReaskCause::steered)
+    active.cut_off = environment_.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
+                                                        std::move(delivered));
   active.text.clear();
   active.result->text.clear();
   active.answer = {};
@@ -315,8 +321,9 @@ Next TurnRunner::ask_again(Turn turn, ReaskCause cause, std::string reason) {
   if (!turn.is_admitted()) return Next::ended;
   if (const Next next = check_budget(turn); next != Next::proceed) return next;
   environment_.hub.emit(turn.node(), [&](Agent agent) {
-    return ModelCallEnded{std::move(agent), turn.number(), turn.active().model_calls, 0, cause,
-                          std::move(reason)};
+    const ActiveTurn& asked = turn.active();
+    return ModelCallEnded{std::move(agent),     turn.number(), asked.model_calls,
+                          asked.cut_off.size(), cause,         std::move(reason)};
   });
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }

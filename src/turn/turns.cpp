@@ -1,5 +1,7 @@
 #include "turn/turns.hpp"
 
+#include "core/transitions.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +13,16 @@ void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) noexcept {
   if (!turn) return;
   const std::uint32_t age = (epoch - turn->epoch()) & core::PackedState::epoch_mask;
   if (age != 0 && age <= core::PackedState::epoch_mask / 2) ends_.interrupt(*turn);
+}
+
+void Turns::interrupt(core::Node& node) noexcept {
+  const std::optional<Turn> turn = Turn::of(node);
+  if (!turn) return;
+  core::PackedState packed = node.load();
+  if (core::look(node, packed.generation()).open())
+    while (const std::optional<core::PackedState> after = core::after_interrupt(packed, false))
+      if (node.replace(packed, *after)) break;
+  ends_.interrupt(*turn);
 }
 
 void Turns::stop(core::Node& node) noexcept {
@@ -65,7 +77,8 @@ std::vector<RunningTask> Turns::tasks() const {
 
 std::size_t Turns::count(const core::References& refers) const noexcept {
   std::size_t count = desk_.count(refers) + permissions_.count(refers) + environment_.claims.count(refers) +
-                      environment_.ended_turns.count(refers) + environment_.end_origins.count(refers);
+                      environment_.ended_turns.count(refers) + environment_.end_origins.count(refers) +
+                      environment_.acknowledgements.count(refers);
   for (std::uint32_t slot = 0; slot < operations().slots(); ++slot) {
     const Operation& operation = operations().at_slot(slot);
     count += operation.node && refers(operation.agent);

@@ -59,6 +59,8 @@ class Turns {
 
   // Ends the turn in progress if it began before `epoch`: as aborted or stopped, according to the gates.
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
+  // Ends the turn in progress, as interrupted, unless it is one of a MessageHandler.
+  void interrupt(core::Node& node) noexcept;
   // Ends the turn in progress if it was interrupted.
   void end_refused(core::Node& node) noexcept;
   // The turns from which beginnings are withheld.
@@ -98,6 +100,7 @@ class Turns {
   const Operations& operations() const noexcept { return environment_.operations; }
   CallClaims& claims() noexcept { return environment_.claims; }
   EndOrigins& end_origins() noexcept { return environment_.end_origins; }
+  Acknowledgements& acknowledgements() noexcept { return environment_.acknowledgements; }
 
   // The tree is closed and no function of it is on the stack: forgets questions and results, and stops all
   // clocks.

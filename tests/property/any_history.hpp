@@ -1,4 +1,4 @@
-// Generators: valid histories with steps, interruptions and pins.
+// Generators: valid histories with steps, steered messages, interruptions, parts of answers and pins.
 #pragma once
 
 #include "support/prop.hpp"
@@ -48,11 +48,23 @@ class HistoryWriter {
     for (int steps = *rc::gen::weightedOneOf<int>({{1, rc::gen::just(0)}, {1, rc::gen::inRange(0, 5)}});
          steps > 0; --steps)
       write_step();
+    if (*rc::gen::inRange(0, 4) == 0) write_steer();
     if (mark == Interruption::none && (!last || *rc::gen::arbitrary<bool>()))
-      add({Role::assistant, *any_words()});
-    if (history_.back().role == Role::assistant && *rc::gen::inRange(0, 4) == 0)
+      add({Role::assistant, *any_words(),
+           *rc::gen::weightedElement<Interruption>({{3, Interruption::none}, {1, Interruption::truncated}})});
+    else if (mark != Interruption::none && *rc::gen::arbitrary<bool>())
+      add({Role::assistant, *any_words(), mark});
+    if (history_.back().interruption == Interruption::none && history_.back().role == Role::assistant && *rc::gen::inRange(0, 4) == 0)
       history_.back().reasoning = {
           {"anthropic_messages", *any_words(), *rc::gen::element<std::string>("", "api.example.com")}};
+  }
+
+  // A steered message, sometimes with the part of an answer that it has ended.
+  void write_steer() {
+    using agentcore::Role;
+    if (*rc::gen::arbitrary<bool>())
+      add({Role::assistant, *any_words(), agentcore::Interruption::steered});
+    add({.role = Role::user, .content = *any_words(), .steered = true});
   }
 
   void write_step() {

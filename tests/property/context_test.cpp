@@ -90,9 +90,9 @@ std::size_t dropped_with(const Scene& scene, const Trimmed& result, std::size_t 
   for (std::size_t at = i + 1; at-- > 0 && !result.keep_message[at];) {
     sum += scene.tokens[at];
     const auto next = std::find_if(scene.messages.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                   scene.messages.end(), [](const auto& m) { return m.role == Role::user; });
-    const Role first = next == scene.messages.end() ? Role::assistant : Role::user;
-    if (scene.messages[at].role == first) break;
+                                   scene.messages.end(), [](const auto& m) { return m.is_question(); });
+    const bool in_last_turn = next == scene.messages.end();
+    if (in_last_turn ? scene.messages[at].role == Role::assistant : scene.messages[at].is_question()) break;
   }
   return sum;
 }
@@ -102,12 +102,13 @@ std::size_t dropped_with(const Scene& scene, const Trimmed& result, std::size_t 
 bool is_protected(const std::vector<ChatMessage>& messages, std::size_t i) {
   if (messages[i].role == Role::system) return true;
   std::size_t begin = i, end = i + 1;
-  while (messages[begin].role != Role::user) --begin;
-  while (end < messages.size() && messages[end].role != Role::user) ++end;
+  while (!messages[begin].is_question()) --begin;
+  while (end < messages.size() && !messages[end].is_question()) ++end;
   for (std::size_t j = begin; j < end; ++j)
     if (messages[j].pinned) return true;
   if (end < messages.size()) return false;
-  if (i == begin) return true;
+  const bool is_of_step = messages[i].role == Role::tool || !messages[i].tool_calls.empty();
+  if (!is_of_step) return true;
   for (std::size_t j = i + 1; j < end; ++j)  // is another step after this one?
     if (!messages[j].tool_calls.empty()) return false;
   return true;

@@ -69,9 +69,12 @@ TEST_CASE("a history that was written is read again", "[llm][G8]") {
 
 TEST_CASE("every mark of an interruption is written and read", "[llm][G8]") {
   for (const Interruption mark : {Interruption::none, Interruption::aborted, Interruption::stopped,
-                                  Interruption::failed, Interruption::interrupted}) {
-    const ChatMessage question{.role = Role::user, .content = "text", .interruption = mark};
-    CHECK(read(history_to_json({question})) == History{question});
+                                  Interruption::failed, Interruption::interrupted, Interruption::steered,
+                                  Interruption::truncated}) {
+    for (const Role role : {Role::user, Role::assistant}) {
+      const ChatMessage message{.role = role, .content = "text", .interruption = mark};
+      CHECK(read(history_to_json({message})) == History{message});
+    }
   }
 }
 
@@ -131,7 +134,7 @@ TEST_CASE("histories of format 1 and of later formats are read", "[llm][G8]") {
   };
   CHECK(with(R"("interruption":"none")") == "(none)");
   CHECK(with(R"("interruption":"paused")") ==
-        "message 1: interruption is not none, aborted, stopped, failed or interrupted");
+        "message 1: interruption is not none, aborted, stopped, failed, interrupted, steered or truncated");
   CHECK(with(R"("interruption":1)") == "message 1: interruption is not a string");
   CHECK(with(R"("pinned":"yes")") == "message 1: pinned is neither true nor false");
   CHECK(with(R"("tool_calls":[{"function":{},"window_id":1}])") ==

@@ -22,6 +22,9 @@ ChatMessage question(Interruption mark = Interruption::none) {
 ChatMessage answer(std::string text = "because") {
   return {Role::assistant, std::move(text)};
 }
+ChatMessage part(Interruption mark, std::string text = "bec") {
+  return {.role = Role::assistant, .content = std::move(text), .interruption = mark};
+}
 ChatMessage calling(std::vector<std::string> ids) {
   ChatMessage message{Role::assistant, ""};
   for (std::string& id : ids) message.tool_calls.push_back({std::move(id), "look", "{}"});
@@ -82,16 +85,77 @@ TEST_CASE("only answers have calls and only results have call ids", "[llm][G8]")
   CHECK(repaired({naming, answer()}, 1) == History{question(), answer()});
 }
 
-TEST_CASE("only questions have images and interruption marks", "[llm][G8]") {
-  ChatMessage picture = answer(), mark = answer(), asking = question();
+TEST_CASE("only questions have images", "[llm][G8]") {
+  ChatMessage picture = answer(), asking = question();
   picture.parts = asking.parts = {{.url = "https://a/b.png"}};
-  mark.interruption = Interruption::stopped;
   CHECK(is_valid_history({asking, answer()}));
   CHECK_FALSE(is_valid_history({question(), picture}));
-  CHECK_FALSE(is_valid_history({question(), mark}));
   CHECK(repaired({question(), picture}, 1) == History{question(), answer()});
-  CHECK(repaired({question(), mark}, 1) == History{question(), answer()});
   CHECK(repaired({asking, answer()}, 0) == History{asking, answer()});
+}
+
+TEST_CASE("a part of an answer ends an interrupted turn", "[llm][partial][G8]") {
+  const ChatMessage stopped = question(Interruption::stopped);
+  for (const Interruption mark : {Interruption::aborted, Interruption::stopped, Interruption::failed,
+                                  Interruption::interrupted, Interruption::steered}) {
+    const ChatMessage cut = part(mark);
+    CHECK(cut.is_partial());
+    for (const History& valid : std::vector<History>{{stopped, cut},
+                                                     {stopped, cut, question(), answer()},
+                                                     {stopped, calling({"1"}), result("1"), cut}}) {
+      CHECK(is_valid_history(valid));
+      if (valid.back().is_partial()) CHECK(repaired(valid, 0) == valid);
+    }
+    for (const History& wrong :
+         std::vector<History>{{cut}, {question(), cut}, {question(), cut, question()}, {stopped, cut, cut},
+                              {stopped, cut, answer()}, {question(), answer(), cut}, {stopped, calling({"1"}), cut},
+                              {stopped, cut, calling({"1"}), result("1")}})
+      CHECK_FALSE(is_valid_history(wrong));
+    CHECK(repaired({question(), cut}, 1) == History{stopped, cut});
+    CHECK(repaired({stopped, part(mark, "a"), part(mark, "b")}, 1) == History{stopped, part(mark, "a\n\nb")});
+    CHECK(repaired({stopped, part(mark, "a"), answer("b")}, 2) == History{question(), answer("a\n\nb")});
+  }
+}
+
+TEST_CASE("a part of an answer that was steered comes before a steered message", "[llm][partial][steer][G8]") {
+  ChatMessage steered = question();
+  steered.steered = true;
+  const ChatMessage cut = part(Interruption::steered), stopped = question(Interruption::stopped);
+  const History whole{question(), cut, steered, answer()};
+  CHECK(is_valid_history(whole));
+  CHECK(repaired(whole, 0) == whole);
+  CHECK(is_valid_history({stopped, cut, steered, part(Interruption::stopped)}));
+  CHECK(is_valid_history({question(), cut, steered}));
+  const ChatMessage other = part(Interruption::failed);
+  CHECK_FALSE(is_valid_history({question(), other, steered, answer()}));
+  CHECK(repaired({question(), other, steered, answer()}, 1) == whole);
+}
+
+TEST_CASE("a truncated answer is a final one", "[llm][partial][G8]") {
+  const ChatMessage cut = part(Interruption::truncated);
+  const History whole{question(), cut, question(), cut};
+  CHECK_FALSE(cut.is_partial());
+  CHECK(is_valid_history(whole));
+  CHECK(repaired(whole, 0) == whole);
+  CHECK_FALSE(is_valid_history({question(Interruption::stopped), cut}));
+}
+
+TEST_CASE("the marks of answers are not those of questions, and go without calls and reasoning",
+          "[llm][partial][G8]") {
+  const ChatMessage stopped = question(Interruption::stopped);
+  for (const Interruption mark : {Interruption::steered, Interruption::truncated}) {
+    CHECK_FALSE(is_valid_history({question(mark)}));
+    CHECK(repaired({question(mark)}, 2) == History{stopped});
+    CHECK(repaired({question(mark), answer()}, 1) == History{question(), answer()});
+  }
+  ChatMessage acting = calling({"1"}), thinking = part(Interruption::failed);
+  acting.interruption = Interruption::failed;
+  thinking.reasoning = {{"anthropic_messages", "{}", ""}};
+  CHECK_FALSE(is_valid_history({question(), acting, result("1"), answer()}));
+  CHECK(repaired({question(), acting, result("1"), answer()}, 1) ==
+        History{question(), calling({"1"}), result("1"), answer()});
+  CHECK_FALSE(is_valid_history({stopped, thinking}));
+  CHECK(repaired({stopped, thinking}, 1) == History{stopped, part(Interruption::failed)});
 }
 
 TEST_CASE("the first invalid message is named with its mistake", "[llm][G8]") {
@@ -126,7 +190,9 @@ TEST_CASE("the first invalid message is named with its mistake", "[llm][G8]") {
       {{question(), calling({"1", "1"})}, "message 2 (assistant) has a tool call whose id '1' is taken"},
       {{asking}, "message 1 (user) has tool calls, which only an answer may have"},
       {{naming}, "message 1 (user) names a tool call, which only a result may do"},
-      {{question(), mark}, "message 2 (assistant) is marked as interrupted, which only a question may be"},
+      {{question(), mark},
+       "message 2 (assistant) is a part of an answer that ends its turn, but the question is not marked as "
+       "interrupted"},
       {{question(), picture}, "message 2 (assistant) has images, which only a question may have"},
   };
   for (const auto& [history, problem] : wrong) CHECK(history_problem(history) == problem);

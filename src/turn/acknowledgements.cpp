@@ -1,0 +1,43 @@
+#include "turn/acknowledgements.hpp"
+
+#include "core/blank.hpp"
+#include "core/utf8.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::detail::turn {
+
+std::string Acknowledgements::kept(const AgentSpec& spec, core::NodeId agent, MessageId message,
+                                   DeliveredText delivered) const noexcept {
+  std::string text = std::move(delivered.text);
+  if (text.empty()) return text;
+  std::size_t bytes = spec.partial_answers == PartialAnswers::keep ? text.size() : 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry = entries_.find(agent);
+    if (entry != entries_.end() && entry->second.message == message && entry->second.call == delivered.call)
+      bytes = std::min(entry->second.bytes, text.size());
+  }
+  text.resize(core::first_bytes(text, bytes).size());
+  if (core::is_blank(text)) text.clear();
+  return text;
+}
+
+void Acknowledgements::forget_deleted(const core::AgentTable& table) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) { return !table.find(entry.first); });
+}
+
+std::size_t Acknowledgements::count(const core::References& refers) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(),
+                                                [&](const auto& entry) { return refers(entry.first); }));
+}
+
+bool Acknowledgements::is_newer(const Acknowledgement& seen, const Acknowledgement& entry) noexcept {
+  if (seen.message != entry.message) return true;
+  return seen.call > entry.call || (seen.call == entry.call && seen.bytes > entry.bytes);
+}
+
+}  // namespace agentcore::detail::turn

@@ -1,0 +1,319 @@
+// Rewind, regenerate and truncate: earlier turns of a conversation.
+#include "support/drive/tool_turn.hpp"
+
+#include <agentcore/conversation.hpp>
+#include <agentcore/history.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// Asks and lets the model answer.
+MessageId take_turn(TreeFixture& t, const Agent& agent, std::string question, std::string_view answer) {
+  const MessageId id = agent.send(std::move(question)).id;
+  t.settle();
+  t.llm->answer(agent.id(), answer);
+  t.settle();
+  return id;
+}
+
+std::string numbers(const Agent& agent) {
+  std::string all;
+  for (const ConversationTurn& turn : turns_of(agent).value())
+    all += (all.empty() ? "" : " ") + std::to_string(turn.turn) + "@" + std::to_string(turn.question) +
+           (turn.ended ? "" : "+");
+  return all;
+}
+
+std::string history(const Agent& agent) {
+  return written(agent.conversation().value());
+}
+
+}  // namespace
+
+TEST_CASE("the turns of a conversation have the numbers of their events", "[tree][rewind]") {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.system_prompt = "Be brief.";
+  const Agent agent = t.agent(std::move(spec));
+  CHECK(numbers(agent).empty());
+  take_turn(t, agent, "one", "1");
+  CHECK(agent.simulate("not in the history"));
+  t.settle();
+  t.ask(agent, "two");
+  CHECK(numbers(agent) == "1@1 3@3+");
+  t.answer("2");
+  CHECK(numbers(agent) == "1@1 3@3");
+}
+
+TEST_CASE("the turns of a history come first, and those of the agent go on with their numbers",
+          "[tree][rewind]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.history = {ChatMessage::system("Be brief."), ChatMessage::user("one"), ChatMessage::assistant("1"),
+                  ChatMessage::user("two")};
+  spec.history.back().interruption = Interruption::stopped;
+  const Agent agent = t.root("a", std::move(spec));
+  CHECK(numbers(agent) == "1@1 2@3");
+  take_turn(t, agent, "three", "3");
+  CHECK(t.seen.count("started a 3") == 1);
+  CHECK(numbers(agent) == "1@1 2@3 3@4");
+  const auto removed = rewind(agent, 2);
+  REQUIRE(removed);
+  CHECK(written(removed.value()) == "user:two!stopped, user:three, assistant:3");
+  CHECK(history(agent) == "system:Be brief., user:one, assistant:1");
+  take_turn(t, agent, "four", "4");
+  CHECK(numbers(agent) == "1@1 4@3");
+}
+
+TEST_CASE("a rewind removes a turn and all that follows, and reports what is left", "[tree][rewind][G8]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.system_prompt = "Be brief.";
+  const Agent agent = t.root("a", std::move(spec));
+  take_turn(t, agent, "one", "1");
+  take_turn(t, agent, "two", "2");
+  take_turn(t, agent, "three", "3");
+  std::vector<ConversationChanged> changes;
+  const auto changed =
+      t.tree->on<ConversationChanged>([&](const ConversationChanged& change) { changes.push_back(change); });
+  const auto removed = rewind(agent, 2);
+  REQUIRE(removed);
+  CHECK(written(removed.value()) == "user:two, assistant:2, user:three, assistant:3");
+  REQUIRE(changes.size() == 1);
+  CHECK((changes[0].turn == 2 && changes[0].kept_messages == 3));
+  CHECK(changes[0].change == ConversationChange::rewound);
+  CHECK(agent.send(removed.value().front().content + "?"));
+  t.settle();
+  CHECK(written(t.llm->call(3).request.messages) == "system:Be brief., user:one, assistant:1, user:two?");
+  CHECK(rewind(agent, 2).error().code == Errc::turn_not_found);
+  CHECK(rewind(agent, 9).error().code == Errc::turn_not_found);
+}
+
+TEST_CASE("a rewind ends the turn in progress as an interrupt does", "[tree][rewind][G7][G8]") {
+  for (const std::uint64_t to : {1U, 2U}) {
+    ToolTurn t;
+    AgentSpec spec;
+    spec.partial_answers = PartialAnswers::keep;
+    const Agent agent = t.agent(std::move(spec));
+    take_turn(t, agent, "one", "1");
+    CHECK(agent.send("two"));
+    CHECK(agent.send("three"));
+    t.settle();
+    t.llm->delta("a", "The");
+    const auto removed = rewind(agent, to);
+    REQUIRE(removed);
+    CHECK(written(removed.value()).ends_with("user:two!interrupted, assistant:The!interrupted"));
+    CHECK(t.result->outcome == TurnOutcome::interrupted);
+    CHECK(t.seen.count("ended a 2 interrupted") == 1);
+    CHECK(t.llm->call(1).stop.stop_requested());
+    CHECK(t.state("a") == AgentState::idle);
+    t.settle();
+    CHECK(written(t.llm->call(2).request.messages) ==
+          (to == 1 ? "user:three" : "user:one, assistant:1, user:three"));
+  }
+}
+
+TEST_CASE("a rewind ends tool calls, and nothing of them is written", "[tree][rewind][G7][G9]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "held"}, {.name = "held"}});
+  const auto removed = rewind(agent, 1);
+  REQUIRE(removed);
+  CHECK(is_valid_history(removed.value()));
+  CHECK(removed.value().size() == 4);
+  CHECK(t.held.calls[0].context.stop().stop_requested());
+  CHECK(history(agent).empty());
+  t.held.calls[0].done(ToolResult::done("late"));
+  t.settle();
+  CHECK(history(agent).empty());
+  CHECK(t.seen.with("discarded").size() == 1);
+}
+
+TEST_CASE("a rewind may be called from every callback of a turn", "[tree][rewind][G4][G7]") {
+  // Returns the number of events up to the end of the turn.
+  const auto run = [](std::size_t rewind_at) {
+    ToolTurn t;
+    std::size_t events = 0;
+    const Agent agent = t.agent();
+    const auto all = t.tree->on_event([&](const Event&) {
+      if (++events == rewind_at) CHECK(rewind(agent, 1));
+    });
+    t.ask(agent);
+    if (t.llm->find("a")) t.llm->delta("a", "x");
+    if (t.llm->find("a")) t.call({add_call("1", 1, 2), {.name = "held"}});
+    if (t.held.calls.size() == 1) t.held.calls[0].done(ToolResult::done("held"));
+    t.settle();
+    if (t.llm->find("a")) t.answer("3");
+    t.settle();
+    CHECK(t.seen.count("ended a 1") == 1);
+    CHECK(t.state("a") == AgentState::idle);
+    CHECK(history(agent).empty() == (rewind_at <= events));
+    return events;
+  };
+  const std::size_t events = run(1000);
+  CHECK(events > 8);
+  for (std::size_t at = 1; at <= events; ++at) {
+    INFO(at);
+    run(at);
+  }
+}
+
+TEST_CASE("observers of the end of the turn may delete the agent or destroy the tree", "[tree][rewind][G4]") {
+  for (const bool destroys : {false, true}) {
+    TreeFixture t;
+    const Agent agent = t.root("a");
+    t.ask(agent);
+    const auto ends = t.tree->on<TurnEnded>([&](const TurnEnded&) {
+      if (destroys)
+        t.tree.reset();
+      else
+        CHECK(agent.terminate().took_effect());
+    });
+    const auto removed = rewind(agent, 1);
+    CHECK(removed.error().code == (destroys ? Errc::agent_not_found : Errc::agent_terminating));
+    if (destroys) t.check_at_end = false;
+    t.settle();
+    CHECK_FALSE(agent.exists());
+  }
+}
+
+TEST_CASE("a stopped agent can be rewound and stays stopped", "[tree][rewind][G3]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  CHECK(agent.stop().took_effect());
+  SECTION("at once") {}
+  SECTION("when it has settled") { t.settle(); }
+  CHECK(rewind(agent, 1));
+  CHECK(history(agent).empty());
+  t.settle();
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.seen.count("ended a 1 stopped") == 1);
+}
+
+TEST_CASE("regenerate asks the last question again, before all messages that wait", "[tree][rewind]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  take_turn(t, agent, "one", "1");
+  const std::vector<ContentPart> parts = {{.url = "https://example.com/cat.png"}};
+  CHECK(agent.send({.text = "two", .parts = parts}));
+  CHECK(agent.send("three"));
+  t.settle();
+  SECTION("while it is answered") {}
+  SECTION("after a steer") {
+    CHECK(agent.steer("shorter", {.when = SteerWhen::now}).accepted());
+    t.settle();
+  }
+  const std::size_t calls = t.llm->calls();
+  const SendResult sent = regenerate(agent);
+  REQUIRE(sent);
+  CHECK(history(agent) == "user:one, assistant:1");
+  t.settle();
+  CHECK(written(t.llm->call(calls).request.messages) == "user:one, assistant:1, user:two");
+  CHECK(t.llm->call(calls).request.messages.back().parts == parts);
+  CHECK(t.seen.count("rewound a 2") == 1);
+  CHECK(numbers(agent) == "1@0 3@2+");
+}
+
+TEST_CASE("a refused regenerate changes nothing", "[tree][rewind][G12]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.mailbox_limit = 1;
+  const Agent agent = t.root("a", std::move(spec));
+  CHECK(regenerate(agent).reason == Errc::turn_not_found);
+  CHECK(regenerate({}).reason == Errc::agent_not_found);
+  t.ask(agent, "one");
+  CHECK(agent.send("waits"));
+  const std::string before = history(agent);
+  CHECK(regenerate(agent).reason == Errc::mailbox_full);
+  CHECK(agent.stop().took_effect());
+  CHECK(regenerate(agent).reason == Errc::agent_stopping);
+  t.settle();
+  CHECK(regenerate(agent).reason == Errc::agent_stopped);
+  CHECK(history(agent) == "user:one!stopped");
+  CHECK(t.seen.count("rewound") == 0);
+  CHECK(agent.terminate().took_effect());
+  CHECK(regenerate(agent).reason == Errc::agent_terminating);
+  CHECK(rewind(agent, 1).error().code == Errc::agent_terminating);
+}
+
+TEST_CASE("a regenerate of a stopped agent with auto_resume resumes it", "[tree][rewind]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.auto_resume = true;
+  const Agent agent = t.root("a", std::move(spec));
+  t.ask(agent, "one");
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  CHECK(regenerate(agent));
+  t.settle();
+  CHECK(t.state("a") == AgentState::waiting_llm);
+  CHECK(history(agent) == "user:one");
+}
+
+TEST_CASE("a truncated answer is what was heard of it", "[tree][truncate][G8]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  take_turn(t, agent, "one", "1");
+  const MessageId two = take_turn(t, agent, "two", "caf\xC3\xA9 au lait");
+  CHECK(truncate_answer(agent, two, 100));
+  CHECK(t.seen.count("truncated") == 0);
+  CHECK(truncate_answer(agent, two, 4));
+  CHECK(history(agent) == "user:one, assistant:1, user:two, assistant:caf!truncated");
+  CHECK(t.seen.count("truncated a 3") == 1);
+  CHECK(is_valid_history(agent.conversation().value()));
+  t.ask(agent, "three");
+  CHECK(written(t.llm->call(2).request.messages) ==
+        "user:one, assistant:1, user:two, assistant:caf!truncated, user:three");
+  CHECK(truncate_answer(agent, two, 1).reason == Errc::turn_over);
+}
+
+TEST_CASE("an answer of which nothing was heard is removed", "[tree][truncate][G8]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const MessageId one = take_turn(t, agent, "one", " hello");
+  CHECK(truncate_answer(agent, one, 1));
+  CHECK(history(agent) == "user:one!interrupted");
+  CHECK(is_valid_history(agent.conversation().value()));
+  CHECK(truncate_answer(agent, one, 0).reason == Errc::turn_over);
+}
+
+TEST_CASE("a part of an answer is truncated further, and keeps its mark", "[tree][truncate][partial][G8]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.partial_answers = PartialAnswers::keep;
+  const Agent agent = t.root("a", std::move(spec));
+  const MessageId id = agent.send("one").id;
+  t.settle();
+  t.llm->delta("a", "hello");
+  CHECK(truncate_answer(agent, id, 1).reason == Errc::turn_over);  // its turn is in progress
+  CHECK(agent.interrupt().took_effect());
+  t.settle();
+  CHECK(truncate_answer(agent, id, 2));
+  CHECK(history(agent) == "user:one!interrupted, assistant:he!interrupted");
+  CHECK(truncate_answer(agent, id, 0));
+  CHECK(history(agent) == "user:one!interrupted");
+}
+
+TEST_CASE("what is sent after a rewind is what was sent before", "[tree][rewind][context]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.context.max_tokens = 60;
+  spec.context.target_tokens = 40;
+  spec.context.min_conversation_tokens = 0;
+  const Agent agent = t.root("a", std::move(spec));
+  for (int i = 1; i <= 4; ++i) take_turn(t, agent, "question " + std::to_string(i), "a longer answer");
+  const std::string before = written(t.llm->call(3).request.messages);
+  REQUIRE_FALSE(before.starts_with("user:question 1"));  // trimmed
+  CHECK(regenerate(agent));
+  t.settle();
+  CHECK(written(t.llm->call(4).request.messages) == before);
+}
