@@ -86,8 +86,9 @@ Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
 ///     if (removed) editor.open(removed->front().content);
 ///
 /// Errors: `turn_not_found` if turns_of() does not list the turn, `agent_not_found`, `runtime_gone`,
-/// `agent_terminating`, `out_of_memory`; then nothing is changed. A stopped agent can be rewound; it stays
-/// stopped. May be called from any callback.
+/// `agent_terminating`, `out_of_memory`; then nothing is changed, unless an observer of the end of the turn
+/// was the reason. A stopped agent can be rewound; it stays stopped. A turn of a MessageHandler goes on. May
+/// be called from any callback but a TokenCounter.
 /// @loop_thread
 Result<std::vector<ChatMessage>> rewind(const Agent& agent, std::uint64_t turn);
 
@@ -99,7 +100,7 @@ Result<std::vector<ChatMessage>> rewind(const Agent& agent, std::uint64_t turn);
 ///     if (!sent) std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
 ///
 /// Reasons for a refusal: those of Agent::send(), and `turn_not_found` if the conversation has no question.
-/// Then nothing is changed. May be called from any callback.
+/// Then nothing is changed. May be called from any callback but a TokenCounter.
 /// @loop_thread
 SendResult regenerate(const Agent& agent, SendOptions options = {});
 

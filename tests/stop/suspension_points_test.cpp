@@ -12,15 +12,19 @@ namespace {
 
 // A parent and the child that it makes while it answers: a turn to its end, an abort, a stop of a client that
 // ignores it, late results, a resume, one more turn, the delete.
-class Story final : public SuspensionStory {
+class Story : public SuspensionStory {
  public:
   using SuspensionStory::SuspensionStory;
+
+ protected:
+  PartialAnswers kept_ = PartialAnswers::drop;
 
  private:
   void tell() override {
     AgentSpec spec;
     spec.system_prompt = "You are a parent.";
     spec.turn_timeout = time_of_a_turn;
+    spec.partial_answers = kept_;
     create_parent(std::move(spec));
     turn_to_its_end();
     turn_that_is_aborted();
@@ -105,6 +109,13 @@ class Story final : public SuspensionStory {
   }
 };
 
+// The same with parents that keep what was delivered of their answers.
+struct KeepingStory : Story {
+  KeepingStory(std::size_t inject_at, Injections injections) : Story(inject_at, injections) {
+    kept_ = PartialAnswers::keep;
+  }
+};
+
 // As counted when the story was last changed. If there are fewer, a suspension point is no longer tested.
 constexpr std::size_t recorded_points = 183;
 
@@ -125,6 +136,13 @@ TEST_CASE("every verb at every suspension point", "[stop][G1][G4][G7][G8][G10][G
   CHECK(failures_of<Story>(every_verb, points) == 0);
 }
 
+TEST_CASE("every verb at every suspension point of agents that keep partial answers",
+          "[stop][partial][G7][G8][G10][G13]") {
+  KeepingStory dry(0, Injection::none);
+  CHECK(dry.run() == "");
+  CHECK(failures_of<KeepingStory>(every_verb, dry.points()) == 0);
+}
+
 TEST_CASE("pairs of verbs at suspension points", "[stop][G1][G4][G7][G8][G10]") {
   Story dry(0, Injection::none);
   CHECK(dry.run() == "");
@@ -134,4 +152,5 @@ TEST_CASE("pairs of verbs at suspension points", "[stop][G1][G4][G7][G8][G10]") 
   constexpr std::size_t step = 16;
 #endif
   CHECK(failures_of_pairs<Story>(lasting_verbs, every_verb, dry.points(), step) == 0);
+  CHECK(failures_of_pairs<KeepingStory>(lasting_verbs, every_verb, dry.points(), 2 * step) == 0);
 }

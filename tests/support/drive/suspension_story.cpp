@@ -1,5 +1,6 @@
 #include "support/drive/suspension_story.hpp"
 
+#include "support/drive/conversation_injections.hpp"
 #include "support/observe/strict_history.hpp"
 
 #include <agentcore/agent_status.hpp>
@@ -163,7 +164,10 @@ void SuspensionStory::end_pause() {
 
 void SuspensionStory::check_interrupted(const Event& event) {
   const Agent& agent = event.agent();
-  if (const auto* started = event.get<TurnStarted>()) last_turn_[agent] = started->turn;
+  if (const auto* started = event.get<TurnStarted>()) {
+    last_turn_[agent] = started->turn;
+    if (agent == parent_) message_ = started->message;
+  }
   const auto found = interrupted_.find(agent);
   if (found == interrupted_.end()) return;
   const auto check = [&](std::uint64_t turn) {
@@ -316,11 +320,28 @@ void SuspensionStory::inject(Injection injection) {
     case Injection::terminate_later:
       terminate_later();
       break;
+    case Injection::rewind:
+    case Injection::regenerate:
+    case Injection::fork:
+    case Injection::truncate_answer:
+    case Injection::acknowledge:
+      change_conversation(injection);
+      break;
     case Injection::destroy:
       tree_.reset();
       audit_->closed = true;
       break;
   }
+}
+
+void SuspensionStory::change_conversation(Injection injection) {
+  bool ended = false;
+  note(injection == Injection::rewind            ? inject_rewind(parent_, ended)
+       : injection == Injection::regenerate      ? inject_regenerate(parent_, ended)
+       : injection == Injection::fork            ? inject_fork(parent_)
+       : injection == Injection::truncate_answer ? inject_truncate(parent_, message_)
+                                                 : inject_acknowledge(parent_, message_));
+  if (ended) interrupted_[parent_] = last_turn_[parent_];
 }
 
 void SuspensionStory::create_parent(AgentSpec spec) {

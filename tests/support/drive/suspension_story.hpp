@@ -61,6 +61,11 @@ enum class Injection {
   stop_child_later,
   stop_later_and_resume,
   terminate_later,
+  rewind,  // to the middle of the conversation
+  regenerate,
+  fork,
+  truncate_answer,
+  acknowledge,
   destroy,  // of the tree; the last one
 };
 
@@ -82,7 +87,10 @@ inline constexpr std::array lasting_verbs = {Injection::interrupt,
                                              Injection::pause_and_unpause,
                                              Injection::stop_after_step,
                                              Injection::stop_after_turn,
-                                             Injection::terminate_later};
+                                             Injection::terminate_later,
+                                             Injection::rewind,
+                                             Injection::regenerate,
+                                             Injection::acknowledge};
 
 // One verb, or two at the same point.
 struct Injections {
@@ -147,6 +155,7 @@ class SuspensionStory {
 
  private:
   void inject(Injection injection);
+  void change_conversation(Injection injection);
   void steer(const Agent& agent, SteerOptions options);
   void check_steered(const Event& event);
   void interrupt(const Agent& agent, InterruptOptions options);
@@ -182,6 +191,7 @@ class SuspensionStory {
   bool closed_ = false;  // by a verb without a resume since then
   std::string problem_;
   std::unordered_map<Agent, std::uint64_t> last_turn_;    // that began
+  MessageId message_;                                     // of the parent's last turn
   std::unordered_map<Agent, std::uint64_t> interrupted_;  // turns up to this one were interrupted
   std::unordered_set<std::string> ended_calls_;           // by cancel_call and complete_call
   std::size_t steers_ = 0;                                // messages that were taken

@@ -95,7 +95,7 @@ class Audit {
   void see(Seen&, const agentcore::AgentCreated&) {}
   void see(Seen& seen, const agentcore::TurnStarted& body) {
     require(seen.turn == 0, "turns overlap", body.agent);
-    require(body.turn == seen.last_turn + 1, "turn numbers have gaps", body.agent);
+    require(seen.last_turn == 0 || body.turn == seen.last_turn + 1, "turn numbers have gaps", body.agent);
     require(can_process(seen.state), "a turn began behind a closed gate", body.agent);
     require(bool(body.message) && body.message != seen.message, "a turn without a message of its own",
             body.agent);

@@ -70,7 +70,8 @@ void Recorder::on_state(const StateChanged& change) {
 
 void Recorder::begin_turn(Reported& reported, std::uint64_t turn) {
   if (reported.in_turn) broken("turns overlap");
-  if (turn != reported.turn + 1) broken("turns are not numbered in order");
+  const bool is_first = reported.turn == 0;  // it continues the turns of AgentSpec::history
+  if (!is_first && turn != reported.turn + 1) broken("turns are not numbered in order");
   reported.in_turn = true;
   reported.turn = turn;
 }

@@ -146,7 +146,8 @@ TEST_CASE("a rewind may be called from every callback of a turn", "[tree][rewind
     const auto all = t.tree->on_event([&](const Event&) {
       if (++events == rewind_at) CHECK(rewind(agent, 1));
     });
-    t.ask(agent);
+    CHECK(agent.send("question"));
+    t.settle();
     if (t.llm->find("a")) t.llm->delta("a", "x");
     if (t.llm->find("a")) t.call({add_call("1", 1, 2), {.name = "held"}});
     if (t.held.calls.size() == 1) t.held.calls[0].done(ToolResult::done("held"));

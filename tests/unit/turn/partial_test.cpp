@@ -42,7 +42,7 @@ const std::vector<Ending>& endings() {
       {"stopped", [](ToolTurn&, const Agent& agent) { CHECK(agent.stop().took_effect()); }},
       {"failed", [](ToolTurn& t, const Agent&) { t.llm->fail("a"); }},
       {"aborted",
-       [](ToolTurn& t, const Agent&) { FakeClient::finish(**t.llm->find("a"), ChatOutcome::cancelled()); }},
+       [](ToolTurn& t, const Agent&) { FakeClient::finish(*t.llm->find("a"), ChatOutcome::cancelled()); }},
       {"failed", [](ToolTurn& t, const Agent&) { t.llm->delta("a", std::string(2000, 'x')); }},
       {"failed", [](ToolTurn& t, const Agent&) { t.advance(std::chrono::hours(1)); }},
   };

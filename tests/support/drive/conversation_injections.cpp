@@ -1,0 +1,65 @@
+#include "support/drive/conversation_injections.hpp"
+
+#include <agentcore/conversation.hpp>
+#include <agentcore/history.hpp>
+
+#include <vector>
+
+namespace agentcore::test {
+namespace {
+
+std::vector<ConversationTurn> turns(const Agent& agent) {
+  const auto all = turns_of(agent);
+  return all ? all.value() : std::vector<ConversationTurn>();
+}
+
+}  // namespace
+
+std::string inject_rewind(const Agent& agent, bool& ended) {
+  const auto all = turns(agent);
+  if (all.empty()) return {};
+  const auto before = agent.conversation().value();
+  const std::uint64_t turn = all[all.size() / 2].turn;
+  const auto removed = rewind(agent, turn);
+  ended = removed.has_value();
+  if (!removed) return {};
+  if (removed->empty() || !removed->front().is_question()) return "a rewind did not begin with a question";
+  if (!is_valid_history(removed.value())) return "what a rewind has removed is not valid";
+  const auto left = agent.conversation();
+  if (left && left->size() > all[all.size() / 2].question) return "a rewind left a message";
+  return {};
+}
+
+std::string inject_regenerate(const Agent& agent, bool& ended) {
+  ended = regenerate(agent).accepted();
+  return {};
+}
+
+std::string inject_fork(const Agent& agent) {
+  if (!agent.exists()) return {};
+  const auto before = agent.conversation().value();
+  const auto forked = fork(agent);
+  if (!forked) return {};
+  const auto after = agent.conversation();
+  if (after && after.value() != before) return "a fork has changed its origin";
+  const auto copy = forked->conversation();
+  if (copy && (copy->size() > before.size() || !is_valid_history(copy.value())))
+    return "the conversation of a fork is not valid";
+  static_cast<void>(forked->terminate());
+  return {};
+}
+
+std::string inject_truncate(const Agent& agent, MessageId turn) {
+  const auto before = agent.conversation();
+  const ChangeResult truncated = truncate_answer(agent, turn, 2);
+  const auto after = agent.conversation();
+  if (truncated || !before || !after) return {};
+  return before.value() == after.value() ? std::string() : "a refused change has changed the conversation";
+}
+
+std::string inject_acknowledge(const Agent& agent, MessageId turn) {
+  static_cast<void>(acknowledge(agent, {turn, 1, 3}));
+  return {};
+}
+
+}  // namespace agentcore::test
