@@ -21,7 +21,7 @@ namespace {
 std::string body(const detail::llm::WireFormat& format, std::vector<ChatMessage> messages) {
   ChatRequest request;
   request.messages = std::move(messages);
-  return format.body(request, {.model = "m", .join_user_messages = true});
+  return format.body(request, {.model = "m", .join_user_messages = JoinUserMessages::always});
 }
 
 // ---- The rules of the three dialects, as their providers check them; independent of the writers.

@@ -103,7 +103,7 @@ const std::array play_steps{
 // Of a whole tree, also in the middle of a turn.
 std::string problem_of(const Play& play) {
   for (const Agent& agent : play.agents)
-    if (const std::string why = problem_of(agent.conversation().value()); !why.empty())
+    if (const std::string why = property_test::problem_of(agent.conversation().value()); !why.empty())
       return agent.id() + ": " + why;
   return {};
 }

@@ -1,5 +1,7 @@
 #include "support/drive/conversation_injections.hpp"
 
+#include "support/observe/strict_history.hpp"
+
 #include <agentcore/conversation.hpp>
 #include <agentcore/history.hpp>
 
@@ -13,8 +15,6 @@ std::vector<ConversationTurn> turns(const Agent& agent) {
   return all ? all.value() : std::vector<ConversationTurn>();
 }
 
-}  // namespace
-
 std::string inject_rewind(const Agent& agent, bool& ended) {
   const auto all = turns(agent);
   if (all.empty()) return {};
@@ -27,11 +27,6 @@ std::string inject_rewind(const Agent& agent, bool& ended) {
   if (!is_valid_history(removed.value())) return "what a rewind has removed is not valid";
   const auto left = agent.conversation();
   if (left && left->size() > all[all.size() / 2].question) return "a rewind left a message";
-  return {};
-}
-
-std::string inject_regenerate(const Agent& agent, bool& ended) {
-  ended = regenerate(agent).accepted();
   return {};
 }
 
@@ -57,9 +52,31 @@ std::string inject_truncate(const Agent& agent, MessageId turn) {
   return before.value() == after.value() ? std::string() : "a refused change has changed the conversation";
 }
 
-std::string inject_acknowledge(const Agent& agent, MessageId turn) {
-  static_cast<void>(acknowledge(agent, {turn, 1, 3}));
-  return {};
+}  // namespace
+
+std::string history_problem(const Agent& agent) {
+  if (!agent.exists()) return {};
+  const auto history = agent.conversation().value();
+  if (!is_valid_history(history)) return "a history is not valid";
+  const std::string why = refusal(history);
+  return why.empty() ? why : "a history that a provider refuses: " + why;
+}
+
+std::string change_conversation(Injection injection, const Agent& agent, MessageId message, bool& ended) {
+  switch (injection) {
+    case Injection::rewind:
+      return inject_rewind(agent, ended);
+    case Injection::regenerate:
+      ended = regenerate(agent).accepted();
+      return {};
+    case Injection::fork:
+      return inject_fork(agent);
+    case Injection::truncate_answer:
+      return inject_truncate(agent, message);
+    default:
+      static_cast<void>(acknowledge(agent, {message, 1, 3}));
+      return {};
+  }
 }
 
 }  // namespace agentcore::test

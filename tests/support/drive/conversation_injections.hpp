@@ -1,6 +1,8 @@
 // The verbs of agentcore/conversation.hpp at a suspension point.
 #pragma once
 
+#include "support/drive/suspension_story.hpp"
+
 #include <agentcore/agent.hpp>
 #include <agentcore/message.hpp>
 
@@ -8,11 +10,11 @@
 
 namespace agentcore::test {
 
-// Each returns what is wrong afterwards; "" if nothing is. `ended`: the last turn was removed.
-std::string inject_rewind(const Agent& agent, bool& ended);
-std::string inject_regenerate(const Agent& agent, bool& ended);
-std::string inject_fork(const Agent& agent);
-std::string inject_truncate(const Agent& agent, MessageId turn);
-std::string inject_acknowledge(const Agent& agent, MessageId turn);
+// What is wrong with the history of `agent`; "" if it is valid, or if there is no agent.
+std::string history_problem(const Agent& agent);
+
+// Injects one of these verbs. Returns what is wrong afterwards; "" if nothing is. `message`: that of the last
+// turn of the agent. `ended`: becomes true if a turn in progress was ended.
+std::string change_conversation(Injection injection, const Agent& agent, MessageId message, bool& ended);
 
 }  // namespace agentcore::test

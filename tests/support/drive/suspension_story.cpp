@@ -4,7 +4,6 @@
 #include "support/observe/strict_history.hpp"
 
 #include <agentcore/agent_status.hpp>
-#include <agentcore/history.hpp>
 #include <agentcore/testing/references.hpp>
 
 #include <chrono>
@@ -13,19 +12,6 @@
 #include <vector>
 
 namespace agentcore::test {
-
-namespace {
-
-// What is wrong with the history of `agent`; "" if it is valid, or if there is no agent.
-std::string history_problem(const Agent& agent) {
-  if (!agent.exists()) return {};
-  const auto history = agent.conversation().value();
-  if (!is_valid_history(history)) return "a history is not valid";
-  const std::string why = refusal(history);
-  return why.empty() ? why : "a history that a provider refuses: " + why;
-}
-
-}  // namespace
 
 SuspensionStory::SuspensionStory(std::size_t inject_at, Injections injections)
     : runtime_({.clock = &clock_, .seed = 1, .log = [this](const LogRecord&) { point(); }}),
@@ -325,23 +311,14 @@ void SuspensionStory::inject(Injection injection) {
     case Injection::fork:
     case Injection::truncate_answer:
     case Injection::acknowledge:
-      change_conversation(injection);
+      if (bool ended = false; note(change_conversation(injection, parent_, message_, ended)), ended)
+        interrupted_[parent_] = last_turn_[parent_];
       break;
     case Injection::destroy:
       tree_.reset();
       audit_->closed = true;
       break;
   }
-}
-
-void SuspensionStory::change_conversation(Injection injection) {
-  bool ended = false;
-  note(injection == Injection::rewind            ? inject_rewind(parent_, ended)
-       : injection == Injection::regenerate      ? inject_regenerate(parent_, ended)
-       : injection == Injection::fork            ? inject_fork(parent_)
-       : injection == Injection::truncate_answer ? inject_truncate(parent_, message_)
-                                                 : inject_acknowledge(parent_, message_));
-  if (ended) interrupted_[parent_] = last_turn_[parent_];
 }
 
 void SuspensionStory::create_parent(AgentSpec spec) {

@@ -155,7 +155,6 @@ class SuspensionStory {
 
  private:
   void inject(Injection injection);
-  void change_conversation(Injection injection);
   void steer(const Agent& agent, SteerOptions options);
   void check_steered(const Event& event);
   void interrupt(const Agent& agent, InterruptOptions options);
