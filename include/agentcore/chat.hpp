@@ -263,8 +263,9 @@ struct ChatRequest {
   /// message without images and with no text but white space.
   std::vector<ChatMessage> messages = {};
   /// Text for the model that changes from request to request, such as the windows that are open now. It is
-  /// sent behind everything else, as a part of its own of the last message, so that what stands before it
-  /// can be cached by the provider. Empty: none.
+  /// sent behind everything else, so that what stands before it can be cached by the provider: as a part of
+  /// its own of the last message, or where a message cannot have parts, as a user message of its own; with
+  /// JoinUserMessages::always, as the last paragraph of the last message. Empty: none.
   std::string tail = {};
   /// How many of `messages`, from the first, begin the next request of the conversation, too, unchanged. The
   /// others are not cached. Empty: all.

@@ -36,17 +36,24 @@ bool is_none(const Prices& prices) noexcept {
   return prices.prompt == 0 && prices.completion == 0 && !prices.cached_prompt && !prices.cache_write;
 }
 
-// True for a spec in which at most the id is set: all such agents share one spec. The fields about how tools
-// are called matter only where `tools` is set.
+// True if the fields about how tools are called have their defaults. Agent::set_tools() may add tools later.
+bool calls_tools_as_usual(const AgentSpec& spec) {
+  const AgentSpec usual;
+  return !spec.tools && !spec.tool_policy && spec.tool_protocol == usual.tool_protocol &&
+         spec.max_tool_rounds == usual.max_tool_rounds && spec.max_repairs == usual.max_repairs &&
+         spec.parallel_tools == usual.parallel_tools && spec.background_tasks == usual.background_tasks;
+}
+
+// True for a spec in which at most the id is set: all such agents share one spec.
 bool is_plain(const AgentSpec& spec) {
   return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
          spec.role == AgentRole::normal && !spec.mailbox_limit && !spec.auto_resume && !spec.temperature &&
          !spec.max_tokens && !spec.top_p && spec.stop_sequences.empty() && spec.stream &&
          !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
-         spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} && !spec.tools &&
-         spec.history.empty() && is_none(spec.budget) && is_none(spec.subtree_budget) &&
-         is_none(spec.prices) && spec.cache_key.empty() && is_usual(spec.context) && !spec.tool_policy &&
-         spec.turn_timeout == no_limit && spec.lease == no_limit &&
+         spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} &&
+         calls_tools_as_usual(spec) && spec.history.empty() && is_none(spec.budget) &&
+         is_none(spec.subtree_budget) && is_none(spec.prices) && spec.cache_key.empty() &&
+         is_usual(spec.context) && spec.turn_timeout == no_limit && spec.lease == no_limit &&
          spec.partial_answers == PartialAnswers::drop;
 }
 

@@ -21,13 +21,17 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
   if (i < messages.size() && messages[i].role != Role::user) return "it does not begin with a question";
   bool answered = false;
   bool interrupted = false;
+  bool cut_off = false;  // the last message is an answer that a steered message has ended
   while (i < messages.size()) {
     const agentcore::ChatMessage& message = messages[i++];
     if (message.role == Role::system) return "a system message in the middle";
     if (message.role == Role::tool) return "a result without a call before it";
-    if (message.steered && (message.role != Role::user || answered))
+    if (message.steered && (message.role != Role::user || (answered && !cut_off)))
       return "a steered message outside a turn";
-    if (message.steered) continue;
+    if (message.steered) {
+      answered = cut_off = false;
+      continue;
+    }
     if (message.role == Role::user) {
       if (i > 2 && !answered && !interrupted) return "two questions in a row, and the first is not marked";
       answered = false;
@@ -36,6 +40,12 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
     }
     if (answered) return "two answers in a row";
     answered = message.tool_calls.empty();
+    cut_off = message.interruption == agentcore::Interruption::steered;
+    const bool goes_on = cut_off && i < messages.size() && messages[i].steered;
+    if (message.is_partial() && !goes_on && !interrupted) return "a part of an answer, and no mark";
+    if (message.is_partial() && (message.content.find_first_not_of(" \n") == std::string::npos ||
+                                 !answered || !message.reasoning.empty()))
+      return "a part of an answer that is blank, or has more than words";
     std::vector<std::string> open;
     for (const agentcore::ToolCall& call : message.tool_calls) {
       if (call.name.empty()) return "a call without a name";
