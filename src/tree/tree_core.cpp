@@ -12,7 +12,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
     : shared_(this, *this, std::move(engine), options),
       hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
       turns_(shared_.table, hub_, *shared_.engine, *this, listener_,
-             turn::Messages{shared_.pool, shared_.steers},
+             turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},
              {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
               options.tool_timeout, options.question_timeout, options.kept_results, options.stop_grace,
               options.max_lingering_calls, options.max_reasks, &shared_.options.tool_policy}),
@@ -27,7 +27,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       verbs_(shared_, turns_.operations()),
       pending_stops_(shared_, hub_, verbs_, settler_, scheduler_, rest_),
       second_halves_(turns_, scheduler_, settler_, pending_stops_, pauses_),
-      turn_verbs_(shared_, turns_.operations(), turns_.end_origins(), turns_.acknowledgements()),
+      turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
       call_verbs_(shared_, turns_),
       pause_verbs_(shared_),
       mailboxes_(shared_, verbs_, turns_.operations(), hub_),
@@ -67,7 +67,7 @@ void TreeCore::on_loop_left() noexcept {
     erased_ = erased;
     turns_.ended().forget_deleted(shared_.table);
     turns_.permissions().forget_deleted();
-    turns_.acknowledgements().forget_deleted(shared_.table);
+    shared_.acknowledgements.forget_deleted(shared_.table);
     rest_.forget_deleted();
     pauses_.forget_deleted();
   }
@@ -117,6 +117,7 @@ bool TreeCore::busy() const noexcept {
 std::size_t TreeCore::count_references(std::string_view name) const {
   const core::References refers(shared_.table, shared_.table.names().find(name));
   return queries_.count_entries(name) + mailboxes_.count(refers) + shared_.steers.count(refers) +
+         shared_.acknowledgements.count(refers) +
          shared_.control.count(refers) + settler_.count(refers) + turns_.count(refers) + rest_.count(refers) +
          pauses_.count(refers) + pending_stops_.count(refers) + hub_.count(refers);
 }

@@ -10,6 +10,7 @@
 #include "mailbox/steer_box.hpp"
 #include "tree/control_queue.hpp"
 #include "tree/ready_list.hpp"
+#include "turn/acknowledgements.hpp"
 
 #include <agentcore/agent_tree.hpp>
 
@@ -47,6 +48,7 @@ class TreeShared {
   core::AgentTable table;
   mailbox::MessagePool pool;
   mailbox::SteerBox steers;
+  turn::Acknowledgements acknowledgements;
   ControlQueue control;                         // verbs push, the loop takes
   ReadyList ready;                              // senders add, the loop takes
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack

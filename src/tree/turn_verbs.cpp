@@ -212,7 +212,7 @@ ChangeResult TurnVerbs::acknowledge(core::NodeId id, const Acknowledgement& seen
            find(*node, id, view.own, seen.message) == Found::running;
   };
   try {
-    if (acknowledgements_.add(id, seen, is_current)) return {};
+    if (tree_.acknowledgements.add(id, seen, is_current)) return {};
   } catch (const std::bad_alloc&) {
     return {Errc::out_of_memory};
   }

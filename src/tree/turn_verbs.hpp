@@ -3,7 +3,6 @@
 
 #include "tree/control_queue.hpp"
 #include "tree/tree_shared.hpp"
-#include "turn/acknowledgements.hpp"
 #include "turn/end_origins.hpp"
 #include "turn/operations.hpp"
 
@@ -27,9 +26,8 @@ namespace agentcore::detail::tree {
 // and the number of an interrupt are each one step for other verbs.
 class TurnVerbs {
  public:
-  TurnVerbs(TreeShared& tree, turn::Operations& operations, turn::EndOrigins& origins,
-            turn::Acknowledgements& acknowledgements)
-      : tree_(tree), operations_(operations), origins_(origins), acknowledgements_(acknowledgements) {}
+  TurnVerbs(TreeShared& tree, turn::Operations& operations, turn::EndOrigins& origins)
+      : tree_(tree), operations_(operations), origins_(origins) {}
 
   VerbResult abort(core::NodeId id, AbortOptions&& options);
   VerbResult interrupt(core::NodeId id, InterruptOptions&& options);
@@ -56,7 +54,6 @@ class TurnVerbs {
   TreeShared& tree_;
   turn::Operations& operations_;
   turn::EndOrigins& origins_;
-  turn::Acknowledgements& acknowledgements_;
 };
 
 }  // namespace agentcore::detail::tree

@@ -63,6 +63,7 @@ class TurnListener {
 struct Messages {
   mailbox::MessagePool& pool;
   mailbox::SteerBox& steers;
+  const Acknowledgements& acknowledgements;
 };
 
 // Names a tool call or a background task. Copies, because code of the host may end it.
@@ -117,7 +118,6 @@ class Environment {
   EndedTurns ended_turns;
   CallClaims claims;
   EndOrigins end_origins;
-  Acknowledgements acknowledgements;
   CallPauses call_pauses{*this};
 };
 

@@ -252,7 +252,7 @@ void TurnEnds::mark_question(Turn turn, Interruption why) noexcept {
   if (active.simulated) return;
   std::string part = std::exchange(active.cut_off, {});
   if (part.empty())
-    part = environment_.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
+    part = environment_.messages.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
                                               std::exchange(active.delivered, {}));
   try {
     active.result->partial = part;

@@ -77,8 +77,7 @@ std::vector<RunningTask> Turns::tasks() const {
 
 std::size_t Turns::count(const core::References& refers) const noexcept {
   std::size_t count = desk_.count(refers) + permissions_.count(refers) + environment_.claims.count(refers) +
-                      environment_.ended_turns.count(refers) + environment_.end_origins.count(refers) +
-                      environment_.acknowledgements.count(refers);
+                      environment_.ended_turns.count(refers) + environment_.end_origins.count(refers);
   for (std::uint32_t slot = 0; slot < operations().slots(); ++slot) {
     const Operation& operation = operations().at_slot(slot);
     count += operation.node && refers(operation.agent);

@@ -95,12 +95,10 @@ class Turns {
   void grant(core::Node& node, const Budget& budget, bool subtree) { clocks_.grant(node, budget, subtree); }
 
   EndedTurns& ended() noexcept { return environment_.ended_turns; }
-  const EndedTurns& ended() const noexcept { return environment_.ended_turns; }
   Operations& operations() noexcept { return environment_.operations; }
   const Operations& operations() const noexcept { return environment_.operations; }
   CallClaims& claims() noexcept { return environment_.claims; }
   EndOrigins& end_origins() noexcept { return environment_.end_origins; }
-  Acknowledgements& acknowledgements() noexcept { return environment_.acknowledgements; }
 
   // The tree is closed and no function of it is on the stack: forgets questions and results, and stops all
   // clocks.

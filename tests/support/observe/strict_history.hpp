@@ -43,8 +43,8 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
     cut_off = message.interruption == agentcore::Interruption::steered;
     const bool goes_on = cut_off && i < messages.size() && messages[i].steered;
     if (message.is_partial() && !goes_on && !interrupted) return "a part of an answer, and no mark";
-    if (message.is_partial() && (message.content.find_first_not_of(" \n") == std::string::npos ||
-                                 !answered || !message.reasoning.empty()))
+    if (message.is_partial() && (message.content.find_first_not_of(" \n") == std::string::npos || !answered ||
+                                 !message.reasoning.empty()))
       return "a part of an answer that is blank, or has more than words";
     std::vector<std::string> open;
     for (const agentcore::ToolCall& call : message.tool_calls) {
