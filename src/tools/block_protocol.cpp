@@ -120,10 +120,11 @@ void BlockProtocol::write(const ToolRegistry::Impl& registry, const Shown& shown
     append_to_system(request, tool_text_instructions(registry.find_window(launcher_id) != nullptr));
     append_to_system(request, actions_text(registry) + of_windows);
   } else {
-    // The launcher appears with the first window: the windows themselves say what it is.
     append_to_system(request, tool_text_instructions(false));
     if (!registry.plain.empty()) append_to_system(request, actions_text(registry));
     if (!of_windows.empty()) append_volatile(request, place, "# What you can do with windows\n" + of_windows);
+    // The launcher appears with the first window.
+    if (registry.find_window(launcher_id)) append_volatile(request, place, std::string(tool_text_launcher));
   }
   append_volatile(request, place, windows_text(registry, shown));
 }

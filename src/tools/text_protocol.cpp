@@ -169,9 +169,7 @@ std::string tool_text_instructions(bool has_launcher) {
 - `window_id` and `action_id` are required; `params` is an object, and may be left out if the action takes none.
 - Do not write ids for the calls: they are given to you with the results.
 - Do not say whether a call runs at once or in the background: that is the action's own.)";
-  if (has_launcher)
-    text +=
-        "\n- The window `launcher` is always there. To open an application, call an action of the launcher.";
+  if (has_launcher) text.append("\n- ").append(tool_text_launcher);
   return text + "\n- Without such a block your answer is final.";
 }
 

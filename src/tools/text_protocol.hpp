@@ -45,6 +45,8 @@ std::string render_tool_text(const std::vector<ActionCall>& calls);
 
 // The instructions in a system prompt for a model to write such blocks (N1-N4).
 std::string tool_text_instructions(bool has_launcher);
+inline constexpr std::string_view tool_text_launcher =
+    "The window `launcher` is always there. To open an application, call an action of the launcher.";
 
 // The message to a model whose answer was refused with this ParsedAnswer::parse_error.
 std::string tool_text_correction(std::string_view parse_error);

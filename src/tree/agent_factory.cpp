@@ -38,7 +38,7 @@ bool is_none(const Prices& prices) noexcept {
 
 // True if the fields about how tools are called have their defaults. Agent::set_tools() may add tools later.
 bool calls_tools_as_usual(const AgentSpec& spec) {
-  const AgentSpec usual;
+  static const AgentSpec usual;
   return !spec.tools && !spec.tool_policy && spec.tool_protocol == usual.tool_protocol &&
          spec.max_tool_rounds == usual.max_tool_rounds && spec.max_repairs == usual.max_repairs &&
          spec.parallel_tools == usual.parallel_tools && spec.background_tasks == usual.background_tasks;

@@ -253,7 +253,7 @@ void TurnEnds::mark_question(Turn turn, Interruption why) noexcept {
   std::string part = std::exchange(active.cut_off, {});
   if (part.empty())
     part = environment_.messages.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
-                                              std::exchange(active.delivered, {}));
+                                                       std::exchange(active.delivered, {}));
   try {
     active.result->partial = part;
   } catch (const std::bad_alloc&) {

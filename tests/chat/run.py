@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The terminal chat (examples/09_terminal_chat.cpp) in a real terminal, before the stand-in server.
+"""The terminal chat (examples/09_terminal_chat) in a real terminal, before the stand-in server.
 
 usage: run.py STANDIN CHAT
 Waits for output, never for time; what does not come within PATIENCE seconds is a failure.
@@ -142,9 +142,12 @@ def test_a_talk_in_a_terminal(standin, chat, folder):
         terminal.type(CTRL_C)  # nothing runs
         assert terminal.exit_status() == 130
 
-        talk = [("system", "Be brief."), ("user", "/say Hello, sea"), ("assistant", "Hello, sea"),
-                ("user", "Talk, please"), ("user", "/say Still here"), ("assistant", "Still here")]
-        assert roles_and_texts(history) == talk
+        talk = roles_and_texts(history)
+        seen = talk.pop(4)  # what was shown of the answer that was stopped
+        assert seen[0] == "assistant" and seen[1].startswith('You said: "Talk, please"'), seen
+        assert talk == [("system", "Be brief."), ("user", "/say Hello, sea"), ("assistant", "Hello, sea"),
+                        ("user", "Talk, please"), ("user", "/say Still here"), ("assistant", "Still here")], talk
+        talk.insert(4, seen)
         assert os.listdir(folder) == [history.name]
 
         # Another run goes on with it, and its system prompt is the last one that was given.
@@ -163,12 +166,12 @@ def test_keys_while_it_answers(standin, chat, folder):
         terminal.type("Talk, please\n")
         terminal.expect(r"said: \"Talk, please\"")
 
-        # A line steers: the answer ends on the wire, and the next one has the line.
+        # A line steers: the answer ends on the wire, and the next one has the line. What was seen stays.
         terminal.type(UP)  # no Esc, and no part of a line
         terminal.type("Shorterx\x7f, please\n")
         terminal.expect(r"\[asking again\]\r\n")
         server.log.expect(r"client_(closed|reset) after")
-        terminal.expect(r"said: \"Talk, please Shorter, please\"")
+        terminal.expect(r"said: \"Shorter, please\"")
 
         # Esc interrupts, and the agent is usable at once.
         terminal.type(ESCAPE)
@@ -186,11 +189,13 @@ def test_keys_while_it_answers(standin, chat, folder):
         terminal.expect(r"\nAnd here\r\n> ")
         terminal.type(CTRL_D)
         assert terminal.exit_status() == 0
-    assert roles_and_texts(history) == [
-        ("user", "Talk, please"), ("user", "Shorter, please"), ("user", "/say Still here"),
-        ("assistant", "Still here"), ("user", "Talk"), ("user", "/say And here"), ("assistant", "And here")]
-    marks = [(message.get("interruption"), message.get("steered")) for message in json.loads(history.read_text())]
-    assert marks[:2] == [("interrupted", None), (None, True)] and marks[4] == ("stopped", None), marks
+    talk = json.loads(history.read_text())
+    assert [message["role"] for message in talk] == ["user", "assistant"] * 5, talk
+    questions = [message["content"] for message in talk[::2]]
+    assert questions == ["Talk, please", "Shorter, please", "/say Still here", "Talk", "/say And here"], questions
+    marks = [(message.get("interruption"), message.get("steered")) for message in talk]
+    assert marks[:4] == [("interrupted", None), ("steered", None), (None, True), ("interrupted", None)], marks
+    assert marks[6:8] == [("stopped", None), ("stopped", None)], marks
 
 
 def test_two_ways_to_leave(standin, chat, _folder):
@@ -381,6 +386,59 @@ def test_commands(standin, chat, _folder):
         assert server.requests() == 1
         terminal.type(CTRL_D)
         assert terminal.exit_status() == 0
+
+
+def test_retry_rewind_and_fork(standin, chat, folder):
+    history = folder / "talk.json"
+    with Server(standin) as server:
+        terminal = Terminal(chat, "--base-url", server.url, "--model", "m", "--history", str(history))
+        terminal.expect("> ")
+        for word in ("one", "two", "three"):
+            terminal.type(f"//say {word}\n")
+            terminal.expect(rf"\n{word}\r\n> ")
+
+        # The last question again: also while it is answered, and after Esc.
+        terminal.type("/retry\n")
+        terminal.expect(r"\nthree\r\n> ")
+        assert server.requests() == 4
+        terminal.type("Talk\n")
+        terminal.expect(r"said: \"Talk\"")
+        terminal.type("/retry\n")
+        terminal.expect(r"\[interrupted\]\r\n")
+        server.log.expect(r"client_(closed|reset) after")
+        terminal.expect(r"said: \"Talk\"")
+        terminal.type(ESCAPE)
+        terminal.expect(r"\[interrupted\]\r\n> ")
+        terminal.type("/retry\n")
+        terminal.expect(r"said: \"Talk\"")
+        terminal.type(ESCAPE)
+        terminal.expect(r"\[interrupted\]\r\n> ")
+
+        # "Talk" and "/say three" go.
+        terminal.type("/rewind 2\n")
+        terminal.expect(r"\[rewound to before: /say three\]\r\n> ")
+        told = [("user", "/say one"), ("assistant", "one"), ("user", "/say two"), ("assistant", "two")]
+        assert roles_and_texts(history) == told
+        for count in ("9", "0", "-1", "two", "1 2x"):
+            terminal.type(f"/rewind {count}\n")
+            terminal.expect(r"\[(there are 2 to remove|how many\? [^]]*)\]\r\n> ")
+
+        # A copy goes on by itself, and the first conversation is as it was.
+        terminal.type("/fork\n")
+        terminal.expect(r"\[this is copy 1; [^]]*\]\r\n> ")
+        terminal.type("//say in the copy\n")
+        terminal.expect(r"\nin the copy\r\n> ")
+        assert roles_and_texts(history) == [*told, ("user", "/say in the copy"), ("assistant", "in the copy")]
+        terminal.type("/back\n")
+        terminal.expect(r"\[this is the first conversation\]\r\n> ")
+        assert roles_and_texts(history) == told
+        terminal.type("/back\n")
+        terminal.expect(r"\[this is no copy\]\r\n> ")
+        terminal.type("/rewind\n")
+        terminal.expect(r"\[rewound to before: /say two\]\r\n> ")
+        terminal.type(CTRL_D)
+        assert terminal.exit_status() == 0
+        assert roles_and_texts(history) == told[:2]
 
 
 def test_as_a_filter(standin, chat, _folder):

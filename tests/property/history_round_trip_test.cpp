@@ -64,8 +64,9 @@ void play_turn(ToolTurn& t, const Agent& agent) {
 // A question that has no answer yet counts as stopped when the history is put back.
 History put_back(History history) {
   for (auto message = history.rbegin(); message != history.rend(); ++message) {
-    if (message == history.rbegin() && message->role == Role::assistant && message->tool_calls.empty()) break;
-    if (message->role != Role::user) continue;
+    const bool is_answer = message->role == Role::assistant && message->tool_calls.empty();
+    if (message == history.rbegin() && is_answer && !message->is_partial()) break;
+    if (!message->is_question()) continue;
     if (message->interruption == Interruption::none) message->interruption = Interruption::stopped;
     break;
   }
@@ -84,7 +85,8 @@ void go_on_with(const History& history, const std::string& prompt) {
   const auto agent = t.tree->create({.id = "a", .system_prompt = prompt, .tools = t.tools, .history = *read});
   RC_ASSERT(agent);
   History expected = put_back(history);
-  RC_ASSERT(agent->conversation().value() == expected);
+  if (const History begins = agent->conversation().value(); begins != expected)
+    RC_FAIL(history_to_json(begins) + " is not " + history_to_json(expected));
   RC_ASSERT(agent->send("and now?").accepted());
   t.settle();
   expected.push_back({Role::user, "and now?"});

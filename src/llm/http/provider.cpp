@@ -14,7 +14,7 @@ namespace {
 // Sorted by name. A new provider is a new row. Servers on the local machine have an address, because
 // "localhost" may first be tried over IPv6, where they do not listen. User messages are always joined for
 // servers that apply the chat template of any open model. `prompt_cache_key` is sent where it is documented:
-// Cerebras, Groq and NVIDIA refuse it.
+// Cerebras, Groq, NVIDIA and some deployments of Azure refuse it.
 constexpr Provider table[] = {
     {.name = "anthropic",
      .base_url = "https://api.anthropic.com/v1",

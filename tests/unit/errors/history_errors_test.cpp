@@ -45,6 +45,9 @@ void add_call_id_to(ChatMessage& message) {
 void add_mark_to(ChatMessage& message) {
   message.interruption = Interruption::aborted;
 }
+void add_reasoning_to(ChatMessage& message) {
+  message.reasoning = {{.dialect = "openai_chat", .data = "{}"}};
+}
 void add_steer_to(ChatMessage& message) {
   message.steered = true;
 }
@@ -74,9 +77,21 @@ struct HistoryTable {
         "message 1 has tool calls, which only an answer may have: dropped");
     add({stray(question(), add_call_id_to)}, "message 1 (user) names a tool call, which only a result may do",
         "message 1 names a tool call, which only a result may do: dropped");
-    add({question(), stray(answer(), add_mark_to)},
-        "message 2 (assistant) is marked as interrupted, which only a question may be",
-        "message 2 is marked as interrupted, which only a question may be: unmarked");
+    add({question(), stray(calling("1"), add_mark_to), result_of("1")},
+        "message 2 (assistant) is marked as interrupted, which only a question and an answer without tool "
+        "calls "
+        "may be",
+        "message 2 is marked as interrupted, which only a question and an answer without tool calls may be: "
+        "unmarked");
+    add({question(Interruption::steered), answer()},
+        "message 1 (user) is a question with a mark that only an answer may have",
+        "message 1 is a question with a mark that only an answer may have: unmarked");
+    add({question(Interruption::aborted), stray(stray(answer(), add_mark_to), add_reasoning_to)},
+        "message 2 (assistant) has reasoning, which a part of an answer may not have, because it belongs to "
+        "the "
+        "whole",
+        "message 2 has reasoning, which a part of an answer may not have, because it belongs to the whole: "
+        "dropped");
     add({question(), stray(answer(), add_image_to)},
         "message 2 (assistant) has images, which only a question may have",
         "message 2 has images, which only a question may have: dropped");
@@ -104,6 +119,15 @@ struct HistoryTable {
     add({question(Interruption::aborted), answer()},
         "message 2 (assistant) answers a question that is marked as interrupted",
         "message 2 answers a question that was marked as interrupted: unmarked");
+  }
+  void add_parts() {
+    add({question(), stray(answer(), add_mark_to)},
+        "message 2 (assistant) is a part of an answer that ends its turn, but the question is not marked as "
+        "interrupted",
+        "message 2 comes before the answer to a question: that counts as stopped");
+    add({question(Interruption::aborted), stray(answer(), add_mark_to), answer()},
+        "message 3 (assistant) follows a part of an answer that was interrupted",
+        "message 3 follows another answer: joined with it");
   }
   void add_calls() {
     add({question(), calling("")}, "message 2 (assistant) has a tool call without an id",
@@ -143,8 +167,9 @@ void add_json_texts(ErrorRows& rows) {
            "message 1: content has a part that is neither text nor image_url");
   add_json(rows, R"([{"role":"user","content":[{"type":"image_url"}]}])",
            "message 1: image_url is not an object");
-  add_json(rows, R"([{"role":"user","content":"","interruption":"x"}])",
-           "message 1: interruption is not none, aborted, stopped, failed or interrupted");
+  add_json(
+      rows, R"([{"role":"user","content":"","interruption":"x"}])",
+      "message 1: interruption is not none, aborted, stopped, failed, interrupted, steered or truncated");
   add_json(rows, R"([{"role":"user","content":"","pinned":1}])",
            "message 1: pinned is neither true nor false");
 }
@@ -166,6 +191,7 @@ ErrorRows test::history_errors() {
   HistoryTable table;
   table.add_stray_fields();
   table.add_orders();
+  table.add_parts();
   table.add_calls();
   add_json_texts(table.rows);
   add_json_lists(table.rows);

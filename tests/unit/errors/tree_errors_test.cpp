@@ -33,6 +33,10 @@ void add_ids(ErrorRows& rows) {
                   "it was sent to "
                   "another agent"});
   rows.push_back(
+      {"an unknown grant", of(t.tree->revoke(17)), Errc::grant_not_found, "no grant has the id 17"});
+  rows.push_back({"an unknown turn", rewind(t.root("talk"), 3).error(), Errc::turn_not_found,
+                  "turn 3 is not in the conversation of the agent; see turns_of()"});
+  rows.push_back(
       {"an unknown id", t.tree->find("x").error(), Errc::agent_not_found, "no agent has the id 'x'"});
 }
 

@@ -248,11 +248,11 @@ TEST_CASE("a turn that was stopped between its tools leaves a valid history", "[
 TEST_CASE("the launcher is named to the model if it exists", "[turn][tools][N4]") {
   TextTurn without;
   CHECK(without.request(0).messages.at(0).content.find("launcher") == std::string::npos);
+  CHECK(without.request(0).tail.empty());
   ToolTurn with;
   with.tools->open({.id = "doc"});
   with.ask(with.agent({.tool_protocol = ToolProtocol::text}));
-  CHECK(with.llm->call(0).request.messages.at(0).content.find("The window `launcher` is always there") !=
-        std::string::npos);
+  CHECK(with.llm->call(0).request.tail.find("The window `launcher` is always there") != std::string::npos);
 }
 
 TEST_CASE("arguments of an imported history that are not JSON are sent as text", "[turn][tools][G8]") {

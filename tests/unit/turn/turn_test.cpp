@@ -275,9 +275,9 @@ TEST_CASE("the Runtime is not idle while a tool runs on another thread", "[turn]
 
 TEST_CASE("a conversation keeps the question and drops the partial answer", "[turn][X22][A18][A19]") {
   detail::turn::Conversation conversation;
-  conversation.ask("one");
+  conversation.ask("one", {}, 1, {});
   conversation.interrupt(Interruption::stopped);
-  conversation.ask("two");
+  conversation.ask("two", {}, 2, {});
   conversation.answer("2");
   conversation.interrupt(Interruption::failed);  // answered already: nothing to mark
   CHECK(written(conversation.rendered("sys")) == "system:sys, user:one!stopped, user:two, assistant:2");

@@ -74,7 +74,7 @@ ChatMessage look_twice(Blocks thoughts) {
 // As it is sent after it was written into a history and read again.
 json sent_later(const ChatOutcome& outcome) {
   detail::turn::Conversation conversation;
-  conversation.ask("?");
+  conversation.ask("?", {}, 1, {});
   conversation.act("", outcome.tool_calls, 1, outcome.reasoning);
   const auto history = history_from_json(history_to_json(conversation.messages()));
   return sent(history.value().at(1));
@@ -213,7 +213,7 @@ TEST_CASE("a signature follows a call whose id was replaced", "[llm][openai][rea
   detail::turn::Conversation conversation;
   for (std::uint32_t turn : {1U, 2U}) {
     const ChatOutcome outcome = whole(calls(signed_call("same", "s" + std::to_string(turn))));
-    conversation.ask("?");
+    conversation.ask("?", {}, 1, {});
     const std::size_t place = conversation.act("", outcome.tool_calls, turn, outcome.reasoning) - 1;
     const json call = sent(conversation.messages()[place])["tool_calls"][0];
     CHECK((call["id"] == "same") == (turn == 1));

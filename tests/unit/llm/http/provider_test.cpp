@@ -92,7 +92,7 @@ TEST_CASE("options differ for providers that need it", "[llm][provider]") {
     CHECK(provider_options(name).value().join_user_messages == JoinUserMessages::always);
   for (const char* name : {"anthropic", "groq", "openai"})
     CHECK(provider_options(name).value().join_user_messages == JoinUserMessages::unsent);
-  for (const char* name : {"azure", "mistral", "openai", "openai-responses"})
+  for (const char* name : {"mistral", "openai", "openai-responses"})
     CHECK(provider_options(name).value().sends_cache_key);
   for (const char* name : {"cerebras", "groq", "nvidia", "vllm"})
     CHECK_FALSE(provider_options(name).value().sends_cache_key);
