@@ -69,11 +69,10 @@ ChangeResult ConversationVerbs::truncate_answer(core::NodeId id, MessageId messa
     const LoopEntry entry(tree_.lifetime);
     turn::Conversation& conversation = data->conversation;
     const bool is_last = message && !conversation.turns().empty() && !conversation.is_open() &&
-                         conversation.ends_with_answer() &&
-                         conversation.turns().back().message == message;
+                         conversation.ends_with_answer() && conversation.turns().back().message == message;
     if (!is_last)
-      return {Errc::turn_over, "the answer to message " + to_string(message) +
-                                   " is not the last message of the conversation"};
+      return {Errc::turn_over,
+              "the answer to message " + to_string(message) + " is not the last message of the conversation"};
     const std::uint64_t turn = conversation.turns().back().turn;
     const std::size_t at = conversation.messages().size() - 1;
     if (!conversation.shorten_answer(bytes)) return {};

@@ -117,9 +117,9 @@ bool TreeCore::busy() const noexcept {
 std::size_t TreeCore::count_references(std::string_view name) const {
   const core::References refers(shared_.table, shared_.table.names().find(name));
   return queries_.count_entries(name) + mailboxes_.count(refers) + shared_.steers.count(refers) +
-         shared_.acknowledgements.count(refers) +
-         shared_.control.count(refers) + settler_.count(refers) + turns_.count(refers) + rest_.count(refers) +
-         pauses_.count(refers) + pending_stops_.count(refers) + hub_.count(refers);
+         shared_.acknowledgements.count(refers) + shared_.control.count(refers) + settler_.count(refers) +
+         turns_.count(refers) + rest_.count(refers) + pauses_.count(refers) + pending_stops_.count(refers) +
+         hub_.count(refers);
 }
 
 void TreeCore::run_control(loop::PollBudget& budget) {

@@ -32,8 +32,8 @@ class Conversation {
   static constexpr std::string_view interrupted =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
 
-  // Begins with the history of an earlier run; it must be valid. Its turns get the numbers 1, 2, ... A system message is left out: it is the
-  // system prompt. A last question without an answer counts as stopped.
+  // Begins with the history of an earlier run; it must be valid. Its turns get the numbers 1, 2, ... A system
+  // message is left out: it is the system prompt. A last question without an answer counts as stopped.
   void restore(std::vector<ChatMessage> history);
 
   // Allocates the space for further messages: ask() then allocates nothing.

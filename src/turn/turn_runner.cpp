@@ -309,8 +309,8 @@ Next TurnRunner::ask_again(Turn turn, ReaskCause cause, std::string reason) {
   ActiveTurn& active = turn.active();
   DeliveredText delivered = std::exchange(active.delivered, {});
   if (cause == ReaskCause::steered)
-    active.cut_off = environment_.messages.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
-                                                        std::move(delivered));
+    active.cut_off = environment_.messages.acknowledgements.kept(turn.spec(), turn.node().id(),
+                                                                 active.message, std::move(delivered));
   active.text.clear();
   active.result->text.clear();
   active.answer = {};

@@ -54,7 +54,8 @@ class HistoryWriter {
            *rc::gen::weightedElement<Interruption>({{3, Interruption::none}, {1, Interruption::truncated}})});
     else if (mark != Interruption::none && *rc::gen::arbitrary<bool>())
       add({Role::assistant, *any_words(), mark});
-    if (history_.back().interruption == Interruption::none && history_.back().role == Role::assistant && *rc::gen::inRange(0, 4) == 0)
+    if (history_.back().interruption == Interruption::none && history_.back().role == Role::assistant &&
+        *rc::gen::inRange(0, 4) == 0)
       history_.back().reasoning = {
           {"anthropic_messages", *any_words(), *rc::gen::element<std::string>("", "api.example.com")}};
   }
@@ -62,8 +63,7 @@ class HistoryWriter {
   // A steered message, sometimes with the part of an answer that it has ended.
   void write_steer() {
     using agentcore::Role;
-    if (*rc::gen::arbitrary<bool>())
-      add({Role::assistant, *any_words(), agentcore::Interruption::steered});
+    if (*rc::gen::arbitrary<bool>()) add({Role::assistant, *any_words(), agentcore::Interruption::steered});
     add({.role = Role::user, .content = *any_words(), .steered = true});
   }
 

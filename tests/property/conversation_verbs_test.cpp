@@ -100,10 +100,11 @@ const std::array play_steps{
     PlayStep{"poll", [](Play& p, const Agent&) { p.settle(); }},
     PlayStep{"delta", [](Play& p, const Agent& a) { p.llm->delta(a.id(), "w\xC3\xB6rds "); }},
     PlayStep{"blank delta", [](Play& p, const Agent& a) { p.llm->delta(a.id(), " "); }},
-    PlayStep{"acknowledge",
-             [](Play& p, const Agent& a) {
-               static_cast<void>(acknowledge(a, {p.messages[a.id()], 1, static_cast<std::size_t>(p.sent % 9)}));
-             }},
+    PlayStep{
+        "acknowledge",
+        [](Play& p, const Agent& a) {
+          static_cast<void>(acknowledge(a, {p.messages[a.id()], 1, static_cast<std::size_t>(p.sent % 9)}));
+        }},
     PlayStep{"answer", [](Play& p, const Agent& a) { p.llm->answer(a.id(), "answer"); }},
     PlayStep{"call tools",
              [](Play& p, const Agent& a) {
@@ -144,7 +145,8 @@ bool is_turn_open(const Agent& agent) {
 }
 
 // Of the agent that a step has changed, and of all others: nothing of theirs may change that had ended.
-std::string problem_after(const Play& play, const Agent& changed, const std::map<std::string, History>& before) {
+std::string problem_after(const Play& play, const Agent& changed,
+                          const std::map<std::string, History>& before) {
   if (!play.problem.empty()) return play.problem;
   for (const Agent& agent : play.agents) {
     const History history = play.history(agent);
@@ -168,7 +170,8 @@ TEST_CASE("any sequence of turns, their ends and changes of conversations leaves
     using Move = std::pair<std::size_t, std::size_t>;  // a step and its agent
     const auto moves = *rc::gen::container<std::vector<Move>>(rc::gen::pair(
         rc::gen::inRange<std::size_t>(0, play_steps.size()), rc::gen::inRange<std::size_t>(0, 4)));
-    Play play(*rc::gen::element(PartialAnswers::keep, PartialAnswers::keep_acknowledged, PartialAnswers::drop));
+    Play play(
+        *rc::gen::element(PartialAnswers::keep, PartialAnswers::keep_acknowledged, PartialAnswers::drop));
     std::string names;
     for (const auto& [step, of] : moves) {
       const Agent agent = play.agents[of % play.agents.size()];

@@ -68,9 +68,9 @@ TEST_CASE("a history that was written is read again", "[llm][G8]") {
 }
 
 TEST_CASE("every mark of an interruption is written and read", "[llm][G8]") {
-  for (const Interruption mark : {Interruption::none, Interruption::aborted, Interruption::stopped,
-                                  Interruption::failed, Interruption::interrupted, Interruption::steered,
-                                  Interruption::truncated}) {
+  for (const Interruption mark :
+       {Interruption::none, Interruption::aborted, Interruption::stopped, Interruption::failed,
+        Interruption::interrupted, Interruption::steered, Interruption::truncated}) {
     for (const Role role : {Role::user, Role::assistant}) {
       const ChatMessage message{.role = role, .content = "text", .interruption = mark};
       CHECK(read(history_to_json({message})) == History{message});

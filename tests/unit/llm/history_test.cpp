@@ -106,10 +106,14 @@ TEST_CASE("a part of an answer ends an interrupted turn", "[llm][partial][G8]") 
       CHECK(is_valid_history(valid));
       if (valid.back().is_partial()) CHECK(repaired(valid, 0) == valid);
     }
-    for (const History& wrong :
-         std::vector<History>{{cut}, {question(), cut}, {question(), cut, question()}, {stopped, cut, cut},
-                              {stopped, cut, answer()}, {question(), answer(), cut}, {stopped, calling({"1"}), cut},
-                              {stopped, cut, calling({"1"}), result("1")}})
+    for (const History& wrong : std::vector<History>{{cut},
+                                                     {question(), cut},
+                                                     {question(), cut, question()},
+                                                     {stopped, cut, cut},
+                                                     {stopped, cut, answer()},
+                                                     {question(), answer(), cut},
+                                                     {stopped, calling({"1"}), cut},
+                                                     {stopped, cut, calling({"1"}), result("1")}})
       CHECK_FALSE(is_valid_history(wrong));
     CHECK(repaired({question(), cut}, 1) == History{stopped, cut});
     CHECK(repaired({stopped, part(mark, "a"), part(mark, "b")}, 1) == History{stopped, part(mark, "a\n\nb")});
@@ -117,7 +121,8 @@ TEST_CASE("a part of an answer ends an interrupted turn", "[llm][partial][G8]") 
   }
 }
 
-TEST_CASE("a part of an answer that was steered comes before a steered message", "[llm][partial][steer][G8]") {
+TEST_CASE("a part of an answer that was steered comes before a steered message",
+          "[llm][partial][steer][G8]") {
   ChatMessage steered = question();
   steered.steered = true;
   const ChatMessage cut = part(Interruption::steered), stopped = question(Interruption::stopped);

@@ -191,8 +191,11 @@ TEST_CASE("a stopped agent can be rewound and stays stopped", "[tree][rewind][G3
   const Agent agent = t.root("a");
   t.ask(agent);
   CHECK(agent.stop().took_effect());
-  SECTION("at once") {}
-  SECTION("when it has settled") { t.settle(); }
+  SECTION("at once") {
+  }
+  SECTION("when it has settled") {
+    t.settle();
+  }
   CHECK(rewind(agent, 1));
   CHECK(history(agent).empty());
   t.settle();
@@ -208,7 +211,8 @@ TEST_CASE("regenerate asks the last question again, before all messages that wai
   CHECK(agent.send({.text = "two", .parts = parts}));
   CHECK(agent.send("three"));
   t.settle();
-  SECTION("while it is answered") {}
+  SECTION("while it is answered") {
+  }
   SECTION("after a steer") {
     CHECK(agent.steer("shorter", {.when = SteerWhen::now}).accepted());
     t.settle();

@@ -41,8 +41,9 @@ struct Speaking : ToolTurn {
 TEST_CASE("exactly what was acknowledged is kept, rounded down to a whole character",
           "[turn][partial][acknowledge]") {
   for (const PartialAnswers policy : {PartialAnswers::keep, PartialAnswers::keep_acknowledged})
-    for (const auto& [bytes, expected] : {std::pair(0, ""), std::pair(3, "caf"), std::pair(4, "caf"),
-                                         std::pair(5, "caf\xC3\xA9"), std::pair(100, "caf\xC3\xA9 au lait")}) {
+    for (const auto& [bytes, expected] :
+         {std::pair(0, ""), std::pair(3, "caf"), std::pair(4, "caf"), std::pair(5, "caf\xC3\xA9"),
+          std::pair(100, "caf\xC3\xA9 au lait")}) {
       Speaking t(policy);
       CHECK(t.seen(static_cast<std::size_t>(bytes)) == Errc::none);
       CHECK(t.kept() == expected);
@@ -66,7 +67,9 @@ TEST_CASE("an acknowledgement counts for its model call alone", "[turn][partial]
   t.call({add_call("1", 1, 2)});
   t.llm->delta("a", "three");
   CHECK(t.seen(2) == Errc::none);  // late: of the first call
-  SECTION("nothing of the second") { CHECK(t.kept() == "three"); }
+  SECTION("nothing of the second") {
+    CHECK(t.kept() == "three");
+  }
   SECTION("a part of the second") {
     CHECK(t.seen(4, 2) == Errc::none);
     CHECK(t.seen(3, 1) == Errc::none);

@@ -168,15 +168,13 @@ TEST_CASE("an answer that a steered message ends is kept before that message", "
   ToolTurn t;
   const Agent agent = t.agent(keeping());
   std::size_t kept = 0;
-  const auto cuts =
-      t.tree->on<ModelCallEnded>([&](const ModelCallEnded& ended) { kept = ended.kept_bytes; });
+  const auto cuts = t.tree->on<ModelCallEnded>([&](const ModelCallEnded& ended) { kept = ended.kept_bytes; });
   t.ask(agent);
   t.llm->delta("a", "The sea is");
   REQUIRE(agent.steer("shorter", now).when == SteerWhen::now);
   REQUIRE(agent.steer("and in French", now).when == SteerWhen::now);
-  const auto steers = t.tree->on<Steered>([&](const Steered& steered) {
-    CHECK(is_valid_history(steered.agent.conversation().value()));
-  });
+  const auto steers = t.tree->on<Steered>(
+      [&](const Steered& steered) { CHECK(is_valid_history(steered.agent.conversation().value())); });
   t.settle();
   CHECK(kept == std::string_view("The sea is").size());
   REQUIRE(t.llm->calls() == 2);
