@@ -15,7 +15,7 @@ using detail::core::AgentAccess;
 constexpr std::string_view empty_handle =
     "the Agent handle is empty; get one from AgentTree::create() or find()";
 
-Error no_agent() {
+Error empty_handle_error() {
   return {Errc::agent_not_found, std::string(empty_handle)};
 }
 
@@ -35,13 +35,13 @@ ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t 
 
 Result<std::vector<ConversationTurn>> turns_of(const Agent& agent) {
   auto* const core = AgentAccess::core(agent);
-  if (!core) return no_agent();
+  if (!core) return empty_handle_error();
   return core->conversation_verbs().turns_of(AgentAccess::node(agent));
 }
 
 Result<std::vector<ChatMessage>> rewind(const Agent& agent, std::uint64_t turn) {
   auto* const core = AgentAccess::core(agent);
-  if (!core) return no_agent();
+  if (!core) return empty_handle_error();
   return core->conversation_verbs().rewind(AgentAccess::node(agent), turn);
 }
 
@@ -53,7 +53,7 @@ SendResult regenerate(const Agent& agent, SendOptions options) {
 
 Result<Agent> fork(const Agent& agent, ForkOptions options) {
   auto* const core = AgentAccess::core(agent);
-  if (!core) return no_agent();
+  if (!core) return empty_handle_error();
   return core->factory().fork(AgentAccess::node(agent), std::move(options));
 }
 
