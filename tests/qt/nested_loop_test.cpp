@@ -12,6 +12,7 @@
 #include <QTimer>
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include <unistd.h>
@@ -64,8 +65,10 @@ struct Reader final : detail::loop::IoHandler {
   void on_io(int descriptor, detail::loop::IoEvents) override {
     char byte = 0;
     reads += ::read(descriptor, &byte, 1) == 1 ? 1 : 0;
+    if (on_read) on_read();
   }
   int reads = 0;
+  std::function<void()> on_read;
 };
 
 // A nested loop, like that of QDialog::exec(). It ends after fifty rounds of Qt's event loop.
@@ -152,14 +155,21 @@ TEST_CASE("with only its descriptor the loop does not spin while a socket has da
   REQUIRE(::pipe(ends) == 0);
   REQUIRE_FALSE(detail::loop::engine_of(runtime)->watch(ends[0], detail::loop::IoEvents::readable, reader));
   int pings = 0, while_open = -1;
+  const auto quit_after_both = [&] {
+    if (pings != 0 && reader.reads != 0) QCoreApplication::quit();
+  };
+  reader.on_read = quit_after_both;
   runtime.post([&] {
     CHECK(::write(ends[1], "x", 1) == 1);
-    runtime.post([&] { ++pings; });
+    runtime.post([&] {
+      ++pings;
+      quit_after_both();
+    });
     const int before = adapter.wakes;
     exec_dialog();
     while_open = adapter.wakes - before;
   });
-  const Timer end = runtime.call_after(1ms, [] { QCoreApplication::quit(); });
+  const Timer end = runtime.call_after(10s, [] { QCoreApplication::quit(); });
   QCoreApplication::exec();
   CHECK(pings == 1);
   CHECK(reader.reads == 1);
