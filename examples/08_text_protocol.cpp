@@ -34,10 +34,9 @@ void open_notes(agentcore::ToolRegistry& tools) {
   tools.open(std::move(window));
 }
 
-// Prints the last paragraphs of the system message, which are the windows as they are now.
+// Prints what is sent behind the messages: the windows as they are now, and what can be done with them.
 void print_windows(const agentcore::ChatRequest& request) {
-  const std::string& system = request.messages.front().content;
-  std::printf("--- what the model sees\n%s", system.c_str() + system.rfind("# Windows that are open now"));
+  std::printf("--- what the model sees\n%s\n", request.tail.c_str());
 }
 
 }  // namespace
