@@ -42,8 +42,7 @@ struct AgentToolOptions {
 /// - What ends the call ends the turn of the child at once: a stop or a delete of the parent, an interrupt of
 ///   the parent's turn, Agent::cancel_call(), Agent::complete_call(), a time-out. A child of one call is
 ///   deleted then; a named child only loses that turn or that queued message.
-/// - What ends the turn of the child, or drops its message, ends the call with a result that says how it
-/// ended:
+/// - What ends the turn of the child, or drops its message, ends the call with a result that says how:
 ///   a stop ("the agent was stopped, and did not finish"), an interrupt, an abort, a deadline, a failure, a
 ///   used up budget. The result is a failure, and has the partial answer if one was kept
 ///   (AgentSpec::partial_answers). It has no reason that a person gave for a verb (StopOrigin, G11).
