@@ -11,13 +11,14 @@ Node& AgentTable::insert(Node& parent) {
   std::uint32_t index = free_;
   if (index == no_node) {
     index = slab_.grow();
+    // Once per slot: threads that go up from a deleted agent still read it.
+    slab_[index].index = index;
   } else {
     free_ = slab_[index].next_sibling;
     if (free_ == no_node) free_last_ = no_node;
   }
   Node& node = slab_[index];
   const std::uint32_t generation = node.load().generation();
-  node.index = index;
   node.depth = static_cast<std::uint8_t>(parent.depth + 1);
   node.prev_sibling = no_node;
   node.next_sibling = parent.first_child.load(std::memory_order_relaxed);

@@ -97,7 +97,7 @@ struct alignas(64) Node {
   std::atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
   std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children
-  std::uint32_t index = 0;
+  std::uint32_t index = 0;                 // of its slot: written before the slot is first used
   // Written by the loop thread. Other threads read only the atomic members.
   std::atomic<std::uint32_t> first_child{no_node};
   std::uint32_t next_sibling = no_node;
