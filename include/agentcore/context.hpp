@@ -1,11 +1,15 @@
 // ContextOptions: how much of a conversation is sent to a model.
 #pragma once
 
+#include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
+#include <agentcore/ref.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace agentcore {
@@ -32,6 +36,25 @@ enum class VolatilePlace : unsigned char {
 };
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(VolatilePlace place) noexcept;
+
+/// How older turns are summarised, instead of being left out, when a conversation becomes too long.
+///
+///     spec.context.compact = agentcore::Compaction{.model = "gpt-4o-mini"};
+struct Compaction {
+  /// The instruction for the summary. Empty: a text that asks for all facts, decisions, names, open points
+  /// and results that the rest of the conversation needs.
+  std::string prompt = {};
+  /// The model that summarises. Empty: AgentSpec::model.
+  std::string model = {};
+  /// The client for that model call. Null: that of the agent.
+  Ref<LlmClient> llm = {};
+  /// Maximum number of tokens of a summary, at least 1.
+  std::uint32_t max_tokens = 2'000;
+  /// Maximum number of tokens that all summaries of the agent may use, prompts included; no_limit: none
+  /// beside the budgets of the agent, in which they count as all model calls do. When it is used up, older
+  /// turns are left out.
+  std::uint64_t budget_tokens = no_limit;
+};
 
 /// The limits to which a conversation is trimmed before each model call.
 ///
@@ -67,6 +90,18 @@ struct ContextOptions {
   /// Number of tokens of the conversation (all messages but the system prompt) to keep. More than
   /// `target_tokens`: counts as `target_tokens`.
   std::size_t min_conversation_tokens = 8'000;
+  /// Set: when a request has more than `max_tokens`, the messages that would be left out by steps 1 and 3
+  /// are first summarised by a model call, and the summary is sent in their place, as a user message before
+  /// the others. A later summary includes the earlier one. Messages and turns that are never left out are not
+  /// summarised. The summary is a step of the turn as any other model call: it waits for pauses, is ended by
+  /// verbs and deadlines, and counts in budgets and in the usage of the turn (CompactionChanged). If it
+  /// fails, the messages are left out. Agent::conversation() keeps the messages themselves, Agent::context()
+  /// has the summary. Empty: messages are left out without a summary.
+  std::optional<Compaction> compact = {};
+  /// Maximum size of the messages that were summarised and are kept in Agent::conversation(), in bytes. When
+  /// they are larger, the oldest of their turns are removed: the conversation then begins with a later turn,
+  /// and can be rewound no further. no_limit: all are kept.
+  std::size_t archive_bytes = no_limit;
   /// Where the text of windows is sent.
   VolatilePlace volatile_place = VolatilePlace::last_message;
   /// Counts the tokens. Empty: estimate_tokens().

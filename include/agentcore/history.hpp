@@ -15,8 +15,7 @@ namespace agentcore {
 ///   - There is at most one system message, and it is the first message.
 ///   - Every assistant message follows a user message.
 ///   - A user message that has no final answer, and is not the last one, is marked as interrupted.
-///   - A turn whose user message is marked as interrupted has no final answer. A final answer is followed by
-///   a
+///   - A turn whose user message is marked as interrupted has no final answer. A final answer is followed by a
 ///     user message, or by nothing. It is an assistant message without tool calls and without a mark, or with
 ///     the mark `truncated`.
 ///   - An assistant message with another mark is a part of an answer (ChatMessage::is_partial()). It ends a

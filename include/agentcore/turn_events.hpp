@@ -72,8 +72,9 @@ struct ModelCallEnded {
 
 /// What changed a conversation other than by a turn that goes on.
 enum class ConversationChange : unsigned char {
-  rewound,   ///< rewind() or regenerate()
-  truncated  ///< truncate_answer()
+  rewound,    ///< rewind() or regenerate()
+  truncated,  ///< truncate_answer()
+  compacted   ///< older turns are sent as a summary from now on (ContextOptions::compact)
 };
 /// The name of the enumerator.
 std::string_view to_string(ConversationChange change) noexcept;
@@ -83,10 +84,27 @@ std::string_view to_string(ConversationChange change) noexcept;
 struct ConversationChanged {
   Agent agent;                                              ///< the agent
   ConversationChange change = ConversationChange::rewound;  ///< what changed it
-  /// `rewound`: the turn that was removed first. `truncated`: the turn of the answer.
+  /// `rewound`: the turn that was removed first. `truncated`: the turn of the answer. `compacted`: the turn
+  /// during which the summary was made.
   std::uint64_t turn = 0;
-  /// How many messages of Agent::conversation(), from the first, are as before.
+  /// How many messages of Agent::conversation(), from the first, are as before. With `compacted` all are:
+  /// only Agent::context() has changed.
   std::size_t kept_messages = 0;
+};
+
+/// A model call of a turn that summarises older turns (ContextOptions::compact) begins or has ended. It
+/// counts as a model call of the turn, and its text is in no DeltaReceived.
+struct CompactionChanged {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  std::uint32_t call = 0;  ///< the number of the model call within the turn, from 1
+  bool ended = false;      ///< false: the call begins
+  /// Of a call that has ended: whether the summary is used from now on. False: the call failed, or the turn
+  /// ended; older turns are then left out, as without compaction.
+  bool used = false;
+  ChatError error = {};           ///< Of a call that has ended and is not used: why.
+  std::size_t tokens_before = 0;  ///< Of the request without the summary.
+  std::size_t tokens_after = 0;   ///< Of the request with it; 0 if it is not used.
 };
 
 /// What became of a message that Agent::steer() has taken: exactly one event for each.

@@ -33,6 +33,7 @@ struct BorrowedText {
   Place operator()(ModelCallEnded&) const noexcept { return nullptr; }
   Place operator()(Steered&) const noexcept { return nullptr; }
   Place operator()(ConversationChanged&) const noexcept { return nullptr; }
+  Place operator()(CompactionChanged&) const noexcept { return nullptr; }
 };
 
 // The kind of an event, as one bit.

@@ -14,7 +14,9 @@ constexpr detail::core::EnumNames partial_names{std::to_array<detail::core::Enum
 static_assert(partial_names.is_in_order());
 
 constexpr detail::core::EnumNames change_names{std::to_array<detail::core::EnumName<ConversationChange>>(
-    {{ConversationChange::rewound, "rewound"}, {ConversationChange::truncated, "truncated"}})};
+    {{ConversationChange::rewound, "rewound"},
+     {ConversationChange::truncated, "truncated"},
+     {ConversationChange::compacted, "compacted"}})};
 static_assert(change_names.is_in_order());
 
 constexpr detail::core::EnumNames place_names{std::to_array<detail::core::EnumName<VolatilePlace>>(

@@ -53,6 +53,7 @@ class Audit {
     agentcore::MessageId message;     // of the last turn
     bool unsettled_stop = false;      // `stopped` was reported, Settled is to come
     bool unsettled_delete = false;    // `terminating` was reported, Settled is to come
+    bool compacts = false;            // a summary began and has not ended
     bool paused = false;              // by a pause of its own
     bool stop_pending = false;        // StopPending was reported, and no withdrawal
     bool pause_settled = false;       // and nothing runs below any more
@@ -183,6 +184,11 @@ class Audit {
     require(can_process(seen.state), "a steered message behind a closed gate", body.agent);
   }
   void see(Seen&, const agentcore::ConversationChanged&) {}
+  void see(Seen& seen, const agentcore::CompactionChanged& body) {
+    require(seen.turn == body.turn, "a compaction outside of its turn", body.agent);
+    require(seen.compacts != !body.ended, "a compaction that began or ended twice", body.agent);
+    seen.compacts = !body.ended;
+  }
   void see(Seen& seen, const agentcore::ToolProgress& body) {
     require(can_process(seen.state), "progress behind a closed gate", body.agent);
   }

@@ -143,6 +143,8 @@ void Recorder::on_event(const Event& event) {
       line += " " + std::string(to_string(steered->reason)) + " " + steered->message.text;
   } else if (const auto* changed = event.get<ConversationChanged>()) {
     line = std::string(to_string(changed->change)) + " " + id + " " + std::to_string(changed->kept_messages);
+  } else if (const auto* summary = event.get<CompactionChanged>()) {
+    line = (!summary->ended ? "compacts " : summary->used ? "compacted " : "not-compacted ") + id;
   } else if (const auto* shut = event.get<WindowClosed>()) {
     line = "window-closed " + id + " " + shut->window_id + " " + in_words(to_string(shut->reason));
   } else if (const auto* pause = event.get<PauseChanged>()) {

@@ -118,6 +118,7 @@ struct Transcript {
   void add_body(const ModelCallEnded& ended) { add(ended.reason); }
   void add_body(const Steered& steered) { add(steered.message.text); }
   void add_body(const ConversationChanged& changed) { add(to_string(changed.change)); }
+  void add_body(const CompactionChanged& changed) { add(changed.error); }
   void add_body(const ToolEnded& ended) {
     add(ended.call_id);
     add(ended.result);
