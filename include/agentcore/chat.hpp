@@ -102,6 +102,9 @@ struct ChatMessage {
   /// the turn of the question before it, and begins none.
   bool steered = false;
   bool pinned = false;  ///< True: trimming never removes the message from what is sent to a model.
+  /// True: a summary that is sent in place of earlier messages (ContextOptions::compact). Only in user
+  /// messages before the first question. It begins no turn and has no answer.
+  bool summary = false;
   std::vector<ContentPart> parts = {};         ///< Only in user messages: images, sent after the text.
   std::vector<ReasoningBlock> reasoning = {};  ///< Only in assistant messages.
 
@@ -116,8 +119,8 @@ struct ChatMessage {
     return {.role = Role::tool, .content = std::move(text), .tool_call_id = std::move(call_id)};
   }
 
-  /// True for a user message that begins a turn: any but a steered one.
-  bool is_question() const noexcept { return role == Role::user && !steered; }
+  /// True for a user message that begins a turn: any but a steered one and a summary.
+  bool is_question() const noexcept { return role == Role::user && !steered && !summary; }
   /// True for the kept part of an answer that was not completed.
   bool is_partial() const noexcept {
     return role == Role::assistant && interruption != Interruption::none &&

@@ -23,6 +23,7 @@ namespace agentcore {
 ///     message.
 ///   - Every tool call has a name, an id that is unique in the history, and exactly one result. All results
 ///     of an assistant message come before any other message.
+///   - Only user messages before the first question are summaries (ChatMessage::summary).
 ///   - Only user messages, and assistant messages without tool calls, have interruptions. User messages have
 ///     neither `steered` nor `truncated`. An assistant message with a mark has no reasoning.
 ///   - Only user messages have images, only assistant messages have tool calls, and only tool messages have a
@@ -66,6 +67,7 @@ RepairedHistory repair_history(std::vector<ChatMessage> messages);
 ///     "interruption"      of a message: the name of an Interruption other than `none`
 ///     "pinned"            of a message: true
 ///     "steered"           of a message: true
+///     "summary"           of a message: true
 ///     "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
 ///     "window_id"         of a tool call: its window, unless the name is "<window>__<action>"
 ///     "action_id"         of a tool call

@@ -31,6 +31,10 @@ constexpr std::string_view stray_steer = "is marked as steered, which only a use
 constexpr std::string_view marked_steer =
     "is marked as interrupted and as steered; mark the question instead";
 constexpr std::string_view late_steer = "is marked as steered, but no turn is open before it";
+constexpr std::string_view stray_summary =
+    "is marked as a summary, which only a user message before the first question may be";
+constexpr std::string_view marked_summary = "is marked as a summary, and as interrupted or steered";
+
 // A mark that only a question may have, or an answer without calls.
 bool may_be_marked(const ChatMessage& message) noexcept {
   return message.role == Role::user || (message.role == Role::assistant && message.tool_calls.empty());
@@ -58,6 +62,7 @@ class Progress {
     if (message.interruption != Interruption::none && !may_be_marked(message)) return Problem(stray_mark);
     if (is_cut(message) && !message.reasoning.empty()) return Problem(stray_reasoning);
     if (message.role != Role::user && !message.parts.empty()) return Problem(stray_parts);
+    if (message.summary) return take_summary(message);
     if (message.steered) return take_steered(message);
     switch (message.role) {
       case Role::system:
@@ -97,6 +102,13 @@ class Progress {
   }
 
   bool is_question_marked() const { return question_->interruption != Interruption::none; }
+
+  // It begins no turn, and needs no answer.
+  Problem take_summary(const ChatMessage& message) {
+    if (message.role != Role::user || question_) return Problem(stray_summary);
+    return Problem(message.steered || message.interruption != Interruption::none ? marked_summary
+                                                                                 : std::string_view());
+  }
 
   Problem take_question(const ChatMessage& message) {
     if (!open_.empty()) return too_early();
@@ -159,8 +171,14 @@ class Repair {
     if (is_cut(message) && !std::exchange(message.reasoning, {}).empty()) note(stray_reasoning, ": dropped");
     if (message.role != Role::user && !std::exchange(message.parts, {}).empty())
       note(stray_parts, ": dropped");
+    if (message.summary && is_bad_summary(message)) message.summary = false;
     if (message.steered && is_bad_steer(message)) message.steered = false;
     if (message.steered) return take_steered(std::move(message));
+    if (message.summary) {
+      close_calls();
+      done_.messages.push_back(std::move(message));
+      return;
+    }
     switch (message.role) {
       case Role::system:
         return take_system(std::move(message));
@@ -214,6 +232,14 @@ class Repair {
          : message.interruption != Interruption::none ? marked_steer
                                                       : late_steer,
          ": unmarked");
+    return true;
+  }
+
+  // A summary that cannot be one: it counts as any other message.
+  bool is_bad_summary(const ChatMessage& message) {
+    const bool is_marked = message.steered || message.interruption != Interruption::none;
+    if (message.role == Role::user && !has_question_ && !is_marked) return false;
+    note(message.role == Role::user && !has_question_ ? marked_summary : stray_summary, ": unmarked");
     return true;
   }
 

@@ -84,6 +84,7 @@ class HistoryReader {
     message.interruption = read_interruption(entry);
     message.pinned = read_flag(entry, "pinned");
     message.steered = read_flag(entry, "steered");
+    message.summary = read_flag(entry, "summary");
     if (const json* const blocks = member(entry, "reasoning_blocks")) {
       if (!blocks->is_array()) return refuse("reasoning_blocks is not an array", message);
       message.reasoning = read_all<ReasoningBlock>(*blocks, "reasoning block", &HistoryReader::read_block);
@@ -202,6 +203,7 @@ void add_own_fields(const ChatMessage& message, json& entry) {
   if (message.interruption != Interruption::none) entry["interruption"] = to_string(message.interruption);
   if (message.pinned) entry["pinned"] = true;
   if (message.steered) entry["steered"] = true;
+  if (message.summary) entry["summary"] = true;
   if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
   for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
     const ToolCall& call = message.tool_calls[i];

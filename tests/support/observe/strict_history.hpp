@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
   std::size_t i = 0;
   if (i < messages.size() && messages[i].role == Role::system) ++i;
   if (i < messages.size() && messages[i].role != Role::user) return "it does not begin with a question";
+  bool asked = false;
   bool answered = false;
   bool interrupted = false;
   bool cut_off = false;  // the last message is an answer that a steered message has ended
@@ -26,6 +28,8 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
     const agentcore::ChatMessage& message = messages[i++];
     if (message.role == Role::system) return "a system message in the middle";
     if (message.role == Role::tool) return "a result without a call before it";
+    if (message.summary && (message.role != Role::user || asked)) return "a summary behind a question";
+    if (message.summary) continue;
     if (message.steered && (message.role != Role::user || (answered && !cut_off)))
       return "a steered message outside a turn";
     if (message.steered) {
@@ -33,7 +37,8 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
       continue;
     }
     if (message.role == Role::user) {
-      if (i > 2 && !answered && !interrupted) return "two questions in a row, and the first is not marked";
+      if (std::exchange(asked, true) && !answered && !interrupted)
+        return "two questions in a row, and the first is not marked";
       answered = false;
       interrupted = message.interruption != agentcore::Interruption::none;
       continue;

@@ -87,12 +87,13 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
       .tool_call_id = "c0",
       .steered = true,
       .pinned = true,
+      .summary = true,
       .parts = {{.url = "https://a/b.png", .detail = "low"}, {.data = "aGk=", .media_type = "image/png"}},
       .reasoning = {{"openai_chat", "{}", "api.example.com"}}};
   CHECK(read(history_to_json({full})) == History{full});
   // With a new member in one of these types this does not compile: write and read it, and set it above.
-  const auto& [role, content, interruption, tool_calls, tool_call_id, steered, pinned, parts, reasoning] =
-      full;
+  const auto& [role, content, interruption, tool_calls, tool_call_id, steered, pinned, summary, parts,
+               reasoning] = full;
   const ChatMessage unset;
   CHECK(role != unset.role);
   CHECK(content != unset.content);
@@ -100,6 +101,7 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
   CHECK(tool_call_id != unset.tool_call_id);
   CHECK(steered != unset.steered);
   CHECK(pinned != unset.pinned);
+  CHECK(summary != unset.summary);
   REQUIRE(tool_calls.size() == 1);
   const auto& [id, name, arguments, window_id, action_id] = tool_calls[0];
   for (const std::string& text : {id, name, arguments, window_id, action_id}) CHECK_FALSE(text.empty());

@@ -74,6 +74,28 @@ TEST_CASE("an interrupted turn may have steps but no final answer", "[llm][G8][X
   CHECK_FALSE(is_valid_history({question(), calling({"1"}), result("1"), question()}));
 }
 
+TEST_CASE("a summary comes before the first question and needs no answer", "[llm][compaction][G8]") {
+  using detail::llm::history_problem;
+  ChatMessage summary = question(), marked = summary, of_model = answer();
+  summary.summary = marked.summary = of_model.summary = true;
+  marked.interruption = Interruption::stopped;
+  const ChatMessage rules{Role::system, "be brief"};
+  CHECK(is_valid_history({summary, question(), answer()}));
+  CHECK(is_valid_history({rules, summary, summary, question(), calling({"1"}), result("1"), answer()}));
+  CHECK_FALSE(is_valid_history({summary, answer()}));
+  CHECK(
+      history_problem({question(), answer(), summary}) ==
+      "message 3 (user) is marked as a summary, which only a user message before the first question may be");
+  CHECK(history_problem({marked}) ==
+        "message 1 (user) is marked as a summary, and as interrupted or steered");
+  CHECK(repaired({rules, summary, question(), answer()}, 0) == History{rules, summary, question(), answer()});
+  CHECK(repaired({question(), answer(), summary}, 2) ==
+        History{question(), answer(), question(Interruption::stopped)});
+  CHECK(repaired({marked, question(), answer()}, 1) ==
+        History{question(Interruption::stopped), question(), answer()});
+  CHECK(repaired({question(), of_model}, 1) == History{question(), answer()});
+}
+
 TEST_CASE("only answers have calls and only results have call ids", "[llm][G8]") {
   ChatMessage asking = question();
   asking.tool_calls.push_back({"1", "look", "{}"});
