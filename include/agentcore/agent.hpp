@@ -294,8 +294,10 @@ class Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<ChatMessage>> conversation() const;
-  /// Returns the messages of conversation() that are still sent to the model. The other messages were trimmed
-  /// (see ContextOptions).
+  /// Returns what is sent to the model of conversation(), the system prompt first, and the summary that
+  /// stands for earlier messages, if there is one (ChatMessage::summary). The other messages were trimmed or
+  /// summarised (see ContextOptions).
+  ///
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<ChatMessage>> context() const;

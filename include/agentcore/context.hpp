@@ -40,6 +40,16 @@ std::string_view to_string(VolatilePlace place) noexcept;
 /// How older turns are summarised, instead of being left out, when a conversation becomes too long.
 ///
 ///     spec.context.compact = agentcore::Compaction{.model = "gpt-4o-mini"};
+///
+/// A summary is made by one model call without tools. Its request has the prompt as the system message, and
+/// in one user message the earlier summary and the messages to summarise, each as a line of JSON, so that
+/// nothing in them can pass for a message, a tool call or an instruction of the host. Images and reasoning
+/// are not in it. The text has at most ContextOptions::max_tokens, like any request; if the messages have
+/// more, the newest that fit are summarised.
+///
+/// A summary is used if it was not cut off, filtered or refused (FinishReason), it is not blank, and the
+/// request with it has at most ContextOptions::max_tokens. So ContextOptions::target_tokens should leave
+/// `max_tokens` free.
 struct Compaction {
   /// The instruction for the summary. Empty: a text that asks for all facts, decisions, names, open points
   /// and results that the rest of the conversation needs.
@@ -48,7 +58,7 @@ struct Compaction {
   std::string model = {};
   /// The client for that model call. Null: that of the agent.
   Ref<LlmClient> llm = {};
-  /// Maximum number of tokens of a summary, at least 1.
+  /// Maximum number of tokens of a summary, at least 1. One that is cut off there is not used.
   std::uint32_t max_tokens = 2'000;
   /// Maximum number of tokens that all summaries of the agent may use, prompts included; no_limit: none
   /// beside the budgets of the agent, in which they count as all model calls do. When it is used up, older
@@ -90,17 +100,18 @@ struct ContextOptions {
   /// Number of tokens of the conversation (all messages but the system prompt) to keep. More than
   /// `target_tokens`: counts as `target_tokens`.
   std::size_t min_conversation_tokens = 8'000;
-  /// Set: when a request has more than `max_tokens`, the messages that would be left out by steps 1 and 3
-  /// are first summarised by a model call, and the summary is sent in their place, as a user message before
-  /// the others. A later summary includes the earlier one. Messages and turns that are never left out are not
-  /// summarised. The summary is a step of the turn as any other model call: it waits for pauses, is ended by
-  /// verbs and deadlines, and counts in budgets and in the usage of the turn (CompactionChanged). If it
-  /// fails, the messages are left out. Agent::conversation() keeps the messages themselves, Agent::context()
-  /// has the summary. Empty: messages are left out without a summary.
+  /// Set: when a request has more than `max_tokens`, the messages that would be left out are first
+  /// summarised by a model call, and the summary is sent in their place, as a user message before the others
+  /// (ChatMessage::summary). A later summary includes the earlier one. Messages and turns that are never left
+  /// out are not summarised. The summary is a step of the turn as any other model call: it waits for pauses,
+  /// is ended by verbs and deadlines, and counts in budgets and in the usage of the turn (CompactionChanged).
+  /// Agent::steer() does not end it: the message is in the model call that follows. If it fails, the messages
+  /// are left out, and no other summary is made in that turn. Agent::conversation() keeps the messages
+  /// themselves, Agent::context() has the summary. Empty: messages are left out without a summary.
   std::optional<Compaction> compact = {};
-  /// Maximum size of the messages that were summarised and are kept in Agent::conversation(), in bytes. When
-  /// they are larger, the oldest of their turns are removed: the conversation then begins with a later turn,
-  /// and can be rewound no further. no_limit: all are kept.
+  /// Maximum size of the messages that are kept in Agent::conversation() although they are not sent any more,
+  /// in bytes. When they are larger after a summary, the oldest turns of which nothing is sent are removed:
+  /// the conversation then begins with a later turn, and can be rewound no further. no_limit: all are kept.
   std::size_t archive_bytes = no_limit;
   /// Where the text of windows is sent.
   VolatilePlace volatile_place = VolatilePlace::last_message;

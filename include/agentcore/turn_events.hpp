@@ -87,8 +87,8 @@ struct ConversationChanged {
   /// `rewound`: the turn that was removed first. `truncated`: the turn of the answer. `compacted`: the turn
   /// during which the summary was made.
   std::uint64_t turn = 0;
-  /// How many messages of Agent::conversation(), from the first, are as before. With `compacted` all are:
-  /// only Agent::context() has changed.
+  /// How many messages of Agent::conversation(), from the first, are as before. With `compacted` all are,
+  /// and only Agent::context() has changed; 0 if older turns were removed (ContextOptions::archive_bytes).
   std::size_t kept_messages = 0;
 };
 
@@ -100,9 +100,10 @@ struct CompactionChanged {
   std::uint32_t call = 0;  ///< the number of the model call within the turn, from 1
   bool ended = false;      ///< false: the call begins
   /// Of a call that has ended: whether the summary is used from now on. False: the call failed, or the turn
-  /// ended; older turns are then left out, as without compaction.
+  /// ended (Errc::turn_over), or an observer of its begin paused the agent (Errc::none, it begins again
+  /// later). After a failed call, older turns are left out, as without compaction.
   bool used = false;
-  ChatError error = {};           ///< Of a call that has ended and is not used: why.
+  ChatError error = {};           ///< Of a call that has ended and whose summary is not used: why.
   std::size_t tokens_before = 0;  ///< Of the request without the summary.
   std::size_t tokens_after = 0;   ///< Of the request with it; 0 if it is not used.
 };

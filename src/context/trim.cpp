@@ -14,12 +14,7 @@ struct Unit {
 
 using Messages = std::vector<ChatMessage>;
 
-// The position behind the turn, or step, that begins at `begin`.
-std::size_t turn_end(const Messages& messages, std::size_t begin) {
-  std::size_t end = begin + 1;
-  while (end < messages.size() && !messages[end].is_question()) ++end;
-  return end;
-}
+// The position behind the step that begins at `begin`.
 std::size_t step_end(const Messages& messages, std::size_t begin) {
   std::size_t end = begin + 1;
   while (end < messages.size() && messages[end].role == Role::tool) ++end;
@@ -167,6 +162,12 @@ class Trimmer {
 };
 
 }  // namespace
+
+std::size_t turn_end(const Messages& messages, std::size_t begin) noexcept {
+  std::size_t end = begin + 1;
+  while (end < messages.size() && !messages[end].is_question()) ++end;
+  return end;
+}
 
 Trimmed trim(const std::vector<ChatMessage>& messages, const std::vector<std::size_t>& tokens,
              const std::vector<bool>& sent, const std::vector<WindowCost>& windows, std::size_t fixed_tokens,

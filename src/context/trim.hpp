@@ -28,6 +28,9 @@ struct Trimmed {
   std::size_t tokens_after = 0;
 };
 
+// The position behind the turn that begins at `begin`.
+std::size_t turn_end(const std::vector<ChatMessage>& messages, std::size_t begin) noexcept;
+
 // Decides what to send. `messages` is a valid history, and so are the kept messages; of an invalid history
 // some part is kept. `tokens` holds the cost of each message. `sent` has the messages that are still sent;
 // those beyond its end are sent, too. A message or window that was trimmed is never sent again.

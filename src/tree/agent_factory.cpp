@@ -17,8 +17,8 @@ namespace {
 
 bool is_usual(const ContextOptions& options) {
   const ContextOptions usual;
-  return !options.count_tokens && options.max_tokens == usual.max_tokens &&
-         options.target_tokens == usual.target_tokens &&
+  return !options.count_tokens && !options.compact && options.archive_bytes == usual.archive_bytes &&
+         options.max_tokens == usual.max_tokens && options.target_tokens == usual.target_tokens &&
          options.min_conversation_tokens == usual.min_conversation_tokens &&
          options.volatile_place == usual.volatile_place;
 }

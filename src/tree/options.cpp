@@ -94,6 +94,7 @@ std::optional<Error> check_spec(const AgentSpec& spec) {
       .number("temperature", spec.temperature.value_or(0), 0, 2)
       .number("top_p", spec.top_p.value_or(0), 0, 1)
       .count("max_tokens", spec.max_tokens.value_or(1), 1)
+      .count("context.compact.max_tokens", spec.context.compact.value_or(Compaction{}).max_tokens, 1)
       .budget("budget.", spec.budget)
       .budget("subtree_budget.", spec.subtree_budget)
       .prices("prices.", spec.prices)

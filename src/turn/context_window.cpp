@@ -1,6 +1,5 @@
 #include "turn/context_window.hpp"
 
-#include "context/trim.hpp"
 #include "core/blank.hpp"
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
@@ -54,27 +53,10 @@ std::vector<context::WindowCost> costs_of(const AgentSpec& spec, const ToolRegis
 }
 
 void trim(Environment& environment, Turn turn) {
-  TurnData& data = turn.data();
-  const AgentSpec& spec = turn.spec();
-  const std::vector<ChatMessage>& messages = data.conversation.messages();
-  SentContext& sent = data.sent;
-  // Results are counted only when they are complete: a model is called when all of them are.
-  for (std::size_t i = sent.tokens.size(); i < messages.size(); ++i)
-    sent.tokens.push_back(context::message_tokens(messages[i], spec.context.count_tokens));
-  const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
-  const auto windows = costs_of(spec, registry, sent, messages.size());
-  std::size_t fixed = tokens_of_tools(spec, registry);
-  if (const std::string& prompt = system_prompt_of(spec); !prompt.empty())
-    fixed += context::tokens_around_message + context::text_tokens(prompt, spec.context.count_tokens);
-  for (const ChatMessage& message : correction(*data.turn))
-    fixed += context::message_tokens(message, spec.context.count_tokens);
-  const context::Trimmed kept =
-      context::trim(messages, sent.tokens, sent.messages, windows, fixed, spec.context);
-  sent.messages = kept.keep_message;
-  data.turn->prompt_tokens = kept.tokens_after;
-  std::size_t at = 0;
-  for (const tools::OpenWindow& open : registry.windows)
-    sent.windows[open.number].shown = kept.keep_window[at++];
+  const context::Trimmed kept = plan_context(turn);
+  hide_windows(turn, kept);
+  turn.data().sent.messages = kept.keep_message;
+  turn.active().prompt_tokens = kept.tokens_after;
   if (kept.tokens_after < kept.tokens_before)
     environment.log(LogLevel::debug, "context trimmed",
                     {{"agent", environment.name_of(turn.node())},
@@ -118,6 +100,30 @@ std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id) {
 
 }  // namespace
 
+context::Trimmed plan_context(Turn turn) {
+  TurnData& data = turn.data();
+  const AgentSpec& spec = turn.spec();
+  const std::vector<ChatMessage>& messages = data.conversation.messages();
+  SentContext& sent = data.sent;
+  // Results are counted only when they are complete: a model is called when all of them are.
+  for (std::size_t i = sent.tokens.size(); i < messages.size(); ++i)
+    sent.tokens.push_back(context::message_tokens(messages[i], spec.context.count_tokens));
+  const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
+  const auto windows = costs_of(spec, registry, sent, messages.size());
+  std::size_t fixed = tokens_of_tools(spec, registry) + sent.summary_tokens;
+  if (const std::string& prompt = system_prompt_of(spec); !prompt.empty())
+    fixed += context::tokens_around_message + context::text_tokens(prompt, spec.context.count_tokens);
+  for (const ChatMessage& message : correction(*data.turn))
+    fixed += context::message_tokens(message, spec.context.count_tokens);
+  return context::trim(messages, sent.tokens, sent.messages, windows, fixed, spec.context);
+}
+
+void hide_windows(Turn turn, const context::Trimmed& plan) {
+  std::size_t at = 0;
+  for (const tools::OpenWindow& open : tools::registry_of(turn.spec().tools).windows)
+    turn.data().sent.windows[open.number].shown = plan.keep_window[at++];
+}
+
 void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   const AgentSpec& spec = turn.spec();
   TurnData& data = turn.data();
@@ -129,8 +135,8 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   const std::size_t unstable = data.turn->refused ? history.size() - data.turn->refused->at : 0;
   update_ends(history, history.size() - unstable, data.sent.ends);
   request.cache_key = cache_key_of(spec, request.agent_id);
-  request.messages = data.conversation.rendered(prompt, data.sent.messages);
-  request.sent_before = sent_before(data.sent, prompt.empty() ? 0 : 1);
+  request.messages = data.conversation.rendered(prompt, data.sent.messages, data.sent.summary);
+  request.sent_before = sent_before(data.sent, (prompt.empty() ? 0 : 1) + (data.sent.summary ? 1 : 0));
   const auto is_shown = [&](std::uint64_t number) {
     const auto seen = data.sent.windows.find(number);
     return seen == data.sent.windows.end() || seen->second.shown;

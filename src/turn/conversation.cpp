@@ -130,11 +130,25 @@ bool Conversation::ends_with_answer() const noexcept {
          messages_.back().tool_calls.empty();
 }
 
+void Conversation::remove(std::size_t begin, std::size_t end) noexcept {
+  const auto at = [this](std::size_t index) {
+    return messages_.begin() + static_cast<std::ptrdiff_t>(index);
+  };
+  messages_.erase(at(begin), at(end));
+  if (question_ >= end) question_ -= end - begin;
+  std::erase_if(turns_,
+                [&](const TurnPlace& turn) { return turn.question >= begin && turn.question < end; });
+  for (TurnPlace& turn : turns_)
+    if (turn.question >= end) turn.question -= end - begin;
+}
+
 std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt,
-                                                const std::vector<bool>& sent) const {
+                                                const std::vector<bool>& sent,
+                                                const std::optional<ChatMessage>& summary) const {
   std::vector<ChatMessage> all;
-  all.reserve(messages_.size() + 1);
+  all.reserve(messages_.size() + 2);
   if (!system_prompt.empty()) all.push_back({Role::system, system_prompt});
+  if (summary) all.push_back(*summary);
   for (std::size_t i = 0; i < messages_.size(); ++i)
     if (i >= sent.size() || sent[i]) all.push_back(messages_[i]);
   return all;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,9 @@ class Conversation {
   // A copy of the first `turns` turns, which must have ended.
   Conversation first_turns(std::size_t turns) const;
 
+  // Removes these messages: whole turns that have ended.
+  void remove(std::size_t begin, std::size_t end) noexcept;
+
   const std::vector<ChatMessage>& messages() const noexcept { return messages_; }
   // The turns whose questions are in the conversation, oldest first.
   const std::vector<TurnPlace>& turns() const noexcept { return turns_; }
@@ -74,9 +78,10 @@ class Conversation {
   bool is_open() const noexcept { return open_; }
   // True if the conversation ends with an answer, or with a part of one.
   bool ends_with_answer() const noexcept;
-  // The system prompt, if any, and the messages marked in `sent`; those beyond its end are included.
-  std::vector<ChatMessage> rendered(const std::string& system_prompt,
-                                    const std::vector<bool>& sent = {}) const;
+  // The system prompt, if any, the summary, if any, and the messages marked in `sent`; those beyond its end
+  // are included.
+  std::vector<ChatMessage> rendered(const std::string& system_prompt, const std::vector<bool>& sent = {},
+                                    const std::optional<ChatMessage>& summary = {}) const;
 
  private:
   bool has_call(std::string_view id) const noexcept;

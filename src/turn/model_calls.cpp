@@ -1,6 +1,7 @@
 #include "turn/model_calls.hpp"
 
 #include "core/validate.hpp"
+#include "turn/compactor.hpp"
 #include "turn/context_window.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/turn_ends.hpp"
@@ -58,7 +59,11 @@ Next ModelCalls::start(Turn turn) {
       !turn.change_state(environment_.hub, AgentState::processing, AgentState::waiting_llm))
     return Next::ended;
   if (const Next next = write_steered(turn); next != Next::proceed) return next;
-  ChatRequest request = request_for(turn);
+  ChatRequest request = new_request(turn);
+  if (compactor_.write(turn, request))
+    return send(turn, Compactor::client_of(turn, *client), std::move(request));
+  if (!turn.is_admitted()) return Next::ended;
+  request = request_for(turn);
   if (!turn.is_admitted()) return Next::ended;
   if (BudgetVerdict verdict = usage_.reserve(turn, request); !verdict.allowed)
     return ends_.end_for_budget(turn, std::move(verdict));
@@ -95,7 +100,7 @@ Next ModelCalls::write_steered(Turn turn) {
 }
 
 bool ModelCalls::is_cut(Turn turn) const noexcept {
-  return environment_.messages.steers.cuts(turn.node().id());
+  return turn.active().phase != Phase::compacting && environment_.messages.steers.cuts(turn.node().id());
 }
 
 void ModelCalls::finish_cut(core::Node& node) noexcept {
@@ -121,21 +126,27 @@ void ModelCalls::give_up_call(Turn turn) noexcept {
   lingering_.add(id);
 }
 
-ChatRequest ModelCalls::request_for(Turn turn) {
-  const AgentSpec& spec = turn.spec();
+// What all requests of the turn have.
+ChatRequest ModelCalls::new_request(Turn turn) {
   ChatRequest request;
   request.agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
   request.tree = environment_.table.tree();
-  request.model = spec.model;
+  request.model = turn.spec().model;
+  request.stream = turn.spec().stream;
+  if (const auto& deadline = turn.active().deadline) request.deadline = deadline->when;
+  return request;
+}
+
+ChatRequest ModelCalls::request_for(Turn turn) {
+  const AgentSpec& spec = turn.spec();
+  ChatRequest request = new_request(turn);
   request.temperature = spec.temperature;
   request.top_p = spec.top_p;
   request.stop_sequences = spec.stop_sequences;
   request.parallel_tool_calls = spec.parallel_tool_calls;
-  request.stream = spec.stream;
   request.max_tokens = spec.max_tokens;
   request.reasoning_effort = spec.reasoning_effort;
   request.response_format = spec.response_format;
-  if (const auto& deadline = turn.active().deadline) request.deadline = deadline->when;
   // Only in the first call: a model that must call a tool each time would never end its turn.
   if (turn.active().tool_turns == 0) request.tool_choice = spec.tool_choice;
   write_context(environment_, turn, request);
@@ -144,7 +155,8 @@ ChatRequest ModelCalls::request_for(Turn turn) {
 
 Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   ActiveTurn& active = turn.active();
-  active.phase = Phase::calling;
+  const bool summarises = active.summary.has_value();
+  active.phase = summarises ? Phase::compacting : Phase::calling;
   active.text.clear();
   active.filter = {};
   // Allocations come first.
@@ -153,23 +165,19 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   auto receiver = std::make_unique<CallReceiver>(*this, environment_.hub.handle(turn.node()));
   const auto pause = environment_.call_pauses.make(environment_.hub.handle(turn.node()));
   request.pause = PauseToken(pause);
-  const OperationId id =
-      environment_.operations.open(turn.node(), Operation::Kind::model_call, turn.epoch(), turn.number());
+  const auto kind = summarises ? Operation::Kind::summary : Operation::Kind::model_call;
+  const OperationId id = environment_.operations.open(turn.node(), kind, turn.epoch(), turn.number());
   active.operation = id;
   // Checked after the operation was registered: a stopper either finds the operation and cuts it, or its
   // closed gate is read here.
-  if (!turn.is_admitted()) {
-    active.operation = {};
-    environment_.operations.close(id);
-    return Next::ended;  // releases the reservation: the call was never sent
-  }
-  const bool cut = is_cut(turn);  // steered since the context was written: it is written once more
-  if (cut || turn.parks(core::Withheld::steps)) {
-    active.operation = {};
-    environment_.operations.close(id);
-    active.phase = Phase::asked;
-    usage_.settle(turn.node(), active);  // releases the reservation: the call was never sent
-    return cut ? Next::proceed : Next::wait;
+  if (!turn.is_admitted()) return refuse(turn, id);
+  // Steered since the context was written: it is written once more.
+  if (is_cut(turn)) return withdraw(turn, id, Next::proceed);
+  if (turn.parks(core::Withheld::steps)) return withdraw(turn, id, Next::wait);
+  if (summarises) {
+    compactor_.emit_begin(turn);
+    if (!turn.is_admitted()) return refuse(turn, id);
+    if (turn.parks(core::Withheld::steps)) return withdraw(turn, id, Next::wait);
   }
   active.usage_pending = true;
   active.delivered = {++active.model_calls, {}};
@@ -182,7 +190,27 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   environment_.engine.guarded("LlmClient::chat",
                               [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
   if (turn.is_over()) return Next::ended;
-  return turn.active().phase == Phase::calling ? Next::wait : Next::proceed;
+  return active.phase == Phase::calling || active.phase == Phase::compacting ? Next::wait : Next::proceed;
+}
+
+// The call is not sent, and no outcome will come: releases the reservation. The turn may be over.
+Next ModelCalls::refuse(Turn turn, OperationId id) noexcept {
+  if (!turn.is_over()) turn.active().operation = {};
+  if (environment_.operations.find(id)) environment_.operations.close(id);
+  return Next::ended;
+}
+
+// The call is not sent now: the turn is in `asked` again.
+Next ModelCalls::withdraw(Turn turn, OperationId id, Next next) noexcept {
+  ActiveTurn& active = turn.active();
+  active.operation = {};
+  environment_.operations.close(id);
+  active.phase = Phase::asked;
+  usage_.settle(turn.node(), active);  // releases the reservation
+  const std::optional<SummaryCall> summary = std::exchange(active.summary, std::nullopt);
+  if (!summary || summary->number == 0) return next;
+  Compactor::emit_end(environment_, turn.node(), turn.number(), *summary, Errc::none);
+  return turn.is_admitted() ? next : Next::ended;
 }
 
 // The turn that waits for that call. Late deliveries are counted.
@@ -200,21 +228,26 @@ void ModelCalls::on_delta(OperationId id, std::string_view text) {
   const std::optional<Turn> turn = turn_for_delta(*operation);
   if (!turn) return;
   ActiveTurn& active = turn->active();
+  const bool is_summary = active.summary.has_value();
   if (active.text.size() + text.size() > environment_.limits.max_answer_bytes) return end_too_long(*turn, id);
-  const bool filters = writes_blocks(turn->spec());
+  const bool filters = !is_summary && writes_blocks(turn->spec());
   std::string visible;
   runner_.run(turn->node(), [&] {
     active.text.append(text);
     if (filters) visible = active.filter.pass(text);
-    keep_delivered(*turn, filters ? visible : text);
+    if (!is_summary) keep_delivered(*turn, filters ? visible : text);
     return Next::wait;
   });
-  if (turn->is_over()) return;
+  if (is_summary || turn->is_over()) return;
   if (!filters) return emit_delta(*turn, text);
   if (!visible.empty()) emit_delta(*turn, visible);
 }
 
 void ModelCalls::end_too_long(Turn turn, OperationId id) {
+  if (turn.active().summary) {  // the turn goes on, when its outcome comes
+    turn.active().summary->too_long = true;
+    return environment_.operations.cut(id);
+  }
   usage_.settle(turn.node(), turn.active());
   ends_.fail_call(turn, ChatOutcome::failed({Errc::response_too_large,
                                              "the answer is longer than TreeOptions::max_answer_bytes"}));
@@ -244,7 +277,7 @@ void ModelCalls::on_reasoning(OperationId id, std::string_view text) {
   if (!operation) return;
   const AgentEntry entry(environment_, *operation->node);
   const std::optional<Turn> turn = turn_for_delta(*operation);
-  if (!turn) return;
+  if (!turn || turn->active().summary) return;
   environment_.hub.emit(turn->node(), [&](Agent agent) {
     return ReasoningReceived{std::move(agent), turn->number(), turn->active().model_calls, text};
   });
@@ -278,6 +311,7 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
     const bool cut = is_cut(Turn(node));
     usage_.settle(node, *active);
     runner_.run(node, [&] {
+      if (active->summary) return compactor_.take(Turn(node));
       if (cut) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
       if (kind != ChatOutcome::Kind::completed) return ends_.fail_call(Turn(node), std::move(active->answer));
       active->phase = Phase::answered;

@@ -13,6 +13,7 @@
 
 namespace agentcore::detail::turn {
 
+class Compactor;
 class LingeringCalls;
 class TurnEnds;
 class TurnRunner;
@@ -21,14 +22,21 @@ class UsageAccounting;
 // All @loop_thread.
 class ModelCalls {
  public:
-  ModelCalls(Environment& environment, UsageAccounting& usage, TurnEnds& ends, LingeringCalls& lingering,
-             TurnRunner& runner)
-      : environment_(environment), usage_(usage), ends_(ends), lingering_(lingering), runner_(runner) {}
+  ModelCalls(Environment& environment, UsageAccounting& usage, Compactor& compactor, TurnEnds& ends,
+             LingeringCalls& lingering, TurnRunner& runner)
+      : environment_(environment),
+        usage_(usage),
+        compactor_(compactor),
+        ends_(ends),
+        lingering_(lingering),
+        runner_(runner) {}
 
-  // Writes what was steered, trims and renders the context, reserves in the budgets and calls the model.
-  // `proceed`: the answer has arrived, or the model must be asked again.
+  // Writes what was steered, trims and renders the context, reserves in the budgets and calls the model. If
+  // older messages are to be summarised, calls the model for that, instead of the step. `proceed`: the answer
+  // or the summary has arrived, or the model must be asked again.
   Next start(Turn turn);
   // True if the open model call, or its answer, is void, because a message was steered with SteerWhen::now.
+  // Never if the call is a summary.
   bool is_cut(Turn turn) const noexcept;
   // Ends the open model call if it is void, and asks the model again.
   void finish_cut(core::Node& node) noexcept;
@@ -44,8 +52,11 @@ class ModelCalls {
  private:
   Next write_steered(Turn turn);
   void give_up_call(Turn turn) noexcept;
+  ChatRequest new_request(Turn turn);
   ChatRequest request_for(Turn turn);
   Next send(Turn turn, LlmClient& client, ChatRequest request);
+  Next refuse(Turn turn, OperationId id) noexcept;
+  Next withdraw(Turn turn, OperationId id, Next next) noexcept;
   std::optional<Turn> turn_for_delta(Operation& operation) noexcept;
   void emit_delta(Turn turn, std::string_view text) noexcept;
   void end_too_long(Turn turn, OperationId id);
@@ -54,6 +65,7 @@ class ModelCalls {
 
   Environment& environment_;
   UsageAccounting& usage_;
+  Compactor& compactor_;
   TurnEnds& ends_;
   LingeringCalls& lingering_;
   TurnRunner& runner_;

@@ -30,6 +30,7 @@ bool is_to_be_cut(const Operation& operation) {
 TaskKind task_kind(Operation::Kind kind) noexcept {
   switch (kind) {
     case Operation::Kind::model_call:
+    case Operation::Kind::summary:
       return TaskKind::model_call;
     case Operation::Kind::tool_call:
       return TaskKind::tool_call;

@@ -38,7 +38,8 @@ struct OperationInfo {
 // One in-flight operation: a model call, a tool call or a background task, from before its start until its
 // outcome arrived or it was abandoned.
 struct Operation {
-  enum class Kind : std::uint8_t { model_call, tool_call, background };
+  // `summary` is a model call that summarises: a steered message does not end it.
+  enum class Kind : std::uint8_t { model_call, summary, tool_call, background };
 
   core::Node* node = nullptr;  // null: the slot is free
   core::NodeId agent = 0;
@@ -124,8 +125,8 @@ class Operations {
   // For a verb that has ended the turn of that epoch: triggers its operations; at most as many as `cut` says,
   // and cut_left() the others. Returns the number. @threadsafe
   std::size_t cut_turn(const core::Node& node, StopCut cut);
-  // The stop source of the newest model call of the turn of that epoch; without a state if there is none. It
-  // must be triggered after the lock of the caller was released. @threadsafe
+  // The stop source of the newest model call of the turn of that epoch; without a state if there is none, or
+  // if it is a summary. It must be triggered after the lock of the caller was released. @threadsafe
   StopSource model_call_of(const core::Node& node, std::uint32_t epoch);
 
  private:

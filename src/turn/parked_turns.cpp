@@ -56,7 +56,7 @@ bool ParkedTurns::waits_for_stop(const core::Node& node) noexcept {
 // True for an operation that does nothing but wait, for a person or for the end of a pause.
 bool ParkedTurns::waits(const Operation& operation) const noexcept {
   if (operation.over) return false;
-  if (operation.kind == Operation::Kind::model_call) return operation.waits;
+  if (task_kind(operation.kind) == TaskKind::model_call) return operation.waits;
   return desk_.has_open(operation) || !ToolCalls::has_begun(operation);
 }
 

@@ -12,6 +12,7 @@
 #include "turn/conversation.hpp"
 #include "turn/turn_deadline.hpp"
 
+#include <agentcore/chat.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/turn_result.hpp>
 
@@ -28,10 +29,11 @@ namespace agentcore::detail::turn {
 
 // The phase of a turn. The phases repeat until an answer has no tool calls.
 enum class Phase : std::uint8_t {
-  asked,     // its question, or the results of its tools, are written; next is the model
-  calling,   // the model call is open
-  answered,  // its answer has arrived and is not written yet
-  acting,    // its tools run
+  asked,       // its question, or the results of its tools, are written; next is the model
+  compacting,  // a model call that summarises older messages is open; then `asked` again
+  calling,     // the model call is open
+  answered,    // its answer has arrived and is not written yet
+  acting,      // its tools run
 };
 
 // One call of an answer. At every moment the history and the turn's steps hold its outcome as if the turn
@@ -56,6 +58,15 @@ struct RefusedAnswer {
   std::size_t at = 0;      // the number of messages in the history: what was steered since comes after it
 };
 
+// A model call that summarises messages.
+struct SummaryCall {
+  std::vector<bool> kept;         // the messages that are sent beside the summary
+  std::size_t tokens_before = 0;  // of the request without the summary
+  std::size_t tokens_kept = 0;    // of the request with it, but for the summary
+  std::uint32_t number = 0;       // among the model calls of the turn, from 1; 0: its begin was not emitted
+  bool too_long = false;          // it was cut because its text is too long
+};
+
 struct ActiveTurn {
   MessageId message;  // with which the turn began
   Phase phase = Phase::asked;
@@ -66,7 +77,7 @@ struct ActiveTurn {
   std::uint32_t epoch = 0;  // of the agent, when the turn began
   std::optional<TurnDeadline> deadline;
   std::shared_ptr<core::Lease> lease;  // the nearest; null: neither the agent nor an ancestor has one
-  core::OperationId operation;         // its model call
+  core::OperationId operation;         // its model call, or its summary
   std::string text;                    // the answer so far
   DeliveredText delivered;             // what observers have of that answer, until it is written or refused
   std::string cut_off;  // the kept part of an answer that a steered message has ended: is written before it
@@ -82,8 +93,10 @@ struct ActiveTurn {
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
   std::vector<PendingCall> calls;   // of the last answer
   std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
-  Estimate reserved;        // for the model call
-  std::string stop_reason;  // why it is being stopped, if the turn itself caused the stop
+  std::optional<SummaryCall> summary;  // while one is made
+  bool compaction_failed = false;      // what does not fit is left out without a summary
+  Estimate reserved;                   // for the model call
+  std::string stop_reason;             // why it is being stopped, if the turn itself caused the stop
 };
 
 // A window in the context of the agent.
@@ -100,14 +113,16 @@ struct SentContext {
   // Numbers of messages, rising, at which the stable parts of the requests ended: of the last one, and of the
   // others those that a user message follows.
   std::vector<std::size_t> ends;
+  std::optional<ChatMessage> summary;  // sent before the messages, for those that are not sent
+  std::size_t summary_tokens = 0;      // its cost
 
-  // The conversation has only these messages any more, or they are the ones that have not changed.
-  void cut(std::size_t size) noexcept {
-    tokens.resize(std::min(tokens.size(), size));
-    messages.resize(std::min(messages.size(), size));
-    while (!ends.empty() && ends.back() > size) ends.pop_back();
-    for (auto& [number, window] : windows) window.opened_at = std::min(window.opened_at, size);
-  }
+  // The history has lost all messages but the first `count`. If one of the lost messages was not sent, a
+  // summary may tell of it: it is dropped, and what is left is sent in full.
+  void cut(std::size_t count) noexcept;
+  // The history has lost these messages, none of which was sent.
+  void remove(std::size_t begin, std::size_t end) noexcept;
+  // `text` is sent from now on for the messages that are not sent. No earlier request begins as the next one.
+  void summarise(ChatMessage text, std::size_t cost) noexcept;
 };
 
 struct TurnData final : core::AgentData {
@@ -118,6 +133,7 @@ struct TurnData final : core::AgentData {
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
   std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since
   SentContext sent;
+  std::uint64_t summary_tokens = 0;                 // used by all summaries of the agent
   std::unique_ptr<Accounts> accounts;               // null: no budget was ever granted
   std::shared_ptr<const AnswerCheck> answer_check;  // null: answers are not checked
 };

@@ -1,5 +1,6 @@
 #include "turn/turn_ends.hpp"
 
+#include "turn/compactor.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/tool_calls.hpp"
 #include "turn/usage_accounting.hpp"
@@ -231,6 +232,8 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (outcome == TurnOutcome::stopped || outcome == TurnOutcome::interrupted)
     environment_.log(LogLevel::info, "Agent execution was cancelled",
                      {{"agent", environment_.name_of(node)}});
+  if (ended->summary)
+    Compactor::emit_end(environment_, node, turn.number(), *ended->summary, Errc::turn_over);
   emit_end(turn, *ended);
 }
 

@@ -203,6 +203,7 @@ Next TurnRunner::run_step(Turn turn) {
   switch (turn.active().phase) {
     case Phase::asked:  // context trimmed and rendered -> model call
       return turn.parks(core::Withheld::steps) ? Next::wait : model_calls_.start(turn);
+    case Phase::compacting:
     case Phase::calling:  // continues in ModelCalls::on_outcome()
       return Next::wait;
     case Phase::answered:  // answer written -> tool calls parsed

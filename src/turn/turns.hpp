@@ -7,6 +7,7 @@
 #include "turn/budget_ledger.hpp"
 #include "turn/call_endings.hpp"
 #include "turn/call_records.hpp"
+#include "turn/compactor.hpp"
 #include "turn/environment.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/model_calls.hpp"
@@ -110,6 +111,7 @@ class Turns {
   BudgetLedger ledger_;
   BudgetClocks clocks_{environment_, ledger_};
   UsageAccounting usage_{environment_, ledger_};
+  Compactor compactor_{environment_, usage_};
   QuestionDesk desk_{environment_};
   Permissions permissions_{environment_, desk_};
   CallRecords records_{environment_};
@@ -120,7 +122,7 @@ class Turns {
   CallEndings endings_{environment_, records_, port_, desk_, lingering_};
   ToolCalls tool_calls_{environment_, records_, permissions_, port_, desk_, tasks_, endings_, runner_};
   TurnEnds ends_{environment_, ledger_, usage_, tool_calls_, lingering_};
-  ModelCalls model_calls_{environment_, usage_, ends_, lingering_, runner_};
+  ModelCalls model_calls_{environment_, usage_, compactor_, ends_, lingering_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
   ParkedTurns parked_{environment_, desk_, clocks_, runner_};
 };

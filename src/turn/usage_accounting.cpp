@@ -53,7 +53,7 @@ void UsageAccounting::settle(core::Node& node, ActiveTurn& active) noexcept {
   result.usage += used;
   if (active.answer.cost || has_prices)
     result.cost = result.cost.value_or(0) + active.answer.cost.value_or(cost_of(used, prices));
-  if (active.reserved.active) settle_budgets(node, active, used);
+  if (active.reserved.active || active.summary) settle_budgets(node, active, used);
 }
 
 // An answer whose provider reports no usage is not free: its tokens are counted here.
@@ -62,12 +62,16 @@ void UsageAccounting::settle_budgets(core::Node& node, ActiveTurn& active, Usage
   const ChatOutcome& outcome = active.answer;
   const bool unreported = used.prompt_tokens == 0 && used.completion_tokens == 0 && used.total_tokens == 0;
   if (unreported && outcome.kind == ChatOutcome::Kind::completed) {
-    used.prompt_tokens = active.reserved.prompt_tokens;
+    used.prompt_tokens = active.reserved.active ? active.reserved.prompt_tokens : active.prompt_tokens;
     used.completion_tokens = core::saturating_sum(text_tokens(environment_.engine, spec, active.text),
                                                   call_tokens(environment_.engine, spec, outcome.tool_calls));
   }
   if (used.total_tokens == 0)
     used.total_tokens = core::saturating_sum(used.prompt_tokens, used.completion_tokens);
+  if (active.summary) {
+    std::uint64_t& summaries = data_of(node).summary_tokens;
+    summaries = core::saturating_sum(summaries, used.total_tokens);
+  }
   ledger_.settle(node, active.reserved, used.total_tokens, outcome.cost.value_or(cost_of(used, spec.prices)));
 }
 

@@ -18,8 +18,8 @@ class UsageAccounting {
   // Reserves the estimated usage of the call, and lowers request.max_tokens to what is left.
   BudgetVerdict reserve(Turn turn, ChatRequest& request);
   // Adds the usage of the last model call of `active`, a turn of `node`, to the turn's result and to the
-  // budgets. Does so once, whatever ends the call or the turn. From then on the cost is known if the agent
-  // has prices.
+  // budgets; that of a summary also to what all summaries have used. Does so once, whatever ends the call or
+  // the turn. From then on the cost is known if the agent has prices.
   void settle(core::Node& node, ActiveTurn& active) noexcept;
 
  private:

@@ -33,10 +33,21 @@ std::shared_ptr<ToolRegistry> tools_of_busy() {
   return tools;
 }
 
+// The conversation before the first turn is longer than it may be: it is summarised.
+ContextOptions context_of_busy() {
+  ContextOptions options{.max_tokens = 5000, .target_tokens = 1000, .min_conversation_tokens = 1};
+  options.compact = Compaction{};
+  return options;
+}
+std::vector<ChatMessage> history_of_busy() {
+  return {ChatMessage::user("old"), ChatMessage::assistant(std::string(10'000, 'x')),
+          ChatMessage::user("newer"), ChatMessage::assistant(std::string(5'000, 'x'))};
+}
+
 // A tree in which every kind of event happens when run() is called: a parent, and an agent that runs tools,
 // asks, closes a window, is paused, has a stop withdrawn and its mailbox held, gets a steered message, has a
-// call and an answer refused and a background task, is stopped with a message in its mailbox in its second
-// model call, and is deleted.
+// call and an answer refused, its older turns summarised and a background task, is stopped with a message in
+// its mailbox in its second model call, and is deleted.
 struct Busy {
   explicit Busy(OnStop how = OnStop::post) {
     t.check_at_end = false;
@@ -47,7 +58,9 @@ struct Busy {
     const auto created = parent.create_child({.id = "a",
                                               .response_format = {.kind = ResponseFormat::Kind::json_object},
                                               .tools = tools_of_busy(),
-                                              .background_tasks = 1});
+                                              .background_tasks = 1,
+                                              .context = context_of_busy(),
+                                              .history = history_of_busy()});
     if (!created) return;
     static_cast<void>(created->interrupt({.queue = QueueAction::hold}));
     static_cast<void>(created->send("one"));
@@ -57,6 +70,8 @@ struct Busy {
     static_cast<void>(created->stop({.when = StopWhen::after_turn}));
     static_cast<void>(created->resume());
     static_cast<void>(created->release_queue());
+    poll();
+    if (t.llm) t.llm->answer("a", "summary");
     poll();
     static_cast<void>(created->steer("steered"));
     if (t.llm)

@@ -1,0 +1,243 @@
+#include "turn/compactor.hpp"
+
+#include "context/summary_text.hpp"
+#include "context/trim.hpp"
+#include "core/blank.hpp"
+#include "turn/context_window.hpp"
+#include "turn/request_tokens.hpp"
+#include "turn/usage_accounting.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agentcore::detail::turn {
+namespace {
+
+using Options = agentcore::Compaction;
+
+const Options& options_of(Turn turn) noexcept {
+  return *turn.spec().context.compact;
+}
+
+std::string_view prompt_of(const Options& options) noexcept {
+  return options.prompt.empty() ? context::summary_prompt : std::string_view(options.prompt);
+}
+
+// Why the outcome of the call is not used; without a code if it is. `tokens`: of the summary.
+ChatError problem_of(const ActiveTurn& active, std::size_t tokens, std::size_t max_tokens) {
+  const ChatOutcome& outcome = active.answer;
+  if (active.summary->too_long)
+    return {Errc::response_too_large, "the summary is longer than TreeOptions::max_answer_bytes"};
+  if (outcome.kind == ChatOutcome::Kind::failed) return outcome.error;
+  if (outcome.kind == ChatOutcome::Kind::cancelled)
+    return {Errc::invalid_answer, "the client cancelled the call"};
+  switch (outcome.finish_reason) {
+    case FinishReason::length:
+      return {Errc::invalid_answer, "the summary was cut off at its token limit"};
+    case FinishReason::content_filter:
+      return {Errc::invalid_answer, "a content filter ended the summary"};
+    case FinishReason::refusal:
+      return {Errc::invalid_answer, "the model refused to summarise"};
+    case FinishReason::tool_calls:
+      return {Errc::invalid_answer, "the model called tools and did not summarise"};
+    default:
+      break;
+  }
+  if (core::is_blank(active.text)) return {Errc::invalid_answer, "the summary is blank"};
+  if (active.summary->tokens_kept + tokens > max_tokens)
+    return {Errc::response_too_large,
+            "the request with the summary is longer than ContextOptions::max_tokens"};
+  return {};
+}
+
+std::size_t bytes_of(const ChatMessage& message) noexcept {
+  std::size_t bytes = message.content.size() + message.tool_call_id.size();
+  for (const ToolCall& call : message.tool_calls)
+    bytes += call.id.size() + call.name.size() + call.arguments.size();
+  for (const ContentPart& part : message.parts) bytes += part.url.size() + part.data.size();
+  for (const ReasoningBlock& block : message.reasoning) bytes += block.data.size();
+  return bytes;
+}
+
+}  // namespace
+
+bool Compactor::write(Turn turn, ChatRequest& request) {
+  if (!turn.spec().context.compact || turn.active().compaction_failed) return false;
+  SummaryCall call;
+  bool needed = false;
+  bool written = false;
+  const bool counted = environment_.engine.guarded("TokenCounter", [&] {
+    needed = plan(turn, call);
+    written = needed && write_request(turn, call, request);
+  });
+  if (!counted || !needed || turn.is_over()) return false;
+  const bool reserved = written && reserve(turn, request);
+  if (turn.is_over()) return false;
+  if (reserved) {
+    turn.active().summary = std::move(call);
+    return true;
+  }
+  turn.active().compaction_failed = true;
+  turn.data().sent.messages = std::move(call.kept);
+  return false;
+}
+
+// False: nothing would be left out. Windows are left out at once.
+bool Compactor::plan(Turn turn, SummaryCall& call) {
+  context::Trimmed trimmed = plan_context(turn);
+  SentContext& sent = turn.data().sent;
+  sent.messages.resize(trimmed.keep_message.size(), true);
+  if (trimmed.keep_message == sent.messages) return false;
+  hide_windows(turn, trimmed);
+  call.tokens_before = trimmed.tokens_before;
+  call.tokens_kept = trimmed.tokens_after - sent.summary_tokens;
+  call.kept = std::move(trimmed.keep_message);
+  return true;
+}
+
+// False: there is no room for a summary, or for what is to be summarised.
+bool Compactor::write_request(Turn turn, const SummaryCall& call, ChatRequest& request) {
+  const ContextOptions& limits = turn.spec().context;
+  const Options& options = options_of(turn);
+  const TokenCounter& count = limits.count_tokens;
+  const std::size_t around = context::message_tokens(context::summary_message({}), count);
+  const std::size_t taken = call.tokens_kept + around;
+  const std::size_t prompt =
+      2 * context::tokens_around_message + context::text_tokens(prompt_of(options), count);
+  if (taken >= limits.max_tokens || prompt >= limits.max_tokens) return false;
+  const TurnData& data = turn.data();
+  std::string text = context::text_to_summarise(
+      {data.conversation.messages(), data.sent.messages, call.kept, data.sent.summary},
+      limits.max_tokens - prompt, count);
+  if (text.empty()) return false;
+  request.messages = {ChatMessage::system(std::string(prompt_of(options))),
+                      ChatMessage::user(std::move(text))};
+  request.stable_messages = 1;  // the text is sent once
+  if (!options.model.empty()) request.model = options.model;
+  request.max_tokens =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(options.max_tokens, limits.max_tokens - taken));
+  return true;
+}
+
+// False: a budget refuses the call.
+bool Compactor::reserve(Turn turn, ChatRequest& request) {
+  const Options& options = options_of(turn);
+  const std::uint64_t prompt = request_tokens(environment_.engine, turn.spec(), request);
+  if (turn.is_over()) return false;
+  if (options.budget_tokens != no_limit) {
+    const std::uint64_t used = core::saturating_sum(turn.data().summary_tokens, prompt);
+    if (used >= options.budget_tokens) return false;
+    request.max_tokens = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(*request.max_tokens, options.budget_tokens - used));
+  }
+  turn.active().prompt_tokens = prompt;
+  return usage_.reserve(turn, request).allowed;
+}
+
+LlmClient& Compactor::client_of(Turn turn, LlmClient& usual) noexcept {
+  const Options& options = options_of(turn);
+  return options.llm ? *options.llm : usual;
+}
+
+void Compactor::emit_begin(Turn turn) noexcept {
+  SummaryCall& call = *turn.active().summary;
+  call.number = turn.active().model_calls + 1;
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return CompactionChanged{.agent = std::move(agent),
+                             .turn = turn.number(),
+                             .call = call.number,
+                             .tokens_before = call.tokens_before};
+  });
+}
+
+Next Compactor::take(Turn turn) {
+  ActiveTurn& active = turn.active();
+  ChatMessage summary = context::summary_message(active.text);
+  const std::size_t tokens =
+      context::tokens_around_message + text_tokens(environment_.engine, turn.spec(), summary.content);
+  if (turn.is_over()) return Next::ended;
+  ChatError problem = problem_of(active, tokens, turn.spec().context.max_tokens);
+  const bool used = problem.code == Errc::none;
+  SummaryCall call = *std::exchange(active.summary, std::nullopt);
+  SentContext& sent = turn.data().sent;
+  sent.messages = std::move(call.kept);
+  if (used) sent.summarise(std::move(summary), tokens);
+  const bool removed = used && limit_archive(turn);
+  active.compaction_failed = !used;
+  active.text.clear();
+  active.phase = Phase::asked;
+  if (!used)
+    environment_.log(LogLevel::warning, "a summary is not used; older messages are left out",
+                     {{"agent", environment_.name_of(turn.node())}, {"why", problem.message}});
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return CompactionChanged{std::move(agent),
+                             turn.number(),
+                             call.number,
+                             true,
+                             used,
+                             std::move(problem),
+                             call.tokens_before,
+                             used ? call.tokens_kept + tokens : 0};
+  });
+  if (used && !turn.is_over()) emit_compacted(turn, removed);
+  return turn.is_admitted() ? Next::proceed : Next::ended;
+}
+
+// Removes the oldest turns of which nothing is sent, as far as ContextOptions::archive_bytes demands. True:
+// some were removed. No call of the turn is open, so nothing but the history and what is sent has positions.
+bool Compactor::limit_archive(Turn turn) noexcept {
+  const std::size_t limit = turn.spec().context.archive_bytes;
+  if (limit == no_limit) return false;
+  Conversation& conversation = turn.data().conversation;
+  SentContext& sent = turn.data().sent;
+  const std::vector<ChatMessage>& messages = conversation.messages();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (!sent.messages[i]) bytes += bytes_of(messages[i]);
+  const std::size_t before = messages.size();
+  const auto is_unsent = [&](std::size_t begin, std::size_t end) {
+    const auto first = sent.messages.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last = sent.messages.begin() + static_cast<std::ptrdiff_t>(end);
+    return std::find(first, last, true) == last;
+  };
+  for (std::size_t begin = 0; bytes > limit && begin < messages.size();) {
+    std::size_t end = begin;
+    std::size_t next = context::turn_end(messages, begin);
+    while (bytes > limit && next < messages.size() && is_unsent(end, next)) {
+      for (; end < next; ++end) bytes -= bytes_of(messages[end]);
+      next = context::turn_end(messages, end);
+    }
+    sent.remove(begin, end);
+    conversation.remove(begin, end);
+    if (begin == end) begin = next;
+  }
+  const std::size_t removed = before - messages.size();
+  if (turn.active().refused) turn.active().refused->at -= removed;
+  return removed != 0;
+}
+
+void Compactor::emit_compacted(Turn turn, bool removed) noexcept {
+  const std::size_t prompt = system_prompt_of(turn.spec()).empty() ? 0 : 1;
+  const std::size_t kept = turn.data().conversation.messages().size() + prompt;
+  environment_.hub.emit(turn.node(), [&](Agent agent) {
+    return ConversationChanged{std::move(agent), ConversationChange::compacted, turn.number(),
+                               removed ? 0 : kept};
+  });
+}
+
+void Compactor::emit_end(Environment& environment, const core::Node& node, std::uint64_t turn,
+                         const SummaryCall& summary, Errc why) noexcept {
+  if (summary.number == 0) return;
+  environment.hub.emit(node, [&](Agent agent) {
+    CompactionChanged event{.agent = std::move(agent), .turn = turn, .call = summary.number};
+    event.ended = true;
+    event.error.code = why;
+    event.tokens_before = summary.tokens_before;
+    return event;
+  });
+}
+
+}  // namespace agentcore::detail::turn
