@@ -76,8 +76,8 @@ Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
 
 /// Takes the conversation back to before a turn: removes its question and everything after it. A turn in
 /// progress ends first, as by Agent::interrupt(). Messages that wait in the mailbox stay there. Background
-/// tasks go on. Nothing that tools have done is undone, and budgets get nothing back. If the conversation was
-/// compacted (ContextOptions::compact), what is left of it is sent in full again.
+/// tasks go on. Nothing that tools have done is undone, and budgets get nothing back. If a message is
+/// removed that a summary stands for (ContextOptions::compact), what is left is sent in full again.
 ///
 /// Returns the messages that were removed, the question first: a host that lets a person edit the question
 /// sends the edited text as a new message. Emits ConversationChanged.

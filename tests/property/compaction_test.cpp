@@ -1,6 +1,6 @@
 // Whatever happens around summaries: nothing is lost but what a summary stands for, and what is sent is
 // valid.
-#include "property/dialect_rules.hpp"
+#include "property/sendable.hpp"
 #include "support/drive/tool_turn.hpp"
 #include "support/prop.hpp"
 
@@ -111,7 +111,7 @@ const std::array play_steps{
 std::string context_problem(const Play& play) {
   const std::vector<ChatMessage> all = play.a.conversation().value();
   std::vector<ChatMessage> sent = play.a.context().value();
-  if (std::string why = history_problem(sent); !why.empty()) return why;
+  if (std::string why = problem_of(sent); !why.empty()) return why;
   if (sent.size() > 1 && sent[1].summary) {
     const auto is_it = [&](const std::string& text) { return sent[1].content.ends_with("\n" + text); };
     if (std::ranges::none_of(play.whole, is_it)) return "a summary that is not whole";
