@@ -135,7 +135,6 @@ void Conversation::remove(std::size_t begin, std::size_t end) noexcept {
     return messages_.begin() + static_cast<std::ptrdiff_t>(index);
   };
   messages_.erase(at(begin), at(end));
-  if (question_ >= end) question_ -= end - begin;
   std::erase_if(turns_,
                 [&](const TurnPlace& turn) { return turn.question >= begin && turn.question < end; });
   for (TurnPlace& turn : turns_)
