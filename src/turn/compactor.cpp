@@ -169,20 +169,22 @@ Next Compactor::take(Turn turn) {
   active.compaction_failed = !used;
   active.text.clear();
   active.phase = Phase::asked;
-  if (!used)
-    environment_.log(LogLevel::warning, "a summary is not used; older messages are left out",
-                     {{"agent", environment_.name_of(turn.node())}, {"why", problem.message}});
   environment_.hub.emit(turn.node(), [&](Agent agent) {
     return CompactionChanged{std::move(agent),
                              turn.number(),
                              call.number,
                              true,
                              used,
-                             std::move(problem),
+                             problem,
                              call.tokens_before,
                              used ? call.tokens_kept + tokens : 0};
   });
-  if (used && !turn.is_over()) emit_compacted(turn, removed);
+  if (turn.is_over()) return Next::ended;
+  if (used)
+    emit_compacted(turn, removed);
+  else
+    environment_.log(LogLevel::warning, "a summary is not used; older messages are left out",
+                     {{"agent", environment_.name_of(turn.node())}, {"why", problem.message}});
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
