@@ -294,9 +294,9 @@ class Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<ChatMessage>> conversation() const;
-  /// Returns what is sent to the model of conversation(), the system prompt first, and the summary that
-  /// stands for earlier messages, if there is one (ChatMessage::summary). The other messages were trimmed or
-  /// summarised (see ContextOptions).
+  /// Returns the messages that are sent to the model: the system prompt, the summary if there is one
+  /// (ChatMessage::summary), and the messages of conversation() that were neither trimmed nor summarised (see
+  /// ContextOptions).
   ///
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread

@@ -14,13 +14,15 @@ namespace agentcore {
 /// Options of make_agent_tool().
 struct AgentToolOptions {
   /// The description of the tool. Without `parameters`, the tool takes one argument, the text `message`.
-  /// `timeout` not set: no time-out, because the budgets and time-outs of the agents limit the call.
+  /// `timeout` not set: no time-out. Set it, or AgentSpec::turn_timeout or a budget of the child; otherwise
+  /// only the time-outs of the model's client limit a call.
   ToolSpec tool = {};
   /// The agent that a call works with, a child of the agent that makes the call. Without AgentSpec::id each
   /// call creates a child of its own, and deletes it after its result. With an id, the first call of an agent
   /// creates the child of that name, unless it has one, and later calls send it further messages: it
   /// remembers the earlier ones, works on one call at a time in the order of the calls, and stays until it or
-  /// its parent is deleted. An id is unique in the tree: the calls of a second agent fail.
+  /// its parent is deleted. Ids are unique in the tree: if two agents use such a tool, the calls of the
+  /// second one fail.
   AgentSpec agent = {};
   /// Writes the message for the child from the arguments of the call. Called on the loop thread. If it
   /// throws, the call fails. Empty: the text `message` of the arguments, or with other parameters, the
@@ -37,7 +39,7 @@ struct AgentToolOptions {
 ///     researcher.agent.tools = search_tools;
 ///     tools->add(agentcore::make_agent_tool(std::move(researcher)));
 ///
-/// The link between the call and the turn of the child is whole:
+/// The call and the turn of the child end together:
 ///
 /// - What ends the call ends the turn of the child at once: a stop or a delete of the parent, an interrupt of
 ///   the parent's turn, Agent::cancel_call(), Agent::complete_call(), a time-out. A child of one call is
@@ -46,18 +48,18 @@ struct AgentToolOptions {
 ///   a stop ("the agent was stopped, and did not finish"), an interrupt, an abort, a deadline, a failure, a
 ///   used up budget. The result is a failure, and has the partial answer if one was kept
 ///   (AgentSpec::partial_answers). It has no reason that a person gave for a verb (StopOrigin, G11).
-/// - ToolContext::progress() reports the pieces of the child's answer. The events of the child are events of
-///   the tree, as those of any agent.
+/// - Each piece of the child's answer is reported as ToolProgress of the call. The events of the child are
+///   events of the tree, as those of any agent.
 ///
-/// The child counts in the budgets of the subtrees above it, but not in TurnResult::usage of its parent, and
-/// in TreeOptions::max_depth: a call that would exceed a limit fails with the reason. ToolContext::deadline()
+/// The child counts in the subtree budgets above it and in TreeOptions::max_depth; a call that would exceed a
+/// limit fails with the reason. It does not count in TurnResult::usage of its parent. ToolContext::deadline()
 /// is also the deadline of the child's message. Calls of one answer run side by side as far as
 /// AgentSpec::parallel_tools allows.
 ///
 /// A pause of the parent pauses the child. A deferred stop (StopOptions::when) of the parent, or above it,
 /// lets the turn of the child begin and end, because it belongs to a call that runs; messages of others to
-/// the child wait, or are refused. If the child is in another turn, which such a stop keeps from its next
-/// model call, the call fails: it would wait for the stop, and the stop for it.
+/// the child wait, or are refused. If the child is in another turn, and the stop withholds the next model
+/// call of that turn, the call fails. Otherwise the stop would wait for the call, and the call for the stop.
 ///
 /// Throws std::invalid_argument if AgentToolOptions::agent has a `handler`, or a `role` but no id: a child of
 /// one call has to be deleted.

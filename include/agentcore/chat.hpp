@@ -25,9 +25,9 @@ enum class Role : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Role role) noexcept;
 
-/// Why a message has no whole answer, or is none itself: the mark of a question whose turn ended without its
-/// final answer, and of an answer of which only a part was kept (AgentSpec::partial_answers). The mark is
-/// stored beside the message and is never sent to a model (G8, G11).
+/// What interrupted a turn or an answer: the mark of a question whose turn ended without its final answer, or
+/// of an answer of which only a part was kept (AgentSpec::partial_answers). The mark is stored beside the
+/// message and is never sent to a model (G8, G11).
 enum class Interruption : unsigned char {
   none,         ///< Nothing was interrupted.
   aborted,      ///< An abort ended the turn.
@@ -270,11 +270,11 @@ struct ChatRequest {
   /// its own of the last message, or where a message cannot have parts, as a user message of its own; with
   /// JoinUserMessages::always, as the last paragraph of the last message. Empty: none.
   std::string tail = {};
-  /// How many of `messages`, from the first, begin the next request of the conversation, too, unchanged. The
-  /// others are not cached. Empty: all.
+  /// The number of leading `messages` that the next request of the conversation repeats unchanged. Providers
+  /// may cache these; the others are not marked for a cache. Empty: all.
   std::optional<std::size_t> stable_messages = {};
-  /// The ends of the stable parts of earlier requests of the conversation: numbers of messages, from the
-  /// first, rising. HttpLlmOptions::join_user_messages explains their use.
+  /// For each earlier request of the conversation: how many messages its stable part had, ascending. See
+  /// HttpLlmOptions::join_user_messages for their use.
   std::vector<std::size_t> sent_before = {};
   /// Equal in all requests of a conversation: lets a provider send them to the server that has cached their
   /// beginning (`prompt_cache_key` of OpenAI). At most 64 bytes. Empty: none.

@@ -43,18 +43,19 @@ std::string_view to_string(VolatilePlace place) noexcept;
 ///
 /// A summary is made by one model call without tools. Its request has the prompt as the system message, and
 /// in one user message the earlier summary and the messages to summarise, each as a line of JSON, so that
-/// nothing in them can pass for a message, a tool call or an instruction of the host. Images and reasoning
-/// are not in it. The text has at most ContextOptions::max_tokens, like any request; if the messages have
-/// more, the newest that fit are summarised.
+/// nothing in them can pass for a message, a tool call or an instruction of the host. Of images it has only
+/// the number; reasoning is left out. The request has at most ContextOptions::max_tokens, like any other. If
+/// the messages have more, they are taken from the newest backwards, and those that do not fit are left out
+/// without a summary.
 ///
 /// A summary is used if it was not cut off, filtered or refused (FinishReason), it is not blank, and the
-/// request with it has at most ContextOptions::max_tokens. So ContextOptions::target_tokens should leave
-/// `max_tokens` free.
+/// request with it has at most ContextOptions::max_tokens. So ContextOptions::max_tokens should exceed
+/// ContextOptions::target_tokens by at least Compaction::max_tokens.
 struct Compaction {
   /// The instruction for the summary. Empty: a text that asks for all facts, decisions, names, open points
   /// and results that the rest of the conversation needs.
   std::string prompt = {};
-  /// The model that summarises. Empty: AgentSpec::model.
+  /// The model that summarises. Its cost is computed with AgentSpec::prices. Empty: AgentSpec::model.
   std::string model = {};
   /// The client for that model call. Null: that of the agent.
   Ref<LlmClient> llm = {};
@@ -88,8 +89,10 @@ struct Compaction {
 /// message, and the question and the last step of the current turn. A tool call and its result are only left
 /// out together. If more than `max_tokens` remain at the end, the request is sent nevertheless.
 ///
-/// Messages that were left out stay in Agent::conversation(). Content that was left out is not sent again,
-/// even if there is room later.
+/// Messages that were left out stay in Agent::conversation(), unless `archive_bytes` removes them. What was
+/// left out is not sent again, even if there is room later, except after rewind(), fork() or
+/// truncate_answer(): then all messages are sent again, and trimmed anew, if the last question that is left
+/// was left out, or if a message was removed that a summary stands for.
 struct ContextOptions {
   /// Maximum number of tokens of a request: system prompt, tool descriptions, windows and messages.
   /// no_limit: the conversation is never trimmed.
@@ -105,13 +108,15 @@ struct ContextOptions {
   /// (ChatMessage::summary). A later summary includes the earlier one. Messages and turns that are never left
   /// out are not summarised. The summary is a step of the turn as any other model call: it waits for pauses,
   /// is ended by verbs and deadlines, and counts in budgets and in the usage of the turn (CompactionChanged).
-  /// Agent::steer() does not end it: the message is in the model call that follows. If it fails, the messages
-  /// are left out, and no other summary is made in that turn. Agent::conversation() keeps the messages
-  /// themselves, Agent::context() has the summary. Empty: messages are left out without a summary.
+  /// Agent::steer() does not end it: the message is in the model call that follows. If it fails, or a budget
+  /// does not cover it, the messages are left out, and no other summary is made in that turn; a warning in
+  /// the log says so. Agent::conversation() keeps the messages themselves, Agent::context() has the summary.
+  /// Empty: messages are left out without a summary.
   std::optional<Compaction> compact = {};
   /// Maximum size of the messages that are kept in Agent::conversation() although they are not sent any more,
-  /// in bytes. When they are larger after a summary, the oldest turns of which nothing is sent are removed:
-  /// the conversation then begins with a later turn, and can be rewound no further. no_limit: all are kept.
+  /// in bytes. When they are larger after a summary was made, the oldest turns of which nothing is sent are
+  /// removed: the conversation then begins with a later turn, and can be rewound no further. Has no effect
+  /// without `compact`. no_limit: all are kept.
   std::size_t archive_bytes = no_limit;
   /// Where the text of windows is sent.
   VolatilePlace volatile_place = VolatilePlace::last_message;

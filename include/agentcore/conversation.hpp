@@ -1,5 +1,5 @@
-// What a host changes in the conversation of an agent: how much of an answer counts as seen, earlier turns,
-// copies. The conversation itself: Agent::conversation(). What is sent of it: ContextOptions.
+// Functions that change the conversation of an agent: acknowledge and truncate answers, rewind, regenerate,
+// fork. The conversation itself: Agent::conversation(). What is sent of it: ContextOptions.
 #pragma once
 
 #include <agentcore/agent.hpp>
@@ -26,24 +26,28 @@ struct Acknowledgement {
 /// interrupted and a part of it is kept (AgentSpec::partial_answers), exactly these bytes are kept, and not
 /// what was delivered beyond them.
 ///
+///     // `player` calls the function when the piece was played. `message` is that of TurnStarted.
 ///     auto deltas = agent.on<agentcore::DeltaReceived>([&](const agentcore::DeltaReceived& delta) {
-///       player.say(std::string(delta.text), [=, &bytes, text = delta.text.size()] {  // when it was played
-///         bytes += text;
-///         static_cast<void>(agentcore::acknowledge(agent, {turn_message, call, bytes}));
+///       std::size_t& end = bytes[delta.call];  // of the pieces of this model call
+///       end += delta.text.size();
+///       player.say(std::string(delta.text), [agent, seen = agentcore::Acknowledgement{message, delta.call,
+///       end}] {
+///         static_cast<void>(agentcore::acknowledge(agent, seen));
 ///       });
 ///     });
 ///
-/// The greatest number for a model call counts, whatever the order of the calls. A number in the middle of a
-/// character counts up to that character; one beyond what was delivered counts as all of it. An
-/// acknowledgement that comes after the end of the turn changes nothing: see truncate_answer().
+/// The greatest number counts, whatever the order of the calls. A number in the middle of a
+/// character counts up to that character; one beyond what was delivered counts as all of it. One of an
+/// earlier model call of the turn, or of a later one that has not begun, is ignored. An acknowledgement that
+/// comes after the end of the turn changes nothing: see truncate_answer().
 ///
 /// Reasons for a refusal: `agent_not_found`, `runtime_gone`, `turn_over` (the message is not that of the turn
-/// in progress), `invalid_config` (`call` is 0), `out_of_memory`. Never blocks.
+/// in progress), `invalid_config` (`call` is 0). Never blocks.
 /// @threadsafe
 ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen);
 
-/// Shortens the last answer of the conversation to its first `bytes` bytes: what was seen or heard of it. For
-/// voice: an answer is often complete long before it was spoken, and the person speaks in between. A number
+/// Shortens the last answer of the conversation to its first `bytes` bytes: what was seen or heard of it. Use
+/// it for voice, when a person interrupts an answer that is complete but not yet spoken to its end. A number
 /// in the middle of a character counts up to that character. If only white space would be left, the answer is
 /// removed, and its question is marked as interrupted. The answer is marked with Interruption::truncated,
 /// unless it is marked already, and loses its reasoning, which belongs to the whole text.
@@ -76,31 +80,35 @@ Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
 
 /// Takes the conversation back to before a turn: removes its question and everything after it. A turn in
 /// progress ends first, as by Agent::interrupt(). Messages that wait in the mailbox stay there. Background
-/// tasks go on. Nothing that tools have done is undone, and budgets get nothing back. If a message is
-/// removed that a summary stands for (ContextOptions::compact), what is left is sent in full again.
+/// tasks go on. Nothing that tools have done is undone, and budgets get nothing back. What is left is sent in
+/// full again, as far as ContextOptions allows, if its last question was left out of requests, or if a
+/// message is removed that a summary stands for (ContextOptions::compact).
 ///
 /// Returns the messages that were removed, the question first: a host that lets a person edit the question
-/// sends the edited text as a new message. Emits ConversationChanged.
+/// sends the edited text as a new message. Lines about background tasks that have ended are not in the
+/// questions: they go into the next question. Emits ConversationChanged.
 ///
 ///     auto removed = agentcore::rewind(agent, turn);
 ///     if (removed) editor.open(removed->front().content);
 ///
 /// Errors: `turn_not_found` if turns_of() does not list the turn, `agent_not_found`, `runtime_gone`,
-/// `agent_terminating`, `out_of_memory`; then nothing is changed, unless an observer of the end of the turn
-/// was the reason. A stopped agent can be rewound; it stays stopped. A turn of a MessageHandler goes on. May
-/// be called from any callback but a TokenCounter.
+/// `agent_terminating`, `out_of_memory`; then nothing is changed. If an observer of the end of the turn has
+/// caused the error, the turn has ended, and nothing else is changed. A stopped agent can be rewound; it
+/// stays stopped. A turn of a MessageHandler goes on. May be called from any callback but a TokenCounter;
+/// while a turn is ending, between its end and its TurnEnded, it is refused with `turn_over`.
 /// @loop_thread
 Result<std::vector<ChatMessage>> rewind(const Agent& agent, std::uint64_t turn);
 
-/// Asks the last question of the conversation again: removes the turn as rewind() does, and sends its
+/// Sends the last question of the conversation again: removes its turn as rewind() does, and sends the
 /// question as an urgent message (MessagePriority::urgent), with its images. Messages that were steered into
 /// the removed turn are not sent again.
 ///
 ///     agentcore::SendResult sent = agentcore::regenerate(agent);
 ///     if (!sent) std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
 ///
-/// Reasons for a refusal: those of Agent::send(), and `turn_not_found` if the conversation has no question.
-/// Then nothing is changed. May be called from any callback but a TokenCounter.
+/// Reasons for a refusal: those of Agent::send(), `turn_not_found` if the conversation has no question, and
+/// `turn_over` while a turn is ending, as for rewind(). Then nothing is changed. May be called from any
+/// callback but a TokenCounter.
 /// @loop_thread
 SendResult regenerate(const Agent& agent, SendOptions options = {});
 
@@ -114,10 +122,12 @@ struct ForkOptions {
 };
 
 /// Creates a sibling of an agent, with the same parent, a copy of its spec, and a copy of its conversation up
-/// to the end of a turn. The ids of tool calls in it stay the same. The agent itself is not changed, and may
-/// be busy or stopped; the new one is `idle`.
+/// to the end of a turn. The ids of tool calls in it stay the same. A summary is copied, too, as far as the
+/// new agent has all messages for which it stands. The agent itself is not changed, and may be busy or
+/// stopped; the new one is `idle`.
 ///
-/// The new agent has the budgets of the spec, from zero; budgets of ancestors count it like any other child.
+/// The new agent has the budgets of the spec, that of its summaries included, from zero; budgets of ancestors
+/// count it like any other child.
 /// It has no children, and nothing that runs: no queued messages, questions, background tasks or grants, no
 /// pause and no lease of its own (AgentSpec::lease is not copied).
 ///

@@ -37,7 +37,8 @@ enum class Errc : unsigned char {
   out_of_memory,      ///< an allocation failed; a function that returns this has changed nothing
 
   message_not_found,  ///< no message with this id waits in the mailbox of the agent
-  turn_not_found,     ///< rewind, regenerate, fork: no such turn in the conversation, or it is in progress
+  turn_not_found,     ///< rewind, regenerate, fork: the conversation has no such turn; fork: or it is in
+                      ///< progress
 
   // A verb found nothing to do.
   not_waiting_llm,  ///< abort: the agent has no model call
@@ -46,7 +47,9 @@ enum class Errc : unsigned char {
   terminating,      ///< stop, resume, terminate: the agent is being deleted
   not_stopped,      ///< resume: the agent is not stopped
   parent_stopped,   ///< resume: an ancestor is stopped; resume that ancestor
-  turn_over,        ///< interrupt: no turn is in progress, or the one that was meant has ended
+  turn_over,        ///< interrupt, acknowledge: the turn that was meant is not in progress.
+                    ///< truncate_answer: its answer is not the last message. rewind, regenerate: it is
+                    ///< just ending. CompactionChanged: it has ended
   not_held,         ///< release_queue: the mailbox is not held
   stop_pending,     ///< stop, terminate: what is pending includes it
   no_lease,         ///< renew: the agent has no lease of its own
@@ -75,7 +78,8 @@ enum class Errc : unsigned char {
   http_error,           ///< an HTTP status outside 2xx, without an error body of the provider
   api_error,            ///< an error body of the provider, with any HTTP status
   invalid_response,     ///< the answer violates the protocol
-  response_too_large,   ///< the answer has more bytes than the limit of the client or the tree
+  response_too_large,   ///< the answer has more bytes than the limit of the client or the tree; or a summary
+                        ///< does not fit into ContextOptions::max_tokens
   request_in_progress,  ///< this agent id has an open call in this client
   queue_full,           ///< too many calls wait for a slot
   circuit_open,         ///< the endpoint failed too often recently; no call is sent to it for some time
@@ -84,14 +88,15 @@ enum class Errc : unsigned char {
 
   // A turn ended without an answer in words, or with one that is not valid.
   tool_round_limit,  ///< AgentSpec::max_tool_rounds answers in a row had tool calls, and so had the next
-  invalid_answer,    ///< the text of the answer does not match AgentSpec::response_format
+  invalid_answer,    ///< the text of the answer does not match AgentSpec::response_format; or a summary was
+                     ///< cut off, blank, filtered or refused (CompactionChanged)
   budget_exceeded,   ///< a Budget is used up
 
   // Questions to people.
   question_not_found,  ///< no question with this id was ever asked
   question_closed,     ///< the question was answered, its call was cancelled, or it timed out
-  not_an_approval,     ///< an answer can hold for longer than one call only if it is that to an approval
-  grant_not_found,     ///< revoke: no such grant, or it was revoked
+  not_an_approval,     ///< approve: the question is not an approval (QuestionKind::approval)
+  grant_not_found,     ///< revoke: no grant has this id, or it has ended
 
   // Data from outside.
   invalid_history,    ///< not a JSON array of chat messages, or not a valid history

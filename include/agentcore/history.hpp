@@ -15,7 +15,8 @@ namespace agentcore {
 ///   - There is at most one system message, and it is the first message.
 ///   - Every assistant message follows a user message.
 ///   - A user message that has no final answer, and is not the last one, is marked as interrupted.
-///   - A turn whose user message is marked as interrupted has no final answer. A final answer is followed by a
+///   - A turn whose user message is marked as interrupted has no final answer. A final answer is followed by
+///   a
 ///     user message, or by nothing. It is an assistant message without tool calls and without a mark, or with
 ///     the mark `truncated`.
 ///   - An assistant message with another mark is a part of an answer (ChatMessage::is_partial()). It ends a
@@ -77,8 +78,8 @@ RepairedHistory repair_history(std::vector<ChatMessage> messages);
 /// there. An image in base64 becomes a data URL, which is read back as `data`. Invalid UTF-8 is replaced by
 /// U+FFFD. Any vector can be written, valid or not.
 ///
-/// This is format 3. Format 2 had no interruption of an assistant message, and format 1 had only
-/// "reasoning_blocks". A reader of format 3 reads all of them.
+/// This is format 3. Format 2 had no interruption of an assistant message and no "summary", and format 1 had
+/// only "reasoning_blocks". A reader of format 3 reads all of them.
 ///
 /// @threadsafe
 std::string history_to_json(const std::vector<ChatMessage>& messages);

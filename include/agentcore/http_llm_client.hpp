@@ -94,9 +94,10 @@ struct HttpLlmOptions {
   /// texts with an empty line between them, or content parts. The history is not changed.
   JoinUserMessages join_user_messages = JoinUserMessages::unsent;
   /// True: requests are marked for the provider's cache of prompts, where the provider wants marks. In
-  /// Dialect::anthropic_messages: `cache_control` on the tools, the system prompt and the last stable message
-  /// (ChatRequest::stable_messages). The marked part of a request costs more when it is written to the cache
-  /// and much less in each later request. False: no marks.
+  /// Dialect::anthropic_messages: `cache_control` on the last tool, the system prompt, the last stable
+  /// message (ChatRequest::stable_messages), and the last stable message of the request before. The marked
+  /// part of a request costs more when it is written to the cache and much less in each later request. False:
+  /// no marks.
   bool prompt_caching = true;
   /// True: ChatRequest::cache_key is sent as `prompt_cache_key`, in the dialects of OpenAI. Servers that do
   /// not know the field may refuse it. provider_options() sets it for providers that know it.

@@ -20,7 +20,7 @@ enum class Permission : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(Permission permission) noexcept;
 
-/// A tool call, for a ToolPolicy. Valid during the call of the policy.
+/// A tool call, for a ToolPolicy. Valid while the policy runs.
 struct ToolRequest {
   const Agent& agent;          ///< The agent that makes the call.
   std::string_view agent_id;   ///< Its id.
@@ -44,15 +44,16 @@ struct ToolDecision {
   std::string grant_key = {};
 };
 
-/// Decides about a tool call, after its arguments were checked and before anything of it begins: about calls
-/// of tools and of actions of windows, the launcher included, in the background and of simulated answers,
-/// too. Called once for each call, on the loop thread; must return at once. It must not call functions that
-/// change the agents. If it throws, the call is denied, and the exception is logged.
+/// Decides about one tool call, after its arguments were checked and before anything of it begins. It is
+/// asked about calls of tools, of actions of windows and of the launcher, also in the background and in
+/// simulated answers. Called once for each call, on the loop thread; must return at once. It may call any
+/// function that a callback may call; if that ends the turn or the call, the decision is ignored. If it
+/// throws, the call is denied, and the exception is logged.
 ///
 /// TreeOptions::tool_policy applies to all agents of a tree, AgentSpec::tool_policy to one; the children of
 /// an agent do not inherit it. ToolSpec::needs_approval counts as `ask`. The strictest of the three decides.
-/// If both policies ask, with different keys (ToolDecision::grant_key), a grant covers the same arguments
-/// only.
+/// If both policies ask and give different keys (ToolDecision::grant_key), a grant covers only calls with the
+/// same arguments.
 ///
 ///     spec.tool_policy = [](const agentcore::ToolRequest& request) -> agentcore::ToolDecision {
 ///       if (request.tool.name.starts_with("read_")) return {agentcore::Permission::allow};
@@ -89,14 +90,14 @@ enum class GrantScope : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(GrantScope scope) noexcept;
 
-/// A permission that a person gave for longer than one call, from AgentTree::grants(). While it exists, calls
-/// that it covers are not asked about again; calls that a policy denies are denied nevertheless.
+/// What a person has approved for longer than one call, from AgentTree::grants(). While it exists, calls that
+/// it covers are not asked about again; calls that a policy denies are denied nevertheless.
 ///
 /// It covers calls of one tool: ToolDecision::grant_key says which. It never covers a tool of the same name
 /// with another description, other parameters or another mode: that is another tool. It ends when it is
-/// revoked, when its agent is deleted, and when a call of its agent, or AgentTree::grants(), finds such
-/// another tool in the place of the tool. A stop does not end it. Siblings and forks of the agent do not have
-/// it.
+/// revoked, when its agent is deleted, or when the tool was replaced by a different one of that name; that is
+/// noticed at the next call of its agent or by AgentTree::grants(). A stop does not end it. Siblings and
+/// forks of the agent do not have it.
 struct Grant {
   std::uint64_t id = 0;                  ///< Unique in the tree; for AgentTree::revoke().
   std::string agent_id = {};             ///< The agent for which it was given.

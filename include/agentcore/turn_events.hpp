@@ -70,7 +70,7 @@ struct ModelCallEnded {
   std::string reason;
 };
 
-/// What changed a conversation other than by a turn that goes on.
+/// What changed a conversation, apart from turns.
 enum class ConversationChange : unsigned char {
   rewound,    ///< rewind() or regenerate()
   truncated,  ///< truncate_answer()
@@ -103,7 +103,10 @@ struct CompactionChanged {
   /// ended (Errc::turn_over), or an observer of its begin paused the agent (Errc::none, it begins again
   /// later). After a failed call, older turns are left out, as without compaction.
   bool used = false;
-  ChatError error = {};           ///< Of a call that has ended and whose summary is not used: why.
+  /// Of a call that has ended and whose summary is not used: why. The error of the model call;
+  /// `invalid_answer` (the text was cut off, blank, filtered or refused, or the model called tools);
+  /// `response_too_large` (the text, or the request with it); `turn_over`; or `none` (see `used`).
+  ChatError error = {};
   std::size_t tokens_before = 0;  ///< Of the request without the summary.
   std::size_t tokens_after = 0;   ///< Of the request with it; 0 if it is not used.
 };

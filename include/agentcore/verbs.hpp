@@ -133,7 +133,7 @@ enum class StopCut : unsigned char {
 
 /// What an interrupt ends.
 enum class InterruptScope : unsigned char {
-  turn,    ///< The current turn of the agent, and with its calls the turns that do them (make_agent_tool()).
+  turn,  ///< The current turn of the agent, and the turns of children that do its calls (make_agent_tool()).
   subtree  ///< The current turns of the agent and of all its descendants.
 };
 
