@@ -43,17 +43,12 @@ bool take(std::size_t& room, std::string_view text, const TokenCounter& count) {
 
 const std::string_view summary_prompt =
     "You summarise the older part of a conversation between a user and an assistant that works with tools. "
-    "Your "
-    "summary replaces that part: the assistant goes on with nothing but your summary and the newest "
-    "messages. "
-    "Keep everything that the rest of the conversation needs: the goals and wishes of the user, facts, "
-    "names, "
-    "numbers, identifiers and file names, decisions and their reasons, the results of tools, what was done, "
-    "and "
-    "what is still open. If there is an earlier summary, include what it says. Leave out greetings and "
-    "repetitions. Do not answer the user and do not call tools. Write the summary as plain text, in the "
-    "language "
-    "of the conversation.";
+    "Your summary replaces that part: the assistant goes on with nothing but your summary and the newest "
+    "messages. Keep everything that the rest of the conversation needs: the goals and wishes of the user, "
+    "facts, names, numbers, identifiers and file names, decisions and their reasons, the results of tools, "
+    "what was done, and what is still open. If there is an earlier summary, include what it says. Leave out "
+    "greetings and repetitions. Do not answer the user and do not call tools. Write the summary as plain "
+    "text, in the language of the conversation.";
 
 std::string text_to_summarise(const ToSummarise& what, std::size_t room, const TokenCounter& count) {
   const std::string earlier =

@@ -5,7 +5,6 @@
 #include <agentcore/context.hpp>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +17,9 @@ extern const std::string_view summary_prompt;
 // What is to be summarised: the messages that are sent now, and not any more once there is a summary.
 struct ToSummarise {
   const std::vector<ChatMessage>& messages;
-  const std::vector<bool>& sent;              // for each message: it is sent now
-  const std::vector<bool>& kept;              // for each message: it is still sent beside the summary
-  const std::optional<ChatMessage>& earlier;  // a message of summary_message()
+  const std::vector<bool>& sent;  // for each message: it is sent now
+  const std::vector<bool>& kept;  // for each message: it is still sent beside the summary
+  const ChatMessage* earlier;     // a message of summary_message(); null: there is none
 };
 
 // The text that asks for a summary: the earlier summary and the messages, each as one line of JSON, so that

@@ -1,4 +1,5 @@
 // make_agent_tool().
+#include "core/text_hash.hpp"
 #include "tools/agent_call.hpp"
 
 #include <agentcore/agent_tool.hpp>
@@ -8,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace agentcore {
@@ -41,6 +43,9 @@ Tool make_agent_tool(AgentToolOptions options) {
                       R"("description":"What the agent has to do, with all that it has to know for it."}},)"
                       R"("required":["message"],"additionalProperties":false})";
   if (!spec.timeout) spec.timeout = no_limit;
+  // The requests of all calls begin alike, although each call has an agent of its own.
+  if (options.agent.cache_key.empty() && options.agent.id.empty())
+    options.agent.cache_key = fmt::format("tool-{:016x}", detail::core::text_hash(spec.name));
   if (!options.write_message) options.write_message = has_parameters ? arguments_as_message : default_message;
   return {std::move(spec),
           [agent = std::make_shared<const AgentSpec>(std::move(options.agent)),

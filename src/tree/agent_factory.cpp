@@ -3,6 +3,7 @@
 #include "core/gates.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/options.hpp"
+#include "turn/stable_part.hpp"
 
 #include <cassert>
 #include <new>
@@ -127,6 +128,8 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
     spec->system_prompt = turn::system_prompt_of(*node->spec);
     spec->history.clear();
     spec->lease = no_limit;
+    // What a provider has cached for the origin serves the fork, too.
+    spec->cache_key = turn::cache_key_of(*node->spec, tree_.table.names().name_of(*node, origin));
     auto data = std::make_unique<turn::TurnData>();
     const auto* const own = static_cast<const turn::TurnData*>(node->data.get());
     const auto turns = turns_up_to(own ? own->conversation : data->conversation, options.at);
@@ -138,7 +141,7 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
       data->conversation = own->conversation.first_turns(*turns);
       data->tool_turns = own->tool_turns;
       data->sent = own->sent;
-      data->sent.cut(data->conversation.messages().size());
+      data->sent.keep_first(data->conversation.messages().size(), data->conversation);
     }
     const Node* const parent = node->parent.load(std::memory_order_relaxed);
     return create(parent->id(), std::move(spec), std::move(options.id), std::move(data));

@@ -44,7 +44,10 @@ turn::TurnData* ConversationVerbs::find(core::NodeId id, Error& why) const {
     why = {Errc::agent_terminating, "the agent is being deleted"};
     return nullptr;
   }
-  return &turn::data_of(*node);
+  turn::TurnData& data = turn::data_of(*node);
+  if (!data.is_ending) return &data;
+  why = {Errc::turn_over, "a turn of the agent is just ending; wait for its TurnEnded"};
+  return nullptr;
 }
 
 Result<std::vector<ConversationTurn>> ConversationVerbs::turns_of(core::NodeId id) const {
@@ -76,7 +79,7 @@ ChangeResult ConversationVerbs::truncate_answer(core::NodeId id, MessageId messa
     const std::uint64_t turn = conversation.turns().back().turn;
     const std::size_t at = conversation.messages().size() - 1;
     if (!conversation.shorten_answer(bytes)) return {};
-    data->sent.cut(at);
+    data->sent.keep_first(at, conversation);
     report(id, ConversationChange::truncated, turn, at);
     return {};
   } catch (const std::bad_alloc&) {
@@ -94,6 +97,7 @@ Result<std::vector<ChatMessage>> ConversationVerbs::rewind(core::NodeId id, std:
     if (!place_of(data->conversation, turn)) return no_turn(turn);
     std::vector<ChatMessage> removed;
     removed.reserve(data->conversation.messages().size() + 1);  // the end of the turn may write one more
+    data->ended_tasks.reserve(data->ended_tasks.size() + data->conversation.tasks_since(turn));
     if (Error problem = take_back(id, turn, removed); problem.code != Errc::none) return problem;
     return removed;
   } catch (const std::bad_alloc&) {
@@ -105,16 +109,19 @@ SendResult ConversationVerbs::regenerate(core::NodeId id, SendOptions&& options)
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   try {
     Error why;
-    const turn::TurnData* const data = find(id, why);
+    turn::TurnData* const data = find(id, why);
     if (!data) return SendResult{why.code};
     const LoopEntry entry(tree_.lifetime);
     const turn::Conversation& conversation = data->conversation;
     if (conversation.turns().empty()) return SendResult{Errc::turn_not_found};
     const turn::TurnPlace last = conversation.turns().back();
     const ChatMessage& question = conversation.messages()[last.question];
-    Message again{.text = question.content, .parts = question.parts, .priority = MessagePriority::urgent};
+    Message again{.text = std::string(conversation.text_of(last)),
+                  .parts = question.parts,
+                  .priority = MessagePriority::urgent};
     std::vector<ChatMessage> removed;
     removed.reserve(conversation.messages().size() + 1);
+    data->ended_tasks.reserve(data->ended_tasks.size() + last.tasks);
     auto kept = options || options.deadline ? std::make_unique<SendOptions>(std::move(options)) : nullptr;
     // First, so that nothing is changed if the message is refused.
     const SendResult sent = mailboxes_.send(id, std::move(again), std::move(kept));
@@ -135,8 +142,8 @@ Error ConversationVerbs::take_back(core::NodeId id, std::uint64_t turn, std::vec
   const turn::TurnPlace* const place = place_of(data->conversation, turn);
   if (!place) return no_turn(turn);
   const std::size_t kept = place->question;
-  data->conversation.take_back(*place, removed);
-  data->sent.cut(kept);
+  data->conversation.take_back(*place, removed, data->ended_tasks);
+  data->sent.keep_first(kept, data->conversation);
   report(id, ConversationChange::rewound, turn, kept);
   if (Node* const node = tree_.reach(id)) scheduler_.schedule(*node);
   return {};

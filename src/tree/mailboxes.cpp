@@ -182,7 +182,7 @@ SteerResult Mailboxes::put_into_turn(Node& node, core::NodeId id, Cell& cell, co
       if (!view.open() || view.grade != core::Grade::none)
         return false;  // closed since the check above, perhaps already emptied
       added.now = options.when == SteerWhen::now && view.effective == AgentState::waiting_llm &&
-                  reasks < tree_.options.max_reasks;
+                  reasks < tree_.options.max_reasks && !operations_.has_summary(node, view.own.epoch());
       if (!added.now) return true;
       result.when = SteerWhen::now;
       cut = operations_.model_call_of(node, view.own.epoch());

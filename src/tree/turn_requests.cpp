@@ -34,7 +34,7 @@ std::vector<ChatMessage> TurnRequests::context(core::NodeId id) const {
   if (!node || !node->spec) return {};
   const std::string& prompt = turn::system_prompt_of(*node->spec);
   const turn::TurnData* data = data_of(*node);
-  return data ? data->conversation.rendered(prompt, data->sent.messages, data->sent.summary)
+  return data ? data->conversation.rendered(prompt, data->sent.messages, data->sent.summary())
               : turn::Conversation{}.rendered(prompt);
 }
 

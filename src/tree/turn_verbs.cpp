@@ -211,11 +211,7 @@ ChangeResult TurnVerbs::acknowledge(core::NodeId id, const Acknowledgement& seen
     return view.open() && is_in_turn(view.effective) &&
            find(*node, id, view.own, seen.message) == Found::running;
   };
-  try {
-    if (tree_.acknowledgements.add(id, seen, is_current)) return {};
-  } catch (const std::bad_alloc&) {
-    return {Errc::out_of_memory};
-  }
+  if (tree_.acknowledgements.add(id, seen, is_current)) return {};
   return {view.valid ? Errc::turn_over : Errc::agent_not_found};
 }
 

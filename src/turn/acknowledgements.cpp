@@ -8,6 +8,11 @@
 
 namespace agentcore::detail::turn {
 
+void Acknowledgements::begin(core::NodeId agent, MessageId message, std::uint32_t call) {
+  const std::lock_guard lock(mutex_);
+  entries_[agent] = {message, call, {}};
+}
+
 std::string Acknowledgements::kept(const AgentSpec& spec, core::NodeId agent, MessageId message,
                                    DeliveredText delivered) const noexcept {
   std::string text = std::move(delivered.text);
@@ -16,8 +21,9 @@ std::string Acknowledgements::kept(const AgentSpec& spec, core::NodeId agent, Me
   {
     const std::lock_guard lock(mutex_);
     const auto entry = entries_.find(agent);
-    if (entry != entries_.end() && entry->second.message == message && entry->second.call == delivered.call)
-      bytes = std::min(entry->second.bytes, text.size());
+    if (entry != entries_.end() && entry->second.message == message && entry->second.call == delivered.call &&
+        entry->second.bytes)
+      bytes = std::min(*entry->second.bytes, text.size());
   }
   text.resize(core::first_bytes(text, bytes).size());
   if (core::is_blank(text)) text.clear();
@@ -33,11 +39,6 @@ std::size_t Acknowledgements::count(const core::References& refers) const noexce
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(),
                                                 [&](const auto& entry) { return refers(entry.first); }));
-}
-
-bool Acknowledgements::is_newer(const Acknowledgement& seen, const Acknowledgement& entry) noexcept {
-  if (seen.message != entry.message) return true;
-  return seen.call > entry.call || (seen.call == entry.call && seen.bytes > entry.bytes);
 }
 
 }  // namespace agentcore::detail::turn

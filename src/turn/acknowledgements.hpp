@@ -7,9 +7,11 @@
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/conversation.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -21,20 +23,25 @@ struct DeliveredText {
   std::string text;
 };
 
-// At most one entry for each agent: that of the newest model call for which something was acknowledged.
+// At most one entry for each agent that keeps partial answers: that of its newest model call.
 class Acknowledgements {
  public:
-  // Counts the acknowledgement if is_current() says that the message is that of the turn in progress. That is
-  // asked under the lock, so that a slow thread does not replace the entry of a later turn. Returns the
-  // answer of is_current(). Throws std::bad_alloc. @threadsafe
+  // Counts the acknowledgement, if it is of the newest model call, and is_current() says that the message is
+  // that of the turn in progress. That is asked under the lock, so that a slow thread does not reach the
+  // entry of a later turn. Returns the answer of is_current(). @threadsafe
   template <typename IsCurrent>
-  bool add(core::NodeId agent, const Acknowledgement& seen, IsCurrent&& is_current) {
+  bool add(core::NodeId agent, const Acknowledgement& seen, IsCurrent&& is_current) noexcept {
     const std::lock_guard lock(mutex_);
     if (!is_current()) return false;
-    Acknowledgement& entry = entries_[agent];
-    if (is_newer(seen, entry)) entry = seen;
+    const auto entry = entries_.find(agent);
+    if (entry != entries_.end() && entry->second.message == seen.message && entry->second.call == seen.call)
+      entry->second.bytes = std::max(entry->second.bytes.value_or(0), seen.bytes);
     return true;
   }
+
+  // A model call of an agent that keeps partial answers is sent next: nothing of it was seen. Throws
+  // std::bad_alloc. @loop_thread
+  void begin(core::NodeId agent, MessageId message, std::uint32_t call);
 
   // What is kept of the text of a model call in the turn of that message: what was acknowledged, or by the
   // policy of the agent all or nothing. Ends with a whole character; empty if only white space would be left.
@@ -47,10 +54,14 @@ class Acknowledgements {
   std::size_t count(const core::References& refers) const noexcept;
 
  private:
-  static bool is_newer(const Acknowledgement& seen, const Acknowledgement& entry) noexcept;
+  struct Entry {
+    MessageId message;
+    std::uint32_t call = 0;
+    std::optional<std::size_t> bytes;  // empty: nothing was acknowledged
+  };
 
   mutable std::mutex mutex_;
-  std::unordered_map<core::NodeId, Acknowledgement> entries_;
+  std::unordered_map<core::NodeId, Entry> entries_;
 };
 
 }  // namespace agentcore::detail::turn

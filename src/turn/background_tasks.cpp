@@ -70,7 +70,11 @@ std::size_t BackgroundTasks::running(const core::Node& node) const noexcept {
 Next BackgroundTasks::start(Turn turn, std::size_t index) {
   Operations& operations = environment_.operations;
   PendingCall& call = turn.active().calls[index];
-  if (call.operation) operations.close(std::exchange(call.operation, {}));  // of its approval
+  Ref<ToolRegistry> registry = turn.spec().tools;
+  if (call.operation) {  // of its approval: the registry may have been replaced since
+    registry = operations[call.operation].info->tools;
+    operations.close(std::exchange(call.operation, {}));
+  }
   if (const std::size_t count = running(turn.node()); count >= turn.spec().background_tasks) {
     records_.refuse(
         turn, call,
@@ -79,7 +83,7 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
   }
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
   auto info = std::make_unique<OperationInfo>(
-      OperationInfo{new_task_id(environment_.engine), step.window_id, step.tool, turn.spec().tools});
+      OperationInfo{new_task_id(environment_.engine), step.window_id, step.tool, std::move(registry)});
   const OperationId id =
       operations.open(turn.node(), Operation::Kind::background, turn.epoch(), turn.number(), std::move(info));
   try {

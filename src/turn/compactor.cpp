@@ -26,31 +26,31 @@ std::string_view prompt_of(const Options& options) noexcept {
   return options.prompt.empty() ? context::summary_prompt : std::string_view(options.prompt);
 }
 
-// Why the outcome of the call is not used; without a code if it is. `tokens`: of the summary.
-ChatError problem_of(const ActiveTurn& active, std::size_t tokens, std::size_t max_tokens) {
+// Why the outcome of the call is not used; nothing if it is. `tokens`: of the summary.
+std::optional<ChatError> problem_of(const ActiveTurn& active, std::size_t tokens, std::size_t max_tokens) {
   const ChatOutcome& outcome = active.answer;
   if (active.summary->too_long)
-    return {Errc::response_too_large, "the summary is longer than TreeOptions::max_answer_bytes"};
+    return ChatError{Errc::response_too_large, "the summary is longer than TreeOptions::max_answer_bytes"};
   if (outcome.kind == ChatOutcome::Kind::failed) return outcome.error;
   if (outcome.kind == ChatOutcome::Kind::cancelled)
-    return {Errc::invalid_answer, "the client cancelled the call"};
+    return ChatError{Errc::invalid_answer, "the client cancelled the call"};
   switch (outcome.finish_reason) {
     case FinishReason::length:
-      return {Errc::invalid_answer, "the summary was cut off at its token limit"};
+      return ChatError{Errc::invalid_answer, "the summary was cut off at its token limit"};
     case FinishReason::content_filter:
-      return {Errc::invalid_answer, "a content filter ended the summary"};
+      return ChatError{Errc::invalid_answer, "a content filter ended the summary"};
     case FinishReason::refusal:
-      return {Errc::invalid_answer, "the model refused to summarise"};
+      return ChatError{Errc::invalid_answer, "the model refused to summarise"};
     case FinishReason::tool_calls:
-      return {Errc::invalid_answer, "the model called tools and did not summarise"};
+      return ChatError{Errc::invalid_answer, "the model called tools and did not summarise"};
     default:
       break;
   }
-  if (core::is_blank(active.text)) return {Errc::invalid_answer, "the summary is blank"};
+  if (core::is_blank(active.text)) return ChatError{Errc::invalid_answer, "the summary is blank"};
   if (active.summary->tokens_kept + tokens > max_tokens)
-    return {Errc::response_too_large,
-            "the request with the summary is longer than ContextOptions::max_tokens"};
-  return {};
+    return ChatError{Errc::response_too_large,
+                     "the request with the summary is longer than ContextOptions::max_tokens"};
+  return std::nullopt;
 }
 
 std::size_t bytes_of(const ChatMessage& message) noexcept {
@@ -82,6 +82,8 @@ bool Compactor::write(Turn turn, ChatRequest& request) {
   }
   turn.active().compaction_failed = true;
   turn.data().sent.messages = std::move(call.kept);
+  log_unused(turn, written ? "a budget does not cover the summary"
+                           : "there is no room for a summary within ContextOptions::max_tokens");
   return false;
 }
 
@@ -93,7 +95,7 @@ bool Compactor::plan(Turn turn, SummaryCall& call) {
   if (trimmed.keep_message == sent.messages) return false;
   hide_windows(turn, trimmed);
   call.tokens_before = trimmed.tokens_before;
-  call.tokens_kept = trimmed.tokens_after - sent.summary_tokens;
+  call.tokens_kept = trimmed.tokens_after - sent.summary_tokens();
   call.kept = std::move(trimmed.keep_message);
   return true;
 }
@@ -110,7 +112,7 @@ bool Compactor::write_request(Turn turn, const SummaryCall& call, ChatRequest& r
   if (taken >= limits.max_tokens || prompt >= limits.max_tokens) return false;
   const TurnData& data = turn.data();
   std::string text = context::text_to_summarise(
-      {data.conversation.messages(), data.sent.messages, call.kept, data.sent.summary},
+      {data.conversation.messages(), data.sent.messages, call.kept, data.sent.summary()},
       limits.max_tokens - prompt, count);
   if (text.empty()) return false;
   request.messages = {ChatMessage::system(std::string(prompt_of(options))),
@@ -122,19 +124,26 @@ bool Compactor::write_request(Turn turn, const SummaryCall& call, ChatRequest& r
   return true;
 }
 
-// False: a budget refuses the call.
+// False: a budget refuses the call, or covers a part of a summary only, which could not be used.
 bool Compactor::reserve(Turn turn, ChatRequest& request) {
   const Options& options = options_of(turn);
   const std::uint64_t prompt = request_tokens(environment_.engine, turn.spec(), request);
   if (turn.is_over()) return false;
   if (options.budget_tokens != no_limit) {
     const std::uint64_t used = core::saturating_sum(turn.data().summary_tokens, prompt);
-    if (used >= options.budget_tokens) return false;
-    request.max_tokens = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(*request.max_tokens, options.budget_tokens - used));
+    if (core::saturating_sum(used, *request.max_tokens) > options.budget_tokens) return false;
   }
   turn.active().prompt_tokens = prompt;
-  return usage_.reserve(turn, request).allowed;
+  const std::uint32_t wanted = *request.max_tokens;
+  if (!usage_.reserve(turn, request).allowed || turn.is_over()) return false;
+  if (*request.max_tokens == wanted) return true;
+  usage_.settle(turn.node(), turn.active());  // releases the reservation
+  return false;
+}
+
+void Compactor::log_unused(Turn turn, std::string_view why) noexcept {
+  environment_.log(LogLevel::warning, "a summary is not used; older messages are left out",
+                   {{"agent", environment_.name_of(turn.node())}, {"why", why}});
 }
 
 LlmClient& Compactor::client_of(Turn turn, LlmClient& usual) noexcept {
@@ -159,10 +168,11 @@ Next Compactor::take(Turn turn) {
   const std::size_t tokens =
       context::tokens_around_message + text_tokens(environment_.engine, turn.spec(), summary.content);
   if (turn.is_over()) return Next::ended;
-  ChatError problem = problem_of(active, tokens, turn.spec().context.max_tokens);
-  const bool used = problem.code == Errc::none;
-  SummaryCall call = *std::exchange(active.summary, std::nullopt);
+  const std::optional<ChatError> problem = problem_of(active, tokens, turn.spec().context.max_tokens);
+  const bool used = !problem;
   SentContext& sent = turn.data().sent;
+  sent.make_room();
+  SummaryCall call = *std::exchange(active.summary, std::nullopt);
   sent.messages = std::move(call.kept);
   if (used) sent.summarise(std::move(summary), tokens);
   const bool removed = used && limit_archive(turn);
@@ -175,7 +185,7 @@ Next Compactor::take(Turn turn) {
                              call.number,
                              true,
                              used,
-                             problem,
+                             problem.value_or(ChatError{}),
                              call.tokens_before,
                              used ? call.tokens_kept + tokens : 0};
   });
@@ -183,8 +193,7 @@ Next Compactor::take(Turn turn) {
   if (used)
     emit_compacted(turn, removed);
   else
-    environment_.log(LogLevel::warning, "a summary is not used; older messages are left out",
-                     {{"agent", environment_.name_of(turn.node())}, {"why", problem.message}});
+    log_unused(turn, problem->message);
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
@@ -197,7 +206,7 @@ bool Compactor::limit_archive(Turn turn) noexcept {
   SentContext& sent = turn.data().sent;
   const std::vector<ChatMessage>& messages = conversation.messages();
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < messages.size(); ++i)
+  for (std::size_t i = 0; i < sent.messages.size(); ++i)
     if (!sent.messages[i]) bytes += bytes_of(messages[i]);
   const std::size_t before = messages.size();
   const auto is_unsent = [&](std::size_t begin, std::size_t end) {

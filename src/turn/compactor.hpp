@@ -39,6 +39,7 @@ class Compactor {
   bool plan(Turn turn, SummaryCall& call);
   bool write_request(Turn turn, const SummaryCall& call, ChatRequest& request);
   bool reserve(Turn turn, ChatRequest& request);
+  void log_unused(Turn turn, std::string_view why) noexcept;
   bool limit_archive(Turn turn) noexcept;
   void emit_compacted(Turn turn, bool removed) noexcept;
 

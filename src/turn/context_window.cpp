@@ -1,8 +1,8 @@
 #include "turn/context_window.hpp"
 
-#include "core/blank.hpp"
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
+#include "turn/stable_part.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace agentcore::detail::turn {
 namespace {
@@ -64,40 +62,6 @@ void trim(Environment& environment, Turn turn) {
                      {"tokens_after", std::to_string(kept.tokens_after)}});
 }
 
-// True for a message that stands between two messages of the user in every dialect.
-bool separates(const ChatMessage& message) noexcept {
-  return message.role == Role::assistant && (!message.tool_calls.empty() || !core::is_blank(message.content));
-}
-
-// SentContext::ends, for a request that ends with the message number `end`. Of the earlier requests those are
-// kept that a user message follows, because the two must not be joined, and the last one.
-void update_ends(const std::vector<ChatMessage>& messages, std::size_t end, std::vector<std::size_t>& ends) {
-  const std::size_t last = ends.empty() ? 0 : ends.back();
-  std::erase_if(ends, [&](std::size_t earlier) {
-    return earlier >= end || (earlier != last && separates(messages[earlier]));
-  });
-  ends.push_back(end);
-}
-
-// The same numbers in the request, which has only the messages that are still sent, behind `first` others.
-std::vector<std::size_t> sent_before(const SentContext& sent, std::size_t first) {
-  std::vector<std::size_t> ends;
-  std::size_t at = 0, kept = first;
-  for (std::size_t i = 0; i + 1 < sent.ends.size(); ++i) {  // the last one is that of the request itself
-    for (; at < sent.ends[i]; ++at) kept += at >= sent.messages.size() || sent.messages[at] ? 1 : 0;
-    if (kept > first && (ends.empty() || ends.back() != kept)) ends.push_back(kept);
-  }
-  return ends;
-}
-
-// The id itself stays with the host. FNV-1a: the key of an agent must be the same in every run.
-std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id) {
-  if (!spec.cache_key.empty()) return spec.cache_key;
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char c : agent_id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-  return fmt::format("agent-{:016x}", hash);
-}
-
 }  // namespace
 
 context::Trimmed plan_context(Turn turn) {
@@ -110,7 +74,7 @@ context::Trimmed plan_context(Turn turn) {
     sent.tokens.push_back(context::message_tokens(messages[i], spec.context.count_tokens));
   const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
   const auto windows = costs_of(spec, registry, sent, messages.size());
-  std::size_t fixed = tokens_of_tools(spec, registry) + sent.summary_tokens;
+  std::size_t fixed = tokens_of_tools(spec, registry) + sent.summary_tokens();
   if (const std::string& prompt = system_prompt_of(spec); !prompt.empty())
     fixed += context::tokens_around_message + context::text_tokens(prompt, spec.context.count_tokens);
   for (const ChatMessage& message : correction(*data.turn))
@@ -133,10 +97,12 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   const std::string& prompt = system_prompt_of(spec);
   // What was steered since an answer was refused stands behind the correction, which is not sent again.
   const std::size_t unstable = data.turn->refused ? history.size() - data.turn->refused->at : 0;
-  update_ends(history, history.size() - unstable, data.sent.ends);
+  data.turn->request_end = history.size() - unstable;
+  const ChatMessage* const summary = data.sent.summary();
   request.cache_key = cache_key_of(spec, request.agent_id);
-  request.messages = data.conversation.rendered(prompt, data.sent.messages, data.sent.summary);
-  request.sent_before = sent_before(data.sent, (prompt.empty() ? 0 : 1) + (data.sent.summary ? 1 : 0));
+  request.messages = data.conversation.rendered(prompt, data.sent.messages, summary);
+  request.sent_before =
+      sent_before(history, data.turn->request_end, data.sent, (prompt.empty() ? 0 : 1) + (summary ? 1 : 0));
   const auto is_shown = [&](std::uint64_t number) {
     const auto seen = data.sent.windows.find(number);
     return seen == data.sent.windows.end() || seen->second.shown;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -13,6 +14,23 @@ namespace {
 // True for an answer that ends its turn.
 bool is_final(const ChatMessage& message) noexcept {
   return message.role == Role::assistant && message.tool_calls.empty() && !message.is_partial();
+}
+
+constexpr std::string_view tasks_heading = "Background tasks that have ended:\n";
+
+// Puts the lines before the question. Returns their size; 0 if there are none, or no memory.
+std::size_t put_before(std::string& question, std::string& lines) noexcept {
+  const std::size_t size = lines.size();
+  if (size == 0) return 0;
+  try {
+    std::string text = std::string(tasks_heading) + lines;
+    if (!question.empty()) text.append("\n").append(question);
+    question = std::move(text);
+    lines.clear();
+    return size;
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
 }
 
 }  // namespace
@@ -44,6 +62,11 @@ void Conversation::ask(std::string question, std::vector<ContentPart> parts, std
   turns_.push_back({turn, messages_.size(), message});
   open_ = true;
   messages_.push_back({.role = Role::user, .content = std::move(question), .parts = std::move(parts)});
+}
+
+void Conversation::put_before_question(std::string& ended_tasks) noexcept {
+  TurnPlace& place = turns_.back();
+  place.tasks = put_before(messages_[place.question].content, ended_tasks);
 }
 
 void Conversation::steer(std::string text, std::vector<ContentPart> parts) {
@@ -109,12 +132,32 @@ bool Conversation::shorten_answer(std::size_t bytes) noexcept {
   return true;
 }
 
-void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& removed) {
+void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& removed,
+                             std::string& ended_tasks) {
   const std::uint64_t turn = from.turn;  // `from` may be one of turns_
+  for (auto place = turns_.rbegin(); place != turns_.rend() && place->turn >= turn; ++place) {
+    if (place->tasks == 0) continue;
+    std::string& text = messages_[place->question].content;
+    ended_tasks.insert(0, text, tasks_heading.size(), place->tasks);
+    text.erase(0, text.size() - text_of(*place).size());
+  }
   const auto first = messages_.begin() + static_cast<std::ptrdiff_t>(from.question);
   removed.insert(removed.end(), std::move_iterator(first), std::move_iterator(messages_.end()));
   messages_.erase(first, messages_.end());
   std::erase_if(turns_, [turn](const TurnPlace& place) { return place.turn >= turn; });
+}
+
+std::size_t Conversation::tasks_since(std::uint64_t turn) const noexcept {
+  std::size_t bytes = 0;
+  for (const TurnPlace& place : turns_)
+    if (place.turn >= turn) bytes += place.tasks;
+  return bytes;
+}
+
+std::string_view Conversation::text_of(const TurnPlace& place) const noexcept {
+  const std::string_view text = messages_[place.question].content;
+  const std::size_t before = place.tasks == 0 ? 0 : tasks_heading.size() + place.tasks;
+  return text.substr(std::min(text.size(), before == 0 ? 0 : before + 1));  // and an empty line
 }
 
 Conversation Conversation::first_turns(std::size_t turns) const {
@@ -135,15 +178,14 @@ void Conversation::remove(std::size_t begin, std::size_t end) noexcept {
     return messages_.begin() + static_cast<std::ptrdiff_t>(index);
   };
   messages_.erase(at(begin), at(end));
-  std::erase_if(turns_,
-                [&](const TurnPlace& turn) { return turn.question >= begin && turn.question < end; });
+  std::erase_if(turns_, [&](const TurnPlace& turn) { return turn.question >= begin && turn.question < end; });
   for (TurnPlace& turn : turns_)
     if (turn.question >= end) turn.question -= end - begin;
 }
 
 std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt,
                                                 const std::vector<bool>& sent,
-                                                const std::optional<ChatMessage>& summary) const {
+                                                const ChatMessage* summary) const {
   std::vector<ChatMessage> all;
   all.reserve(messages_.size() + 2);
   if (!system_prompt.empty()) all.push_back({Role::system, system_prompt});

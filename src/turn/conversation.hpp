@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +22,7 @@ struct TurnPlace {
   std::uint64_t turn = 0;    // its number
   std::size_t question = 0;  // the position of its question
   MessageId message = {};    // with which it began; none in a history of an earlier run
+  std::size_t tasks = 0;     // the bytes of lines about ended tasks, which the question begins with
 };
 
 class Conversation {
@@ -41,6 +41,9 @@ class Conversation {
   void make_room(std::size_t messages = 1);
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question, std::vector<ContentPart> parts, std::uint64_t turn, MessageId message);
+  // Moves lines about background tasks that have ended to the beginning of the last question. Without memory
+  // they stay for a later one.
+  void put_before_question(std::string& ended_tasks) noexcept;
   // A message that was put into the turn of the question. No call may be without a result. Throws
   // std::bad_alloc; make_room() prevents that.
   void steer(std::string text, std::vector<ContentPart> parts);
@@ -62,9 +65,13 @@ class Conversation {
   // Shortens the last answer, which the conversation must end with, to a part of it; one that would be blank
   // is removed. False: it is not longer, and nothing was changed.
   bool shorten_answer(std::size_t bytes) noexcept;
-  // Moves the turn at that place, and everything after it, to the end of `removed`. The turn in progress must
-  // have ended.
-  void take_back(const TurnPlace& from, std::vector<ChatMessage>& removed);
+  // Moves the turn at that place, and everything after it, to the end of `removed`, and the lines about ended
+  // tasks of these turns to the beginning of `ended_tasks`. The turn in progress must have ended. Allocates
+  // nothing if both have room: `ended_tasks` for tasks_since() more bytes.
+  void take_back(const TurnPlace& from, std::vector<ChatMessage>& removed, std::string& ended_tasks);
+  std::size_t tasks_since(std::uint64_t turn) const noexcept;
+  // The text of a question, without lines about ended tasks.
+  std::string_view text_of(const TurnPlace& place) const noexcept;
   // A copy of the first `turns` turns, which must have ended.
   Conversation first_turns(std::size_t turns) const;
 
@@ -81,7 +88,7 @@ class Conversation {
   // The system prompt, if any, the summary, if any, and the messages marked in `sent`; those beyond its end
   // are included.
   std::vector<ChatMessage> rendered(const std::string& system_prompt, const std::vector<bool>& sent = {},
-                                    const std::optional<ChatMessage>& summary = {}) const;
+                                    const ChatMessage* summary = nullptr) const;
 
  private:
   bool has_call(std::string_view id) const noexcept;

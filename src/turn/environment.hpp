@@ -63,7 +63,7 @@ class TurnListener {
 struct Messages {
   mailbox::MessagePool& pool;
   mailbox::SteerBox& steers;
-  const Acknowledgements& acknowledgements;
+  Acknowledgements& acknowledgements;
 };
 
 // Names a tool call or a background task. Copies, because code of the host may end it.

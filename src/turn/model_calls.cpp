@@ -4,6 +4,7 @@
 #include "turn/compactor.hpp"
 #include "turn/context_window.hpp"
 #include "turn/lingering_calls.hpp"
+#include "turn/stable_part.hpp"
 #include "turn/turn_ends.hpp"
 #include "turn/turn_runner.hpp"
 #include "turn/usage_accounting.hpp"
@@ -65,8 +66,9 @@ Next ModelCalls::start(Turn turn) {
   if (!turn.is_admitted()) return Next::ended;
   request = request_for(turn);
   if (!turn.is_admitted()) return Next::ended;
-  if (BudgetVerdict verdict = usage_.reserve(turn, request); !verdict.allowed)
-    return ends_.end_for_budget(turn, std::move(verdict));
+  BudgetVerdict verdict = usage_.reserve(turn, request);
+  if (!turn.is_admitted()) return Next::ended;
+  if (!verdict.allowed) return ends_.end_for_budget(turn, std::move(verdict));
   return send(turn, *client, std::move(request));
 }
 
@@ -100,7 +102,7 @@ Next ModelCalls::write_steered(Turn turn) {
 }
 
 bool ModelCalls::is_cut(Turn turn) const noexcept {
-  return turn.active().phase != Phase::compacting && environment_.messages.steers.cuts(turn.node().id());
+  return !turn.active().summary && environment_.messages.steers.cuts(turn.node().id());
 }
 
 void ModelCalls::finish_cut(core::Node& node) noexcept {
@@ -111,7 +113,7 @@ void ModelCalls::finish_cut(core::Node& node) noexcept {
   environment_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
   if (!turn->is_over() && turn->active().operation == id && turn->is_admitted() && is_cut(*turn))
     runner_.run(node, [&] {
-      give_up_call(*turn);
+      give_up_call(*turn, DiscardReason::steered);
       if (!turn->is_admitted()) return Next::ended;
       return runner_.ask_again(*turn, ReaskCause::steered, {});
     });
@@ -119,10 +121,11 @@ void ModelCalls::finish_cut(core::Node& node) noexcept {
 }
 
 // The turn goes on without the outcome of its model call.
-void ModelCalls::give_up_call(Turn turn) noexcept {
+void ModelCalls::give_up_call(Turn turn, DiscardReason late) noexcept {
   usage_.settle(turn.node(), turn.active());
+  if (turn.is_over()) return;
   const OperationId id = std::exchange(turn.active().operation, {});
-  environment_.operations[id].end(DiscardReason::steered);
+  environment_.operations[id].end(late);
   lingering_.add(id);
 }
 
@@ -179,6 +182,10 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
     if (!turn.is_admitted()) return refuse(turn, id);
     if (turn.parks(core::Withheld::steps)) return withdraw(turn, id, Next::wait);
   }
+  if (!summarises)
+    note_request_end(turn.data().conversation.messages(), active.request_end, turn.data().sent);
+  if (keeps_partial_answers(turn.spec()))
+    environment_.messages.acknowledgements.begin(turn.node().id(), active.message, active.model_calls + 1);
   active.usage_pending = true;
   active.delivered = {++active.model_calls, {}};
   active.cut_off.clear();
@@ -244,17 +251,27 @@ void ModelCalls::on_delta(OperationId id, std::string_view text) {
 }
 
 void ModelCalls::end_too_long(Turn turn, OperationId id) {
-  if (turn.active().summary) {  // the turn goes on, when its outcome comes
-    turn.active().summary->too_long = true;
-    return environment_.operations.cut(id);
-  }
+  if (turn.active().summary) return end_long_summary(turn, id);
   usage_.settle(turn.node(), turn.active());
+  if (turn.is_over()) return;
   ends_.fail_call(turn, ChatOutcome::failed({Errc::response_too_large,
                                              "the answer is longer than TreeOptions::max_answer_bytes"}));
   if (Operation* const operation = environment_.operations.find(id)) {
     operation->end(DiscardReason::turn_over);
     environment_.operations.cut(id);
   }
+  environment_.listener.on_activity_ended(turn.node());
+}
+
+// The turn goes on without the summary.
+void ModelCalls::end_long_summary(Turn turn, OperationId id) {
+  turn.active().summary->too_long = true;
+  environment_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
+  if (turn.is_over() || turn.active().operation != id || !turn.is_admitted()) return;
+  runner_.run(turn.node(), [&] {
+    give_up_call(turn, DiscardReason::turn_over);
+    return turn.is_admitted() ? compactor_.take(turn) : Next::ended;
+  });
   environment_.listener.on_activity_ended(turn.node());
 }
 
@@ -310,13 +327,16 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   if (admitted) {
     const bool cut = is_cut(Turn(node));
     usage_.settle(node, *active);
-    runner_.run(node, [&] {
-      if (active->summary) return compactor_.take(Turn(node));
-      if (cut) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
-      if (kind != ChatOutcome::Kind::completed) return ends_.fail_call(Turn(node), std::move(active->answer));
-      active->phase = Phase::answered;
-      return Next::proceed;
-    });
+    // It may have ended the turn.
+    if (data.turn.get() == active)
+      runner_.run(node, [&] {
+        if (active->summary) return compactor_.take(Turn(node));
+        if (cut) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
+        if (kind != ChatOutcome::Kind::completed)
+          return ends_.fail_call(Turn(node), std::move(active->answer));
+        active->phase = Phase::answered;
+        return Next::proceed;
+      });
     if (cut) discard_late(node, number, late_deltas, kind, DiscardReason::steered);
   } else {
     if (current) ends_.interrupt(Turn(node));

@@ -51,7 +51,7 @@ class ModelCalls {
 
  private:
   Next write_steered(Turn turn);
-  void give_up_call(Turn turn) noexcept;
+  void give_up_call(Turn turn, DiscardReason late) noexcept;
   ChatRequest new_request(Turn turn);
   ChatRequest request_for(Turn turn);
   Next send(Turn turn, LlmClient& client, ChatRequest request);
@@ -60,6 +60,7 @@ class ModelCalls {
   std::optional<Turn> turn_for_delta(Operation& operation) noexcept;
   void emit_delta(Turn turn, std::string_view text) noexcept;
   void end_too_long(Turn turn, OperationId id);
+  void end_long_summary(Turn turn, OperationId id);
   void discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas, ChatOutcome::Kind kind,
                     DiscardReason reason) noexcept;
 

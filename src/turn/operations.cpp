@@ -181,6 +181,13 @@ StopSource Operations::model_call_of(const core::Node& node, std::uint32_t epoch
   return StopSource(std::nostopstate);
 }
 
+bool Operations::has_summary(const core::Node& node, std::uint32_t epoch) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t at = node.newest_operation.load(std::memory_order_acquire); at; at = slots_[at - 1].next)
+    if (slots_[at - 1].kind == Operation::Kind::summary && slots_[at - 1].epoch == epoch) return true;
+  return false;
+}
+
 // Copies the newest operations of the agent itself, found by its list. True: the list has no others.
 bool Operations::copy_own(const core::Node& root, Batch& batch) {
   const std::lock_guard lock(mutex_);

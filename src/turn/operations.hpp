@@ -128,6 +128,8 @@ class Operations {
   // The stop source of the newest model call of the turn of that epoch; without a state if there is none, or
   // if it is a summary. It must be triggered after the lock of the caller was released. @threadsafe
   StopSource model_call_of(const core::Node& node, std::uint32_t epoch);
+  // True if the model call of the turn of that epoch is a summary. @threadsafe
+  bool has_summary(const core::Node& node, std::uint32_t epoch);
 
  private:
   struct Batch;

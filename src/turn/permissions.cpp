@@ -2,6 +2,7 @@
 
 #include "tools/contain.hpp"
 
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -19,18 +20,22 @@ ToolDecision stricter_of(ToolDecision first, ToolDecision second) {
 }  // namespace
 
 Verdict Permissions::check(Turn turn, const PendingCall& call) {
-  const ToolSpec& tool = call.found.entry.tool->spec;
-  const std::string& window_id = CallRecords::step_of(turn, call).window_id;
+  // Copies: a policy may end the call.
+  const std::shared_ptr<const Tool> kept = call.found.entry.tool;
+  const ToolSpec& tool = kept->spec;
+  const std::string window_id = CallRecords::step_of(turn, call).window_id;
+  std::string arguments = call.arguments;
   grants_.end_changed(turn.node().id(), window_id, tool);
   const core::BorrowedAgent agent = environment_.hub.borrow(turn.node());
   const std::string agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
-  ToolDecision decision = decide(turn, {agent.get(), agent_id, window_id, tool, call.arguments});
+  ToolDecision decision = decide(turn, {agent.get(), agent_id, window_id, tool, arguments});
+  if (!turn.is_admitted()) return {Permission::deny};
   if (decision.permission == Permission::allow && tool.needs_approval) decision = {Permission::ask};
   if (decision.permission == Permission::allow) return {};
   if (decision.permission != Permission::ask) return {Permission::deny, std::move(decision.reason)};
   Coverage covers{window_id, tool.name, tool.description, tool.parameters, tool.mode, {}, {}};
   if (decision.grant_key.empty())
-    covers.arguments = call.arguments;
+    covers.arguments = std::move(arguments);
   else
     covers.key = std::move(decision.grant_key);
   if (grants_.covers(turn.node(), covers)) return {};
@@ -59,7 +64,7 @@ AnswerResult Permissions::approve(std::string_view question_id, GrantScope scope
   if (!asked) return desk_.answer(question_id, yes);  // it says why
   if (!asked->covers) return {Errc::not_an_approval};
   if (scope == GrantScope::once) return desk_.answer(question_id, yes);
-  // First: what runs when the answer is passed on finds the grant.
+  // First: what runs when the answer is passed on, observers of QuestionClosed included, finds the grant.
   std::optional<std::uint64_t> added;
   try {
     added = grants_.add(asked->agent, scope, *asked->covers);

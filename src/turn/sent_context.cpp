@@ -1,25 +1,47 @@
-#include "turn/turn_data.hpp"
+#include "turn/sent_context.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace agentcore::detail::turn {
+namespace {
 
-void SentContext::cut(std::size_t count) noexcept {
-  const auto lost = messages.begin() + static_cast<std::ptrdiff_t>(std::min(count, messages.size()));
-  if (summary && std::find(lost, messages.end(), false) != messages.end()) {
-    messages.clear();
-    ends.clear();
-    summary.reset();
-    summary_tokens = 0;
+// Earlier summaries are needed only to take back the newest turns.
+constexpr std::size_t max_summaries = 8;
+
+}  // namespace
+
+bool SentContext::has_unsent(std::size_t begin, std::size_t end) const noexcept {
+  const auto last = messages.begin() + static_cast<std::ptrdiff_t>(std::min(end, messages.size()));
+  const auto first = messages.begin() + static_cast<std::ptrdiff_t>(std::min(begin, messages.size()));
+  return first < last && std::find(first, last, false) != last;
+}
+
+void SentContext::keep_first(std::size_t count, const Conversation& left) noexcept {
+  const std::size_t question = left.turns().empty() ? count : left.turns().back().question;
+  const bool lost_question = has_unsent(question, std::min(question + 1, count));
+  bool sends_again = lost_question && (summaries.empty() || question >= summaries.back().end);
+  while (!summaries.empty()) {
+    const std::size_t end = summaries.back().end;
+    // The last question is sent in full, unless nothing else tells of messages that are gone.
+    const bool has_question = lost_question && question < end && (summaries.size() > 1 || !lost_messages);
+    if (!has_unsent(count, end) && !has_question) break;
+    summaries.pop_back();
+    sends_again = true;
+  }
+  if (sends_again) {
+    const std::size_t begin = summaries.empty() ? 0 : summaries.back().end;
+    for (std::size_t i = begin; i < messages.size(); ++i) messages[i] = true;
+    request_ends.clear();
   }
   if (messages.size() > count) messages.resize(count);
   if (tokens.size() > count) tokens.resize(count);
-  while (!ends.empty() && ends.back() > count) ends.pop_back();
+  while (!request_ends.empty() && request_ends.back() > count) request_ends.pop_back();
   for (auto& [number, window] : windows) window.opened_at = std::min(window.opened_at, count);
 }
 
 void SentContext::remove(std::size_t begin, std::size_t end) noexcept {
+  if (begin == end) return;
   const auto erase = [&](auto& list) {
     const auto first = static_cast<std::ptrdiff_t>(std::min(begin, list.size()));
     const auto last = static_cast<std::ptrdiff_t>(std::min(end, list.size()));
@@ -30,14 +52,21 @@ void SentContext::remove(std::size_t begin, std::size_t end) noexcept {
   const auto move = [&](std::size_t& place) {
     if (place > begin) place -= std::min(place, end) - begin;
   };
-  for (std::size_t& place : ends) move(place);
+  for (std::size_t& place : request_ends) move(place);
+  for (Summary& each : summaries) move(each.end);
   for (auto& [number, window] : windows) move(window.opened_at);
+  lost_messages = true;
+}
+
+void SentContext::make_room() {
+  summaries.reserve(max_summaries + 1);
 }
 
 void SentContext::summarise(ChatMessage text, std::size_t cost) noexcept {
-  summary = std::move(text);
-  summary_tokens = cost;
-  ends.clear();
+  const auto last = std::find(messages.rbegin(), messages.rend(), false);
+  summaries.push_back({std::move(text), cost, static_cast<std::size_t>(messages.rend() - last)});
+  if (summaries.size() > max_summaries) summaries.erase(summaries.begin());
+  request_ends.clear();
 }
 
 }  // namespace agentcore::detail::turn

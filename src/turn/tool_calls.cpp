@@ -65,7 +65,7 @@ void ToolCalls::take_answer(Turn turn) {
   active.result->text = CallRecords::step_of(turn, *first).message;
   active.answer.reasoning.clear();
   active.answer.finish_reason = FinishReason::complete;
-  active.ends = true;
+  active.tool_ends_turn = true;
 }
 
 // Begins one call, asks for its approval, or writes the result that it cannot begin.
@@ -73,6 +73,7 @@ Next ToolCalls::start(Turn turn, std::size_t index) {
   PendingCall& call = turn.active().calls[index];
   if (is_over(turn, call)) return endings_.apply(turn, call);
   if (std::string why = look_up(turn, call); !why.empty()) return refuse(turn, call, std::move(why));
+  if (!turn.is_admitted()) return Next::ended;  // no policy runs behind a closed gate
   Verdict verdict = permissions_.check(turn, call);
   if (!turn.is_admitted()) return Next::ended;
   if (is_over(turn, call)) return endings_.apply(turn, call);
@@ -177,8 +178,12 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   // An observer may end the turn: checked again after each call into the host's code.
   const auto is_expected = [&] { return first && find(node, id) && Turn(node).is_admitted(); };
   if (is_expected() && tools) environment_.follow_up(node, number, *tools, names, result);
-  std::optional<DiscardReason> ended_by = environment_.operations[id].late;
-  environment_.operations.close(id);
+  // An observer may have ended the turn, and the operation with it.
+  std::optional<DiscardReason> ended_by = DiscardReason::turn_over;
+  if (const Operation* const left = environment_.operations.find(id)) {
+    ended_by = left->late;
+    environment_.operations.close(id);
+  }
   PendingCall* const call = find(node, id);
   if (in_turn && !first && !ended_by)  // a verb was first, and its second half is still to come
     ended_by = by_host ? DiscardReason::completed_by_host : DiscardReason::cancelled;
@@ -226,7 +231,7 @@ Next ToolCalls::ask_approval(Turn turn, PendingCall& call, Coverage covers) {
   asked.closed = [this, id = call.operation](const Answer& answer) { on_approval(id, answer); };
   asked.covers = std::move(covers);
   desk_.ask(turn.node(), std::move(asked), environment_.limits.question_timeout);
-  return turn.is_over() ? Next::ended : Next::proceed;
+  return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
 void ToolCalls::on_approval(OperationId id, const Answer& answer) {

@@ -10,6 +10,7 @@
 #include "turn/acknowledgements.hpp"
 #include "turn/answer_check.hpp"
 #include "turn/conversation.hpp"
+#include "turn/sent_context.hpp"
 #include "turn/turn_deadline.hpp"
 
 #include <agentcore/chat.hpp>
@@ -19,7 +20,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,7 +47,7 @@ struct PendingCall {
   core::OperationId operation;  // from before its approval is requested, or it is begun, until it is done
   bool start_emitted = false;   // ToolStarted was emitted: then ToolEnded follows
   bool ends_turn = false;       // its result does (ToolResult::end_turn)
-  std::string arguments;        // the text of the model
+  std::string arguments;        // the text of the model; once the tool was looked up, that of the tool
   tools::Found found;           // the tool, once it was looked up
 };
 
@@ -85,50 +85,27 @@ struct ActiveTurn {
   ChatOutcome answer;          // outcome of the last model call; `cancelled` while the call is open
   bool usage_pending = false;  // a model call was sent whose usage is not in the result yet
   std::optional<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
-  bool ends = false;                     // the result of a tool is the answer of the turn
+  bool tool_ends_turn = false;           // the result of a tool is the answer of the turn
   std::uint32_t repairs = 0;             // how often the model was asked again because of its answer
   std::uint32_t unreadable = 0;          // of these: because its calls could not be read
   std::uint32_t model_calls = 0;         // sent so far
   std::uint32_t tool_turns = 0;
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
+  std::size_t request_end = 0;      // the number of messages in the stable part of the next request
   std::vector<PendingCall> calls;   // of the last answer
   std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
-  std::optional<SummaryCall> summary;  // while one is made
-  bool compaction_failed = false;      // what does not fit is left out without a summary
-  Estimate reserved;                   // for the model call
-  std::string stop_reason;             // why it is being stopped, if the turn itself caused the stop
-};
-
-// A window in the context of the agent.
-struct SeenWindow {
-  std::size_t opened_at = 0;  // number of messages when it was first found
-  bool shown = true;          // false: trimmed
-};
-
-// The part of the history and of the windows that the model is still sent, and its cost.
-struct SentContext {
-  std::vector<std::size_t> tokens;              // of each message, as far as counted
-  std::vector<bool> messages;                   // as far as decided; the others are sent
-  std::map<std::uint64_t, SeenWindow> windows;  // by number
-  // Numbers of messages, rising, at which the stable parts of the requests ended: of the last one, and of the
-  // others those that a user message follows.
-  std::vector<std::size_t> ends;
-  std::optional<ChatMessage> summary;  // sent before the messages, for those that are not sent
-  std::size_t summary_tokens = 0;      // its cost
-
-  // The history has lost all messages but the first `count`. If one of the lost messages was not sent, a
-  // summary may tell of it: it is dropped, and what is left is sent in full.
-  void cut(std::size_t count) noexcept;
-  // The history has lost these messages, none of which was sent.
-  void remove(std::size_t begin, std::size_t end) noexcept;
-  // `text` is sent from now on for the messages that are not sent. No earlier request begins as the next one.
-  void summarise(ChatMessage text, std::size_t cost) noexcept;
+  std::optional<SummaryCall> summary;      // while one is made
+  bool compaction_failed = false;          // what does not fit is left out without a summary
+  Estimate reserved;                       // for the model call
+  std::string stop_reason;                 // why it is being stopped, if the turn itself caused the stop
+  std::unique_ptr<ActiveTurn> next_ended;  // of the turns that have ended: see TurnEnds::free_ended()
 };
 
 struct TurnData final : core::AgentData {
   Conversation conversation;
   std::unique_ptr<ActiveTurn> turn;  // null: none is in progress
   ActiveTurn* ending = nullptr;      // the turn whose call is being cut: its outcome may arrive meanwhile
+  bool is_ending = false;            // a turn is over, and its TurnEnded is still to come
   std::unique_ptr<ActiveTurn> next;  // created before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
   std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since

@@ -210,7 +210,12 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   TurnData& data = turn.data();
   mark_question(turn, interruption_by(outcome));
   // Before the cut: deliveries during the cut find the turn over.
-  const std::unique_ptr<ActiveTurn> ended = std::exchange(data.turn, nullptr);
+  std::unique_ptr<ActiveTurn> owned = std::exchange(data.turn, nullptr);
+  ActiveTurn* const ended = owned.get();
+  // Functions on the stack may still refer to it: a callback of the turn can end it, by a rewind.
+  owned->next_ended = std::move(ended_);
+  ended_ = std::move(owned);
+  data.is_ending = true;
   environment_.listener.on_turn_over(node);
   cut(turn, *ended, late_after(node, outcome, code));
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
@@ -235,6 +240,12 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (ended->summary)
     Compactor::emit_end(environment_, node, turn.number(), *ended->summary, Errc::turn_over);
   emit_end(turn, *ended);
+}
+
+void TurnEnds::free_ended() noexcept {
+  // Their ends may run the host's code. One by one, because each owns the next one.
+  std::unique_ptr<ActiveTurn> turn = std::exchange(ended_, nullptr);
+  while (turn) turn = std::exchange(turn->next_ended, nullptr);
 }
 
 // Ends the operations of the turn: its model call, its tool calls and their questions.
@@ -268,6 +279,7 @@ void TurnEnds::mark_question(Turn turn, Interruption why) noexcept {
 // Takes the turn out and settles its usage. From then on the turn is over.
 std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
   std::unique_ptr<ActiveTurn> ended = std::exchange(turn.data().turn, nullptr);
+  turn.data().is_ending = true;
   environment_.listener.on_turn_over(turn.node());
   if (!ended->result->calls.empty()) calls_.forget(turn.node(), turn.number());
   usage_.settle(turn.node(), *ended);
@@ -275,6 +287,7 @@ std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
 }
 
 void TurnEnds::emit_end(Turn turn, const ActiveTurn& ended) noexcept {
+  turn.data().is_ending = false;
   environment_.emit_turn_ended(turn.node(), turn.number(), ended.message, ended.result);
 }
 

@@ -47,6 +47,9 @@ class TurnEnds {
   // A part of the turn threw: the turn ends as failed, and the agent can take its next message.
   void break_off(Turn turn, Errc code, std::string_view why) noexcept;
 
+  // Frees the turns that ended early. To be called when no function of a turn is on the stack.
+  void free_ended() noexcept;
+
  private:
   bool leave(Turn turn) noexcept;
   void on_deadline(core::NodeId agent, std::uint64_t number) noexcept;
@@ -62,6 +65,7 @@ class TurnEnds {
   UsageAccounting& usage_;
   ToolCalls& calls_;
   LingeringCalls& lingering_;
+  std::unique_ptr<ActiveTurn> ended_;  // a list: see ActiveTurn::next_ended
 };
 
 }  // namespace agentcore::detail::turn

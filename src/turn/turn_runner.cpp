@@ -55,20 +55,6 @@ std::optional<ChatError> refusal_of(Turn turn, const tools::ReadAnswer& answer, 
   return std::nullopt;
 }
 
-// The question, preceded by the ends of background tasks that the model has not read yet. If an allocation
-// fails, these ends are kept for a later turn.
-std::string with_ended_tasks(TurnData& data, std::string question) noexcept {
-  if (data.ended_tasks.empty()) return question;
-  try {
-    std::string text = "Background tasks that have ended:\n" + data.ended_tasks;
-    if (!question.empty()) text.append("\n").append(question);
-    data.ended_tasks.clear();
-    return text;
-  } catch (const std::bad_alloc&) {
-    return question;
-  }
-}
-
 // True for a message that the MessageHandler of the agent handles.
 bool is_for_handler(const core::Node& node, bool simulated) noexcept {
   return node.spec->handler && !simulated;
@@ -156,8 +142,8 @@ void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::u
     active.phase = Phase::answered;
     active.text = std::move(message.text);
   } else {
-    data.conversation.ask(with_ended_tasks(data, std::move(message.text)), std::move(message.parts),
-                          node.turns, id);
+    data.conversation.ask(std::move(message.text), std::move(message.parts), node.turns, id);
+    data.conversation.put_before_question(data.ended_tasks);
   }
   const Turn turn(node);
   if (!emit_start(node, id, epoch, to)) return ends_.interrupt(turn);
@@ -210,7 +196,7 @@ Next TurnRunner::run_step(Turn turn) {
       return take_answer(turn);
     case Phase::acting:  // tool calls run in order -> results written
       if (const Next next = tool_calls_.run_all(turn); next != Next::proceed) return next;
-      return turn.active().simulated || turn.active().ends ? ends_.complete(turn) : Next::proceed;
+      return turn.active().simulated || turn.active().tool_ends_turn ? ends_.complete(turn) : Next::proceed;
   }
   return Next::wait;
 }

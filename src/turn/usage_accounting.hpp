@@ -15,16 +15,17 @@ class UsageAccounting {
   UsageAccounting(Environment& environment, BudgetLedger& ledger)
       : environment_(environment), ledger_(ledger) {}
 
-  // Reserves the estimated usage of the call, and lowers request.max_tokens to what is left.
+  // Reserves the estimated usage of the call, and lowers request.max_tokens to what is left. Check the turn
+  // afterwards: a counter that throws is logged.
   BudgetVerdict reserve(Turn turn, ChatRequest& request);
   // Adds the usage of the last model call of `active`, a turn of `node`, to the turn's result and to the
   // budgets; that of a summary also to what all summaries have used. Does so once, whatever ends the call or
-  // the turn. From then on the cost is known if the agent has prices.
+  // the turn. From then on the cost is known if the agent has prices. Check the turn afterwards.
   void settle(core::Node& node, ActiveTurn& active) noexcept;
 
  private:
   Usage usage_of(const core::Node& node, const ActiveTurn& active) const noexcept;
-  void settle_budgets(core::Node& node, ActiveTurn& active, Usage used) noexcept;
+  Usage counted_usage(const core::Node& node, const ActiveTurn& active, Usage used) const noexcept;
 
   Environment& environment_;
   BudgetLedger& ledger_;

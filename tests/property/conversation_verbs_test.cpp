@@ -1,4 +1,5 @@
-// Turns, partial answers, steers, rewinds, forks and truncations in any order leave valid histories.
+// Turns, partial answers, steers, rewinds, forks, truncations and summaries in any order leave valid
+// histories.
 #include "property/sendable.hpp"
 #include "support/drive/tool_turn.hpp"
 #include "support/prop.hpp"
@@ -33,16 +34,25 @@ struct Play : ToolTurn {
   int sent = 0;
   std::string problem;
 
-  explicit Play(PartialAnswers kept) {
+  Play(PartialAnswers kept, std::optional<std::size_t> archive_bytes) {
     AgentSpec spec;
     spec.partial_answers = kept;
     spec.turn_timeout = std::chrono::hours(1);
+    if (archive_bytes) {
+      spec.context = {.max_tokens = 700, .target_tokens = 300, .min_conversation_tokens = 1};
+      spec.context.compact = Compaction{.prompt = "Sum up."};
+      spec.context.archive_bytes = *archive_bytes;
+      spec.context.count_tokens = [](std::string_view text) { return text.size(); };
+    }
     agents.push_back(agent(std::move(spec)));
     starts = tree->on<TurnStarted>(
         [this](const TurnStarted& started) { messages[started.agent.id()] = started.message; });
   }
 
-  std::string next_text() { return "m" + std::to_string(++sent); }
+  std::string next_text() {
+    ++sent;
+    return "m" + std::to_string(sent) + std::string(static_cast<std::size_t>(sent * 37 % 150), 'x');
+  }
   History history(const Agent& of) const { return of.conversation().value(); }
   // One of the turns of the agent, which differs from call to call; 0: there is none.
   std::uint64_t some_turn(const Agent& of) {
@@ -105,7 +115,7 @@ const std::array play_steps{
         [](Play& p, const Agent& a) {
           static_cast<void>(acknowledge(a, {p.messages[a.id()], 1, static_cast<std::size_t>(p.sent % 9)}));
         }},
-    PlayStep{"answer", [](Play& p, const Agent& a) { p.llm->answer(a.id(), "answer"); }},
+    PlayStep{"answer", [](Play& p, const Agent& a) { p.llm->answer(a.id(), p.next_text()); }},
     PlayStep{"call tools",
              [](Play& p, const Agent& a) {
                p.llm->call_tools(a.id(), {add_call("", 1, 2), {.name = "held"}}, "words");
@@ -154,6 +164,7 @@ std::string problem_after(const Play& play, const Agent& changed,
     if (!is_turn_open(agent) && !repair_history(history).changes.empty())
       return agent.id() + ": a history that would be repaired";
     const auto old = before.find(agent.id());
+    if (std::string why = context_problem(agent); !why.empty()) return agent.id() + ": " + why;
     if (agent == changed || old == before.end()) continue;
     if (old->second.size() > history.size() ||
         !std::equal(old->second.begin(), old->second.end(), history.begin()))
@@ -165,24 +176,30 @@ std::string problem_after(const Play& play, const Agent& changed,
 }  // namespace
 
 TEST_CASE("any sequence of turns, their ends and changes of conversations leaves histories that can be sent",
-          "[property][turn][partial][rewind][fork][truncate][G8]") {
+          "[property][turn][partial][rewind][fork][truncate][compaction][G8]") {
   prop("after each step, and a fork and its origin are independent", [] {
     using Move = std::pair<std::size_t, std::size_t>;  // a step and its agent
     const auto moves = *rc::gen::container<std::vector<Move>>(rc::gen::pair(
         rc::gen::inRange<std::size_t>(0, play_steps.size()), rc::gen::inRange<std::size_t>(0, 4)));
+    // With summaries, which remove nothing, or remove what they stand for.
+    const auto archive = *rc::gen::element<std::optional<std::size_t>>(std::nullopt, no_limit, 200);
     Play play(
-        *rc::gen::element(PartialAnswers::keep, PartialAnswers::keep_acknowledged, PartialAnswers::drop));
+        *rc::gen::element(PartialAnswers::keep, PartialAnswers::keep_acknowledged, PartialAnswers::drop),
+        archive);
     std::string names;
     for (const auto& [step, of] : moves) {
       const Agent agent = play.agents[of % play.agents.size()];
       std::map<std::string, History> before;
       for (const Agent& each : play.agents)
-        if (!is_turn_open(each)) before[each.id()] = play.history(each);
+        if (!is_turn_open(each) && archive != 200) before[each.id()] = play.history(each);
       play_steps[step].act(play, agent);
       names += (names.empty() ? "" : ", ") + agent.id() + " " + play_steps[step].name;
       if (const std::string problem = problem_after(play, agent, before); !problem.empty())
         RC_FAIL(names + ": " + problem);
     }
+    RC_CLASSIFY(std::ranges::any_of(play.seen.lines,
+                                    [](const std::string& line) { return line.starts_with("compacted "); }),
+                "with a summary");
     static_cast<void>(play.tree->stop_all());
     play.settle();
     play.advance(std::chrono::hours(1));

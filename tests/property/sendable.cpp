@@ -6,6 +6,7 @@
 #include <agentcore/history.hpp>
 #include <agentcore/http_llm_client.hpp>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -102,6 +103,24 @@ std::string problem_of(const std::vector<ChatMessage>& history) {
           responses_problem(json::parse(body(detail::llm::openai_responses(), history)).at("input"));
       !why.empty())
     return "responses: " + why;
+  return {};
+}
+
+std::string context_problem(const Agent& agent) {
+  const std::vector<ChatMessage> all = agent.conversation().value();
+  std::vector<ChatMessage> sent = agent.context().value();
+  if (std::string why = problem_of(sent); !why.empty()) return "the context: " + why;
+  const auto summary = std::ranges::find_if(sent, &ChatMessage::summary);
+  if (summary != sent.end()) sent.erase(summary);
+  auto at = all.begin();
+  for (const ChatMessage& message : sent) {
+    at = std::find(at, all.end(), message);
+    if (at++ == all.end()) return "a message that is not in the conversation, or not in its order";
+  }
+  for (const ChatMessage& message : all)
+    if (message.pinned && std::ranges::find(sent, message) == sent.end()) return "a pinned message is lost";
+  const auto last = std::find_if(all.rbegin(), all.rend(), [](const auto& one) { return one.is_question(); });
+  if (last != all.rend() && std::ranges::find(sent, *last) == sent.end()) return "the last question is lost";
   return {};
 }
 

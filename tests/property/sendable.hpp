@@ -1,6 +1,7 @@
 // Whether a history can be sent in every dialect.
 #pragma once
 
+#include <agentcore/agent.hpp>
 #include <agentcore/chat.hpp>
 
 #include <string>
@@ -11,5 +12,10 @@ namespace property_test {
 // What is wrong with a history: by the rules of agentcore, and by those of the three dialects, as their
 // providers check the bodies of requests. "" if nothing is.
 std::string problem_of(const std::vector<agentcore::ChatMessage>& history);
+
+// What is wrong with what is sent of the conversation of `agent`. It must be valid, and must be messages of
+// the conversation in their order, among them the last question and all pinned ones, with one summary at
+// most. "" if nothing is wrong.
+std::string context_problem(const agentcore::Agent& agent);
 
 }  // namespace property_test

@@ -63,7 +63,7 @@ struct Busy {
                                               .history = history_of_busy()});
     if (!created) return;
     static_cast<void>(created->interrupt({.queue = QueueAction::hold}));
-    static_cast<void>(created->send("one"));
+    last = created->send("one").id;
     static_cast<void>(created->pause());
     poll();
     static_cast<void>(created->unpause());
@@ -82,7 +82,7 @@ struct Busy {
     if (t.llm) t.llm->answer("a", "answer");
     if (t.llm) t.llm->answer("a", "{}");
     static_cast<void>(rewind(*created, 1));
-    static_cast<void>(created->send("two"));
+    last = created->send("two").id;
     static_cast<void>(created->send("dropped"));
     poll();
     if (t.llm) t.llm->reason("a", "reasoning");
@@ -112,6 +112,7 @@ struct Busy {
 
   TreeFixture t;
   Agent parent;
+  MessageId last;  // the message of the last turn
 };
 
 constexpr std::size_t kinds = std::variant_size_v<EventBody>;
@@ -194,10 +195,10 @@ TEST_CASE("any callback may rewind, regenerate, truncate and fork", "[tree][Q3][
     const auto turns = turns_of(agent);
     if (turns && !turns->empty()) static_cast<void>(rewind(agent, turns->back().turn));
   });
-  at_every_event([](Busy&, const Agent& agent) {
+  at_every_event([](Busy& busy, const Agent& agent) {
     static_cast<void>(fork(agent, {.id = "fork"}));
     static_cast<void>(regenerate(agent));
-    static_cast<void>(truncate_answer(agent, {}, 1));
+    static_cast<void>(truncate_answer(agent, busy.last, 1));
     static_cast<void>(regenerate(agent));
   });
 }

@@ -1,6 +1,7 @@
 // Stops and deletes that are called for later: StopOptions::when.
 #include "support/drive/tool_turn.hpp"
 
+#include <agentcore/conversation.hpp>
 #include <agentcore/testing/references.hpp>
 
 #include <optional>
@@ -414,6 +415,27 @@ TEST_CASE("a stop after the step of a turn that a pause withholds from its next 
   CHECK(agent.stop({.when = after_step}).took_effect());
   t.settle();
   CHECK(t.result->calls.at(0).outcome == ToolOutcome::completed);
+  CHECK(agent.state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a pending stop takes effect when a turn that waits for an approval is ended",
+          "[tree][stop][later][interrupt][rewind]") {
+  const bool rewinds = GENERATE(true, false);
+  const StopWhen when = GENERATE(after_turn, after_step);
+  ToolTurn t;
+  t.tools->add({{.name = "careful", .needs_approval = true}, t.held.start()});
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "careful"}});
+  REQUIRE(t.tree->questions().size() == 1);
+  CHECK(agent.stop({.when = when}).took_effect());
+  t.settle();
+  CHECK(agent.state().value() != AgentState::stopped);
+  if (rewinds)
+    CHECK(rewind(agent, 1));
+  else
+    CHECK(agent.interrupt().took_effect());
+  t.settle();
   CHECK(agent.state().value() == AgentState::stopped);
 }
 

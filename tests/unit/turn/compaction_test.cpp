@@ -1,6 +1,7 @@
 // Older messages are summarised by a model call of the turn, instead of being left out.
 #include "support/drive/tool_turn.hpp"
 
+#include <agentcore/conversation.hpp>
 #include <agentcore/history.hpp>
 
 #include <chrono>
@@ -195,6 +196,55 @@ TEST_CASE("a summary that is longer than TreeOptions::max_answer_bytes is cut",
   CHECK(t.sent(agent) == "three, re three, four");
 }
 
+TEST_CASE("a summary that is too long does not wait for a client that ignores its stop token",
+          "[turn][context][compaction][G5]") {
+  Compacting t({.max_answer_bytes = 400});
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.with_history();
+  t.ask(agent, "four");
+  t.llm->delta("a", std::string(500, 's'));
+  t.settle();
+  CHECK(t.seen.count("not-compacted a") == 1);
+  CHECK(t.llm->calls() == 5);
+  CHECK_FALSE(t.summarises());
+}
+
+TEST_CASE("a summary that has failed is not used, whatever its error", "[turn][context][compaction]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  t.ask(agent, "four");
+  t.end_summary(ChatOutcome::failed({}), "half of a summ");
+  CHECK(t.sent(agent) == "three, re three, four");
+}
+
+TEST_CASE("a rewind brings back the summary that was used before", "[turn][context][compaction][rewind]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  t.ask(agent, "four" + long_text);
+  t.end_summary(whole(), "The first.");
+  t.answer("re four" + long_text);
+  t.ask(agent, "five" + long_text);
+  for (int i = 0; i < 9 && !t.summarises(); ++i) t.call({add_call("", 1, 2)}, long_text);
+  REQUIRE(t.summarises());
+  t.end_summary(whole(), "The second.");
+  t.answer("re five");
+  REQUIRE(t.sent(agent).starts_with("sum:The second., five, "));
+  SECTION("the second tells of the last question that is left") {
+    CHECK(rewind(agent, 5));
+    CHECK(t.sent(agent) == "sum:The first., four, re four");
+  }
+  SECTION("the first tells of the last question that is left") {
+    CHECK(rewind(agent, 4));
+    CHECK(t.sent(agent) == "one, re one, two, re two, three, re three");
+  }
+  SECTION("both tell of turns that were taken back") {
+    CHECK(rewind(agent, 2));
+    CHECK(t.sent(agent) == "one, re one");
+  }
+  t.ask(agent, "next");
+  CHECK(t.llm->histories_were_valid());
+}
+
 TEST_CASE("a verb or the deadline ends the turn during its summary, and nothing has changed",
           "[turn][context][compaction][G1][G7][G10]") {
   struct Way {
@@ -341,7 +391,9 @@ TEST_CASE("a message that is steered during a summary waits for it", "[turn][con
   Compacting t;
   const Agent agent = t.with_history();
   t.ask(agent, "four");
-  CHECK(agent.steer("faster", {.when = SteerWhen::now}).accepted());
+  const SteerResult steered = agent.steer("faster", {.when = SteerWhen::now});
+  CHECK(steered.accepted());
+  CHECK(steered.when == SteerWhen::next_step);
   t.settle();
   CHECK(t.summarises());
   CHECK_FALSE(t.llm->find("a")->stop.stop_requested());
@@ -464,7 +516,7 @@ TEST_CASE("no summary is made beyond its own budget or that of the agent",
   }
   SECTION("its own, after the first") {
     Compacting t;
-    const Agent agent = t.with_history({.context = context({.budget_tokens = 1500})});
+    const Agent agent = t.with_history({.context = context({.max_tokens = 200, .budget_tokens = 1500})});
     t.ask(agent, "four" + long_text);
     CHECK(t.summarises());
     t.end_summary(whole({1000, 100, 1100}));
@@ -474,6 +526,24 @@ TEST_CASE("no summary is made beyond its own budget or that of the agent",
     t.ask(agent, "seven");
     CHECK_FALSE(t.summarises());
     CHECK(t.sent(agent) == "sum:It was long., seven");
+  }
+  SECTION("its own, which covers only a part of a summary") {
+    Compacting t;
+    const Agent agent = t.with_history({.context = context({.budget_tokens = 1000})});
+    t.ask(agent, "four");
+    CHECK_FALSE(t.summarises());
+    CHECK(t.logged("a budget does not cover the summary"));
+  }
+  SECTION("of the agent, which covers only a part of a summary") {
+    Compacting t;
+    const Agent agent = t.with_history({.context = context({.max_tokens = 400})});
+    CHECK(agent.grant({.tokens = 1200}));
+    t.ask(agent, "four");
+    CHECK_FALSE(t.summarises());
+    CHECK(agent.spent().value().tokens_reserved > 0);  // for the call of the step
+    t.answer("done");
+    CHECK(t.result->outcome == TurnOutcome::completed);
+    CHECK(agent.spent().value().tokens_reserved == 0);
   }
   SECTION("of the agent") {
     Compacting t;

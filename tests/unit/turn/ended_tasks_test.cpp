@@ -1,6 +1,7 @@
 // What the model reads about background tasks that have ended: at its agent's next turn, in the history.
 #include "support/drive/tool_turn.hpp"
 
+#include <agentcore/conversation.hpp>
 #include <agentcore/history.hpp>
 
 #include <algorithm>
@@ -193,4 +194,30 @@ TEST_CASE("the text protocol also reports ended tasks", "[turn][background][G8]"
   t.ask(agent, "Well?");
   CHECK(t.last_question() == heading + t.line(0, "completed", "found it") + "\nWell?");
   CHECK(is_valid_history(agent.conversation().value()));
+}
+
+TEST_CASE("a rewind returns the question of the person, and the ends of tasks go into the next question",
+          "[turn][background][rewind][G8]") {
+  EndedTasks t;
+  const Agent agent = t.begin(2);
+  t.held.calls[0].done(ToolResult::done("one"));
+  t.settle();
+  t.ask(agent, "second");
+  CHECK(t.last_question() == heading + t.line(0, "completed", "one") + "\nsecond");
+  t.held.calls[1].done(ToolResult::done("two"));
+  t.settle();
+  SECTION("rewind") {
+    const auto removed = rewind(agent, 2);
+    REQUIRE(removed);
+    CHECK(removed->front().content == "second");
+    t.ask(agent, "edited");
+    CHECK(t.last_question() ==
+          heading + t.line(0, "completed", "one") + t.line(1, "completed", "two") + "\nedited");
+  }
+  SECTION("regenerate") {
+    CHECK(regenerate(agent));
+    t.settle();
+    CHECK(t.last_question() ==
+          heading + t.line(0, "completed", "one") + t.line(1, "completed", "two") + "\nsecond");
+  }
 }

@@ -1,6 +1,8 @@
 // Policies: which tool calls run, are asked about, or are denied.
 #include "support/drive/tool_turn.hpp"
 
+#include <agentcore/conversation.hpp>
+
 #include <stdexcept>
 #include <utility>
 
@@ -152,7 +154,8 @@ TEST_CASE("a policy that throws denies the call and is logged", "[turn][tools][p
 
 TEST_CASE("a verb from inside a policy takes effect", "[turn][tools][policy][G1]") {
   for (const Permission permission : {Permission::allow, Permission::ask, Permission::deny})
-    for (const std::string_view verb : {"stop", "terminate", "interrupt", "cancel", "complete"}) {
+    for (const std::string_view verb :
+         {"stop", "terminate", "interrupt", "cancel", "complete", "rewind", "regenerate"}) {
       CAPTURE(to_string(permission), verb);
       TwoPolicies p;
       p.of_tree.decision = {permission};
@@ -161,6 +164,8 @@ TEST_CASE("a verb from inside a policy takes effect", "[turn][tools][policy][G1]
         if (verb == "stop") CHECK(agent.stop().took_effect());
         if (verb == "terminate") CHECK(agent.terminate().took_effect());
         if (verb == "interrupt") CHECK(agent.interrupt().took_effect());
+        if (verb == "rewind") CHECK(rewind(agent, 1));
+        if (verb == "regenerate") CHECK(regenerate(agent).accepted());
         if (verb == "cancel") CHECK(agent.cancel_call("x").took_effect());
         if (verb == "complete") CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
       };

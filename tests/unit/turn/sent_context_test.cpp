@@ -2,60 +2,109 @@
 #include "support/catch.hpp"
 #include "turn/turn_data.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 using namespace agentcore;
 using namespace agentcore::detail::turn;
 
-TEST_CASE("a history that was cut behind a message keeps what was left out of it",
-          "[turn][context][compaction]") {
+namespace {
+
+// Turns whose questions are at these positions.
+Conversation turns_at(std::vector<std::size_t> questions, std::size_t messages) {
+  std::vector<ChatMessage> history;
+  for (std::size_t i = 0; i < messages; ++i)
+    history.push_back(std::ranges::find(questions, i) != questions.end() ? ChatMessage::user("question")
+                                                                         : ChatMessage::assistant("answer"));
+  Conversation conversation;
+  conversation.restore(std::move(history));
+  return conversation;
+}
+
+}  // namespace
+
+TEST_CASE("a shorter history keeps what was left out of it", "[turn][context][compaction]") {
   SentContext sent;
   sent.tokens = {1, 2, 3, 4};
   sent.messages = {false, true, true, true};
   sent.windows = {{1, {4, false}}, {2, {1, true}}};
-  sent.ends = {1, 2, 4};
-  sent.cut(2);
+  sent.request_ends = {1, 2, 4};
+  sent.keep_first(2, turns_at({1}, 2));
   CHECK(sent.tokens == std::vector<std::size_t>{1, 2});
   CHECK(sent.messages == std::vector<bool>{false, true});
   CHECK((sent.windows[1].opened_at == 2 && !sent.windows[1].shown));
   CHECK(sent.windows[2].opened_at == 1);
-  CHECK(sent.ends == std::vector<std::size_t>{1, 2});
+  CHECK(sent.request_ends == std::vector<std::size_t>{1, 2});
 }
 
-TEST_CASE("a cut history is sent in full again if it lost a message that a summary stands for",
+TEST_CASE("a shorter history whose last question was left out is sent in full",
+          "[turn][context][compaction]") {
+  SentContext sent;
+  sent.tokens = {1, 2, 3, 4, 5};
+  sent.messages = {true, false, false, true, true};
+  sent.request_ends = {3, 5};
+  sent.keep_first(3, turns_at({1}, 3));
+  CHECK(sent.tokens == std::vector<std::size_t>{1, 2, 3});
+  CHECK(sent.messages == std::vector<bool>{true, true, true});
+  CHECK(sent.request_ends.empty());
+}
+
+TEST_CASE("a history that is taken back has the newest summary that tells of no lost message",
+          "[turn][context][compaction]") {
+  SentContext sent;
+  sent.messages = {false, false, true, true, true, true, true};
+  sent.summarise(ChatMessage::user("first"), 5);  // of 0 and 1
+  sent.messages = {false, false, false, true, false, true, true};
+  sent.summarise(ChatMessage::user("second"), 7);  // of 2 and 4, too
+  CHECK(sent.summary()->content == "second");
+  CHECK(sent.summary_tokens() == 7);
+  SECTION("nothing was lost of which it tells") {
+    sent.keep_first(6, turns_at({0, 3, 5}, 6));
+    CHECK(sent.summary()->content == "second");
+    CHECK(sent.messages == std::vector<bool>{false, false, false, true, false, true});
+  }
+  SECTION("a message was lost of which the second tells") {
+    sent.keep_first(4, turns_at({0, 3}, 4));
+    CHECK(sent.summary()->content == "first");
+    CHECK(sent.messages == std::vector<bool>{false, false, true, true});
+  }
+  SECTION("the last question is one of which the second tells") {
+    sent.keep_first(6, turns_at({0, 4}, 6));
+    CHECK(sent.summary()->content == "first");
+    CHECK(sent.messages == std::vector<bool>{false, false, true, true, true, true});
+  }
+  SECTION("messages were lost of which both tell") {
+    sent.keep_first(1, turns_at({0}, 1));
+    CHECK(sent.summary() == nullptr);
+    CHECK(sent.summary_tokens() == 0);
+    CHECK(sent.messages == std::vector<bool>{true});
+  }
+  SECTION("the only summary that tells of removed messages stays, although it tells of the last question") {
+    sent.remove(0, 1);
+    sent.keep_first(1, turns_at({0}, 1));
+    CHECK(sent.summary()->content == "first");
+    CHECK(sent.messages == std::vector<bool>{false});
+  }
+}
+
+TEST_CASE("the positions of what is sent move when older messages are removed",
           "[turn][context][compaction]") {
   SentContext sent;
   sent.tokens = {1, 2, 3, 4};
-  sent.messages = {false, false, true, true};
-  sent.summarise(ChatMessage::user("summary"), 7);
-  sent.ends = {3, 4};
-  SECTION("nothing that the summary stands for was lost") {
-    sent.cut(2);
-    CHECK(sent.messages == std::vector<bool>{false, false});
-    CHECK(sent.summary);
-    return;
-  }
-  sent.cut(1);
-  CHECK(sent.tokens == std::vector<std::size_t>{1});
-  CHECK(sent.messages.empty());  // all are sent
-  CHECK(sent.ends.empty());
-  CHECK_FALSE(sent.summary);
-  CHECK(sent.summary_tokens == 0);
-}
-
-TEST_CASE("what is sent moves with a history that lost older messages", "[turn][context][compaction]") {
-  SentContext sent;
-  sent.tokens = {1, 2, 3, 4};
   sent.messages = {true, false, false, true};
+  sent.summarise(ChatMessage::user("summary"), 7);
   sent.windows = {{1, {0, true}}, {2, {2, true}}, {3, {4, true}}};
-  sent.ends = {1, 3, 4};
+  sent.request_ends = {1, 3, 4};
   sent.remove(1, 3);
   CHECK(sent.tokens == std::vector<std::size_t>{1, 4});
   CHECK(sent.messages == std::vector<bool>{true, true});
+  CHECK(sent.summaries.back().end == 1);
   CHECK(sent.windows[1].opened_at == 0);
   CHECK(sent.windows[2].opened_at == 1);
   CHECK(sent.windows[3].opened_at == 2);
-  CHECK(sent.ends == std::vector<std::size_t>{1, 1, 2});
+  CHECK(sent.request_ends == std::vector<std::size_t>{1, 1, 2});
   sent.remove(1, 9);  // beyond what was counted
   CHECK(sent.tokens.size() == 1);
 }

@@ -1,6 +1,8 @@
 // Which part of an agent's requests is stable, and the key under which a provider caches it.
 #include "support/drive/tool_turn.hpp"
 
+#include <agentcore/conversation.hpp>
+
 using namespace agentcore;
 using namespace agentcore::test;
 
@@ -25,7 +27,22 @@ TEST_CASE("the question of an interrupted turn ended a request and stays apart",
   CHECK(t.llm->call(3).request.sent_before == Ends{2, 5});  // an answer separates "two" and "three"
 }
 
-TEST_CASE("ends of requests move with what is trimmed", "[turn][context][Y8]") {
+TEST_CASE("a question whose request was never sent is joined with the next one", "[turn][context][budget]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  CHECK(agent.grant({.tokens = 1}));
+  CHECK(agent.send("one"));
+  t.settle();
+  CHECK(t.llm->calls() == 0);
+  CHECK(agent.grant({.tokens = 100'000}));
+  CHECK(agent.resume().took_effect());
+  t.settle();
+  t.ask(agent, "two");
+  REQUIRE(t.llm->calls() == 1);
+  CHECK(t.llm->call(0).request.sent_before.empty());
+}
+
+TEST_CASE("the ends of earlier requests stay within a request that is trimmed", "[turn][context]") {
   TreeFixture t;
   const Agent agent =
       t.root("a", {.context = {.max_tokens = 60,
@@ -73,6 +90,8 @@ TEST_CASE("the cache key of an agent is a hash of its id, or that of its spec", 
   CHECK(alice.find("alice") == std::string::npos);
   CHECK(alice != t.llm->call(1).request.cache_key);
   CHECK(t.llm->call(2).request.cache_key == "team-1");
+  t.ask(fork(t["alice"], {.id = "copy"}).value());
+  CHECK(t.llm->call(3).request.cache_key == alice);  // they have a beginning in common
 }
 
 TEST_CASE("a cache key of more than 64 bytes is refused at the creation", "[tree][create]") {

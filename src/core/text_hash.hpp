@@ -1,0 +1,16 @@
+// A hash of texts that is the same in every run and on every machine.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace agentcore::detail::core {
+
+// FNV-1a.
+constexpr std::uint64_t text_hash(std::string_view text) noexcept {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return hash;
+}
+
+}  // namespace agentcore::detail::core

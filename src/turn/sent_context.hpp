@@ -1,0 +1,60 @@
+// SentContext: the part of an agent's history and windows that a model is still sent.
+#pragma once
+
+#include "turn/conversation.hpp"
+
+#include <agentcore/chat.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace agentcore::detail::turn {
+
+// A window in the context of the agent.
+struct SeenWindow {
+  std::size_t opened_at = 0;  // number of messages when it was first found
+  bool shown = true;          // false: trimmed
+};
+
+struct Summary {
+  ChatMessage message;
+  std::size_t tokens = 0;
+  std::size_t end = 0;  // it stands for messages before this one
+};
+
+// Positions are those of the history.
+struct SentContext {
+  std::vector<std::size_t> tokens;              // of each message, as far as counted
+  std::vector<bool> messages;                   // as far as decided; the others are sent
+  std::map<std::uint64_t, SeenWindow> windows;  // by number
+  // The ends of the stable parts of earlier requests, rising: of the last request, and of the others those
+  // that a user message follows.
+  std::vector<std::size_t> request_ends;
+  // The newest one is sent, before the messages. Each includes the one before it, for the case that the
+  // history is taken back to before its end.
+  std::vector<Summary> summaries;
+  bool lost_messages = false;  // remove() was called
+
+  const ChatMessage* summary() const noexcept {
+    return summaries.empty() ? nullptr : &summaries.back().message;
+  }
+  std::size_t summary_tokens() const noexcept { return summaries.empty() ? 0 : summaries.back().tokens; }
+
+  // The history has lost all messages but the first `count`, which are those of `left`; the last of them may
+  // have changed, too. Summaries that tell of a lost message are gone. What no summary stands for any more is
+  // sent again, and so is everything behind the last summary, if the last question was left out without one.
+  void keep_first(std::size_t count, const Conversation& left) noexcept;
+  // The history has lost these messages, none of which was sent.
+  void remove(std::size_t begin, std::size_t end) noexcept;
+  // Makes room for one more summary: summarise() then allocates nothing.
+  void make_room();
+  // `text` is sent from now on for the messages that are not sent. No earlier request begins as the next one.
+  void summarise(ChatMessage text, std::size_t cost) noexcept;
+
+ private:
+  bool has_unsent(std::size_t begin, std::size_t end) const noexcept;
+};
+
+}  // namespace agentcore::detail::turn

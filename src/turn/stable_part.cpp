@@ -1,0 +1,48 @@
+#include "turn/stable_part.hpp"
+
+#include "core/blank.hpp"
+#include "core/text_hash.hpp"
+
+#include <fmt/format.h>
+
+namespace agentcore::detail::turn {
+namespace {
+
+// True for a message that stands between two messages of the user in every dialect.
+bool separates(const ChatMessage& message) noexcept {
+  return message.role == Role::assistant && (!message.tool_calls.empty() || !core::is_blank(message.content));
+}
+
+// Of the earlier requests those count that a user message follows, because the two must not be joined, and
+// the last one.
+bool counts(const std::vector<ChatMessage>& messages, std::size_t end, const std::vector<std::size_t>& ends,
+            std::size_t earlier) noexcept {
+  return earlier < end && (earlier == ends.back() || !separates(messages[earlier]));
+}
+
+}  // namespace
+
+std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, std::size_t end,
+                                     const SentContext& sent, std::size_t first) {
+  std::vector<std::size_t> ends;
+  std::size_t at = 0, kept = first;
+  for (const std::size_t earlier : sent.request_ends) {
+    if (!counts(messages, end, sent.request_ends, earlier)) continue;
+    for (; at < earlier; ++at) kept += at >= sent.messages.size() || sent.messages[at] ? 1 : 0;
+    if (kept > first && (ends.empty() || ends.back() != kept)) ends.push_back(kept);
+  }
+  return ends;
+}
+
+void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent) {
+  const std::vector<std::size_t> earlier_ends = sent.request_ends;
+  std::erase_if(sent.request_ends,
+                [&](std::size_t earlier) { return !counts(messages, end, earlier_ends, earlier); });
+  sent.request_ends.push_back(end);
+}
+
+std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id) {
+  return spec.cache_key.empty() ? fmt::format("agent-{:016x}", core::text_hash(agent_id)) : spec.cache_key;
+}
+
+}  // namespace agentcore::detail::turn

@@ -1,0 +1,26 @@
+// The stable parts of requests: the messages with which the next request of a conversation begins, too.
+#pragma once
+
+#include "turn/sent_context.hpp"
+
+#include <agentcore/agent_spec.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::detail::turn {
+
+// ChatRequest::sent_before of a request whose stable part has the first `end` of these messages, as far as
+// they are sent, behind `first` others.
+std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, std::size_t end,
+                                     const SentContext& sent, std::size_t first);
+
+// A request is sent whose stable part has the first `end` of these messages.
+void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent);
+
+// ChatRequest::cache_key. It does not tell the id of the agent.
+std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id);
+
+}  // namespace agentcore::detail::turn
