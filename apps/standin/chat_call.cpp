@@ -208,6 +208,7 @@ std::optional<ApiError> read_chat_call(const HttpRequest& request, const Options
     call.pace.tokens = limit;
     call.cut_by_limit = true;
   }
+  if (options.prompt_cache) call.parts = chat_prompt(request.body);
   return std::nullopt;
 }
 

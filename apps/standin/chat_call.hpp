@@ -3,6 +3,7 @@
 
 #include "http.hpp"
 #include "options.hpp"
+#include "prompt_cache.hpp"
 #include "tool_script.hpp"
 
 #include <cstdint>
@@ -35,6 +36,8 @@ struct ChatCall {
   std::string agent;   // see Record::agent
   std::string prompt;  // text of the last user message
   std::uint64_t prompt_tokens = 0;
+  PromptParts parts;                  // with Options::prompt_cache
+  std::optional<PromptTokens> cache;  // what the cache has found; set by who has the cache
   bool stream = false;
   bool include_usage = false;
   Pace pace;

@@ -29,6 +29,7 @@ OPTIONS
     --first-token-ms N   from the request to the first token (default 100)
     --api-key KEY        answer 401 to requests without "Authorization: Bearer KEY"
     --model NAME         the model that GET /v1/models names (default standin)
+    --prompt-cache       answers report the tokens of their prompt that an earlier request began with, too
     --log                print a line for each request that ended
     --help               print this page
 
@@ -110,6 +111,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
       line.help = true;
     } else if (name == "--log" && !joined) {
       line.log = true;
+    } else if (name == "--prompt-cache" && !joined) {
+      line.options.prompt_cache = true;
     } else if (!takes_value(name)) {
       line.error = "unknown option " + arguments[i];
     } else if (!joined && i + 1 == arguments.size()) {

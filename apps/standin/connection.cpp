@@ -114,6 +114,7 @@ bool Connection::begin_chat(const HttpRequest& request) {
   record.start_ns = now;
   if (shared_.options.keep_requests) record.request = request.body;
   if (error) return refuse_chat(*error, std::move(record));
+  if (shared_.options.prompt_cache) call.cache = shared_.cache.use(std::exchange(call.parts, {}));
   const std::uint64_t number = shared_.log.begin(std::move(record));
   keep_alive_ = keep_alive_ && !request.http_1_0;
   exchange_.emplace(std::move(call), number, now, keep_alive_, !request.http_1_0);

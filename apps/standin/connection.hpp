@@ -4,6 +4,7 @@
 #include "exchange.hpp"
 #include "http.hpp"
 #include "options.hpp"
+#include "prompt_cache.hpp"
 #include "record.hpp"
 #include "timer_wheel.hpp"
 
@@ -24,6 +25,7 @@ struct Shared {
 
   const Options options;
   RecordLog log;
+  PromptCache cache;
   TimerWheel wheel;
   int epoll = -1;
   std::string input;             // scratch: received by recv()

@@ -246,8 +246,12 @@ std::uint64_t Exchange::tokens_due(std::int64_t now_ns) const noexcept {
 }
 
 std::string Exchange::usage() const {
-  return fmt::format(R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{}}})",
-                     call_.prompt_tokens, produced_, call_.prompt_tokens + produced_);
+  const std::uint64_t prompt = call_.cache ? call_.cache->total : call_.prompt_tokens;
+  std::string text = fmt::format(R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{})", prompt,
+                                 produced_, prompt + produced_);
+  if (call_.cache)
+    text += fmt::format(R"(,"prompt_tokens_details":{{"cached_tokens":{}}})", call_.cache->read);
+  return text + '}';
 }
 
 }  // namespace standin

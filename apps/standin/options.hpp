@@ -28,6 +28,7 @@ struct Options {
   std::size_t max_body_bytes = std::size_t{16} << 20;
   std::size_t max_records = 1'000'000;  // the oldest are forgotten beyond that
   bool keep_requests = false;           // in Record::request
+  bool prompt_cache = false;            // answers report the cached tokens of their prompts
 
   // Called on the server's thread for each request that has ended. Must not throw.
   std::function<void(const Record&)> on_request_end;

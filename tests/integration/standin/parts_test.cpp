@@ -126,12 +126,14 @@ TEST_CASE("stand-in: a late exchange catches up in bounded steps", "[standin]") 
 }
 
 TEST_CASE("stand-in: the command line is read or refused with a reason", "[standin]") {
-  const auto line = standin::parse_command_line({"--port=81", "--rate", "2.5", "--tokens", "0", "--log"});
+  const auto line =
+      standin::parse_command_line({"--port=81", "--rate", "2.5", "--tokens", "0", "--log", "--prompt-cache"});
   CHECK(line.error.empty());
   CHECK(line.options.port == 81);
   CHECK(line.options.pace.rate == 2.5);
   CHECK(line.options.pace.tokens == 0);
   CHECK(line.log);
+  CHECK(line.options.prompt_cache);
   CHECK(line.options.host == "127.0.0.1");
   CHECK(standin::parse_command_line({"--prot", "1"}).error == "unknown option --prot");
   CHECK(standin::parse_command_line({"--port"}).error == "--port needs a value");

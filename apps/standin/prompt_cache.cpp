@@ -1,0 +1,61 @@
+#include "prompt_cache.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace standin {
+namespace {
+
+using json = nlohmann::ordered_json;  // a prompt whose members have another order is another prompt
+
+constexpr std::size_t max_kept = 1'000'000;
+constexpr std::size_t bytes_per_token = 4;
+
+// FNV-1a, continued: the hash of a beginning follows from that of the beginning before. The lengths keep
+// parts apart.
+std::uint64_t hash(std::string_view text, std::uint64_t value) {
+  const auto add = [&](std::uint64_t byte) { value = (value ^ byte) * 1099511628211U; };
+  for (const char c : text) add(static_cast<unsigned char>(c));
+  for (std::size_t length = text.size(); length != 0; length >>= 8U) add(length & 0xffU);
+  return value;
+}
+
+std::string text_of(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+PromptTokens PromptCache::use(const PromptParts& prompt) {
+  std::vector<std::uint64_t> hashes = {hash(prompt.key, 14695981039346656037U)};  // of each beginning
+  std::vector<std::size_t> sizes = {0};
+  for (const std::string& part : prompt.parts) {
+    hashes.push_back(hash(part, hashes.back()));
+    sizes.push_back(sizes.back() + part.size());
+  }
+  std::size_t found = 0;
+  for (const std::size_t end : prompt.ends)
+    for (std::size_t back = 0; back < prompt.lookups && back < end; ++back)
+      if (kept_.contains(hashes[end - back])) found = std::max(found, end - back);
+  if (kept_.size() > max_kept) kept_.clear();
+  for (const std::size_t end : prompt.ends) kept_.insert(hashes[end]);
+  const std::size_t last = prompt.ends.empty() ? 0 : std::max(found, prompt.ends.back());
+  const std::uint64_t read = sizes[found] / bytes_per_token;
+  return {sizes.back() / bytes_per_token, read, sizes[last] / bytes_per_token - read};
+}
+
+PromptParts chat_prompt(const std::string& body) {
+  const json request = json::parse(body);
+  PromptParts prompt;
+  if (const auto key = request.find("prompt_cache_key"); key != request.end()) prompt.key = text_of(*key);
+  if (const auto tools = request.find("tools"); tools != request.end()) {
+    prompt.parts.push_back(text_of(*tools));
+  }
+  for (const json& message : request.at("messages")) prompt.parts.push_back(text_of(message));
+  for (std::size_t end = 1; end <= prompt.parts.size(); ++end) prompt.ends.push_back(end);
+  return prompt;
+}
+
+}  // namespace standin
