@@ -26,10 +26,10 @@ inline ForwardingClient unstreamed(LlmClient& client) {
 // Destroyed in the order of a careful host.
 struct TurnFixture {
   // Answers that no message dictates have `tokens` words; 0: they are endless.
-  explicit TurnFixture(std::uint64_t tokens = 5, std::vector<std::string> headers = {})
+  explicit TurnFixture(std::uint64_t tokens = 5, std::vector<std::string> headers = {},
+                       HttpLlmOptions client = {})
       : server(options(tokens)),
-        llm(runtime,
-            {.base_url = server->base_url(), .model = "m", .headers = std::move(headers), .proxy = "none"}),
+        llm(runtime, client_options(std::move(client), std::move(headers))),
         tree(runtime, {.llm = &llm}) {
     seen.watch(tree);
     ends = tree.on_event([this](const Event& event) {
@@ -48,6 +48,14 @@ struct TurnFixture {
     standin::Options options;
     options.pace = {.tokens = tokens, .rate = tokens == 0 ? 500.0 : 0.0, .first_token_ms = 0};
     options.keep_requests = true;
+    options.prompt_cache = true;
+    return options;
+  }
+  HttpLlmOptions client_options(HttpLlmOptions options, std::vector<std::string> headers = {}) {
+    options.base_url = server->base_url();
+    options.model = "m";
+    options.headers = std::move(headers);
+    options.proxy = "none";
     return options;
   }
 
