@@ -86,6 +86,12 @@ void append_json_escaped(std::string& out, std::string_view text) {
   }
 }
 
+std::string json_string(std::string_view text) {
+  std::string result = "\"";
+  append_json_escaped(result, text);
+  return result += '"';
+}
+
 std::uint64_t count_words(std::string_view text) noexcept {
   std::uint64_t count = 0;
   bool inside = false;

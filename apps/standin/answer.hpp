@@ -32,6 +32,9 @@ class AnswerText {
 // Appends `text` (valid UTF-8) escaped for the inside of a JSON string.
 void append_json_escaped(std::string& out, std::string_view text);
 
+// The JSON string of `text`, which is valid UTF-8.
+std::string json_string(std::string_view text);
+
 // Words separated by white space: the stand-in counts them as tokens.
 std::uint64_t count_words(std::string_view text) noexcept;
 

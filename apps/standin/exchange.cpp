@@ -3,19 +3,16 @@
 #include "http.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace standin {
 namespace {
 
-constexpr std::uint64_t batch_size = 64;             // tokens that one produce() gives at most
-constexpr std::uint64_t endless_fault = 10;          // an endless answer has no middle
-constexpr double forever_ns = 4e18;                  // fits what holds nanoseconds
-constexpr std::uint64_t created_at = 1'700'000'000;  // answers are the same every time
+constexpr std::uint64_t batch_size = 64;     // tokens that one produce() gives at most
+constexpr std::uint64_t endless_fault = 10;  // an endless answer has no middle
+constexpr double forever_ns = 4e18;          // fits what holds nanoseconds
 
 constexpr std::string_view html_page =
     "<!DOCTYPE html>\n<html><head><title>Welcome</title></head>\n"
@@ -25,45 +22,27 @@ bool is_mid_stream(Fault fault) {
   return fault == Fault::hang_mid_stream || fault == Fault::close_mid_stream || fault == Fault::garbage;
 }
 
-std::string json_string(const std::string& text) {
-  std::string result = "\"";
-  append_json_escaped(result, text);
-  return result += '"';
-}
-
 }  // namespace
 
 Exchange::Exchange(ChatCall call, std::uint64_t number, std::int64_t start_ns, bool keep_alive, bool chunked)
     : call_(std::move(call)),
+      format_(chat_format()),
       text_(call_.prompt),
       number_(number),
       first_ns_(start_ns + std::int64_t{call_.pace.first_token_ms} * 1'000'000),
       keep_alive_(keep_alive),
       chunked_(chunked) {
-  prepare_script();
+  deltas_ = format_.deltas(call_, number_);
+  if (!deltas_.empty()) {  // the length of a dictated answer is fixed by its script
+    call_.pace.tokens = deltas_.size();
+    call_.cut_by_limit = false;
+  }
   if (call_.fault == Fault::error_500) status_ = 500;
   if (call_.fault == Fault::error_429) status_ = 429;
   if (is_mid_stream(call_.fault)) {
     fault_at_ = call_.pace.tokens == 0 ? endless_fault : (call_.pace.tokens + 1) / 2;
   }
-  prepare_events();
-}
-
-// The length of a dictated answer is fixed by its script.
-void Exchange::prepare_script() {
-  deltas_ = text_deltas(call_.script.text);
-  std::ranges::move(call_deltas(call_.script.calls, call_.call_style, number_), std::back_inserter(deltas_));
-  if (deltas_.empty()) return;
-  call_.pace.tokens = deltas_.size();
-  call_.cut_by_limit = false;
-}
-
-// The parts of an event that are the same for all tokens are written once.
-void Exchange::prepare_events() {
-  before_choice_ = fmt::format(
-      R"({{"id":"chatcmpl-standin-{}","object":"chat.completion.chunk","created":{},"model":{},"choices":[)",
-      number_, created_at, json_string(call_.model));
-  after_choice_ = call_.include_usage ? R"(],"usage":null})" : "]}";
+  frame_ = format_.frame(call_, number_);  // the same for all tokens: written once
   call_.prompt.clear();
   call_.prompt.shrink_to_fit();
 }
@@ -116,24 +95,12 @@ Next Exchange::produce_whole(std::int64_t now_ns, std::string& out, std::vector<
 }
 
 std::string Exchange::whole_body() {
-  std::string body = fmt::format(
-      R"({{"id":"chatcmpl-standin-{}","object":"chat.completion","created":{},"model":{},"choices":[)"
-      R"({{"index":0,"message":{{"role":"assistant","content":)",
-      number_, created_at, json_string(call_.model));
-  if (deltas_.empty()) {
-    body += '"';
-    for (std::uint64_t token = 0; token < call_.pace.tokens; ++token) text_.append_next(body);
-    body += '"';
-  } else {
-    const auto& [text, calls] = call_.script;
-    body += text.empty() ? "null" : json_string(text);
-    if (!calls.empty()) body += R"(,"tool_calls":)" + call_list(calls, call_.call_style, number_);
-  }
-  if (call_.fault == Fault::garbage) return body += "\xff\xfe{\n";
-  body +=
-      fmt::format(R"(,"refusal":null}},"logprobs":null,"finish_reason":"{}"}}],"usage":)", finish_reason());
-  produced_ = call_.pace.tokens;
-  return body += usage() + "}";
+  std::string text;
+  append_json_escaped(text, call_.script.text);
+  if (deltas_.empty())
+    for (std::uint64_t token = 0; token < call_.pace.tokens; ++token) text_.append_next(text);
+  std::string body = format_.whole(call_, number_, text);
+  return call_.fault == Fault::garbage ? body.substr(0, body.size() / 2) + "\xff\xfe{\n" : body;
 }
 
 Next Exchange::produce_stream(std::int64_t now_ns, std::string& out, std::vector<TokenMark>& marks) {
@@ -141,16 +108,8 @@ Next Exchange::produce_stream(std::int64_t now_ns, std::string& out, std::vector
   head_sent_ = true;
   if (call_.fault == Fault::hang_after_headers) return {Next::never};
   if (now_ns < first_ns_) return {Next::at_time, first_ns_};
-  if (!role_sent_) {
-    append_event(
-        out,
-        before_choice_ +
-            fmt::format(
-                R"({{"index":0,"delta":{{"role":"assistant","content":{}}},"logprobs":null,"finish_reason":null}})",
-                call_.script.calls.empty() ? "\"\"" : "null") +
-            after_choice_);
-    role_sent_ = true;
-  }
+  if (!opening_sent_) append_chunk(out, format_.opening(call_, number_));
+  opening_sent_ = true;
   const std::uint64_t due = std::min(tokens_due(now_ns), produced_ + batch_size);
   while (produced_ < due) {
     if (deltas_.empty()) {
@@ -173,19 +132,12 @@ Next Exchange::produce_stream(std::int64_t now_ns, std::string& out, std::vector
 Next Exchange::at_fault(std::string& out) {
   if (call_.fault == Fault::hang_mid_stream) return {Next::never};
   if (call_.fault == Fault::close_mid_stream) return {Next::close};
-  append_event(out, "{\"choices\":[{\"delta\":{\"content\": \xff\xfe nonsense");
+  append_chunk(out, "data: {\"choices\":[{\"delta\":{\"content\": \xff\xfe nonsense\n\n");
   return {Next::at_time};
 }
 
 Next Exchange::finish_stream(std::string& out) const {
-  if (call_.fault != Fault::no_done) {
-    append_event(out, before_choice_ +
-                          fmt::format(R"({{"index":0,"delta":{{}},"logprobs":null,"finish_reason":"{}"}})",
-                                      finish_reason()) +
-                          after_choice_);
-    if (call_.include_usage) append_event(out, before_choice_ + "],\"usage\":" + usage() + "}");
-    append_event(out, "[DONE]");
-  }
+  if (call_.fault != Fault::no_done) append_chunk(out, format_.closing(call_, number_));
   if (chunked_) out += "0\r\n\r\n";
   return {Next::finished};
 }
@@ -203,13 +155,11 @@ void Exchange::append_token(std::string& out) {
   const std::size_t start = out.size();
   if (chunked_) out += "0000\r\n";
   const std::size_t begin = out.size();
-  out += "data: ";
-  out += before_choice_;
-  out += R"({"index":0,"delta":{"content":")";
+  out += frame_.before_delta;
+  out += frame_.before_text;
   text_.append_next(out);
-  out += R"("},"logprobs":null,"finish_reason":null})";
-  out += after_choice_;
-  out += "\n\n";
+  out += frame_.after_text;
+  out += frame_.after_delta;
   if (!chunked_) return;
   const std::size_t size = out.size() - begin;
   for (std::size_t digit = 0; digit < 4; ++digit)
@@ -219,15 +169,12 @@ void Exchange::append_token(std::string& out) {
 
 // The next piece of a dictated answer.
 void Exchange::append_delta(std::string& out) {
-  append_event(out, fmt::format(R"({}{{"index":0,"delta":{},"logprobs":null,"finish_reason":null}}{})",
-                                before_choice_, deltas_[produced_], after_choice_));
+  append_chunk(out, frame_.before_delta + deltas_[produced_] + frame_.after_delta);
 }
 
-void Exchange::append_event(std::string& out, std::string_view data) const {
-  if (chunked_) out += fmt::format("{:x}\r\n", data.size() + 8);
-  out += "data: ";
-  out += data;
-  out += "\n\n";
+void Exchange::append_chunk(std::string& out, std::string_view bytes) const {
+  if (chunked_) out += fmt::format("{:x}\r\n", bytes.size());
+  out += bytes;
   if (chunked_) out += "\r\n";
 }
 
@@ -243,15 +190,6 @@ std::uint64_t Exchange::tokens_due(std::int64_t now_ns) const noexcept {
   if (call_.pace.rate == 0) return end;
   const double due = static_cast<double>(now_ns - first_ns_) * call_.pace.rate / 1e9;
   return std::min(end, static_cast<std::uint64_t>(due) + 1);
-}
-
-std::string Exchange::usage() const {
-  const std::uint64_t prompt = call_.cache ? call_.cache->total : call_.prompt_tokens;
-  std::string text = fmt::format(R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{})", prompt,
-                                 produced_, prompt + produced_);
-  if (call_.cache)
-    text += fmt::format(R"(,"prompt_tokens_details":{{"cached_tokens":{}}})", call_.cache->read);
-  return text + '}';
 }
 
 }  // namespace standin

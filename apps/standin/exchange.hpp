@@ -3,6 +3,7 @@
 #pragma once
 
 #include "answer.hpp"
+#include "answer_format.hpp"
 #include "chat_call.hpp"
 
 #include <cstdint>
@@ -52,19 +53,14 @@ class Exchange {
   std::string whole_body();
   void append_head(std::string& out) const;
   void append_token(std::string& out);
-  void append_event(std::string& out, std::string_view data) const;
+  void append_chunk(std::string& out, std::string_view bytes) const;
   void append_delta(std::string& out);
-  void prepare_script();
-  void prepare_events();
 
   std::int64_t due_ns(std::uint64_t token) const noexcept;
   std::uint64_t tokens_due(std::int64_t now_ns) const noexcept;
-  const char* finish_reason() const noexcept {
-    return !call_.script.calls.empty() ? "tool_calls" : call_.cut_by_limit ? "length" : "stop";
-  }
-  std::string usage() const;
 
   ChatCall call_;
+  const AnswerFormat& format_;
   AnswerText text_;
   std::uint64_t number_;
   std::int64_t first_ns_;  // when the first token is due
@@ -72,12 +68,11 @@ class Exchange {
   bool keep_alive_;
   bool chunked_;
   bool head_sent_ = false;
-  bool role_sent_ = false;
+  bool opening_sent_ = false;
   std::uint64_t produced_ = 0;
-  std::uint64_t fault_at_ = 0;       // produced tokens at which a fault in mid-stream happens; 0: none
+  std::uint64_t fault_at_ = 0;  // produced tokens at which a fault in mid-stream happens; 0: none
+  DeltaFrame frame_;
   std::vector<std::string> deltas_;  // of a dictated answer: each counts as a token
-  std::string before_choice_;        // JSON of an event up to "delta":
-  std::string after_choice_;         // JSON of an event behind "choices":[...]
 };
 
 }  // namespace standin

@@ -31,12 +31,6 @@ bool is_in_pieces(CallStyle style) noexcept {
   return style == CallStyle::pieces || style == CallStyle::interleaved;
 }
 
-std::string json_string(std::string_view text) {
-  std::string result = "\"";
-  append_json_escaped(result, text);
-  return result += '"';
-}
-
 std::string id_of(std::uint64_t number, std::size_t call) {
   return fmt::format("call_{}_{}", number, call + 1);
 }
