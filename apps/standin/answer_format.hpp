@@ -32,6 +32,7 @@ class AnswerFormat {
   virtual std::string whole(const ChatCall& call, std::uint64_t number, std::string_view text) const = 0;
 };
 
-const AnswerFormat& chat_format() noexcept;  // OpenAI chat completions
+const AnswerFormat& chat_format() noexcept;      // OpenAI chat completions
+const AnswerFormat& messages_format() noexcept;  // Anthropic Messages
 
 }  // namespace standin

@@ -1,4 +1,4 @@
-// ChatCall: the request of one POST to the chat path, read from its headers and its JSON.
+// ChatCall: the request of one POST to the model, read from its headers and its JSON.
 #pragma once
 
 #include "http.hpp"
@@ -31,7 +31,13 @@ enum class Fault : std::uint8_t {
 // "hang-mid-stream" and so on; nullopt when there is no such fault.
 std::optional<Fault> fault_named(std::string_view name) noexcept;
 
+enum class Api : std::uint8_t {
+  chat,      // OpenAI chat completions
+  messages,  // Anthropic Messages
+};
+
 struct ChatCall {
+  Api api = Api::chat;
   std::string model;
   std::string agent;   // see Record::agent
   std::string prompt;  // text of the last user message
@@ -47,7 +53,7 @@ struct ChatCall {
   CallStyle call_style = CallStyle::pieces;
 };
 
-// An answer in OpenAI's shape of an error.
+// An answer that is an error, as OpenAI sees it.
 struct ApiError {
   int status = 0;
   std::string type;     // "invalid_request_error"
@@ -56,13 +62,15 @@ struct ApiError {
   std::string message;  // valid UTF-8 or not: it is replaced when it is written
 };
 
-std::string to_json(const ApiError& error);
+// In the shape of that API, which may know less of it.
+std::string to_json(const ApiError& error, Api api = Api::chat);
 
 // The 401 for a request whose key is not the server's; nullopt when the key is accepted.
-std::optional<ApiError> check_api_key(const HttpRequest& request, const Options& options);
+std::optional<ApiError> check_api_key(const HttpRequest& request, const Options& options,
+                                      Api api = Api::chat);
 
-// Reads the request into `call`; nullopt when it is valid. After an error `call` still has the parts that
-// could be read.
+// Reads the request into `call`, whose `api` is set; nullopt when it is valid. After an error `call` still
+// has the parts that could be read.
 std::optional<ApiError> read_chat_call(const HttpRequest& request, const Options& options, ChatCall& call);
 
 }  // namespace standin

@@ -7,13 +7,13 @@ namespace standin {
 namespace {
 
 constexpr std::string_view manual_text = R"(NAME
-    agentcore-standin - a stand-in model server that speaks streaming chat completions
+    agentcore-standin - a stand-in model server that speaks OpenAI's and Anthropic's streams
 
 SYNOPSIS
     agentcore-standin [OPTION]...
 
 DESCRIPTION
-    A real HTTP/1.1 server that answers like an OpenAI-compatible model, at a pace you choose, without a
+    A real HTTP/1.1 server that answers like a model of OpenAI or Anthropic, at a pace you choose, without a
     model and without a key. It counts every token it writes and records the instant at which each client
     went away, so that stopping can be seen from the other side. It holds 10,000 streams on one thread.
 
@@ -27,14 +27,16 @@ OPTIONS
     --tokens N           length of an answer in tokens (default 200); 0 is endless
     --rate R             tokens a second in each stream (default 20); 0 is as fast as the client reads
     --first-token-ms N   from the request to the first token (default 100)
-    --api-key KEY        answer 401 to requests without "Authorization: Bearer KEY"
+    --api-key KEY        answer 401 to requests without "Authorization: Bearer KEY", or "x-api-key: KEY" in
+                         the Messages API
     --model NAME         the model that GET /v1/models names (default standin)
-    --prompt-cache       answers report the tokens of their prompt that an earlier request began with, too
+    --prompt-cache       answers report the tokens of their prompt that were cached by an earlier request
     --log                print a line for each request that ended
     --help               print this page
 
 PATHS
     POST   /v1/chat/completions   an answer, as a stream or at once; /chat/completions is the same
+    POST   /v1/messages           the same in Anthropic's Messages API; /messages is the same
     GET    /v1/models             the one model
     GET    /health                {"status":"ok"}
     GET    /standin/records       a record for each chat request; ?since=N: those numbered above N

@@ -97,23 +97,24 @@ bool Connection::serve_input() {
 
 bool Connection::serve(const HttpRequest& request) {
   keep_alive_ = request.keep_alive;
-  if (is_chat(request)) return begin_chat(request);
+  if (const auto api = api_of(request)) return begin_chat(request, *api);
   if (request.method == "HEAD") keep_alive_ = false;
   return write(answer_plain(request, shared_.options, shared_.log), {}) && follow();
 }
 
 // The answer begins with the timer, after the events of this round: a client that has already closed the
 // connection gets none.
-bool Connection::begin_chat(const HttpRequest& request) {
+bool Connection::begin_chat(const HttpRequest& request, Api api) {
   const std::int64_t now = now_ns();
   ChatCall call;
+  call.api = api;
   const auto error = read_chat_call(request, shared_.options, call);
   Record record;
   record.agent = call.agent;
   record.stream = call.stream;
   record.start_ns = now;
   if (shared_.options.keep_requests) record.request = request.body;
-  if (error) return refuse_chat(*error, std::move(record));
+  if (error) return refuse_chat(to_json(*error, api), error->status, std::move(record));
   if (shared_.options.prompt_cache) call.cache = shared_.cache.use(std::exchange(call.parts, {}));
   const std::uint64_t number = shared_.log.begin(std::move(record));
   keep_alive_ = keep_alive_ && !request.http_1_0;
@@ -122,12 +123,12 @@ bool Connection::begin_chat(const HttpRequest& request) {
   return true;
 }
 
-bool Connection::refuse_chat(const ApiError& error, Record record) {
+bool Connection::refuse_chat(std::string_view error, int status, Record record) {
   const std::uint64_t number = shared_.log.begin(std::move(record));
-  shared_.log.wrote(number, error.status, now_ns(), 0);
+  shared_.log.wrote(number, status, now_ns(), 0);
   const Record ended = shared_.log.end(number, Ending::completed, now_ns());
   if (shared_.options.on_request_end) shared_.options.on_request_end(ended);
-  return write(http_answer(error.status, "application/json", to_json(error), keep_alive_), {}) && follow();
+  return write(http_answer(status, "application/json", error, keep_alive_), {}) && follow();
 }
 
 bool Connection::produce(std::int64_t now) {

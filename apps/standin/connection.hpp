@@ -54,8 +54,8 @@ class Connection {
   bool read_all();
   bool serve_input();
   bool serve(const HttpRequest& request);
-  bool begin_chat(const HttpRequest& request);
-  bool refuse_chat(const ApiError& error, Record record);
+  bool begin_chat(const HttpRequest& request, Api api);
+  bool refuse_chat(std::string_view error, int status, Record record);
 
   bool produce(std::int64_t now);
   bool follow();

@@ -26,7 +26,7 @@ bool is_mid_stream(Fault fault) {
 
 Exchange::Exchange(ChatCall call, std::uint64_t number, std::int64_t start_ns, bool keep_alive, bool chunked)
     : call_(std::move(call)),
-      format_(chat_format()),
+      format_(call_.api == Api::messages ? messages_format() : chat_format()),
       text_(call_.prompt),
       number_(number),
       first_ns_(start_ns + std::int64_t{call_.pace.first_token_ms} * 1'000'000),
@@ -66,10 +66,11 @@ Next Exchange::produce_error(std::string& out) const {
     out += http_answer(200, "text/html; charset=utf-8", html_page, keep_alive_, id);
   } else if (call_.fault == Fault::error_429) {
     const ApiError error{429, "requests", "rate_limit_exceeded", {}, "Rate limit reached (on request)."};
-    out += http_answer(429, "application/json", to_json(error), keep_alive_, id + "retry-after: 1\r\n");
+    out += http_answer(429, "application/json", to_json(error, call_.api), keep_alive_,
+                       id + "retry-after: 1\r\n");
   } else {
     const ApiError error{500, "server_error", {}, {}, "The server had an error (on request)."};
-    out += http_answer(500, "application/json", to_json(error), keep_alive_, id);
+    out += http_answer(500, "application/json", to_json(error, call_.api), keep_alive_, id);
   }
   return {Next::finished};
 }

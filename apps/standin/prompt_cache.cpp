@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@ using json = nlohmann::ordered_json;  // a prompt whose members have another ord
 
 constexpr std::size_t max_kept = 1'000'000;
 constexpr std::size_t bytes_per_token = 4;
+constexpr std::size_t anthropic_lookups = 20;
 
 // FNV-1a, continued: the hash of a beginning follows from that of the beginning before. The lengths keep
 // parts apart.
@@ -24,6 +26,19 @@ std::uint64_t hash(std::string_view text, std::uint64_t value) {
 
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// A tool or a block; `before` stands before its text.
+void add_block(PromptParts& prompt, json block, std::string before = {}) {
+  const bool ends = block.is_object() && block.erase("cache_control") > 0;
+  prompt.parts.push_back(std::move(before) + text_of(block));
+  if (ends) prompt.ends.push_back(prompt.parts.size());
+}
+
+// A text is the same as one block with that text.
+void add_content(PromptParts& prompt, const json& content, std::string role) {
+  if (content.is_string()) return add_block(prompt, {{"type", "text"}, {"text", content}}, std::move(role));
+  for (const json& block : content) add_block(prompt, block, std::exchange(role, {}));
 }
 
 }  // namespace
@@ -55,6 +70,19 @@ PromptParts chat_prompt(const std::string& body) {
   }
   for (const json& message : request.at("messages")) prompt.parts.push_back(text_of(message));
   for (std::size_t end = 1; end <= prompt.parts.size(); ++end) prompt.ends.push_back(end);
+  return prompt;
+}
+
+PromptParts messages_prompt(const std::string& body) {
+  const json request = json::parse(body);
+  PromptParts prompt;
+  prompt.lookups = anthropic_lookups;
+  if (const auto tools = request.find("tools"); tools != request.end() && tools->is_array())
+    for (const json& tool : *tools) add_block(prompt, tool);
+  if (const auto system = request.find("system"); system != request.end())
+    add_content(prompt, *system, "system");
+  for (const json& message : request.at("messages"))
+    add_content(prompt, message.at("content"), message.at("role"));
   return prompt;
 }
 

@@ -36,4 +36,8 @@ class PromptCache {
 // The prompt of a chat completion: its tools, and each message whole. `body` is valid JSON.
 PromptParts chat_prompt(const std::string& body);
 
+// The prompt of a request of Anthropic's: each tool, and each block of the system prompt and the messages.
+// Kept are its beginnings up to a `cache_control`. `body` is valid JSON and a valid request.
+PromptParts messages_prompt(const std::string& body);
+
 }  // namespace standin

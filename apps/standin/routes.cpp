@@ -1,13 +1,11 @@
 #include "routes.hpp"
 
 #include "answer.hpp"
-#include "chat_call.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -15,7 +13,7 @@
 namespace standin {
 namespace {
 
-enum class Page : std::uint8_t { chat, models, health, records, stats };
+enum class Page : std::uint8_t { chat, messages, models, health, records, stats };
 
 struct Route {
   std::string_view path;
@@ -23,9 +21,11 @@ struct Route {
   std::string_view methods;
 };
 
-constexpr std::array<Route, 7> route_table = {{
+constexpr std::array<Route, 9> route_table = {{
     {"/v1/chat/completions", Page::chat, "POST"},
     {"/chat/completions", Page::chat, "POST"},
+    {"/v1/messages", Page::messages, "POST"},
+    {"/messages", Page::messages, "POST"},
     {"/v1/models", Page::models, "GET"},
     {"/models", Page::models, "GET"},
     {"/health", Page::health, "GET"},
@@ -91,9 +91,11 @@ std::string answer_records(const HttpRequest& request, RecordLog& log) {
 
 }  // namespace
 
-bool is_chat(const HttpRequest& request) noexcept {
+std::optional<Api> api_of(const HttpRequest& request) noexcept {
   const Route* route = route_of(request);
-  return route != nullptr && route->page == Page::chat && request.method == "POST";
+  if (route == nullptr || request.method != "POST") return std::nullopt;
+  if (route->page == Page::chat) return Api::chat;
+  return route->page == Page::messages ? std::optional(Api::messages) : std::nullopt;
 }
 
 std::string answer_plain(const HttpRequest& request, const Options& options, RecordLog& log) {

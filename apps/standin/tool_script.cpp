@@ -119,9 +119,16 @@ Script script_of(std::string_view message, std::size_t round) {
   return script;
 }
 
+std::vector<std::string_view> text_pieces(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  while (!text.empty()) pieces.push_back(take_piece(text));
+  return pieces;
+}
+
 std::vector<std::string> text_deltas(std::string_view text) {
   std::vector<std::string> deltas;
-  while (!text.empty()) deltas.push_back(fmt::format(R"({{"content":{}}})", json_string(take_piece(text))));
+  for (const std::string_view piece : text_pieces(text))
+    deltas.push_back(fmt::format(R"({{"content":{}}})", json_string(piece)));
   return deltas;
 }
 

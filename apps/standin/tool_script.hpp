@@ -39,6 +39,9 @@ struct Script {
 // text, "/call NAME ARGUMENTS" a call; lines that are "/then" separate the answers. Other lines are ignored.
 Script script_of(std::string_view message, std::size_t round);
 
+// The text in pieces of about eight bytes, none of them with a part of a character.
+std::vector<std::string_view> text_pieces(std::string_view text);
+
 // The "delta" objects that stream this text.
 std::vector<std::string> text_deltas(std::string_view text);
 

@@ -29,7 +29,11 @@ int chat_status(standin::ServerThread& server, const std::string& body) {
 }  // namespace
 
 TEST_CASE("stand-in: a bad request gets 400 and a reason and the connection stays open", "[standin]") {
-  standin::ServerThread server;
+  const std::string path = GENERATE("/v1/chat/completions", "/v1/messages");
+  INFO(path);
+  standin::Options options;
+  options.prompt_cache = true;
+  standin::ServerThread server(options);
   const std::vector<std::string> bodies = {
       "",
       "{",
@@ -52,7 +56,7 @@ TEST_CASE("stand-in: a bad request gets 400 and a reason and the connection stay
   RawClient client(server->port());
   for (const std::string& body : bodies) {
     INFO(body.substr(0, 100));
-    REQUIRE(client.send(request("POST", "/v1/chat/completions", {}, body)));
+    REQUIRE(client.send(request("POST", path, "anthropic-version: 2023-06-01\r\n", body)));
     const RawAnswer answer = client.read_answer();
     CHECK(answer.status == 400);
     CHECK(nlohmann::json::parse(answer.body)["error"]["type"] == "invalid_request_error");
