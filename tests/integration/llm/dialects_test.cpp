@@ -15,13 +15,15 @@ struct Case {
   const char* golden;
   const char* path;
   const char* auth;
+  std::uint64_t cached, written;  // tokens of the prompt, in the golden answer
 };
 
 const Case cases[] = {
-    {"openai", "openai_chat", "/chat/completions HTTP/1.1", "Authorization: Bearer sk-integration-secret"},
+    {"openai", "openai_chat", "/chat/completions HTTP/1.1", "Authorization: Bearer sk-integration-secret", 64,
+     0},
     {"openai-responses", "openai_responses", "/responses HTTP/1.1",
-     "Authorization: Bearer sk-integration-secret"},
-    {"anthropic", "anthropic_messages", "/messages HTTP/1.1", "x-api-key: sk-integration-secret"}};
+     "Authorization: Bearer sk-integration-secret", 256, 0},
+    {"anthropic", "anthropic_messages", "/messages HTTP/1.1", "x-api-key: sk-integration-secret", 64, 40}};
 
 HttpLlmOptions options_of(const Case& one, const SocketServer& server) {
   HttpLlmOptions options = provider_options(one.provider).value();
@@ -58,6 +60,8 @@ TEST_CASE("every dialect works over HTTP with and without streaming", "[llm][O1]
     const ChatOutcome& streamed = f.heard.outcomes[0];
     CHECK(streamed.usage.total_tokens > 0);
     CHECK(streamed.usage.complete);
+    CHECK(streamed.usage.cached_tokens == one.cached);
+    CHECK(streamed.usage.cache_write_tokens == one.written);
     CHECK_FALSE(f.heard.text().empty());
     CHECK_FALSE(streamed.tool_calls.empty());
 
@@ -67,6 +71,7 @@ TEST_CASE("every dialect works over HTTP with and without streaming", "[llm][O1]
     REQUIRE(f.drive_to_end(f.other));
     REQUIRE(f.other.completed());
     CHECK(f.other.text() == f.heard.text());
+    CHECK(f.other.outcomes[0].usage == streamed.usage);
     CHECK(f.other.outcomes[0].tool_calls == streamed.tool_calls);
     CHECK(f.other.outcomes[0].finish_reason == streamed.finish_reason);
     CHECK(f.other.outcomes[0].reasoning.size() == streamed.reasoning.size());

@@ -19,12 +19,20 @@ namespace {
 
 using nlohmann::json;
 
+// A text, or the texts of blocks.
+std::string text_of(const json& content) {
+  if (content.is_string()) return content;
+  std::string text;
+  for (const json& block : content) text += block["text"].get<std::string>();
+  return text;
+}
+
 // "user:hello", "assistant:hi" ... of the request with that number.
 std::vector<std::string> sent(TurnFixture& f, std::size_t number) {
   std::vector<std::string> messages;
   const json request = f.request(number);
   for (const json& message : request["messages"])
-    messages.push_back(message["role"].get<std::string>() + ":" + message["content"].get<std::string>());
+    messages.push_back(message["role"].get<std::string>() + ":" + text_of(message["content"]));
   return messages;
 }
 
@@ -53,13 +61,15 @@ class FirstCall final : public LlmClient {
 
 // The answers of the server have no end, unless they are dictated.
 struct EndlessFixture : TurnFixture {
-  EndlessFixture() : TurnFixture(0) {
+  explicit EndlessFixture(Dialect dialect)
+      : TurnFixture(0, {}, options_for(dialect)), client(options_for(dialect)) {
     starts = tree.on<TurnStarted>([this](const TurnStarted& started) { message = started.message; });
     deltas = tree.on<DeltaReceived>([this](const DeltaReceived& delta) {
       if (delta.turn == 1 && delta.call == 1) delivered += delta.text;
     });
   }
 
+  HttpLlmOptions client;
   MessageId message;      // of the last turn
   std::string delivered;  // of the first model call
   Subscription starts, deltas;
@@ -77,10 +87,10 @@ std::string whole_characters(const std::string& text, std::size_t bytes) {
 }  // namespace
 
 TEST_CASE("the delivered part of an answer that a verb ends is sent with the next question",
-          "[openai][turn][partial][integration][G8]") {
+          "[openai][anthropic][turn][partial][integration][G8]") {
   const std::string mark = GENERATE("aborted", "interrupted", "stopped");
   INFO(mark);
-  EndlessFixture f;
+  EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
   const Agent agent = f.ask("Tell me.", {.partial_answers = PartialAnswers::keep});
   REQUIRE(f.drive_until([&] { return f.delivered.size() > 40; }));
   if (mark == "aborted") CHECK(agent.abort().took_effect());
@@ -99,6 +109,7 @@ TEST_CASE("the delivered part of an answer that a verb ends is sent with the nex
   CHECK(f.end.result->text == "Done.");
   CHECK(is_valid_history(agent.conversation().value()));
   REQUIRE(f.requests() == 2);
+  CHECK(f.server_saw([](const standin::Stats& stats) { return stats.completed == 1; }));
   CHECK(f.server->records().at(1).status == 200);
   CHECK(sent(f, 2) ==
         std::vector<std::string>{"user:Tell me.", "assistant:" + f.delivered, "user:" + std::string(again)});
@@ -106,9 +117,10 @@ TEST_CASE("the delivered part of an answer that a verb ends is sent with the nex
 }
 
 TEST_CASE("the delivered part of an answer whose server closed the connection is sent with the next question",
-          "[openai][turn][partial][integration][G8]") {
-  EndlessFixture f;
-  HttpLlmClient closing(f.runtime, f.client_options({}, {"x-standin-fault: close-mid-stream"}));
+          "[openai][anthropic][turn][partial][integration][G8]") {
+  EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
+  f.client.max_tokens = 20;
+  HttpLlmClient closing(f.runtime, f.client_options(f.client, {"x-standin-fault: close-mid-stream"}));
   FirstCall client(closing, f.llm);
   const Agent agent = f.ask("Tell me.", {.llm = &client, .partial_answers = PartialAnswers::keep});
   REQUIRE(f.drive_to_end());
@@ -129,8 +141,8 @@ TEST_CASE("the delivered part of an answer whose server closed the connection is
 }
 
 TEST_CASE("the delivered part of an answer that is ended by a steered message is sent before that message",
-          "[openai][turn][partial][integration][G8]") {
-  EndlessFixture f;
+          "[openai][anthropic][turn][partial][integration][G8]") {
+  EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
   const Agent agent = f.ask("Tell me.", {.partial_answers = PartialAnswers::keep});
   REQUIRE(f.drive_until([&] { return f.delivered.size() > 40; }));
   CHECK(agent.steer(again, {.when = SteerWhen::now}).when == SteerWhen::now);
@@ -145,8 +157,8 @@ TEST_CASE("the delivered part of an answer that is ended by a steered message is
 }
 
 TEST_CASE("nothing of an interrupted answer is sent if partial answers are dropped",
-          "[openai][turn][partial][integration][G8]") {
-  EndlessFixture f;
+          "[openai][anthropic][turn][partial][integration][G8]") {
+  EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
   const Agent agent = f.ask("Tell me.");
   REQUIRE(f.drive_until([&] { return f.delivered.size() > 40; }));
   CHECK(agent.interrupt().took_effect());
@@ -157,13 +169,13 @@ TEST_CASE("nothing of an interrupted answer is sent if partial answers are dropp
 }
 
 TEST_CASE("exactly the acknowledged part of an answer is sent with the next question",
-          "[openai][turn][partial][integration][G8]") {
+          "[openai][anthropic][turn][partial][integration][G8]") {
   const PartialAnswers policy = GENERATE(PartialAnswers::keep, PartialAnswers::keep_acknowledged);
   const std::size_t bytes = GENERATE(range(0U, 13U), values({1U << 20U}));
   INFO(to_string(policy) << ", " << bytes << " bytes");
   std::string text;  // characters of one to four bytes
   for (int i = 0; i < 1000; ++i) text += "a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80";
-  EndlessFixture f;
+  EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
   const Agent agent = f.ask("Tell me.\n/say " + text, {.partial_answers = policy});
   REQUIRE(f.drive_until([&] { return f.delivered.size() > 20; }));
   CHECK(acknowledge(agent, {f.message, 1, bytes}).reason == Errc::none);
@@ -183,8 +195,8 @@ TEST_CASE("exactly the acknowledged part of an answer is sent with the next ques
 }
 
 TEST_CASE("without an acknowledgement a policy for voice sends nothing of an interrupted answer",
-          "[openai][turn][partial][integration][G8]") {
-  EndlessFixture f;
+          "[openai][anthropic][turn][partial][integration][G8]") {
+  EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
   const Agent agent = f.ask("Tell me.", {.partial_answers = PartialAnswers::keep_acknowledged});
   REQUIRE(f.drive_until([&] { return f.delivered.size() > 40; }));
   CHECK(agent.interrupt().took_effect());

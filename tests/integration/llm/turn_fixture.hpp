@@ -8,6 +8,7 @@
 #include "support/drive/tree_fixture.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/provider.hpp>
 
 #include <memory>
 #include <string>
@@ -23,13 +24,21 @@ inline ForwardingClient unstreamed(LlmClient& client) {
   return {client, [](ChatRequest& request, const StopToken&, ChatSink&) { request.stream = false; }};
 }
 
+// Options for a server without a key.
+inline HttpLlmOptions options_for(Dialect dialect) {
+  if (dialect != Dialect::anthropic_messages) return {.dialect = dialect, .sends_cache_key = true};
+  HttpLlmOptions options = provider_options("anthropic").value();
+  options.api_key_env.clear();
+  return options;
+}
+
 // Destroyed in the order of a careful host.
 struct TurnFixture {
   // Answers that no message dictates have `tokens` words; 0: they are endless.
-  explicit TurnFixture(std::uint64_t tokens = 5, std::vector<std::string> headers = {},
+  explicit TurnFixture(std::uint64_t tokens = 5, const std::vector<std::string>& headers = {},
                        HttpLlmOptions client = {})
       : server(options(tokens)),
-        llm(runtime, client_options(std::move(client), std::move(headers))),
+        llm(runtime, client_options(std::move(client), headers)),
         tree(runtime, {.llm = &llm}) {
     seen.watch(tree);
     ends = tree.on_event([this](const Event& event) {
@@ -51,10 +60,10 @@ struct TurnFixture {
     options.prompt_cache = true;
     return options;
   }
-  HttpLlmOptions client_options(HttpLlmOptions options, std::vector<std::string> headers = {}) {
+  HttpLlmOptions client_options(HttpLlmOptions options, const std::vector<std::string>& headers = {}) {
     options.base_url = server->base_url();
     options.model = "m";
-    options.headers = std::move(headers);
+    options.headers.insert(options.headers.end(), headers.begin(), headers.end());
     options.proxy = "none";
     return options;
   }
