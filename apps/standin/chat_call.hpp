@@ -43,7 +43,7 @@ struct ChatCall {
   std::string prompt;  // text of the last user message
   std::uint64_t prompt_tokens = 0;
   PromptParts parts;                  // with Options::prompt_cache
-  std::optional<PromptTokens> cache;  // what the cache has found; set by who has the cache
+  std::optional<PromptTokens> cache;  // the same; set by Connection
   bool stream = false;
   bool include_usage = false;
   Pace pace;
@@ -53,7 +53,7 @@ struct ChatCall {
   CallStyle call_style = CallStyle::pieces;
 };
 
-// An answer that is an error, as OpenAI sees it.
+// An error to answer with. The fields are those of OpenAI.
 struct ApiError {
   int status = 0;
   std::string type;     // "invalid_request_error"
@@ -62,7 +62,7 @@ struct ApiError {
   std::string message;  // valid UTF-8 or not: it is replaced when it is written
 };
 
-// In the shape of that API, which may know less of it.
+// In the shape of that API. Anthropic has fewer fields.
 std::string to_json(const ApiError& error, Api api = Api::chat);
 
 // The 401 for a request whose key is not the server's; nullopt when the key is accepted.

@@ -69,7 +69,7 @@ struct EndlessFixture : TurnFixture {
     });
   }
 
-  HttpLlmOptions client;
+  HttpLlmOptions client;  // options of a further client
   MessageId message;      // of the last turn
   std::string delivered;  // of the first model call
   Subscription starts, deltas;

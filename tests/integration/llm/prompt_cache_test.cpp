@@ -84,7 +84,7 @@ struct CachedFixture : TurnFixture {
   // Of what the next request begins with, too: all but the text of the window, which is the last part.
   std::uint64_t stable_tokens(std::size_t number) {
     const bool chat = dialect == Dialect::openai_chat;
-    const std::size_t calls = chat ? 1 : 2;  // they are one message or two blocks, as are the results: two
+    const std::size_t calls = chat ? 1 : 2;  // one message with both, or two blocks
     const std::size_t turns_before = (number - 1) / 2;
     const std::size_t stable =
         tool_parts(number) + 1 + turns_before * (calls + 4) + (number % 2 == 1 ? 1 : calls + 3);
