@@ -196,7 +196,7 @@ void Scheduler::report_end_of_turn(const ControlOp& op) {
   tree_.engine->log(LogLevel::info,
                     aborts ? "a model call was aborted (LLM 调用已中断)" : "a turn was interrupted",
                     {{"agent", op.agent_name}, {"reason", op.origin.reason()}, {"agentId", op.agent_name}});
-  turns_.on_turn_ended(*node);
+  turns_.ends().report(*node);
 }
 
 void Scheduler::finish_release(const ControlOp& op) {
@@ -232,7 +232,7 @@ Progress Scheduler::run_passes(loop::PollBudget& budget) {
 
 void Scheduler::visit(Node& node) noexcept {
   if (parks_) {
-    if (turns_.end_refused(node)) return turns_.on_turn_ended(node);
+    if (turns_.ends().end_refused(node)) return turns_.ends().report(node);
     if (is_gone()) return;
     if (!tree_.engine->guarded("the end of a pause", [&] { turns_.parked().go_on(node); }))
       agent_pass_.restart();
@@ -245,7 +245,7 @@ void Scheduler::end_if_interrupted(std::uint32_t slot) noexcept {
   const turn::Operation& operation = turns_.operations().at_slot(slot);
   if (!operation.node || operation.kind == turn::Operation::Kind::background) return;
   Node& node = *operation.node;
-  if (!turn::is_admitted(operation) && turns_.end_refused(node)) return turns_.on_turn_ended(node);
+  if (!turn::is_admitted(operation) && turns_.ends().end_refused(node)) return turns_.ends().report(node);
   if (!is_gone()) schedule(node);
 }
 

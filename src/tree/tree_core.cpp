@@ -62,7 +62,7 @@ void TreeCore::on_engine_closed() noexcept {
 
 void TreeCore::on_loop_left() noexcept {
   const auto replaced = std::exchange(shared_.replaced_specs, {});  // their ends may run the host's code
-  turns_.on_loop_left();
+  turns_.ends().free_ended();
   if (shared_.is_closed()) return purge();
   if (const std::uint64_t erased = shared_.table.erased(); erased != erased_) {
     erased_ = erased;

@@ -1,5 +1,6 @@
 #include "turn/background_tasks.hpp"
 
+#include "core/json_text.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
 #include "turn/limited.hpp"
@@ -26,11 +27,6 @@ std::string new_task_id(loop::Engine& engine) {
   return id;
 }
 
-// As a JSON string. (The destructor of a JSON object allocates, and its exception could not be caught.)
-std::string quoted(std::string text) {
-  return nlohmann::json(std::move(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace
 
 void BackgroundTasks::emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
@@ -49,13 +45,14 @@ void BackgroundTasks::note_end(core::Node& node, const OperationInfo& info, Task
     std::string& lines = data_of(node).ended_tasks;
     const std::size_t most = environment_.limits.max_result_bytes;
     const auto kept = [&](std::string text) {
-      return quoted(limited(std::move(text), most - std::min(most, lines.size())));
+      return core::json_string(limited(std::move(text), most - std::min(most, lines.size())));
     };
     std::string line = "{";
     if (!reason.empty()) line += "\"reason\":" + kept(reason) + ",";
     if (state != TaskState::cancelled) line += "\"result\":" + kept(tools::text_of(result)) + ",";
-    line += "\"state\":" + quoted(std::string(to_string(state))) + ",\"task_id\":" + quoted(info.id) +
-            ",\"tool\":" + quoted(info.tool) + "}\n";
+    line += "\"state\":" + core::json_string(std::string(to_string(state))) +
+            ",\"task_id\":" + core::json_string(info.id) + ",\"tool\":" + core::json_string(info.tool) +
+            "}\n";
     lines += line;
   });
 }

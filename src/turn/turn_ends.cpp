@@ -156,6 +156,14 @@ void TurnEnds::interrupt(Turn turn) noexcept {
                                 {StopCause::user, environment_.end_origins.find(node)});
 }
 
+bool TurnEnds::end_refused(core::Node& node) noexcept {
+  const std::optional<Turn> turn = Turn::of(node);
+  if (!turn || turn->check() != Admission::refused || !core::look(node, node.load().generation()).open())
+    return false;
+  interrupt(*turn);
+  return true;
+}
+
 Next TurnEnds::watch_deadline(Turn turn) {
   std::optional<TurnDeadline>& deadline = turn.active().deadline;
   if (!deadline) return Next::proceed;

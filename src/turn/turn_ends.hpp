@@ -47,6 +47,11 @@ class TurnEnds {
   // A part of the turn threw: the turn ends as failed, and the agent can take its next message.
   void break_off(Turn turn, Errc code, std::string_view why) noexcept;
 
+  // Ends the turn in progress if it was interrupted. True: it did; report() is to be called next.
+  bool end_refused(core::Node& node) noexcept;
+  // Says to the tree that a turn of `node` has ended, which the caller has not done.
+  void report(core::Node& node) noexcept { environment_.listener.on_activity_ended(node); }
+
   // Frees the turns that ended early. To be called when no function of a turn is on the stack.
   void free_ended() noexcept;
 

@@ -23,24 +23,12 @@ void Turns::interrupt(core::Node& node) noexcept {
     while (const std::optional<core::PackedState> after = core::after_interrupt(packed, false))
       if (node.replace(packed, *after)) break;
   ends_.interrupt(*turn);
-  environment_.listener.on_activity_ended(node);
+  ends_.report(node);
 }
 
 void Turns::stop(core::Node& node) noexcept {
   if (const std::optional<Turn> turn = Turn::of(node)) ends_.interrupt(*turn);
   if (node.operations != 0) tasks_.cancel_all(node);
-}
-
-bool Turns::end_refused(core::Node& node) noexcept {
-  const std::optional<Turn> turn = Turn::of(node);
-  if (!turn || turn->check() != Admission::refused || !core::look(node, node.load().generation()).open())
-    return false;
-  ends_.interrupt(*turn);
-  return true;
-}
-
-void Turns::on_turn_ended(core::Node& node) noexcept {
-  environment_.listener.on_activity_ended(node);
 }
 
 void Turns::abandon(std::uint32_t slot) noexcept {

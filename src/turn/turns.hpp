@@ -62,10 +62,6 @@ class Turns {
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
   // Ends the turn in progress, as interrupted, unless it is one of a MessageHandler.
   void interrupt(core::Node& node) noexcept;
-  // Ends the turn in progress if it was interrupted.
-  bool end_refused(core::Node& node) noexcept;
-  // A turn of `node` was ended by one of the functions above that do not say so to the tree.
-  void on_turn_ended(core::Node& node) noexcept;
   // The turns from which beginnings are withheld.
   ParkedTurns& parked() noexcept { return parked_; }
   // Ends everything of an agent that is stopped: its turn and its background tasks (X17). The outcomes come
@@ -98,8 +94,7 @@ class Turns {
   void grant(core::Node& node, const Budget& budget, bool subtree) { clocks_.grant(node, budget, subtree); }
 
   EndedTurns& ended() noexcept { return environment_.ended_turns; }
-  // No function of a turn is on the stack.
-  void on_loop_left() noexcept { ends_.free_ended(); }
+  TurnEnds& ends() noexcept { return ends_; }
   Operations& operations() noexcept { return environment_.operations; }
   const Operations& operations() const noexcept { return environment_.operations; }
   CallClaims& claims() noexcept { return environment_.claims; }

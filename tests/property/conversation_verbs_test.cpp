@@ -33,6 +33,7 @@ struct Play : ToolTurn {
   Subscription starts;
   int sent = 0;
   std::string problem;
+  bool removes = false;  // older messages, from the conversation
 
   Play(PartialAnswers kept, std::optional<std::size_t> archive_bytes) {
     AgentSpec spec;
@@ -42,6 +43,7 @@ struct Play : ToolTurn {
       spec.context = {.max_tokens = 700, .target_tokens = 300, .min_conversation_tokens = 1};
       spec.context.compact = Compaction{.prompt = "Sum up."};
       spec.context.archive_bytes = *archive_bytes;
+      removes = *archive_bytes != no_limit;
       spec.context.count_tokens = [](std::string_view text) { return text.size(); };
     }
     agents.push_back(agent(std::move(spec)));
@@ -164,7 +166,7 @@ std::string problem_after(const Play& play, const Agent& changed,
     if (!is_turn_open(agent) && !repair_history(history).changes.empty())
       return agent.id() + ": a history that would be repaired";
     const auto old = before.find(agent.id());
-    if (std::string why = context_problem(agent); !why.empty()) return agent.id() + ": " + why;
+    if (std::string why = context_problem(agent, play.removes); !why.empty()) return agent.id() + ": " + why;
     if (agent == changed || old == before.end()) continue;
     if (old->second.size() > history.size() ||
         !std::equal(old->second.begin(), old->second.end(), history.begin()))

@@ -106,12 +106,13 @@ std::string problem_of(const std::vector<ChatMessage>& history) {
   return {};
 }
 
-std::string context_problem(const Agent& agent) {
+std::string context_problem(const Agent& agent, bool removes) {
   const std::vector<ChatMessage> all = agent.conversation().value();
   std::vector<ChatMessage> sent = agent.context().value();
   if (std::string why = problem_of(sent); !why.empty()) return "the context: " + why;
   const auto summary = std::ranges::find_if(sent, &ChatMessage::summary);
-  if (summary != sent.end()) sent.erase(summary);
+  const bool is_summarised = summary != sent.end();
+  if (is_summarised) sent.erase(summary);
   auto at = all.begin();
   for (const ChatMessage& message : sent) {
     at = std::find(at, all.end(), message);
@@ -120,7 +121,8 @@ std::string context_problem(const Agent& agent) {
   for (const ChatMessage& message : all)
     if (message.pinned && std::ranges::find(sent, message) == sent.end()) return "a pinned message is lost";
   const auto last = std::find_if(all.rbegin(), all.rend(), [](const auto& one) { return one.is_question(); });
-  if (last != all.rend() && std::ranges::find(sent, *last) == sent.end()) return "the last question is lost";
+  const bool sends_last = last == all.rend() || std::ranges::find(sent, *last) != sent.end();
+  if (!sends_last && !(removes && is_summarised)) return "the last question is lost";
   return {};
 }
 

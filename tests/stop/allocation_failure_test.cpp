@@ -9,6 +9,8 @@
 #include "support/observe/counted_heap.hpp"
 #include "support/sanitized.hpp"
 
+#include <agentcore/agent_tool.hpp>
+#include <agentcore/conversation.hpp>
 #include <agentcore/testing/references.hpp>
 #include <agentcore/tool_registry.hpp>
 
@@ -35,6 +37,7 @@ constexpr std::size_t sampled = 1;
 #endif
 constexpr std::size_t most_calls = 64;
 const std::string parent_id = "the parent, whose id needs a heap";
+const std::string talker_id = "the talker, whose id needs a heap";
 const std::string child_id = "the child, whose id needs a heap, too";
 constexpr std::string_view refused_words = "an answer that is refused, and needs a heap to be kept";
 constexpr std::string_view blank_object = "{                               }";
@@ -56,6 +59,7 @@ void end_stopped(const FakeClient& llm) {
 // Counters, because they are written while allocations fail.
 struct Counts {
   std::size_t refused = 0;  // answers
+  std::size_t changed = 0;  // conversations
   int started = 0, ended = 0, tool_started = 0, tool_ended = 0, asked = 0, closed = 0, created = 0,
       deleted = 0;
   int lost = 0;      // events, as the log says
@@ -113,10 +117,16 @@ struct World {
                   [done = std::move(done)](const Answer& answer) { done(ToolResult::done(answer.text)); });
     };
     tools->add({{.name = "ask"}, ask});
+    AgentToolOptions delegate;
+    delegate.tool = {.name = "delegate", .parameters = R"({"type":"object"})"};
+    delegate.agent.system_prompt = "a system prompt that needs a heap";
+    delegate.write_message = [](const nlohmann::json&) { return "a message that needs a heap"; };
+    tools->add(make_agent_tool(std::move(delegate)));
     const auto call = [](std::string id, std::string name) {
       return ToolCall{.id = std::move(id), .name = std::move(name), .arguments = "{}"};
     };
-    wanted.finish_reason = FinishReason::tool_calls;
+    wanted_agent.finish_reason = wanted.finish_reason = FinishReason::tool_calls;
+    wanted_agent.tool_calls = {call("call number six, a long id", "delegate")};
     wanted.tool_calls = {
         call("call number one, a long id", "at_once"), call("call number two, a long id", "later"),
         call("call number three, a long id", "risky"), call("call number four, a long id", "task"),
@@ -156,6 +166,7 @@ struct World {
     counts.tool_started += event.get<ToolStarted>() != nullptr;
     counts.tool_ended += event.get<ToolEnded>() != nullptr;
     counts.refused += event.get<ModelCallEnded>() != nullptr;
+    counts.changed += event.get<ConversationChanged>() != nullptr;
     counts.asked += event.get<QuestionAsked>() != nullptr;
     counts.closed += event.get<QuestionClosed>() != nullptr;
     counts.created += event.get<AgentCreated>() != nullptr;
@@ -241,6 +252,51 @@ struct World {
     if (!deaf) kept.clear();
     drive();
   }
+  // An agent whose older turns are summarised and that has a child do its tool call: its conversation is
+  // taken back, asked again, copied and shortened.
+  void change_conversation() {
+    step([&] {
+      AgentSpec spec;
+      spec.id = talker_id;
+      spec.tools = tools;
+      spec.partial_answers = PartialAnswers::keep;
+      spec.context = {.max_tokens = 1500, .target_tokens = 300, .min_conversation_tokens = 1};
+      spec.context.compact = Compaction{.prompt = "a prompt that needs a heap", .max_tokens = 500};
+      spec.context.archive_bytes = 1000;
+      for (int i = 0; i < 3; ++i) {
+        spec.history.push_back(ChatMessage::user("an old question"));
+        spec.history.push_back(ChatMessage::assistant(std::string(2000, 'x')));
+      }
+      talker = parent.create_child(std::move(spec)).value();
+    });
+    MessageId asked;
+    step([&] { asked = talker.send("a question of the talker, with a heap").id; });
+    drive();
+    answer("the summary of old questions, which needs a heap");
+    step([&] {
+      if (FakeClient::Call* const call = unstopped_call(llm)) FakeClient::finish(*call, wanted_agent);
+    });
+    drive();
+    answer("the answer of the child, which needs a heap");
+    answer("the answer of the talker, which needs a heap");
+    step([&] { static_cast<void>(truncate_answer(talker, asked, 20)); });
+    step([&] { asked = talker.send("a question that is interrupted, with a heap").id; });
+    drive();
+    step([&] {
+      if (FakeClient::Call* const call = unstopped_call(llm)) call->sink.delta("a part of an answer, kept");
+    });
+    step([&] { static_cast<void>(acknowledge(talker, {asked, 1, 9})); });
+    step([&] { static_cast<void>(talker.interrupt()); });
+    drive();
+    step([&] { static_cast<void>(regenerate(talker)); });
+    drive();
+    step([&] { static_cast<void>(fork(talker, {.id = "the copy, whose id needs a heap"})); });
+    step([&] {
+      const auto turns = turns_of(talker).value();
+      if (!turns.empty()) static_cast<void>(rewind(talker, turns.back().turn));
+    });
+    drive();
+  }
   StopOptions stop_options() {
     return {.reason = "a reason that is long", .on_settled = [this](const StopReport&) { ++counts.reports; }};
   }
@@ -252,6 +308,7 @@ struct World {
     ask_for_tools();
     answer(refused_words);
     answer(blank_object);
+    change_conversation();
     send("a question whose calls are cancelled");
     end_calls();
     answer(blank_object);
@@ -298,6 +355,7 @@ struct World {
     CHECK(tree->questions().empty());
     CHECK(testing::count_references(*tree, parent_id) == 0);
     CHECK(testing::count_references(*tree, child_id) == 0);
+    CHECK(testing::count_references(*tree, talker_id) == 0);
     CHECK_FALSE(tree->busy());
     CHECK(counts.reports == counts.expected);
     if (counts.lost != 0) return;  // an event was lost because an allocation failed, and the log says so
@@ -312,12 +370,12 @@ struct World {
   Counts counts;
   FakeClient llm;
   std::shared_ptr<ToolRegistry> tools;
-  ChatOutcome wanted;
+  ChatOutcome wanted, wanted_agent;
   std::vector<ToolDone> kept;
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<AgentTree> tree;
   Subscription events, states;
-  Agent parent, child;
+  Agent parent, child, talker;
   Agent witness;  // nothing happens to it before the end
 };
 
@@ -337,7 +395,10 @@ bool fails_at(std::size_t n, std::size_t row, bool deaf) {
       failed = failing.failed();
     }
     INFO("allocation " << n << ", " << row << " in a row" << (deaf ? ", deaf" : ""));
-    if (n == no_failure) CHECK(world.counts.refused == 2);
+    if (n == no_failure) {
+      CHECK(world.counts.refused == 2);
+      CHECK(world.counts.changed == 4);  // summarised, truncated, asked again, taken back
+    }
     world.end();
   }
   // If a handle was released once too often, the core of the tree is destroyed, although this handle holds

@@ -36,6 +36,7 @@ class AnswerStory final : public SuspensionStory {
     spec.tools = tools_;
     spec.max_repairs = 2;
     spec.turn_timeout = time_of_a_turn;
+    spec.partial_answers = PartialAnswers::keep;
     spec.response_format = {.kind = ResponseFormat::Kind::json_schema,
                             .schema = R"({"type":"object","required":["age"]})"};
     create_parent(std::move(spec));

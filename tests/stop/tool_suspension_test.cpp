@@ -40,6 +40,7 @@ class ToolStory final : public SuspensionStory {
     spec.parallel_tools = 3;
     spec.background_tasks = 2;
     spec.turn_timeout = time_of_a_turn;
+    spec.partial_answers = PartialAnswers::keep;
     create_parent(std::move(spec));
     turn_to_its_end();
     stop_that_tools_ignore();
