@@ -84,9 +84,9 @@ struct TurnResult {
 };
 
 /// The text of a JSON object with camelCase names: {"success":true,"response":"...","steps":[{"callId":...}],
-/// "usage":{...},"cost":0.01}. `steps` are the tool calls; if the turn was stopped or
-/// interrupted, the last step has the
-/// type "terminated". A cost that is not known is null. Broken UTF-8 is replaced.
+/// "usage":{...},"cost":0.01}. `steps` are the tool calls; if the turn was stopped or interrupted, the last
+/// step has the type "terminated". A cost that is not known is null. `partial` is there only if a part of an
+/// answer was kept. Broken UTF-8 is replaced.
 std::string to_json(const TurnResult& result);
 
 }  // namespace agentcore

@@ -63,6 +63,7 @@ std::unique_ptr<turn::TurnData> data_for(const AgentSpec& spec) {
   if (spec.history.empty()) return nullptr;
   auto data = std::make_unique<turn::TurnData>();
   data->conversation.restore(spec.history);
+  data->sent.request_ends = turn::ends_of_history(data->conversation.messages());
   return data;
 }
 

@@ -34,6 +34,13 @@ std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, s
   return ends;
 }
 
+std::vector<std::size_t> ends_of_history(const std::vector<ChatMessage>& messages) {
+  std::vector<std::size_t> ends;
+  for (std::size_t i = 1; i < messages.size(); ++i)
+    if (messages[i].role == Role::user && messages[i - 1].role == Role::user) ends.push_back(i);
+  return ends;
+}
+
 void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent) {
   const std::vector<std::size_t> earlier_ends = sent.request_ends;
   std::erase_if(sent.request_ends,

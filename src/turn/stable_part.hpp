@@ -17,6 +17,9 @@ namespace agentcore::detail::turn {
 std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, std::size_t end,
                                      const SentContext& sent, std::size_t first);
 
+// SentContext::request_ends for a history of an earlier run: a question that another one follows was sent.
+std::vector<std::size_t> ends_of_history(const std::vector<ChatMessage>& messages);
+
 // A request is sent whose stable part has the first `end` of these messages.
 void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent);
 

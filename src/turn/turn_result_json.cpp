@@ -63,22 +63,23 @@ std::string to_json(const TurnResult& result) {
   if (result.outcome == TurnOutcome::stopped || result.outcome == TurnOutcome::interrupted)
     steps.push_back(written({.message = "Task was terminated by user"}, "terminated"));
   const bool failed = !result.success();
-  const json document{{"success", !failed},
-                      {"error", failed ? json(result.error.message) : json()},
-                      {"response", result.text},
-                      {"action", result.last_call ? written(*result.last_call) : json()},
-                      {"actionResult", result.last_result ? written(*result.last_result) : json()},
-                      {"steps", std::move(steps)},
-                      {"usage",
-                       {{"promptTokens", result.usage.prompt_tokens},
-                        {"completionTokens", result.usage.completion_tokens},
-                        {"totalTokens", result.usage.total_tokens},
-                        {"cachedTokens", result.usage.cached_tokens},
-                        {"cacheWriteTokens", result.usage.cache_write_tokens},
-                        {"reasoningTokens", result.usage.reasoning_tokens},
-                        {"complete", result.usage.complete}}},
-                      {"cost", result.cost ? json(*result.cost) : json()},
-                      {"parseError", result.parse_error.empty() ? json() : json(result.parse_error)}};
+  json document{{"success", !failed},
+                {"error", failed ? json(result.error.message) : json()},
+                {"response", result.text},
+                {"action", result.last_call ? written(*result.last_call) : json()},
+                {"actionResult", result.last_result ? written(*result.last_result) : json()},
+                {"steps", std::move(steps)},
+                {"usage",
+                 {{"promptTokens", result.usage.prompt_tokens},
+                  {"completionTokens", result.usage.completion_tokens},
+                  {"totalTokens", result.usage.total_tokens},
+                  {"cachedTokens", result.usage.cached_tokens},
+                  {"cacheWriteTokens", result.usage.cache_write_tokens},
+                  {"reasoningTokens", result.usage.reasoning_tokens},
+                  {"complete", result.usage.complete}}},
+                {"cost", result.cost ? json(*result.cost) : json()},
+                {"parseError", result.parse_error.empty() ? json() : json(result.parse_error)}};
+  if (!result.partial.empty()) document["partial"] = result.partial;
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -67,6 +67,13 @@ TEST_CASE("an acknowledgement counts for its model call alone", "[turn][partial]
   t.call({add_call("1", 1, 2)});
   t.llm->delta("a", "three");
   CHECK(t.seen(2) == Errc::none);  // late: of the first call
+  SECTION("the second, before it had begun") {
+    CHECK(t.seen(1, 3) == Errc::none);
+    t.call({add_call("2", 1, 2)});
+    t.llm->delta("a", "four");
+    CHECK(t.kept() == "four");
+    return;
+  }
   SECTION("nothing of the second") {
     CHECK(t.kept() == "three");
   }

@@ -376,3 +376,28 @@ TEST_CASE("a background task may need an approval and ends at once if its tool d
   CHECK(t.llm->calls() == 2);
   CHECK(t.running() == 0);
 }
+
+TEST_CASE("an approved background task launches in the registry in which it was approved",
+          "[turn][background][L7]") {
+  Background t;
+  ToolRegistry* launched = nullptr;
+  const auto registry = [&] {
+    auto made = std::make_shared<ToolRegistry>(
+        [&](ToolRegistry& in, const Agent&, std::string_view, std::string_view) { launched = &in; });
+    made->add({{.name = "opens", .mode = ToolMode::async, .needs_approval = true},
+               [](const json&, const ToolContext&, const ToolDone& done) {
+                 ToolResult result = ToolResult::done("opened");
+                 result.launch = Launch{.app = "notes"};
+                 done(std::move(result));
+               }});
+    return made;
+  };
+  const auto approved = registry();
+  const Agent agent = t.tree->create({.id = "a", .tools = approved, .background_tasks = 1}).value();
+  t.ask(agent);
+  t.call({{.id = "x", .name = "opens"}});
+  CHECK(agent.set_tools(registry()));
+  CHECK(t.tree->answer("q_1", ""));
+  t.settle();
+  CHECK(launched == approved.get());
+}

@@ -27,6 +27,15 @@ TEST_CASE("the question of an interrupted turn ended a request and stays apart",
   CHECK(t.llm->call(3).request.sent_before == Ends{2, 5});  // an answer separates "two" and "three"
 }
 
+TEST_CASE("two questions of a history stay apart", "[turn][context]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.history = {ChatMessage::user("one"), ChatMessage::user("two"), ChatMessage::assistant("re two")};
+  spec.history.front().interruption = Interruption::stopped;
+  t.ask(t.root("a", std::move(spec)), "three");
+  CHECK(t.llm->call(0).request.sent_before == Ends{1});
+}
+
 TEST_CASE("a question whose request was never sent is joined with the next one", "[turn][context][budget]") {
   TreeFixture t;
   const Agent agent = t.root("a");

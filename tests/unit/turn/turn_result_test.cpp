@@ -66,6 +66,20 @@ TEST_CASE("an aborted turn keeps its steps and has no response", "[turn][interac
           R"("promptTokens":93,"reasoningTokens":0,"totalTokens":99}})");
 }
 
+TEST_CASE("a part of an answer that was kept is in the JSON of the turn", "[turn][interaction][partial]") {
+  ToolTurn t;
+  AgentSpec spec;
+  spec.partial_answers = PartialAnswers::keep;
+  const Agent agent = t.agent(std::move(spec));
+  t.ask(agent);
+  t.llm->delta("a", "The sea is");
+  CHECK(agent.abort().took_effect());
+  t.settle();
+  const json told = json::parse(to_json(*t.result));
+  CHECK(told.at("partial") == "The sea is");
+  CHECK(told.at("response") == "");
+}
+
 TEST_CASE("a turn that was stopped keeps its steps and says so in a last one",
           "[turn][interaction][M1][M4][I4][I5]") {
   Interaction t;
