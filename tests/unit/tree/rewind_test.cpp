@@ -281,6 +281,22 @@ TEST_CASE("a truncated answer is what was heard of it", "[tree][truncate][G8]") 
   CHECK(truncate_answer(agent, two, 1).reason == Errc::turn_over);
 }
 
+TEST_CASE("a truncated answer has no reasoning", "[tree][truncate][G8]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const MessageId id = agent.send("one").id;
+  t.settle();
+  t.llm->delta("a", "hello there");
+  ChatOutcome outcome = ChatOutcome::completed(FinishReason::complete);
+  outcome.reasoning = {{.dialect = "test", .data = "signed for the whole text"}};
+  FakeClient::finish(*t.llm->find("a"), std::move(outcome));
+  t.settle();
+  REQUIRE(agent.conversation().value().back().reasoning.size() == 1);
+  CHECK(truncate_answer(agent, id, 5));
+  CHECK(agent.conversation().value().back().content == "hello");
+  CHECK(agent.conversation().value().back().reasoning.empty());
+}
+
 TEST_CASE("an answer of which nothing was heard is removed", "[tree][truncate][G8]") {
   TreeFixture t;
   const Agent agent = t.root("a");
