@@ -9,7 +9,7 @@
 namespace standin {
 namespace {
 
-using json = nlohmann::ordered_json;  // a prompt whose members have another order is another prompt
+using OrderedJson = nlohmann::ordered_json;  // a prompt whose members have another order is another prompt
 
 constexpr std::size_t max_kept = 1'000'000;
 constexpr std::size_t bytes_per_token = 4;
@@ -24,21 +24,21 @@ std::uint64_t hash(std::string_view text, std::uint64_t value) {
   return value;
 }
 
-std::string text_of(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string dumped(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // A tool or a block; `before` stands before its text.
-void add_block(PromptParts& prompt, json block, std::string before = {}) {
+void add_block(PromptParts& prompt, OrderedJson block, std::string before = {}) {
   const bool ends = block.is_object() && block.erase("cache_control") > 0;
-  prompt.parts.push_back(std::move(before) + text_of(block));
+  prompt.parts.push_back(std::move(before) + dumped(block));
   if (ends) prompt.ends.push_back(prompt.parts.size());
 }
 
 // A text is the same as one block with that text.
-void add_content(PromptParts& prompt, const json& content, std::string role) {
+void add_content(PromptParts& prompt, const OrderedJson& content, std::string role) {
   if (content.is_string()) return add_block(prompt, {{"type", "text"}, {"text", content}}, std::move(role));
-  for (const json& block : content) add_block(prompt, block, std::exchange(role, {}));
+  for (const OrderedJson& block : content) add_block(prompt, block, std::exchange(role, {}));
 }
 
 }  // namespace
@@ -62,26 +62,26 @@ PromptTokens PromptCache::use(const PromptParts& prompt) {
 }
 
 PromptParts chat_prompt(const std::string& body) {
-  const json request = json::parse(body);
+  const OrderedJson request = OrderedJson::parse(body);
   PromptParts prompt;
-  if (const auto key = request.find("prompt_cache_key"); key != request.end()) prompt.key = text_of(*key);
+  if (const auto key = request.find("prompt_cache_key"); key != request.end()) prompt.key = dumped(*key);
   if (const auto tools = request.find("tools"); tools != request.end()) {
-    prompt.parts.push_back(text_of(*tools));
+    prompt.parts.push_back(dumped(*tools));
   }
-  for (const json& message : request.at("messages")) prompt.parts.push_back(text_of(message));
+  for (const OrderedJson& message : request.at("messages")) prompt.parts.push_back(dumped(message));
   for (std::size_t end = 1; end <= prompt.parts.size(); ++end) prompt.ends.push_back(end);
   return prompt;
 }
 
 PromptParts messages_prompt(const std::string& body) {
-  const json request = json::parse(body);
+  const OrderedJson request = OrderedJson::parse(body);
   PromptParts prompt;
   prompt.lookups = anthropic_lookups;
   if (const auto tools = request.find("tools"); tools != request.end() && tools->is_array())
-    for (const json& tool : *tools) add_block(prompt, tool);
+    for (const OrderedJson& tool : *tools) add_block(prompt, tool);
   if (const auto system = request.find("system"); system != request.end())
     add_content(prompt, *system, "system");
-  for (const json& message : request.at("messages"))
+  for (const OrderedJson& message : request.at("messages"))
     add_content(prompt, message.at("content"), message.at("role"));
   return prompt;
 }
