@@ -1,6 +1,7 @@
 // Every verb at every suspension point of turns that summarise older messages: a summary that is used, one
 // that fails, one of the steps of the same turn, and one that a stop ends.
 #include "support/drive/suspension_story.hpp"
+#include "support/sanitized.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -137,5 +138,12 @@ TEST_CASE("every verb at every suspension point of a turn with a summary",
   CHECK(points >= recorded_points);
   CHECK(dry.summaries() >= 3);
 
-  CHECK(failures_of<CompactionStory>(every_verb, points) == 0);
+#if defined(RACES_WATCHED)
+  constexpr std::size_t step = 12;  // one thread runs it
+#elif defined(SANITIZED)
+  constexpr std::size_t step = 3;
+#else
+  constexpr std::size_t step = 1;
+#endif
+  CHECK(failures_of<CompactionStory>(every_verb, points, step) == 0);
 }
