@@ -90,9 +90,10 @@ struct Compaction {
 /// out together. If more than `max_tokens` remain at the end, the request is sent nevertheless.
 ///
 /// Messages that were left out stay in Agent::conversation(), unless `archive_bytes` removes them. What was
-/// left out is not sent again, even if there is room later, except after rewind(), fork() or
-/// truncate_answer(): then all messages are sent again, and trimmed anew, if the last question that is left
-/// was left out, or if a message was removed that a summary stands for.
+/// left out is not sent again, even if there is room later. The exception is a conversation that rewind(),
+/// fork() or truncate_answer() has shortened: if its last question was left out, or a message was removed
+/// that a summary stands for, the messages for which no earlier summary stands are sent again, within these
+/// limits.
 struct ContextOptions {
   /// Maximum number of tokens of a request: system prompt, tool descriptions, windows and messages.
   /// no_limit: the conversation is never trimmed.

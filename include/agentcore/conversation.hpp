@@ -80,9 +80,10 @@ Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
 
 /// Takes the conversation back to before a turn: removes its question and everything after it. A turn in
 /// progress ends first, as by Agent::interrupt(). Messages that wait in the mailbox stay there. Background
-/// tasks go on. Nothing that tools have done is undone, and budgets get nothing back. What is left is sent in
-/// full again, as far as ContextOptions allows, if its last question was left out of requests, or if a
-/// message is removed that a summary stands for (ContextOptions::compact).
+/// tasks go on. Nothing that tools have done is undone, and budgets get nothing back. If the last
+/// question that is left was left out of requests, or a message is removed that a summary stands for
+/// (ContextOptions::compact), the messages for which no earlier summary stands are sent again, as far as
+/// ContextOptions allows.
 ///
 /// Returns the messages that were removed, the question first: a host that lets a person edit the question
 /// sends the edited text as a new message. Lines about background tasks that have ended are not in the

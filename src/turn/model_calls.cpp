@@ -164,7 +164,12 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   active.filter = {};
   // Allocations come first.
   active.answer = ChatOutcome::cancelled();
-  if (keeps_partial_answers(turn.spec())) turn.data().conversation.make_room();
+  SentContext& sent = turn.data().sent;
+  sent.request_ends.reserve(sent.request_ends.size() + 1);
+  if (keeps_partial_answers(turn.spec())) {
+    turn.data().conversation.make_room();
+    environment_.messages.acknowledgements.begin(turn.node().id(), active.message, active.model_calls + 1);
+  }
   auto receiver = std::make_unique<CallReceiver>(*this, environment_.hub.handle(turn.node()));
   const auto pause = environment_.call_pauses.make(environment_.hub.handle(turn.node()));
   request.pause = PauseToken(pause);
@@ -182,10 +187,7 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
     if (!turn.is_admitted()) return refuse(turn, id);
     if (turn.parks(core::Withheld::steps)) return withdraw(turn, id, Next::wait);
   }
-  if (!summarises)
-    note_request_end(turn.data().conversation.messages(), active.request_end, turn.data().sent);
-  if (keeps_partial_answers(turn.spec()))
-    environment_.messages.acknowledgements.begin(turn.node().id(), active.message, active.model_calls + 1);
+  if (!summarises) note_request_end(turn.data().conversation.messages(), active.request_end, sent);
   active.usage_pending = true;
   active.delivered = {++active.model_calls, {}};
   active.cut_off.clear();

@@ -23,7 +23,7 @@ void SentContext::keep_first(std::size_t count, const Conversation& left) noexce
   bool sends_again = lost_question && (summaries.empty() || question >= summaries.back().end);
   while (!summaries.empty()) {
     const std::size_t end = summaries.back().end;
-    // The last question is sent in full, unless nothing else tells of messages that are gone.
+    // The last question is sent in full, unless only this summary covers messages that were removed.
     const bool has_question = lost_question && question < end && (summaries.size() > 1 || !lost_messages);
     if (!has_unsent(count, end) && !has_question) break;
     summaries.pop_back();

@@ -43,7 +43,7 @@ struct SentContext {
   std::size_t summary_tokens() const noexcept { return summaries.empty() ? 0 : summaries.back().tokens; }
 
   // The history has lost all messages but the first `count`, which are those of `left`; the last of them may
-  // have changed, too. Summaries that tell of a lost message are gone. What no summary stands for any more is
+  // have changed, too. Summaries that cover a lost message are dropped. What no summary covers any more is
   // sent again, and so is everything behind the last summary, if the last question was left out without one.
   void keep_first(std::size_t count, const Conversation& left) noexcept;
   // The history has lost these messages, none of which was sent.

@@ -15,9 +15,9 @@ bool separates(const ChatMessage& message) noexcept {
 
 // Of the earlier requests those count that a user message follows, because the two must not be joined, and
 // the last one.
-bool counts(const std::vector<ChatMessage>& messages, std::size_t end, const std::vector<std::size_t>& ends,
+bool counts(const std::vector<ChatMessage>& messages, std::size_t end, std::size_t last,
             std::size_t earlier) noexcept {
-  return earlier < end && (earlier == ends.back() || !separates(messages[earlier]));
+  return earlier < end && (earlier == last || !separates(messages[earlier]));
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, s
   std::vector<std::size_t> ends;
   std::size_t at = 0, kept = first;
   for (const std::size_t earlier : sent.request_ends) {
-    if (!counts(messages, end, sent.request_ends, earlier)) continue;
+    if (!counts(messages, end, sent.request_ends.back(), earlier)) continue;
     for (; at < earlier; ++at) kept += at >= sent.messages.size() || sent.messages[at] ? 1 : 0;
     if (kept > first && (ends.empty() || ends.back() != kept)) ends.push_back(kept);
   }
@@ -41,11 +41,11 @@ std::vector<std::size_t> ends_of_history(const std::vector<ChatMessage>& message
   return ends;
 }
 
-void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent) {
-  const std::vector<std::size_t> earlier_ends = sent.request_ends;
-  std::erase_if(sent.request_ends,
-                [&](std::size_t earlier) { return !counts(messages, end, earlier_ends, earlier); });
-  sent.request_ends.push_back(end);
+void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent) noexcept {
+  std::vector<std::size_t>& ends = sent.request_ends;
+  const std::size_t last = ends.empty() ? 0 : ends.back();
+  std::erase_if(ends, [&](std::size_t earlier) { return !counts(messages, end, last, earlier); });
+  ends.push_back(end);
 }
 
 std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id) {

@@ -20,10 +20,11 @@ std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, s
 // SentContext::request_ends for a history of an earlier run: a question that another one follows was sent.
 std::vector<std::size_t> ends_of_history(const std::vector<ChatMessage>& messages);
 
-// A request is sent whose stable part has the first `end` of these messages.
-void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent);
+// A request is sent whose stable part has the first `end` of these messages. SentContext::request_ends must
+// have room for one more.
+void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end, SentContext& sent) noexcept;
 
-// ChatRequest::cache_key. It does not tell the id of the agent.
+// ChatRequest::cache_key. It does not contain the id of the agent.
 std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id);
 
 }  // namespace agentcore::detail::turn

@@ -229,15 +229,15 @@ TEST_CASE("a rewind brings back the summary that was used before", "[turn][conte
   t.end_summary(whole(), "The second.");
   t.answer("re five");
   REQUIRE(t.sent(agent).starts_with("sum:The second., five, "));
-  SECTION("the second tells of the last question that is left") {
+  SECTION("the second covers the last question that is left") {
     CHECK(rewind(agent, 5));
     CHECK(t.sent(agent) == "sum:The first., four, re four");
   }
-  SECTION("the first tells of the last question that is left") {
+  SECTION("the first covers the last question that is left") {
     CHECK(rewind(agent, 4));
     CHECK(t.sent(agent) == "one, re one, two, re two, three, re three");
   }
-  SECTION("both tell of turns that were taken back") {
+  SECTION("both cover turns that were taken back") {
     CHECK(rewind(agent, 2));
     CHECK(t.sent(agent) == "one, re one");
   }

@@ -51,7 +51,7 @@ TEST_CASE("a shorter history whose last question was left out is sent in full",
   CHECK(sent.request_ends.empty());
 }
 
-TEST_CASE("a history that is taken back has the newest summary that tells of no lost message",
+TEST_CASE("a history that is taken back has the newest summary that covers no lost message",
           "[turn][context][compaction]") {
   SentContext sent;
   sent.messages = {false, false, true, true, true, true, true};
@@ -60,28 +60,28 @@ TEST_CASE("a history that is taken back has the newest summary that tells of no 
   sent.summarise(ChatMessage::user("second"), 7);  // of 2 and 4, too
   CHECK(sent.summary()->content == "second");
   CHECK(sent.summary_tokens() == 7);
-  SECTION("nothing was lost of which it tells") {
+  SECTION("it covers no lost message") {
     sent.keep_first(6, turns_at({0, 3, 5}, 6));
     CHECK(sent.summary()->content == "second");
     CHECK(sent.messages == std::vector<bool>{false, false, false, true, false, true});
   }
-  SECTION("a message was lost of which the second tells") {
+  SECTION("the second covers a lost message") {
     sent.keep_first(4, turns_at({0, 3}, 4));
     CHECK(sent.summary()->content == "first");
     CHECK(sent.messages == std::vector<bool>{false, false, true, true});
   }
-  SECTION("the last question is one of which the second tells") {
+  SECTION("the second covers the last question") {
     sent.keep_first(6, turns_at({0, 4}, 6));
     CHECK(sent.summary()->content == "first");
     CHECK(sent.messages == std::vector<bool>{false, false, true, true, true, true});
   }
-  SECTION("messages were lost of which both tell") {
+  SECTION("both cover lost messages") {
     sent.keep_first(1, turns_at({0}, 1));
     CHECK(sent.summary() == nullptr);
     CHECK(sent.summary_tokens() == 0);
     CHECK(sent.messages == std::vector<bool>{true});
   }
-  SECTION("the only summary that tells of removed messages stays, although it tells of the last question") {
+  SECTION("the only summary that covers removed messages stays, although it covers the last question") {
     sent.remove(0, 1);
     sent.keep_first(1, turns_at({0}, 1));
     CHECK(sent.summary()->content == "first");
