@@ -273,7 +273,7 @@ struct StopOptions {
 /// Options of resume().
 struct ResumeOptions {
   /// True: also resumes the descendants that stopped because this agent was stopped, but not those on which
-  /// stop() was called directly.
+  /// stop() was called directly, even if that call found them stopped.
   bool cascade = true;
 };
 

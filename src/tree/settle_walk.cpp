@@ -178,10 +178,11 @@ Progress SettleWalk::resume_down(SettleJob& job, loop::PollBudget& budget) {
   return Progress::done;
 }
 
-// An agent that stopped because of the root: it gets a whole lease, and is idle. The end of a lease excludes
-// that by the mutex of the verbs. False: it is not to be resumed.
+// An agent that stopped because of the root: it gets a whole lease, and is idle. The end of a lease and a
+// stop() of this very agent exclude that by the mutex of the verbs. False: it is not to be resumed.
 bool SettleWalk::reopen(Node& node) noexcept {
   const std::lock_guard lock(tree_.closing);
+  if (node.extends_below(Node::stays_stopped)) return false;
   PackedState packed = node.load();
   std::optional<PackedState> idle;
   do {  // again if another thread has changed another field, e.g. paused the agent

@@ -79,6 +79,7 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
       op->cascade = true;
     const std::optional<PackedState> after = core::after_stop(view.own, op->cascade);
     if (!after || view.above != Gate::open) {
+      if (op->cause != StopCause::lease) keep_stopped(node, op->agent);
       wait_for_other(op);
       return VerbResult::no_effect(verb_reason_of(view.effective));
     }
@@ -86,6 +87,13 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
     op->when = StopWhen::now;
     return queue(op);
   }
+}
+
+// A stop was called on an agent that is closed already, perhaps by a stop of an ancestor, of which a resume
+// is under way. So that the resume does not open the agent after this call, only a resume of its own does.
+void Verbs::keep_stopped(Node& node, core::NodeId id) noexcept {
+  const std::lock_guard lock(tree_.table.erasing());
+  if (node.load().generation() == core::generation_of(id)) node.extend_below(Node::stays_stopped, true);
 }
 
 // Adds a deferred stop or delete to what is pending: the strictest grade counts, for the agent and for its
@@ -195,7 +203,10 @@ bool Verbs::close_child(Node& child, ControlOp& op) noexcept {
   }
   const std::optional<PackedState> after = core::after_stop(expected, true);
   op.took_effect = after.has_value();
-  if (after) op.when = StopWhen::now;
+  if (after)
+    op.when = StopWhen::now;
+  else
+    keep_stopped(child, op.agent);
   return !after || child.replace(expected, *after);
 }
 
@@ -259,6 +270,7 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op, Res
       lease->reopen();
     }
     if (!node.replace(expected, *after)) continue;
+    node.extend_below(Node::stays_stopped, false);
     mailbox::open(node, view.own.generation(), view.own.epoch());
     op->cascade = op->cascade && view.own.gate() == Gate::stop_tree;
     tree_.control.push(std::move(op));

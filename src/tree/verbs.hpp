@@ -59,6 +59,7 @@ class Verbs {
   // These are called under the mutex. What is left of `op` the caller destroys after it: that may run code of
   // the host.
   VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
+  void keep_stopped(core::Node& node, core::NodeId id) noexcept;
   VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
   // What became of a deferred stop or delete.
   enum class Request : std::uint8_t {

@@ -43,6 +43,21 @@ byte head[3] = NONE; /* Node::mailbox_head: its ticket; NONE: open */
 #define IS_SETTLED(x, w) (head[x] == EPOCH(w)) /* mailbox::is_closed() */
 bool closing;        /* TreeShared::closing */
 mtype = { stop_op, terminate_op, resume_op };
+bool stays[3]; /* Node::stays_stopped */
+#ifdef CONF_EFFECTIVE_RESUMED
+bool kept[3];  /* a stop of it returned, whatever it found, and no resume of this very agent came since */
+#define RESUMED(x) kept[x] = false
+#define CHECK_REOPENED(x) assert(!kept[x])
+#else
+#define RESUMED(x) skip
+#define CHECK_REOPENED(x) skip
+#endif
+#ifdef M_KEPT_UNREAD
+#define MAY_REOPEN(x) true
+#else
+#define MAY_REOPEN(x) (!stays[x])
+#endif
+
 chan control = [4] of { mtype, byte, bool }; /* ControlQueue: verb, agent, cascade */
 chan jobs = [4] of { mtype, byte, bool };    /* Settler::queue_ */
 byte users;                                  /* other threads still at work */
@@ -168,10 +183,16 @@ inline stop(x) {
      :: valid && above == OPEN && STOP_ALLOWED(own, cascade) ->
         after = AFTER_STOP(own, cascade);
         replace(x, own, after)
-     :: else -> done = false; break
+     :: else ->
+        done = false;
+        if :: valid -> stays[x] = true :: else fi; /* keep_stopped() */
+        break
      fi;
      if :: done -> break :: else fi
   od;
+#ifdef CONF_EFFECTIVE_RESUMED
+  kept[x] = true;
+#endif
   leave(stop_op, cascade)
 }
 
@@ -205,7 +226,8 @@ inline resume(x) {
            atomic {
              ok = (GATE(own) != STOP_TREE || ((x == LEAF || HAS_ENDED(LEAF)) && (x != ROOT || HAS_ENDED(CHILD))));
              replace(x, own, AFTER_RESUME(own));
-             assert(ok || !done) /* not before what lies below has settled */
+             assert(ok || !done); /* not before what lies below has settled */
+             if :: done -> stays[x] = false; RESUMED(x) :: else fi
            }
         :: else -> done = false; break
         fi;
@@ -401,9 +423,9 @@ inline resume_down() {
         atomic { !closing -> closing = true }; /* reopen() */
         w = packed[x];
         if
-        :: RESUME_ALLOWED(w, IS_SETTLED(x, w)) ->
+        :: MAY_REOPEN(x) && RESUME_ALLOWED(w, IS_SETTLED(x, w)) ->
            replace(x, w, AFTER_RESUME(w));
-           if :: done -> by_parent[x] = false; head[x] = NONE :: else fi
+           if :: done -> CHECK_REOPENED(x); by_parent[x] = false; head[x] = NONE :: else fi
         :: else -> done = false
         fi;
         closing = false

@@ -116,6 +116,7 @@ Reply TreeModel::stop(const std::string& id, bool cascade, const std::string& ca
   const bool widens = n->gate == Gate::self && (has_stopped || n->own == AgentState::stopping) &&
                       !closed_above(*n) && cascade;
   if (!open(*n) && !widens) {
+    n->kept = true;
     ops_.push_back({Verb::stop, n, false, cascade, 0});
     return {true, false, found(visible(*n))};
   }
@@ -142,6 +143,7 @@ Reply TreeModel::resume(const std::string& id, bool cascade) {
   ops_.push_back({Verb::resume, n, true, cascade && n->gate == Gate::tree, 0});
   n->own = AgentState::idle;
   n->gate = Gate::open;
+  n->kept = false;
   return {true, true, Errc::none};
 }
 
@@ -263,7 +265,7 @@ void TreeModel::start(const Op& op) {
 void TreeModel::resume_below(Node& n) {
   for (Node* kid : n.kids) {
     bool further = !kid->by_parent && !closes(*kid);
-    if (kid->by_parent && kid->own == AgentState::stopped && kid->gate != Gate::terminate) {
+    if (kid->by_parent && !kid->kept && kid->own == AgentState::stopped && kid->gate != Gate::terminate) {
       kid->own = AgentState::idle;
       kid->gate = Gate::open;
       kid->by_parent = false;

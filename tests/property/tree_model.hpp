@@ -78,6 +78,7 @@ class TreeModel {
     AgentState own = AgentState::idle;
     Gate gate = Gate::open;
     bool alone = false;  // its last stop left its children alone
+    bool kept = false;   // a stop found it closed: no resume of an ancestor opens it
     bool busy = false;   // a call of it was open when the loop began
     bool by_parent = false, direct = false, deleting = false, widening = false, walked = false,
          walked_alone = false, counted = false, abandoned = false;

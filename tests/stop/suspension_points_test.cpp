@@ -147,7 +147,7 @@ TEST_CASE("pairs of verbs at suspension points", "[stop][G1][G4][G7][G8][G10]") 
   Story dry(0, Injection::none);
   CHECK(dry.run() == "");
 #ifdef SANITIZED
-  constexpr std::size_t step = 60;
+  constexpr std::size_t step = 120;
 #else
   constexpr std::size_t step = 16;
 #endif

@@ -229,7 +229,7 @@ TEST_CASE("pairs of verbs at suspension points of a turn with tools", "[stop][to
   ToolStory dry(0, Injection::none);
   CHECK(dry.run() == "");
 #ifdef SANITIZED
-  constexpr std::size_t step = 700;
+  constexpr std::size_t step = 1400;
 #else
   constexpr std::size_t step = 130;
 #endif

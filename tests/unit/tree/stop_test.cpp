@@ -260,6 +260,78 @@ TEST_CASE("resume resumes only the agents that stopped with it", "[tree][X4][G3]
   t.ask(child);
 }
 
+TEST_CASE("a resume of an ancestor does not undo a stop that comes after it", "[tree][X4][G3][lease]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  AgentSpec spec;
+  spec.lease = std::chrono::seconds(10);
+  const Agent child = t.child(parent, "child", spec);
+  const Agent below = t.child(child, "below");
+  CHECK(parent.stop().took_effect());
+  t.settle();
+  CHECK(parent.resume().took_effect());
+  SECTION("the child is stopped") {
+    CHECK(child.stop().reason == Errc::stopped);  // the loop has not yet resumed it
+  }
+  SECTION("all descendants are stopped") {
+    CHECK(parent.stop({.descendants_only = true}).reason == Errc::stopped);
+  }
+  t.settle();
+  CHECK(t.state("parent") == AgentState::idle);
+  CHECK(t.state("child") == AgentState::stopped);
+  CHECK(t.state("below") == AgentState::stopped);
+  CHECK(child.resume().took_effect());
+  t.settle();
+  CHECK(t.state("child") == AgentState::idle);
+  // A later stop of the parent, and its resume, concern the child again.
+  CHECK(parent.stop().took_effect());
+  t.settle();
+  CHECK(parent.resume().took_effect());
+  t.settle();
+  CHECK(t.state("child") == AgentState::idle);
+}
+
+TEST_CASE("a stop of an agent that its parent has stopped outlasts the resume of the parent",
+          "[tree][X4][G3]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  const Agent sibling = t.child(parent, "sibling");
+  CHECK(parent.stop().took_effect());
+  SECTION("while it is stopping") {
+    CHECK(child.stop().reason == Errc::stopping);
+    t.settle();
+  }
+  SECTION("when it is stopped") {
+    t.settle();
+    CHECK(child.stop().reason == Errc::stopped);
+  }
+  CHECK(parent.resume().took_effect());
+  t.settle();
+  CHECK(t.state("child") == AgentState::stopped);
+  CHECK(t.state("sibling") == AgentState::idle);
+}
+
+TEST_CASE("a stop that found its agent stopped does not concern the next agent of the slot",
+          "[tree][G7][X4]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent child = t.child(parent, "child");
+  CHECK(parent.stop().took_effect());
+  t.settle();
+  CHECK(child.stop().reason == Errc::stopped);
+  CHECK(child.terminate().took_effect());
+  t.settle();
+  CHECK(parent.resume().took_effect());
+  t.settle();
+  t.child(parent, "next");
+  CHECK(parent.stop().took_effect());
+  t.settle();
+  CHECK(parent.resume().took_effect());
+  t.settle();
+  CHECK(t.state("next") == AgentState::idle);
+}
+
 TEST_CASE("a resume of one agent leaves its children stopped", "[tree][X4]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
