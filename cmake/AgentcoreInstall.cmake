@@ -5,6 +5,9 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/agentcore")
 install(TARGETS agentcore EXPORT agentcoreTargets FILE_SET HEADERS)
+if(AGENTCORE_HAS_SQLITE)
+  install(TARGETS agentcore_store EXPORT agentcoreTargets)
+endif()
 install(EXPORT agentcoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
 
 # A static library passes its dependencies on to its consumers.

@@ -22,6 +22,7 @@
 #include <agentcore/llm_client.hpp>
 #include <agentcore/llm_router.hpp>
 #include <agentcore/log.hpp>
+#include <agentcore/memory_store.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/pause_token.hpp>
@@ -29,7 +30,9 @@
 #include <agentcore/question.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/sqlite_store.hpp>
 #include <agentcore/stop_origin.hpp>
+#include <agentcore/store.hpp>
 #include <agentcore/subprocess.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/terminate_scope.hpp>

@@ -102,6 +102,15 @@ enum class Errc : unsigned char {
   invalid_history,    ///< not a JSON array of chat messages, or not a valid history
   invalid_recording,  ///< not a recording of HTTP exchanges, or none of its exchanges matches the request
   invalid_config,     ///< an option is invalid; the message names it
+
+  // Stores. The message names the file and what to do.
+  store_in_use,       ///< another process or store writes the file
+  store_unavailable,  ///< the file cannot be opened or created, or belongs to another program
+  store_read_only,    ///< the store, the file or its folder may not be written
+  store_full,         ///< the disk is full, or the size limit of the store is reached
+  store_corrupt,      ///< the file is damaged, or is no file of a store
+  store_newer,        ///< a newer version of this library has written the file
+  store_failed,       ///< any other failure of the store, e.g. an error of the disk
 };
 
 /// The name of the enumerator, e.g. "agent_not_found"; "" for Errc::none.
@@ -190,6 +199,33 @@ class [[nodiscard]] Result {
     if (!has_value()) throw BadResultAccess(error());
   }
   std::variant<T, Error> state_;
+};
+
+/// Success, or an Error.
+///
+///     if (agentcore::Result<void> done = store.commit(batch, agentcore::StoreSync::disk); !done)
+///       std::fprintf(stderr, "%s\n", done.error().message.c_str());
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  /// Success.
+  Result() = default;
+  /// Holds `error`.
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit by design
+
+  /// True if it holds no Error.
+  bool has_value() const noexcept { return !error_; }
+  /// The same as has_value().
+  explicit operator bool() const noexcept { return has_value(); }
+  /// Throws BadResultAccess if it holds an Error.
+  void value() const {
+    if (error_) throw BadResultAccess(*error_);
+  }
+  /// The error, without a check: undefined if has_value() is true.
+  const Error& error() const& noexcept { return *error_; }
+
+ private:
+  std::optional<Error> error_;
 };
 
 }  // namespace agentcore

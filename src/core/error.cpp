@@ -73,7 +73,14 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::grant_not_found, "grant_not_found"},
      {Errc::invalid_history, "invalid_history"},
      {Errc::invalid_recording, "invalid_recording"},
-     {Errc::invalid_config, "invalid_config"}})};
+     {Errc::invalid_config, "invalid_config"},
+     {Errc::store_in_use, "store_in_use"},
+     {Errc::store_unavailable, "store_unavailable"},
+     {Errc::store_read_only, "store_read_only"},
+     {Errc::store_full, "store_full"},
+     {Errc::store_corrupt, "store_corrupt"},
+     {Errc::store_newer, "store_newer"},
+     {Errc::store_failed, "store_failed"}})};
 static_assert(errc_names.is_in_order());
 
 constexpr detail::core::EnumNames stop_cause_names{

@@ -1,0 +1,83 @@
+// SqliteStore: a Store in one SQLite file. Link agentcore::store.
+#pragma once
+
+#include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
+#include <agentcore/store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agentcore {
+
+/// How SqliteStore::open() opens a file.
+struct SqliteStoreOptions {
+  /// True: the file must exist, is only read, and may be in use by another process that writes it. Each read
+  /// sees what was committed before it.
+  bool read_only = false;
+  /// True: what is erased is overwritten with zeros, also in the file. Costs more writing. Pages that changed
+  /// stay in the write-ahead log until the next checkpoint; compact() makes one.
+  bool secure_delete = false;
+  /// The largest size of the file in bytes, without its write-ahead log; rounded down to pages of 4 KiB.
+  /// A commit that needs more is refused with `store_full`. 0: no limit.
+  std::uint64_t max_bytes = 0;
+  /// How long a call waits for another process that holds a lock of the file for a moment (a reader that
+  /// recovers it, a backup). 0 to 1 hour.
+  Duration busy_timeout = std::chrono::seconds(2);
+  /// The name of a VFS that the host has registered with SQLite, e.g. one that encrypts. Empty: SQLite's own.
+  std::string vfs = {};
+};
+
+/// Keeps records in one SQLite file, with a write-ahead log ("-wal" and "-shm" beside the file while it is
+/// open).
+///
+/// One process writes a file: it holds a lock on a third file, with "-lock" at the end of its name, from
+/// open() to the destruction. Any number may read it with SqliteStoreOptions::read_only. The lock ends with
+/// the process, however it ends. Use it on a local disk: network file systems do not lock reliably.
+///
+/// Files are created with mode 0600. Nothing in them is encrypted.
+///
+///     auto store = agentcore::SqliteStore::open("agents.db");
+///     if (!store) {
+///       std::fprintf(stderr, "%s\n", store.error().message.c_str());
+///       return 1;
+///     }
+class SqliteStore final : public Store {
+ public:
+  /// Opens the file, or creates it. `path`: UTF-8, not empty.
+  ///
+  /// Errors: `invalid_config` (an option is out of range; no such VFS), `store_in_use` (another store writes
+  /// this file, in this process or another one), `store_unavailable` (it cannot be opened or created, e.g.
+  /// because it is a directory; or it belongs to another program), `store_read_only` (the file or its folder
+  /// may not be written, and read_only is not set), `store_newer` (written by a newer version of this
+  /// library), `store_corrupt` (no SQLite file, or a damaged one), `store_full`, `store_failed`,
+  /// `out_of_memory`. After an error nothing was changed.
+  static Result<std::unique_ptr<SqliteStore>> open(const std::string& path, SqliteStoreOptions options = {});
+
+  /// Closes the file. What was committed is in it. May block for a checkpoint.
+  ~SqliteStore() override;
+  SqliteStore(const SqliteStore&) = delete;
+  SqliteStore& operator=(const SqliteStore&) = delete;
+
+  Result<void> commit(const StoreBatch& batch, StoreSync sync) override;
+  Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) override;
+
+  /// Reads the whole file and looks for damage. Returns a text for each problem; none: it is intact. Takes
+  /// time proportional to the size of the file.
+  Result<std::vector<std::string>> check();
+  /// Writes the file anew without free pages, and empties the write-ahead log. Needs about twice the size of
+  /// the file on the disk while it runs.
+  Result<void> compact();
+
+ private:
+  struct Impl;
+  static Result<std::unique_ptr<SqliteStore>> open_file(const std::string& path,
+                                                        const SqliteStoreOptions& options);
+  explicit SqliteStore(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace agentcore

@@ -1,0 +1,70 @@
+#include "store/lock_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace agentcore::detail::store {
+namespace {
+
+// The process that wrote its id into the lock file: " (process 123)", or "" if there is none.
+std::string owner_of(int descriptor) {
+  std::array<char, 20> text{};
+  const ssize_t size = ::pread(descriptor, text.data(), text.size(), 0);
+  std::string digits(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  digits.resize(std::min(digits.size(), digits.find_first_not_of("0123456789")));
+  return digits.empty() ? std::string() : " (process " + digits + ")";
+}
+
+void write_owner(int descriptor) noexcept {
+  const std::string text = std::to_string(::getpid()) + "\n";
+  // Only for the message of the next one that wants the lock.
+  if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, text.data(), text.size(), 0) < 0) return;
+}
+
+Error failure(const std::string& path, int number) {
+  const std::string why = std::generic_category().message(number);
+  if (number == EACCES || number == EROFS || number == EPERM)
+    return {Errc::store_read_only,
+            path + ": " + why + "; give this process the right to write there, or open the store read-only"};
+  if (number == ENOSPC || number == EDQUOT) return {Errc::store_full, path + ": " + why};
+  return {Errc::store_unavailable, path + ": " + why};
+}
+
+}  // namespace
+
+Result<LockFile> LockFile::acquire(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0) return failure(path, errno);
+  LockFile lock(descriptor);
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return failure(path, errno);
+    return Error{Errc::store_in_use, path + ": another store" + owner_of(descriptor) +
+                                         " writes this file; close it, or open the store read-only"};
+  }
+  write_owner(descriptor);
+  return lock;
+}
+
+LockFile::LockFile(LockFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {
+}
+
+LockFile& LockFile::operator=(LockFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+LockFile::~LockFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+}  // namespace agentcore::detail::store

@@ -1,0 +1,28 @@
+// LockFile: at most one store at a time writes a file.
+#pragma once
+
+#include <agentcore/error.hpp>
+
+#include <string>
+
+namespace agentcore::detail::store {
+
+// Holds an exclusive lock on a file of its own, beside the database. A lock on the database itself would be
+// lost: when a process closes any descriptor of a file, POSIX ends all locks of the process on that file, and
+// SQLite has such locks.
+class LockFile {
+ public:
+  LockFile() noexcept = default;
+  // Creates the file with mode 0600 if it is missing. `store_in_use` names the process that has the lock.
+  static Result<LockFile> acquire(const std::string& path);
+  LockFile(LockFile&& other) noexcept;
+  LockFile& operator=(LockFile&& other) noexcept;
+  // The file stays: to remove it would race with the next owner.
+  ~LockFile();
+
+ private:
+  explicit LockFile(int descriptor) noexcept : descriptor_(descriptor) {}
+  int descriptor_ = -1;
+};
+
+}  // namespace agentcore::detail::store

@@ -1,0 +1,262 @@
+#include "store/batch_check.hpp"
+#include "store/lock_file.hpp"
+#include "store/sqlite/database.hpp"
+#include "store/sqlite/schema.hpp"
+
+#include <agentcore/sqlite_store.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace agentcore {
+namespace {
+
+using detail::store::Database;
+using detail::store::LockFile;
+using detail::store::Statement;
+using detail::store::StatementUse;
+
+constexpr std::uint64_t page_bytes = 4096;
+
+std::optional<Error> invalid(const std::string& path, const SqliteStoreOptions& options) {
+  const auto refuse = [](std::string text) { return Error{Errc::invalid_config, std::move(text)}; };
+  if (path.empty()) return refuse("SqliteStore::open: the path is empty; name a file");
+  if (path.find('\0') != std::string::npos) return refuse("SqliteStore::open: the path has a zero byte");
+  if (options.busy_timeout < Duration(0) || options.busy_timeout > std::chrono::hours(1))
+    return refuse("SqliteStoreOptions::busy_timeout is out of range: 0 to 1 hour");
+  if (options.max_bytes != 0 && options.max_bytes < 16 * page_bytes)
+    return refuse("SqliteStoreOptions::max_bytes is too small: 0, or at least 65,536");
+  if (!options.vfs.empty() && !sqlite3_vfs_find(options.vfs.c_str()))
+    return refuse("SqliteStoreOptions::vfs: SQLite knows no VFS \"" + options.vfs +
+                  "\"; register it first (sqlite3_vfs_register)");
+  return std::nullopt;
+}
+
+// Creates the file with mode 0600 if it is missing; SQLite uses that mode for the files beside it, too. To be
+// called with the lock of the file: to close a descriptor of a file that a connection of this process has
+// open would end the locks of that connection.
+void create_if_missing(const std::string& path) noexcept {
+  const int created = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (created >= 0) ::close(created);
+}
+
+// A folder, a pipe or a device is no file of a store.
+std::optional<Error> problem_of_file(const std::string& path, bool may_be_missing) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (may_be_missing && errno == ENOENT) return std::nullopt;
+    return Error{Errc::store_unavailable, path + ": " + std::generic_category().message(errno) +
+                                              "; check that the path names a file in a folder that exists"};
+  }
+  if (S_ISREG(status.st_mode)) return std::nullopt;
+  return Error{Errc::store_unavailable, path + (S_ISDIR(status.st_mode) ? " is a folder" : " is not a file") +
+                                            "; give the path of a file"};
+}
+
+std::int64_t signed_of(std::uint64_t value) noexcept {
+  return static_cast<std::int64_t>(std::min(value, RecordKey::max));
+}
+
+bool bind(Statement& statement, int parameter, const RecordKey& key) noexcept {
+  return statement.bind(parameter, signed_of(key.kind)) &&
+         statement.bind(parameter + 1, signed_of(key.owner)) &&
+         statement.bind(parameter + 2, signed_of(key.number));
+}
+
+RecordKey key_of(Statement& row) noexcept {
+  const auto field = [&](int column) { return static_cast<std::uint64_t>(row.integer(column)); };
+  return {field(0), field(1), field(2)};
+}
+
+}  // namespace
+
+struct SqliteStore::Impl {
+  Impl(LockFile lock, Database opened, bool only_read) noexcept
+      : file_lock(std::move(lock)), database(std::move(opened)), read_only(only_read) {}
+
+  LockFile file_lock;  // released after the database is closed
+  Database database;
+  const bool read_only;
+  std::optional<StoreSync> sync;  // what PRAGMA synchronous is set to
+  Statement begin, commit, put, erase, read;
+
+  Result<void> configure(const SqliteStoreOptions& options);
+  Result<void> check_version();
+  Result<void> prepare();
+  Result<void> run(const char* sql);
+  bool set_sync(StoreSync wanted) noexcept;
+  bool change(const StoreBatch::Change& change) noexcept;
+  bool apply(const StoreBatch& batch) noexcept;
+};
+
+Result<void> SqliteStore::Impl::run(const char* sql) {
+  if (database.run(sql)) return {};
+  return database.error();
+}
+
+Result<void> SqliteStore::Impl::configure(const SqliteStoreOptions& options) {
+  const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(options.busy_timeout);
+  database.set_busy_timeout(static_cast<int>(wait.count()));
+  // The text of a view or trigger that somebody put into the file is not run.
+  if (auto done = run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"); !done) return done;
+  if (auto problem = detail::store::problem_of(database)) return *std::move(problem);
+  if (read_only) return check_version();
+  // The journal comes first: what follows is then a commit of the log, and a new file is never half written.
+  Result<Statement> journal = database.prepare("PRAGMA journal_mode = WAL");
+  if (!journal) return journal.error();
+  if (journal->step() != Statement::Step::row) return database.error();
+  if (journal->bytes(0) != "wal")
+    return Error{Errc::store_unavailable,
+                 database.path() + ": SQLite has no write-ahead log here; use a local disk"};
+  journal->reset();
+  if (auto done = run(options.secure_delete ? "PRAGMA secure_delete = ON" : "PRAGMA secure_delete = OFF");
+      !done)
+    return done;
+  if (options.max_bytes != 0) {
+    const std::string limit =
+        "PRAGMA max_page_count = " + std::to_string(signed_of(options.max_bytes / page_bytes));
+    if (auto done = run(limit.c_str()); !done) return done;
+  }
+  return detail::store::migrate(database);
+}
+
+// A reader cannot bring the tables to the newest version.
+Result<void> SqliteStore::Impl::check_version() {
+  const Result<std::int64_t> version = database.integer("PRAGMA user_version");
+  if (!version) return version.error();
+  if (*version == detail::store::newest_version) return {};
+  return Error{Errc::store_unavailable,
+               database.path() +
+                   ": the file has no records yet, or an older version of agentcore has written "
+                   "it; open it once without read_only"};
+}
+
+Result<void> SqliteStore::Impl::prepare() {
+  const auto make = [this](Statement& statement, const char* sql) -> bool {
+    Result<Statement> made = database.prepare(sql);
+    if (made) statement = std::move(*made);
+    return made.has_value();
+  };
+  const bool done =
+      make(begin, "BEGIN IMMEDIATE") && make(commit, "COMMIT") &&
+      make(put, "INSERT OR REPLACE INTO records (kind, owner, number, body) VALUES (?, ?, ?, ?)") &&
+      make(erase, "DELETE FROM records WHERE (kind, owner, number) BETWEEN (?, ?, ?) AND (?, ?, ?)") &&
+      make(read,
+           "SELECT kind, owner, number, body FROM records WHERE (kind, owner, number) "
+           "BETWEEN (?, ?, ?) AND (?, ?, ?) ORDER BY kind, owner, number");
+  if (done) return {};
+  return database.error();
+}
+
+bool SqliteStore::Impl::set_sync(StoreSync wanted) noexcept {
+  if (sync == wanted) return true;
+  // NORMAL: the log is written, and flushed only at a checkpoint. FULL: flushed at each commit.
+  const char* const sql =
+      wanted == StoreSync::disk ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
+  if (!database.run(sql)) return false;
+  sync = wanted;
+  return true;
+}
+
+bool SqliteStore::Impl::change(const StoreBatch::Change& change) noexcept {
+  Statement& statement = change.body ? put : erase;
+  const StatementUse use(statement);
+  const bool bound =
+      bind(statement, 1, change.first) &&
+      (change.body ? statement.bind(4, std::string_view(*change.body)) : bind(statement, 4, change.last));
+  return bound && statement.step() == Statement::Step::done;
+}
+
+bool SqliteStore::Impl::apply(const StoreBatch& batch) noexcept {
+  if (!begin.run()) return false;
+  for (const StoreBatch::Change& one : batch.changes())
+    if (!change(one)) return false;
+  return commit.run();
+}
+
+SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {
+}
+
+SqliteStore::~SqliteStore() = default;
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path, SqliteStoreOptions options) {
+  try {
+    return open_file(path, options);
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, "no memory to open the store"};
+  }
+}
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open_file(const std::string& path,
+                                                            const SqliteStoreOptions& options) {
+  if (auto problem = invalid(path, options)) return *std::move(problem);
+  // Before a lock file is created beside it.
+  if (auto problem = problem_of_file(path, !options.read_only)) return *std::move(problem);
+  LockFile lock;
+  if (!options.read_only) {
+    Result<LockFile> acquired = LockFile::acquire(path + "-lock");
+    if (!acquired) return acquired.error();
+    lock = std::move(*acquired);
+    create_if_missing(path);
+  }
+  if (auto problem = problem_of_file(path, false)) return *std::move(problem);
+  const int flags = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  Result<Database> database = Database::open(path, flags, options.vfs);
+  if (!database) return database.error();
+  auto impl = std::make_unique<Impl>(std::move(lock), std::move(*database), options.read_only);
+  if (auto done = impl->configure(options); !done) return done.error();
+  if (auto done = impl->prepare(); !done) return done.error();
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(impl)));
+}
+
+Result<void> SqliteStore::commit(const StoreBatch& batch, StoreSync sync) {
+  Impl& impl = *impl_;
+  if (impl.read_only)
+    return Error{Errc::store_read_only, impl.database.path() + ": the store was opened read-only"};
+  if (auto problem = detail::store::problem_of(batch)) return *std::move(problem);
+  if (impl.set_sync(sync) && impl.apply(batch)) return {};
+  Error error = impl.database.error();
+  if (impl.database.in_transaction()) static_cast<void>(impl.database.run("ROLLBACK"));
+  return error;
+}
+
+Result<void> SqliteStore::read(const RecordKey& first, const RecordKey& last, const Visit& visit) {
+  Statement& row = impl_->read;
+  const StatementUse use(row);
+  if (!bind(row, 1, first) || !bind(row, 4, last)) return impl_->database.error();
+  for (;;) {
+    const Statement::Step step = row.step();
+    if (step == Statement::Step::failed) return impl_->database.error();
+    if (step == Statement::Step::done || !visit(key_of(row), row.bytes(3))) return {};
+  }
+}
+
+Result<std::vector<std::string>> SqliteStore::check() {
+  Result<Statement> statement = impl_->database.prepare("PRAGMA integrity_check");
+  if (!statement) return statement.error();
+  std::vector<std::string> problems;
+  for (;;) {
+    const Statement::Step step = statement->step();
+    if (step == Statement::Step::failed) return impl_->database.error();
+    if (step == Statement::Step::done) return problems;
+    if (std::string text(statement->bytes(0)); text != "ok") problems.push_back(std::move(text));
+  }
+}
+
+Result<void> SqliteStore::compact() {
+  if (impl_->read_only)
+    return Error{Errc::store_read_only, impl_->database.path() + ": the store was opened read-only"};
+  return impl_->run("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+}  // namespace agentcore

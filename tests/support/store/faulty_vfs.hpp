@@ -1,0 +1,32 @@
+// FaultyVfs: SQLite's own VFS, of which a call fails when a test wants it to.
+#pragma once
+
+#include <cstddef>
+
+namespace agentcore::test {
+
+// What the calls of all files that are opened by this VFS do. One object at a time.
+class FaultyVfs {
+ public:
+  static constexpr const char* name = "agentcore-faulty";
+  enum class Fault : unsigned char {
+    once,  // the call fails, the next one works
+    gone,  // it and all that follow fail: the disk is gone
+    torn,  // as `gone`, but if it is a write, half of it is written
+    full,  // the call fails because the disk is full; the next one works
+  };
+
+  FaultyVfs();
+  ~FaultyVfs();
+  FaultyVfs(const FaultyVfs&) = delete;
+  FaultyVfs& operator=(const FaultyVfs&) = delete;
+
+  // The call after `calls` more calls fails.
+  void fail_after(std::size_t calls, Fault fault) noexcept;
+  // From here on no call fails.
+  void repair() noexcept;
+  // How many calls there were that could fail, since the construction or the last of the two functions above.
+  std::size_t calls() const noexcept;
+};
+
+}  // namespace agentcore::test

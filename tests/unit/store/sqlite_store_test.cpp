@@ -1,0 +1,246 @@
+// The file of a SqliteStore: who may open it, and what is wrong with a file that is none.
+#include "support/catch.hpp"
+#include "support/store/store_folder.hpp"
+#include "support/store/store_reading.hpp"
+
+#include <agentcore/sqlite_store.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace agentcore;
+using agentcore::test::records_of;
+using agentcore::test::StoreFolder;
+
+namespace {
+
+std::unique_ptr<SqliteStore> opened(const std::string& path, SqliteStoreOptions options = {}) {
+  return SqliteStore::open(path, std::move(options)).value();
+}
+
+Error refusal(const std::string& path, SqliteStoreOptions options = {}) {
+  const auto store = SqliteStore::open(path, std::move(options));
+  return store ? Error{} : store.error();
+}
+
+Result<void> put(Store& store, const RecordKey& key, std::string body, StoreSync sync = StoreSync::process) {
+  StoreBatch batch;
+  batch.put(key, std::move(body));
+  return store.commit(batch, sync);
+}
+
+void run_sql(const std::string& path, const std::string& sql) {
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+  CHECK(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(database);
+}
+
+bool says(const Error& error, const std::string& text) {
+  return error.message.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("records are there when the file is opened again", "[store][sqlite]") {
+  const StoreFolder folder;
+  put(*opened(folder.file()), {1, 2, 3}, "kept", StoreSync::disk).value();
+  CHECK(records_of(*opened(folder.file())).at({1, 2, 3}) == "kept");
+}
+
+TEST_CASE("only the owner may read the files of a store", "[store][sqlite]") {
+  const StoreFolder folder;
+  const auto store = opened(folder.file());
+  put(*store, {1, 1, 1}, "x").value();
+  for (const char* const name : {"agents.db", "agents.db-wal", "agents.db-shm", "agents.db-lock"}) {
+    struct stat status {};
+    INFO(name);
+    REQUIRE(::stat(folder.file(name).c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0600);
+  }
+}
+
+TEST_CASE("one store at a time writes a file", "[store][sqlite]") {
+  const StoreFolder folder;
+  auto first = opened(folder.file());
+  const Error error = refusal(folder.file());
+  CHECK(error.code == Errc::store_in_use);
+  CHECK(says(error, "process " + std::to_string(::getpid())));
+  CHECK(says(error, "read-only"));
+  // The refused one has taken nothing from the first.
+  put(*first, {1, 1, 1}, "x").value();
+  CHECK(refusal(folder.file()).code == Errc::store_in_use);
+  first.reset();
+  CHECK(records_of(*opened(folder.file())).size() == 1);
+}
+
+TEST_CASE("a read-only store follows the one that writes", "[store][sqlite]") {
+  const StoreFolder folder;
+  CHECK(refusal(folder.file(), {.read_only = true}).code == Errc::store_unavailable);
+  CHECK_FALSE(std::filesystem::exists(folder.file()));
+  const auto writer = opened(folder.file());
+  const auto reader = opened(folder.file(), {.read_only = true});
+  CHECK(records_of(*reader).empty());
+  put(*writer, {1, 1, 1}, "x").value();
+  CHECK(records_of(*reader).size() == 1);
+  CHECK(put(*reader, {1, 1, 2}, "y").error().code == Errc::store_read_only);
+  CHECK(reader->compact().error().code == Errc::store_read_only);
+  CHECK(reader->check().value().empty());
+  CHECK(records_of(*writer).size() == 1);
+}
+
+TEST_CASE("a path that names no file is refused", "[store][sqlite]") {
+  const StoreFolder folder;
+  const bool read_only = GENERATE(false, true);
+  std::filesystem::create_directory(folder.file("folder"));
+  const Error is_folder = refusal(folder.file("folder"), {.read_only = read_only});
+  CHECK(is_folder.code == Errc::store_unavailable);
+  CHECK(says(is_folder, folder.file("folder") + " is a folder"));
+  CHECK_FALSE(std::filesystem::exists(folder.file("folder-lock")));
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  CHECK(says(refusal(folder.file("pipe"), {.read_only = read_only}), "is not a file"));
+  const Error missing = refusal(folder.file("no/such/folder.db"), {.read_only = read_only});
+  CHECK(missing.code == Errc::store_unavailable);
+  CHECK(says(missing, "No such file or directory"));
+  CHECK(refusal("", {.read_only = read_only}).code == Errc::invalid_config);
+  CHECK(refusal(std::string("a\0b", 3), {.read_only = read_only}).code == Errc::invalid_config);
+}
+
+TEST_CASE("a file that is no store is refused and not changed", "[store][sqlite]") {
+  const StoreFolder folder;
+  const std::string path = folder.file();
+  const auto bytes = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  SECTION("a text") {
+    std::ofstream(path) << std::string(5000, 't');
+    const std::string before = bytes();
+    const Error error = refusal(path);
+    CHECK(error.code == Errc::store_corrupt);
+    CHECK(says(error, "not an SQLite database"));
+    CHECK(bytes() == before);
+  }
+  SECTION("a database of another program") {
+    run_sql(path, "CREATE TABLE songs (title)");
+    const std::string before = bytes();
+    const Error error = refusal(path);
+    CHECK(error.code == Errc::store_unavailable);
+    CHECK(says(error, "another program"));
+    CHECK(bytes() == before);
+  }
+  SECTION("a store of a newer version") {
+    put(*opened(path), {1, 1, 1}, "x").value();
+    run_sql(path, "PRAGMA user_version = 99");
+    const std::string before = bytes();
+    for (const bool read_only : {false, true}) {
+      const Error error = refusal(path, {.read_only = read_only});
+      CHECK(error.code == Errc::store_newer);
+      CHECK(says(error, "99"));
+    }
+    CHECK(bytes() == before);
+  }
+  SECTION("an empty file, for a reader") {
+    std::ofstream(path).flush();
+    CHECK(refusal(path, {.read_only = true}).code == Errc::store_unavailable);
+    CHECK(records_of(*opened(path)).empty());
+  }
+}
+
+TEST_CASE("a damaged page is found and read as an error", "[store][sqlite]") {
+  const StoreFolder folder;
+  {
+    const auto store = opened(folder.file());
+    for (std::uint64_t i = 0; i < 200; ++i) put(*store, {1, 1, i}, std::string(500, 'x')).value();
+    CHECK(store->check().value().empty());
+  }
+  {
+    std::fstream file(folder.file(), std::ios::binary | std::ios::in | std::ios::out);
+    for (int page = 2; page < 12; ++page) {
+      file.seekp(page * 4096);
+      file << std::string(4096, '\xee');
+    }
+  }
+  const auto store = opened(folder.file());
+  const Result<void> read =
+      store->read({}, RecordKey::last_of(1), [](const RecordKey&, std::string_view) { return true; });
+  REQUIRE_FALSE(read);
+  CHECK(read.error().code == Errc::store_corrupt);
+  CHECK(says(read.error(), folder.file()));
+  const auto problems = store->check();
+  CHECK((!problems || !problems->empty()));
+}
+
+TEST_CASE("a store that has reached its size refuses records until some are erased", "[store][sqlite]") {
+  const StoreFolder folder;
+  const auto store = opened(folder.file(), {.max_bytes = 256 * 1024});
+  std::uint64_t kept = 0;
+  Result<void> done;
+  while (kept < 1000 && (done = put(*store, {1, 1, kept}, std::string(4000, 'x')))) ++kept;
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == Errc::store_full);
+  CHECK(says(done.error(), "max_bytes"));
+  CHECK(kept > 30);
+  CHECK(records_of(*store).size() == kept);
+  StoreBatch batch;
+  batch.erase({1, 1, 0}, {1, 1, 9});
+  store->commit(batch, StoreSync::process).value();
+  put(*store, {1, 1, kept}, "fits again").value();
+  CHECK(records_of(*store).size() == kept - 9);
+}
+
+TEST_CASE("with secure_delete no erased text is left in the files", "[store][sqlite]") {
+  const StoreFolder folder;
+  const std::string secret = "the text that must go away";
+  const auto is_anywhere = [&] {
+    for (const char* const name : {"agents.db", "agents.db-wal"}) {
+      std::ifstream file(folder.file(name), std::ios::binary);
+      const std::string bytes(std::istreambuf_iterator<char>(file), {});
+      if (bytes.find(secret) != std::string::npos) return true;
+    }
+    return false;
+  };
+  const auto store = opened(folder.file(), {.secure_delete = true});
+  for (std::uint64_t i = 0; i < 100; ++i) put(*store, {1, 1, i}, secret + std::string(200, 'x')).value();
+  store->compact().value();
+  CHECK(is_anywhere());
+  StoreBatch batch;
+  batch.erase({1, 1, 0}, RecordKey::last_of(1, 1));
+  store->commit(batch, StoreSync::process).value();
+  store->compact().value();
+  CHECK_FALSE(is_anywhere());
+}
+
+TEST_CASE("compact gives the space of erased records back", "[store][sqlite]") {
+  const StoreFolder folder;
+  const auto store = opened(folder.file());
+  store->compact().value();
+  const auto size = [&] { return std::filesystem::file_size(folder.file()); };
+  const auto empty = size();
+  for (std::uint64_t i = 0; i < 500; ++i) put(*store, {1, i, 1}, std::string(2000, 'x')).value();
+  StoreBatch batch;
+  batch.erase({}, RecordKey::last_of(1));
+  store->commit(batch, StoreSync::process).value();
+  store->compact().value();
+  CHECK(size() == empty);
+}
+
+TEST_CASE("options of a store that are out of range are refused by name", "[store][sqlite]") {
+  const StoreFolder folder;
+  const auto refused = [&](SqliteStoreOptions options, const std::string& field) {
+    const Error error = refusal(folder.file(), std::move(options));
+    return error.code == Errc::invalid_config && says(error, field);
+  };
+  CHECK(refused({.max_bytes = 1}, "max_bytes"));
+  CHECK(refused({.busy_timeout = std::chrono::seconds(-1)}, "busy_timeout"));
+  CHECK(refused({.busy_timeout = std::chrono::hours(2)}, "busy_timeout"));
+  CHECK(refused({.vfs = "no such VFS"}, "vfs"));
+  CHECK_FALSE(std::filesystem::exists(folder.file()));
+}
