@@ -35,6 +35,7 @@ ErrorRows transfer_errors();
 ErrorRows tool_errors();
 ErrorRows history_errors();
 ErrorRows recording_errors();
+ErrorRows store_errors();
 
 inline void check(const ErrorRows& rows) {
   for (const ErrorRow& row : rows) {

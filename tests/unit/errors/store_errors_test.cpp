@@ -1,0 +1,120 @@
+// Errors of stores.
+#include "support/store/faulty_vfs.hpp"
+#include "support/store/store_folder.hpp"
+#include "unit/errors/error_rows.hpp"
+
+#include <agentcore/memory_store.hpp>
+#include <agentcore/sqlite_store.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+Error error_of_open(const std::string& path, SqliteStoreOptions options = {}) {
+  const auto store = SqliteStore::open(path, std::move(options));
+  return store ? Error{} : store.error();
+}
+
+Error error_of_put(Store& store, const RecordKey& key, std::string body = "x") {
+  StoreBatch batch;
+  batch.put(key, std::move(body));
+  const Result<void> done = store.commit(batch, StoreSync::process);
+  return done ? Error{} : done.error();
+}
+
+void run_sql(const std::string& path, const char* sql) {
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+  CHECK(sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(database);
+}
+
+void add_options(ErrorRows& rows) {
+  const auto add = [&](const std::string& path, SqliteStoreOptions options, std::string text) {
+    rows.push_back({text, error_of_open(path, std::move(options)), Errc::invalid_config, text});
+  };
+  add("", {}, "SqliteStore::open: the path is empty; name a file");
+  add(std::string(1, '\0'), {}, "SqliteStore::open: the path has a zero byte");
+  add("x", {.max_bytes = 65'535}, "SqliteStoreOptions::max_bytes is too small: 0, or at least 65,536");
+  add("x", {.busy_timeout = std::chrono::hours(2)},
+      "SqliteStoreOptions::busy_timeout is out of range: 0 to 1 hour");
+  add("x", {.vfs = "none"},
+      "SqliteStoreOptions::vfs: SQLite knows no VFS \"none\"; register it first (sqlite3_vfs_register)");
+  MemoryStore store;
+  rows.push_back({"a key", error_of_put(store, {0, RecordKey::max + 1, 0}), Errc::invalid_config,
+                  "StoreBatch: the owner of a key is larger than RecordKey::max (2^63 - 1)"});
+}
+
+void add_paths(ErrorRows& rows, const StoreFolder& folder) {
+  const std::string path = folder.file();
+  std::filesystem::create_directory(folder.file("sub"));
+  rows.push_back({"a folder", error_of_open(folder.file("sub")), Errc::store_unavailable,
+                  folder.file("sub") + " is a folder; give the path of a file"});
+  rows.push_back(
+      {"a missing file", error_of_open(path, {.read_only = true}), Errc::store_unavailable,
+       path + ": No such file or directory; check that the path names a file in a folder that exists"});
+  run_sql(folder.file("songs.db"), "CREATE TABLE songs (title)");
+  rows.push_back({"a foreign database", error_of_open(folder.file("songs.db")), Errc::store_unavailable,
+                  folder.file("songs.db") +
+                      ": the file is an SQLite database of another program; give the path of another file"});
+  std::ofstream(folder.file("text.db")) << std::string(5000, 't');
+  rows.push_back({"a text", error_of_open(folder.file("text.db")), Errc::store_corrupt,
+                  folder.file("text.db") +
+                      ": file is not a database; the file is not an SQLite database; give "
+                      "the path of another file"});
+}
+
+void add_store(ErrorRows& rows, const StoreFolder& folder) {
+  const std::string path = folder.file();
+  auto store = SqliteStore::open(path, {.max_bytes = 65'536}).value();
+  rows.push_back({"a second writer", error_of_open(path), Errc::store_in_use,
+                  path + "-lock: another store (process " + std::to_string(::getpid()) +
+                      ") writes this file; close it, or open the store read-only"});
+  rows.push_back({"the size limit", error_of_put(*store, {1, 1, 1}, std::string(70'000, 'x')),
+                  Errc::store_full,
+                  path + ": database or disk is full; free space on the disk, erase records, or raise "
+                         "SqliteStoreOptions::max_bytes"});
+  rows.push_back({"a reader", error_of_put(*SqliteStore::open(path, {.read_only = true}).value(), {1, 1, 1}),
+                  Errc::store_read_only, path + ": the store was opened read-only"});
+  store.reset();
+  run_sql(path, "PRAGMA user_version = 99");
+  rows.push_back({"a newer version", error_of_open(path), Errc::store_newer,
+                  path +
+                      ": a newer version of agentcore has written the file (99; this one knows up to 1); use "
+                      "that version"});
+}
+
+void add_fault(ErrorRows& rows, const StoreFolder& folder) {
+  FaultyVfs vfs;
+  const auto store = SqliteStore::open(folder.file(), {.vfs = FaultyVfs::name}).value();
+  vfs.fail_after(0, FaultyVfs::Fault::gone);
+  rows.push_back({"an error of the disk", error_of_put(*store, {1, 1, 1}), Errc::store_failed,
+                  folder.file() + ": disk I/O error"});
+  vfs.repair();
+}
+
+}  // namespace
+
+ErrorRows test::store_errors() {
+  ErrorRows rows;
+  add_options(rows);
+  const StoreFolder paths, store, fault;
+  add_paths(rows, paths);
+  add_store(rows, store);
+  add_fault(rows, fault);
+  return rows;
+}
+
+TEST_CASE("errors of stores name the file and what to change", "[errors][store]") {
+  check(store_errors());
+}
