@@ -68,7 +68,7 @@ class SqliteStore final : public Store {
   /// Reads the whole file and looks for damage. Returns a text for each problem; none: it is intact. Takes
   /// time proportional to the size of the file.
   Result<std::vector<std::string>> check();
-  /// Writes the file anew without free pages, and empties the write-ahead log. Needs about twice the size of
+  /// Rewrites the file without free pages, and empties the write-ahead log. Needs about twice the size of
   /// the file on the disk while it runs.
   Result<void> compact();
 
