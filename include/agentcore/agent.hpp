@@ -330,16 +330,16 @@ class Agent {
   /// not affected. See ChangeResult::reason.
   /// @loop_thread
   ChangeResult set_model(std::string model) const;
-  /// Replaces AgentSpec::llm, from the next model call on. Null: TreeOptions::llm.
+  /// Replaces AgentSpec::llm, from the next model call on. Null: TreeOptions::llm. `name`: CodeNames::llm.
   /// @loop_thread
-  ChangeResult set_llm(Ref<LlmClient> llm) const;
+  ChangeResult set_llm(Ref<LlmClient> llm, std::string name = {}) const;
   /// Replaces the system prompt, from the next model call on. Empty: none.
   /// @loop_thread
   ChangeResult set_system_prompt(std::string system_prompt) const;
   /// Replaces AgentSpec::tools, from the next model call on. Null: none. Tool calls that have begun continue
-  /// with the tools that they began with.
+  /// with the tools that they began with. `name`: CodeNames::tools.
   /// @loop_thread
-  ChangeResult set_tools(Ref<ToolRegistry> tools) const;
+  ChangeResult set_tools(Ref<ToolRegistry> tools, std::string name = {}) const;
 
   /// Calls `callback` on the loop thread for each event of type T of this agent, until the Subscription is
   /// reset or destroyed, or the agent is deleted. The events of its descendants are not included. Throws

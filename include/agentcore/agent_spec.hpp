@@ -63,6 +63,20 @@ enum class PartialAnswers : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 std::string_view to_string(PartialAnswers partial) noexcept;
 
+/// The names of the code that a spec refers to, for agents that a store keeps: see CodeRegistry. An empty
+/// name means that the field has no name: what it refers to is not found again after a restart.
+struct CodeNames {
+  std::string llm = {};           ///< Of AgentSpec::llm.
+  std::string tools = {};         ///< Of AgentSpec::tools.
+  std::string handler = {};       ///< Of AgentSpec::handler.
+  std::string tool_policy = {};   ///< Of AgentSpec::tool_policy.
+  std::string count_tokens = {};  ///< Of ContextOptions::count_tokens.
+  std::string summary_llm = {};   ///< Of Compaction::llm.
+
+  /// True if all names are equal.
+  bool operator==(const CodeNames&) const = default;
+};
+
 /// The configuration of an agent. All fields have defaults.
 ///
 ///     agentcore::AgentSpec spec;
@@ -182,6 +196,11 @@ struct AgentSpec {
   Budget budget = {};
   /// Limits what the agent and all its descendants use together.
   Budget subtree_budget = {};
+  /// The names of the code above. In a tree with a store (AgentTree::restore()), a field of the spec that is
+  /// empty and has a name here is taken from RestoreOptions::code; a name that is not there is refused with
+  /// `invalid_config`. In a tree without a store they have no effect.
+  CodeNames code = {};
+
   /// The prices of the agent's model, for budgets with a cost, and for TurnResult::cost where the client
   /// reports no cost.
   Prices prices = {};

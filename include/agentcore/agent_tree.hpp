@@ -6,6 +6,7 @@
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
+#include <agentcore/restore.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/tool_policy.hpp>
 
@@ -122,6 +123,49 @@ class AgentTree {
   ~AgentTree();
   AgentTree(const AgentTree&) = delete;
   AgentTree& operator=(const AgentTree&) = delete;
+
+  /// Creates the agents that `store` has, and keeps all agents of the tree in it from now on. An empty store
+  /// makes no agents. To be called once, before the tree has agents; subscribe to AgentRestored first.
+  ///
+  ///     auto store = agentcore::SqliteStore::open("agents.db").value();
+  ///     agentcore::AgentTree tree{runtime, {.llm = &llm}};
+  ///     auto found = tree.on<agentcore::AgentRestored>([](const agentcore::AgentRestored& restored) {
+  ///       std::printf("%s is %s\n", restored.agent.id().c_str(), to_string(restored.state).data());
+  ///     });
+  ///     if (auto report = tree.restore(store.get()); !report)
+  ///       std::fprintf(stderr, "%s\n", report.error().message.c_str());
+  ///
+  /// The agents have the ids, parents, specs, budgets, messages and conversations that they had. In
+  /// particular:
+  /// - What was stopped, was being stopped, or had a deferred stop, is `stopped`. stop_all(), pauses and
+  /// holds
+  ///   stay in force. What was being deleted is deleted.
+  /// - A turn that was in progress is interrupted: nothing of it begins again. Calls of tools that had begun
+  ///   have the result that their effect is unknown.
+  /// - Messages wait in their order, with their ids; their callbacks (SendOptions) are gone. Messages of tool
+  ///   calls (make_agent_tool()) are gone, with their calls.
+  /// - A lease begins again in full. The time while no process ran does not count for Budget::wall_clock.
+  /// - Code is found by name (AgentSpec::code, RestoreOptions::code). An agent of which some is not found, or
+  ///   has no name, is stopped, without its children (AgentRestored::unbound).
+  ///
+  /// A conversation is read when it is used first. If that fails, Agent::conversation() returns the error;
+  /// an agent that would begin a turn is stopped, with the error as the reason.
+  ///
+  /// Not kept: grants, open questions, background tasks, windows, the results for message(), and how much of
+  /// an open answer was acknowledged.
+  ///
+  /// Errors: those of Store::read() and Store::commit(); `store_corrupt` (a record cannot be read; the
+  /// message names it), `store_newer`, `invalid_config` (the tree has agents, or had this call before;
+  /// TreeOptions allow fewer agents or less depth), `runtime_gone`, `out_of_memory`. Then no agent exists,
+  /// and the store is as it was.
+  /// @loop_thread
+  Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options = {});
+  /// Writes to the store everything that has changed, and returns when it is there: also if a commit has
+  /// failed before. Blocks as long as the store does. Without a store it does nothing.
+  ///
+  /// Errors: those of Store::commit(); the changes then stay for the next commit.
+  /// @loop_thread
+  Result<void> flush();
 
   /// Creates a root agent, `idle` and ready for messages.
   ///

@@ -11,6 +11,7 @@
 #include <agentcore/call_slots.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
+#include <agentcore/code_registry.hpp>
 #include <agentcore/context.hpp>
 #include <agentcore/conversation.hpp>
 #include <agentcore/error.hpp>
@@ -29,10 +30,12 @@
 #include <agentcore/provider.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/ref.hpp>
+#include <agentcore/restore.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/sqlite_store.hpp>
 #include <agentcore/stop_origin.hpp>
 #include <agentcore/store.hpp>
+#include <agentcore/store_events.hpp>
 #include <agentcore/subprocess.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/terminate_scope.hpp>

@@ -1,10 +1,12 @@
 // Events: what an AgentTree reports to the callbacks of on() and on_event(). The order of events, and what a
-// callback may do: see Event. The kinds of events: agent_events.hpp, turn_events.hpp, tool_events.hpp.
+// callback may do: see Event. The kinds of events: agent_events.hpp, turn_events.hpp, tool_events.hpp,
+// store_events.hpp.
 #pragma once
 
 #include <agentcore/agent.hpp>
 #include <agentcore/agent_events.hpp>
 #include <agentcore/fwd.hpp>
+#include <agentcore/store_events.hpp>
 #include <agentcore/tool_events.hpp>
 #include <agentcore/turn_events.hpp>
 
@@ -22,7 +24,7 @@ using EventBody =
                  ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
                  ReasoningReceived, StateChanged, ToolRefused, ModelCallEnded, MessageDropped, QueueHeld,
                  Steered, WindowClosed, PauseChanged, PauseSettled, StopPending, ConversationChanged,
-                 CompactionChanged>;
+                 CompactionChanged, AgentRestored, StopPersisted, MessagePersisted>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>

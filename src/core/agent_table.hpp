@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
+#include <vector>
 
 namespace agentcore::detail::core {
 
@@ -50,6 +51,12 @@ class AgentTable {
   // Creates an agent below `parent`, idle and linked, with its mailbox closed. Only through the parent's
   // gate: the caller checks it before and again afterwards (G2). @loop_thread
   Node& insert(Node& parent);
+  // Before the table has agents: makes the slots of these agents of an earlier run, no two of which may be of
+  // one slot. All other agents get `generation` or a later one. Throws std::bad_alloc. @loop_thread
+  void reserve(std::vector<NodeId> agents, std::uint32_t generation);
+  // The same as insert(), for an agent whose slot was reserved. `packed` is what other threads find.
+  // @loop_thread
+  Node& insert_reserved(Node& parent, PackedState packed, NodeId id);
   // Unlinks an agent without children and gives its slot a new generation (G13). @loop_thread
   void erase(Node& node);
   // An agent that was found alive under this mutex is not erased before the mutex is released. For verbs that
@@ -70,6 +77,8 @@ class AgentTable {
   const Node* several_agents() const noexcept { return &root_sentinel(); }
 
  private:
+  void link(Node& node, Node& parent) noexcept;
+  void add_to_free(Node& node) noexcept;
   Node* at(std::uint32_t index) const noexcept { return index == no_node ? nullptr : &slab_[index]; }
 
   const std::uint64_t tree_;
@@ -78,6 +87,7 @@ class AgentTable {
   Leases leases_;
   std::uint32_t free_ = no_node;  // freed slots, oldest first, linked by next_sibling
   std::uint32_t free_last_ = no_node;
+  std::uint32_t first_generation_ = 1;  // of slots that had no agent yet; never 0, so that no id is 0
   std::uint64_t erased_ = 0;
   std::mutex erasing_;
   std::atomic<std::uint32_t> alive_{0};

@@ -34,6 +34,9 @@ struct BorrowedText {
   Place operator()(Steered&) const noexcept { return nullptr; }
   Place operator()(ConversationChanged&) const noexcept { return nullptr; }
   Place operator()(CompactionChanged&) const noexcept { return nullptr; }
+  Place operator()(AgentRestored&) const noexcept { return nullptr; }
+  Place operator()(StopPersisted&) const noexcept { return nullptr; }
+  Place operator()(MessagePersisted&) const noexcept { return nullptr; }
 };
 
 // The kind of an event, as one bit.

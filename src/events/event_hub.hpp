@@ -4,6 +4,7 @@
 #include "core/agent_access.hpp"
 #include "core/node.hpp"
 #include "core/references.hpp"
+#include "events/change_listener.hpp"
 #include "events/observer_list.hpp"
 
 #include <agentcore/event.hpp>
@@ -46,6 +47,9 @@ class EventHub {
   }
   bool wants_states() const noexcept { return wants(detail::event_kind<StateChanged>); }
 
+  // Called for every event, whether there are observers or not; null: nobody is. @loop_thread
+  ChangeListener* changes = nullptr;
+
   // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster
   // than the loop, the steps between are emitted too. Does nothing if that state was the last one emitted.
   void emit_state(core::Node& node, AgentState to, const Why& why = Why()) noexcept;
@@ -55,8 +59,18 @@ class EventHub {
   // an allocation fails, it is lost, and the loss is logged.
   template <typename Make>
   void emit(const core::Node& node, Make&& make) noexcept {
-    using Body = std::invoke_result_t<Make, Agent>;
-    emit_kind(node, detail::event_kind<Body>, std::forward<Make>(make));
+    constexpr detail::EventKinds kind = detail::event_kind<std::invoke_result_t<Make, Agent>>;
+    if (changes) changes->on_event(node, kind);
+    const std::uint64_t sequence = ++sequence_;
+    if (wants(kind)) emit_wanted(sequence, node.id(), std::forward<Make>(make));
+  }
+  // The same by the id of the agent, which may be gone: its handle then refers to no agent. 0: an event
+  // about the tree. Not for the ChangeListener.
+  template <typename Make>
+  void emit_for(core::NodeId agent, Make&& make) noexcept {
+    const std::uint64_t sequence = ++sequence_;
+    if (wants(detail::event_kind<std::invoke_result_t<Make, Agent>>))
+      emit_wanted(sequence, agent, std::forward<Make>(make));
   }
 
   // The end of one agent's settling; there may be a million in a row.
@@ -100,10 +114,8 @@ class EventHub {
   };
 
   template <typename Make>
-  void emit_kind(const core::Node& node, detail::EventKinds kind, Make&& make) noexcept {
-    const std::uint64_t sequence = ++sequence_;
-    if (!wants(kind)) return;
-    guard_and_report([&] { emit_body(sequence, node.id(), std::forward<Make>(make)(Agent())); });
+  void emit_wanted(std::uint64_t sequence, core::NodeId agent, Make&& make) noexcept {
+    guard_and_report([&] { emit_body(sequence, agent, std::forward<Make>(make)(Agent())); });
     if (!emitting_ && !deferred_.empty()) deliver_deferred();
   }
 

@@ -1,4 +1,6 @@
 // Histories as JSON, in the form in which a chat-completions request holds them.
+#include "llm/history_json.hpp"
+
 #include "core/json_depth.hpp"
 #include "llm/dialects/openai_chat_message.hpp"
 
@@ -38,6 +40,11 @@ class HistoryReader {
     if (!problem_.empty()) return Error{Errc::invalid_history, problem_};
     return messages;
   }
+  Result<ChatMessage> read_one(const json& entry) {
+    ChatMessage message = read_message(entry);
+    if (!problem_.empty()) return Error{Errc::invalid_history, problem_};
+    return message;
+  }
 
  private:
   template <typename T>
@@ -65,10 +72,10 @@ class HistoryReader {
 
   // Reads up to the first entry that is refused; its position is put before the reason.
   template <typename T>
-  std::vector<T> read_all(const json& list, const char* what, T (HistoryReader::*read_one)(const json&)) {
+  std::vector<T> read_all(const json& list, const char* what, T (HistoryReader::*read_entry)(const json&)) {
     std::vector<T> all;
     for (const json& entry : list) {
-      all.push_back((this->*read_one)(entry));
+      all.push_back((this->*read_entry)(entry));
       if (problem_.empty()) continue;
       problem_ = what + (" " + std::to_string(all.size())) + ": " + problem_;
       break;
@@ -217,10 +224,19 @@ void add_own_fields(const ChatMessage& message, json& entry) {
 
 }  // namespace
 
+nlohmann::json detail::llm::message_to_json(const ChatMessage& message) {
+  json entry = openai_chat_message(message);
+  add_own_fields(message, entry);
+  return entry;
+}
+
+Result<ChatMessage> detail::llm::message_from_json(const nlohmann::json& entry) {
+  return HistoryReader().read_one(entry);
+}
+
 std::string history_to_json(const std::vector<ChatMessage>& messages) {
   json list = json::array();
-  for (const ChatMessage& message : messages)
-    add_own_fields(message, list.emplace_back(detail::llm::openai_chat_message(message)));
+  for (const ChatMessage& message : messages) list.push_back(detail::llm::message_to_json(message));
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

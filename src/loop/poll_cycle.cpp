@@ -51,6 +51,7 @@ void PollCycle::run_stages(Duration budget) {
   if (!state_.closed) run_timers(budgets.start, budgets.timers);
   if (!state_.closed) run_posts(budgets.posts);
   if (!state_.closed) run_rounds(budgets.control, budgets.rounds);
+  run_ends();
   steps_ = budgets.used();
 }
 
@@ -126,6 +127,11 @@ void PollCycle::run_rounds(PollBudget& control, PollBudget& budget) {
     // Without time for control operations there are no further rounds either: they go first in the next poll.
     if (budget.exhausted() || control.exhausted()) return;
   }
+}
+
+void PollCycle::run_ends() {
+  for (std::size_t i = 0; !state_.closed && i < work_.sources.size(); ++i)
+    if (Source* const source = work_.sources.at(i)) calls_.guarded("a source", [&] { source->end_poll(); });
 }
 
 // False when there was no time left for the source.

@@ -33,6 +33,7 @@ class PollCycle {
   void run_io(PollBudget& budget);
   void run_timers(TimePoint now, PollBudget& budget);
   void run_posts(PollBudget& budget);
+  void run_ends();
   void run_rounds(PollBudget& control, PollBudget& budget);
   bool finish();
 

@@ -15,6 +15,10 @@ class Source {
   virtual void run_round(PollBudget& budget) = 0;
   // True when run_control() or run_round() would find something to do now. May be called at any time.
   virtual bool has_work() const noexcept = 0;
+  // The last call of a poll, after all rounds of all sources.
+  virtual void end_poll() {}
+  // True when end_poll() would find something to do now.
+  virtual bool has_end_work() const noexcept { return false; }
   // True while an operation is open whose end will come through a descriptor, a timer or a post.
   virtual bool has_pending() const noexcept = 0;
   // The Runtime is being destroyed: no other function of this source is called from now on. Called once,

@@ -25,8 +25,9 @@ void SourceList::remove(const Source* source) {
 }
 
 bool SourceList::any_has_work() const noexcept {
-  return std::any_of(sources_.begin(), sources_.end(),
-                     [](const auto& source) { return source && source->has_work(); });
+  return std::any_of(sources_.begin(), sources_.end(), [](const auto& source) {
+    return source && (source->has_work() || source->has_end_work());
+  });
 }
 
 bool SourceList::any_has_pending() const noexcept {

@@ -29,6 +29,9 @@ class WaitClock {
     timer_ = Timer(engine.weak_from_this(), engine.start_timer(end_, at_end_));
     running_ = true;
   }
+  Duration left(const Engine& engine) const noexcept {
+    return running_ ? std::max(end_ - engine.now(), Duration::zero()) : left_;
+  }
   void halt(const Engine& engine) noexcept {
     if (!std::exchange(running_, false)) return;
     left_ = std::max(end_ - engine.now(), Duration::zero());

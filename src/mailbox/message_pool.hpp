@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace agentcore::detail::mailbox {
 
@@ -85,6 +86,14 @@ class MessagePool {
 
   // A cell's number (index + 1), ready for a message. @threadsafe
   std::uint32_t take();
+  // The cell of an id, and which message of that cell it stands for: that number rises with each message.
+  static constexpr std::uint32_t number_of(MessageId id) noexcept {
+    return static_cast<std::uint32_t>(id.value) & max_cells;
+  }
+  static constexpr std::uint64_t sequence_of(MessageId id) noexcept { return id.value >> cell_bits; }
+  // Before the pool is used: takes the cells of these messages of an earlier run, whose ids they have from
+  // now on; no two may be of one cell. All later ids are of `sequence` and beyond. Throws std::bad_alloc.
+  void restore(std::vector<MessageId> ids, std::uint64_t sequence);
   // The id of a cell whose message and callbacks were taken stands for no message any more: now the cell may
   // be given back. @threadsafe
   void end_id(std::uint32_t number) noexcept;
@@ -126,8 +135,7 @@ class MessagePool {
   }
   // The cell in which the message with that id is, or was; 0 if there never was such an id. @threadsafe
   std::uint32_t find(MessageId id) const noexcept {
-    const auto number = static_cast<std::uint32_t>(id.value) & max_cells;
-    return number <= slab_.size() ? number : 0;
+    return number_of(id) <= slab_.size() ? number_of(id) : 0;
   }
 
   // Counts messages with MessagePriority::urgent in mailboxes: while there are some, the loop looks for them
@@ -139,7 +147,8 @@ class MessagePool {
   static constexpr std::uint32_t batch = 64;
 
   core::Slab<Cell> slab_;
-  std::uint32_t batch_first_ = 0;  // cells returned one by one, not yet on the free list
+  std::uint64_t first_sequence_ = 1;  // of new cells
+  std::uint32_t batch_first_ = 0;     // cells returned one by one, not yet on the free list
   std::uint32_t batch_last_ = 0;
   std::uint32_t batch_size_ = 0;
   alignas(64) std::atomic<std::uint64_t> free_{0};  // tag << 32 | number

@@ -40,6 +40,12 @@ std::uint32_t SteerBox::reasks(core::NodeId agent) const noexcept {
   return found == agents_.end() ? 0 : found->second.reasks;
 }
 
+std::vector<SteerEntry> SteerBox::waiting(core::NodeId agent) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = agents_.find(agent);
+  return found == agents_.end() ? std::vector<SteerEntry>() : found->second.messages;
+}
+
 void SteerBox::count_reask(core::NodeId agent) {
   const std::lock_guard lock(mutex_);
   ++agents_[agent].reasks;

@@ -70,6 +70,8 @@ class SteerBox {
   bool cuts(core::NodeId agent) const noexcept;
   std::uint32_t reasks(core::NodeId agent) const noexcept;
 
+  // A copy of the messages that wait for the agent, oldest first. Throws std::bad_alloc.
+  std::vector<SteerEntry> waiting(core::NodeId agent) const;
   // Counts a model call that is asked again for another reason. Throws std::bad_alloc. @loop_thread
   void count_reask(core::NodeId agent);
   // Takes the oldest message; a cell of 0: there is none. @loop_thread

@@ -167,10 +167,12 @@ ChangeResult Agent::remove_queued(MessageId id) const {
   return core_ ? core_->mailboxes().remove_queued(node_, id) : ChangeResult{no_agent.code, no_agent.message};
 }
 Result<std::vector<ChatMessage>> Agent::conversation() const {
-  return read([&](auto& core) { return core.requests().conversation(node_); });
+  if (const Result<AgentState> exists = state(); !exists) return exists.error();
+  return core_->requests().conversation(node_);
 }
 Result<std::vector<ChatMessage>> Agent::context() const {
-  return read([&](auto& core) { return core.requests().context(node_); });
+  if (const Result<AgentState> exists = state(); !exists) return exists.error();
+  return core_->requests().context(node_);
 }
 Result<Spent> Agent::spent() const {
   return read([&](auto& core) { return core.requests().spent(node_, false); });
@@ -189,14 +191,20 @@ ChangeResult Agent::grant_subtree(const Budget& budget) const {
 ChangeResult Agent::set_model(std::string model) const {
   return change([&](AgentSpec& spec) { spec.model = std::move(model); });
 }
-ChangeResult Agent::set_llm(Ref<LlmClient> llm) const {
-  return change([&](AgentSpec& spec) { spec.llm = std::move(llm); });
+ChangeResult Agent::set_llm(Ref<LlmClient> llm, std::string name) const {
+  return change([&](AgentSpec& spec) {
+    spec.llm = std::move(llm);
+    spec.code.llm = std::move(name);
+  });
 }
 ChangeResult Agent::set_system_prompt(std::string system_prompt) const {
   return change([&](AgentSpec& spec) { spec.system_prompt = std::move(system_prompt); });
 }
-ChangeResult Agent::set_tools(Ref<ToolRegistry> tools) const {
-  return change([&](AgentSpec& spec) { spec.tools = std::move(tools); });
+ChangeResult Agent::set_tools(Ref<ToolRegistry> tools, std::string name) const {
+  return change([&](AgentSpec& spec) {
+    spec.tools = std::move(tools);
+    spec.code.tools = std::move(name);
+  });
 }
 ChangeResult Agent::change(const std::function<void(AgentSpec&)>& change) const {
   return core_ ? core_->requests().change_spec(node_, change) : ChangeResult{no_agent.code, no_agent.message};

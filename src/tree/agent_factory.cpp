@@ -55,7 +55,7 @@ bool is_plain(const AgentSpec& spec) {
          calls_tools_as_usual(spec) && spec.history.empty() && is_none(spec.budget) &&
          is_none(spec.subtree_budget) && is_none(spec.prices) && spec.cache_key.empty() &&
          is_usual(spec.context) && spec.turn_timeout == no_limit && spec.lease == no_limit &&
-         spec.partial_answers == PartialAnswers::drop;
+         spec.partial_answers == PartialAnswers::drop && spec.code == CodeNames{};
 }
 
 // The data of an agent that begins with a history; otherwise null.
@@ -78,6 +78,22 @@ std::optional<std::size_t> turns_up_to(const turn::Conversation& conversation,
     if (turns[i].turn == *at) return i + 1;
   return std::nullopt;
 }
+
+// During its lifetime, the store is told of which agent the next one is a fork.
+class OriginOfFork {
+ public:
+  OriginOfFork(persist::Recorder* recorder, Node* origin) : recorder_(recorder) {
+    if (recorder_) recorder_->set_origin(origin);
+  }
+  ~OriginOfFork() {
+    if (recorder_) recorder_->set_origin(nullptr);
+  }
+  OriginOfFork(const OriginOfFork&) = delete;
+  OriginOfFork& operator=(const OriginOfFork&) = delete;
+
+ private:
+  persist::Recorder* recorder_;
+};
 
 }  // namespace
 
@@ -106,6 +122,7 @@ Error AgentFactory::refusal(core::NodeId parent) const {
 Result<Agent> AgentFactory::create(core::NodeId parent, AgentSpec spec) {
   std::string id = std::move(spec.id);
   spec.id.clear();
+  if (auto problem = bind(spec)) return *std::move(problem);
   if (is_plain(spec)) return create(parent, plain_spec_, std::move(id));
   try {
     return create(parent, std::make_shared<const AgentSpec>(std::move(spec)), std::move(id));
@@ -114,16 +131,26 @@ Result<Agent> AgentFactory::create(core::NodeId parent, AgentSpec spec) {
   }
 }
 
+// Sets the code that the spec only names; in a tree with a store.
+std::optional<Error> AgentFactory::bind(AgentSpec& spec) const {
+  if (!tree_.persistence || spec.code == CodeNames{}) return std::nullopt;
+  const std::string missing = tree_.persistence->code().bind(spec);
+  if (missing.empty()) return std::nullopt;
+  return Error{Errc::invalid_config, "AgentSpec::code: " + missing +
+                                         " is not in RestoreOptions::code; add it, or set the field itself"};
+}
+
 Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id) {
   return create(parent, std::move(spec), std::move(id), nullptr);
 }
 
 Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
-  const Node* node = tree_.reach(origin);
+  Node* node = tree_.reach(origin);
   if (!node || !node->spec) return tree_.missing(no_agent_text);
   if (look(*node, origin).effective == AgentState::terminating)
     return Error{Errc::agent_terminating, "the agent is being deleted"};
+  if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
   try {
     auto spec = std::make_shared<AgentSpec>(*node->spec);
     spec->system_prompt = turn::system_prompt_of(*node->spec);
@@ -145,6 +172,7 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
       data->sent.keep_first(data->conversation.messages().size(), data->conversation);
     }
     const Node* const parent = node->parent.load(std::memory_order_relaxed);
+    const OriginOfFork in_store(tree_.recorder(), node);
     return create(parent->id(), std::move(spec), std::move(options.id), std::move(data));
   } catch (const std::bad_alloc&) {
     return out_of_memory();
@@ -221,6 +249,21 @@ Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::stri
   Agent agent = tree_.handle(node.id());
   hub_.emit(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
   return agent;
+}
+
+Node& AgentFactory::place(Node& parent, const RestoredAgent& agent) {
+  Node& node = tree_.table.insert_reserved(parent, agent.packed, agent.id);
+  set_options(node, *agent.spec);
+  if (!agent.name.empty()) tree_.table.names().add(agent.name, node);
+  begin_lease(node, *agent.spec);
+  std::unique_ptr<turn::TurnData> data;
+  if (agent.answer_check) {
+    data = std::make_unique<turn::TurnData>();
+    data->answer_check = agent.answer_check;
+  }
+  fill(node, agent.spec, std::move(data));
+  node.turns = agent.turns;
+  return node;
 }
 
 // The members that verbs and senders on other threads read.

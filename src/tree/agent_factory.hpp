@@ -8,11 +8,22 @@
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/conversation.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace agentcore::detail::tree {
+
+// An agent of an earlier run.
+struct RestoredAgent {
+  core::NodeId id = 0;
+  std::string name;          // empty: the generated id
+  core::PackedState packed;  // its first one
+  SharedAgentSpec spec;
+  std::shared_ptr<const turn::AnswerCheck> answer_check;
+  std::uint32_t turns = 0;
+};
 
 // Creating a child is an action of its parent: it goes through the parent's gate (G1), and the gates are read
 // once more when the child is linked, so that a stop either finds the child or refuses it (G2).
@@ -23,11 +34,15 @@ class AgentFactory {
 
   Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id);
   Result<Agent> create(core::NodeId parent, AgentSpec spec);
+  // Creates an agent that a store has, without an event. Its slot is reserved, and its id is not in use. Its
+  // mailbox is open, and it has no budgets yet. If it throws, the agent may exist in part.
+  core::Node& place(core::Node& parent, const RestoredAgent& agent);
   // Creates a sibling that has the first turns of the agent's conversation.
   Result<Agent> fork(core::NodeId origin, ForkOptions&& options);
 
  private:
   Error refusal(core::NodeId parent) const;
+  std::optional<Error> bind(AgentSpec& spec) const;
   // `data`: what the agent begins with; null: by its spec.
   Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id,
                        std::unique_ptr<turn::TurnData> data);

@@ -6,7 +6,6 @@
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent_tree.hpp>
-#include <agentcore/testing/references.hpp>
 
 #include <utility>
 
@@ -31,6 +30,13 @@ AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
 AgentTree::~AgentTree() {
   core_->close();
   core_->release();
+}
+
+Result<RestoreReport> AgentTree::restore(Ref<Store> store, RestoreOptions options) {
+  return core_->store_verbs().restore(std::move(store), std::move(options));
+}
+Result<void> AgentTree::flush() {
+  return core_->store_verbs().flush();
 }
 
 Result<Agent> AgentTree::create(AgentSpec spec) {
@@ -110,16 +116,6 @@ Subscription AgentTree::on_event(std::function<void(const Event&)> callback) {
 Subscription AgentTree::subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) {
   detail::core::require_function(callback != nullptr, "AgentTree::on: callback");
   return core_->hub().subscribe(kinds, std::move(callback));
-}
-
-struct detail::TestAccess {
-  static std::size_t count_references(const AgentTree& tree, std::string_view id) {
-    return tree.core_->count_references(id);
-  }
-};
-
-std::size_t testing::count_references(const AgentTree& tree, std::string_view id) {
-  return detail::TestAccess::count_references(tree, id);
 }
 
 }  // namespace agentcore

@@ -62,6 +62,7 @@ struct ControlOp {
   std::function<void(const TerminateReport&)> on_terminated;
   std::function<void()> on_rest;             // pause
   std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call
+  bool is_recorded = false;                  // the store has been told of it
   ControlOp* next = nullptr;
 
   bool wants_report() const noexcept { return on_stopped || on_terminated; }

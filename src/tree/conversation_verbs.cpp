@@ -44,6 +44,10 @@ turn::TurnData* ConversationVerbs::find(core::NodeId id, Error& why) const {
     why = {Errc::agent_terminating, "the agent is being deleted"};
     return nullptr;
   }
+  if (auto loaded = tree_.load(*node); !loaded) {
+    why = loaded.error();
+    return nullptr;
+  }
   turn::TurnData& data = turn::data_of(*node);
   if (!data.is_ending) return &data;
   why = {Errc::turn_over, "a turn of the agent is just ending; wait for its TurnEnded"};
@@ -52,8 +56,9 @@ turn::TurnData* ConversationVerbs::find(core::NodeId id, Error& why) const {
 
 Result<std::vector<ConversationTurn>> ConversationVerbs::turns_of(core::NodeId id) const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
-  const Node* const node = tree_.reach(id);
+  Node* const node = tree_.reach(id);
   if (!node || !node->spec) return tree_.missing(no_agent_text);
+  if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
   std::vector<ConversationTurn> all;
   if (!node->data) return all;
   const turn::Conversation& conversation = static_cast<const turn::TurnData&>(*node->data).conversation;

@@ -128,9 +128,16 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
         [[fallthrough]];
       case mailbox::Push::queued:
         cell.release();
+        note_mail(id);
         return {Errc::none, message};
     }
   }
+}
+
+// For the store. @threadsafe
+void Mailboxes::note_mail(core::NodeId id) noexcept {
+  persist::MailNotes* const notes = tree_.mail_notes.load(std::memory_order_acquire);
+  if (notes && notes->add(id)) tree_.waker->notify();
 }
 
 SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOptions& options) {
@@ -149,6 +156,7 @@ SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOpti
     const SteerResult result = put_into_turn(*node, id, cell, options, cut);
     if (!result) return result;
     cell.release();
+    note_mail(id);
     tree_.control.push(std::move(op));
     tree_.waker->notify();
     cut.request_stop();
@@ -315,8 +323,10 @@ ChangeResult Mailboxes::change_queued(core::NodeId agent, MessageId id, Change&&
 ChangeResult Mailboxes::edit_queued(core::NodeId agent, MessageId id, Message&& message) {
   if (const std::optional<Errc> problem = problem_of(message))
     return {*problem, "the message cannot replace the queued one: " + std::string(to_string(*problem))};
-  return change_queued(agent, id,
-                       [&](Node&, std::uint32_t number) { tree_.pool[number].replace(std::move(message)); });
+  return change_queued(agent, id, [&](Node& node, std::uint32_t number) {
+    tree_.pool[number].replace(std::move(message));
+    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_edited_mail(node);
+  });
 }
 
 ChangeResult Mailboxes::remove_queued(core::NodeId agent, MessageId id) {

@@ -54,6 +54,7 @@ class Mailboxes {
   void watch_deadline(core::NodeId agent, MessageId id, TimePoint deadline) noexcept;
   void start_timer(core::NodeId agent, MessageId id, TimePoint deadline);
   void on_deadline(core::NodeId agent, MessageId id) noexcept;
+  void note_mail(core::NodeId id) noexcept;
   Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
 
   std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;

@@ -44,6 +44,7 @@ void Scheduler::step(Node& node) {
   if (packed.state() != AgentState::idle) return;
   release_steered(tree_, hub_, node);
   if (is_gone() || begins(node, packed) == Begins::none) return;
+  if (tree_.persistence && !tree_.persistence->load_or_stop(node)) return;
   if (node.reported != AgentState::idle) {
     // Another thread has resumed the agent, and the loop has not read that operation yet.
     hub_.emit_state(node, AgentState::idle);

@@ -3,6 +3,7 @@
 namespace agentcore::detail::tree {
 
 void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
+  if (persist::Recorder* const recorder = tree_.recorder()) record(*op, *recorder);
   switch (op->verb) {
     case Verb::abort:
     case Verb::interrupt:
@@ -24,6 +25,30 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
     case Verb::terminate:
       if (op->when != StopWhen::now) return pending_.start(op);
       return close(op);
+  }
+}
+
+// For the store: what is in force after a restart, too.
+void SecondHalves::record(ControlOp& op, persist::Recorder& recorder) {
+  const core::Node* const node = tree_.table.find(op.agent);
+  switch (op.verb) {
+    case Verb::stop:
+    case Verb::terminate:
+      if (!op.took_effect || op.is_recorded || !node) return;
+      if (node->is_root_sentinel())
+        recorder.note_stop(0, {}, false);
+      else
+        recorder.note_stop(op.agent, tree_.table.names().name_of(*node, op.agent),
+                           op.verb == Verb::terminate);
+      op.is_recorded = true;
+      return;
+    case Verb::resume:
+    case Verb::pause:
+    case Verb::unpause:
+      if (node && !node->is_root_sentinel()) return recorder.note_change(*node);
+      return recorder.note_tree();
+    default:
+      return;
   }
 }
 

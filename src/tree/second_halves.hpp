@@ -15,16 +15,23 @@ namespace agentcore::detail::tree {
 // Says which part of the tree has the second half of which verb.
 class SecondHalves {
  public:
-  SecondHalves(turn::Turns& turns, Scheduler& scheduler, Settler& settler, PendingStops& pending,
-               Pauses& pauses)
-      : turns_(turns), scheduler_(scheduler), settler_(settler), pending_(pending), pauses_(pauses) {}
+  SecondHalves(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, Settler& settler,
+               PendingStops& pending, Pauses& pauses)
+      : tree_(tree),
+        turns_(turns),
+        scheduler_(scheduler),
+        settler_(settler),
+        pending_(pending),
+        pauses_(pauses) {}
 
   // If it throws, the caller still owns `op`, and nothing has changed.
   void start(std::unique_ptr<ControlOp>& op);
 
  private:
   void close(std::unique_ptr<ControlOp>& op);
+  void record(ControlOp& op, persist::Recorder& recorder);
 
+  TreeShared& tree_;
   turn::Turns& turns_;
   Scheduler& scheduler_;
   Settler& settler_;

@@ -26,7 +26,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       pauses_(shared_, hub_, turns_, scheduler_, rest_),
       verbs_(shared_, turns_.operations()),
       pending_stops_(shared_, hub_, verbs_, settler_, scheduler_, rest_),
-      second_halves_(turns_, scheduler_, settler_, pending_stops_, pauses_),
+      second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_),
       turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
       call_verbs_(shared_, turns_),
       pause_verbs_(shared_),
@@ -35,7 +35,8 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       factory_(shared_, turns_, hub_),
       queries_(shared_),
       requests_(shared_, turns_),
-      lease_timer_(shared_) {
+      lease_timer_(shared_),
+      store_verbs_(shared_, turns_, factory_, verbs_, hub_) {
   shared_.table.leases().set_stop([this](core::Lease& lease) { return verbs_.stop_for(lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(
@@ -47,6 +48,7 @@ TreeCore::~TreeCore() = default;
 void TreeCore::close() {
   if (shared_.closed.exchange(true, std::memory_order_seq_cst)) return;
   const LoopEntry entry(*this);
+  store_verbs_.close();
   verbs_.close_tree();
   hub_.close();
   turns_.operations().shut_down();
@@ -55,6 +57,7 @@ void TreeCore::close() {
 
 void TreeCore::on_engine_closed() noexcept {
   const LoopEntry entry(*this);
+  store_verbs_.close();
   verbs_.close_tree();
   turns_.operations().refuse_outcomes();
   hub_.close();
@@ -113,14 +116,6 @@ bool TreeCore::has_pending() const noexcept {
 // Without its Runtime no operation in flight will ever end.
 bool TreeCore::busy() const noexcept {
   return !shared_.engine->closed() && (has_work() || has_pending());
-}
-
-std::size_t TreeCore::count_references(std::string_view name) const {
-  const core::References refers(shared_.table, shared_.table.names().find(name));
-  return queries_.count_entries(name) + mailboxes_.count(refers) + shared_.steers.count(refers) +
-         shared_.acknowledgements.count(refers) + shared_.control.count(refers) + settler_.count(refers) +
-         turns_.count(refers) + rest_.count(refers) + pauses_.count(refers) + pending_stops_.count(refers) +
-         hub_.count(refers);
 }
 
 void TreeCore::run_control(loop::PollBudget& budget) {

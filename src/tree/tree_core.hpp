@@ -16,6 +16,7 @@
 #include "tree/scheduler.hpp"
 #include "tree/second_halves.hpp"
 #include "tree/settler.hpp"
+#include "tree/store_verbs.hpp"
 #include "tree/tree_queries.hpp"
 #include "tree/tree_shared.hpp"
 #include "tree/turn_requests.hpp"
@@ -50,12 +51,11 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   AgentFactory& factory() noexcept { return factory_; }
   TreeQueries& queries() noexcept { return queries_; }
   TurnRequests& requests() noexcept { return requests_; }
+  StoreVerbs& store_verbs() noexcept { return store_verbs_; }
   events::EventHub& hub() noexcept { return hub_; }
 
   // True while some work is in progress or ready. @loop_thread
   bool busy() const noexcept;
-  // The entries that still refer to the agent of that name (for leak tests). @loop_thread
-  std::size_t count_references(std::string_view name) const;
 
   // loop::Source
   void run_control(loop::PollBudget& budget) override;
@@ -65,6 +65,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   void on_engine_closed() noexcept override;
 
  private:
+  friend struct detail::TestAccess;
   ~TreeCore();
 
   // core::TreeLifetime
@@ -96,6 +97,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   TreeQueries queries_;
   TurnRequests requests_;
   LeaseTimer lease_timer_;
+  StoreVerbs store_verbs_;
   std::uint64_t erased_ = 0;  // AgentTable::erased() when the loop last left the tree
 };
 

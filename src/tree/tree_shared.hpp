@@ -8,6 +8,7 @@
 #include "loop/engine.hpp"
 #include "mailbox/message_pool.hpp"
 #include "mailbox/steer_box.hpp"
+#include "persist/persistence.hpp"
 #include "tree/control_queue.hpp"
 #include "tree/ready_list.hpp"
 #include "turn/acknowledgements.hpp"
@@ -52,8 +53,15 @@ class TreeShared {
   ControlQueue control;                         // verbs push, the loop takes
   ReadyList ready;                              // senders add, the loop takes
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack
-  std::atomic<bool> closed{false};              // the AgentTree was destroyed; set once
-  std::mutex closing;                           // of the verbs that close and open gates: see Verbs
+  std::shared_ptr<persist::Persistence> persistence;     // null: the tree has no store
+  std::atomic<persist::MailNotes*> mail_notes{nullptr};  // of that, for senders
+  std::atomic<bool> closed{false};                       // the AgentTree was destroyed; set once
+  std::mutex closing;                                    // of the verbs that close and open gates: see Verbs
+
+  // Null: the tree has no store. @loop_thread
+  persist::Recorder* recorder() const noexcept { return persistence ? &persistence->recorder() : nullptr; }
+  // The agent's conversation is needed: reads it from the store, if that was not done. @loop_thread
+  Result<void> load(core::Node& node) const { return persistence ? persistence->load(node) : Result<void>(); }
 
   bool is_closed() const noexcept { return closed.load(std::memory_order_acquire); }
 

@@ -19,19 +19,21 @@ const turn::TurnData* data_of(const Node& node) noexcept {
 
 }  // namespace
 
-std::vector<ChatMessage> TurnRequests::conversation(core::NodeId id) const {
+Result<std::vector<ChatMessage>> TurnRequests::conversation(core::NodeId id) const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
-  const Node* node = tree_.resolve(id);
-  if (!node || !node->spec) return {};
+  Node* node = tree_.resolve(id);
+  if (!node || !node->spec) return std::vector<ChatMessage>();
+  if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
   const std::string& prompt = turn::system_prompt_of(*node->spec);
   const turn::TurnData* data = data_of(*node);
   return data ? data->conversation.rendered(prompt) : turn::Conversation{}.rendered(prompt);
 }
 
-std::vector<ChatMessage> TurnRequests::context(core::NodeId id) const {
+Result<std::vector<ChatMessage>> TurnRequests::context(core::NodeId id) const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
-  const Node* node = tree_.resolve(id);
-  if (!node || !node->spec) return {};
+  Node* node = tree_.resolve(id);
+  if (!node || !node->spec) return std::vector<ChatMessage>();
+  if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
   const std::string& prompt = turn::system_prompt_of(*node->spec);
   const turn::TurnData* data = data_of(*node);
   return data ? data->conversation.rendered(prompt, data->sent.messages, data->sent.summary())
@@ -57,6 +59,7 @@ ChangeResult TurnRequests::grant(core::NodeId id, const Budget& budget, bool sub
     if (const auto problem = core::Validation("Budget").budget("", budget).problem())
       return {problem->code, problem->message};
     turns_.grant(*node, budget, subtree);
+    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(*node);
     return {};
   } catch (const std::bad_alloc&) {  // the previous budget is unchanged
     return {Errc::out_of_memory, "out of memory"};
@@ -83,6 +86,7 @@ ChangeResult TurnRequests::change_spec(core::NodeId id, const std::function<void
     // A function on the stack may refer to the old spec.
     tree_.replaced_specs.push_back(node->spec);
     node->spec = std::move(changed);
+    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(*node);
     return {};
   } catch (const std::bad_alloc&) {  // the spec before is unchanged
     return {Errc::out_of_memory, "out of memory"};

@@ -17,8 +17,8 @@ class TurnRequests {
  public:
   TurnRequests(TreeShared& tree, turn::Turns& turns) : tree_(tree), turns_(turns) {}
 
-  std::vector<ChatMessage> conversation(core::NodeId id) const;
-  std::vector<ChatMessage> context(core::NodeId id) const;
+  Result<std::vector<ChatMessage>> conversation(core::NodeId id) const;
+  Result<std::vector<ChatMessage>> context(core::NodeId id) const;
   Spent spent(core::NodeId id, bool subtree) const;
   ChangeResult grant(core::NodeId id, const Budget& budget, bool subtree);
   // Replaces the agent's spec by a copy that `change` has changed. The history in the spec is left out: the

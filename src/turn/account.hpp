@@ -33,6 +33,16 @@ class Account {
   void grant(const Budget& budget, loop::WaitClock wall_clock);
   const Spent& spent() const noexcept { return spent_; }
   bool limits() const noexcept { return budget_.limits(); }
+  const Budget& budget() const noexcept { return budget_; }
+  bool is_expired() const noexcept { return expired_; }
+  const loop::WaitClock& wall_clock() const noexcept { return wall_clock_; }
+  // What was used before a restart counts, too.
+  void restore(const Spent& spent, bool expired) noexcept {
+    spent_.turns = spent.turns;
+    spent_.tokens = spent.tokens;
+    spent_.cost = spent.cost;
+    expired_ = expired;
+  }
   void expire() noexcept { expired_ = true; }
   loop::WaitClock& wall_clock() noexcept { return wall_clock_; }
 

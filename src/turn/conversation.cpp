@@ -43,6 +43,7 @@ const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
 
 void Conversation::restore(std::vector<ChatMessage> history) {
   messages_ = std::move(history);
+  changes_.note(0);
   if (!messages_.empty() && messages_.front().role == Role::system) messages_.erase(messages_.begin());
   for (std::size_t i = 0; i < messages_.size(); ++i)
     if (messages_[i].is_question()) turns_.push_back({.turn = turns_.size() + 1, .question = i});
@@ -50,6 +51,13 @@ void Conversation::restore(std::vector<ChatMessage> history) {
   if (answered || turns_.empty()) return;
   Interruption& mark = messages_[turns_.back().question].interruption;
   if (mark == Interruption::none) mark = Interruption::stopped;
+}
+
+void Conversation::load(std::vector<ChatMessage> messages, std::vector<TurnPlace> turns) noexcept {
+  messages_ = std::move(messages);
+  turns_ = std::move(turns);
+  open_ = false;
+  changes_ = {};
 }
 
 void Conversation::make_room(std::size_t messages) {
@@ -61,20 +69,24 @@ void Conversation::ask(std::string question, std::vector<ContentPart> parts, std
                        MessageId message) {
   turns_.push_back({turn, messages_.size(), message});
   open_ = true;
+  changes_.note(messages_.size());
   messages_.push_back({.role = Role::user, .content = std::move(question), .parts = std::move(parts)});
 }
 
 void Conversation::put_before_question(std::string& ended_tasks) noexcept {
   TurnPlace& place = turns_.back();
   place.tasks = put_before(messages_[place.question].content, ended_tasks);
+  changes_.note(place.question);
 }
 
 void Conversation::steer(std::string text, std::vector<ContentPart> parts) {
+  changes_.note(messages_.size());
   messages_.push_back(
       {.role = Role::user, .content = std::move(text), .steered = true, .parts = std::move(parts)});
 }
 
 void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasoning) {
+  changes_.note(messages_.size());
   messages_.push_back(
       {.role = Role::assistant, .content = std::move(text), .reasoning = std::move(reasoning)});
   open_ = false;
@@ -103,11 +115,13 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
     written.push_back(std::move(result));
   }
   const std::size_t first = messages_.size() + 1;
+  changes_.note(messages_.size());
   messages_.insert(messages_.end(), std::move_iterator(written.begin()), std::move_iterator(written.end()));
   return first;
 }
 
 void Conversation::cut_off(std::string part) {
+  changes_.note(messages_.size());
   messages_.push_back(
       {.role = Role::assistant, .content = std::move(part), .interruption = Interruption::steered});
 }
@@ -115,8 +129,21 @@ void Conversation::cut_off(std::string part) {
 void Conversation::interrupt(Interruption why, std::string part) noexcept {
   if (!std::exchange(open_, false)) return;
   messages_[turns_.back().question].interruption = why;
+  changes_.note(turns_.back().question);
   if (!part.empty() && messages_.size() < messages_.capacity())
     messages_.push_back({.role = Role::assistant, .content = std::move(part), .interruption = why});
+}
+
+void Conversation::end_with_process() {
+  if (turns_.empty()) return;
+  const std::size_t question = turns_.back().question;
+  for (std::size_t i = question; i < messages_.size(); ++i) {
+    ChatMessage& message = messages_[i];
+    if (message.role == Role::tool && (message.content == not_started || message.content == interrupted))
+      message.content = unknown;
+  }
+  open_ = true;
+  interrupt(Interruption::interrupted);
 }
 
 bool Conversation::shorten_answer(std::size_t bytes) noexcept {
@@ -124,6 +151,7 @@ bool Conversation::shorten_answer(std::size_t bytes) noexcept {
   if (answer.content.size() <= bytes) return false;
   answer.content.resize(core::first_bytes(answer.content, bytes).size());
   answer.reasoning.clear();
+  changes_.note(turns_.back().question);  // whose mark may change
   if (answer.interruption == Interruption::none) answer.interruption = Interruption::truncated;
   if (!core::is_blank(answer.content)) return true;
   messages_.pop_back();
@@ -142,6 +170,7 @@ void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& re
     text.erase(0, text.size() - text_of(*place).size());
   }
   const auto first = messages_.begin() + static_cast<std::ptrdiff_t>(from.question);
+  changes_.note(from.question);
   removed.insert(removed.end(), std::move_iterator(first), std::move_iterator(messages_.end()));
   messages_.erase(first, messages_.end());
   std::erase_if(turns_, [turn](const TurnPlace& place) { return place.turn >= turn; });
@@ -165,6 +194,7 @@ Conversation Conversation::first_turns(std::size_t turns) const {
   const std::size_t size = turns < turns_.size() ? turns_[turns].question : messages_.size();
   copy.messages_.assign(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(size));
   copy.turns_.assign(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(turns));
+  copy.changes_.note(0);
   return copy;
 }
 
@@ -177,6 +207,10 @@ void Conversation::remove(std::size_t begin, std::size_t end) noexcept {
   const auto at = [this](std::size_t index) {
     return messages_.begin() + static_cast<std::ptrdiff_t>(index);
   };
+  if (begin == 0)
+    changes_.note_removed(end);
+  else
+    changes_.note(begin);
   messages_.erase(at(begin), at(end));
   std::erase_if(turns_, [&](const TurnPlace& turn) { return turn.question >= begin && turn.question < end; });
   for (TurnPlace& turn : turns_)

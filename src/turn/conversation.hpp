@@ -5,10 +5,12 @@
 #include <agentcore/chat.hpp>
 #include <agentcore/message.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore::detail::turn {
@@ -25,6 +27,21 @@ struct TurnPlace {
   std::size_t tasks = 0;     // the bytes of lines about ended tasks, which the question begins with
 };
 
+// What is not as it was when the changes were last taken.
+struct ConversationChanges {
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  std::size_t removed_in_front = 0;  // messages; `from` is the position after that
+  std::size_t from = none;           // the first message that differs, or was removed
+
+  bool any() const noexcept { return removed_in_front != 0 || from != none; }
+  void note(std::size_t message) noexcept { from = std::min(from, message); }
+  void note_removed(std::size_t messages) noexcept {
+    removed_in_front += messages;
+    if (from != none) from -= std::min(from, messages);
+  }
+};
+
 class Conversation {
  public:
   // The text of a call's result until there is a real one. It is correct at every moment: if the turn ends
@@ -32,6 +49,9 @@ class Conversation {
   static constexpr std::string_view not_started = "not started: its turn ended before it began";
   static constexpr std::string_view interrupted =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
+  static constexpr std::string_view unknown =
+      "unknown: the program ended before the result was stored; the call may have begun, and its effect is "
+      "unknown";
 
   // Begins with the history of an earlier run; it must be valid. Its turns get the numbers 1, 2, ... A system
   // message is left out: it is the system prompt. A last question without an answer counts as stopped.
@@ -54,13 +74,20 @@ class Conversation {
   // result; the others follow in order.
   std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
                   std::vector<ReasoningBlock> reasoning = {});
-  void set_result(std::size_t place, std::string text) { messages_[place].content = std::move(text); }
+  void set_result(std::size_t place, std::string text) {
+    messages_[place].content = std::move(text);
+    changes_.note(place);
+  }
   // The kept part of an answer that a steered message has ended. That message follows. make_room() comes
   // first.
   void cut_off(std::string part);
   // The turn's question will get no answer. `part`: what is kept of an unfinished answer; it is lost if
   // there is no room for it, which make_room() prevents (A19).
   void interrupt(Interruption why, std::string part = {}) noexcept;
+
+  // The process ended in the turn that the conversation ends with. What its calls did is not known, nor
+  // whether those had begun that had no result yet.
+  void end_with_process();
 
   // Shortens the last answer, which the conversation must end with, to a part of it; one that would be blank
   // is removed. False: it is not longer, and nothing was changed.
@@ -77,6 +104,11 @@ class Conversation {
 
   // Removes these messages: whole turns that have ended.
   void remove(std::size_t begin, std::size_t end) noexcept;
+
+  // For the store, which takes them.
+  ConversationChanges& changes() noexcept { return changes_; }
+  // Becomes what a store has kept; no turn is in progress.
+  void load(std::vector<ChatMessage> messages, std::vector<TurnPlace> turns) noexcept;
 
   const std::vector<ChatMessage>& messages() const noexcept { return messages_; }
   // The turns whose questions are in the conversation, oldest first.
@@ -96,6 +128,7 @@ class Conversation {
   std::vector<ChatMessage> messages_;
   std::vector<TurnPlace> turns_;
   bool open_ = false;  // the last turn has no answer yet
+  ConversationChanges changes_;
 };
 
 }  // namespace agentcore::detail::turn

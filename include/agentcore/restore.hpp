@@ -1,0 +1,68 @@
+// What AgentTree::restore() takes and returns: how durable agents are, and what was found in the store.
+#pragma once
+
+#include <agentcore/code_registry.hpp>
+#include <agentcore/error.hpp>
+#include <agentcore/executor.hpp>
+#include <agentcore/ref.hpp>
+#include <agentcore/store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace agentcore {
+
+/// Which changes are written to the store at once: at the end of the poll in which they were made, in one
+/// batch. Other changes are written together with the next one of these. So the store always has the state at
+/// the end of some poll; the end of the process loses what came after it.
+///
+/// At every durability these are written at once: agents that are created or deleted, stops, resumes, pauses,
+/// holds, the ends of turns, and changes of a spec, a budget or a conversation by a function of the host.
+enum class Durability : std::uint8_t {
+  each_turn,    ///< nothing else
+  each_step,    ///< also each answer of a model, and the beginning and the end of each tool call
+  each_message  ///< also each message that is sent, taken or dropped
+};
+/// The name of the enumerator.
+std::string_view to_string(Durability durability) noexcept;
+
+/// What the tree does after a commit has failed.
+enum class AfterStoreFailure : std::uint8_t {
+  /// Agents go on. The commit is tried again, after one second, two, four, ..., at most a minute; it then has
+  /// everything that has changed meanwhile.
+  retry,
+  go_on,    ///< agents go on in memory alone; nothing is written to the store any more
+  stop_all  ///< as `retry`, and AgentTree::stop_all() is called with the error as the reason
+};
+/// The name of the enumerator.
+std::string_view to_string(AfterStoreFailure after) noexcept;
+
+/// Options of AgentTree::restore().
+struct RestoreOptions {
+  /// Which changes are written at once.
+  Durability durability = Durability::each_turn;
+  /// What the written changes survive; see StoreSync.
+  StoreSync sync = StoreSync::disk;
+  /// The code that the specs of the agents name. Also for agents that are created later.
+  CodeRegistry code = {};
+  /// Runs the commits, one at a time. While one runs, changes are collected for the next. Null: the loop
+  /// thread runs them at the end of a poll, which takes as long as the store does; with StoreSync::disk, as
+  /// long as the disk does.
+  Ref<Executor> executor = {};
+  /// Called on the loop thread when a commit has failed. It may call anything, and may destroy the tree.
+  /// Empty: `retry`. Each failure is also logged.
+  std::function<AfterStoreFailure(const Error& error)> on_failure = {};
+};
+
+/// What AgentTree::restore() has found.
+struct RestoreReport {
+  std::size_t agents = 0;             ///< Agents that exist now.
+  std::size_t messages = 0;           ///< Messages that wait in their mailboxes.
+  std::size_t interrupted_turns = 0;  ///< Turns that were in progress, and are interrupted.
+  std::size_t deleted = 0;            ///< Agents whose delete had begun, and is finished now.
+  std::size_t unbound = 0;            ///< Agents that are stopped because code of theirs was not found.
+};
+
+}  // namespace agentcore

@@ -1,0 +1,23 @@
+// ChangeListener: hears of every change of a tree, for the store.
+#pragma once
+
+#include "core/node.hpp"
+
+#include <agentcore/event.hpp>
+#include <agentcore/message.hpp>
+
+namespace agentcore::detail::events {
+
+// Called before the observers, whether there are any or not. @loop_thread
+class ChangeListener {
+ public:
+  // An event of that kind is being emitted about `node`.
+  virtual void on_event(const core::Node& node, EventKinds kind) noexcept = 0;
+  // The turn that began with `message` has ended. on_event() follows.
+  virtual void on_turn_ended(const core::Node& node, MessageId message) noexcept = 0;
+
+ protected:
+  ~ChangeListener() = default;
+};
+
+}  // namespace agentcore::detail::events

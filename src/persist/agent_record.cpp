@@ -1,0 +1,120 @@
+#include "persist/agent_record.hpp"
+
+#include "persist/json_fields.hpp"
+
+namespace agentcore::detail::persist {
+namespace {
+
+json account_json(const AccountRecord& account) {
+  json object{{"budget", budget_json(account.budget)}};
+  put(object, "turns", account.spent.turns);
+  put(object, "tokens", account.spent.tokens);
+  put(object, "cost", account.spent.cost);
+  put(object, "expired", account.expired);
+  return object;
+}
+
+AccountRecord read_account(const json& object) {
+  AccountRecord account;
+  account.budget = read_budget(object.at("budget"));
+  get(object, "turns", account.spent.turns);
+  get(object, "tokens", account.spent.tokens);
+  get(object, "cost", account.spent.cost);
+  get(object, "expired", account.expired);
+  return account;
+}
+
+json pieces_json(const std::vector<Piece>& pieces) {
+  json list = json::array();
+  for (const Piece& piece : pieces) list.push_back({piece.segment, piece.first, piece.count});
+  return list;
+}
+
+std::vector<Piece> read_pieces(const json& list) {
+  std::vector<Piece> pieces;
+  for (const json& entry : list)
+    pieces.push_back({entry.at(0).get<std::uint64_t>(), entry.at(1).get<std::uint64_t>(),
+                      entry.at(2).get<std::uint64_t>()});
+  return pieces;
+}
+
+}  // namespace
+
+json budget_json(const Budget& budget) {
+  json object = json::object();
+  put(object, "turns", budget.turns, no_limit);
+  put(object, "tokens", budget.tokens, no_limit);
+  put(object, "cost", budget.cost, no_limit);
+  put_duration(object, "wall_clock", budget.wall_clock, no_limit);
+  return object;
+}
+
+Budget read_budget(const json& object) {
+  Budget budget;
+  get(object, "turns", budget.turns);
+  get(object, "tokens", budget.tokens);
+  get(object, "cost", budget.cost);
+  get_duration(object, "wall_clock", budget.wall_clock);
+  return budget;
+}
+
+std::string to_json(const AgentRecord& record) {
+  json object{{"node", record.node}, {"spec", record.spec}};
+  put(object, "name", record.name);
+  put(object, "parent", record.parent);
+  put_enum(object, "gate", record.gate, core::Gate::open);
+  put_enum(object, "grade", record.grade, core::Grade::none);
+  put_enum(object, "grade_below", record.grade_below, core::Grade::none);
+  put(object, "grade_deletes", record.grade_deletes);
+  put(object, "stopped_by_ancestor", record.stopped_by_ancestor);
+  put(object, "stays_stopped", record.stays_stopped);
+  put_enum(object, "cause", record.cause, StopCause::user);
+  put(object, "paused", record.paused);
+  put(object, "held", record.held);
+  put(object, "holds_below", record.holds_below);
+  put(object, "turns", record.turns);
+  put(object, "tool_turns", record.tool_turns);
+  put(object, "summary_tokens", record.summary_tokens);
+  put(object, "ended_tasks", record.ended_tasks);
+  if (record.turn) object["turn"] = {record.turn->number, record.turn->message.value, record.turn->asked};
+  if (!record.history.empty()) object["history"] = pieces_json(record.history);
+  put(object, "has_context", record.has_context);
+  if (record.own) object["own"] = account_json(*record.own);
+  if (record.subtree) object["subtree"] = account_json(*record.subtree);
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+AgentRecord read_agent(std::string_view text) {
+  const json object = parse_object(text);
+  AgentRecord record;
+  object.at("node").get_to(record.node);
+  object.at("spec").get_to(record.spec);
+  get(object, "name", record.name);
+  get(object, "parent", record.parent);
+  get_enum(object, "gate", record.gate, core::Gate::terminate);
+  get_enum(object, "grade", record.grade, core::Grade::after_step);
+  get_enum(object, "grade_below", record.grade_below, core::Grade::after_step);
+  get(object, "grade_deletes", record.grade_deletes);
+  get(object, "stopped_by_ancestor", record.stopped_by_ancestor);
+  get(object, "stays_stopped", record.stays_stopped);
+  get_enum(object, "cause", record.cause, StopCause::lease);
+  get(object, "paused", record.paused);
+  get(object, "held", record.held);
+  get(object, "holds_below", record.holds_below);
+  get(object, "turns", record.turns);
+  get(object, "tool_turns", record.tool_turns);
+  get(object, "summary_tokens", record.summary_tokens);
+  get(object, "ended_tasks", record.ended_tasks);
+  if (const auto turn = object.find("turn"); turn != object.end())
+    record.turn = OpenTurn{
+        turn->at(0).get<std::uint64_t>(), {turn->at(1).get<std::uint64_t>()}, turn->at(2).get<bool>()};
+  if (const auto history = object.find("history"); history != object.end())
+    record.history = read_pieces(*history);
+  get(object, "has_context", record.has_context);
+  if (const auto own = object.find("own"); own != object.end()) record.own = read_account(*own);
+  if (const auto subtree = object.find("subtree"); subtree != object.end())
+    record.subtree = read_account(*subtree);
+  return record;
+}
+
+}  // namespace agentcore::detail::persist

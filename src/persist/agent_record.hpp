@@ -1,0 +1,76 @@
+// AgentRecord: what a store keeps of an agent beside its spec, its messages and its conversation.
+#pragma once
+
+#include "core/node.hpp"
+
+#include <agentcore/budget.hpp>
+#include <agentcore/message.hpp>
+#include <agentcore/verbs.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::detail::persist {
+
+// A part of a conversation: `count` records of a segment.
+struct Piece {
+  std::uint64_t segment = 0;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+
+  std::uint64_t end() const noexcept { return first + count; }
+  bool operator==(const Piece&) const = default;
+};
+
+// A turn in progress.
+struct OpenTurn {
+  std::uint64_t number = 0;
+  MessageId message;
+  bool asked = false;  // its question is in the conversation
+};
+
+// A budget and what was used of it.
+struct AccountRecord {
+  Budget budget;  // wall_clock: what is left of it
+  Spent spent;
+  bool expired = false;
+};
+
+struct AgentRecord {
+  core::NodeId node = 0;     // slot and generation: the generated id
+  std::string name;          // the chosen id; empty: the generated one
+  std::uint64_t parent = 0;  // its key; 0: the agent is a root
+  std::uint64_t spec = 0;    // its number
+
+  core::Gate gate = core::Gate::open;
+  core::Grade grade = core::Grade::none;        // of a deferred stop
+  core::Grade grade_below = core::Grade::none;  // for the descendants
+  bool grade_deletes = false;
+  bool stopped_by_ancestor = false;
+  bool stays_stopped = false;  // Node::stays_stopped
+  StopCause cause = StopCause::user;
+  bool paused = false;
+  bool held = false;
+  bool holds_below = false;
+
+  std::uint64_t turns = 0;           // begun so far
+  std::uint64_t tool_turns = 0;      // TurnData::tool_turns
+  std::uint64_t summary_tokens = 0;  // TurnData::summary_tokens
+  std::string ended_tasks;           // TurnData::ended_tasks
+  std::optional<OpenTurn> turn;
+  std::vector<Piece> history;
+  bool has_context = false;  // there is a record of Kind::context
+  std::optional<AccountRecord> own;
+  std::optional<AccountRecord> subtree;
+};
+
+// Fields with their default value are left out.
+std::string to_json(const AgentRecord& record);
+// Throws nlohmann::json::exception.
+AgentRecord read_agent(std::string_view text);
+
+}  // namespace agentcore::detail::persist

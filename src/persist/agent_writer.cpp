@@ -1,0 +1,134 @@
+#include "persist/agent_writer.hpp"
+
+#include "persist/context_record.hpp"
+#include "persist/record_kinds.hpp"
+#include "turn/turn_data.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace agentcore::detail::persist {
+namespace {
+
+AccountRecord account_record(const turn::Account& account, const loop::Engine& engine) {
+  AccountRecord record{account.budget(), account.spent(), account.is_expired()};
+  record.budget.wall_clock = account.wall_clock().left(engine);
+  return record;
+}
+
+}  // namespace
+
+void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
+  StoreBatch& changes = batch.changes;
+  write_spec(changes, node, agent);
+  write_conversation(changes, node, agent);
+  std::vector<StoredMail> before;
+  if (agent.mail_changed || agent.all_changed) {
+    before = agent.mail;
+    const bool anew = agent.mail_edited || agent.all_changed;
+    for (const MessageId id : mail_.write(changes, node, agent.key, agent.mail, anew))
+      batch.acknowledgements.push_back({Acknowledgement::What::message, node.id(), id, {}});
+  }
+  acknowledge_turn(batch, node, agent, before);
+  changes.put(key_of(Kind::agent, agent.key), to_json(record_of(node, agent)));
+  generation_ = std::max<std::uint64_t>(generation_, core::generation_of(node.id()));
+  agent.mail_changed = agent.mail_edited = agent.all_changed = false;
+}
+
+void AgentWriter::write_spec(StoreBatch& changes, const core::Node& node, StoredAgent& agent) {
+  if (agent.spec == node.spec.get()) return;
+  const std::uint64_t number = specs_.add(changes, node.spec);
+  if (agent.spec) specs_.remove(changes, agent.spec);
+  agent.spec = node.spec.get();
+  agent.spec_number = number;
+}
+
+void AgentWriter::write_conversation(StoreBatch& changes, core::Node& node, StoredAgent& agent) {
+  if (!node.data || !agent.is_loaded) return;
+  auto& data = static_cast<turn::TurnData&>(*node.data);
+  if (data.conversation.changes().any() || agent.all_changed) {
+    turn::ConversationChanges what = std::exchange(data.conversation.changes(), {});
+    if (agent.all_changed) what = {0, 0};
+    const bool all = std::exchange(agent.all_changed, true);  // until it is written
+    histories_.write(changes, node.id(), agent.history, data.conversation, what);
+    agent.all_changed = all;
+  }
+  const bool has_context = !sends_all(data.sent);
+  if (has_context)
+    changes.put(key_of(Kind::context, agent.key), to_json(data.sent));
+  else if (agent.has_context)
+    changes.erase(key_of(Kind::context, agent.key));
+  agent.has_context = has_context;
+}
+
+// The message of a turn in progress was taken before it was ever stored.
+void AgentWriter::acknowledge_turn(Batch& batch, const core::Node& node, StoredAgent& agent,
+                                   const std::vector<StoredMail>& stored) {
+  const turn::ActiveTurn* const active = turn::active_turn(node);
+  if (!active || agent.acknowledged_turn == node.turns) return;
+  mail_.note(active->message);
+  const bool was_stored = std::any_of(stored.begin(), stored.end(),
+                                      [&](const StoredMail& mail) { return mail.id == active->message; });
+  if (!was_stored)
+    batch.acknowledgements.push_back({Acknowledgement::What::message, node.id(), active->message, {}});
+  agent.acknowledged_turn = node.turns;
+}
+
+AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& agent) const {
+  const core::PackedState packed = node.load();
+  const core::Node& parent = *node.parent.load(std::memory_order_relaxed);
+  AgentRecord record;
+  record.node = node.id();
+  if (node.name.load(std::memory_order_relaxed)) record.name = table_.names().name_of(node, node.id());
+  if (!parent.is_root_sentinel()) record.parent = agents_.find(parent.id())->key;
+  record.spec = agent.spec_number;
+  record.gate = packed.gate();
+  record.grade = packed.stop_grade();
+  if (record.grade != core::Grade::none) {
+    record.grade_below = node.grade_of_descendants();
+    record.grade_deletes = node.extends_below(core::Node::grade_deletes);
+  }
+  record.stopped_by_ancestor = node.settling.stopped_by_ancestor;
+  record.stays_stopped = node.extends_below(core::Node::stays_stopped);
+  record.cause = node.settling.cause;
+  record.paused = packed.is_paused();
+  record.held = packed.is_held();
+  record.holds_below = record.held && node.extends_below(core::Node::hold_below);
+  record.turns = node.turns;
+  record.history = agent.history;
+  record.has_context = agent.has_context;
+  add_data(record, node, agent);
+  return record;
+}
+
+void AgentWriter::add_data(AgentRecord& record, const core::Node& node, const StoredAgent& agent) const {
+  if (agent.unread) {
+    record.tool_turns = agent.unread->tool_turns;
+    record.summary_tokens = agent.unread->summary_tokens;
+    record.ended_tasks = agent.unread->ended_tasks;
+  }
+  if (!node.data) return;
+  const auto& data = static_cast<const turn::TurnData&>(*node.data);
+  if (!agent.unread) {
+    record.tool_turns = data.tool_turns;
+    record.summary_tokens = data.summary_tokens;
+    record.ended_tasks = data.ended_tasks;
+  }
+  if (data.turn) record.turn = OpenTurn{node.turns, data.turn->message, !data.turn->simulated};
+  if (!data.accounts) return;
+  if (data.accounts->own.limits()) record.own = account_record(data.accounts->own, engine_);
+  if (data.accounts->subtree.limits()) record.subtree = account_record(data.accounts->subtree, engine_);
+}
+
+void AgentWriter::erase(StoreBatch& changes, core::NodeId id, StoredAgent& agent) {
+  generation_ = std::max<std::uint64_t>(generation_, core::generation_of(id));
+  if (!agent.spec) return;
+  changes.erase(key_of(Kind::agent, agent.key));
+  if (agent.has_context) changes.erase(key_of(Kind::context, agent.key));
+  if (!agent.mail.empty()) changes.erase(key_of(Kind::mail, agent.key), last_of(Kind::mail, agent.key));
+  histories_.erase(changes, id, agent.history);
+  specs_.remove(changes, std::exchange(agent.spec, nullptr));
+}
+
+}  // namespace agentcore::detail::persist

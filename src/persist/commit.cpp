@@ -1,0 +1,66 @@
+#include "persist/commit.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace agentcore::detail::persist {
+namespace {
+
+// Without memory the error has no text.
+Error thrown(const char* what) noexcept {
+  Error error{Errc::store_failed, {}};
+  try {
+    error.message = std::string("Store::commit() threw an exception: ") + what;
+  } catch (const std::exception&) {
+    error.message.clear();
+  }
+  return error;
+}
+
+}  // namespace
+
+bool Commit::run() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(begun_, true)) return false;
+  }
+  try {
+    end(store_.commit(batch_, sync_));
+  } catch (const std::exception& error) {
+    end(thrown(error.what()));
+  } catch (...) {
+    end(thrown("not a std::exception"));
+  }
+  return true;
+}
+
+void Commit::finish() noexcept {
+  if (run()) return;
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return result_.has_value(); });
+}
+
+void Commit::drop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(begun_, true)) return;
+  }
+  try {
+    end(Error{Errc::store_failed, "RestoreOptions::executor has destroyed a commit without running it"});
+  } catch (const std::exception&) {
+    end(Error{Errc::store_failed, {}});
+  }
+}
+
+bool Commit::has_ended() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return result_.has_value();
+}
+
+void Commit::end(Result<void> result) noexcept {
+  const std::lock_guard lock(mutex_);
+  result_.emplace(std::move(result));
+  ended_.notify_all();
+}
+
+}  // namespace agentcore::detail::persist

@@ -1,0 +1,19 @@
+// What of a conversation is sent to the model, as a record.
+#pragma once
+
+#include "turn/sent_context.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace agentcore::detail::persist {
+
+// True if all messages are sent, and no summary: then there is no record.
+bool sends_all(const turn::SentContext& context) noexcept;
+
+// Without what is computed again: the tokens of messages, the ends of requests, the windows.
+std::string to_json(const turn::SentContext& context);
+// Throws nlohmann::json::exception.
+turn::SentContext read_context(std::string_view text);
+
+}  // namespace agentcore::detail::persist

@@ -1,0 +1,48 @@
+// MailNotes: which mailboxes got messages since the store was last written. Any thread adds, the loop takes.
+#pragma once
+
+#include "core/node.hpp"
+
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace agentcore::detail::persist {
+
+class MailNotes {
+ public:
+  // Returns true if it is the first since the last take(). Without memory the next take() says so.
+  // @threadsafe
+  bool add(core::NodeId agent) noexcept {
+    const std::lock_guard lock(mutex_);
+    const bool first = agents_.empty() && !lost_;
+    if (!agents_.empty() && agents_.back() == agent) return false;
+    try {
+      agents_.push_back(agent);
+    } catch (const std::bad_alloc&) {
+      lost_ = true;
+    }
+    return first;
+  }
+
+  struct Taken {
+    std::vector<core::NodeId> agents;
+    bool lost = false;  // there may be others
+  };
+  Taken take() noexcept {
+    const std::lock_guard lock(mutex_);
+    return {std::exchange(agents_, {}), std::exchange(lost_, false)};
+  }
+  bool empty() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return agents_.empty() && !lost_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<core::NodeId> agents_;
+  bool lost_ = false;
+};
+
+}  // namespace agentcore::detail::persist

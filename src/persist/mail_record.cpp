@@ -1,0 +1,63 @@
+#include "persist/mail_record.hpp"
+
+#include "persist/json_fields.hpp"
+
+namespace agentcore::detail::persist {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::system_clock;
+
+json part_json(const ContentPart& part) {
+  json object = json::object();
+  put(object, "url", part.url);
+  put(object, "data", part.data);
+  put(object, "media_type", part.media_type);
+  put(object, "detail", part.detail);
+  return object;
+}
+
+ContentPart read_part(const json& object) {
+  ContentPart part;
+  get(object, "url", part.url);
+  get(object, "data", part.data);
+  get(object, "media_type", part.media_type);
+  get(object, "detail", part.detail);
+  return part;
+}
+
+}  // namespace
+
+std::string to_json(const MailRecord& record) {
+  const Message& message = record.message;
+  json object{{"id", record.id.value}, {"text", message.text}};
+  put(object, "sender", message.sender);
+  put(object, "kind", message.kind);
+  put(object, "simulated", message.simulated);
+  put(object, "urgent", message.priority == MessagePriority::urgent);
+  for (const ContentPart& part : message.parts) object["parts"].push_back(part_json(part));
+  if (record.deadline)
+    object["deadline"] =
+        std::chrono::duration_cast<milliseconds>(record.deadline->time_since_epoch()).count();
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+MailRecord read_mail(std::string_view text) {
+  const json object = parse_object(text);
+  MailRecord record;
+  object.at("id").get_to(record.id.value);
+  object.at("text").get_to(record.message.text);
+  get(object, "sender", record.message.sender);
+  get(object, "kind", record.message.kind);
+  get(object, "simulated", record.message.simulated);
+  bool urgent = false;
+  get(object, "urgent", urgent);
+  record.message.priority = urgent ? MessagePriority::urgent : MessagePriority::normal;
+  if (const auto parts = object.find("parts"); parts != object.end())
+    for (const json& part : *parts) record.message.parts.push_back(read_part(part));
+  if (const auto deadline = object.find("deadline"); deadline != object.end())
+    record.deadline = system_clock::time_point(milliseconds(deadline->get<milliseconds::rep>()));
+  return record;
+}
+
+}  // namespace agentcore::detail::persist

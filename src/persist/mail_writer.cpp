@@ -1,0 +1,78 @@
+#include "persist/mail_writer.hpp"
+
+#include "mailbox/mailbox.hpp"
+#include "persist/mail_record.hpp"
+#include "persist/record_kinds.hpp"
+
+#include <agentcore/no_limit.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace agentcore::detail::persist {
+
+void MailWriter::note(MessageId id) noexcept {
+  sequence_ = std::max(sequence_, mailbox::MessagePool::sequence_of(id));
+}
+
+// The cells of what is stored, in the order of taking. A steered message that would begin the next turn comes
+// first. A message of a tool call is left out: after a restart there is no call that waits for its answer.
+std::vector<std::uint32_t> MailWriter::waiting(core::Node& node) const {
+  std::vector<std::uint32_t> cells;
+  if (!steers_.empty())
+    for (const mailbox::SteerEntry& entry : steers_.waiting(node.id()))
+      if (!entry.give_back) cells.push_back(entry.cell);
+  mailbox::for_each(node, pool_, [&](std::uint32_t cell) {
+    if (!pool_[cell].is_delegated()) cells.push_back(cell);
+  });
+  return cells;
+}
+
+std::vector<MessageId> MailWriter::write(StoreBatch& batch, core::Node& node, std::uint64_t key,
+                                         std::vector<StoredMail>& stored, bool anew) {
+  const std::vector<std::uint32_t> cells = waiting(node);
+  // Mostly, some messages were taken at the front and others were added at the end.
+  std::size_t same = 0;  // of `cells`: stored already
+  std::vector<StoredMail> kept, gone;
+  for (const StoredMail& mail : stored) {
+    const bool waits = !anew && same < cells.size() && pool_.id_of(cells[same]) == mail.id;
+    (waits ? kept : gone).push_back(mail);
+    if (waits) ++same;
+  }
+  const auto was_stored = [&](std::uint32_t cell) {
+    const MessageId id = pool_.id_of(cell);
+    return std::any_of(gone.begin(), gone.end(), [id](const StoredMail& mail) { return mail.id == id; });
+  };
+  std::vector<MessageId> added;
+  for (std::size_t i = same; i < cells.size(); ++i)
+    if (!was_stored(cells[i])) added.push_back(pool_.id_of(cells[i]));
+  if (anew || added.size() != cells.size() - same) {  // the order has changed
+    if (!stored.empty()) batch.erase(key_of(Kind::mail, key), last_of(Kind::mail, key));
+    kept.clear();
+    same = 0;
+  } else {
+    for (const StoredMail& mail : gone) batch.erase(key_of(Kind::mail, key, mail.number));
+  }
+  kept.reserve(cells.size());
+  for (std::size_t i = same; i < cells.size(); ++i) {
+    const std::uint64_t number = kept.empty() ? 0 : kept.back().number + 1;
+    put(batch, key, cells[i], number);
+    kept.push_back({pool_.id_of(cells[i]), number});
+  }
+  for (const MessageId id : added) note(id);
+  stored = std::move(kept);
+  return added;
+}
+
+void MailWriter::put(StoreBatch& batch, std::uint64_t key, std::uint32_t cell, std::uint64_t number) const {
+  MailRecord record{pool_.id_of(cell), pool_[cell].copy(), std::nullopt};
+  if (const auto deadline = pool_[cell].deadline(); deadline && *deadline != no_limit)
+    record.deadline =
+        std::chrono::system_clock::now() +
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(*deadline - engine_.now());
+  batch.put(key_of(Kind::mail, key, number), to_json(record));
+}
+
+}  // namespace agentcore::detail::persist

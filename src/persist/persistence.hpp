@@ -1,0 +1,93 @@
+// Persistence: keeps the agents of a tree in a store.
+#pragma once
+
+#include "core/node.hpp"
+#include "core/tree_lifetime.hpp"
+#include "events/event_hub.hpp"
+#include "loop/engine.hpp"
+#include "loop/source.hpp"
+#include "persist/commit.hpp"
+#include "persist/recorder.hpp"
+
+#include <agentcore/restore.hpp>
+#include <agentcore/store.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::detail::persist {
+
+// Writes a batch at the end of a poll in which something was changed that is due, reports when it is in the
+// store, and reads conversations when they are used first. One commit runs at a time. All @loop_thread.
+class Persistence final : public loop::Source {
+ public:
+  struct Tree {
+    core::TreeLifetime& lifetime;
+    core::AgentTable& table;
+    mailbox::MessagePool& pool;
+    mailbox::SteerBox& steers;
+    events::EventHub& hub;
+    loop::Engine& engine;
+    std::function<Agent()> keep;  // a handle that keeps the memory of the tree
+    // Stops an agent, or all if it is 0.
+    std::function<void(core::NodeId agent, std::string reason)> stop;
+  };
+  Persistence(Tree tree, Ref<Store> store, RestoreOptions options);
+  virtual ~Persistence();
+  Persistence(const Persistence&) = delete;
+  Persistence& operator=(const Persistence&) = delete;
+
+  Recorder& recorder() noexcept { return recorder_; }
+  const CodeRegistry& code() const noexcept { return options_.code; }
+
+  // loop::Source: it works at the end of a poll. May run code of the host.
+  void run_control(loop::PollBudget&) override {}
+  void run_round(loop::PollBudget&) override {}
+  bool has_work() const noexcept override { return false; }
+  bool has_pending() const noexcept override { return commit_ != nullptr; }
+  void end_poll() override;
+  bool has_end_work() const noexcept override;
+
+  Result<void> flush();
+  // The end of the tree, or of its Runtime: writes what has changed. Reports nothing.
+  void close() noexcept;
+
+  // Reads the conversation of the agent, if that was not done. Error: then it is not there.
+  Result<void> load(core::Node& node);
+  // The same, for a turn that is about to begin. False: the agent is being stopped because of the error.
+  bool load_or_stop(core::Node& node) noexcept;
+  // Calls visit(key, body) for each of these records, between two commits. What it throws ends the reading,
+  // and is thrown.
+  using Read = std::function<void(const RecordKey& key, std::string_view body)>;
+  Result<void> read(const RecordKey& first, const RecordKey& last, const Read& visit);
+
+ private:
+  bool make_commit();
+  void start();
+  void submit(std::shared_ptr<Commit> commit);
+  Result<void> finish();
+  void on_committed() noexcept;
+  void report(const std::vector<Acknowledgement>& all) noexcept;
+  void on_failure(const Error& error) noexcept;
+  void retry_later() noexcept;
+  Result<void> read_conversation(core::Node& node, StoredAgent& agent);
+  Result<void> read_piece(const Piece& piece, std::vector<ChatMessage>& messages,
+                          std::vector<turn::TurnPlace>& turns);
+
+  Tree tree_;
+  Ref<Store> store_;
+  RestoreOptions options_;
+  Recorder recorder_;
+  std::shared_ptr<Commit> commit_;                 // that runs; null: none
+  std::vector<Acknowledgement> acknowledgements_;  // of that
+  unsigned failures_ = 0;                          // in a row
+  std::uint64_t retry_timer_ = 0;                  // 0: no retry is waited for
+  bool detached_ = false;                          // AfterStoreFailure::go_on
+  bool closing_ = false;
+};
+
+}  // namespace agentcore::detail::persist

@@ -1,0 +1,241 @@
+#include "persist/recorder.hpp"
+
+#include "persist/record_kinds.hpp"
+#include "turn/turn_data.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace agentcore::detail::persist {
+namespace {
+
+// Events that change nothing that is kept.
+constexpr EventKinds of_no_interest = event_kind<DeltaReceived> | event_kind<ReasoningReceived> |
+                                      event_kind<ToolProgress> | event_kind<Discarded> |
+                                      event_kind<AgentRestored> | event_kind<StopPersisted> |
+                                      event_kind<MessagePersisted>;
+
+constexpr EventKinds of_mail = event_kind<TurnStarted> | event_kind<MessageDropped> | event_kind<Steered>;
+
+constexpr EventKinds of_each_turn = event_kind<AgentCreated> | event_kind<TurnEnded> | event_kind<Settled> |
+                                    event_kind<AgentDeleted> | event_kind<QueueHeld> |
+                                    event_kind<PauseChanged> | event_kind<StopPending> |
+                                    event_kind<ConversationChanged>;
+constexpr EventKinds of_each_step = of_each_turn | event_kind<ToolStarted> | event_kind<ToolEnded> |
+                                    event_kind<ToolRefused> | event_kind<ModelCallEnded> |
+                                    event_kind<TaskChanged> | event_kind<QuestionAsked> |
+                                    event_kind<QuestionClosed>;
+constexpr EventKinds of_each_message = of_each_step | of_mail;
+
+EventKinds kinds_of(Durability durability) noexcept {
+  switch (durability) {
+    case Durability::each_turn:
+      return of_each_turn;
+    case Durability::each_step:
+      return of_each_step;
+    case Durability::each_message:
+      break;
+  }
+  return of_each_message;
+}
+
+}  // namespace
+
+Recorder::Recorder(core::AgentTable& table, mailbox::MessagePool& pool, mailbox::SteerBox& steers,
+                   const loop::Engine& engine, Durability durability)
+    : table_(table),
+      at_once_(kinds_of(durability)),
+      mail_at_once_(durability == Durability::each_message),
+      writer_(table, agents_, pool, steers, engine) {
+}
+
+void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
+  if ((kind & of_no_interest) != 0) return;
+  const core::NodeId id = node.id();
+  due_ = due_ || (kind & at_once_) != 0;
+  StoredAgent* agent = agents_.find(id);
+  if (!agent && kind == event_kind<AgentCreated>) {
+    try {
+      agent = &agents_.add(id);
+      share(node, *agent);
+    } catch (const std::bad_alloc&) {
+      agents_.note_unknown();
+    }
+  }
+  if (!agent) return;
+  agent->mail_changed = agent->mail_changed || (kind & of_mail) != 0;
+  agents_.note(id, *agent);
+}
+
+void Recorder::on_turn_ended(const core::Node& node, MessageId message) noexcept {
+  writer_.mail().note(message);
+  try {
+    batch_.acknowledgements.push_back({Acknowledgement::What::end_of_message, node.id(), message, {}});
+  } catch (const std::bad_alloc&) {
+    // The host does not hear of it; nothing else depends on that.
+  }
+}
+
+void Recorder::note_change(const core::Node& node) noexcept {
+  if (StoredAgent* const agent = agents_.find(node.id())) agents_.note(node.id(), *agent);
+  due_ = true;
+}
+
+void Recorder::note_edited_mail(const core::Node& node) noexcept {
+  if (StoredAgent* const agent = agents_.find(node.id())) agent->mail_changed = agent->mail_edited = true;
+  note_change(node);
+}
+
+void Recorder::note_stop(core::NodeId agent, std::string name, bool deletes) {
+  using What = Acknowledgement::What;
+  batch_.acknowledgements.push_back({deletes ? What::erasure : What::stop, agent, {}, std::move(name)});
+  if (StoredAgent* const stored = agents_.find(agent)) agents_.note(agent, *stored);
+  due_ = true;
+}
+
+void Recorder::set_origin(core::Node* origin) {
+  origin_ = origin;
+  StoredAgent* const from = origin ? agents_.find(origin->id()) : nullptr;
+  // What the fork shares is in the store, or in the next batch.
+  if (from && !from->all_changed) writer_.write_conversation(batch_.changes, *origin, *from);
+}
+
+// A fork was created, and nothing has run since: it has the first messages of its origin, unchanged.
+void Recorder::share(const core::Node& node, StoredAgent& agent) {
+  StoredAgent* const from = origin_ ? agents_.find(origin_->id()) : nullptr;
+  if (!from || from->all_changed || !node.data) return;
+  auto& conversation = static_cast<turn::TurnData&>(*node.data).conversation;
+  agent.history =
+      writer_.histories().share(origin_->id(), from->history, node.id(), conversation.messages().size());
+  conversation.changes() = {};
+}
+
+bool Recorder::is_due() const noexcept {
+  return due_ || (mail_at_once_ && !mail_notes_.empty());
+}
+
+void Recorder::take_mail_notes() noexcept {
+  const MailNotes::Taken taken = mail_notes_.take();
+  if (taken.lost) agents_.note_unknown();
+  for (const core::NodeId id : taken.agents)
+    if (StoredAgent* const agent = agents_.find(id)) {
+      agent->mail_changed = true;
+      agents_.note(id, *agent);
+    }
+}
+
+Batch Recorder::take() {
+  due_ = true;  // stays so if this throws
+  take_mail_notes();
+  if (agents_.lost_any()) add_missing();
+  agents_.write_changed([this](core::NodeId id) { write(id); });
+  write_tree();
+  due_ = false;
+  return std::exchange(batch_, {});
+}
+
+// There was no memory to note a new agent. Parents come before children.
+void Recorder::add_missing() {
+  std::vector<const core::Node*> open{&table_.root_sentinel()};
+  while (!open.empty()) {
+    const core::Node& parent = *open.back();
+    open.pop_back();
+    for (const core::Node* child = table_.first_child(parent); child; child = table_.next_sibling(*child)) {
+      if (!agents_.find(child->id())) agents_.add(child->id());
+      open.push_back(child);
+    }
+  }
+}
+
+void Recorder::write(core::NodeId id) {
+  StoredAgent* const agent = agents_.find(id);
+  if (!agent) return;
+  core::Node* const node = table_.find(id);
+  if (!node || !node->spec) {
+    writer_.erase(batch_.changes, id, *agent);
+    agents_.remove(id);
+    return;
+  }
+  try {
+    writer_.write(batch_, *node, *agent);
+  } catch (...) {
+    agent->all_changed = true;
+    throw;
+  }
+}
+
+void Recorder::write_tree() {
+  const core::PackedState packed = table_.root_sentinel().load();
+  tree_.stopped = !packed.is_open() || packed.stop_grade() != core::Grade::none;
+  tree_.paused = packed.is_paused();
+  tree_.next_key = agents_.next_key();
+  tree_.next_spec = writer_.specs().next_number();
+  tree_.next_segment = writer_.histories().next_segment();
+  tree_.generation = std::max(tree_.generation, writer_.generation());
+  tree_.sequence = std::max(tree_.sequence, writer_.mail().sequence());
+  if (stored_tree_ && *stored_tree_ == tree_) return;
+  batch_.changes.put(key_of(Kind::tree), to_json(tree_));
+  stored_tree_ = tree_;
+}
+
+void Recorder::give_back(Batch batch) {
+  due_ = true;
+  std::swap(batch_, batch);  // what was noted meanwhile follows
+  for (const StoreBatch::Change& change : batch.changes.changes()) {
+    if (change.body)
+      batch_.changes.put(change.first, *change.body);
+    else
+      batch_.changes.erase(change.first, change.last);
+  }
+  for (Acknowledgement& acknowledgement : batch.acknowledgements)
+    batch_.acknowledgements.push_back(std::move(acknowledgement));
+}
+
+void Recorder::note_lost() noexcept {
+  agents_.note_all();
+  stored_tree_.reset();
+  due_ = true;
+}
+
+void Recorder::begin(const TreeRecord& tree) {
+  tree_ = tree;
+  agents_.begin_at(tree.next_key);
+  writer_.specs().begin_at(tree.next_spec);
+  writer_.histories().begin_at(tree.next_segment);
+}
+
+// The pieces that a fork shares were added under the id of the agent.
+void Recorder::erase(std::uint64_t key, const AgentRecord& record) {
+  StoreBatch& changes = batch_.changes;
+  changes.erase(key_of(Kind::agent, key));
+  changes.erase(key_of(Kind::context, key));
+  changes.erase(key_of(Kind::mail, key), last_of(Kind::mail, key));
+  std::vector<Piece> pieces = record.history;
+  writer_.histories().erase(changes, record.node, pieces);
+  due_ = true;
+}
+
+void Recorder::erase_spec(std::uint64_t number) {
+  batch_.changes.erase(key_of(Kind::spec, number));
+  due_ = true;
+}
+
+void Recorder::adopt(const AgentRecord& record, std::uint64_t key, const SharedAgentSpec& spec,
+                     std::vector<StoredMail> mail) {
+  StoredAgent& agent = agents_.adopt(record.node);
+  agent.key = key;
+  agent.spec = spec.get();
+  agent.spec_number = record.spec;
+  agent.mail = std::move(mail);
+  agent.history = record.history;
+  agent.has_context = record.has_context;
+  if (record.tool_turns != 0 || record.summary_tokens != 0 || !record.ended_tasks.empty())
+    agent.unread =
+        std::make_unique<Unread>(Unread{record.tool_turns, record.summary_tokens, record.ended_tasks});
+  agent.is_loaded = record.history.empty() && !record.has_context && !agent.unread;
+  writer_.specs().adopt(spec, record.spec);
+  writer_.histories().add(record.node, record.history);
+}
+
+}  // namespace agentcore::detail::persist

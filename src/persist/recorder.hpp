@@ -1,0 +1,85 @@
+// Recorder: notes what changes in a tree, and makes batches of it for the store.
+#pragma once
+
+#include "core/agent_table.hpp"
+#include "events/change_listener.hpp"
+#include "persist/agent_writer.hpp"
+#include "persist/mail_notes.hpp"
+#include "persist/stored_agents.hpp"
+#include "persist/tree_record.hpp"
+
+#include <agentcore/restore.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agentcore::detail::persist {
+
+// A note is cheap; what has changed is read when a batch is made, between two actions of the loop. All
+// @loop_thread, but for mail_notes().
+class Recorder final : public events::ChangeListener {
+ public:
+  Recorder(core::AgentTable& table, mailbox::MessagePool& pool, mailbox::SteerBox& steers,
+           const loop::Engine& engine, Durability durability);
+
+  // events::ChangeListener
+  void on_event(const core::Node& node, EventKinds kind) noexcept override;
+  void on_turn_ended(const core::Node& node, MessageId message) noexcept override;
+
+  // A function of the host has changed the agent, or its messages that wait.
+  void note_change(const core::Node& node) noexcept;
+  void note_edited_mail(const core::Node& node) noexcept;
+  // The stop or delete of that agent has begun; 0: that of the tree. `name`: its id. Throws std::bad_alloc.
+  void note_stop(core::NodeId agent, std::string name, bool deletes);
+  // stop_all(), pause_all() and their ends.
+  void note_tree() noexcept { due_ = true; }
+  // The agent that is created next begins with the first messages of `origin`; null: with its own. Throws
+  // std::bad_alloc.
+  void set_origin(core::Node* origin);
+  MailNotes& mail_notes() noexcept { return mail_notes_; }
+
+  // True if changes are to be written now.
+  bool is_due() const noexcept;
+  // All changes that were noted. Throws std::bad_alloc; to be called again then.
+  Batch take();
+  // Takes changes whose commit has failed back: the next batch begins with them. Throws std::bad_alloc; then
+  // some are lost, see note_lost().
+  void give_back(Batch batch);
+  // The next batch has everything.
+  void note_lost() noexcept;
+
+  StoredAgents& agents() noexcept { return agents_; }
+
+  // For a restore: what the store has.
+  void begin(const TreeRecord& tree);
+  void adopt(const AgentRecord& record, std::uint64_t key, const SharedAgentSpec& spec,
+             std::vector<StoredMail> mail);
+  // An agent that is not restored. After end_adopting() it is to be erased.
+  void adopt_deleted(const AgentRecord& record) { writer_.histories().add(record.node, record.history); }
+  void end_adopting() { writer_.histories().end_adding(); }
+  void erase(std::uint64_t key, const AgentRecord& record);
+  void erase_spec(std::uint64_t number);
+
+ private:
+  void share(const core::Node& node, StoredAgent& agent);
+  void take_mail_notes() noexcept;
+  void add_missing();
+  void write(core::NodeId id);
+  void write_tree();
+
+  core::AgentTable& table_;
+  const EventKinds at_once_;
+  const bool mail_at_once_;
+  MailNotes mail_notes_;
+  StoredAgents agents_;
+  AgentWriter writer_;
+  core::Node* origin_ = nullptr;  // of the fork that is being created
+  bool due_ = false;
+  TreeRecord tree_;
+  std::optional<TreeRecord> stored_tree_;
+  Batch batch_;
+};
+
+}  // namespace agentcore::detail::persist

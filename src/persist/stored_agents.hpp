@@ -1,0 +1,91 @@
+// StoredAgents: what a store has of each agent of a tree, and which agents have changed since.
+#pragma once
+
+#include "core/node.hpp"
+#include "persist/agent_record.hpp"
+#include "persist/mail_writer.hpp"
+
+#include <agentcore/agent_spec.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace agentcore::detail::persist {
+
+// What of TurnData a store has, while the conversation was not read yet.
+struct Unread {
+  std::uint64_t tool_turns = 0;
+  std::uint64_t summary_tokens = 0;
+  std::string ended_tasks;
+};
+
+struct StoredAgent {
+  std::uint64_t key = 0;
+  const AgentSpec* spec = nullptr;  // the one that SpecTable has for it; null: nothing is stored yet
+  std::uint64_t spec_number = 0;
+  std::vector<Piece> history;
+  std::vector<StoredMail> mail;
+  std::uint64_t acknowledged_turn = 0;  // the last one whose message was acknowledged
+  bool has_context = false;
+  bool is_loaded = true;           // false: its conversation was not read yet, and is as it is in the store
+  std::unique_ptr<Unread> unread;  // null: its conversation was read, or there is nothing else
+  // What is to be written.
+  bool is_noted = false;  // it is in the list of changed agents
+  bool mail_changed = false;
+  bool mail_edited = false;  // or reordered: write all of it
+  bool all_changed = false;  // a batch could not be made: write everything
+};
+
+// All @loop_thread.
+class StoredAgents {
+ public:
+  // The key of the next agent: keys rise in the order of creation, so that those of parents are smaller than
+  // those of their children.
+  std::uint64_t next_key() const noexcept { return next_key_; }
+  void begin_at(std::uint64_t key) noexcept { next_key_ = key; }
+
+  // Null: there is none. Valid until that agent is removed.
+  StoredAgent* find(core::NodeId id) noexcept;
+  const StoredAgent* find(core::NodeId id) const noexcept;
+  // A new agent. Throws std::bad_alloc.
+  StoredAgent& add(core::NodeId id);
+  // One that the store had before. Throws std::bad_alloc.
+  StoredAgent& adopt(core::NodeId id) { return agents_[id]; }
+  void remove(core::NodeId id) noexcept { agents_.erase(id); }
+
+  // The agent has changed. Without memory, all have: see lost_any().
+  void note(core::NodeId id, StoredAgent& agent) noexcept;
+  // It is not known which agents have changed.
+  void note_unknown() noexcept { lost_any_ = true; }
+  // What is in the store is not known: everything is to be written.
+  void note_all() noexcept;
+  bool lost_any() const noexcept { return lost_any_; }
+
+  // Calls write(id) for each agent that has changed. If that throws, it stays changed.
+  template <typename Write>
+  void write_changed(Write&& write) {
+    if (lost_any_) note_each();
+    std::reverse(changed_.begin(), changed_.end());  // the first that changed comes first
+    while (!changed_.empty()) {
+      const core::NodeId id = changed_.back();
+      write(id);
+      changed_.pop_back();
+      if (StoredAgent* const agent = find(id)) agent->is_noted = false;
+    }
+  }
+
+ private:
+  void note_each();
+
+  std::unordered_map<core::NodeId, StoredAgent> agents_;
+  std::vector<core::NodeId> changed_;
+  bool lost_any_ = false;
+  std::uint64_t next_key_ = 1;
+};
+
+}  // namespace agentcore::detail::persist

@@ -1,0 +1,30 @@
+#include "persist/tree_record.hpp"
+
+#include "persist/json_fields.hpp"
+
+namespace agentcore::detail::persist {
+
+std::string to_json(const TreeRecord& record) {
+  return nlohmann::json{{"format", record.format},         {"next_key", record.next_key},
+                        {"next_spec", record.next_spec},   {"next_segment", record.next_segment},
+                        {"generation", record.generation}, {"sequence", record.sequence},
+                        {"stopped", record.stopped},       {"paused", record.paused}}
+      .dump();
+}
+
+TreeRecord read_tree(std::string_view text) {
+  const json object = parse_object(text);
+  TreeRecord record;
+  object.at("format").get_to(record.format);
+  if (record.format > TreeRecord::format_now) return record;  // the other fields may have changed
+  object.at("next_key").get_to(record.next_key);
+  object.at("next_spec").get_to(record.next_spec);
+  object.at("next_segment").get_to(record.next_segment);
+  object.at("generation").get_to(record.generation);
+  object.at("sequence").get_to(record.sequence);
+  object.at("stopped").get_to(record.stopped);
+  object.at("paused").get_to(record.paused);
+  return record;
+}
+
+}  // namespace agentcore::detail::persist

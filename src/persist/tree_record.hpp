@@ -1,0 +1,29 @@
+// TreeRecord: what a store keeps of a tree as a whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace agentcore::detail::persist {
+
+struct TreeRecord {
+  static constexpr std::uint64_t format_now = 1;
+
+  std::uint64_t format = format_now;
+  std::uint64_t next_key = 1;      // of agents
+  std::uint64_t next_spec = 1;     // of specs
+  std::uint64_t next_segment = 1;  // of histories
+  std::uint64_t generation = 0;    // the highest of all agents so far
+  std::uint64_t sequence = 0;      // the highest of the ids of messages so far: MessagePool::sequence_of()
+  bool stopped = false;            // by stop_all()
+  bool paused = false;             // by pause_all()
+
+  bool operator==(const TreeRecord&) const = default;
+};
+
+std::string to_json(const TreeRecord& record);
+// Throws nlohmann::json::exception.
+TreeRecord read_tree(std::string_view text);
+
+}  // namespace agentcore::detail::persist

@@ -1,0 +1,267 @@
+#include "tree/store_verbs.hpp"
+
+#include "core/gates.hpp"
+#include "mailbox/mailbox.hpp"
+#include "tree/restore_gaps.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <new>
+#include <utility>
+
+namespace agentcore::detail::tree {
+
+using core::Node;
+using core::PackedState;
+using persist::AgentRecord;
+
+namespace {
+
+// The epoch of an agent that is restored as stopped, and the ticket of its mailbox.
+constexpr std::uint32_t stopped_epoch = 1;
+
+PackedState first_state(const StoredAgentOfTree& agent) noexcept {
+  const std::uint32_t generation = core::generation_of(agent.record.node);
+  const PackedState state = agent.is_stopped()
+                                ? PackedState(generation, stopped_epoch, agent.gate, AgentState::stopped)
+                                : PackedState(generation, 0, core::Gate::open, AgentState::idle);
+  return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.record.held);
+}
+
+TimePoint time_point_of(std::chrono::system_clock::time_point deadline, const loop::Engine& engine) {
+  return engine.now() + std::chrono::duration_cast<Duration>(deadline - std::chrono::system_clock::now());
+}
+
+}  // namespace
+
+std::optional<Error> StoreVerbs::problem_of(const Ref<Store>& store) const {
+  if (tree_.engine->closed() || tree_.is_closed())
+    return Error{tree_.missing(), std::string(runtime_gone_text)};
+  if (!store) return Error{Errc::invalid_config, "AgentTree::restore: the store is null"};
+  if (tree_.persistence)
+    return Error{Errc::invalid_config, "AgentTree::restore: the tree has a store already"};
+  if (tree_.table.slots() > 1)
+    return Error{Errc::invalid_config,
+                 "AgentTree::restore: the tree has, or had, agents; call it before the first is created"};
+  return std::nullopt;
+}
+
+std::shared_ptr<persist::Persistence> StoreVerbs::attached(Ref<Store> store, RestoreOptions options) const {
+  return std::make_shared<persist::Persistence>(
+      persist::Persistence::Tree{tree_.lifetime, tree_.table, tree_.pool, tree_.steers, hub_, *tree_.engine,
+                                 [this] { return tree_.handle(0); },
+                                 [this](core::NodeId agent, std::string reason) {
+                                   const core::NodeId root = tree_.table.root_sentinel().id();
+                                   static_cast<void>(
+                                       verbs_.stop(agent ? agent : root, {.reason = std::move(reason)}));
+                                 }},
+      std::move(store), std::move(options));
+}
+
+Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions options) {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  if (auto problem = problem_of(store)) return *std::move(problem);
+  const LoopEntry entry(tree_.lifetime);
+  try {
+    auto persistence = attached(std::move(store), std::move(options));
+    StoredTree stored;
+    if (auto read = stored.read(*persistence, tree_, turns_); !read) return read.error();
+    if (auto created = create(stored, *persistence); !created) {
+      withdraw(stored);
+      return created.error();
+    }
+    begin(stored, std::move(persistence));
+    return report(stored);
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, "out of memory"};
+  }
+}
+
+Result<void> StoreVerbs::flush() {
+  if (!tree_.persistence || tree_.is_closed()) return {};
+  const LoopEntry entry(tree_.lifetime);
+  return tree_.persistence->flush();
+}
+
+void StoreVerbs::close() noexcept {
+  if (!tree_.persistence) return;
+  tree_.persistence->close();
+  tree_.engine->remove_source(tree_.persistence.get());
+}
+
+Result<void> StoreVerbs::create(StoredTree& stored, persist::Persistence& persistence) {
+  try {
+    persist::Recorder& recorder = persistence.recorder();
+    if (!stored.is_empty()) recorder.begin(stored.tree());
+    reserve(stored);
+    for (const auto& agent : stored.agents()) {
+      if (agent->is_deleted)
+        recorder.adopt_deleted(agent->record);
+      else if (auto placed = place(*agent, persistence); !placed)
+        return placed;
+    }
+    recorder.end_adopting();
+    for (const auto& agent : stored.agents())
+      if (agent->is_deleted) recorder.erase(agent->key, agent->record);
+    for (const auto& [number, spec] : stored.specs())
+      if (!spec.is_used) recorder.erase_spec(number);
+    return {};
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, "out of memory"};
+  }
+}
+
+void StoreVerbs::reserve(StoredTree& stored) {
+  if (stored.is_empty()) return;
+  std::vector<core::NodeId> ids;
+  std::vector<MessageId> messages;
+  for (const auto& agent : stored.agents()) {
+    if (agent->is_deleted) continue;
+    ids.push_back(agent->record.node);
+    if (agent->is_stopped()) continue;
+    for (const persist::MailRecord& mail : agent->mail) messages.push_back(mail.id);
+  }
+  tree_.table.reserve(std::move(ids), static_cast<std::uint32_t>(stored.tree().generation) + generation_gap);
+  tree_.pool.restore(std::move(messages), stored.tree().sequence + sequence_gap);
+}
+
+Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& persistence) {
+  persist::Recorder& recorder = persistence.recorder();
+  const AgentRecord& record = agent.record;
+  Node& parent = agent.parent ? *tree_.table.find(agent.parent->record.node) : tree_.table.root_sentinel();
+  Node& node = factory_.place(parent, {record.node, record.name, first_state(agent), agent.spec->spec,
+                                       agent.spec->answer_check, static_cast<std::uint32_t>(record.turns)});
+  if (agent.is_stopped()) close(node, agent);
+  if (record.holds_below) node.extend_below(Node::hold_below, true);
+  recorder.adopt(record, agent.key, agent.spec->spec, agent.mail_records);
+  grant(node, record);
+  give_mail(node, agent, recorder);
+  return record.turn ? interrupt_turn(node, agent, persistence) : Result<void>();
+}
+
+void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
+  static_cast<void>(mailbox::close(node, tree_.pool, stopped_epoch));
+  if (agent.record.stays_stopped) node.extend_below(Node::stays_stopped, true);
+  node.reported = AgentState::stopped;
+  node.settling.stopped_by_ancestor = agent.stopped_by_ancestor;
+  node.settling.cause = agent.cause;
+}
+
+void StoreVerbs::grant(Node& node, const AgentRecord& record) {
+  const auto grant_one = [&](const std::optional<persist::AccountRecord>& account, bool subtree) {
+    if (!account) return;
+    turns_.grant(node, account->budget, subtree);
+    turn::Accounts& accounts = *turn::data_of(node).accounts;
+    (subtree ? accounts.subtree : accounts.own).restore(account->spent, account->expired);
+  };
+  grant_one(record.own, false);
+  grant_one(record.subtree, true);
+}
+
+// The turn ended with the process: whether its calls had begun is not known.
+Result<void> StoreVerbs::interrupt_turn(Node& node, const StoredAgentOfTree& agent,
+                                        persist::Persistence& persistence) {
+  if (auto loaded = persistence.load(node); !loaded) return loaded;
+  if (agent.record.turn->asked && node.data) turn::data_of(node).conversation.end_with_process();
+  persistence.recorder().note_change(node);
+  return {};
+}
+
+// Each message goes before those that come after it, whatever its priority: the last one first.
+void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder) {
+  if (agent.is_stopped()) {
+    if (!agent.mail.empty()) recorder.note_edited_mail(node);
+    return;
+  }
+  for (auto mail = agent.mail.rbegin(); mail != agent.mail.rend(); ++mail) {
+    const std::uint32_t cell = mailbox::MessagePool::number_of(mail->id);
+    std::unique_ptr<SendOptions> options;
+    if (mail->deadline) {
+      options = std::make_unique<SendOptions>();
+      options->deadline = time_point_of(*mail->deadline, *tree_.engine);
+    }
+    tree_.pool[cell].put(std::move(mail->message), std::move(options));
+    static_cast<void>(mailbox::push_front(node, tree_.pool, cell, node.load().epoch()));
+  }
+}
+
+void StoreVerbs::close_tree(const persist::TreeRecord& tree) noexcept {
+  Node& sentinel = tree_.table.root_sentinel();
+  PackedState packed = sentinel.load();
+  if (tree.stopped) {
+    packed = PackedState(packed.generation(), stopped_epoch, core::Gate::stop_tree, AgentState::stopped);
+    static_cast<void>(mailbox::close(sentinel, tree_.pool, stopped_epoch));
+    sentinel.reported = AgentState::stopped;
+  }
+  sentinel.packed.store(packed.with(core::layout::pause, tree.paused).raw(), std::memory_order_seq_cst);
+}
+
+// A restore has failed: children before parents.
+void StoreVerbs::withdraw(StoredTree& stored) noexcept {
+  for (auto agent = stored.agents().rbegin(); agent != stored.agents().rend(); ++agent)
+    if (Node* const node = tree_.table.find((*agent)->record.node)) {
+      static_cast<void>(mailbox::close(*node, tree_.pool, node->load().epoch() + 1));
+      tree_.table.erase(*node);
+    }
+}
+
+// From here on nothing fails.
+void StoreVerbs::begin(StoredTree& stored, std::shared_ptr<persist::Persistence> persistence) {
+  if (!stored.is_empty()) close_tree(stored.tree());
+  tree_.engine->add_source(persistence);
+  tree_.persistence = std::move(persistence);
+  persist::Recorder& recorder = tree_.persistence->recorder();
+  hub_.changes = &recorder;
+  tree_.mail_notes.store(&recorder.mail_notes(), std::memory_order_release);
+  turns_.parked().note_pause();  // some may be paused
+  for (const auto& agent : stored.agents()) {
+    Node* const node = agent->is_deleted ? nullptr : tree_.table.find(agent->record.node);
+    if (node && !agent->mail.empty() && !agent->is_stopped()) tree_.ready.add(*node);
+  }
+  tree_.waker->notify();
+}
+
+RestoreReport StoreVerbs::report(StoredTree& stored) {
+  RestoreReport report;
+  for (const auto& agent : stored.agents()) {
+    if (agent->is_deleted) {
+      ++report.deleted;
+      continue;
+    }
+    ++report.agents;
+    report.messages += agent->is_stopped() ? 0 : agent->mail.size();
+    report.interrupted_turns += agent->record.turn ? 1 : 0;
+    report.unbound += agent->is_unbound() ? 1 : 0;
+  }
+  for (const auto& agent : stored.agents()) {
+    if (hub_.closed()) break;
+    Node* const node = agent->is_deleted ? nullptr : tree_.table.find(agent->record.node);
+    if (node) emit(*node, *agent);
+  }
+  return report;
+}
+
+void StoreVerbs::emit(Node& node, const StoredAgentOfTree& agent) {
+  hub_.emit(node, [&](Agent handle) {
+    const AgentRecord& record = agent.record;
+    AgentRestored restored{std::move(handle)};
+    restored.state = agent.is_stopped() ? AgentState::stopped : AgentState::idle;
+    restored.messages = agent.is_stopped() ? 0 : agent.mail.size();
+    if (record.turn) {
+      restored.interrupted_turn = record.turn->number;
+      restored.message = record.turn->message;
+    }
+    restored.unbound = agent.spec->unbound;
+    return restored;
+  });
+  if (!agent.is_stopped()) return;
+  for (const persist::MailRecord& mail : agent.mail) {
+    if (hub_.closed() || !tree_.table.find(agent.record.node)) return;
+    hub_.emit(node, [&](Agent handle) {
+      return MessageDropped{std::move(handle), mail.id, mail.message, DropReason::stopped};
+    });
+  }
+}
+
+}  // namespace agentcore::detail::tree

@@ -1,0 +1,56 @@
+// StoreVerbs: AgentTree::restore() and flush(): the agents of a tree and its store.
+#pragma once
+
+#include "events/event_hub.hpp"
+#include "tree/agent_factory.hpp"
+#include "tree/stored_tree.hpp"
+#include "tree/tree_shared.hpp"
+#include "tree/verbs.hpp"
+#include "turn/turns.hpp"
+
+#include <agentcore/restore.hpp>
+#include <agentcore/store.hpp>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace agentcore::detail::tree {
+
+// Everything is read and checked before the first agent is created, and all agents exist before an observer
+// is told of the first. All @loop_thread.
+class StoreVerbs {
+ public:
+  StoreVerbs(TreeShared& tree, turn::Turns& turns, AgentFactory& factory, Verbs& verbs, events::EventHub& hub)
+      : tree_(tree), turns_(turns), factory_(factory), verbs_(verbs), hub_(hub) {}
+
+  Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
+  Result<void> flush();
+  // The end of the tree, or of its Runtime: the last changes are written.
+  void close() noexcept;
+
+ private:
+  std::optional<Error> problem_of(const Ref<Store>& store) const;
+  std::shared_ptr<persist::Persistence> attached(Ref<Store> store, RestoreOptions options) const;
+  Result<void> create(StoredTree& stored, persist::Persistence& persistence);
+  void reserve(StoredTree& stored);
+  Result<void> place(StoredAgentOfTree& agent, persist::Persistence& persistence);
+  void close(core::Node& node, const StoredAgentOfTree& agent) noexcept;
+  void grant(core::Node& node, const persist::AgentRecord& record);
+  Result<void> interrupt_turn(core::Node& node, const StoredAgentOfTree& agent,
+                              persist::Persistence& persistence);
+  void give_mail(core::Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder);
+  void close_tree(const persist::TreeRecord& tree) noexcept;
+  void withdraw(StoredTree& stored) noexcept;
+  void begin(StoredTree& stored, std::shared_ptr<persist::Persistence> persistence);
+  RestoreReport report(StoredTree& stored);
+  void emit(core::Node& node, const StoredAgentOfTree& agent);
+
+  TreeShared& tree_;
+  turn::Turns& turns_;
+  AgentFactory& factory_;
+  Verbs& verbs_;
+  events::EventHub& hub_;
+};
+
+}  // namespace agentcore::detail::tree

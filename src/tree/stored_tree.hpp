@@ -1,0 +1,83 @@
+// StoredTree: the agents that a store has, read and checked.
+#pragma once
+
+#include "persist/agent_record.hpp"
+#include "persist/mail_record.hpp"
+#include "persist/persistence.hpp"
+#include "persist/record_kinds.hpp"
+#include "persist/tree_record.hpp"
+#include "tree/tree_shared.hpp"
+#include "turn/turns.hpp"
+
+#include <agentcore/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace agentcore::detail::tree {
+
+// A spec, and the agents' code that it names.
+struct StoredSpecOfAgents {
+  SharedAgentSpec spec;
+  std::string unbound;  // what of its code was not found
+  std::shared_ptr<const turn::AnswerCheck> answer_check;
+  bool is_used = false;  // by an agent that is restored
+};
+
+// An agent, and the state in which it is restored.
+struct StoredAgentOfTree {
+  std::uint64_t key = 0;
+  persist::AgentRecord record;
+  const StoredAgentOfTree* parent = nullptr;  // null: it is a root
+  const StoredSpecOfAgents* spec = nullptr;
+  std::vector<persist::MailRecord> mail;          // in the order of taking
+  std::vector<persist::StoredMail> mail_records;  // of these
+  std::size_t depth = 1;
+
+  bool is_deleted = false;  // its delete had begun, or that of an ancestor
+  core::Gate gate = core::Gate::open;
+  bool stopped_by_ancestor = false;
+  StopCause cause = StopCause::user;
+  bool is_closed_below = false;  // by its gate, or that of an ancestor
+
+  bool is_stopped() const noexcept { return gate != core::Gate::open; }
+  bool is_unbound() const noexcept { return !spec->unbound.empty(); }
+};
+
+class StoredTree {
+ public:
+  // Error: nothing of it may be used.
+  Result<void> read(persist::Persistence& persistence, const TreeShared& tree, turn::Turns& turns);
+
+  const persist::TreeRecord& tree() const noexcept { return tree_; }
+  bool is_empty() const noexcept { return is_empty_; }
+  // In the order of creation: parents before children.
+  std::vector<std::unique_ptr<StoredAgentOfTree>>& agents() noexcept { return agents_; }
+  const std::unordered_map<std::uint64_t, StoredSpecOfAgents>& specs() const noexcept { return specs_; }
+
+ private:
+  using Read = persist::Persistence::Read;
+
+  void read_all(persist::Persistence& persistence, const TreeShared& tree, turn::Turns& turns);
+  void each(persist::Persistence& persistence, persist::Kind kind, const char* what, const Read& read);
+  void check_numbers() const;
+  void add_spec(std::uint64_t number, std::string_view body, const CodeRegistry& code, turn::Turns& turns);
+  void add_agent(std::uint64_t key, std::string_view body);
+  void add_mail(const RecordKey& key, std::string_view body);
+  void decide(StoredAgentOfTree& agent) const noexcept;
+  void check_limits(const TreeOptions& options) const;
+
+  persist::TreeRecord tree_;
+  bool is_empty_ = true;
+  std::unordered_map<std::uint64_t, StoredSpecOfAgents> specs_;
+  std::vector<std::unique_ptr<StoredAgentOfTree>> agents_;
+  std::unordered_map<std::uint64_t, StoredAgentOfTree*> by_key_;
+};
+
+}  // namespace agentcore::detail::tree

@@ -1,0 +1,65 @@
+// Life: one run of a program whose agents are in a store. A restart is the next Life on the same store.
+#pragma once
+
+#include "support/catch.hpp"
+
+#include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace agentcore::test {
+
+struct Life {
+  explicit Life(Store& store, RestoreOptions options = {}, TreeOptions tree_options = {}) {
+    tree_options.llm = &llm;
+    tree.emplace(runtime, std::move(tree_options));
+    on_restored = tree->on<AgentRestored>([this](const AgentRestored& event) {
+      restored.push_back(event);
+      restored_ids.push_back(event.agent.id());
+    });
+    on_stop = tree->on<StopPersisted>([this](const StopPersisted& event) { stops.push_back(event); });
+    on_message =
+        tree->on<MessagePersisted>([this](const MessagePersisted& event) { messages.push_back(event); });
+    on_dropped = tree->on<MessageDropped>([this](const MessageDropped& event) { dropped.push_back(event); });
+    report = tree->restore(&store, std::move(options));
+  }
+
+  Agent create(std::string id, AgentSpec spec = {}) {
+    spec.id = std::move(id);
+    return tree->create(std::move(spec)).value();
+  }
+  Agent find(std::string_view id) { return tree->find(id).value(); }
+  // The contents of the messages of a conversation.
+  static std::vector<std::string> texts(const Agent& agent) {
+    std::vector<std::string> all;
+    for (const ChatMessage& message : agent.conversation().value()) all.push_back(message.content);
+    return all;
+  }
+
+  Runtime runtime;
+  testing::ScriptedClient llm{runtime};
+  std::optional<AgentTree> tree;
+  Subscription on_restored, on_stop, on_message, on_dropped;
+  std::vector<AgentRestored> restored;
+  std::vector<std::string> restored_ids;
+  std::vector<StopPersisted> stops;
+  std::vector<MessagePersisted> messages;
+  std::vector<MessageDropped> dropped;
+  Result<RestoreReport> report = RestoreReport();
+};
+
+// How many records a store has.
+inline std::size_t count_records(Store& store) {
+  std::size_t count = 0;
+  const Result<void> read = store.read({}, {RecordKey::max, RecordKey::max, RecordKey::max},
+                                       [&](const RecordKey&, std::string_view) { return ++count, true; });
+  CHECK(read);
+  return count;
+}
+
+}  // namespace agentcore::test

@@ -1,0 +1,278 @@
+// When a tree writes to its store, on which thread, and what happens when that fails.
+#include "support/catch.hpp"
+#include "support/drive/test_clock.hpp"
+#include "support/store/guarded_store.hpp"
+#include "support/store/life.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using agentcore::test::count_records;
+using agentcore::test::GuardedStore;
+using agentcore::test::Life;
+
+namespace {
+
+// Keeps its jobs until the test runs them.
+class ManualExecutor final : public Executor {
+ public:
+  void submit(std::function<void()> job) override { jobs.push_back(std::move(job)); }
+  void run_all() {
+    for (const auto& job : std::exchange(jobs, {})) job();
+  }
+  std::vector<std::function<void()>> jobs;
+};
+
+const Error full{Errc::store_full, "the disk is full"};
+
+}  // namespace
+
+TEST_CASE("the durability says which changes are written at once", "[persist][durability]") {
+  const auto commits = [](Durability durability) {
+    GuardedStore store;
+    std::vector<std::size_t> counts;
+    Life life(store, {.durability = durability});
+    const Agent agent = life.create("a");
+    life.runtime.poll();
+    std::size_t before = store.commits;
+    REQUIRE(agent.pause().took_effect());
+    life.runtime.poll();
+    REQUIRE(store.commits == before + 1);
+    before = store.commits;
+    REQUIRE(agent.send("one"));
+    life.runtime.poll();
+    counts.push_back(store.commits - before);  // a message
+    REQUIRE(agent.unpause());
+    life.runtime.poll();
+    before = store.commits;
+    life.runtime.run_until_idle();
+    counts.push_back(store.commits - before);  // the end of its turn
+    return counts;
+  };
+  CHECK(commits(Durability::each_turn)[0] == 0);
+  CHECK(commits(Durability::each_turn)[1] == 1);
+  CHECK(commits(Durability::each_step)[0] == 0);
+  CHECK(commits(Durability::each_message)[0] == 1);
+  CHECK(to_string(Durability::each_step) == "each_step");
+  CHECK(to_string(AfterStoreFailure::go_on) == "go_on");
+}
+
+TEST_CASE("the changes of one poll are one commit, with the sync that the host chose", "[persist]") {
+  GuardedStore store;
+  Life life(store, {.sync = StoreSync::disk});
+  const std::size_t before = store.commits;
+  for (int i = 0; i < 100; ++i) life.tree->create().value();
+  life.runtime.poll();
+  CHECK(store.commits == before + 1);
+  CHECK(store.last_sync == StoreSync::disk);
+  life.runtime.poll();
+  CHECK(store.commits == before + 1);
+}
+
+TEST_CASE("a commit that fails is tried again with what has changed since", "[persist][failure]") {
+  GuardedStore store;
+  std::vector<Errc> failures;
+  Life life(store, {.on_failure = [&](const Error& error) {
+              failures.push_back(error.code);
+              return AfterStoreFailure::retry;
+            }});
+  life.runtime.poll();
+  store.failure = full;
+  const Agent first = life.create("first");
+  life.runtime.poll();
+  CHECK(failures == std::vector<Errc>{Errc::store_full});
+  REQUIRE(first.stop().took_effect());
+  life.create("second");
+  life.runtime.run_for(std::chrono::milliseconds(1));
+  CHECK(failures.size() == 1);  // it waits before it tries again
+  CHECK(life.stops.empty());
+  CHECK(first.state().value() == AgentState::stopped);
+  store.failure = {};
+  REQUIRE(life.tree->flush());
+  REQUIRE(life.stops.size() == 1);
+  Life next(store.records);
+  CHECK(next.find("first").state().value() == AgentState::stopped);
+  CHECK(next.find("second").state().value() == AgentState::idle);
+}
+
+TEST_CASE("a failed commit is tried again by itself", "[persist][failure]") {
+  GuardedStore store;
+  test::TestClock clock;
+  Runtime runtime({.clock = &clock});
+  AgentTree tree(runtime);
+  REQUIRE(tree.restore(&store));
+  runtime.poll();
+  store.failure = full;
+  tree.create({.id = "a"}).value();
+  runtime.poll();
+  const std::size_t before = store.commits;
+  store.failure = {};
+  clock.advance(std::chrono::milliseconds(999));
+  runtime.poll();
+  CHECK(store.commits == before);
+  clock.advance(std::chrono::milliseconds(1));
+  runtime.poll();
+  runtime.poll();
+  CHECK(store.commits == before + 1);
+  Life next(store.records);
+  CHECK(next.tree->size() == 1);
+}
+
+TEST_CASE("the host can go on in memory when the store fails", "[persist][failure]") {
+  GuardedStore store;
+  Life life(store, {.on_failure = [](const Error&) { return AfterStoreFailure::go_on; }});
+  life.runtime.poll();
+  store.throws = true;
+  const Agent agent = life.create("a");
+  life.runtime.poll();
+  const std::size_t commits = store.commits;
+  REQUIRE(agent.send("x"));
+  life.runtime.run_until_idle();
+  CHECK(Life::texts(agent).size() == 2);
+  CHECK(store.commits == commits);
+  CHECK(life.tree->flush());
+  life.tree.reset();
+  CHECK(store.commits == commits);
+}
+
+TEST_CASE("the host can stop all when the store fails", "[persist][failure]") {
+  GuardedStore store;
+  Life life(store, {.on_failure = [](const Error&) { return AfterStoreFailure::stop_all; }});
+  const Agent agent = life.create("a");
+  life.runtime.poll();
+  store.failure = full;
+  REQUIRE(agent.send("x"));
+  life.runtime.run_for(std::chrono::milliseconds(5));
+  CHECK(agent.state().value() == AgentState::stopped);
+  store.failure = {};
+  REQUIRE(life.tree->flush());
+  Life next(store.records);
+  CHECK(next.find("a").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("an observer of a failure may destroy the tree", "[persist][failure]") {
+  GuardedStore store;
+  Life* here = nullptr;
+  Life life(store, {.on_failure = [&](const Error&) {
+              here->tree.reset();
+              return AfterStoreFailure::stop_all;
+            }});
+  here = &life;
+  life.runtime.poll();
+  life.create("a");
+  store.failure = full;
+  life.runtime.poll();
+  CHECK_FALSE(life.tree);
+}
+
+TEST_CASE("an executor commits; the loop and its stops do not wait for it", "[persist][executor]") {
+  GuardedStore store;
+  ManualExecutor executor;
+  Life life(store, {.executor = &executor});
+  const Agent agent = life.create("a");
+  life.runtime.poll();
+  REQUIRE(executor.jobs.size() == 1);
+  CHECK(store.commits == 0);
+  REQUIRE(agent.stop().took_effect());
+  life.runtime.poll();
+  CHECK(agent.state().value() == AgentState::stopped);
+  CHECK(executor.jobs.size() == 1);  // one commit at a time
+  CHECK(life.stops.empty());
+  CHECK(life.tree->busy() == false);
+  std::thread worker([&] { executor.run_all(); });
+  worker.join();
+  CHECK(store.commits == 1);
+  CHECK(store.committed_on != std::this_thread::get_id());
+  life.runtime.poll();
+  REQUIRE(executor.jobs.size() == 1);  // the stop
+  CHECK(life.stops.empty());
+  executor.run_all();
+  life.runtime.poll();
+  CHECK(life.stops.size() == 1);
+  CHECK(executor.jobs.empty());
+}
+
+TEST_CASE("the end of a tree does not need its executor", "[persist][executor]") {
+  GuardedStore store;
+  ManualExecutor executor;
+  {
+    Life life(store, {.executor = &executor});
+    life.create("a");
+    life.runtime.poll();
+    life.create("b");
+    CHECK(store.commits == 0);
+  }
+  CHECK(store.commits == 2);
+  executor.run_all();  // finds it done
+  CHECK(store.commits == 2);
+  Life next(store.records);
+  CHECK(next.tree->size() == 2);
+}
+
+TEST_CASE("a commit that an executor destroys has failed", "[persist][executor][failure]") {
+  GuardedStore store;
+  ManualExecutor executor;
+  std::vector<Error> failures;
+  Life life(store, {.executor = &executor, .on_failure = [&](const Error& error) {
+                      failures.push_back(error);
+                      return AfterStoreFailure::retry;
+                    }});
+  life.create("a");
+  life.runtime.poll();
+  executor.jobs.clear();
+  life.runtime.poll();
+  REQUIRE(failures.size() == 1);
+  CHECK(failures[0].code == Errc::store_failed);
+  REQUIRE(life.tree->flush());
+  Life next(store.records);
+  CHECK(next.tree->size() == 1);
+}
+
+TEST_CASE("a ThreadPool commits while the loop works", "[persist][executor]") {
+  GuardedStore store;
+  auto pool = std::make_shared<ThreadPool>(2);
+  {
+    Life life(store, {.durability = Durability::each_message, .executor = pool});
+    const Agent agent = life.create("a");
+    for (int i = 0; i < 200; ++i) REQUIRE(agent.send("m" + std::to_string(i)));
+    life.runtime.run_until_idle();
+    CHECK(Life::texts(agent).size() == 400);
+  }
+  Life next(store.records);
+  CHECK(Life::texts(next.find("a")).size() == 400);
+}
+
+TEST_CASE("a conversation that cannot be read is an error, and its agent is stopped",
+          "[persist][failure][lazy]") {
+  GuardedStore store;
+  {
+    Life life(store);
+    REQUIRE(life.create("a").send("one"));
+    life.runtime.run_until_idle();
+  }
+  Life life(store);
+  const Agent agent = life.find("a");
+  store.read_failure = {Errc::store_failed, "the disk is gone"};
+  CHECK(agent.conversation().error().code == Errc::store_failed);
+  CHECK(turns_of(agent).error().code == Errc::store_failed);
+  CHECK(fork(agent).error().code == Errc::store_failed);
+  CHECK(rewind(agent, 1).error().code == Errc::store_failed);
+  REQUIRE(agent.send("two"));
+  life.runtime.poll();
+  life.runtime.poll();
+  CHECK(agent.state().value() == AgentState::stopped);
+  CHECK(life.llm.calls() == 0);
+  store.read_failure = {};
+  REQUIRE(agent.resume().took_effect());
+  life.runtime.poll();
+  REQUIRE(agent.send("three"));
+  life.runtime.run_until_idle();
+  CHECK(Life::texts(agent) == std::vector<std::string>{"one", "one", "three", "three"});
+}

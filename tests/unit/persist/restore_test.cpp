@@ -1,0 +1,496 @@
+// [G14] Agents that a store keeps: what a restart finds.
+#include "support/catch.hpp"
+#include "support/store/life.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using agentcore::test::count_records;
+using agentcore::test::Life;
+
+TEST_CASE("a restart finds the agents, their parents and their order", "[persist][restore][G14]") {
+  MemoryStore store;
+  std::vector<std::string> ids;
+  {
+    Life life(store);
+    CHECK(life.report->agents == 0);
+    const Agent root = life.create("root");
+    root.create_child({.id = "first"}).value();
+    root.create_child({.id = "second"}).value().create_child().value();
+    life.create("other");
+    life.runtime.poll();
+    life.tree->walk([&](const Agent& agent) { ids.push_back(agent.id()); });
+  }
+  Life life(store);
+  CHECK(life.report->agents == 5);
+  CHECK(life.tree->size() == 5);
+  std::vector<std::string> found;
+  life.tree->walk([&](const Agent& agent) { found.push_back(agent.id()); });
+  CHECK(found == ids);
+  CHECK(life.find("first").parent().value().id() == "root");
+  CHECK(life.restored_ids.size() == 5);
+  CHECK(life.restored_ids.front() == "root");
+  CHECK(life.restored[0].state == AgentState::idle);
+}
+
+TEST_CASE("a restart finds the spec of an agent", "[persist][restore]") {
+  MemoryStore store;
+  AgentSpec spec;
+  spec.system_prompt = "You plan trips. \xE2\x9C\x88";
+  spec.model = "m-1";
+  spec.temperature = 0.25;
+  spec.max_tokens = 77;
+  spec.stop_sequences = {"END"};
+  spec.role = AgentRole::system;
+  spec.mailbox_limit = 5;
+  spec.turn_timeout = std::chrono::seconds(90);
+  spec.context.max_tokens = 9'000;
+  spec.prices = {.prompt = 2.5, .completion = 10, .cached_prompt = 1.25};
+  {
+    Life life(store);
+    life.create("planner", spec);
+    life.runtime.poll();
+  }
+  // What a request of the restored agent has.
+  Life life(store);
+  ChatRequest request;
+  testing::ScriptedClient client(life.runtime, [&](const ChatRequest& asked) {
+    request = asked;
+    return testing::ScriptedReply{.deltas = {"ok"}};
+  });
+  const Agent planner = life.find("planner");
+  REQUIRE(planner.set_llm(&client));
+  REQUIRE(planner.send("go"));
+  life.runtime.run_until_idle();
+  CHECK(request.model == "m-1");
+  CHECK(request.messages.front().content == spec.system_prompt);
+  CHECK(request.temperature == 0.25);
+  CHECK(request.max_tokens == 77U);
+  CHECK(request.stop_sequences == std::vector<std::string>{"END"});
+  CHECK(planner.terminate().reason == Errc::cannot_delete_system_agent);
+  for (int i = 0; i < 5; ++i) REQUIRE(planner.send("x"));
+  CHECK(planner.send("x").reason == Errc::mailbox_full);
+}
+
+TEST_CASE("a restart finds conversations, which continue", "[persist][restore][G8]") {
+  MemoryStore store;
+  std::vector<std::string> texts;
+  {
+    Life life(store);
+    const Agent agent = life.create("a", {.system_prompt = "s"});
+    REQUIRE(agent.send("one"));
+    REQUIRE(agent.send("two"));
+    life.runtime.run_until_idle();
+    texts = Life::texts(agent);
+    CHECK(texts == std::vector<std::string>{"s", "one", "one", "two", "two"});
+  }
+  {
+    Life life(store);
+    const Agent agent = life.find("a");
+    CHECK(Life::texts(agent) == texts);
+    CHECK(turns_of(agent).value().size() == 2);
+    REQUIRE(agent.send("three"));
+    life.runtime.run_until_idle();
+    texts = Life::texts(agent);
+    CHECK(texts.size() == 7);
+    CHECK(turns_of(agent).value().back().turn == 3);
+  }
+  Life life(store);
+  CHECK(Life::texts(life.find("a")) == texts);
+}
+
+TEST_CASE("messages wait over a restart, in their order and with their ids", "[persist][restore][mail]") {
+  MemoryStore store;
+  std::vector<MessageId> ids;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    const Agent agent = life.create("a");
+    REQUIRE(agent.pause().took_effect());
+    ids.push_back(agent.send("normal").id);
+    ids.push_back(agent.send({.text = "last", .sender = "s", .kind = "k"}).id);
+    life.runtime.poll();
+    ids.insert(ids.begin(), agent.send({.text = "urgent", .priority = MessagePriority::urgent}).id);
+    life.runtime.poll();
+    REQUIRE(life.messages.size() == 3);
+    CHECK(life.messages[0].message == ids[1]);
+    CHECK_FALSE(life.messages[0].ended);
+  }
+  Life life(store, {.durability = Durability::each_message});
+  CHECK(life.report->messages == 3);
+  const Agent agent = life.find("a");
+  const std::vector<QueuedMessage> queued = agent.queued().value();
+  REQUIRE(queued.size() == 3);
+  for (std::size_t i = 0; i < ids.size(); ++i) CHECK(queued[i].id == ids[i]);
+  CHECK(queued[0].message.text == "urgent");
+  CHECK(queued[2].message.sender == "s");
+  CHECK(queued[2].message.kind == "k");
+  CHECK(agent.status().value().paused);
+  // New ids are other ids.
+  const MessageId fresh = agent.send("fresh").id;
+  for (const MessageId id : ids) CHECK(fresh != id);
+  REQUIRE(agent.unpause());
+  life.runtime.run_until_idle();
+  CHECK(Life::texts(agent) ==
+        std::vector<std::string>{"urgent", "urgent", "normal", "normal", "last", "last", "fresh", "fresh"});
+  CHECK(life.messages.back().ended);
+  CHECK(life.messages.back().message == fresh);
+}
+
+TEST_CASE("a message that was handled is not handled again", "[persist][restore][mail]") {
+  MemoryStore store;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    const Agent agent = life.create("a");
+    REQUIRE(agent.send("one"));
+    life.runtime.run_until_idle();
+  }
+  Life life(store);
+  CHECK(life.report->messages == 0);
+  life.runtime.run_until_idle();
+  CHECK(life.llm.calls() == 0);
+}
+
+TEST_CASE("stopped stays stopped over a restart, and is resumed as before", "[persist][restore][stop][G14]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    const Agent root = life.create("root");
+    const Agent child = root.create_child({.id = "child"}).value();
+    child.create_child({.id = "grandchild"}).value();
+    life.create("other");
+    REQUIRE(root.stop().took_effect());
+    life.runtime.run_until_idle();
+    REQUIRE(life.stops.size() == 1);
+    CHECK(life.stops[0].agent_id == "root");
+    CHECK_FALSE(life.stops[0].deleted);
+  }
+  Life life(store);
+  for (const char* id : {"root", "child", "grandchild"})
+    CHECK(life.find(id).state().value() == AgentState::stopped);
+  CHECK(life.find("other").state().value() == AgentState::idle);
+  CHECK(life.find("child").send("x").reason == Errc::agent_stopped);
+  CHECK(life.find("child").resume().reason == Errc::parent_stopped);
+  REQUIRE(life.find("root").resume().took_effect());
+  life.runtime.run_until_idle();
+  for (const char* id : {"root", "child", "grandchild"}) {
+    CHECK(life.find(id).state().value() == AgentState::idle);
+    REQUIRE(life.find(id).send("x"));
+  }
+  life.runtime.run_until_idle();
+  CHECK(Life::texts(life.find("grandchild")).size() == 2);
+}
+
+TEST_CASE("a child that was stopped by itself stays so when its parent is resumed after a restart",
+          "[persist][restore][stop]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    const Agent root = life.create("root");
+    const Agent child = root.create_child({.id = "child"}).value();
+    REQUIRE(child.stop().took_effect());
+    life.runtime.run_until_idle();
+    REQUIRE(root.stop().took_effect());
+    life.runtime.run_until_idle();
+  }
+  Life life(store);
+  REQUIRE(life.find("root").resume().took_effect());
+  life.runtime.run_until_idle();
+  CHECK(life.find("root").state().value() == AgentState::idle);
+  CHECK(life.find("child").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a stop that had not settled is a stop after a restart", "[persist][restore][stop][G14]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    testing::ScriptedReply silent;
+    silent.silent = silent.deaf = true;
+    life.llm.enqueue(silent);
+    const Agent root = life.create("root");
+    const Agent child = root.create_child({.id = "child"}).value();
+    REQUIRE(child.send("work"));
+    life.runtime.poll();
+    REQUIRE(child.state().value() == AgentState::waiting_llm);
+    REQUIRE(root.stop().took_effect());
+    life.runtime.poll();
+    CHECK(root.state().value() == AgentState::stopping);
+    REQUIRE(life.stops.size() == 1);
+  }
+  Life life(store);
+  CHECK(life.find("root").state().value() == AgentState::stopped);
+  CHECK(life.find("child").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a deferred stop is a stop after a restart", "[persist][restore][stop]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    testing::ScriptedReply silent;
+    silent.silent = true;
+    life.llm.enqueue(silent);
+    const Agent root = life.create("root");
+    root.create_child({.id = "child"}).value();
+    REQUIRE(root.send("work"));
+    life.runtime.poll();
+    REQUIRE(root.stop({.when = StopWhen::after_turn}).took_effect());
+    life.runtime.poll();
+    CHECK(root.state().value() == AgentState::waiting_llm);
+    CHECK(life.stops.size() == 1);
+  }
+  Life life(store);
+  CHECK(life.find("root").state().value() == AgentState::stopped);
+  CHECK(life.find("child").state().value() == AgentState::stopped);
+  CHECK(life.report->interrupted_turns == 1);
+}
+
+TEST_CASE("stop_all() and pause_all() stay in force over a restart", "[persist][restore][stop]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    life.create("a");
+    REQUIRE(life.tree->stop_all().took_effect());
+    life.runtime.run_until_idle();
+    REQUIRE(life.stops.size() == 1);
+    CHECK(life.stops[0].agent_id.empty());
+    REQUIRE(life.tree->pause_all().took_effect());
+    life.runtime.poll();
+  }
+  Life life(store);
+  CHECK(life.find("a").state().value() == AgentState::stopped);
+  CHECK(life.tree->create({.id = "b"}).error().code == Errc::agent_stopped);
+  REQUIRE(life.tree->resume_all().took_effect());
+  life.runtime.run_until_idle();
+  CHECK(life.find("a").state().value() == AgentState::idle);
+  CHECK(life.find("a").status().value().paused);
+  REQUIRE(life.find("a").send("x"));
+  life.runtime.run_until_idle();
+  CHECK(life.llm.calls() == 0);
+  REQUIRE(life.tree->unpause_all().took_effect());
+  life.runtime.run_until_idle();
+  CHECK(life.llm.calls() == 1);
+}
+
+TEST_CASE("a turn that was in progress is interrupted by a restart", "[persist][restore][turn][G8][G14]") {
+  MemoryStore store;
+  MessageId message;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    testing::ScriptedReply silent;
+    silent.silent = true;
+    life.llm.enqueue(silent);
+    const Agent agent = life.create("a");
+    message = agent.send("question").id;
+    REQUIRE(agent.send("next"));
+    life.runtime.poll();
+    REQUIRE(agent.state().value() == AgentState::waiting_llm);
+  }
+  Life life(store);
+  CHECK(life.report->interrupted_turns == 1);
+  REQUIRE(life.restored.size() == 1);
+  CHECK(life.restored[0].interrupted_turn == 1);
+  CHECK(life.restored[0].message == message);
+  CHECK(life.restored[0].messages == 1);
+  const Agent agent = life.find("a");
+  std::vector<ChatMessage> history = agent.conversation().value();
+  REQUIRE(history.size() == 1);
+  CHECK(history[0].interruption == Interruption::interrupted);
+  life.runtime.run_until_idle();
+  history = agent.conversation().value();
+  CHECK(is_valid_history(history));
+  CHECK(Life::texts(agent) == std::vector<std::string>{"question", "next", "next"});
+  CHECK(turns_of(agent).value().back().turn == 2);
+}
+
+TEST_CASE("a tool call without a stored result is unknown after a restart", "[persist][restore][turn][G9]") {
+  MemoryStore store;
+  auto tools = std::make_shared<ToolRegistry>();
+  std::vector<ToolDone> open;
+  tools->add(
+      {.spec = {.name = "slow"}, .start = [&](const nlohmann::json&, const ToolContext&, ToolDone done) {
+         open.push_back(std::move(done));
+       }});
+  RestoreOptions options{.durability = Durability::each_step};
+  options.code.add_tools("tools", tools);
+  {
+    Life life(store, options);
+    testing::ScriptedReply call;
+    call.tool_calls = {{.id = "c1", .name = "slow", .arguments = "{}"}};
+    life.llm.enqueue(call);
+    const Agent agent = life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    while (open.empty()) life.runtime.poll();
+    life.runtime.poll();
+  }
+  open.clear();
+  Life life(store, options);
+  CHECK(life.report->interrupted_turns == 1);
+  const std::vector<ChatMessage> history = life.find("a").conversation().value();
+  REQUIRE(history.size() == 3);
+  CHECK(history[2].content.find("effect is unknown") != std::string::npos);
+  CHECK(is_valid_history(history));
+  life.runtime.run_until_idle();
+  CHECK(open.empty());  // nothing runs again
+}
+
+TEST_CASE("a delete leaves nothing in the store", "[persist][restore][delete][G13]") {
+  MemoryStore store;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    life.runtime.poll();
+    const Agent keep = life.create("keep");
+    life.runtime.poll();
+    const std::size_t before = count_records(store);
+    const Agent root = keep.create_child({.id = "root", .system_prompt = "p"}).value();
+    const Agent child = root.create_child({.id = "child"}).value();
+    REQUIRE(child.send("one"));
+    life.runtime.run_until_idle();
+    REQUIRE(child.pause().took_effect());
+    REQUIRE(child.send("waits"));
+    life.runtime.poll();
+    CHECK(count_records(store) > before);
+    REQUIRE(root.terminate().took_effect());
+    life.runtime.run_until_idle();
+    CHECK(count_records(store) == before);
+    REQUIRE(life.stops.size() == 1);
+    CHECK(life.stops[0].deleted);
+    CHECK(life.stops[0].agent_id == "root");
+    CHECK_FALSE(life.stops[0].agent.exists());
+  }
+  Life life(store);
+  CHECK(life.tree->size() == 1);
+  // The id of a deleted agent is never given again.
+  const std::string id = life.tree->create().value().id();
+  CHECK(id != "@2.1");
+  CHECK(id != "@3.1");
+}
+
+TEST_CASE("a delete that had not settled is finished by a restart", "[persist][restore][delete][G14]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    testing::ScriptedReply deaf;
+    deaf.silent = deaf.deaf = true;
+    life.llm.enqueue(deaf);
+    const Agent root = life.create("root");
+    const Agent child = root.create_child({.id = "child"}).value();
+    REQUIRE(child.send("work"));
+    life.runtime.poll();
+    REQUIRE(root.terminate().took_effect());
+    life.runtime.poll();
+    CHECK(life.tree->size() == 2);
+    CHECK(life.stops.size() == 1);
+  }
+  Life life(store);
+  CHECK(life.report->deleted == 2);
+  CHECK(life.report->agents == 0);
+  CHECK(life.tree->size() == 0);
+  life.runtime.poll();
+  CHECK(count_records(store) == 1);  // of the tree
+}
+
+TEST_CASE("code is bound by its name; what is not bound comes back stopped", "[persist][restore][code]") {
+  MemoryStore store;
+  std::vector<std::string> handled;
+  const auto handler = [&](const Agent&, const Message& message) { handled.push_back(message.text); };
+  CodeRegistry code;
+  code.add_handler("printer", handler);
+  {
+    Life life(store, {.code = code});
+    life.create("named", {.code = {.handler = "printer"}});
+    life.create("unnamed", {.handler = handler});
+    CHECK(life.tree->create({.code = {.handler = "nobody"}}).error().code == Errc::invalid_config);
+    life.runtime.poll();
+  }
+  {
+    Life life(store, {.code = code});
+    CHECK(life.report->unbound == 1);
+    CHECK(life.find("named").state().value() == AgentState::idle);
+    CHECK(life.find("unnamed").state().value() == AgentState::stopped);
+    CHECK(life.restored[0].unbound.empty());
+    CHECK(life.restored[1].unbound == "handler has no name (AgentSpec::code)");
+    REQUIRE(life.find("named").send("hello"));
+    life.runtime.run_until_idle();
+    CHECK(handled == std::vector<std::string>{"hello"});
+  }
+  Life life(store);
+  CHECK(life.restored[0].unbound == "handler 'printer' is not in RestoreOptions::code");
+  CHECK(life.find("named").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("budgets and what was used of them survive a restart", "[persist][restore][budget]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    testing::ScriptedReply reply;
+    reply.deltas = {"ok"};
+    reply.usage = {.prompt_tokens = 30, .completion_tokens = 12};
+    life.llm.enqueue(reply);
+    const Agent agent = life.create("a", {.budget = {.turns = 2, .tokens = 10'000}});
+    REQUIRE(agent.send("x"));
+    life.runtime.run_until_idle();
+    CHECK(agent.spent().value().tokens == 42);
+  }
+  Life life(store);
+  const Agent agent = life.find("a");
+  CHECK(agent.spent().value().tokens == 42);
+  CHECK(agent.spent().value().turns == 1);
+  REQUIRE(agent.send("x"));
+  REQUIRE(agent.send("y"));
+  life.runtime.run_until_idle();
+  CHECK(agent.state().value() == AgentState::stopped);
+  CHECK(Life::texts(agent).size() == 5);
+}
+
+TEST_CASE("a rewind and a fork are as they were after a restart", "[persist][restore][fork]") {
+  MemoryStore store;
+  std::vector<std::string> origin_texts, fork_texts;
+  {
+    Life life(store);
+    const Agent origin = life.create("origin");
+    for (const char* text : {"one", "two", "three"}) REQUIRE(origin.send(text));
+    life.runtime.run_until_idle();
+    const std::size_t before = count_records(store);
+    const Agent forked = fork(origin, {.id = "fork", .at = 2}).value();
+    life.runtime.poll();
+    CHECK(count_records(store) == before + 2);  // the agent and its spec; no message
+    REQUIRE(forked.send("four"));
+    life.runtime.run_until_idle();
+    REQUIRE(rewind(origin, 1));
+    life.runtime.poll();
+    REQUIRE(origin.send("again"));
+    life.runtime.run_until_idle();
+    origin_texts = Life::texts(origin);
+    fork_texts = Life::texts(forked);
+    CHECK(fork_texts == std::vector<std::string>{"one", "one", "two", "two", "four", "four"});
+  }
+  {
+    Life life(store);
+    CHECK(Life::texts(life.find("origin")) == origin_texts);
+    CHECK(Life::texts(life.find("fork")) == fork_texts);
+    REQUIRE(life.find("origin").terminate().took_effect());
+    life.runtime.run_until_idle();
+  }
+  {
+    Life life(store);
+    CHECK(Life::texts(life.find("fork")) == fork_texts);
+    REQUIRE(life.find("fork").terminate().took_effect());
+    life.runtime.run_until_idle();
+  }
+  CHECK(count_records(store) == 1);
+}
+
+TEST_CASE("restore is refused where it cannot be right", "[persist][restore]") {
+  MemoryStore store;
+  Life life(store);
+  CHECK(life.tree->restore(&store).error().code == Errc::invalid_config);
+  AgentTree late(life.runtime);
+  late.create().value();
+  CHECK(late.restore(&store).error().code == Errc::invalid_config);
+  AgentTree none(life.runtime);
+  CHECK(none.restore(nullptr).error().code == Errc::invalid_config);
+  CHECK(none.flush());
+}
