@@ -62,6 +62,8 @@ struct TreeOptions {
   /// Decides which tool calls of all agents may run, beside AgentSpec::tool_policy. Empty: all that a person
   /// need not approve (ToolSpec::needs_approval). See ToolPolicy.
   ToolPolicy tool_policy = {};
+  /// Gets a record of each stop and delete, e.g. a ReceiptFile. Null: none are made.
+  Ref<StopAudit> audit = {};
 };
 
 /// A turn, a model call, a tool call or a background task that runs now. It is listed from before its start

@@ -33,6 +33,7 @@
 #include <agentcore/restore.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/sqlite_store.hpp>
+#include <agentcore/stop_audit.hpp>
 #include <agentcore/stop_origin.hpp>
 #include <agentcore/store.hpp>
 #include <agentcore/store_events.hpp>

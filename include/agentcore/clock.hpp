@@ -10,6 +10,9 @@ using Duration = std::chrono::nanoseconds;
 /// A point in time of a Clock.
 using TimePoint = std::chrono::steady_clock::time_point;
 
+/// The time of day.
+using WallTime = std::chrono::system_clock::time_point;
+
 /// The source of time of a Runtime (RuntimeOptions::clock).
 class Clock {
  public:
@@ -21,6 +24,10 @@ class Clock {
   /// may call it, also under its locks.
   /// @threadsafe
   virtual TimePoint now() const noexcept = 0;
+  /// The time of day, for records only (StopRecord): nothing waits for it. It may go back. By default that of
+  /// the system. The rules of now() hold.
+  /// @threadsafe
+  virtual WallTime wall_time() const noexcept { return std::chrono::system_clock::now(); }
 
   /// False if the time passes only by advance(): the loop then never sleeps for a timer, but moves the clock
   /// to it.

@@ -2,6 +2,7 @@
 #include "core/enum_names.hpp"
 
 #include <agentcore/error.hpp>
+#include <agentcore/stop_audit.hpp>
 #include <agentcore/verbs.hpp>
 
 namespace agentcore {
@@ -97,6 +98,10 @@ constexpr detail::core::EnumNames stop_when_names{std::to_array<detail::core::En
     {{StopWhen::now, "now"}, {StopWhen::after_step, "after_step"}, {StopWhen::after_turn, "after_turn"}})};
 static_assert(stop_when_names.is_in_order());
 
+constexpr detail::core::EnumNames stop_verb_names{std::to_array<detail::core::EnumName<StopVerb>>(
+    {{StopVerb::stop, "stop"}, {StopVerb::terminate, "terminate"}})};
+static_assert(stop_verb_names.is_in_order());
+
 constexpr detail::core::EnumNames verb_status_names{std::to_array<detail::core::EnumName<VerbStatus>>(
     {{VerbStatus::done, "done"}, {VerbStatus::no_effect, "no_effect"}, {VerbStatus::refused, "refused"}})};
 static_assert(verb_status_names.is_in_order());
@@ -105,6 +110,10 @@ static_assert(verb_status_names.is_in_order());
 
 std::string_view to_string(Errc code) noexcept {
   return errc_names.name(code);
+}
+
+std::string_view to_string(StopVerb verb) noexcept {
+  return stop_verb_names.name(verb);
 }
 
 std::string_view to_string(StopWhen when) noexcept {

@@ -87,6 +87,7 @@ AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above) noex
   node.settling.is_overdue = node.settling.is_overdue_alone = false;
   turns_.stop(node);  // a turn that is parked has no operation that would have ended it
   if (hub_.closed()) return Outcome::tree_gone;
+  reports_.take_cuts(node, stops_first(node, deleting), deleting && node.first_child == core::no_node);
   stop(node, deleting);
   if (hub_.closed()) return Outcome::tree_gone;
   // Where a stop meets an agent whose delete waits for it (X13), the agents below have only been stopped: the

@@ -7,6 +7,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/stop_audit.hpp>
 #include <agentcore/stop_origin.hpp>
 #include <agentcore/verbs.hpp>
 
@@ -33,6 +34,15 @@ enum class Verb : std::uint8_t {
   steer,
   pause,
   unpause
+};
+
+// What the record of a stop or a delete has that only the verb knows.
+struct AuditNote {
+  StopTime called;
+  std::optional<StopTime> closed;
+  StopWhen when = StopWhen::now;  // as the caller wanted it
+  bool was_deferred = false;      // it was pending
+  std::string below;              // stop: of the descendants of this agent
 };
 
 // The second half of one verb.
@@ -63,9 +73,12 @@ struct ControlOp {
   std::function<void()> on_rest;             // pause
   std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call
   bool is_recorded = false;                  // the store has been told of it
+  std::unique_ptr<AuditNote> audit;          // null: no record is to be made of it
   ControlOp* next = nullptr;
 
   bool wants_report() const noexcept { return on_stopped || on_terminated; }
+  // True if its job collects what the report and the record have in common.
+  bool collects() const noexcept { return wants_report() || audit; }
   // True for a verb that has a grace period and has closed a gate.
   bool closes() const noexcept { return took_effect && (verb == Verb::stop || verb == Verb::terminate); }
 };

@@ -21,7 +21,7 @@ void SettleJobs::add(Draft& draft, core::Node& root) noexcept {
   job.root = &root;
   job.cursor = &root;
   job.number = next_number_++;
-  if (job.op->wants_report()) ++reports_wanted_;
+  if (job.op->collects()) ++reports_wanted_;
   if (job.op->took_effect) {
     job.phase = job.op->verb == Verb::resume ? SettleJob::Phase::resuming : SettleJob::Phase::marking;
     job.place = draft.queued_.begin();
@@ -39,7 +39,7 @@ void SettleJobs::end_walk(SettleJob& job) noexcept {
 // Resets the state that refers to a job before the job is destroyed.
 void SettleJobs::forget(SettleJob& job) noexcept {
   end_walk(job);
-  if (job.op->wants_report()) --reports_wanted_;
+  if (job.op->collects()) --reports_wanted_;
 }
 
 void SettleJobs::remove(SettleJob& job) noexcept {

@@ -33,6 +33,7 @@ struct SettleJob {
   };
 
   std::unique_ptr<ControlOp> op;
+  std::unique_ptr<StopRecord> record;  // null: none is to be made
   core::Node* root = nullptr;
   Phase phase = Phase::waiting;
   std::list<SettleJob*>::iterator place;  // in the queue
@@ -88,7 +89,7 @@ class SettleJobs {
   // Why `node` goes to `to`, one of `stopping`, `stopped` and `terminating`: the cause and the origin of the
   // stop, or for `terminating` of the delete, that has closed the nearest of the agent and its ancestors.
   events::Why why(const core::Node& node, AgentState to) const noexcept;
-  // True when at least one job has a report to make.
+  // True when at least one job has a report or a record to make.
   bool wants_reports() const noexcept { return reports_wanted_ != 0; }
 
   // Calls visit(job) for each job, or for each job of `root`.

@@ -15,7 +15,7 @@ void SettleReports::each_report(const Node& node, bool removed, Write&& write) {
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
     if (!up->settling.is_job_root) continue;
     jobs_.for_each_of(up->id(), [&](SettleJob& job) {
-      if (!job.op->wants_report() || (job.op->verb == Verb::terminate) != removed) return;
+      if (!job.op->collects() || (job.op->verb == Verb::terminate) != removed) return;
       if (up == &node || job.op->cascade) write(job);
     });
   }
@@ -70,6 +70,25 @@ void SettleReports::count_dropped(const Node& node, const mailbox::DroppedMessag
   });
 }
 
+void SettleReports::take_cuts(const Node& node, bool stops, bool goes) noexcept {
+  if (!trail_) return;
+  const turn::AgentCuts* const cuts = trail_->find(node.id());
+  if (!cuts) return;
+  bool is_taken = goes;
+  for (const bool removed : {false, true}) {
+    if (!(removed ? goes : stops)) continue;
+    each_report(node, removed, [&](SettleJob& job) {
+      if (!job.record) return;
+      is_taken = true;
+      if (!engine_.guarded("a stop record", [&] {
+            turn::CutTrail::append(*cuts, table_.names().name_of(node, node.id()), *job.record);
+          }))
+        job.record->complete = false;
+    });
+  }
+  if (is_taken) trail_->remove(node.id());
+}
+
 void SettleReports::complete(core::NodeId root) noexcept {
   std::unique_ptr<SettleJob> done = jobs_.take_done(root);
   for (const SettleJob* job = done.get(); job; job = job->next.get())
@@ -81,9 +100,41 @@ void SettleReports::complete(core::NodeId root) noexcept {
   while (done) done = std::exchange(done->next, nullptr);  // one by one: recursion could exhaust the stack
 }
 
+// The record shares its data with the report, which is made after it.
+void SettleReports::write_record(SettleJob& job) noexcept {
+  engine_.guarded("StopAudit::record", [&] {
+    const ControlOp& op = *job.op;
+    StopRecord& record = *job.record;
+    record.verb = op.verb == Verb::terminate ? StopVerb::terminate : StopVerb::stop;
+    record.tree = table_.tree();
+    record.agent_id = op.agent_name;
+    record.below = op.audit->below;
+    record.cause = op.cause;
+    record.caller = op.origin.caller();
+    record.reason = op.origin.reason();
+    record.cascade = op.cascade;
+    record.when = op.audit->when;
+    record.called = op.audit->called;
+    record.closed = op.audit->closed;
+    record.settled = {engine_.clock().now(), engine_.clock().wall_time()};
+    record.descendants = job.done;
+    record.abandoned = job.failed;
+    record.messages_dropped = job.messages_dropped;
+    record.dropped_messages = job.dropped;
+    audit_->record(record);
+  });
+}
+
 void SettleReports::call(SettleJob& job) noexcept {
-  ControlOp& op = *job.op;
   calling_ = true;
+  if (job.record) write_record(job);
+  if (!hub_.closed()) call_completion(job);
+  calling_ = false;
+  if (engine_.closed()) hub_.close();
+}
+
+void SettleReports::call_completion(SettleJob& job) noexcept {
+  ControlOp& op = *job.op;
   if (op.on_stopped) {
     engine_.guarded("StopOptions::on_settled", [&] {
       op.on_stopped(StopReport{.agent_id = std::move(op.agent_name),
@@ -107,8 +158,6 @@ void SettleReports::call(SettleJob& job) noexcept {
                                        .dropped_messages = std::move(job.dropped)});
     });
   }
-  calling_ = false;
-  if (engine_.closed()) hub_.close();
 }
 
 }  // namespace agentcore::detail::tree

@@ -6,6 +6,7 @@
 #include "loop/engine.hpp"
 #include "mailbox/message_pool.hpp"
 #include "tree/settle_jobs.hpp"
+#include "turn/cut_trail.hpp"
 
 #include <cstddef>
 
@@ -18,8 +19,10 @@ class SettleReports {
   // Of dropped messages, in a report (verbs.hpp says so).
   static constexpr std::size_t most_ids = 10'000;
 
-  SettleReports(core::AgentTable& table, SettleJobs& jobs, events::EventHub& hub, loop::Engine& engine)
-      : table_(table), jobs_(jobs), hub_(hub), engine_(engine) {}
+  // `audit` and `trail`: both are null, or none.
+  SettleReports(core::AgentTable& table, SettleJobs& jobs, events::EventHub& hub, loop::Engine& engine,
+                StopAudit* audit, turn::CutTrail* trail)
+      : table_(table), jobs_(jobs), hub_(hub), engine_(engine), audit_(audit), trail_(trail) {}
 
   // Writes the name of an agent that is about to stop (`stops`), or to be removed (`goes`), or both, into the
   // reports of its jobs. False when an allocation fails: then nothing has changed.
@@ -28,14 +31,19 @@ class SettleReports {
   // for.
   void count_dropped(const core::Node& node, const mailbox::DroppedMessages& dropped, bool removed) noexcept;
 
+  // Moves what was cut of an agent that is about to stop or to be removed into the records of the same jobs.
+  void take_cuts(const core::Node& node, bool stops, bool goes) noexcept;
+
   // Ends the jobs of `root`, except a delete whose agent still exists, and calls their completions.
   void complete(core::NodeId root) noexcept;
-  // Calls the completion of `job`.
+  // Hands over the record of `job`, and calls its completion.
   void call(SettleJob& job) noexcept;
   // True while a completion runs.
   bool is_calling() const noexcept { return calling_; }
 
  private:
+  void write_record(SettleJob& job) noexcept;
+  void call_completion(SettleJob& job) noexcept;
   void write_names(const core::Node& node, bool stops, bool goes);
   template <typename Write>
   void each_report(const core::Node& node, bool removed, Write&& write);
@@ -46,6 +54,8 @@ class SettleReports {
   SettleJobs& jobs_;
   events::EventHub& hub_;
   loop::Engine& engine_;
+  StopAudit* const audit_;
+  turn::CutTrail* const trail_;
   bool calling_ = false;
 };
 

@@ -40,7 +40,7 @@ Settler::Settler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns)
       engine_(*tree.engine),
       grace_(tree.options.stop_grace),
       jobs_(tree.table),
-      reports_(tree.table, jobs_, hub, *tree.engine),
+      reports_(tree.table, jobs_, hub, *tree.engine, tree.options.audit.get(), tree.cuts.get()),
       agents_(tree, hub, turns, jobs_, reports_),
       walk_(tree, hub, jobs_, agents_) {
 }
@@ -48,6 +48,7 @@ Settler::Settler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns)
 void Settler::start(std::unique_ptr<ControlOp>& op) {
   SettleJobs::Draft draft = jobs_.draft(op->agent);  // makes all allocations
   SettleJob& job = draft.job();
+  if (op->audit) job.record = std::make_unique<StopRecord>();
   job.op = std::move(op);
   Node* const node = table_.find(job.op->agent);
   if (job.op->closes()) log_verb(*job.op);

@@ -36,11 +36,16 @@ void StopsBelow::add(core::NodeId child) {
   op->grace = options_.grace;
   op->when = options_.when;
   op->escalate_at = escalate_at_;
-  if (joined_) {
+  note_call(tree_, *op, options_.when);
+  if (op->audit) {
+    const core::Node* const above = tree_.resolve(id_);
+    if (above && !above->is_root_sentinel()) op->audit->below = tree_.table.names().name_of(*above, id_);
+  }
+  if (op->collects() || joined_) {
     const core::Node* const node = tree_.resolve(child);
     if (node) op->agent_name = tree_.table.names().name_of(*node, child);
-    op->on_stopped = [joined = joined_](const StopReport& report) { join(*joined, report); };
   }
+  if (joined_) op->on_stopped = [joined = joined_](const StopReport& report) { join(*joined, report); };
   ops_.push_back(std::move(op));
 }
 

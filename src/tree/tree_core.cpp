@@ -11,11 +11,12 @@ using core::Node;
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
       hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
-      turns_(shared_.table, hub_, *shared_.engine, *this, listener_,
-             turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},
-             {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
-              options.tool_timeout, options.question_timeout, options.kept_results, options.stop_grace,
-              options.max_lingering_calls, options.max_reasks, &shared_.options.tool_policy}),
+      turns_(
+          shared_.table, hub_, *shared_.engine, *this, listener_,
+          turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},
+          {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes, options.tool_timeout,
+           options.question_timeout, options.kept_results, options.stop_grace, options.max_lingering_calls,
+           options.max_reasks, &shared_.options.tool_policy, shared_.cuts.get()}),
       settler_(shared_, hub_, turns_),
       scheduler_(shared_, turns_, hub_),
       rest_(shared_.table, turns_,
@@ -96,6 +97,7 @@ void TreeCore::purge() {
   }
   const Ref<LlmClient> llm = std::exchange(shared_.options.llm, {});
   const ToolPolicy policy = std::exchange(shared_.options.tool_policy, {});
+  const Ref<StopAudit> audit = std::exchange(shared_.options.audit, {});
 }
 
 bool TreeCore::has_work() const noexcept {

@@ -3,9 +3,23 @@
 namespace agentcore::detail::tree {
 namespace {
 
+StopTime time_of(const TreeShared& tree) noexcept {
+  const Clock& clock = tree.engine->clock();
+  return {clock.now(), clock.wall_time()};
+}
+
 void name(const TreeShared& tree, ControlOp& op) {
   const core::Node* node = tree.resolve(op.agent);
   if (node && !node->is_root_sentinel()) op.agent_name = tree.table.names().name_of(*node, op.agent);
+}
+
+void describe(const TreeShared& tree, ControlOp& op, bool reports, std::string_view caller,
+              std::string_view reason) {
+  op.origin = StopOrigin(std::string(caller), std::string(reason));
+  if (!reports) return;
+  name(tree, op);
+  op.caller = caller;
+  op.reason = reason;
 }
 
 }  // namespace
@@ -29,12 +43,34 @@ std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool 
                                   std::string_view caller, std::string_view reason) noexcept {
   return prepared([&](ControlOp& op) {
     op.agent = id;
-    op.origin = StopOrigin(std::string(caller), std::string(reason));
-    if (!reports) return;
-    name(tree, op);
-    op.caller = caller;
-    op.reason = reason;
+    describe(tree, op, reports, caller, reason);
   });
+}
+
+std::unique_ptr<ControlOp> closing_op_for(const TreeShared& tree, core::NodeId id, bool reports,
+                                          std::string_view caller, std::string_view reason,
+                                          StopWhen when) noexcept {
+  return prepared([&](ControlOp& op) {
+    op.agent = id;
+    describe(tree, op, reports || tree.cuts, caller, reason);
+    op.when = when;
+    note_call(tree, op, when);
+  });
+}
+
+void note_call(const TreeShared& tree, ControlOp& op, StopWhen when) {
+  if (!tree.cuts) return;
+  op.audit = std::make_unique<AuditNote>();
+  op.audit->called = time_of(tree);
+  op.audit->when = when;
+}
+
+void note_effect(const TreeShared& tree, ControlOp& op) noexcept {
+  if (!op.audit) return;
+  if (op.when == StopWhen::now)
+    op.audit->closed = time_of(tree);
+  else
+    op.audit->was_deferred = true;
 }
 
 }  // namespace agentcore::detail::tree

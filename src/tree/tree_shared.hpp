@@ -12,6 +12,7 @@
 #include "tree/control_queue.hpp"
 #include "tree/ready_list.hpp"
 #include "turn/acknowledgements.hpp"
+#include "turn/cut_trail.hpp"
 
 #include <agentcore/agent_tree.hpp>
 
@@ -39,6 +40,7 @@ class TreeShared {
         engine(std::move(runtime)),
         waker(engine->waker()),
         options(tree_options),
+        cuts(tree_options.audit ? std::make_unique<turn::CutTrail>(*engine) : nullptr),
         table(engine->number_tree()),
         owner_(owner) {}
 
@@ -46,6 +48,9 @@ class TreeShared {
   const std::shared_ptr<loop::Engine> engine;
   const std::shared_ptr<loop::Waker> waker;
   TreeOptions options;
+  // Null if there is no TreeOptions::audit. Other threads read only that: what it has, and the option itself,
+  // belong to the loop thread.
+  const std::unique_ptr<turn::CutTrail> cuts;
   core::AgentTable table;
   mailbox::MessagePool pool;
   mailbox::SteerBox steers;
@@ -92,6 +97,15 @@ std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool 
 // The same with an origin; `reports`: also with the texts for a report.
 std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool reports,
                                   std::string_view caller, std::string_view reason) noexcept;
+
+// The same for a stop or a delete, which has a record if the tree has a StopAudit.
+std::unique_ptr<ControlOp> closing_op_for(const TreeShared& tree, core::NodeId id, bool reports,
+                                          std::string_view caller, std::string_view reason,
+                                          StopWhen when) noexcept;
+// The operation of a stop or a delete is called now. Throws std::bad_alloc.
+void note_call(const TreeShared& tree, ControlOp& op, StopWhen when);
+// A stop or a delete has just closed the gate, or is pending from now on.
+void note_effect(const TreeShared& tree, ControlOp& op) noexcept;
 
 // core::look() at the agent of that id.
 inline core::GateView look(const core::Node& node, core::NodeId id) noexcept {

@@ -37,13 +37,13 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  auto op = op_for(tree_, id, options.on_settled != nullptr, options.caller, options.reason);
+  auto op =
+      closing_op_for(tree_, id, options.on_settled != nullptr, options.caller, options.reason, options.when);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->cascade = options.cascade;
   op->cause = options.cause;
   op->grace = options.grace;
   op->on_stopped = std::move(options.on_settled);
-  op->when = options.when;
   op->escalate_at = escalation_of(options.escalate_after);
   const bool wants_report = op->wants_report();
 
@@ -199,15 +199,19 @@ bool Verbs::close_child(Node& child, ControlOp& op) noexcept {
   if (is_deferred(op, view)) {
     const Request requested = request(child, expected, op);
     op.took_effect = requested == Request::added;
+    if (op.took_effect) note_effect(tree_, op);
     return requested != Request::outdated;
   }
   const std::optional<PackedState> after = core::after_stop(expected, true);
   op.took_effect = after.has_value();
-  if (after)
-    op.when = StopWhen::now;
-  else
+  if (!after) {
     keep_stopped(child, op.agent);
-  return !after || child.replace(expected, *after);
+    return true;
+  }
+  op.when = StopWhen::now;
+  if (!child.replace(expected, *after)) return false;
+  note_effect(tree_, op);
+  return true;
 }
 
 // The links between agents belong to the loop thread: other threads find the children by their parent.
@@ -291,7 +295,8 @@ VerbResult Verbs::renew(core::NodeId id) {
 // The loop cuts the calls when it reads the operation: this may run within any function.
 bool Verbs::stop_for(core::Lease& lease) noexcept {
   Node* const node = tree_.reach(lease.agent());
-  auto op = op_for(tree_, lease.agent(), false, {}, "the lease of the agent was not renewed in time");
+  auto op = closing_op_for(tree_, lease.agent(), false, {}, "the lease of the agent was not renewed in time",
+                           StopWhen::now);
   if (!op) {
     tree_.table.leases().request_check();  // the next poll tries again
     tree_.waker->notify();
@@ -311,13 +316,13 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   const Agent keep = tree_.handle(id);  // as in stop()
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  auto op = op_for(tree_, id, options.on_settled != nullptr, options.caller, options.reason);
+  auto op =
+      closing_op_for(tree_, id, options.on_settled != nullptr, options.caller, options.reason, options.when);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::terminate;
   op->cause = StopCause::terminate;
   op->grace = options.grace;
   op->on_terminated = std::move(options.on_settled);
-  op->when = options.when;
   op->escalate_at = escalation_of(options.escalate_after);
   const bool wants_report = op->wants_report();
 
@@ -365,14 +370,17 @@ void Verbs::close_tree() noexcept {
 }
 
 VerbResult Verbs::queue(std::unique_ptr<ControlOp>& op) noexcept {
+  note_effect(tree_, *op);
   tree_.control.push(std::move(op));
   return VerbResult::done();
 }
 
 // Another verb has closed the gate already: a caller that requested a report waits for the end of that verb.
+// Only a verb that was pending has a record nevertheless.
 void Verbs::wait_for_other(std::unique_ptr<ControlOp>& op) {
   op->took_effect = false;
-  if (op->wants_report()) tree_.control.push(std::move(op));
+  if (op->audit && !op->audit->was_deferred) op->audit = nullptr;
+  if (op->collects()) tree_.control.push(std::move(op));
 }
 
 // Agents may act only on their own children (X10).

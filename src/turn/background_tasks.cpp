@@ -92,7 +92,7 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
   environment_.claims.set_operation(task_key(operations[id].info->id), id, operations[id].stop);
   emit_state(turn.node(), *operations[id].info, TaskState::started, {});
   if (!turn.is_admitted()) {  // no part of it has begun
-    cancel(id);
+    cancel(id, ToolOutcome::not_started);
     close(id);
     return Next::ended;
   }
@@ -117,7 +117,7 @@ Next BackgroundTasks::begin(Turn turn, std::size_t index, OperationId id) {
     static_cast<void>(tools::parse_arguments(call.arguments, arguments));
     completion = record_start(turn, index, id, *tool);
   } catch (...) {  // no part of it has begun
-    cancel(id);
+    cancel(id, ToolOutcome::not_started);
     close(id);
     throw;
   }
@@ -151,6 +151,7 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
   environment_.claims.remove(task_key(info->id));
   operations.close(id);
   if (!in_time) return environment_.discard(node, turn, 0, LateResult::tool_result, late);
+  environment_.note_accepted(node);
   if (info->tools)
     environment_.engine.guarded("a tool's result", [&] {
       environment_.follow_up(node, turn, *info->tools, {info->id, info->window_id, info->tool}, result);
@@ -218,9 +219,10 @@ void BackgroundTasks::finish(std::string_view task_id) noexcept {
 }
 
 // Its stop token is triggered, and it counts as ended from now on.
-void BackgroundTasks::cancel(OperationId id) noexcept {
+void BackgroundTasks::cancel(OperationId id, ToolOutcome outcome) noexcept {
   if (!end(id)) return;
   Operations& operations = environment_.operations;
+  if (environment_.cuts) environment_.cuts->add_task(operations[id], outcome);
   core::Node& node = *operations[id].node;
   operations[id].end(why_refused(node));
   operations.cut(id);

@@ -46,7 +46,7 @@ class BackgroundTasks {
                                                   const Tool& tool);
   bool end(OperationId id) noexcept;
   void write_cancel(OperationId id) noexcept;
-  void cancel(OperationId id) noexcept;
+  void cancel(OperationId id, ToolOutcome outcome = ToolOutcome::interrupted) noexcept;
   void close(OperationId id) noexcept;
   bool cancel_newest(core::Node& node) noexcept;
   void note_end(core::Node& node, const OperationInfo& info, TaskState state, const ToolResult& result,

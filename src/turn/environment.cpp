@@ -33,6 +33,7 @@ void Environment::follow_up(const core::Node& node, std::uint64_t turn, ToolRegi
 
 void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
                           DiscardReason reason) noexcept {
+  if (cuts) cuts->note_discarded(node, deltas);
   log(LogLevel::debug, "late result discarded",
       {{"agent", name_of(node)}, {"kind", to_string(kind)}, {"reason", to_string(reason)}});
   hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind, reason}; });

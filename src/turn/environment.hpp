@@ -10,6 +10,7 @@
 #include "turn/acknowledgements.hpp"
 #include "turn/call_claims.hpp"
 #include "turn/call_pauses.hpp"
+#include "turn/cut_trail.hpp"
 #include "turn/end_origins.hpp"
 #include "turn/ended_turns.hpp"
 #include "turn/operations.hpp"
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,6 +40,7 @@ struct TurnLimits {
   std::size_t max_lingering_calls;  // of an agent
   std::uint32_t max_reasks;         // of a turn
   const ToolPolicy* tool_policy;    // of the tree; it may be empty
+  CutTrail* cuts;                   // null: no records of stops are made
 };
 
 // The notifications of the turn engine to the tree. @loop_thread
@@ -87,6 +90,7 @@ class Environment {
         listener(tree),
         messages(tree_messages),
         limits(limits_of_turns),
+        cuts(limits_of_turns.cuts),
         ended_turns(limits_of_turns.kept_results) {}
 
   // The agent of that id; null if it was deleted or the tree is closed.
@@ -103,6 +107,11 @@ class Environment {
   void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
                DiscardReason reason) noexcept;
 
+  // The agent has accepted what is being delivered to it.
+  void note_accepted(const core::Node& node) noexcept {
+    if (cuts) cuts->note_accepted(node);
+  }
+
   // Keeps the result of a turn that has ended, and emits TurnEnded.
   void emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
                        std::shared_ptr<const TurnResult> result) noexcept;
@@ -114,6 +123,7 @@ class Environment {
   TurnListener& listener;
   const Messages messages;
   const TurnLimits limits;
+  CutTrail* const cuts;  // that of the limits
   Operations operations;
   EndedTurns ended_turns;
   CallClaims claims;
@@ -128,11 +138,13 @@ class AgentEntry {
   AgentEntry(Environment& environment, const core::Node& node) noexcept
       : entry_(environment.lifetime), active_(environment.table, node) {
     environment.table.leases().check(node);
+    if (environment.cuts) delivery_.emplace(*environment.cuts, node);
   }
 
  private:
   core::TreeLifetime::LoopEntry entry_;
   core::ActiveAgentGuard active_;
+  std::optional<CutTrail::Delivery> delivery_;
 };
 
 }  // namespace agentcore::detail::turn

@@ -62,6 +62,20 @@ void LingeringCalls::on_grace_over(OperationId id) noexcept {
   environment_.listener.on_activity_ended(node);
 }
 
+void LingeringCalls::note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,
+                                    const OperationInfo* info) noexcept {
+  environment_.engine.guarded("a stop record", [&] {
+    CutOperation operation;
+    operation.kind = kind;
+    operation.turn = turn;
+    if (info) {
+      operation.call_id = info->id;
+      operation.tool = info->tool;
+    }
+    environment_.cuts->abandon(node, id, std::move(operation));
+  });
+}
+
 void LingeringCalls::give_up(OperationId id) noexcept {
   Operation& operation = environment_.operations[id];
   core::Node& node = *operation.node;
@@ -72,6 +86,7 @@ void LingeringCalls::give_up(OperationId id) noexcept {
   if (stopped) node.settling.has_abandoned = true;
   if (operation.kind == Operation::Kind::background) environment_.claims.remove(task_key(info->id));
   environment_.operations.close(id);  // first: an observer may cause the outcome
+  if (stopped && environment_.cuts) note_abandoned(node, id, kind, turn, info.get());
   environment_.log(LogLevel::warning,
                    stopped ? "an operation of a stopped agent did not end in time and was given up"
                            : "a cancelled call did not end in time and was given up",

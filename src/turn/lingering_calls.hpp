@@ -26,6 +26,8 @@ class LingeringCalls {
   void start_grace(OperationId id) noexcept;
   void on_grace_over(OperationId id) noexcept;
   void limit(const core::Node& node) noexcept;
+  void note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,
+                      const OperationInfo* info) noexcept;
 
   Environment& environment_;
 };

@@ -236,6 +236,7 @@ void ModelCalls::on_delta(OperationId id, std::string_view text) {
   const AgentEntry entry(environment_, *operation->node);
   const std::optional<Turn> turn = turn_for_delta(*operation);
   if (!turn) return;
+  environment_.note_accepted(turn->node());
   ActiveTurn& active = turn->active();
   const bool is_summary = active.summary.has_value();
   if (active.text.size() + text.size() > environment_.limits.max_answer_bytes) return end_too_long(*turn, id);
@@ -297,6 +298,7 @@ void ModelCalls::on_reasoning(OperationId id, std::string_view text) {
   const AgentEntry entry(environment_, *operation->node);
   const std::optional<Turn> turn = turn_for_delta(*operation);
   if (!turn || turn->active().summary) return;
+  environment_.note_accepted(turn->node());
   environment_.hub.emit(turn->node(), [&](Agent agent) {
     return ReasoningReceived{std::move(agent), turn->number(), turn->active().model_calls, text};
   });
@@ -327,6 +329,7 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   environment_.operations.close(id);
 
   if (admitted) {
+    environment_.note_accepted(node);
     const bool cut = is_cut(Turn(node));
     usage_.settle(node, *active);
     // It may have ended the turn.

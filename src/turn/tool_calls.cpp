@@ -193,6 +193,7 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   const Turn turn(node);
   if (!turn.is_admitted()) return Next::ended;
   if (!first) return endings_.apply(turn, *call);
+  environment_.note_accepted(node);
   records_.set_result(turn, *call, ToolOutcome::completed, result);
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }

@@ -73,6 +73,7 @@ void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
   core::Node& node = *operation->node;
   const AgentEntry entry(environment_, node);
   if (!is_admitted_now(*operation)) return;
+  environment_.note_accepted(node);
   environment_.hub.emit(node, [&](Agent agent) {
     return ToolProgress{std::move(agent), call.turn, operation->info->id,
                         limited(std::move(text), environment_.limits.max_result_bytes)};

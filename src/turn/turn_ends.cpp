@@ -225,6 +225,8 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   ended_ = std::move(owned);
   data.is_ending = true;
   environment_.listener.on_turn_over(node);
+  CutTrail* const trail = outcome == TurnOutcome::stopped ? environment_.cuts : nullptr;
+  const CutTrail::OpenCall call = trail ? CutTrail::open_call(*ended) : CutTrail::OpenCall();
   cut(turn, *ended, late_after(node, outcome, code));
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
   if (outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded) {
@@ -234,6 +236,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   // After the cut, because counting takes time: where thousands of agents stop, each connection would stay
   // open for longer.
   usage_.settle(node, *ended);
+  if (trail) trail->add_turn(node, turn.number(), *ended, call);
   TurnResult& result = *ended->result;
   result.outcome = outcome;
   result.text.clear();

@@ -49,8 +49,8 @@ void check_values(std::index_sequence<values...>) {
 TEMPLATE_TEST_CASE("every enumerator has its own name", "[core]", AgentState, Dialect, DiscardReason,
                    DropReason, Errc, FinishReason, Interruption, LateResult, LogLevel, MessagePriority,
                    QuestionKind, QuestionOutcome, ReaskCause, Role, SteerFallback, SteerFate, SteerWhen,
-                   StopCause, StopWhen, TaskKind, TaskState, ToolMode, ToolOutcome, TurnOutcome, VerbStatus,
-                   WindowCloseReason) {
+                   StopCause, StopVerb, StopWhen, TaskKind, TaskState, ToolMode, ToolOutcome, TurnOutcome,
+                   VerbStatus, WindowCloseReason) {
   check_values<TestType>(std::make_index_sequence<100>());
 }
 
