@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/agentcore")
 install(TARGETS agentcore EXPORT agentcoreTargets FILE_SET HEADERS)
-if(AGENTCORE_HAS_SQLITE)
+if(AGENTCORE_HAS_STORE)
   install(TARGETS agentcore_store EXPORT agentcoreTargets)
 endif()
 install(EXPORT agentcoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")

@@ -29,6 +29,7 @@
 #include <agentcore/pause_token.hpp>
 #include <agentcore/provider.hpp>
 #include <agentcore/question.hpp>
+#include <agentcore/receipt_file.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/restore.hpp>
 #include <agentcore/runtime.hpp>

@@ -30,26 +30,26 @@ void write_owner(int descriptor) noexcept {
   if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, text.data(), text.size(), 0) < 0) return;
 }
 
-Error failure(const std::string& path, int number) {
+Error failure(const std::string& path, int number, const char* otherwise) {
   const std::string why = std::generic_category().message(number);
   if (number == EACCES || number == EROFS || number == EPERM)
     return {Errc::store_read_only,
-            path + ": " + why + "; give this process the right to write there, or open the store read-only"};
+            path + ": " + why + "; give this process the right to write there" + otherwise};
   if (number == ENOSPC || number == EDQUOT) return {Errc::store_full, path + ": " + why};
   return {Errc::store_unavailable, path + ": " + why};
 }
 
 }  // namespace
 
-Result<LockFile> LockFile::acquire(const std::string& path) {
+Result<LockFile> LockFile::acquire(const std::string& path, const char* owner, const char* otherwise) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) return failure(path, errno);
+  if (descriptor < 0) return failure(path, errno, otherwise);
   LockFile lock(descriptor);
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) return failure(path, errno);
-    return Error{Errc::store_in_use, path + ": another store" + owner_of(descriptor) +
-                                         " writes this file; close it, or open the store read-only"};
+    if (errno != EWOULDBLOCK) return failure(path, errno, otherwise);
+    return Error{Errc::store_in_use, path + ": another " + owner + owner_of(descriptor) +
+                                         " writes this file; close it" + otherwise};
   }
   write_owner(descriptor);
   return lock;

@@ -14,7 +14,9 @@ class LockFile {
  public:
   LockFile() noexcept = default;
   // Creates the file with mode 0600 if it is missing. `store_in_use` names the process that has the lock.
-  static Result<LockFile> acquire(const std::string& path);
+  // `owner`: what has such a lock, for messages. `otherwise`: what else the caller may do, for messages.
+  static Result<LockFile> acquire(const std::string& path, const char* owner = "store",
+                                  const char* otherwise = ", or open the store read-only");
   LockFile(LockFile&& other) noexcept;
   LockFile& operator=(LockFile&& other) noexcept;
   // The file stays: to remove it would race with the next owner.

@@ -37,9 +37,10 @@ Codes all_codes() {
 
 ErrorRows all_errors() {
   ErrorRows all;
-  for (const auto errors : {tree_errors, spec_errors, function_errors, turn_errors, client_errors,
-                            router_errors, http_option_errors, http_request_errors, http_answer_errors,
-                            transfer_errors, tool_errors, history_errors, recording_errors, store_errors})
+  for (const auto errors :
+       {tree_errors, spec_errors, function_errors, turn_errors, client_errors, router_errors,
+        http_option_errors, http_request_errors, http_answer_errors, transfer_errors, tool_errors,
+        history_errors, recording_errors, store_errors, receipt_errors})
     for (ErrorRow& row : errors()) all.push_back(std::move(row));
   return all;
 }

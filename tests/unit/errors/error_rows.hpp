@@ -36,6 +36,7 @@ ErrorRows tool_errors();
 ErrorRows history_errors();
 ErrorRows recording_errors();
 ErrorRows store_errors();
+ErrorRows receipt_errors();
 
 inline void check(const ErrorRows& rows) {
   for (const ErrorRow& row : rows) {
