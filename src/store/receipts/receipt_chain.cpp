@@ -2,6 +2,15 @@
 
 namespace agentcore::detail::store {
 
+std::string hash_of(const Receipt& receipt, const ChainHash& chain) {
+  // No member has a line break, so each list of members has one text.
+  std::string text(receipt_format);
+  for (const std::string& member : {receipt.mac, std::to_string(receipt.number), receipt.time,
+                                    std::to_string(receipt.lost), receipt.prev, receipt.body_hash})
+    text += "\n" + member;
+  return chain.of(text);
+}
+
 std::optional<Receipt> ReceiptChain::take(std::string_view line) {
   std::optional<Receipt> receipt = receipt_of(line, found_.problem);
   if (receipt) found_.problem = problem_of(*receipt);

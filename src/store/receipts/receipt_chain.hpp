@@ -12,6 +12,9 @@
 
 namespace agentcore::detail::store {
 
+// The hash that the receipt must have.
+std::string hash_of(const Receipt& receipt, const ChainHash& chain);
+
 class ReceiptChain {
  public:
   explicit ReceiptChain(const ChainHash& hash) : hash_(hash) {}

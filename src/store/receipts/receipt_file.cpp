@@ -2,6 +2,7 @@
 #include "store/receipts/hash.hpp"
 #include "store/receipts/line_file.hpp"
 #include "store/receipts/receipt_body.hpp"
+#include "store/receipts/receipt_chain.hpp"
 #include "store/receipts/receipt_line.hpp"
 #include "store/receipts/receipt_reader.hpp"
 

@@ -10,7 +10,6 @@
 namespace agentcore::detail::store {
 namespace {
 
-constexpr std::string_view format = "agentcore-receipt-1";
 constexpr std::size_t hash_digits = 64;
 
 constexpr bool is_digit(char c) noexcept {
@@ -111,17 +110,8 @@ std::string text_of_time(WallTime time) {
   return text.data();
 }
 
-std::string hash_of(const Receipt& receipt, const ChainHash& chain) {
-  // No member has a line break, so each list of members has one text.
-  std::string text(format);
-  for (const std::string& member : {receipt.mac, std::to_string(receipt.number), receipt.time,
-                                    std::to_string(receipt.lost), receipt.prev, receipt.body_hash})
-    text += "\n" + member;
-  return chain.of(text);
-}
-
 std::string line_of(const Receipt& receipt) {
-  std::string line = R"({"format":")" + std::string(format) + R"(","mac":")" + receipt.mac +
+  std::string line = R"({"format":")" + std::string(receipt_format) + R"(","mac":")" + receipt.mac +
                      R"(","number":)" + std::to_string(receipt.number) + R"(,"time":")" + receipt.time +
                      R"(","lost":)" + std::to_string(receipt.lost) + R"(,"prev":")" + receipt.prev +
                      R"(","body_hash":")" + receipt.body_hash + R"(","body":)";
@@ -134,7 +124,7 @@ std::optional<Receipt> receipt_of(std::string_view line, std::string& problem) {
   constexpr std::string_view before_hash = R"(,"hash":")", end = R"("})";
   Receipt receipt;
   LineParser parser(line);
-  parser.expect(R"({"format":")" + std::string(format) + R"(","mac":")");
+  parser.expect(R"({"format":")" + std::string(receipt_format) + R"(","mac":")");
   receipt.mac = parser.text();
   parser.expect(R"(","number":)");
   receipt.number = parser.number();

@@ -1,8 +1,6 @@
 // A receipt as a line of a file.
 #pragma once
 
-#include "store/receipts/hash.hpp"
-
 #include <agentcore/clock.hpp>
 
 #include <cstddef>
@@ -13,6 +11,7 @@
 
 namespace agentcore::detail::store {
 
+inline constexpr std::string_view receipt_format = "agentcore-receipt-1";
 // A line is longer than that only if it is not a receipt.
 inline constexpr std::size_t max_line_bytes = std::size_t{16} << 20;
 
@@ -32,8 +31,6 @@ struct Receipt {
 // "2026-11-24T21:40:00.123456Z"; times before 1970 or after 9999 as the nearest one between.
 std::string text_of_time(WallTime time);
 
-// The hash that the receipt must have.
-std::string hash_of(const Receipt& receipt, const ChainHash& chain);
 // Without the end of the line.
 std::string line_of(const Receipt& receipt);
 // Reads exactly what line_of() writes. Otherwise nothing, and `problem` says what is wrong.

@@ -1,5 +1,6 @@
 // Receipts of stops in a file: their chain, what breaks it, and what does not.
 #include "store/receipts/hash.hpp"
+#include "store/receipts/receipt_chain.hpp"
 #include "store/receipts/receipt_line.hpp"
 #include "support/store/receipts.hpp"
 #include "support/store/store_folder.hpp"
