@@ -12,7 +12,6 @@
 namespace agentcore::detail::tree {
 
 using core::Node;
-using core::PackedState;
 
 namespace {
 
