@@ -37,6 +37,17 @@ enum class ToolMode : unsigned char {
 /// The name of the enumerator.
 std::string_view to_string(ToolMode mode) noexcept;
 
+/// Whether a call of a tool may be made again if the process has ended before its result was stored. It has
+/// no effect in a tree without a store (AgentTree::restore()).
+enum class ToolReplay : unsigned char {
+  /// No. The call begins only when the store has that it will: until then its turn waits, as in a pause, and
+  /// hears of stops. After a restart, a call that the store does not know has not begun.
+  never,
+  safe  ///< yes: it begins at once
+};
+/// The name of the enumerator.
+std::string_view to_string(ToolReplay replay) noexcept;
+
 /// How a tool call ended (G9).
 enum class ToolOutcome : unsigned char {
   /// The turn ended, or the call was cancelled, before the call began, or the call was rejected: it had no
@@ -107,6 +118,8 @@ struct ToolSpec {
   std::string parameters = {};
   /// Whether a turn waits for the calls.
   ToolMode mode = ToolMode::sync;
+  /// Whether a call may be made again after a restart.
+  ToolReplay replay = ToolReplay::never;
   /// True: a person has to approve each call before it begins (QuestionKind::approval).
   bool needs_approval = false;
   /// The time-out of one call, without the wait for an approval. Not negative. Not set:

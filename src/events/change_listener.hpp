@@ -6,6 +6,8 @@
 #include <agentcore/event.hpp>
 #include <agentcore/message.hpp>
 
+#include <string>
+
 namespace agentcore::detail::events {
 
 // Called before the observers, whether there are any or not. @loop_thread
@@ -15,6 +17,9 @@ class ChangeListener {
   virtual void on_event(const core::Node& node, EventKinds kind) noexcept = 0;
   // The turn that began with `message` has ended. on_event() follows.
   virtual void on_turn_ended(const core::Node& node, MessageId message) noexcept = 0;
+  // A tool call of the turn in progress is about to begin. True: the store has that it will. False: it will
+  // have, and then the turn is continued; the call must not begin before.
+  virtual bool may_begin(const core::Node& node, const std::string& call_id) noexcept = 0;
 
  protected:
   ~ChangeListener() = default;

@@ -11,7 +11,7 @@
 namespace agentcore::detail::persist {
 
 struct Acknowledgement {
-  enum class What : std::uint8_t { stop, erasure, message, end_of_message };
+  enum class What : std::uint8_t { stop, erasure, message, end_of_message, intents };
 
   What what = What::message;
   core::NodeId agent = 0;  // 0: the tree

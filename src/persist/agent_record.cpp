@@ -76,7 +76,11 @@ std::string to_json(const AgentRecord& record) {
   put(object, "tool_turns", record.tool_turns);
   put(object, "summary_tokens", record.summary_tokens);
   put(object, "ended_tasks", record.ended_tasks);
-  if (record.turn) object["turn"] = {record.turn->number, record.turn->message.value, record.turn->asked};
+  if (record.turn) {
+    json& turn = object["turn"] = {{"number", record.turn->number}, {"message", record.turn->message.value}};
+    put(turn, "asked", record.turn->asked);
+    put(turn, "begun", record.turn->begun);
+  }
   if (!record.history.empty()) object["history"] = pieces_json(record.history);
   put(object, "has_context", record.has_context);
   if (record.own) object["own"] = account_json(*record.own);
@@ -105,9 +109,13 @@ AgentRecord read_agent(std::string_view text) {
   get(object, "tool_turns", record.tool_turns);
   get(object, "summary_tokens", record.summary_tokens);
   get(object, "ended_tasks", record.ended_tasks);
-  if (const auto turn = object.find("turn"); turn != object.end())
-    record.turn = OpenTurn{
-        turn->at(0).get<std::uint64_t>(), {turn->at(1).get<std::uint64_t>()}, turn->at(2).get<bool>()};
+  if (const auto turn = object.find("turn"); turn != object.end()) {
+    record.turn.emplace();
+    turn->at("number").get_to(record.turn->number);
+    turn->at("message").get_to(record.turn->message.value);
+    get(*turn, "asked", record.turn->asked);
+    get(*turn, "begun", record.turn->begun);
+  }
   if (const auto history = object.find("history"); history != object.end())
     record.history = read_pieces(*history);
   get(object, "has_context", record.has_context);

@@ -30,7 +30,8 @@ struct Piece {
 struct OpenTurn {
   std::uint64_t number = 0;
   MessageId message;
-  bool asked = false;  // its question is in the conversation
+  bool asked = false;              // its question is in the conversation
+  std::vector<std::string> begun;  // the tool calls that were to begin, or had begun
 };
 
 // A budget and what was used of it.

@@ -31,6 +31,7 @@ void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
       batch.acknowledgements.push_back({Acknowledgement::What::message, node.id(), id, {}});
   }
   acknowledge_turn(batch, node, agent, before);
+  write_intents(batch, node, agent);
   changes.put(key_of(Kind::agent, agent.key), to_json(record_of(node, agent)));
   generation_ = std::max<std::uint64_t>(generation_, core::generation_of(node.id()));
   agent.mail_changed = agent.mail_edited = agent.all_changed = false;
@@ -75,6 +76,15 @@ void AgentWriter::acknowledge_turn(Batch& batch, const core::Node& node, StoredA
   agent.acknowledged_turn = node.turns;
 }
 
+void AgentWriter::write_intents(Batch& batch, const core::Node& node, StoredAgent& agent) {
+  bool any = false;
+  for (Intent& intent : agent.intents) {
+    any = any || intent.state == Intent::State::noted;
+    intent.state = std::max(intent.state, Intent::State::written);
+  }
+  if (any) batch.acknowledgements.push_back({Acknowledgement::What::intents, node.id(), {}, {}});
+}
+
 AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& agent) const {
   const core::PackedState packed = node.load();
   const core::Node& parent = *node.parent.load(std::memory_order_relaxed);
@@ -115,7 +125,10 @@ void AgentWriter::add_data(AgentRecord& record, const core::Node& node, const St
     record.summary_tokens = data.summary_tokens;
     record.ended_tasks = data.ended_tasks;
   }
-  if (data.turn) record.turn = OpenTurn{node.turns, data.turn->message, !data.turn->simulated};
+  if (data.turn) {
+    record.turn = OpenTurn{node.turns, data.turn->message, !data.turn->simulated, {}};
+    for (const Intent& intent : agent.intents) record.turn->begun.push_back(intent.call_id);
+  }
   if (!data.accounts) return;
   if (data.accounts->own.limits()) record.own = account_record(data.accounts->own, engine_);
   if (data.accounts->subtree.limits()) record.subtree = account_record(data.accounts->subtree, engine_);

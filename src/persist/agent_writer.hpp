@@ -46,6 +46,7 @@ class AgentWriter {
   void write_spec(StoreBatch& changes, const core::Node& node, StoredAgent& agent);
   void acknowledge_turn(Batch& batch, const core::Node& node, StoredAgent& agent,
                         const std::vector<StoredMail>& stored);
+  static void write_intents(Batch& batch, const core::Node& node, StoredAgent& agent);
   AgentRecord record_of(const core::Node& node, const StoredAgent& agent) const;
   void add_data(AgentRecord& record, const core::Node& node, const StoredAgent& agent) const;
 

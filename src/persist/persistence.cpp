@@ -144,18 +144,36 @@ void Persistence::on_committed() noexcept {
 }
 
 void Persistence::report(const std::vector<Acknowledgement>& all) noexcept {
-  using What = Acknowledgement::What;
   for (const Acknowledgement& one : all) {
     if (tree_.hub.closed()) return;
-    if (one.what == What::stop || one.what == What::erasure)
-      tree_.hub.emit_for(one.agent, [&](Agent agent) {
+    report(one);
+  }
+}
+
+void Persistence::report(const Acknowledgement& one) noexcept {
+  using What = Acknowledgement::What;
+  switch (one.what) {
+    case What::intents:
+      return go_on_with_calls(one.agent);
+    case What::stop:
+    case What::erasure:
+      return tree_.hub.emit_for(one.agent, [&](Agent agent) {
         return StopPersisted{std::move(agent), one.name, one.what == What::erasure};
       });
-    else
-      tree_.hub.emit_for(one.agent, [&](Agent agent) {
+    case What::message:
+    case What::end_of_message:
+      return tree_.hub.emit_for(one.agent, [&](Agent agent) {
         return MessagePersisted{std::move(agent), one.message, one.what == What::end_of_message};
       });
   }
+}
+
+void Persistence::go_on_with_calls(core::NodeId agent) noexcept {
+  StoredAgent* const stored = recorder_.agents().find(agent);
+  if (!stored) return;
+  for (Intent& intent : stored->intents)
+    if (intent.state == Intent::State::written) intent.state = Intent::State::stored;
+  tree_.engine.guarded("a tool call", [&] { tree_.go_on(agent); });
 }
 
 void Persistence::on_failure(const Error& error) noexcept {
@@ -168,14 +186,23 @@ void Persistence::on_failure(const Error& error) noexcept {
   if (on_failure) tree_.engine.guarded("RestoreOptions::on_failure", [&] { after = on_failure(error); });
   if (tree_.hub.closed()) return;
   if (after == AfterStoreFailure::go_on) {
-    detached_ = true;
-    tree_.hub.changes = nullptr;
-    tree_.engine.log(LogLevel::warning, "a tree goes on without its store");
+    detach();
     return;
   }
   retry_later();
   if (after == AfterStoreFailure::stop_all)
     tree_.engine.guarded("stop_all()", [&] { tree_.stop(0, "the store failed: " + error.message); });
+}
+
+// AfterStoreFailure::go_on.
+void Persistence::detach() noexcept {
+  detached_ = true;
+  tree_.hub.changes = nullptr;
+  tree_.engine.log(LogLevel::warning, "a tree goes on without its store");
+  tree_.engine.guarded("tool calls", [&] {
+    for (const core::NodeId agent : recorder_.agents().waiting())
+      if (!tree_.hub.closed()) tree_.go_on(agent);
+  });
 }
 
 void Persistence::retry_later() noexcept {

@@ -32,7 +32,8 @@ class Persistence final : public loop::Source {
     mailbox::SteerBox& steers;
     events::EventHub& hub;
     loop::Engine& engine;
-    std::function<Agent()> keep;  // a handle that keeps the memory of the tree
+    std::function<Agent()> keep;                    // a handle that keeps the memory of the tree
+    std::function<void(core::NodeId agent)> go_on;  // its turn waits no longer for the store
     // Stops an agent, or all if it is 0.
     std::function<void(core::NodeId agent, std::string reason)> stop;
   };
@@ -72,7 +73,10 @@ class Persistence final : public loop::Source {
   Result<void> finish();
   void on_committed() noexcept;
   void report(const std::vector<Acknowledgement>& all) noexcept;
+  void report(const Acknowledgement& one) noexcept;
+  void go_on_with_calls(core::NodeId agent) noexcept;
   void on_failure(const Error& error) noexcept;
+  void detach() noexcept;
   void retry_later() noexcept;
   Result<void> read_conversation(core::Node& node, StoredAgent& agent);
   Result<void> read_piece(const Piece& piece, std::vector<ChatMessage>& messages,

@@ -65,6 +65,7 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   }
   if (!agent) return;
   agent->mail_changed = agent->mail_changed || (kind & of_mail) != 0;
+  if (kind == event_kind<TurnEnded>) agent->intents.clear();
   agents_.note(id, *agent);
 }
 
@@ -75,6 +76,25 @@ void Recorder::on_turn_ended(const core::Node& node, MessageId message) noexcept
   } catch (const std::bad_alloc&) {
     // The host does not hear of it; nothing else depends on that.
   }
+}
+
+bool Recorder::may_begin(const core::Node& node, const std::string& call_id) noexcept {
+  StoredAgent* const agent = agents_.find(node.id());
+  due_ = true;
+  if (!agent) {  // there was no memory for it yet
+    agents_.note_unknown();
+    return false;
+  }
+  const auto found = std::find_if(agent->intents.begin(), agent->intents.end(),
+                                  [&](const Intent& intent) { return intent.call_id == call_id; });
+  if (found != agent->intents.end() && found->state == Intent::State::stored) return true;
+  agents_.note(node.id(), *agent);
+  try {
+    if (found == agent->intents.end()) agent->intents.push_back({call_id, Intent::State::noted});
+  } catch (const std::bad_alloc&) {
+    agents_.note_unknown();  // asked again after the next commit
+  }
+  return false;
 }
 
 void Recorder::note_change(const core::Node& node) noexcept {

@@ -27,6 +27,7 @@ class Recorder final : public events::ChangeListener {
   // events::ChangeListener
   void on_event(const core::Node& node, EventKinds kind) noexcept override;
   void on_turn_ended(const core::Node& node, MessageId message) noexcept override;
+  bool may_begin(const core::Node& node, const std::string& call_id) noexcept override;
 
   // A function of the host has changed the agent, or its messages that wait.
   void note_change(const core::Node& node) noexcept;

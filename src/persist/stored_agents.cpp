@@ -21,6 +21,13 @@ StoredAgent& StoredAgents::add(core::NodeId id) {
   return agent;
 }
 
+std::vector<core::NodeId> StoredAgents::waiting() const {
+  std::vector<core::NodeId> waiting;
+  for (const auto& [id, agent] : agents_)
+    if (!agent.intents.empty()) waiting.push_back(id);
+  return waiting;
+}
+
 void StoredAgents::note(core::NodeId id, StoredAgent& agent) noexcept {
   if (std::exchange(agent.is_noted, true)) return;
   try {

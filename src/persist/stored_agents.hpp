@@ -24,6 +24,14 @@ struct Unread {
   std::string ended_tasks;
 };
 
+// A tool call of the turn in progress that is to begin, or has begun.
+struct Intent {
+  enum class State : std::uint8_t { noted, written, stored };
+
+  std::string call_id;
+  State state = State::noted;
+};
+
 struct StoredAgent {
   std::uint64_t key = 0;
   const AgentSpec* spec = nullptr;  // the one that SpecTable has for it; null: nothing is stored yet
@@ -31,6 +39,7 @@ struct StoredAgent {
   std::vector<Piece> history;
   std::vector<StoredMail> mail;
   std::uint64_t acknowledged_turn = 0;  // the last one whose message was acknowledged
+  std::vector<Intent> intents;
   bool has_context = false;
   bool is_loaded = true;           // false: its conversation was not read yet, and is as it is in the store
   std::unique_ptr<Unread> unread;  // null: its conversation was read, or there is nothing else
@@ -57,6 +66,8 @@ class StoredAgents {
   // One that the store had before. Throws std::bad_alloc.
   StoredAgent& adopt(core::NodeId id) { return agents_[id]; }
   void remove(core::NodeId id) noexcept { agents_.erase(id); }
+  // The agents with tool calls that wait for the store. Throws std::bad_alloc.
+  std::vector<core::NodeId> waiting() const;
 
   // The agent has changed. Without memory, all have: see lost_any().
   void note(core::NodeId id, StoredAgent& agent) noexcept;

@@ -17,6 +17,10 @@ constexpr detail::core::EnumNames tool_mode_names{
     std::to_array<detail::core::EnumName<ToolMode>>({{ToolMode::sync, "sync"}, {ToolMode::async, "async"}})};
 static_assert(tool_mode_names.is_in_order());
 
+constexpr detail::core::EnumNames tool_replay_names{std::to_array<detail::core::EnumName<ToolReplay>>(
+    {{ToolReplay::never, "never"}, {ToolReplay::safe, "safe"}})};
+static_assert(tool_replay_names.is_in_order());
+
 constexpr detail::core::EnumNames tool_outcome_names{
     std::to_array<detail::core::EnumName<ToolOutcome>>({{ToolOutcome::not_started, "not_started"},
                                                         {ToolOutcome::completed, "completed"},
@@ -26,6 +30,9 @@ static_assert(tool_outcome_names.is_in_order());
 
 }  // namespace
 
+std::string_view to_string(ToolReplay replay) noexcept {
+  return tool_replay_names.name(replay);
+}
 std::string_view to_string(ToolMode mode) noexcept {
   return tool_mode_names.name(mode);
 }

@@ -51,6 +51,10 @@ std::shared_ptr<persist::Persistence> StoreVerbs::attached(Ref<Store> store, Res
   return std::make_shared<persist::Persistence>(
       persist::Persistence::Tree{tree_.lifetime, tree_.table, tree_.pool, tree_.steers, hub_, *tree_.engine,
                                  [this] { return tree_.handle(0); },
+                                 [this](core::NodeId agent) {
+                                   if (Node* const node = tree_.table.find(agent))
+                                     turns_.parked().go_on(*node);
+                                 },
                                  [this](core::NodeId agent, std::string reason) {
                                    const core::NodeId root = tree_.table.root_sentinel().id();
                                    static_cast<void>(
@@ -159,11 +163,22 @@ void StoreVerbs::grant(Node& node, const AgentRecord& record) {
   grant_one(record.subtree, true);
 }
 
-// The turn ended with the process: whether its calls had begun is not known.
+// True unless the store knows that the call has not begun.
+bool StoreVerbs::may_have_begun(const Node& node, const persist::OpenTurn& turn, const std::string& call_id) {
+  if (std::find(turn.begun.begin(), turn.begun.end(), call_id) != turn.begun.end()) return true;
+  for (const ChatMessage& message : static_cast<const turn::TurnData&>(*node.data).conversation.messages())
+    for (const ToolCall& call : message.tool_calls)
+      if (call.id == call_id) return turn::begins_without_store(*node.spec, call);
+  return true;
+}
+
+// The turn ended with the process.
 Result<void> StoreVerbs::interrupt_turn(Node& node, const StoredAgentOfTree& agent,
                                         persist::Persistence& persistence) {
   if (auto loaded = persistence.load(node); !loaded) return loaded;
-  if (agent.record.turn->asked && node.data) turn::data_of(node).conversation.end_with_process();
+  if (agent.record.turn->asked && node.data)
+    turn::data_of(node).conversation.end_with_process(
+        [&](const std::string& call_id) { return may_have_begun(node, *agent.record.turn, call_id); });
   persistence.recorder().note_change(node);
   return {};
 }
@@ -215,6 +230,7 @@ void StoreVerbs::begin(StoredTree& stored, std::shared_ptr<persist::Persistence>
   hub_.changes = &recorder;
   tree_.mail_notes.store(&recorder.mail_notes(), std::memory_order_release);
   turns_.parked().note_pause();  // some may be paused
+  scheduler_.expect_parked();    // turns wait for the store before tool calls
   for (const auto& agent : stored.agents()) {
     Node* const node = agent->is_deleted ? nullptr : tree_.table.find(agent->record.node);
     if (node && !agent->mail.empty() && !agent->is_stopped()) tree_.ready.add(*node);

@@ -3,6 +3,7 @@
 
 #include "events/event_hub.hpp"
 #include "tree/agent_factory.hpp"
+#include "tree/scheduler.hpp"
 #include "tree/stored_tree.hpp"
 #include "tree/tree_shared.hpp"
 #include "tree/verbs.hpp"
@@ -21,8 +22,9 @@ namespace agentcore::detail::tree {
 // is told of the first. All @loop_thread.
 class StoreVerbs {
  public:
-  StoreVerbs(TreeShared& tree, turn::Turns& turns, AgentFactory& factory, Verbs& verbs, events::EventHub& hub)
-      : tree_(tree), turns_(turns), factory_(factory), verbs_(verbs), hub_(hub) {}
+  StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, AgentFactory& factory, Verbs& verbs,
+             events::EventHub& hub)
+      : tree_(tree), turns_(turns), scheduler_(scheduler), factory_(factory), verbs_(verbs), hub_(hub) {}
 
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
   Result<void> flush();
@@ -39,6 +41,8 @@ class StoreVerbs {
   void grant(core::Node& node, const persist::AgentRecord& record);
   Result<void> interrupt_turn(core::Node& node, const StoredAgentOfTree& agent,
                               persist::Persistence& persistence);
+  static bool may_have_begun(const core::Node& node, const persist::OpenTurn& turn,
+                             const std::string& call_id);
   void give_mail(core::Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder);
   void close_tree(const persist::TreeRecord& tree) noexcept;
   void withdraw(StoredTree& stored) noexcept;
@@ -48,6 +52,7 @@ class StoreVerbs {
 
   TreeShared& tree_;
   turn::Turns& turns_;
+  Scheduler& scheduler_;
   AgentFactory& factory_;
   Verbs& verbs_;
   events::EventHub& hub_;

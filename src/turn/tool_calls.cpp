@@ -110,11 +110,23 @@ OperationId ToolCalls::open(Turn turn, PendingCall& call) {
   return id;
 }
 
+// False: the turn waits until the store has that the call begins (Persistence). A stop ends it as a turn that
+// a pause has parked.
+bool ToolCalls::is_stored(Turn turn, PendingCall& call) noexcept {
+  events::ChangeListener* const changes = environment_.hub.changes;
+  if (!changes || call.found.entry.tool->spec.replay != ToolReplay::never) return true;
+  if (changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id)) return true;
+  call.state = State::approved;
+  turn.active().parked = true;
+  return false;
+}
+
 // Starts the tool of a call that may begin.
 Next ToolCalls::begin(Turn turn, std::size_t index) {
   PendingCall& call = turn.active().calls[index];
   ToolCallRecord& step = CallRecords::step_of(turn, call);
   if (is_over(turn, call)) return endings_.apply(turn, call);
+  if (!is_stored(turn, call)) return Next::wait;
   if (step.mode == ToolMode::async)  // the id of the task is the result: the call ends here
     return environment_.claims.claim(CallRecords::key_of(turn, call)) ? tasks_.start(turn, index)
                                                                       : endings_.apply(turn, call);

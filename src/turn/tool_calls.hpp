@@ -61,6 +61,7 @@ class ToolCalls {
  private:
   static void take_answer(Turn turn);
   Next start(Turn turn, std::size_t index);
+  bool is_stored(Turn turn, PendingCall& call) noexcept;
   Next begin(Turn turn, std::size_t index);
   std::string look_up(Turn turn, PendingCall& call);
   OperationId open(Turn turn, PendingCall& call);

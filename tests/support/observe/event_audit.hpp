@@ -184,6 +184,12 @@ class Audit {
     require(can_process(seen.state), "a steered message behind a closed gate", body.agent);
   }
   void see(Seen&, const agentcore::ConversationChanged&) {}
+  void see(Seen& seen, const agentcore::AgentRestored& body) {
+    seen.state = body.state;
+    seen.last_turn = body.interrupted_turn;
+  }
+  void see(Seen&, const agentcore::StopPersisted&) {}
+  void see(Seen&, const agentcore::MessagePersisted&) {}
   void see(Seen& seen, const agentcore::CompactionChanged& body) {
     require(seen.turn == body.turn, "a compaction outside of its turn", body.agent);
     require(seen.compacts != !body.ended, "a compaction that began or ended twice", body.agent);

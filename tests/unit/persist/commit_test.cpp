@@ -6,6 +6,7 @@
 
 #include <agentcore/agentcore.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -275,4 +276,24 @@ TEST_CASE("a conversation that cannot be read is an error, and its agent is stop
   REQUIRE(agent.send("three"));
   life.runtime.run_until_idle();
   CHECK(Life::texts(agent) == std::vector<std::string>{"one", "one", "three", "three"});
+}
+
+TEST_CASE("a delete that cannot be stored is logged, and the memory is cleaned up",
+          "[persist][failure][D15]") {
+  GuardedStore store;
+  std::vector<std::string> log;
+  Runtime runtime({.log = [&](const LogRecord& record) { log.emplace_back(record.message); }});
+  AgentTree tree(runtime);
+  REQUIRE(tree.restore(&store));
+  const Agent agent = tree.create({.id = "a"}).value();
+  runtime.poll();
+  store.failure = full;
+  log.clear();
+  REQUIRE(agent.terminate().took_effect());
+  for (int i = 0; i < 5; ++i) runtime.poll();
+  CHECK(tree.size() == 0);
+  CHECK(std::count(log.begin(), log.end(), "changes of a tree could not be written to its store") == 1);
+  store.failure = {};
+  REQUIRE(tree.flush());
+  CHECK(count_records(store.records) == 1);
 }

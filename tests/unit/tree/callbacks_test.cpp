@@ -123,9 +123,16 @@ constexpr std::size_t index_in(const std::variant<All...>*) {
   return static_cast<std::size_t>(std::find(same.begin(), same.end(), true) - same.begin());
 }
 
+// The tree of the scenario has no store: see persist/store_events_test.cpp.
+constexpr bool is_of_store(std::size_t kind) {
+  constexpr const EventBody* type = nullptr;
+  return kind == index_in<AgentRestored>(type) || kind == index_in<StopPersisted>(type) ||
+         kind == index_in<MessagePersisted>(type);
+}
+
 // The scenario has no such event.
 constexpr bool is_left_out(std::size_t kind) {
-  return kind == index_in<CompactionChanged>(static_cast<const EventBody*>(nullptr));
+  return kind == index_in<CompactionChanged>(static_cast<const EventBody*>(nullptr)) || is_of_store(kind);
 }
 
 // Runs `act` in the first event of each kind, and in the first change to each state.
@@ -239,6 +246,7 @@ TEST_CASE("any callback may destroy the tree and no callback follows", "[tree][Q
 
 TEST_CASE("any callback may destroy the Runtime and no callback follows", "[tree][Q3][G16]") {
   for (std::size_t kind = 0; kind < kinds; ++kind) {
+    if (is_of_store(kind)) continue;
     INFO("at event kind " << kind);
     Busy busy;
     std::size_t after = 0;
@@ -254,6 +262,7 @@ TEST_CASE("any callback may destroy the Runtime and no callback follows", "[tree
 
 TEST_CASE("an exception of a callback is logged and affects no agent", "[tree][G16][Q6]") {
   for (std::size_t kind = 0; kind < kinds; ++kind) {
+    if (is_of_store(kind)) continue;
     INFO("at event kind " << kind);
     Busy busy;
     Recorder later;

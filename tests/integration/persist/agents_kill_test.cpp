@@ -1,0 +1,298 @@
+// [G14] A process with agents is killed at any instant. What it had acknowledged is there after the restart,
+// nothing that was stopped or deleted has come back, and no tool has run twice.
+#include "support/catch.hpp"
+#include "support/store/store_folder.hpp"
+
+#include <agentcore/agentcore.hpp>
+#include <agentcore/testing/scripted_client.hpp>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace agentcore;
+using agentcore::test::StoreFolder;
+
+namespace {
+
+constexpr int roots = 4;
+constexpr int children = 2;
+
+void write_line(int descriptor, const std::string& line) {
+  const std::string text = line + "\n";
+  if (::write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size())) ::_exit(4);
+}
+
+// A model that calls the tool for each message, and then says "done".
+testing::ScriptedReply answer(const ChatRequest& request) {
+  testing::ScriptedReply reply;
+  const ChatMessage& last = request.messages.back();
+  if (last.role == Role::user)
+    reply.tool_calls = {{.id = "", .name = "effect", .arguments = R"({"of":")" + last.content + R"("})"}};
+  else
+    reply.deltas = {"done"};
+  return reply;
+}
+
+// Each call appends a line to a file: its effect.
+std::shared_ptr<ToolRegistry> make_tools(const std::string& effects) {
+  auto tools = std::make_shared<ToolRegistry>();
+  ToolSpec spec{.name = "effect"};
+  spec.parameters = R"({"type":"object","properties":{"of":{"type":"string"}}})";
+  tools->add(make_tool(std::move(spec), [effects](const nlohmann::json& arguments, const ToolContext&) {
+    const int file = ::open(effects.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    write_line(file, arguments.at("of").get<std::string>());
+    ::close(file);
+    return ToolResult::done("effect");
+  }));
+  return tools;
+}
+
+// The program that is killed. It reports over the pipe, a line each:
+//   Q agent text   the message is in the store      E agent text   so is the end of its turn
+//   S agent        a stop is in the store           D agent        a delete is
+//   c agent        before it stops or deletes: messages that wait may go
+//   r agent        before it resumes or creates: a stop or a delete may be over
+class Program {
+ public:
+  Program(const std::string& path, const std::string& effects, int pipe, unsigned run, Durability durability)
+      : pipe_(pipe), run_(run), random_(run), store_(open(path)) {
+    RestoreOptions options{.durability = durability, .sync = StoreSync::process};
+    options.code.add_tools("tools", make_tools(effects));
+    on_message_ = tree_.on<MessagePersisted>([this](const MessagePersisted& event) {
+      if (const auto text = texts_.find(event.message); text != texts_.end())
+        report((event.ended ? "E " : "Q ") + event.agent.id() + ' ' + text->second);
+    });
+    on_stop_ = tree_.on<StopPersisted>(
+        [this](const StopPersisted& event) { report((event.deleted ? "D " : "S ") + event.agent_id); });
+    if (!tree_.restore(store_.get(), std::move(options))) ::_exit(3);
+  }
+
+  [[noreturn]] void run() {
+    for (;;) {
+      act();
+      runtime_.poll();
+    }
+  }
+
+ private:
+  static std::unique_ptr<SqliteStore> open(const std::string& path) {
+    auto store = SqliteStore::open(path);
+    if (!store) ::_exit(2);
+    return *std::move(store);
+  }
+  void report(const std::string& line) const { write_line(pipe_, line); }
+  int pick(int most) { return std::uniform_int_distribution<int>(0, most - 1)(random_); }
+
+  static std::vector<std::string> subtree(const std::string& root) {
+    std::vector<std::string> ids{root};
+    for (int child = 0; child < children; ++child) ids.push_back(root + "." + std::to_string(child));
+    return ids;
+  }
+
+  void act() {
+    const std::string root = "r" + std::to_string(pick(roots));
+    const std::vector<std::string> ids = subtree(root);
+    auto agent = tree_.find(root);
+    if (!agent) return create(ids);
+    switch (const int what = pick(40)) {
+      case 0:
+        for (const std::string& id : ids) report("c " + id);
+        static_cast<void>(agent->terminate());
+        return;
+      case 1:
+      case 2:
+        for (const std::string& id : ids) report("c " + id);
+        static_cast<void>(agent->stop());
+        return;
+      case 3:
+      case 4:
+      case 5:
+        for (const std::string& id : ids) report("r " + id);
+        static_cast<void>(agent->resume());
+        return;
+      default:
+        send(ids[static_cast<std::size_t>(what) % ids.size()]);
+    }
+  }
+
+  void create(const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) report("r " + id);
+    AgentSpec spec;
+    spec.code.tools = "tools";
+    spec.id = ids[0];
+    const auto root = tree_.create(spec);
+    if (!root) return;  // the delete has not settled yet
+    for (std::size_t i = 1; i < ids.size(); ++i) {
+      spec.id = ids[i];
+      static_cast<void>(root->create_child(spec));
+    }
+  }
+
+  void send(const std::string& id) {
+    const auto agent = tree_.find(id);
+    if (!agent) return;
+    const std::string text = std::to_string(run_) + "-" + std::to_string(++sent_);
+    if (const SendResult sent = agent->send(text)) texts_[sent.id] = text;
+  }
+
+  const int pipe_;
+  const unsigned run_;
+  std::mt19937 random_;
+  std::unique_ptr<SqliteStore> store_;
+  Runtime runtime_;
+  testing::ScriptedClient llm_{runtime_, answer};
+  AgentTree tree_{runtime_, {.llm = &llm_, .mailbox_limit = 20}};
+  Subscription on_message_, on_stop_;
+  std::map<MessageId, std::string> texts_;
+  int sent_ = 0;
+};
+
+// What the reports say of an agent.
+struct Acknowledged {
+  enum class State { unknown, stopped, deleted };
+  State state = State::unknown;
+  std::set<std::string> in_store;  // messages that must be there, waiting or in the conversation
+  std::set<std::string> ended;     // messages whose turns must be in the conversation, and that do not wait
+};
+using Reports = std::map<std::string, Acknowledged>;
+
+void note(Reports& reports, const std::string& line) {
+  std::istringstream words(line);
+  std::string what, id, text;
+  words >> what >> id >> text;
+  Acknowledged& agent = reports[id];
+  if (what == "Q") agent.in_store.insert(text);
+  if (what == "E") {
+    agent.in_store.erase(text);
+    agent.ended.insert(text);
+  }
+  if (what == "c") agent.in_store.clear();
+  if (what == "r") agent.state = Acknowledged::State::unknown;
+  if (what == "S") agent.state = Acknowledged::State::stopped;
+  if (what == "D") agent = {.state = Acknowledged::State::deleted, .in_store = {}, .ended = {}};
+  if (what == "r" || what == "D") agent.ended.clear();  // a new agent may have the id from now on
+}
+
+// Reads the complete lines that are in the pipe; returns whether there may be more.
+bool read_reports(int pipe, std::string& buffer, Reports& reports) {
+  std::array<char, 4096> chunk{};
+  const ssize_t count = ::read(pipe, chunk.data(), chunk.size());
+  if (count <= 0) return false;
+  buffer.append(chunk.data(), static_cast<std::size_t>(count));
+  for (std::size_t end = 0; (end = buffer.find('\n')) != std::string::npos; buffer.erase(0, end + 1))
+    note(reports, buffer.substr(0, end));
+  return true;
+}
+
+std::string problem_of(AgentTree& tree, const std::string& id, const Acknowledged& acknowledged) {
+  const auto agent = tree.find(id);
+  if (acknowledged.state == Acknowledged::State::deleted) return agent ? "a deleted agent is there" : "";
+  if (!agent) return acknowledged.in_store.empty() ? "" : "an agent with messages is gone";
+  if (acknowledged.state == Acknowledged::State::stopped && agent->state().value() != AgentState::stopped)
+    return "a stopped agent is not stopped";
+  const auto history = agent->conversation();
+  if (!history) return history.error().message;
+  if (!is_valid_history(*history)) return "the history is not valid";
+  std::multiset<std::string> asked, waiting;
+  for (const ChatMessage& message : *history)
+    if (message.is_question()) asked.insert(message.content);
+  for (const QueuedMessage& message : agent->queued().value()) waiting.insert(message.message.text);
+  for (const std::string& text : acknowledged.in_store)
+    if (asked.count(text) + waiting.count(text) == 0) return "the message " + text + " is lost";
+  for (const std::string& text : acknowledged.ended) {
+    if (asked.count(text) == 0) return "the turn of " + text + " is lost";
+    if (waiting.count(text) != 0) return "the message " + text + " waits again";
+  }
+  for (const std::string& text : asked)
+    if (asked.count(text) + waiting.count(text) > 1) return "the message " + text + " is there twice";
+  return "";
+}
+
+// Restarts in this process, and compares.
+void check(const std::string& path, const std::string& effects, Reports& reports) {
+  auto store = SqliteStore::open(path).value();
+  Runtime runtime;
+  AgentTree tree(runtime);
+  RestoreOptions options{.sync = StoreSync::process};
+  options.code.add_tools("tools", make_tools(effects));
+  const auto restored = tree.restore(store.get(), std::move(options));
+  if (!restored) FAIL(restored.error().message);
+  CHECK(restored->unbound == 0);
+  for (auto& [id, acknowledged] : reports) {
+    INFO("agent " << id);
+    REQUIRE(problem_of(tree, id, acknowledged) == "");
+  }
+  const auto damage = store->check();
+  REQUIRE(damage);
+  REQUIRE(damage->empty());
+  std::map<std::string, int> runs;
+  std::ifstream lines(effects);
+  for (std::string line; std::getline(lines, line);) REQUIRE(++runs[line] == 1);
+}
+
+void kill_and_check(unsigned kills, Durability durability) {
+  const StoreFolder folder;
+  const std::string effects = folder.file("effects");
+  std::mt19937 random(kills);
+  Reports reports;
+  for (unsigned kill = 1; kill <= kills; ++kill) {
+    std::array<int, 2> pipe{};
+    REQUIRE(::pipe(pipe.data()) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      ::close(pipe[0]);
+      Program(folder.file(), effects, pipe[1], kill, durability).run();
+    }
+    ::close(pipe[1]);
+    std::string buffer;
+    bool alive = true;
+    const auto reads = std::uniform_int_distribution<int>(1, 60)(random);
+    for (int read = 0; alive && read < reads; ++read) alive = read_reports(pipe[0], buffer, reports);
+    const auto instant = std::chrono::steady_clock::now() +
+                         std::chrono::microseconds(std::uniform_int_distribution<int>(0, 3000)(random));
+    while (std::chrono::steady_clock::now() < instant) {
+    }
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    while (read_reports(pipe[0], buffer, reports)) {
+    }
+    ::close(pipe[0]);
+    INFO("kill " << kill << ", status " << status);
+    REQUIRE(alive);
+    REQUIRE(WIFSIGNALED(status));
+    check(folder.file(), effects, reports);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what agents have acknowledged survives SIGKILL of their process", "[persist][kills][G14][T8]") {
+  kill_and_check(10, Durability::each_turn);
+  kill_and_check(10, Durability::each_step);
+  kill_and_check(10, Durability::each_message);
+}
+
+// On purpose: test_integration '[.kills]'
+TEST_CASE("thousands of processes with agents are killed", "[.kills][persist]") {
+  kill_and_check(500, Durability::each_turn);
+  kill_and_check(500, Durability::each_step);
+  kill_and_check(1000, Durability::each_message);
+}

@@ -1,0 +1,187 @@
+// A tool call begins when the store has that it will.
+#include "support/catch.hpp"
+#include "support/store/guarded_store.hpp"
+#include "support/store/life.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using agentcore::test::GuardedStore;
+using agentcore::test::Life;
+
+namespace {
+
+// Keeps its jobs until the test runs them.
+class WaitingExecutor final : public Executor {
+ public:
+  void submit(std::function<void()> job) override { jobs.push_back(std::move(job)); }
+  void run_all() {
+    for (const auto& job : std::exchange(jobs, {})) job();
+  }
+  std::vector<std::function<void()>> jobs;
+};
+
+// A tree with a tool, of which an agent is asked to call it; commits wait for the test.
+struct Asked {
+  explicit Asked(ToolReplay replay, Durability durability = Durability::each_turn) {
+    tools->add(
+        make_tool({.name = "act", .replay = replay}, [this](const nlohmann::json&, const ToolContext&) {
+          ++runs;
+          return ToolResult::done("acted");
+        }));
+    RestoreOptions options{.durability = durability, .executor = &executor};
+    options.on_failure = [this](const Error&) { return after_failure; };
+    options.code.add_tools("tools", tools);
+    life = std::make_unique<Life>(store, options);
+    agent = life->create("a", {.code = {.tools = "tools"}});
+    life->runtime.poll();
+    executor.run_all();
+    life->runtime.poll();
+    testing::ScriptedReply call;
+    call.tool_calls = {{.id = "c1", .name = "act", .arguments = "{}"}};
+    life->llm.enqueue(call);
+    REQUIRE(agent.send("go"));
+    poll();
+  }
+  void poll() {
+    for (int i = 0; i < 8; ++i) life->runtime.poll();
+  }
+
+  GuardedStore store;
+  WaitingExecutor executor;
+  std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
+  AfterStoreFailure after_failure = AfterStoreFailure::retry;
+  int runs = 0;
+  std::unique_ptr<Life> life;
+  Agent agent;
+};
+
+std::string text_of_call(const Agent& agent) {
+  for (const ChatMessage& message : agent.conversation().value())
+    if (message.role == Role::tool) return message.content;
+  return "no call";
+}
+
+}  // namespace
+
+TEST_CASE("a tool begins after the store has that it will, at every durability", "[persist][intent][G14]") {
+  const Durability durability =
+      GENERATE(Durability::each_turn, Durability::each_step, Durability::each_message);
+  Asked asked(ToolReplay::never, durability);
+  for (int commits = 0; commits < 3 && asked.runs == 0; ++commits) {
+    CHECK(asked.agent.state().value() == AgentState::processing);
+    REQUIRE(asked.executor.jobs.size() == 1);
+    asked.executor.run_all();
+    asked.poll();
+  }
+  CHECK(asked.runs == 1);
+  // What the store had before the tool began: the turn, and the call that was to begin.
+  CHECK(text_of_call(asked.agent) == "acted");
+}
+
+TEST_CASE("a tool that may run again does not wait for the store", "[persist][intent]") {
+  const Asked asked(ToolReplay::safe);
+  CHECK(asked.runs == 1);
+  CHECK(to_string(ToolReplay::safe) == "safe");
+}
+
+TEST_CASE("a stop ends a call that waits for the store: it never begins", "[persist][intent][stop]") {
+  Asked asked(ToolReplay::never);
+  REQUIRE(asked.runs == 0);
+  SECTION("a stop") {
+    REQUIRE(asked.agent.stop().took_effect());
+    asked.poll();
+    CHECK(asked.agent.state().value() == AgentState::stopped);
+  }
+  SECTION("an interrupt") {
+    REQUIRE(asked.agent.interrupt().took_effect());
+    asked.poll();
+    CHECK(asked.agent.state().value() == AgentState::idle);
+  }
+  SECTION("an interrupt of its subtree") {
+    REQUIRE(asked.agent.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    asked.poll();
+    CHECK(asked.agent.state().value() == AgentState::idle);
+  }
+  SECTION("a cancel of the call") {
+    REQUIRE(asked.agent.cancel_call("c1").took_effect());
+    asked.poll();
+  }
+  asked.executor.run_all();
+  asked.poll();
+  asked.executor.run_all();
+  asked.poll();
+  CHECK(asked.runs == 0);
+}
+
+TEST_CASE("a pause keeps a call from beginning when the store has it", "[persist][intent][pause]") {
+  Asked asked(ToolReplay::never);
+  REQUIRE(asked.agent.pause().took_effect());
+  for (int i = 0; i < 4; ++i) {
+    asked.executor.run_all();
+    asked.poll();
+  }
+  CHECK(asked.runs == 0);
+  REQUIRE(asked.agent.unpause());
+  asked.poll();
+  CHECK(asked.runs == 1);
+}
+
+TEST_CASE("a call waits as long as the store fails, unless the host goes on in memory",
+          "[persist][intent][failure]") {
+  Asked asked(ToolReplay::never);
+  asked.store.failure = {Errc::store_full, "the disk is full"};
+  SECTION("retry") {
+    asked.executor.run_all();
+    asked.poll();
+    CHECK(asked.runs == 0);
+    asked.store.failure = {};
+    REQUIRE(asked.life->tree->flush());
+    asked.poll();
+    CHECK(asked.runs == 1);
+  }
+  SECTION("go_on") {
+    asked.after_failure = AfterStoreFailure::go_on;
+    asked.executor.run_all();
+    asked.poll();
+    CHECK(asked.runs == 1);
+  }
+}
+
+TEST_CASE("a restart knows which calls had not begun", "[persist][intent][restore][G9]") {
+  Asked asked(ToolReplay::never, Durability::each_step);
+  // The process ends while the commit of the intent waits: the store does not have it.
+  MemoryStore at_crash;
+  const auto copy = [&] {
+    StoreBatch all;
+    REQUIRE(asked.store.read({}, {RecordKey::max, RecordKey::max, RecordKey::max},
+                             [&](const RecordKey& key, std::string_view body) {
+                               all.put(key, std::string(body));
+                               return true;
+                             }));
+    REQUIRE(at_crash.commit(all, StoreSync::process));
+  };
+  RestoreOptions options;
+  options.code.add_tools("tools", asked.tools);
+  SECTION("before the intent was stored") {
+    copy();
+    const Life next(at_crash, options);
+    CHECK(next.report->agents == 1);
+    CHECK(text_of_call(next.tree->find("a").value()).find("unknown") == std::string::npos);
+  }
+  SECTION("after it") {
+    asked.executor.run_all();
+    copy();
+    const Life next(at_crash, options);
+    CHECK(next.report->interrupted_turns == 1);
+    CHECK(text_of_call(next.tree->find("a").value()).find("effect is unknown") != std::string::npos);
+  }
+  CHECK(asked.runs == 0);
+}
