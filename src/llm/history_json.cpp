@@ -225,7 +225,7 @@ void add_own_fields(const ChatMessage& message, json& entry) {
 }  // namespace
 
 nlohmann::json detail::llm::message_to_json(const ChatMessage& message) {
-  json entry = openai_chat_message(message);
+  nlohmann::json entry = openai_chat_message(message);
   add_own_fields(message, entry);
   return entry;
 }

@@ -1,11 +1,7 @@
 #include "persist/persistence.hpp"
 
 #include "loop/time.hpp"
-#include "persist/context_record.hpp"
-#include "persist/history_record.hpp"
-#include "persist/record_kinds.hpp"
-#include "turn/stable_part.hpp"
-#include "turn/turn_data.hpp"
+#include "persist/conversation_reader.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -98,7 +94,7 @@ Result<void> Persistence::finish() {
   for (int commits = 0; commits < 2; ++commits) {
     if (!commit_ && !make_commit()) return {};
     commit_->finish();
-    const Result<void> result = commit_->result();
+    Result<void> result = commit_->result();
     on_committed();
     if (!result) return result;
   }
@@ -132,7 +128,8 @@ void Persistence::on_committed() noexcept {
   std::vector<Acknowledgement> acknowledgements = std::exchange(acknowledgements_, {});
   if (commit->result()) {
     failures_ = 0;
-    if (!closing_) report(acknowledgements);
+    for (const Acknowledgement& one : acknowledgements)
+      if (!closing_ && !tree_.hub.closed()) report(one);
     return;
   }
   if (closing_) return;
@@ -141,13 +138,6 @@ void Persistence::on_committed() noexcept {
   });
   if (!kept) recorder_.note_lost();
   on_failure(commit->result().error());
-}
-
-void Persistence::report(const std::vector<Acknowledgement>& all) noexcept {
-  for (const Acknowledgement& one : all) {
-    if (tree_.hub.closed()) return;
-    report(one);
-  }
 }
 
 void Persistence::report(const Acknowledgement& one) noexcept {
@@ -239,7 +229,7 @@ Result<void> Persistence::load(core::Node& node) {
   StoredAgent* const agent = recorder_.agents().find(node.id());
   if (!agent || agent->is_loaded) return {};
   try {
-    return read_conversation(node, *agent);
+    return ConversationReader(*this).read(node, *agent);
   } catch (const std::bad_alloc&) {
     return no_memory();
   } catch (const std::exception& error) {
@@ -266,53 +256,6 @@ bool Persistence::load_or_stop(core::Node& node) noexcept {
                               }) &&
          !tree_.hub.closed() && recorder_.agents().find(node.id()) &&
          recorder_.agents().find(node.id())->is_loaded;
-}
-
-Result<void> Persistence::read_conversation(core::Node& node, StoredAgent& agent) {
-  std::vector<ChatMessage> messages;
-  std::vector<turn::TurnPlace> turns;
-  for (const Piece& piece : agent.history)
-    if (auto done = read_piece(piece, messages, turns); !done) return done;
-  std::optional<turn::SentContext> sent;
-  const RecordKey context = key_of(Kind::context, agent.key);
-  if (agent.has_context)
-    if (auto done = read(context, context,
-                         [&](const RecordKey&, std::string_view body) { sent = read_context(body); });
-        !done)
-      return done;
-  if (agent.has_context && !sent) throw std::runtime_error("the record of what is sent is missing");
-  turn::TurnData& data = turn::data_of(node);
-  if (sent) data.sent = *std::move(sent);
-  data.conversation.load(std::move(messages), std::move(turns));
-  data.sent.request_ends = turn::ends_of_history(data.conversation.messages());
-  if (agent.unread) {
-    data.tool_turns = static_cast<std::uint32_t>(agent.unread->tool_turns);
-    data.summary_tokens = agent.unread->summary_tokens;
-    data.ended_tasks = std::move(agent.unread->ended_tasks);
-    agent.unread.reset();
-  }
-  agent.is_loaded = true;
-  return {};
-}
-
-Result<void> Persistence::read_piece(const Piece& piece, std::vector<ChatMessage>& messages,
-                                     std::vector<turn::TurnPlace>& turns) {
-  const std::size_t before = messages.size();
-  auto done = read(key_of(Kind::history, piece.segment, piece.first),
-                   key_of(Kind::history, piece.segment, piece.end() - 1),
-                   [&](const RecordKey&, std::string_view body) {
-                     StoredMessage stored = read_message(body);
-                     if (stored.place) {
-                       stored.place->question = messages.size();
-                       turns.push_back(*stored.place);
-                     }
-                     messages.push_back(std::move(stored.message));
-                   });
-  if (done && messages.size() - before != piece.count)
-    throw std::runtime_error("segment " + std::to_string(piece.segment) + " has " +
-                             std::to_string(messages.size() - before) + " messages instead of " +
-                             std::to_string(piece.count));
-  return done;
 }
 
 }  // namespace agentcore::detail::persist

@@ -72,15 +72,11 @@ class Persistence final : public loop::Source {
   void submit(std::shared_ptr<Commit> commit);
   Result<void> finish();
   void on_committed() noexcept;
-  void report(const std::vector<Acknowledgement>& all) noexcept;
   void report(const Acknowledgement& one) noexcept;
   void go_on_with_calls(core::NodeId agent) noexcept;
   void on_failure(const Error& error) noexcept;
   void detach() noexcept;
   void retry_later() noexcept;
-  Result<void> read_conversation(core::Node& node, StoredAgent& agent);
-  Result<void> read_piece(const Piece& piece, std::vector<ChatMessage>& messages,
-                          std::vector<turn::TurnPlace>& turns);
 
   Tree tree_;
   Ref<Store> store_;

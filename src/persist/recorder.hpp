@@ -57,9 +57,8 @@ class Recorder final : public events::ChangeListener {
   void begin(const TreeRecord& tree);
   void adopt(const AgentRecord& record, std::uint64_t key, const SharedAgentSpec& spec,
              std::vector<StoredMail> mail);
-  // An agent that is not restored. After end_adopting() it is to be erased.
-  void adopt_deleted(const AgentRecord& record) { writer_.histories().add(record.node, record.history); }
-  void end_adopting() { writer_.histories().end_adding(); }
+  // Histories::add() and end_adding() come first. An agent that is not restored is erased after both.
+  Histories& histories() noexcept { return writer_.histories(); }
   void erase(std::uint64_t key, const AgentRecord& record);
   void erase_spec(std::uint64_t number);
 

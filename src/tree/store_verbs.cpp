@@ -101,11 +101,11 @@ Result<void> StoreVerbs::create(StoredTree& stored, persist::Persistence& persis
     reserve(stored);
     for (const auto& agent : stored.agents()) {
       if (agent->is_deleted)
-        recorder.adopt_deleted(agent->record);
+        recorder.histories().add(agent->record.node, agent->record.history);
       else if (auto placed = place(*agent, persistence); !placed)
         return placed;
     }
-    recorder.end_adopting();
+    recorder.histories().end_adding();
     for (const auto& agent : stored.agents())
       if (agent->is_deleted) recorder.erase(agent->key, agent->record);
     for (const auto& [number, spec] : stored.specs())
