@@ -40,8 +40,8 @@ std::string_view to_string(ToolMode mode) noexcept;
 /// Whether a call of a tool may be made again if the process has ended before its result was stored. It has
 /// no effect in a tree without a store (AgentTree::restore()).
 enum class ToolReplay : unsigned char {
-  /// No. The call begins only when the store has that it will: until then its turn waits, as in a pause, and
-  /// hears of stops. After a restart, a call that the store does not know has not begun.
+  /// No. The call begins only when the store has that it will: until then its turn waits, and a stop or an
+  /// interrupt ends the wait. After a restart, a call that the store does not have has not begun.
   never,
   safe  ///< yes: it begins at once
 };

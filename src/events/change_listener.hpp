@@ -1,4 +1,4 @@
-// ChangeListener: hears of every change of a tree, for the store.
+// ChangeListener: is called for every change of a tree, for the store.
 #pragma once
 
 #include "core/node.hpp"

@@ -74,7 +74,7 @@ void Recorder::on_turn_ended(const core::Node& node, MessageId message) noexcept
   try {
     batch_.acknowledgements.push_back({Acknowledgement::What::end_of_message, node.id(), message, {}});
   } catch (const std::bad_alloc&) {
-    // The host does not hear of it; nothing else depends on that.
+    // The host gets no acknowledgement; nothing else depends on that.
   }
 }
 
