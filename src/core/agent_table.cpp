@@ -23,7 +23,7 @@ Node& AgentTable::insert(Node& parent) {
   const std::uint32_t generation = node.load().generation();
   link(node, parent);
   node.packed.store(
-      PackedState{generation ? generation : first_generation_, 0, Gate::open, AgentState::idle}.raw(),
+      PackedState{std::max(generation, first_generation_), 0, Gate::open, AgentState::idle}.raw(),
       std::memory_order_seq_cst);
   return node;
 }

@@ -87,7 +87,7 @@ class AgentTable {
   Leases leases_;
   std::uint32_t free_ = no_node;  // freed slots, oldest first, linked by next_sibling
   std::uint32_t free_last_ = no_node;
-  std::uint32_t first_generation_ = 1;  // of slots that had no agent yet; never 0, so that no id is 0
+  std::uint32_t first_generation_ = 1;  // no new agent has a smaller one; not 0, so that no id is 0
   std::uint64_t erased_ = 0;
   std::mutex erasing_;
   std::atomic<std::uint32_t> alive_{0};

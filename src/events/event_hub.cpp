@@ -143,6 +143,7 @@ void EventHub::emit_settled(const core::Node& node, AgentState end, const Why& w
 
 void EventHub::close() {
   closed_ = true;
+  changes = nullptr;
   deferred_.clear();
   of_tree_->clear();
   for (auto& [agent, observers] : by_agent_) observers->clear();

@@ -89,7 +89,8 @@ void MessagePool::restore(std::vector<MessageId> ids, std::uint64_t sequence) {
 
 void MessagePool::end_id(std::uint32_t number) noexcept {
   std::atomic<std::uint64_t>& id = (*this)[number].id;
-  id.store((id.load(std::memory_order_relaxed) + next_id) & ~marks, std::memory_order_release);
+  const std::uint64_t next = (id.load(std::memory_order_relaxed) + next_id) & ~marks;
+  id.store(std::max(next, first_sequence_ * next_id | number), std::memory_order_release);
 }
 
 void MessagePool::release(std::uint32_t number) noexcept {

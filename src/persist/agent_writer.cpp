@@ -77,12 +77,11 @@ void AgentWriter::acknowledge_turn(Batch& batch, const core::Node& node, StoredA
 }
 
 void AgentWriter::write_intents(Batch& batch, const core::Node& node, StoredAgent& agent) {
-  bool any = false;
-  for (Intent& intent : agent.intents) {
-    any = any || intent.state == Intent::State::noted;
-    intent.state = std::max(intent.state, Intent::State::written);
-  }
-  if (any) batch.acknowledgements.push_back({Acknowledgement::What::intents, node.id(), {}, {}});
+  const bool any = std::any_of(agent.intents.begin(), agent.intents.end(),
+                               [](const Intent& intent) { return intent.state == Intent::State::noted; });
+  if (!any) return;
+  batch.acknowledgements.push_back({Acknowledgement::What::intents, node.id(), {}, {}});
+  for (Intent& intent : agent.intents) intent.state = std::max(intent.state, Intent::State::written);
 }
 
 AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& agent) const {

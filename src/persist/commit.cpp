@@ -19,11 +19,25 @@ Error thrown(const char* what) noexcept {
 
 }  // namespace
 
-bool Commit::run() noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(begun_, true)) return false;
-  }
+void Commit::try_again() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++attempt_;
+  begun_ = false;
+  result_.reset();
+}
+
+std::uint64_t Commit::attempt() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return attempt_;
+}
+
+bool Commit::begin(std::uint64_t attempt) noexcept {
+  const std::lock_guard lock(mutex_);
+  return attempt == attempt_ && !std::exchange(begun_, true);
+}
+
+void Commit::run(std::uint64_t attempt) noexcept {
+  if (!begin(attempt)) return;
   try {
     end(store_.commit(batch_, sync_));
   } catch (const std::exception& error) {
@@ -31,20 +45,16 @@ bool Commit::run() noexcept {
   } catch (...) {
     end(thrown("not a std::exception"));
   }
-  return true;
 }
 
 void Commit::finish() noexcept {
-  if (run()) return;
+  run(attempt());
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return result_.has_value(); });
 }
 
-void Commit::drop() noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(begun_, true)) return;
-  }
+void Commit::drop(std::uint64_t attempt) noexcept {
+  if (!begin(attempt)) return;
   try {
     end(Error{Errc::store_failed, "RestoreOptions::executor has destroyed a commit without running it"});
   } catch (const std::exception&) {

@@ -1,35 +1,42 @@
-// Commit: one commit of a batch, on the loop thread or on a thread of an Executor.
+// Commit: the commit of one batch, on the loop thread or on a thread of an Executor.
 #pragma once
 
 #include <agentcore/error.hpp>
 #include <agentcore/store.hpp>
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace agentcore::detail::persist {
 
-// Runs once: on the thread that calls run() or finish() first. All @threadsafe.
+// Each attempt runs once: on the thread that calls run() or finish() first. All @threadsafe but set_batch()
+// and try_again().
 class Commit {
  public:
-  Commit(Store& store, StoreBatch batch, StoreSync sync) noexcept
-      : store_(store), batch_(std::move(batch)), sync_(sync) {}
+  Commit(Store& store, StoreSync sync) noexcept : store_(store), sync_(sync) {}
 
-  // Commits the batch, unless that has begun. Returns whether this call has done it.
-  bool run() noexcept;
-  // The same, and waits for the thread on which it has begun.
+  // Before the first attempt.
+  void set_batch(StoreBatch batch) noexcept { batch_ = std::move(batch); }
+  // After an attempt that has failed: the next one. What still refers to the one before has no effect.
+  void try_again() noexcept;
+  std::uint64_t attempt() const noexcept;
+
+  // Commits the batch, unless that has begun.
+  void run(std::uint64_t attempt) noexcept;
+  // The same for the present attempt, and waits for the thread on which it has begun.
   void finish() noexcept;
-  // The executor has destroyed its job: the commit has failed, unless it has begun.
-  void drop() noexcept;
+  // The executor has destroyed its job: the attempt has failed, unless it has begun.
+  void drop(std::uint64_t attempt) noexcept;
 
-  // Nothing: it has not ended. The result is valid from then on.
   bool has_ended() const noexcept;
+  // Valid from then on, until try_again().
   const Result<void>& result() const noexcept { return *result_; }
-  // After its end: takes the batch back.
-  StoreBatch take_batch() noexcept { return std::move(batch_); }
 
  private:
+  bool begin(std::uint64_t attempt) noexcept;
   void end(Result<void> result) noexcept;
 
   Store& store_;
@@ -37,6 +44,7 @@ class Commit {
   const StoreSync sync_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
+  std::uint64_t attempt_ = 1;
   bool begun_ = false;
   std::optional<Result<void>> result_;
 };

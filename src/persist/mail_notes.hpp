@@ -3,6 +3,7 @@
 
 #include "core/node.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -12,9 +13,12 @@ namespace agentcore::detail::persist {
 
 class MailNotes {
  public:
+  // Only then notes are kept: the tree has a store. @loop_thread
+  void enable(bool on) noexcept { enabled_.store(on, std::memory_order_release); }
   // Returns true if it is the first since the last take(). Without memory the next take() says so.
   // @threadsafe
   bool add(core::NodeId agent) noexcept {
+    if (!enabled_.load(std::memory_order_acquire)) return false;
     const std::lock_guard lock(mutex_);
     const bool first = agents_.empty() && !lost_;
     if (!agents_.empty() && agents_.back() == agent) return false;
@@ -40,6 +44,7 @@ class MailNotes {
   }
 
  private:
+  std::atomic<bool> enabled_{false};
   mutable std::mutex mutex_;
   std::vector<core::NodeId> agents_;
   bool lost_ = false;

@@ -70,7 +70,7 @@ void MailWriter::put(StoreBatch& batch, std::uint64_t key, std::uint32_t cell, s
   MailRecord record{pool_.id_of(cell), pool_[cell].copy(), std::nullopt};
   if (const auto deadline = pool_[cell].deadline(); deadline && *deadline != no_limit)
     record.deadline =
-        std::chrono::system_clock::now() +
+        engine_.clock().wall_time() +
         std::chrono::duration_cast<std::chrono::system_clock::duration>(*deadline - engine_.now());
   batch.put(key_of(Kind::mail, key, number), to_json(record));
 }

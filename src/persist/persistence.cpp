@@ -19,20 +19,32 @@ namespace {
 constexpr unsigned most_doublings = 6;  // of the second before a retry: 64 seconds
 constexpr Duration longest_wait = std::chrono::minutes(1);
 
-// Runs a commit on an executor. At its end it wakes the loop, also if it was destroyed without running.
-struct Job {
-  Job(std::shared_ptr<Commit> what, std::shared_ptr<loop::Waker> loop, Ref<Store> keep) noexcept
-      : commit(std::move(what)), waker(std::move(loop)), store(std::move(keep)) {}
+// Runs an attempt of a commit on an executor, and wakes the loop at its end, also if the executor destroys
+// the job without running it.
+class Job {
+ public:
+  Job(std::shared_ptr<Commit> commit, std::shared_ptr<loop::Waker> waker, Ref<Store> store) noexcept
+      : commit_(std::move(commit)),
+        attempt_(commit_->attempt()),
+        waker_(std::move(waker)),
+        store_(std::move(store)) {}
   ~Job() {
-    commit->drop();
-    waker->notify();
+    commit_->drop(attempt_);
+    waker_->notify();
   }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  const std::shared_ptr<Commit> commit;
-  const std::shared_ptr<loop::Waker> waker;
-  const Ref<Store> store;
+  void run() const noexcept {
+    commit_->run(attempt_);
+    waker_->notify();
+  }
+
+ private:
+  const std::shared_ptr<Commit> commit_;
+  const std::uint64_t attempt_;
+  const std::shared_ptr<loop::Waker> waker_;
+  const Ref<Store> store_;
 };
 
 Error no_memory() noexcept {
@@ -45,106 +57,120 @@ Persistence::Persistence(Tree tree, Ref<Store> store, RestoreOptions options)
     : tree_(std::move(tree)),
       store_(std::move(store)),
       options_(std::move(options)),
-      recorder_(tree_.table, tree_.pool, tree_.steers, tree_.engine, options_.durability) {
+      recorder_(tree_.table, {tree_.pool, tree_.steers, tree_.mail_notes}, tree_.engine,
+                options_.durability) {
 }
 
 Persistence::~Persistence() {
-  if (commit_) commit_->finish();
+  if (commit_ && !failed_) commit_->finish();
 }
 
 bool Persistence::has_end_work() const noexcept {
   if (detached_) return false;
-  if (commit_) return commit_->has_ended();
-  return retry_timer_ == 0 && recorder_.is_due();
+  if (commit_ && !failed_) return commit_->has_ended();
+  return !waits_ && (failed_ || recorder_.is_due());
 }
 
-// Takes the changes out of the recorder. False: there was no memory for them, or there are none.
+// Takes the changes out of the recorder. False: there are none. Throws std::bad_alloc; then they stay there.
 bool Persistence::make_commit() {
+  auto commit = std::make_shared<Commit>(*store_, options_.sync);
   Batch batch = recorder_.take();
   if (batch.changes.empty() && batch.acknowledgements.empty()) return false;
+  commit->set_batch(std::move(batch.changes));
+  commit_ = std::move(commit);
   acknowledgements_ = std::move(batch.acknowledgements);
-  commit_ = std::make_shared<Commit>(*store_, std::move(batch.changes), options_.sync);
   return true;
 }
 
 void Persistence::end_poll() {
   if (!has_end_work() || tree_.hub.closed()) return;
   const core::TreeLifetime::LoopEntry entry(tree_.lifetime);
-  if (commit_) on_committed();
-  if (!commit_ && has_end_work() && !tree_.hub.closed()) start();
-}
-
-void Persistence::start() {
-  if (!make_commit()) return;
-  if (options_.executor) return submit(commit_);
+  if (commit_ && !failed_) on_committed();
+  if (tree_.hub.closed() || !has_end_work()) return;
+  if (!begin()) return;
+  if (options_.executor) return submit();
   commit_->finish();
   on_committed();
 }
 
-void Persistence::submit(std::shared_ptr<Commit> commit) {
-  tree_.engine.guarded("RestoreOptions::executor", [&] {
-    auto job = std::make_shared<const Job>(std::move(commit), tree_.engine.waker(), store_);
-    options_.executor->submit([job = std::move(job)] { static_cast<void>(job->commit->run()); });
+// The commit that has failed comes first, then what has changed since. False: there is nothing to commit.
+bool Persistence::begin() {
+  if (!std::exchange(failed_, false)) return make_commit();
+  retry_ = {};
+  waits_ = false;
+  commit_->try_again();
+  return true;
+}
+
+void Persistence::submit() noexcept {
+  const std::uint64_t attempt = commit_->attempt();
+  const bool submitted = tree_.engine.guarded("RestoreOptions::executor", [&] {
+    const auto job = std::make_shared<const Job>(commit_, tree_.engine.waker(), store_);
+    options_.executor->submit([job] { job->run(); });
   });
-  // If that has thrown, the next poll finds that the commit has failed.
+  if (submitted) return;
+  commit_->drop(attempt);
+  tree_.engine.waker()->notify();
 }
 
-// Waits for the commit that runs, and for one of everything else that has changed.
-Result<void> Persistence::finish() {
-  for (int commits = 0; commits < 2; ++commits) {
-    if (!commit_ && !make_commit()) return {};
-    commit_->finish();
-    Result<void> result = commit_->result();
-    on_committed();
-    if (!result) return result;
-  }
-  return {};
-}
-
+// Waits for the commit that runs, or has failed, and for one of everything else that has changed.
 Result<void> Persistence::flush() {
-  if (detached_) return {};
+  if (detached_)
+    return Error{Errc::store_failed, "the tree goes on without its store (AfterStoreFailure::go_on)"};
   try {
-    return finish();
+    for (bool is_last = false; !is_last;) {
+      is_last = !commit_;
+      if ((failed_ || !commit_) && !begin()) return {};
+      const std::shared_ptr<Commit> commit = commit_;
+      commit->finish();
+      on_committed();  // an observer may destroy the tree
+      if (!commit->result()) return commit->result();
+      if (detached_ || tree_.hub.closed()) return {};
+    }
+    return {};
   } catch (const std::bad_alloc&) {
     return no_memory();
   }
 }
 
+// A commit that fails is tried once more: what has failed may have been an earlier one.
 void Persistence::close() noexcept {
-  closing_ = true;
-  if (retry_timer_ != 0) tree_.engine.cancel_timer(std::exchange(retry_timer_, 0));
+  if (std::exchange(closing_, true) || detached_) return;
   try {
-    if (const Result<void> result = flush(); !result)
+    Result<void> result = flush();
+    if (!result) result = flush();
+    if (!result)
       tree_.engine.log(LogLevel::error, "the last changes of a tree are not in its store",
                        {{"error", to_string(result.error().code)}, {"why", result.error().message}});
   } catch (const std::exception&) {
+    // There was no memory for the record.
   }
+  retry_ = {};
   detached_ = true;
 }
 
-// The commit has ended: reports it, or keeps its changes for the next one.
+// The commit has ended: reports it, or keeps it for the next attempt.
 void Persistence::on_committed() noexcept {
-  const std::shared_ptr<Commit> commit = std::exchange(commit_, nullptr);
-  std::vector<Acknowledgement> acknowledgements = std::exchange(acknowledgements_, {});
-  if (commit->result()) {
-    failures_ = 0;
-    for (const Acknowledgement& one : acknowledgements)
-      if (!closing_ && !tree_.hub.closed()) report(one);
+  if (!commit_->result()) {
+    failed_ = true;
+    const std::shared_ptr<Commit> commit = commit_;
+    if (!closing_) on_failure(commit->result().error());
     return;
   }
-  if (closing_) return;
-  const bool kept = tree_.engine.guarded("a store", [&] {
-    recorder_.give_back({commit->take_batch(), std::move(acknowledgements)});
-  });
-  if (!kept) recorder_.note_lost();
-  on_failure(commit->result().error());
+  commit_ = nullptr;
+  failures_ = 0;
+  const std::vector<Acknowledgement> acknowledgements = std::exchange(acknowledgements_, {});
+  for (const Acknowledgement& one : acknowledgements)
+    if (!closing_ && !tree_.hub.closed()) report(one);
 }
 
 void Persistence::report(const Acknowledgement& one) noexcept {
   using What = Acknowledgement::What;
   switch (one.what) {
     case What::intents:
-      return go_on_with_calls(one.agent);
+      recorder_.agents().set_stored(one.agent);
+      tree_.engine.guarded("a tool call", [&] { tree_.go_on(one.agent); });
+      return;
     case What::stop:
     case What::erasure:
       return tree_.hub.emit_for(one.agent, [&](Agent agent) {
@@ -158,22 +184,17 @@ void Persistence::report(const Acknowledgement& one) noexcept {
   }
 }
 
-void Persistence::go_on_with_calls(core::NodeId agent) noexcept {
-  StoredAgent* const stored = recorder_.agents().find(agent);
-  if (!stored) return;
-  for (Intent& intent : stored->intents)
-    if (intent.state == Intent::State::written) intent.state = Intent::State::stored;
-  tree_.engine.guarded("a tool call", [&] { tree_.go_on(agent); });
-}
-
 void Persistence::on_failure(const Error& error) noexcept {
   ++failures_;
   tree_.engine.log(LogLevel::error, "changes of a tree could not be written to its store",
                    {{"error", to_string(error.code)}, {"why", error.message}});
   if (tree_.hub.closed()) return;
   AfterStoreFailure after = AfterStoreFailure::retry;
-  const auto on_failure = options_.on_failure;
-  if (on_failure) tree_.engine.guarded("RestoreOptions::on_failure", [&] { after = on_failure(error); });
+  if (options_.on_failure)
+    tree_.engine.guarded("RestoreOptions::on_failure", [&] {
+      const auto on_failure = options_.on_failure;  // it may destroy the tree
+      after = on_failure(error);
+    });
   if (tree_.hub.closed()) return;
   if (after == AfterStoreFailure::go_on) {
     detach();
@@ -188,9 +209,14 @@ void Persistence::on_failure(const Error& error) noexcept {
 void Persistence::detach() noexcept {
   detached_ = true;
   tree_.hub.changes = nullptr;
+  tree_.mail_notes.enable(false);
+  commit_ = nullptr;
+  failed_ = false;
+  acknowledgements_.clear();
+  recorder_.forget_changes();
   tree_.engine.log(LogLevel::warning, "a tree goes on without its store");
   tree_.engine.guarded("tool calls", [&] {
-    for (const core::NodeId agent : recorder_.agents().waiting())
+    for (const core::NodeId agent : recorder_.agents().with_intents())
       if (!tree_.hub.closed()) tree_.go_on(agent);
   });
 }
@@ -199,19 +225,21 @@ void Persistence::retry_later() noexcept {
   const Duration wait =
       std::min<Duration>(std::chrono::seconds(1 << std::min(failures_ - 1, most_doublings)), longest_wait);
   tree_.engine.guarded("a retry of a store", [&] {
-    retry_timer_ = tree_.engine.start_timer(
+    const std::uint64_t timer = tree_.engine.start_timer(
         loop::later(tree_.engine.now(), wait),
         [this, keep = tree_.keep()] {
-          retry_timer_ = 0;
+          waits_ = false;
           tree_.engine.waker()->notify();
         },
         loop::TimerUse::watch);
+    retry_ = Timer(tree_.engine.weak_from_this(), timer);
+    waits_ = true;
   });
 }
 
 // A store may be the host's: nothing is thrown through it.
 Result<void> Persistence::read(const RecordKey& first, const RecordKey& last, const Read& visit) {
-  if (commit_) commit_->finish();  // a store is used by one thread at a time
+  if (commit_ && !failed_) commit_->finish();  // a store is used by one thread at a time
   std::exception_ptr thrown;
   Result<void> done = store_->read(first, last, [&](const RecordKey& key, std::string_view body) {
     try {

@@ -10,6 +10,7 @@
 #include "persist/recorder.hpp"
 
 #include <agentcore/restore.hpp>
+#include <agentcore/runtime.hpp>
 #include <agentcore/store.hpp>
 
 #include <cstdint>
@@ -30,6 +31,7 @@ class Persistence final : public loop::Source {
     core::AgentTable& table;
     mailbox::MessagePool& pool;
     mailbox::SteerBox& steers;
+    MailNotes& mail_notes;
     events::EventHub& hub;
     loop::Engine& engine;
     std::function<Agent()> keep;                    // a handle that keeps the memory of the tree
@@ -42,14 +44,16 @@ class Persistence final : public loop::Source {
   Persistence(const Persistence&) = delete;
   Persistence& operator=(const Persistence&) = delete;
 
-  Recorder& recorder() noexcept { return recorder_; }
+  // Null: the tree goes on without its store.
+  Recorder* recorder() noexcept { return detached_ ? nullptr : &recorder_; }
+  StoredAgents& agents() noexcept { return recorder_.agents(); }
   const CodeRegistry& code() const noexcept { return options_.code; }
 
   // loop::Source: it works at the end of a poll. May run code of the host.
   void run_control(loop::PollBudget&) override {}
   void run_round(loop::PollBudget&) override {}
   bool has_work() const noexcept override { return false; }
-  bool has_pending() const noexcept override { return commit_ != nullptr; }
+  bool has_pending() const noexcept override { return commit_ && !failed_; }
   void end_poll() override;
   bool has_end_work() const noexcept override;
 
@@ -68,12 +72,10 @@ class Persistence final : public loop::Source {
 
  private:
   bool make_commit();
-  void start();
-  void submit(std::shared_ptr<Commit> commit);
-  Result<void> finish();
+  bool begin();
+  void submit() noexcept;
   void on_committed() noexcept;
   void report(const Acknowledgement& one) noexcept;
-  void go_on_with_calls(core::NodeId agent) noexcept;
   void on_failure(const Error& error) noexcept;
   void detach() noexcept;
   void retry_later() noexcept;
@@ -82,11 +84,13 @@ class Persistence final : public loop::Source {
   Ref<Store> store_;
   RestoreOptions options_;
   Recorder recorder_;
-  std::shared_ptr<Commit> commit_;                 // that runs; null: none
+  std::shared_ptr<Commit> commit_;                 // that runs, or has failed; null: none
   std::vector<Acknowledgement> acknowledgements_;  // of that
+  bool failed_ = false;                            // it has failed, and is tried again
   unsigned failures_ = 0;                          // in a row
-  std::uint64_t retry_timer_ = 0;                  // 0: no retry is waited for
-  bool detached_ = false;                          // AfterStoreFailure::go_on
+  Timer retry_;
+  bool waits_ = false;     // for it
+  bool detached_ = false;  // AfterStoreFailure::go_on, or the tree is closed
   bool closing_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The kinds of records that a tree keeps in its store, and their keys. docs/design/persistence.md.
+// The kinds of records that a tree keeps in its store, and their keys. docs/design/store.md.
 #pragma once
 
 #include <agentcore/store.hpp>

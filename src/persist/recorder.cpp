@@ -42,12 +42,13 @@ EventKinds kinds_of(Durability durability) noexcept {
 
 }  // namespace
 
-Recorder::Recorder(core::AgentTable& table, mailbox::MessagePool& pool, mailbox::SteerBox& steers,
-                   const loop::Engine& engine, Durability durability)
+Recorder::Recorder(core::AgentTable& table, const Mail& mail, const loop::Engine& engine,
+                   Durability durability)
     : table_(table),
       at_once_(kinds_of(durability)),
       mail_at_once_(durability == Durability::each_message),
-      writer_(table, agents_, pool, steers, engine) {
+      mail_notes_(mail.notes),
+      writer_(table, agents_, mail.pool, mail.steers, engine) {
 }
 
 void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
@@ -71,6 +72,7 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
 
 void Recorder::on_turn_ended(const core::Node& node, MessageId message) noexcept {
   writer_.mail().note(message);
+  note_accounts_above(node);
   try {
     batch_.acknowledgements.push_back({Acknowledgement::What::end_of_message, node.id(), message, {}});
   } catch (const std::bad_alloc&) {
@@ -78,9 +80,20 @@ void Recorder::on_turn_ended(const core::Node& node, MessageId message) noexcept
   }
 }
 
+// The usage of a turn counts in the budgets of the agent's ancestors.
+void Recorder::note_accounts_above(const core::Node& node) noexcept {
+  for (const core::Node* up = node.parent.load(std::memory_order_relaxed); up && !up->is_root_sentinel();
+       up = up->parent.load(std::memory_order_relaxed)) {
+    const bool has_accounts = up->data && static_cast<const turn::TurnData&>(*up->data).accounts;
+    StoredAgent* const agent = has_accounts ? agents_.find(up->id()) : nullptr;
+    if (agent) agents_.note(up->id(), *agent);
+  }
+}
+
 bool Recorder::may_begin(const core::Node& node, const std::string& call_id) noexcept {
   StoredAgent* const agent = agents_.find(node.id());
   due_ = true;
+  note_accounts_above(node);
   if (!agent) {  // there was no memory for it yet
     agents_.note_unknown();
     return false;
@@ -118,7 +131,9 @@ void Recorder::set_origin(core::Node* origin) {
   origin_ = origin;
   StoredAgent* const from = origin ? agents_.find(origin->id()) : nullptr;
   // What the fork shares is in the store, or in the next batch.
-  if (from && !from->all_changed) writer_.write_conversation(batch_.changes, *origin, *from);
+  if (!from || from->all_changed) return;
+  agents_.note(origin->id(), *from);
+  writer_.write_conversation(batch_.changes, *origin, *from);
 }
 
 // A fork was created, and nothing has run since: it has the first messages of its origin, unchanged.
@@ -199,22 +214,8 @@ void Recorder::write_tree() {
   stored_tree_ = tree_;
 }
 
-void Recorder::give_back(Batch batch) {
-  due_ = true;
-  std::swap(batch_, batch);  // what was noted meanwhile follows
-  for (const StoreBatch::Change& change : batch.changes.changes()) {
-    if (change.body)
-      batch_.changes.put(change.first, *change.body);
-    else
-      batch_.changes.erase(change.first, change.last);
-  }
-  for (Acknowledgement& acknowledgement : batch.acknowledgements)
-    batch_.acknowledgements.push_back(std::move(acknowledgement));
-}
-
-void Recorder::note_lost() noexcept {
-  agents_.note_all();
-  stored_tree_.reset();
+void Recorder::note_erased(core::NodeId agent) noexcept {
+  if (StoredAgent* const stored = agents_.find(agent)) agents_.note(agent, *stored);
   due_ = true;
 }
 

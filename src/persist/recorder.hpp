@@ -18,11 +18,16 @@
 namespace agentcore::detail::persist {
 
 // A note is cheap; what has changed is read when a batch is made, between two actions of the loop. All
-// @loop_thread, but for mail_notes().
+// @loop_thread.
 class Recorder final : public events::ChangeListener {
  public:
-  Recorder(core::AgentTable& table, mailbox::MessagePool& pool, mailbox::SteerBox& steers,
-           const loop::Engine& engine, Durability durability);
+  // The messages of the tree.
+  struct Mail {
+    mailbox::MessagePool& pool;
+    mailbox::SteerBox& steers;
+    MailNotes& notes;
+  };
+  Recorder(core::AgentTable& table, const Mail& mail, const loop::Engine& engine, Durability durability);
 
   // events::ChangeListener
   void on_event(const core::Node& node, EventKinds kind) noexcept override;
@@ -39,17 +44,15 @@ class Recorder final : public events::ChangeListener {
   // The agent that is created next begins with the first messages of `origin`; null: with its own. Throws
   // std::bad_alloc.
   void set_origin(core::Node* origin);
-  MailNotes& mail_notes() noexcept { return mail_notes_; }
 
   // True if changes are to be written now.
   bool is_due() const noexcept;
   // All changes that were noted. Throws std::bad_alloc; to be called again then.
   Batch take();
-  // Takes changes whose commit has failed back: the next batch begins with them. Throws std::bad_alloc; then
-  // some are lost, see note_lost().
-  void give_back(Batch batch);
-  // The next batch has everything.
-  void note_lost() noexcept;
+  // Forgets what take() would return.
+  void forget_changes() noexcept { batch_ = {}; }
+  // The agent was removed from the table.
+  void note_erased(core::NodeId agent) noexcept;
 
   StoredAgents& agents() noexcept { return agents_; }
 
@@ -63,6 +66,7 @@ class Recorder final : public events::ChangeListener {
   void erase_spec(std::uint64_t number);
 
  private:
+  void note_accounts_above(const core::Node& node) noexcept;
   void share(const core::Node& node, StoredAgent& agent);
   void take_mail_notes() noexcept;
   void add_missing();
@@ -72,7 +76,7 @@ class Recorder final : public events::ChangeListener {
   core::AgentTable& table_;
   const EventKinds at_once_;
   const bool mail_at_once_;
-  MailNotes mail_notes_;
+  MailNotes& mail_notes_;
   StoredAgents agents_;
   AgentWriter writer_;
   core::Node* origin_ = nullptr;  // of the fork that is being created

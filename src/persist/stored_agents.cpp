@@ -21,11 +21,18 @@ StoredAgent& StoredAgents::add(core::NodeId id) {
   return agent;
 }
 
-std::vector<core::NodeId> StoredAgents::waiting() const {
-  std::vector<core::NodeId> waiting;
+std::vector<core::NodeId> StoredAgents::with_intents() const {
+  std::vector<core::NodeId> found;
   for (const auto& [id, agent] : agents_)
-    if (!agent.intents.empty()) waiting.push_back(id);
-  return waiting;
+    if (!agent.intents.empty()) found.push_back(id);
+  return found;
+}
+
+void StoredAgents::set_stored(core::NodeId id) noexcept {
+  StoredAgent* const agent = find(id);
+  if (!agent) return;
+  for (Intent& intent : agent->intents)
+    if (intent.state == Intent::State::written) intent.state = Intent::State::stored;
 }
 
 void StoredAgents::note(core::NodeId id, StoredAgent& agent) noexcept {
@@ -35,11 +42,6 @@ void StoredAgents::note(core::NodeId id, StoredAgent& agent) noexcept {
   } catch (const std::bad_alloc&) {
     lost_any_ = true;
   }
-}
-
-void StoredAgents::note_all() noexcept {
-  for (auto& [id, agent] : agents_) agent.all_changed = true;
-  lost_any_ = true;
 }
 
 // All allocations come first: if this throws, nothing was noted.

@@ -66,15 +66,15 @@ class StoredAgents {
   // One that the store had before. Throws std::bad_alloc.
   StoredAgent& adopt(core::NodeId id) { return agents_[id]; }
   void remove(core::NodeId id) noexcept { agents_.erase(id); }
-  // The agents with tool calls that wait for the store. Throws std::bad_alloc.
-  std::vector<core::NodeId> waiting() const;
+  // The agents with tool calls that wait for the store, or have begun. Throws std::bad_alloc.
+  std::vector<core::NodeId> with_intents() const;
+  // The intents of the agent that were written are in the store.
+  void set_stored(core::NodeId id) noexcept;
 
   // The agent has changed. Without memory, all have: see lost_any().
   void note(core::NodeId id, StoredAgent& agent) noexcept;
   // It is not known which agents have changed.
   void note_unknown() noexcept { lost_any_ = true; }
-  // What is in the store is not known: everything is to be written.
-  void note_all() noexcept;
   bool lost_any() const noexcept { return lost_any_; }
 
   // Calls write(id) for each agent that has changed. If that throws, it stays changed.

@@ -150,6 +150,7 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
   if (!node || !node->spec) return tree_.missing(no_agent_text);
   if (look(*node, origin).effective == AgentState::terminating)
     return Error{Errc::agent_terminating, "the agent is being deleted"};
+  const LoopEntry entry(tree_.lifetime);
   if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
   try {
     auto spec = std::make_shared<AgentSpec>(*node->spec);

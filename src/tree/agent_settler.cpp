@@ -163,7 +163,9 @@ void AgentSettler::remove(Node& node) noexcept {
   hub_.emit(node, [&](Agent agent) { return AgentDeleted{std::move(agent), why.cause, why.origin}; });
   if (hub_.closed()) return;
   jobs_.step_past(node);
+  const core::NodeId id = node.id();
   tree_.table.erase(node);
+  if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_erased(id);
 }
 
 }  // namespace agentcore::detail::tree

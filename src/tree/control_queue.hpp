@@ -72,7 +72,7 @@ struct ControlOp {
   std::function<void(const TerminateReport&)> on_terminated;
   std::function<void()> on_rest;             // pause
   std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call
-  bool is_recorded = false;                  // the store has been told of it
+  mutable bool is_recorded = false;          // the store has been told of it
   std::unique_ptr<AuditNote> audit;          // null: no record is to be made of it
   ControlOp* next = nullptr;
 
@@ -127,10 +127,14 @@ class ControlQueue {
   // How many operations are queued for these agents (for leak tests).
   std::size_t count(const core::References& refers) const noexcept {
     std::size_t count = 0;
-    const auto visit = [&](const ControlOp& op) { count += refers(op.agent) || refers(op.below); };
-    pushed_.for_each(visit);
-    for (const ControlOp* op = taken_; op; op = op->next) visit(*op);
+    for_each([&](const ControlOp& op) { count += refers(op.agent) || refers(op.below); });
     return count;
+  }
+  // Calls visit(operation) for each that is queued.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const ControlOp* op = taken_; op; op = op->next) visit(*op);
+    pushed_.for_each(visit);
   }
   void clear() noexcept {
     do {

@@ -136,8 +136,7 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
 
 // For the store. @threadsafe
 void Mailboxes::note_mail(core::NodeId id) noexcept {
-  persist::MailNotes* const notes = tree_.mail_notes.load(std::memory_order_acquire);
-  if (notes && notes->add(id)) tree_.waker->notify();
+  if (tree_.mail_notes.add(id)) tree_.waker->notify();
 }
 
 SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOptions& options) {

@@ -28,8 +28,13 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
   }
 }
 
+void SecondHalves::record_queued() {
+  if (persist::Recorder* const recorder = tree_.recorder())
+    tree_.control.for_each([&](const ControlOp& op) { record(op, *recorder); });
+}
+
 // For the store: what is in force after a restart, too.
-void SecondHalves::record(ControlOp& op, persist::Recorder& recorder) {
+void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
   const core::Node* const node = tree_.table.find(op.agent);
   switch (op.verb) {
     case Verb::stop:

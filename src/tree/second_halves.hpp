@@ -26,10 +26,12 @@ class SecondHalves {
 
   // If it throws, the caller still owns `op`, and nothing has changed.
   void start(std::unique_ptr<ControlOp>& op);
+  // Tells the store of the verbs whose second halves are still queued. Throws std::bad_alloc.
+  void record_queued();
 
  private:
   void close(std::unique_ptr<ControlOp>& op);
-  void record(ControlOp& op, persist::Recorder& recorder);
+  void record(const ControlOp& op, persist::Recorder& recorder);
 
   TreeShared& tree_;
   turn::Turns& turns_;

@@ -29,8 +29,14 @@ PackedState first_state(const StoredAgentOfTree& agent) noexcept {
   return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.record.held);
 }
 
+persist::TreeRecord raised(persist::TreeRecord tree) noexcept {
+  tree.generation += generation_gap;
+  tree.sequence += sequence_gap;
+  return tree;
+}
+
 TimePoint time_point_of(std::chrono::system_clock::time_point deadline, const loop::Engine& engine) {
-  return engine.now() + std::chrono::duration_cast<Duration>(deadline - std::chrono::system_clock::now());
+  return engine.now() + std::chrono::duration_cast<Duration>(deadline - engine.clock().wall_time());
 }
 
 }  // namespace
@@ -49,8 +55,8 @@ std::optional<Error> StoreVerbs::problem_of(const Ref<Store>& store) const {
 
 std::shared_ptr<persist::Persistence> StoreVerbs::attached(Ref<Store> store, RestoreOptions options) const {
   return std::make_shared<persist::Persistence>(
-      persist::Persistence::Tree{tree_.lifetime, tree_.table, tree_.pool, tree_.steers, hub_, *tree_.engine,
-                                 [this] { return tree_.handle(0); },
+      persist::Persistence::Tree{tree_.lifetime, tree_.table, tree_.pool, tree_.steers, tree_.mail_notes,
+                                 hub_, *tree_.engine, [this] { return tree_.handle(0); },
                                  [this](core::NodeId agent) {
                                    if (Node* const node = tree_.table.find(agent))
                                      turns_.parked().go_on(*node);
@@ -68,10 +74,13 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
   if (auto problem = problem_of(store)) return *std::move(problem);
   const LoopEntry entry(tree_.lifetime);
   try {
-    auto persistence = attached(std::move(store), std::move(options));
+    const StoreSync sync = options.sync;
+    auto persistence = attached(store, std::move(options));
     StoredTree stored;
     if (auto read = stored.read(*persistence, tree_, turns_); !read) return read.error();
-    if (auto created = create(stored, *persistence); !created) {
+    auto created = create(stored, *persistence);
+    if (created) created = reserve_numbers(stored, *store, sync);
+    if (!created) {
       withdraw(stored);
       return created.error();
     }
@@ -85,19 +94,25 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
 Result<void> StoreVerbs::flush() {
   if (!tree_.persistence || tree_.is_closed()) return {};
   const LoopEntry entry(tree_.lifetime);
+  try {
+    second_halves_.record_queued();
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, "out of memory"};
+  }
   return tree_.persistence->flush();
 }
 
 void StoreVerbs::close() noexcept {
   if (!tree_.persistence) return;
+  tree_.engine->guarded("a store", [&] { second_halves_.record_queued(); });
   tree_.persistence->close();
   tree_.engine->remove_source(tree_.persistence.get());
 }
 
 Result<void> StoreVerbs::create(StoredTree& stored, persist::Persistence& persistence) {
   try {
-    persist::Recorder& recorder = persistence.recorder();
-    if (!stored.is_empty()) recorder.begin(stored.tree());
+    persist::Recorder& recorder = *persistence.recorder();
+    if (!stored.is_empty()) recorder.begin(raised(stored.tree()));
     reserve(stored);
     for (const auto& agent : stored.agents()) {
       if (agent->is_deleted)
@@ -126,12 +141,21 @@ void StoreVerbs::reserve(StoredTree& stored) {
     if (agent->is_stopped()) continue;
     for (const persist::MailRecord& mail : agent->mail) messages.push_back(mail.id);
   }
-  tree_.table.reserve(std::move(ids), static_cast<std::uint32_t>(stored.tree().generation) + generation_gap);
-  tree_.pool.restore(std::move(messages), stored.tree().sequence + sequence_gap);
+  const persist::TreeRecord numbers = raised(stored.tree());
+  tree_.table.reserve(std::move(ids), static_cast<std::uint32_t>(numbers.generation) + 1);
+  tree_.pool.restore(std::move(messages), numbers.sequence + 1);
+}
+
+// Before an id is given: the next restart leaves out what this run gives, although it may not commit it.
+Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync) {
+  if (stored.is_empty()) return {};
+  StoreBatch batch;
+  batch.put(persist::key_of(persist::Kind::tree), to_json(raised(stored.tree())));
+  return store.commit(batch, sync);
 }
 
 Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& persistence) {
-  persist::Recorder& recorder = persistence.recorder();
+  persist::Recorder& recorder = *persistence.recorder();
   const AgentRecord& record = agent.record;
   Node& parent = agent.parent ? *tree_.table.find(agent.parent->record.node) : tree_.table.root_sentinel();
   Node& node = factory_.place(parent, {record.node, record.name, first_state(agent), agent.spec->spec,
@@ -146,7 +170,8 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
 
 void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
   static_cast<void>(mailbox::close(node, tree_.pool, stopped_epoch));
-  if (agent.record.stays_stopped) node.extend_below(Node::stays_stopped, true);
+  if (agent.record.stays_stopped || agent.is_unbound()) node.extend_below(Node::stays_stopped, true);
+  if (agent.is_unbound()) node.auto_resume.store(false, std::memory_order_relaxed);
   node.reported = AgentState::stopped;
   node.settling.stopped_by_ancestor = agent.stopped_by_ancestor;
   node.settling.cause = agent.cause;
@@ -179,14 +204,15 @@ Result<void> StoreVerbs::interrupt_turn(Node& node, const StoredAgentOfTree& age
   if (agent.record.turn->asked && node.data)
     turn::data_of(node).conversation.end_with_process(
         [&](const std::string& call_id) { return may_have_begun(node, *agent.record.turn, call_id); });
-  persistence.recorder().note_change(node);
+  persistence.recorder()->note_change(node);
   return {};
 }
 
 // Each message goes before those that come after it, whatever its priority: the last one first.
 void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder) {
   if (agent.is_stopped()) {
-    if (!agent.mail.empty()) recorder.note_edited_mail(node);
+    // That of an agent whose code was not found stays in the store: the next restart may find the code.
+    if (!agent.mail.empty() && !agent.is_stopped_for_code()) recorder.note_edited_mail(node);
     return;
   }
   for (auto mail = agent.mail.rbegin(); mail != agent.mail.rend(); ++mail) {
@@ -226,9 +252,9 @@ void StoreVerbs::begin(StoredTree& stored, std::shared_ptr<persist::Persistence>
   if (!stored.is_empty()) close_tree(stored.tree());
   tree_.engine->add_source(persistence);
   tree_.persistence = std::move(persistence);
-  persist::Recorder& recorder = tree_.persistence->recorder();
+  persist::Recorder& recorder = *tree_.persistence->recorder();
   hub_.changes = &recorder;
-  tree_.mail_notes.store(&recorder.mail_notes(), std::memory_order_release);
+  tree_.mail_notes.enable(true);
   turns_.parked().note_pause();  // some may be paused
   scheduler_.expect_parked();    // turns wait for the store before tool calls
   for (const auto& agent : stored.agents()) {
@@ -274,7 +300,7 @@ void StoreVerbs::emit(Node& node, const StoredAgentOfTree& agent) {
   if (!agent.is_stopped()) return;
   for (const persist::MailRecord& mail : agent.mail) {
     if (hub_.closed() || !tree_.table.find(agent.record.node)) return;
-    hub_.emit(node, [&](Agent handle) {
+    hub_.emit_for(agent.record.node, [&](Agent handle) {
       return MessageDropped{std::move(handle), mail.id, mail.message, DropReason::stopped};
     });
   }

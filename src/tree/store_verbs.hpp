@@ -4,6 +4,7 @@
 #include "events/event_hub.hpp"
 #include "tree/agent_factory.hpp"
 #include "tree/scheduler.hpp"
+#include "tree/second_halves.hpp"
 #include "tree/stored_tree.hpp"
 #include "tree/tree_shared.hpp"
 #include "tree/verbs.hpp"
@@ -22,9 +23,15 @@ namespace agentcore::detail::tree {
 // is told of the first. All @loop_thread.
 class StoreVerbs {
  public:
-  StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, AgentFactory& factory, Verbs& verbs,
-             events::EventHub& hub)
-      : tree_(tree), turns_(turns), scheduler_(scheduler), factory_(factory), verbs_(verbs), hub_(hub) {}
+  StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, SecondHalves& second_halves,
+             AgentFactory& factory, Verbs& verbs, events::EventHub& hub)
+      : tree_(tree),
+        turns_(turns),
+        scheduler_(scheduler),
+        second_halves_(second_halves),
+        factory_(factory),
+        verbs_(verbs),
+        hub_(hub) {}
 
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
   Result<void> flush();
@@ -36,6 +43,7 @@ class StoreVerbs {
   std::shared_ptr<persist::Persistence> attached(Ref<Store> store, RestoreOptions options) const;
   Result<void> create(StoredTree& stored, persist::Persistence& persistence);
   void reserve(StoredTree& stored);
+  static Result<void> reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync);
   Result<void> place(StoredAgentOfTree& agent, persist::Persistence& persistence);
   void close(core::Node& node, const StoredAgentOfTree& agent) noexcept;
   void grant(core::Node& node, const persist::AgentRecord& record);
@@ -53,6 +61,7 @@ class StoreVerbs {
   TreeShared& tree_;
   turn::Turns& turns_;
   Scheduler& scheduler_;
+  SecondHalves& second_halves_;
   AgentFactory& factory_;
   Verbs& verbs_;
   events::EventHub& hub_;

@@ -157,7 +157,7 @@ void StoredTree::add_mail(const RecordKey& key, std::string_view body) {
   agent->second->mail.push_back(std::move(mail));
 }
 
-// What the state becomes: docs/guarantees.md, "After a restart".
+// What the state becomes: docs/design/store.md, "What a restart finds".
 void StoredTree::decide(StoredAgentOfTree& agent) const noexcept {
   const AgentRecord& record = agent.record;
   const StoredAgentOfTree* const parent = agent.parent;
@@ -182,6 +182,8 @@ void StoredTree::decide(StoredAgentOfTree& agent) const noexcept {
     agent.gate = core::Gate::stop_self;
     agent.cause = StopCause::user;
   }
+  // A resume of an ancestor does not open it: it would run without its code.
+  if (agent.is_unbound()) agent.stopped_by_ancestor = false;
   agent.is_closed_below = closed_above || agent.gate == core::Gate::stop_tree;
 }
 

@@ -48,6 +48,11 @@ struct StoredAgentOfTree {
 
   bool is_stopped() const noexcept { return gate != core::Gate::open; }
   bool is_unbound() const noexcept { return !spec->unbound.empty(); }
+  // Else it would be idle.
+  bool is_stopped_for_code() const noexcept {
+    return is_unbound() && record.gate == core::Gate::open && record.grade == core::Grade::none &&
+           !(parent && parent->is_closed_below);
+  }
 };
 
 class StoredTree {

@@ -37,7 +37,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       queries_(shared_),
       requests_(shared_, turns_),
       lease_timer_(shared_),
-      store_verbs_(shared_, turns_, scheduler_, factory_, verbs_, hub_) {
+      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, verbs_, hub_) {
   shared_.table.leases().set_stop([this](core::Lease& lease) { return verbs_.stop_for(lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(
@@ -95,6 +95,7 @@ void TreeCore::purge() {
     const auto spec = std::exchange(node.spec, nullptr);  // their destructors may run the host's code
     const auto data = std::exchange(node.data, nullptr);
   }
+  const auto persistence = std::exchange(shared_.persistence, nullptr);  // its specs are the host's, too
   const Ref<LlmClient> llm = std::exchange(shared_.options.llm, {});
   const ToolPolicy policy = std::exchange(shared_.options.tool_policy, {});
   const Ref<StopAudit> audit = std::exchange(shared_.options.audit, {});

@@ -58,13 +58,13 @@ class TreeShared {
   ControlQueue control;                         // verbs push, the loop takes
   ReadyList ready;                              // senders add, the loop takes
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack
-  std::shared_ptr<persist::Persistence> persistence;     // null: the tree has no store
-  std::atomic<persist::MailNotes*> mail_notes{nullptr};  // of that, for senders
-  std::atomic<bool> closed{false};                       // the AgentTree was destroyed; set once
-  std::mutex closing;                                    // of the verbs that close and open gates: see Verbs
+  std::shared_ptr<persist::Persistence> persistence;  // null: the tree has no store
+  persist::MailNotes mail_notes;                      // of that, for senders
+  std::atomic<bool> closed{false};                    // the AgentTree was destroyed; set once
+  std::mutex closing;                                 // of the verbs that close and open gates: see Verbs
 
   // Null: the tree has no store. @loop_thread
-  persist::Recorder* recorder() const noexcept { return persistence ? &persistence->recorder() : nullptr; }
+  persist::Recorder* recorder() const noexcept { return persistence ? persistence->recorder() : nullptr; }
   // The agent's conversation is needed: reads it from the store, if that was not done. @loop_thread
   Result<void> load(core::Node& node) const { return persistence ? persistence->load(node) : Result<void>(); }
 

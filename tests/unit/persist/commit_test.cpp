@@ -98,7 +98,11 @@ TEST_CASE("a commit that fails is tried again with what has changed since", "[pe
   store.failure = {};
   REQUIRE(life.tree->flush());
   REQUIRE(life.stops.size() == 1);
+  // The wait is over: the next change is written at once.
+  life.create("third");
+  life.runtime.poll();
   Life next(store.records);
+  CHECK(next.tree->find("third"));
   CHECK(next.find("first").state().value() == AgentState::stopped);
   CHECK(next.find("second").state().value() == AgentState::idle);
 }
@@ -138,7 +142,7 @@ TEST_CASE("the host can go on in memory when the store fails", "[persist][failur
   life.runtime.run_until_idle();
   CHECK(Life::texts(agent).size() == 2);
   CHECK(store.commits == commits);
-  CHECK(life.tree->flush());
+  CHECK(life.tree->flush().error().code == Errc::store_failed);
   life.tree.reset();
   CHECK(store.commits == commits);
 }
@@ -173,7 +177,7 @@ TEST_CASE("an observer of a failure may destroy the tree", "[persist][failure]")
   CHECK_FALSE(life.tree);
 }
 
-TEST_CASE("an executor commits; the loop and its stops do not wait for it", "[persist][executor]") {
+TEST_CASE("an executor commits while the loop and its stops do not wait for it", "[persist][executor]") {
   GuardedStore store;
   ManualExecutor executor;
   Life life(store, {.executor = &executor});
@@ -296,4 +300,68 @@ TEST_CASE("a delete that cannot be stored is logged, and the memory is cleaned u
   store.failure = {};
   REQUIRE(tree.flush());
   CHECK(count_records(store.records) == 1);
+}
+
+TEST_CASE("flush() writes verbs that were just called", "[persist][flush]") {
+  GuardedStore store;
+  Life life(store);
+  const Agent stopped = life.create("stopped"), deleted = life.create("deleted"),
+              paused = life.create("paused");
+  life.runtime.poll();
+  REQUIRE(stopped.stop().took_effect());
+  REQUIRE(deleted.terminate().took_effect());
+  REQUIRE(paused.pause().took_effect());
+  REQUIRE(life.tree->flush());
+  Life next(store.records);
+  CHECK(next.find("stopped").state().value() == AgentState::stopped);
+  CHECK_FALSE(next.tree->find("deleted"));
+  CHECK(next.find("paused").status().value().paused);
+}
+
+TEST_CASE("the end of a tree writes verbs that were just called", "[persist][flush]") {
+  GuardedStore store;
+  {
+    Life life(store);
+    const Agent agent = life.create("a");
+    life.runtime.poll();
+    REQUIRE(agent.stop().took_effect());
+  }
+  Life next(store.records);
+  CHECK(next.find("a").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("an observer may destroy the tree during flush()", "[persist][flush]") {
+  GuardedStore store;
+  {
+    Life life(store);
+    const Agent agent = life.create("a");
+    life.runtime.poll();
+    const auto end = life.tree->on<StopPersisted>([&](const StopPersisted&) { life.tree.reset(); });
+    REQUIRE(agent.create_child({.id = "child"}).value().stop().took_effect());
+    CHECK(life.tree->flush());
+    CHECK_FALSE(life.tree);
+  }
+  Life next(store.records);
+  CHECK(next.find("a").state().value() == AgentState::idle);  // not as by stop_all()
+}
+
+TEST_CASE("an executor may keep a job that it has run", "[persist][executor]") {
+  GuardedStore store;
+  ManualExecutor executor;
+  Life life(store, {.executor = &executor});
+  life.create("a");
+  life.runtime.poll();
+  REQUIRE(executor.jobs.size() == 1);
+  const std::function<void()> kept = executor.jobs.front();
+  executor.jobs.clear();
+  kept();
+  life.runtime.poll();
+  CHECK(store.commits == 1);
+  life.create("b");
+  life.runtime.poll();
+  CHECK(executor.jobs.size() == 1);
+  kept();  // has no effect any more
+  CHECK(store.commits == 1);
+  executor.run_all();
+  CHECK(store.commits == 2);
 }

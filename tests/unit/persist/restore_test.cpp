@@ -5,6 +5,7 @@
 #include <agentcore/agentcore.hpp>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -392,7 +393,7 @@ TEST_CASE("a delete that had not settled is finished by a restart", "[persist][r
   CHECK(count_records(store) == 1);  // of the tree
 }
 
-TEST_CASE("code is bound by its name; what is not bound comes back stopped", "[persist][restore][code]") {
+TEST_CASE("code is bound by its name and what is not bound comes back stopped", "[persist][restore][code]") {
   MemoryStore store;
   std::vector<std::string> handled;
   const auto handler = [&](const Agent&, const Message& message) { handled.push_back(message.text); };
@@ -421,6 +422,79 @@ TEST_CASE("code is bound by its name; what is not bound comes back stopped", "[p
   CHECK(life.find("named").state().value() == AgentState::stopped);
 }
 
+TEST_CASE("an agent without its code is not opened by its parent or a message", "[persist][restore][code]") {
+  MemoryStore store;
+  CodeRegistry code;
+  code.add_handler("printer", [](const Agent&, const Message&) {});
+  {
+    Life life(store, {.code = code});
+    const Agent parent = life.create("parent");
+    parent.create_child({.id = "child", .auto_resume = true, .code = {.handler = "printer"}}).value();
+    life.create("eager", {.auto_resume = true, .code = {.handler = "printer"}});
+    REQUIRE(parent.stop().took_effect());
+    life.runtime.run_until_idle();
+  }
+  Life life(store);
+  CHECK(life.report->unbound == 2);
+  REQUIRE(life.find("parent").resume().took_effect());
+  life.runtime.run_until_idle();
+  CHECK(life.find("parent").state().value() == AgentState::idle);
+  CHECK(life.find("child").state().value() == AgentState::stopped);
+  CHECK(life.find("eager").send("x").reason == Errc::agent_stopped);
+}
+
+TEST_CASE("messages of an agent without its code wait for a restart with the code",
+          "[persist][restore][code]") {
+  MemoryStore store;
+  std::vector<std::string> handled;
+  CodeRegistry code;
+  code.add_handler("printer", [&](const Agent&, const Message& message) { handled.push_back(message.text); });
+  {
+    Life life(store, {.durability = Durability::each_message, .code = code});
+    const Agent agent = life.create("a", {.code = {.handler = "printer"}});
+    REQUIRE(agent.pause().took_effect());
+    REQUIRE(agent.send("waits"));
+    life.runtime.poll();
+  }
+  {
+    Life life(store);
+    life.runtime.poll();
+    REQUIRE(life.dropped.size() == 1);  // the host may send it again
+    CHECK(life.dropped[0].message.text == "waits");
+  }
+  Life life(store, {.code = code});
+  REQUIRE(life.find("a").unpause());
+  life.runtime.run_until_idle();
+  CHECK(handled == std::vector<std::string>{"waits"});
+}
+
+TEST_CASE("ids are not given twice, although nothing was committed in between", "[persist][restore]") {
+  MemoryStore store;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    life.create("a");
+    REQUIRE(life.find("a").send("x"));
+    life.runtime.run_until_idle();
+  }
+  // Runs that end without a commit: the store of each is what the restore has left.
+  std::vector<MessageId> messages;
+  std::vector<std::string> agents;
+  for (int run = 0; run < 3; ++run) {
+    MemoryStore running = store;
+    Life life(running);
+    store = running;
+    messages.push_back(life.find("a").send("y").id);
+    agents.push_back(life.tree->create().value().id());
+    REQUIRE(life.find(agents.back()).terminate().took_effect());
+    life.runtime.poll();
+    agents.push_back(life.tree->create().value().id());
+  }
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) CHECK(messages[i] != messages[k]);
+  for (std::size_t i = 0; i < agents.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) CHECK(agents[i] != agents[k]);
+}
+
 TEST_CASE("budgets and what was used of them survive a restart", "[persist][restore][budget]") {
   MemoryStore store;
   {
@@ -443,6 +517,38 @@ TEST_CASE("budgets and what was used of them survive a restart", "[persist][rest
   life.runtime.run_until_idle();
   CHECK(agent.state().value() == AgentState::stopped);
   CHECK(Life::texts(agent).size() == 5);
+}
+
+TEST_CASE("what a child has used of its parent's budget survives a restart", "[persist][restore][budget]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    testing::ScriptedReply reply;
+    reply.deltas = {"ok"};
+    reply.usage = {.prompt_tokens = 30, .completion_tokens = 12};
+    life.llm.enqueue(reply);
+    const Agent parent = life.create("parent", {.subtree_budget = {.tokens = 10'000}});
+    const Agent child = parent.create_child({.id = "child"}).value();
+    life.runtime.poll();
+    REQUIRE(child.send("x"));
+    life.runtime.run_until_idle();
+    CHECK(parent.subtree_spent().value().tokens == 42);
+  }
+  const Life life(store);
+  CHECK(life.tree->find("parent").value().subtree_spent().value().tokens == 42);
+}
+
+TEST_CASE("the end of a tree frees the specs of its agents, although a handle is left", "[persist][D7]") {
+  MemoryStore store;
+  auto held = std::make_shared<int>(1);
+  Agent left;
+  {
+    Life life(store);
+    left = life.create("a", {.handler = [held](const Agent&, const Message&) {}});
+    life.runtime.poll();
+    CHECK(held.use_count() == 2);
+  }
+  CHECK(held.use_count() == 1);
 }
 
 TEST_CASE("a rewind and a fork are as they were after a restart", "[persist][restore][fork]") {
