@@ -120,7 +120,9 @@ class AgentTree {
  public:
   /// Creates a tree without agents. Throws std::invalid_argument if an option is out of range.
   explicit AgentTree(Runtime& runtime, TreeOptions options = {});
-  /// Ends everything and deletes all agents (see AgentTree). May be called in a callback.
+  /// Ends everything and deletes all agents (see AgentTree). In a tree with a store, what has changed is
+  /// written before, which blocks as long as the store does; the agents stay in the store. May be called in a
+  /// callback.
   /// @loop_thread
   ~AgentTree();
   AgentTree(const AgentTree&) = delete;
@@ -148,7 +150,9 @@ class AgentTree {
   ///   calls (make_agent_tool()) are gone, with their calls.
   /// - A lease begins again in full. The time while no process ran does not count for Budget::wall_clock.
   /// - Code is found by name (AgentSpec::code, RestoreOptions::code). An agent of which some is not found, or
-  ///   has no name, is stopped, without its children (AgentRestored::unbound).
+  ///   has no name, is stopped, without its children (AgentRestored::unbound). Only a resume() of that agent
+  ///   opens it. Each message that waited for it is in a MessageDropped; the store keeps them for a restart
+  ///   that finds the code.
   ///
   /// A conversation is read when it is used first. If that fails, Agent::conversation() returns the error;
   /// an agent that would begin a turn is stopped, with the error as the reason.
@@ -165,7 +169,9 @@ class AgentTree {
   /// Writes to the store everything that has changed, and returns when it is there: also if a commit has
   /// failed before. Blocks as long as the store does. Without a store it does nothing.
   ///
-  /// Errors: those of Store::commit(); the changes then stay for the next commit.
+  /// Errors: those of Store::commit(); the changes then stay for the next commit. `store_failed` if the host
+  /// has chosen AfterStoreFailure::go_on. In a MessageHandler, the message that it handles is in neither
+  /// state: it does not wait any more, and its turn has not ended.
   /// @loop_thread
   Result<void> flush();
 
