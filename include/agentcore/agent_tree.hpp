@@ -141,9 +141,8 @@ class AgentTree {
   ///
   /// The agents have the ids, parents, specs, budgets, messages and conversations that they had. In
   /// particular:
-  /// - What was stopped, was being stopped, or had a deferred stop, is `stopped`. stop_all(), pauses and
-  /// holds
-  ///   stay in force. What was being deleted is deleted.
+  /// - What was stopped, was being stopped, or had a deferred stop, is `stopped`. stop_all(), pauses
+  ///   and holds stay in force. What was being deleted is deleted.
   /// - A turn that was in progress is interrupted: nothing of it begins again. Calls of tools that had begun
   ///   have the result that their effect is unknown.
   /// - Messages wait in their order, with their ids; their callbacks (SendOptions) are gone. Messages of tool
