@@ -94,11 +94,11 @@ std::string text_of_time(WallTime time) {
       end{std::chrono::year(9999) / 12 / 31};
   // Compared in days: the range of nanoseconds is smaller than these years.
   auto day = std::chrono::floor<days>(time);
-  auto rest = std::chrono::floor<microseconds>(time - day);
-  if (day < first || day > end) {
+  microseconds rest{};
+  if (day >= first && day <= end)  // else the difference may overflow
+    rest = std::chrono::floor<microseconds>(time - day);
+  else
     day = std::clamp(day, std::chrono::time_point_cast<days>(first), std::chrono::time_point_cast<days>(end));
-    rest = {};
-  }
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss<microseconds> clock(rest);
   std::array<char, 64> text{};
