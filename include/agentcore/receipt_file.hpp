@@ -18,7 +18,7 @@ namespace agentcore {
 /// Options of ReceiptFile::open().
 struct ReceiptOptions {
   /// A secret of the host, 16 to 4096 bytes: the chain is made with HMAC-SHA-256. Empty: with SHA-256, and
-  /// then anyone who can write the file can make it anew. It is never logged; the copies that the library
+  /// then anyone who can write the file can make a new chain. It is never logged; the copies that the library
   /// makes are overwritten.
   std::string key = {};
   /// What a receipt survives when record() has returned. `disk` waits for the disk, on the loop thread.

@@ -47,7 +47,7 @@ class EventHub {
   }
   bool wants_states() const noexcept { return wants(detail::event_kind<StateChanged>); }
 
-  // Called for every event, whether there are observers or not; null: nobody is. @loop_thread
+  // Called for every event, whether there are observers or not; null: none. @loop_thread
   ChangeListener* changes = nullptr;
 
   // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster

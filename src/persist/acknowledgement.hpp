@@ -1,4 +1,4 @@
-// Acknowledgement: what the host is told when a batch has reached the store.
+// Acknowledgement: what is reported to the host when a batch has reached the store.
 #pragma once
 
 #include "core/node.hpp"

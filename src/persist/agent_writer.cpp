@@ -26,8 +26,8 @@ void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
   std::vector<StoredMail> before;
   if (agent.mail_changed || agent.all_changed) {
     before = agent.mail;
-    const bool anew = agent.mail_edited || agent.all_changed;
-    for (const MessageId id : mail_.write(changes, node, agent.key, agent.mail, anew))
+    const bool rewrites = agent.mail_edited || agent.all_changed;
+    for (const MessageId id : mail_.write(changes, node, agent.key, agent.mail, rewrites))
       batch.acknowledgements.push_back({Acknowledgement::What::message, node.id(), id, {}});
   }
   acknowledge_turn(batch, node, agent, before);

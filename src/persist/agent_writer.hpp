@@ -17,7 +17,7 @@
 
 namespace agentcore::detail::persist {
 
-// Changes for the store, and what the host is told when they are there.
+// Changes for the store, and what is reported to the host when they are there.
 struct Batch {
   StoreBatch changes;
   std::vector<Acknowledgement> acknowledgements;

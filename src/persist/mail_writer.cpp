@@ -31,13 +31,13 @@ std::vector<std::uint32_t> MailWriter::waiting(core::Node& node) const {
 }
 
 std::vector<MessageId> MailWriter::write(StoreBatch& batch, core::Node& node, std::uint64_t key,
-                                         std::vector<StoredMail>& stored, bool anew) {
+                                         std::vector<StoredMail>& stored, bool rewrites) {
   const std::vector<std::uint32_t> cells = waiting(node);
   // Mostly, some messages were taken at the front and others were added at the end.
   std::size_t same = 0;  // of `cells`: stored already
   std::vector<StoredMail> kept, gone;
   for (const StoredMail& mail : stored) {
-    const bool waits = !anew && same < cells.size() && pool_.id_of(cells[same]) == mail.id;
+    const bool waits = !rewrites && same < cells.size() && pool_.id_of(cells[same]) == mail.id;
     (waits ? kept : gone).push_back(mail);
     if (waits) ++same;
   }
@@ -48,7 +48,7 @@ std::vector<MessageId> MailWriter::write(StoreBatch& batch, core::Node& node, st
   std::vector<MessageId> added;
   for (std::size_t i = same; i < cells.size(); ++i)
     if (!was_stored(cells[i])) added.push_back(pool_.id_of(cells[i]));
-  if (anew || added.size() != cells.size() - same) {  // the order has changed
+  if (rewrites || added.size() != cells.size() - same) {  // the order has changed
     if (!stored.empty()) batch.erase(key_of(Kind::mail, key), last_of(Kind::mail, key));
     kept.clear();
     same = 0;

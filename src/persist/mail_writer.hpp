@@ -27,9 +27,9 @@ class MailWriter {
       : pool_(pool), steers_(steers), engine_(engine) {}
 
   // Writes what has changed in the mailbox of `node`, whose agent has this key; `stored` becomes what waits
-  // now. `anew`: also messages may have changed. Returns the messages that were not stored before.
+  // now. `rewrites`: stored messages may have changed, too. Returns the messages that were not stored before.
   std::vector<MessageId> write(StoreBatch& batch, core::Node& node, std::uint64_t key,
-                               std::vector<StoredMail>& stored, bool anew);
+                               std::vector<StoredMail>& stored, bool rewrites);
   // The highest of all messages so far: see MessagePool::sequence_of().
   std::uint64_t sequence() const noexcept { return sequence_; }
   void note(MessageId id) noexcept;

@@ -68,7 +68,7 @@ Persistence::~Persistence() {
 bool Persistence::has_end_work() const noexcept {
   if (detached_) return false;
   if (commit_ && !failed_) return commit_->has_ended();
-  return !waits_ && (failed_ || recorder_.is_due());
+  return failed_ ? !waits_ : recorder_.is_due();
 }
 
 // Takes the changes out of the recorder. False: there are none. Throws std::bad_alloc; then they stay there.
@@ -121,10 +121,10 @@ Result<void> Persistence::flush() {
     for (bool is_last = false; !is_last;) {
       is_last = !commit_;
       if ((failed_ || !commit_) && !begin()) return {};
-      const std::shared_ptr<Commit> commit = commit_;
-      commit->finish();
-      on_committed();  // an observer may destroy the tree
-      if (!commit->result()) return commit->result();
+      commit_->finish();
+      const Result<void> result = commit_->result();
+      on_committed();  // a callback may destroy the tree
+      if (!result) return result.error();
       if (detached_ || tree_.hub.closed()) return {};
     }
     return {};
@@ -153,8 +153,9 @@ void Persistence::close() noexcept {
 void Persistence::on_committed() noexcept {
   if (!commit_->result()) {
     failed_ = true;
-    const std::shared_ptr<Commit> commit = commit_;
-    if (!closing_) on_failure(commit->result().error());
+    Error error;  // a copy: a callback may begin the next attempt
+    tree_.engine.guarded("a store", [&] { error = commit_->result().error(); });
+    if (!closing_) on_failure(error);
     return;
   }
   commit_ = nullptr;

@@ -79,7 +79,7 @@ std::optional<std::size_t> turns_up_to(const turn::Conversation& conversation,
   return std::nullopt;
 }
 
-// During its lifetime, the store is told of which agent the next one is a fork.
+// During its lifetime, the store knows of which agent the next one is a fork.
 class OriginOfFork {
  public:
   OriginOfFork(persist::Recorder* recorder, Node* origin) : recorder_(recorder) {

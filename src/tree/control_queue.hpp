@@ -72,7 +72,7 @@ struct ControlOp {
   std::function<void(const TerminateReport&)> on_terminated;
   std::function<void()> on_rest;             // pause
   std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call
-  mutable bool is_recorded = false;          // the store has been told of it
+  mutable bool is_recorded = false;          // the Recorder has noted it
   std::unique_ptr<AuditNote> audit;          // null: no record is to be made of it
   ControlOp* next = nullptr;
 

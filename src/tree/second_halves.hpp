@@ -26,7 +26,7 @@ class SecondHalves {
 
   // If it throws, the caller still owns `op`, and nothing has changed.
   void start(std::unique_ptr<ControlOp>& op);
-  // Tells the store of the verbs whose second halves are still queued. Throws std::bad_alloc.
+  // Notes for the store the verbs whose second halves are still queued. Throws std::bad_alloc.
   void record_queued();
 
  private:

@@ -365,3 +365,25 @@ TEST_CASE("an executor may keep a job that it has run", "[persist][executor]") {
   executor.run_all();
   CHECK(store.commits == 2);
 }
+
+TEST_CASE("a callback of a failure may call flush()", "[persist][failure][flush]") {
+  GuardedStore store;
+  Life* here = nullptr;
+  bool flushed = false;
+  Life life(store, {.on_failure = [&](const Error& error) {
+              store.failure = {};
+              flushed = here->tree->flush().has_value();
+              CHECK(error.message == full.message);
+              return AfterStoreFailure::retry;
+            }});
+  here = &life;
+  life.runtime.poll();
+  store.failure = full;
+  life.create("a");
+  life.runtime.poll();
+  CHECK(flushed);
+  const std::size_t before = store.commits;
+  life.create("b");
+  life.runtime.poll();
+  CHECK(store.commits == before + 1);  // nothing is waited for
+}
