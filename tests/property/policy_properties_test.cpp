@@ -266,6 +266,7 @@ struct World : TreeFixture {
     if (!tree->approve(id, scope)) grants = before;
     answering.clear();
     if (scope == GrantScope::once) return;
+    end_changed();  // a call that begins by this answer may have found another tool of that name
     for (const auto& [question, call] : asked)
       if (is_granted(call)) wrong.push_back("open although it is granted: " + question);
   }
@@ -283,12 +284,16 @@ struct World : TreeFixture {
     make_agents();
   }
 
-  // After each step: the list of grants is that of the model.
-  void compare() {
+  // A grant ends when its tool is replaced by another one.
+  void end_changed() {
     std::erase_if(grants, [&](const ModelGrant& grant) {
       const std::string& now = versions[place(grant.covers.agent % 2, grant.covers.tool)];
       return !now.empty() && now != grant.covers.version;
     });
+  }
+  // After each step: the list of grants is that of the model.
+  void compare() {
+    end_changed();
     const std::vector<Grant> all = tree->grants();
     bool same = all.size() == grants.size();
     for (std::size_t i = 0; same && i < all.size(); ++i)
