@@ -143,8 +143,14 @@ class AgentTree {
   /// particular:
   /// - What was stopped, was being stopped, or had a deferred stop, is `stopped`. stop_all(), pauses
   ///   and holds stay in force. What was being deleted is deleted.
-  /// - A turn that was in progress is interrupted: nothing of it begins again. Calls of tools that had begun
-  ///   have the result that their effect is unknown.
+  /// - A turn that was in progress is interrupted, or goes on, as RestoreOptions::turns says. Calls of tools
+  ///   that had begun and are not made again have the result that their effect is unknown
+  ///   (AgentRestored::interrupted_calls). No call that has its result is made again.
+  /// - Grants stay. A question of a turn that goes on is asked again, with its id and a new time-out, within
+  ///   this call: for an approval the policies decide again, and for another one its tool begins again, also
+  ///   in a pause.
+  /// - Background tasks are gone; the next question of the agent tells the model that their effect is
+  ///   unknown.
   /// - Messages wait in their order, with their ids; their callbacks (SendOptions) are gone. Messages of tool
   ///   calls (make_agent_tool()) are gone, with their calls.
   /// - A lease begins again in full. The time while no process ran does not count for Budget::wall_clock.
@@ -156,8 +162,8 @@ class AgentTree {
   /// A conversation is read when it is used first. If that fails, Agent::conversation() returns the error;
   /// an agent that would begin a turn is stopped, with the error as the reason.
   ///
-  /// Not kept: grants, open questions, background tasks, windows, the results for message(), and how much of
-  /// an open answer was acknowledged.
+  /// Not kept: the windows of a ToolRegistry, which is code of the host; the results for message(); and an
+  /// answer that was not complete, with what was acknowledged of it.
   ///
   /// Errors: those of Store::read() and Store::commit(); `store_corrupt` (a record cannot be read; the
   /// message names it), `store_newer`, `invalid_config` (the tree has agents, or had this call before;

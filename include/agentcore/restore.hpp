@@ -19,7 +19,8 @@ namespace agentcore {
 /// the end of some poll; the end of the process loses what came after it.
 ///
 /// At every durability these are written at once: agents that are created or deleted, stops, resumes, pauses,
-/// holds, the ends of turns, and changes of a spec, a budget or a conversation by a function of the host.
+/// holds, the ends of turns, questions and grants, and changes of a spec, a budget or a conversation by a
+/// function of the host.
 enum class Durability : std::uint8_t {
   each_turn,    ///< nothing else
   each_step,    ///< also each answer of a model, and the beginning and the end of each tool call
@@ -39,12 +40,30 @@ enum class AfterStoreFailure : std::uint8_t {
 /// The name of the enumerator.
 std::string_view to_string(AfterStoreFailure after) noexcept;
 
+/// What restore() does with a turn that was in progress when the process ended.
+enum class InterruptedTurns : std::uint8_t {
+  /// It is interrupted, unless it waited only for people: for approvals, or for answers to questions of tools
+  /// with ToolReplay::safe, such as make_ask_human_tool(). Such a turn goes on waiting.
+  wait,
+  /// It goes on where it was. A model call that was open is made again. Tool calls that have their results
+  /// are
+  /// not made again; those that had not begun begin; those that had begun are made again with
+  /// ToolReplay::safe, and otherwise their effect is unknown, which the model reads.
+  go_on
+};
+/// The name of the enumerator.
+std::string_view to_string(InterruptedTurns turns) noexcept;
+
 /// Options of AgentTree::restore().
 struct RestoreOptions {
   /// Which changes are written at once.
   Durability durability = Durability::each_turn;
   /// What the written changes survive; see StoreSync.
   StoreSync sync = StoreSync::disk;
+  /// What becomes of turns that were in progress. A turn of an agent that is `stopped` after the restore, of
+  /// a MessageHandler, of a simulated answer, or that was a part of a tool call of another agent
+  /// (make_agent_tool()), is interrupted in any case.
+  InterruptedTurns turns = InterruptedTurns::wait;
   /// The code that the specs of the agents name. Also for agents that are created later.
   CodeRegistry code = {};
   /// Runs the commits, one at a time. While one runs, changes are collected for the next. Null: the loop
@@ -61,6 +80,7 @@ struct RestoreReport {
   std::size_t agents = 0;             ///< Agents that exist now.
   std::size_t messages = 0;           ///< Messages that wait in their mailboxes.
   std::size_t interrupted_turns = 0;  ///< Turns that were in progress, and are interrupted.
+  std::size_t continued_turns = 0;    ///< Turns that were in progress, and go on.
   std::size_t deleted = 0;            ///< Agents whose delete had begun, and is finished now.
   std::size_t unbound = 0;            ///< Agents that are stopped because code of theirs was not found.
 };

@@ -7,18 +7,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace agentcore {
 
+/// What became of a turn that was in progress when the process ended.
+enum class RestoredTurn : std::uint8_t {
+  none,         ///< no turn was in progress
+  interrupted,  ///< it has ended: its question is marked (ChatMessage::interruption)
+  /// It goes on: see RestoreOptions::turns. It keeps its number, so there is no second TurnStarted. Its
+  /// questions to people are open again, with their ids; QuestionAsked follows for each.
+  continues
+};
+/// The name of the enumerator.
+std::string_view to_string(RestoredTurn turn) noexcept;
+
+/// A tool call, or a background task, that had begun, and whose result is not in the store: its effect is
+/// unknown.
+struct InterruptedCall {
+  std::string call_id = {};  ///< the id of the call or of the task
+  std::string tool = {};     ///< the name of the tool; empty: it is not known any more
+  bool replayed = false;     ///< it is made again: the tool has ToolReplay::safe, and the turn goes on
+};
+
 /// AgentTree::restore() has created an agent from the store. One for each agent, parents before children.
 struct AgentRestored {
-  Agent agent;                          ///< the agent
-  AgentState state = AgentState::idle;  ///< `idle` or `stopped`
-  std::size_t messages = 0;             ///< the messages that wait in its mailbox
-  /// The turn that was in progress, and is interrupted now: its question is marked
-  /// (ChatMessage::interruption). 0: none was.
-  std::uint64_t interrupted_turn = 0;
-  MessageId message = {};  ///< The message of that turn; none if no turn was interrupted.
+  Agent agent;                             ///< the agent
+  AgentState state = AgentState::idle;     ///< its state now
+  std::size_t messages = 0;                ///< the messages that wait in its mailbox
+  RestoredTurn fate = RestoredTurn::none;  ///< what became of the turn that was in progress
+  std::uint64_t turn = 0;                  ///< the number of that turn; 0: none was in progress
+  MessageId message = {};                  ///< the message with which that turn began
+  /// The calls and tasks with an unknown effect.
+  std::vector<InterruptedCall> interrupted_calls = {};
   /// What the agent was stopped for: "handler 'printer' is not in RestoreOptions::code". Empty: all its code
   /// was found.
   std::string unbound = {};

@@ -144,6 +144,12 @@ class ToolContext {
   /// The number of the turn that started the call.
   std::uint64_t turn() const noexcept;
 
+  /// A key for this call, for services that accept a request with the same key only once ("Idempotency-Key").
+  /// In a tree with a store, a call that is made again after a restart (ToolReplay::safe,
+  /// InterruptedTurns::go_on) has the same key; no other call of any tree has it. At most 100 characters:
+  /// letters, digits and '-'. Throws std::bad_alloc.
+  std::string idempotency_key() const;
+
   /// The stop token of the call. It is triggered when the call has to end: its agent is stopped or deleted,
   /// it, or its background task, is cancelled, the host supplied its result, its turn was interrupted or
   /// reached its deadline, or it timed out. An abort does not trigger it. The tool must then call its

@@ -295,6 +295,12 @@ struct TerminateReport {
   std::vector<MessageId> dropped_messages = {};
 };
 
+/// What terminate() does with the agents that fork() has made of those that it deletes.
+enum class Forks : unsigned char {
+  keep,      ///< nothing: they keep their conversations
+  terminate  ///< they are deleted, too, with all their descendants; also the forks of these
+};
+
 /// Options of terminate(). A delete always includes all descendants.
 struct TerminateOptions {
   /// Empty: the host calls. Otherwise the id of the agent on whose behalf the call is made: an agent may
@@ -326,6 +332,10 @@ struct TerminateOptions {
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
+  /// The forks of the agents that are deleted. With Forks::terminate, the loop thread deletes them in its
+  /// next poll, by terminate() with the same `reason`, `when`, `escalate_after` and `grace`. They are not in
+  /// the report of this call.
+  Forks forks = Forks::keep;
 };
 
 }  // namespace agentcore

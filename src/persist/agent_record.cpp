@@ -1,6 +1,7 @@
 #include "persist/agent_record.hpp"
 
 #include "persist/json_fields.hpp"
+#include "persist/turn_record.hpp"
 
 namespace agentcore::detail::persist {
 namespace {
@@ -76,13 +77,13 @@ std::string to_json(const AgentRecord& record) {
   put(object, "tool_turns", record.tool_turns);
   put(object, "summary_tokens", record.summary_tokens);
   put(object, "ended_tasks", record.ended_tasks);
-  if (record.turn) {
-    json& turn = object["turn"] = {{"number", record.turn->number}, {"message", record.turn->message.value}};
-    put(turn, "asked", record.turn->asked);
-    put(turn, "begun", record.turn->begun);
-  }
+  if (record.turn) object["turn"] = turn_json(*record.turn);
+  for (const TaskRecord& task : record.tasks) object["tasks"].push_back({task.id, task.tool});
+  put(object, "origin", record.origin);
+  put(object, "of_call", record.of_call);
   if (!record.history.empty()) object["history"] = pieces_json(record.history);
   put(object, "has_context", record.has_context);
+  put(object, "has_grants", record.has_grants);
   if (record.own) object["own"] = account_json(*record.own);
   if (record.subtree) object["subtree"] = account_json(*record.subtree);
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -109,16 +110,16 @@ AgentRecord read_agent(std::string_view text) {
   get(object, "tool_turns", record.tool_turns);
   get(object, "summary_tokens", record.summary_tokens);
   get(object, "ended_tasks", record.ended_tasks);
-  if (const auto turn = object.find("turn"); turn != object.end()) {
-    record.turn.emplace();
-    turn->at("number").get_to(record.turn->number);
-    turn->at("message").get_to(record.turn->message.value);
-    get(*turn, "asked", record.turn->asked);
-    get(*turn, "begun", record.turn->begun);
-  }
+  if (const auto turn = object.find("turn"); turn != object.end()) record.turn = read_turn(*turn);
+  if (const auto tasks = object.find("tasks"); tasks != object.end())
+    for (const json& task : *tasks)
+      record.tasks.push_back({task.at(0).get<std::string>(), task.at(1).get<std::string>()});
+  get(object, "origin", record.origin);
+  get(object, "of_call", record.of_call);
   if (const auto history = object.find("history"); history != object.end())
     record.history = read_pieces(*history);
   get(object, "has_context", record.has_context);
+  get(object, "has_grants", record.has_grants);
   if (const auto own = object.find("own"); own != object.end()) record.own = read_account(*own);
   if (const auto subtree = object.find("subtree"); subtree != object.end())
     record.subtree = read_account(*subtree);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/node.hpp"
+#include "turn/stored_turn.hpp"
 
 #include <agentcore/budget.hpp>
 #include <agentcore/message.hpp>
@@ -26,12 +27,10 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// A turn in progress.
-struct OpenTurn {
-  std::uint64_t number = 0;
-  MessageId message;
-  bool asked = false;              // its question is in the conversation
-  std::vector<std::string> begun;  // the tool calls that were to begin, or had begun
+// A background task that runs.
+struct TaskRecord {
+  std::string id;
+  std::string tool;
 };
 
 // A budget and what was used of it.
@@ -62,9 +61,13 @@ struct AgentRecord {
   std::uint64_t tool_turns = 0;      // TurnData::tool_turns
   std::uint64_t summary_tokens = 0;  // TurnData::summary_tokens
   std::string ended_tasks;           // TurnData::ended_tasks
-  std::optional<OpenTurn> turn;
+  std::optional<turn::StoredTurn> turn;
+  std::vector<TaskRecord> tasks;
+  core::NodeId origin = 0;  // TurnData::origin
+  bool of_call = false;     // TurnData::of_call
   std::vector<Piece> history;
   bool has_context = false;  // there is a record of Kind::context
+  bool has_grants = false;   // there are records of Kind::grant
   std::optional<AccountRecord> own;
   std::optional<AccountRecord> subtree;
 };

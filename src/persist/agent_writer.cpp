@@ -1,6 +1,7 @@
 #include "persist/agent_writer.hpp"
 
 #include "persist/context_record.hpp"
+#include "persist/grant_record.hpp"
 #include "persist/record_kinds.hpp"
 #include "turn/turn_data.hpp"
 
@@ -31,10 +32,11 @@ void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
       batch.acknowledgements.push_back({Acknowledgement::What::message, node.id(), id, {}});
   }
   acknowledge_turn(batch, node, agent, before);
+  write_grants(changes, node, agent);
   write_intents(batch, node, agent);
   changes.put(key_of(Kind::agent, agent.key), to_json(record_of(node, agent)));
   generation_ = std::max<std::uint64_t>(generation_, core::generation_of(node.id()));
-  agent.mail_changed = agent.mail_edited = agent.all_changed = false;
+  agent.mail_changed = agent.mail_edited = agent.grants_changed = agent.all_changed = false;
 }
 
 void AgentWriter::write_spec(StoreBatch& changes, const core::Node& node, StoredAgent& agent) {
@@ -76,6 +78,15 @@ void AgentWriter::acknowledge_turn(Batch& batch, const core::Node& node, StoredA
   agent.acknowledged_turn = node.turns;
 }
 
+void AgentWriter::write_grants(StoreBatch& changes, const core::Node& node, StoredAgent& agent) const {
+  if (!agent.grants_changed && !agent.all_changed) return;
+  const std::vector<turn::StoredGrant>& grants = turns_.permissions().table().of(node.id());
+  if (agent.has_grants) changes.erase(key_of(Kind::grant, agent.key), last_of(Kind::grant, agent.key));
+  for (std::size_t i = 0; i < grants.size(); ++i)
+    changes.put(key_of(Kind::grant, agent.key, i), to_json(grants[i]));
+  agent.has_grants = agent.has_grants || !grants.empty();
+}
+
 void AgentWriter::write_intents(Batch& batch, const core::Node& node, StoredAgent& agent) {
   const bool any = std::any_of(agent.intents.begin(), agent.intents.end(),
                                [](const Intent& intent) { return intent.state == Intent::State::noted; });
@@ -107,6 +118,8 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
   record.turns = node.turns;
   record.history = agent.history;
   record.has_context = agent.has_context;
+  record.has_grants = agent.has_grants;
+  add_tasks(record, node);
   add_data(record, node, agent);
   return record;
 }
@@ -124,13 +137,31 @@ void AgentWriter::add_data(AgentRecord& record, const core::Node& node, const St
     record.summary_tokens = data.summary_tokens;
     record.ended_tasks = data.ended_tasks;
   }
-  if (data.turn) {
-    record.turn = OpenTurn{node.turns, data.turn->message, !data.turn->simulated, {}};
-    for (const Intent& intent : agent.intents) record.turn->begun.push_back(intent.call_id);
-  }
+  record.origin = data.origin;
+  record.of_call = data.of_call;
+  if (data.turn) add_turn(record, node, agent);
   if (!data.accounts) return;
   if (data.accounts->own.limits()) record.own = account_record(data.accounts->own, engine_);
   if (data.accounts->subtree.limits()) record.subtree = account_record(data.accounts->subtree, engine_);
+}
+
+void AgentWriter::add_turn(AgentRecord& record, const core::Node& node, const StoredAgent& agent) const {
+  record.turn = turn::stored_turn(node, turns_.questions().list(), engine_);
+  const std::vector<ToolCallRecord>& steps = turn::active_turn(node)->result->calls;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    record.turn->calls[i].may_begin =
+        std::any_of(agent.intents.begin(), agent.intents.end(),
+                    [&](const Intent& intent) { return intent.call_id == steps[i].call_id; });
+}
+
+// Those that the conversation has.
+void AgentWriter::add_tasks(AgentRecord& record, const core::Node& node) const {
+  if (node.operations == 0) return;
+  turns_.operations().for_each(node, [&](const turn::Operation& operation) {
+    if (operation.kind == turn::Operation::Kind::background && !operation.over && operation.info->in_history)
+      record.tasks.push_back({operation.info->id, operation.info->tool});
+  });
+  std::reverse(record.tasks.begin(), record.tasks.end());  // the oldest first
 }
 
 void AgentWriter::erase(StoreBatch& changes, core::NodeId id, StoredAgent& agent) {
@@ -138,6 +169,7 @@ void AgentWriter::erase(StoreBatch& changes, core::NodeId id, StoredAgent& agent
   if (!agent.spec) return;
   changes.erase(key_of(Kind::agent, agent.key));
   if (agent.has_context) changes.erase(key_of(Kind::context, agent.key));
+  if (agent.has_grants) changes.erase(key_of(Kind::grant, agent.key), last_of(Kind::grant, agent.key));
   if (!agent.mail.empty()) changes.erase(key_of(Kind::mail, agent.key), last_of(Kind::mail, agent.key));
   histories_.erase(changes, id, agent.history);
   specs_.remove(changes, std::exchange(agent.spec, nullptr));

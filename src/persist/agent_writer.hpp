@@ -9,6 +9,7 @@
 #include "persist/mail_writer.hpp"
 #include "persist/spec_table.hpp"
 #include "persist/stored_agents.hpp"
+#include "turn/turns.hpp"
 
 #include <agentcore/store.hpp>
 
@@ -28,8 +29,8 @@ struct Batch {
 class AgentWriter {
  public:
   AgentWriter(const core::AgentTable& table, StoredAgents& agents, mailbox::MessagePool& pool,
-              mailbox::SteerBox& steers, const loop::Engine& engine)
-      : table_(table), agents_(agents), engine_(engine), mail_(pool, steers, engine) {}
+              mailbox::SteerBox& steers, turn::Turns& turns, const loop::Engine& engine)
+      : table_(table), agents_(agents), turns_(turns), engine_(engine), mail_(pool, steers, engine) {}
 
   void write(Batch& batch, core::Node& node, StoredAgent& agent);
   void write_conversation(StoreBatch& changes, core::Node& node, StoredAgent& agent);
@@ -46,12 +47,16 @@ class AgentWriter {
   void write_spec(StoreBatch& changes, const core::Node& node, StoredAgent& agent);
   void acknowledge_turn(Batch& batch, const core::Node& node, StoredAgent& agent,
                         const std::vector<StoredMail>& stored);
+  void write_grants(StoreBatch& changes, const core::Node& node, StoredAgent& agent) const;
+  void add_turn(AgentRecord& record, const core::Node& node, const StoredAgent& agent) const;
+  void add_tasks(AgentRecord& record, const core::Node& node) const;
   static void write_intents(Batch& batch, const core::Node& node, StoredAgent& agent);
   AgentRecord record_of(const core::Node& node, const StoredAgent& agent) const;
   void add_data(AgentRecord& record, const core::Node& node, const StoredAgent& agent) const;
 
   const core::AgentTable& table_;
   StoredAgents& agents_;
+  turn::Turns& turns_;
   const loop::Engine& engine_;
   MailWriter mail_;
   SpecTable specs_;

@@ -57,7 +57,7 @@ Persistence::Persistence(Tree tree, Ref<Store> store, RestoreOptions options)
     : tree_(std::move(tree)),
       store_(std::move(store)),
       options_(std::move(options)),
-      recorder_(tree_.table, {tree_.pool, tree_.steers, tree_.mail_notes}, tree_.engine,
+      recorder_(tree_.table, {tree_.pool, tree_.steers, tree_.mail_notes}, tree_.turns, tree_.engine,
                 options_.durability) {
 }
 

@@ -34,6 +34,7 @@ class Persistence final : public loop::Source {
     MailNotes& mail_notes;
     events::EventHub& hub;
     loop::Engine& engine;
+    turn::Turns& turns;
     std::function<Agent()> keep;                    // a handle that keeps the memory of the tree
     std::function<void(core::NodeId agent)> go_on;  // its turn waits no longer for the store
     // Stops an agent, or all if it is 0.
@@ -47,7 +48,7 @@ class Persistence final : public loop::Source {
   // Null: the tree goes on without its store.
   Recorder* recorder() noexcept { return detached_ ? nullptr : &recorder_; }
   StoredAgents& agents() noexcept { return recorder_.agents(); }
-  const CodeRegistry& code() const noexcept { return options_.code; }
+  const RestoreOptions& options() const noexcept { return options_; }
 
   // loop::Source: it works at the end of a poll. May run code of the host.
   void run_control(loop::PollBudget&) override {}

@@ -18,14 +18,13 @@ constexpr EventKinds of_no_interest = event_kind<DeltaReceived> | event_kind<Rea
 
 constexpr EventKinds of_mail = event_kind<TurnStarted> | event_kind<MessageDropped> | event_kind<Steered>;
 
-constexpr EventKinds of_each_turn = event_kind<AgentCreated> | event_kind<TurnEnded> | event_kind<Settled> |
-                                    event_kind<AgentDeleted> | event_kind<QueueHeld> |
-                                    event_kind<PauseChanged> | event_kind<StopPending> |
-                                    event_kind<ConversationChanged>;
+constexpr EventKinds of_each_turn =
+    event_kind<AgentCreated> | event_kind<TurnEnded> | event_kind<Settled> | event_kind<AgentDeleted> |
+    event_kind<QueueHeld> | event_kind<PauseChanged> | event_kind<StopPending> |
+    event_kind<ConversationChanged> | event_kind<QuestionAsked> | event_kind<QuestionClosed>;
 constexpr EventKinds of_each_step = of_each_turn | event_kind<ToolStarted> | event_kind<ToolEnded> |
                                     event_kind<ToolRefused> | event_kind<ModelCallEnded> |
-                                    event_kind<TaskChanged> | event_kind<QuestionAsked> |
-                                    event_kind<QuestionClosed>;
+                                    event_kind<TaskChanged>;
 constexpr EventKinds of_each_message = of_each_step | of_mail;
 
 EventKinds kinds_of(Durability durability) noexcept {
@@ -42,13 +41,14 @@ EventKinds kinds_of(Durability durability) noexcept {
 
 }  // namespace
 
-Recorder::Recorder(core::AgentTable& table, const Mail& mail, const loop::Engine& engine,
+Recorder::Recorder(core::AgentTable& table, const Mail& mail, turn::Turns& turns, const loop::Engine& engine,
                    Durability durability)
     : table_(table),
+      turns_(turns),
       at_once_(kinds_of(durability)),
       mail_at_once_(durability == Durability::each_message),
       mail_notes_(mail.notes),
-      writer_(table, agents_, mail.pool, mail.steers, engine) {
+      writer_(table, agents_, mail.pool, mail.steers, turns, engine) {
 }
 
 void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
@@ -90,17 +90,27 @@ void Recorder::note_accounts_above(const core::Node& node) noexcept {
   }
 }
 
+void Recorder::on_grants_changed(core::NodeId id) noexcept {
+  due_ = true;
+  StoredAgent* const agent = agents_.find(id);
+  if (!agent) return;
+  agent->grants_changed = true;
+  agents_.note(id, *agent);
+}
+
 bool Recorder::may_begin(const core::Node& node, const std::string& call_id) noexcept {
   StoredAgent* const agent = agents_.find(node.id());
-  due_ = true;
-  note_accounts_above(node);
   if (!agent) {  // there was no memory for it yet
     agents_.note_unknown();
+    due_ = true;
     return false;
   }
   const auto found = std::find_if(agent->intents.begin(), agent->intents.end(),
                                   [&](const Intent& intent) { return intent.call_id == call_id; });
-  if (found != agent->intents.end() && found->state == Intent::State::stored) return true;
+  if (found != agent->intents.end() && found->state != Intent::State::noted)
+    return found->state == Intent::State::stored;
+  due_ = true;
+  note_accounts_above(node);
   agents_.note(node.id(), *agent);
   try {
     if (found == agent->intents.end()) agent->intents.push_back({call_id, Intent::State::noted});
@@ -110,14 +120,14 @@ bool Recorder::may_begin(const core::Node& node, const std::string& call_id) noe
   return false;
 }
 
-void Recorder::note_change(const core::Node& node) noexcept {
-  if (StoredAgent* const agent = agents_.find(node.id())) agents_.note(node.id(), *agent);
+void Recorder::note_change(core::NodeId id) noexcept {
+  if (StoredAgent* const agent = agents_.find(id)) agents_.note(id, *agent);
   due_ = true;
 }
 
 void Recorder::note_edited_mail(const core::Node& node) noexcept {
   if (StoredAgent* const agent = agents_.find(node.id())) agent->mail_changed = agent->mail_edited = true;
-  note_change(node);
+  note_change(node.id());
 }
 
 void Recorder::note_stop(core::NodeId agent, std::string name, bool deletes) {
@@ -209,14 +219,10 @@ void Recorder::write_tree() {
   tree_.next_segment = writer_.histories().next_segment();
   tree_.generation = std::max(tree_.generation, writer_.generation());
   tree_.sequence = std::max(tree_.sequence, writer_.mail().sequence());
+  tree_.questions = std::max(tree_.questions, turns_.questions().list().last_number());
   if (stored_tree_ && *stored_tree_ == tree_) return;
   batch_.changes.put(key_of(Kind::tree), to_json(tree_));
   stored_tree_ = tree_;
-}
-
-void Recorder::note_erased(core::NodeId agent) noexcept {
-  if (StoredAgent* const stored = agents_.find(agent)) agents_.note(agent, *stored);
-  due_ = true;
 }
 
 void Recorder::begin(const TreeRecord& tree) {
@@ -232,6 +238,7 @@ void Recorder::erase(std::uint64_t key, const AgentRecord& record) {
   changes.erase(key_of(Kind::agent, key));
   changes.erase(key_of(Kind::context, key));
   changes.erase(key_of(Kind::mail, key), last_of(Kind::mail, key));
+  changes.erase(key_of(Kind::grant, key), last_of(Kind::grant, key));
   std::vector<Piece> pieces = record.history;
   writer_.histories().erase(changes, record.node, pieces);
   due_ = true;
@@ -251,6 +258,8 @@ void Recorder::adopt(const AgentRecord& record, std::uint64_t key, const SharedA
   agent.mail = std::move(mail);
   agent.history = record.history;
   agent.has_context = record.has_context;
+  agent.has_grants = record.has_grants;
+  if (record.turn) agent.acknowledged_turn = record.turn->number;
   if (record.tool_turns != 0 || record.summary_tokens != 0 || !record.ended_tasks.empty())
     agent.unread =
         std::make_unique<Unread>(Unread{record.tool_turns, record.summary_tokens, record.ended_tasks});

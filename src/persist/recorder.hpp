@@ -27,15 +27,18 @@ class Recorder final : public events::ChangeListener {
     mailbox::SteerBox& steers;
     MailNotes& notes;
   };
-  Recorder(core::AgentTable& table, const Mail& mail, const loop::Engine& engine, Durability durability);
+  Recorder(core::AgentTable& table, const Mail& mail, turn::Turns& turns, const loop::Engine& engine,
+           Durability durability);
 
   // events::ChangeListener
   void on_event(const core::Node& node, EventKinds kind) noexcept override;
   void on_turn_ended(const core::Node& node, MessageId message) noexcept override;
+  void on_grants_changed(core::NodeId agent) noexcept override;
   bool may_begin(const core::Node& node, const std::string& call_id) noexcept override;
 
-  // A function of the host has changed the agent, or its messages that wait.
-  void note_change(const core::Node& node) noexcept;
+  // A function of the host has changed the agent, or its messages that wait; or the agent was removed from the
+  // table.
+  void note_change(core::NodeId agent) noexcept;
   void note_edited_mail(const core::Node& node) noexcept;
   // The stop or delete of that agent has begun; 0: that of the tree. `name`: its id. Throws std::bad_alloc.
   void note_stop(core::NodeId agent, std::string name, bool deletes);
@@ -51,8 +54,6 @@ class Recorder final : public events::ChangeListener {
   Batch take();
   // Forgets what take() would return.
   void forget_changes() noexcept { batch_ = {}; }
-  // The agent was removed from the table.
-  void note_erased(core::NodeId agent) noexcept;
 
   StoredAgents& agents() noexcept { return agents_; }
 
@@ -74,6 +75,7 @@ class Recorder final : public events::ChangeListener {
   void write_tree();
 
   core::AgentTable& table_;
+  turn::Turns& turns_;
   const EventKinds at_once_;
   const bool mail_at_once_;
   MailNotes& mail_notes_;

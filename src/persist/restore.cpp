@@ -2,6 +2,7 @@
 #include "core/enum_names.hpp"
 
 #include <agentcore/restore.hpp>
+#include <agentcore/store_events.hpp>
 
 namespace agentcore {
 namespace {
@@ -18,8 +19,25 @@ constexpr detail::core::EnumNames after_store_failure_names{
                                                               {AfterStoreFailure::stop_all, "stop_all"}})};
 static_assert(after_store_failure_names.is_in_order());
 
+constexpr detail::core::EnumNames interrupted_turns_names{
+    std::to_array<detail::core::EnumName<InterruptedTurns>>(
+        {{InterruptedTurns::wait, "wait"}, {InterruptedTurns::go_on, "go_on"}})};
+static_assert(interrupted_turns_names.is_in_order());
+
+constexpr detail::core::EnumNames restored_turn_names{
+    std::to_array<detail::core::EnumName<RestoredTurn>>({{RestoredTurn::none, "none"},
+                                                         {RestoredTurn::interrupted, "interrupted"},
+                                                         {RestoredTurn::continues, "continues"}})};
+static_assert(restored_turn_names.is_in_order());
+
 }  // namespace
 
+std::string_view to_string(InterruptedTurns turns) noexcept {
+  return interrupted_turns_names.name(turns);
+}
+std::string_view to_string(RestoredTurn turn) noexcept {
+  return restored_turn_names.name(turn);
+}
 std::string_view to_string(Durability durability) noexcept {
   return durability_names.name(durability);
 }

@@ -50,7 +50,7 @@ void StoredAgents::note_each() {
   all.reserve(agents_.size());
   for (auto& [id, agent] : agents_) {
     all.push_back(id);
-    agent.is_noted = agent.mail_changed = true;
+    agent.is_noted = agent.mail_changed = agent.grants_changed = true;
   }
   changed_ = std::move(all);
   lost_any_ = false;

@@ -41,12 +41,14 @@ struct StoredAgent {
   std::uint64_t acknowledged_turn = 0;  // the last one whose message was acknowledged
   std::vector<Intent> intents;
   bool has_context = false;
+  bool has_grants = false;
   bool is_loaded = true;           // false: its conversation was not read yet, and is as it is in the store
   std::unique_ptr<Unread> unread;  // null: its conversation was read, or there is nothing else
   // What is to be written.
   bool is_noted = false;  // it is in the list of changed agents
   bool mail_changed = false;
   bool mail_edited = false;  // or reordered: write all of it
+  bool grants_changed = false;
   bool all_changed = false;  // a batch could not be made: write everything
 };
 

@@ -8,6 +8,7 @@ std::string to_json(const TreeRecord& record) {
   return nlohmann::json{{"format", record.format},         {"next_key", record.next_key},
                         {"next_spec", record.next_spec},   {"next_segment", record.next_segment},
                         {"generation", record.generation}, {"sequence", record.sequence},
+                        {"questions", record.questions},   {"identity", record.identity},
                         {"stopped", record.stopped},       {"paused", record.paused}}
       .dump();
 }
@@ -22,6 +23,8 @@ TreeRecord read_tree(std::string_view text) {
   object.at("next_segment").get_to(record.next_segment);
   object.at("generation").get_to(record.generation);
   object.at("sequence").get_to(record.sequence);
+  get(object, "questions", record.questions);
+  get(object, "identity", record.identity);
   object.at("stopped").get_to(record.stopped);
   object.at("paused").get_to(record.paused);
   return record;

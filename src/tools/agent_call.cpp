@@ -55,7 +55,8 @@ void AgentCall::start(const ToolContext& context, const ToolDone& done, const Ag
 // An observer of AgentCreated may have ended the call, or the child, or the tree.
 void AgentCall::send(Message message, SendOptions options) {
   const CallScope& scope = ContextAccess::scope(context_);
-  const SendResult sent = scope.owner->delegate(scope, child_, std::move(message), std::move(options));
+  const SendResult sent =
+      scope.owner->delegate(scope, child_, kind_ == Child::own, std::move(message), std::move(options));
   if (!sent) {
     if (kind_ == Child::own) remove(child_);
     return done_(refused_by_agent(sent.reason));

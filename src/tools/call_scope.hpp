@@ -24,8 +24,9 @@ class CallOwner {
   // Why the call may not act outside of its agent; `none` if it may. @threadsafe
   virtual Errc refusal_of(const CallScope& call) const noexcept = 0;
   // Sends a message whose turn is a part of the call: a deferred stop of the call's agent, or above it, does
-  // not withhold it. Refused as ToolContext::send() is.
-  virtual SendResult delegate(const CallScope& call, const Agent& to, Message message,
+  // not withhold it. Refused as ToolContext::send() is. `of_call`: so is the agent `to`, which a restart
+  // deletes.
+  virtual SendResult delegate(const CallScope& call, const Agent& to, bool of_call, Message message,
                               SendOptions options) = 0;
   virtual void on_result(const CallScope& call, ToolResult result) = 0;
   virtual void on_progress(const CallScope& call, std::string text) = 0;
@@ -44,6 +45,7 @@ struct CallScope {
   Agent agent;
   std::string call_id;
   std::uint64_t turn = 0;
+  std::string idempotency_key;
   std::uint32_t epoch = 0;  // of the agent, when the turn began
   bool in_turn = true;      // false: a background task, which outlives its turn
   StopToken stop = {};

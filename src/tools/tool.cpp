@@ -50,6 +50,9 @@ const std::string& ToolContext::call_id() const noexcept {
 std::uint64_t ToolContext::turn() const noexcept {
   return scope_->turn;
 }
+std::string ToolContext::idempotency_key() const {
+  return scope_->idempotency_key;
+}
 StopToken ToolContext::stop() const noexcept {
   return scope_->stop;
 }
@@ -148,6 +151,7 @@ Tool make_ask_human_tool(std::optional<Duration> timeout) {
                     R"("choices":{"type":"array","items":{"type":"string"},"maxItems":20}},)"
                     R"("required":["question"],"additionalProperties":false})";
   spec.timeout = no_limit;  // the question has its own
+  spec.replay = ToolReplay::safe;
   return {std::move(spec),
           [timeout](const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
             Question question;

@@ -134,7 +134,7 @@ Result<Agent> AgentFactory::create(core::NodeId parent, AgentSpec spec) {
 // Sets the code that the spec only names; in a tree with a store.
 std::optional<Error> AgentFactory::bind(AgentSpec& spec) const {
   if (!tree_.persistence || spec.code == CodeNames{}) return std::nullopt;
-  const std::string missing = tree_.persistence->code().bind(spec);
+  const std::string missing = tree_.persistence->options().code.bind(spec);
   if (missing.empty()) return std::nullopt;
   return Error{Errc::invalid_config, "AgentSpec::code: " + missing +
                                          " is not in RestoreOptions::code; add it, or set the field itself"};

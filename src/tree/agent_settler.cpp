@@ -165,7 +165,7 @@ void AgentSettler::remove(Node& node) noexcept {
   jobs_.step_past(node);
   const core::NodeId id = node.id();
   tree_.table.erase(node);
-  if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_erased(id);
+  if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(id);
 }
 
 }  // namespace agentcore::detail::tree

@@ -22,7 +22,7 @@ void Scheduler::run_round(loop::PollBudget& budget) {
     Node* node = ready.next();
     if (!node) return;
     try {
-      if (!turn::Turns::is_active(*node)) step(*node);  // else the end of its turn schedules it
+      if (!turn::is_active(*node)) step(*node);  // else the end of its turn schedules it
     } catch (...) {                                     // an allocation failed: the next round tries again
       ready.again(*node);
       throw;
@@ -133,14 +133,14 @@ bool Scheduler::wants_step(Node& node) noexcept {
   const PackedState packed = node.load();
   const bool has_message =
       mailbox::length(node, packed.generation()) != 0 || tree_.steers.count(node.id()) != 0;
-  if (packed.state() != AgentState::idle || !has_message || turn::Turns::is_active(node)) return false;
+  if (packed.state() != AgentState::idle || !has_message || turn::is_active(node)) return false;
   const Begins may = begins(node, packed);
   return may == Begins::all || (may == Begins::delegated && mailbox::has_delegated(node, tree_.pool));
 }
 
 // The message of a turn belongs to it until the turn is over, also for a MessageHandler.
 bool Scheduler::is_in_turn(const Node& node) const noexcept {
-  return turn::Turns::is_active(node) || node.message.load(std::memory_order_relaxed) != 0;
+  return turn::is_active(node) || node.message.load(std::memory_order_relaxed) != 0;
 }
 
 void Scheduler::schedule(Node& node) noexcept {

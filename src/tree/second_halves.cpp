@@ -50,7 +50,7 @@ void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
     case Verb::resume:
     case Verb::pause:
     case Verb::unpause:
-      if (node && !node->is_root_sentinel()) return recorder.note_change(*node);
+      if (node && !node->is_root_sentinel()) return recorder.note_change(node->id());
       return recorder.note_tree();
     default:
       return;

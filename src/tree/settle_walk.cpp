@@ -204,7 +204,7 @@ bool SettleWalk::resume(const SettleJob& job, Node& node) {
   }
   node.settling.stopped_by_ancestor = false;
   if (persist::Recorder* const recorder = tree_.recorder())
-    node.is_root_sentinel() ? recorder->note_tree() : recorder->note_change(node);
+    node.is_root_sentinel() ? recorder->note_tree() : recorder->note_change(node.id());
   // Its next turn may have begun already, and have reported the state itself.
   const bool is_idle = node.load().state() == AgentState::idle;
   if (!node.is_root_sentinel() && is_idle) hub_.emit_state(node, AgentState::idle);

@@ -176,7 +176,7 @@ bool Settler::cut_small_subtree(Node& root) {
     std::uint32_t first = core::no_node;
     turns_.operations().for_each(
         *node, [&](const turn::Operation& operation) { first = std::min(first, operation.id.slot); });
-    if (first != core::no_node || turn::Turns::is_active(*node)) busy[count++] = {first, node->id()};
+    if (first != core::no_node || turn::is_active(*node)) busy[count++] = {first, node->id()};
   }
   std::sort(busy.begin(), busy.begin() + count);
   for (std::size_t i = 0; i < count && !hub_.closed(); ++i) {

@@ -20,6 +20,8 @@ namespace {
 
 // The epoch of an agent that is restored as stopped, and the ticket of its mailbox.
 constexpr std::uint32_t stopped_epoch = 1;
+// The epoch of a turn that goes on.
+constexpr std::uint32_t resumed_epoch = 1;
 
 PackedState first_state(const StoredAgentOfTree& agent) noexcept {
   const std::uint32_t generation = core::generation_of(agent.record.node);
@@ -32,6 +34,7 @@ PackedState first_state(const StoredAgentOfTree& agent) noexcept {
 persist::TreeRecord raised(persist::TreeRecord tree) noexcept {
   tree.generation += generation_gap;
   tree.sequence += sequence_gap;
+  tree.questions += question_gap;
   return tree;
 }
 
@@ -56,7 +59,7 @@ std::optional<Error> StoreVerbs::problem_of(const Ref<Store>& store) const {
 std::shared_ptr<persist::Persistence> StoreVerbs::attached(Ref<Store> store, RestoreOptions options) const {
   return std::make_shared<persist::Persistence>(
       persist::Persistence::Tree{tree_.lifetime, tree_.table, tree_.pool, tree_.steers, tree_.mail_notes,
-                                 hub_, *tree_.engine, [this] { return tree_.handle(0); },
+                                 hub_, *tree_.engine, turns_, [this] { return tree_.handle(0); },
                                  [this](core::NodeId agent) {
                                    if (Node* const node = tree_.table.find(agent))
                                      turns_.parked().go_on(*node);
@@ -112,7 +115,7 @@ void StoreVerbs::close() noexcept {
 Result<void> StoreVerbs::create(StoredTree& stored, persist::Persistence& persistence) {
   try {
     persist::Recorder& recorder = *persistence.recorder();
-    if (!stored.is_empty()) recorder.begin(raised(stored.tree()));
+    recorder.begin(first_record(stored));
     reserve(stored);
     for (const auto& agent : stored.agents()) {
       if (agent->is_deleted)
@@ -131,6 +134,14 @@ Result<void> StoreVerbs::create(StoredTree& stored, persist::Persistence& persis
   }
 }
 
+// The tree goes on with the numbers and the identity that the store has.
+persist::TreeRecord StoreVerbs::first_record(const StoredTree& stored) {
+  persist::TreeRecord record;
+  if (!stored.is_empty()) record = raised(stored.tree());
+  record.identity = turns_.restorer().identify(record.identity);
+  return record;
+}
+
 void StoreVerbs::reserve(StoredTree& stored) {
   if (stored.is_empty()) return;
   std::vector<core::NodeId> ids;
@@ -140,17 +151,19 @@ void StoreVerbs::reserve(StoredTree& stored) {
     ids.push_back(agent->record.node);
     if (agent->is_stopped()) continue;
     for (const persist::MailRecord& mail : agent->mail) messages.push_back(mail.id);
+    if (agent->record.turn) messages.push_back(agent->record.turn->message);
   }
   const persist::TreeRecord numbers = raised(stored.tree());
   tree_.table.reserve(std::move(ids), static_cast<std::uint32_t>(numbers.generation) + 1);
   tree_.pool.restore(std::move(messages), numbers.sequence + 1);
+  turns_.questions().list().reserve(numbers.questions);
 }
 
 // Before an id is given: the next restart leaves out what this run gives, although it may not commit it.
 Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync) {
   if (stored.is_empty()) return {};
   StoreBatch batch;
-  batch.put(persist::key_of(persist::Kind::tree), to_json(raised(stored.tree())));
+  batch.put(persist::key_of(persist::Kind::tree), to_json(first_record(stored)));
   return store.commit(batch, sync);
 }
 
@@ -165,7 +178,9 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   recorder.adopt(record, agent.key, agent.spec->spec, agent.mail_records);
   grant(node, record);
   give_mail(node, agent, recorder);
-  return record.turn ? interrupt_turn(node, agent, persistence) : Result<void>();
+  turns_.permissions().table().restore(node.id(), std::move(agent.grants));
+  if (record.origin != 0) turn::data_of(node).origin = record.origin;
+  return place_work(node, agent, persistence);
 }
 
 void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
@@ -188,24 +203,45 @@ void StoreVerbs::grant(Node& node, const AgentRecord& record) {
   grant_one(record.subtree, true);
 }
 
-// True unless the store knows that the call has not begun.
-bool StoreVerbs::may_have_begun(const Node& node, const persist::OpenTurn& turn, const std::string& call_id) {
-  if (std::find(turn.begun.begin(), turn.begun.end(), call_id) != turn.begun.end()) return true;
-  for (const ChatMessage& message : static_cast<const turn::TurnData&>(*node.data).conversation.messages())
-    for (const ToolCall& call : message.tool_calls)
-      if (call.id == call_id) return turn::begins_without_store(*node.spec, call);
-  return true;
+// What was in progress: a turn, and background tasks.
+Result<void> StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence) {
+  if (!agent.record.turn && agent.record.tasks.empty()) return {};
+  if (auto loaded = persistence.load(node); !loaded) return loaded;
+  if (agent.record.turn) place_turn(node, agent, persistence.options().turns);
+  for (persist::TaskRecord& task : agent.record.tasks) {
+    turn::BackgroundTasks::note_lost(node, task.id, task.tool);
+    agent.interrupted_calls.push_back({std::move(task.id), std::move(task.tool)});
+  }
+  persistence.recorder()->note_change(node.id());
+  return {};
 }
 
-// The turn ended with the process.
-Result<void> StoreVerbs::interrupt_turn(Node& node, const StoredAgentOfTree& agent,
-                                        persist::Persistence& persistence) {
-  if (auto loaded = persistence.load(node); !loaded) return loaded;
-  if (agent.record.turn->asked && node.data)
-    turn::data_of(node).conversation.end_with_process(
-        [&](const std::string& call_id) { return may_have_begun(node, *agent.record.turn, call_id); });
-  persistence.recorder()->note_change(node);
-  return {};
+void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTurns turns) {
+  const turn::StoredTurn& stored = *agent.record.turn;
+  const bool may_go_on =
+      stored.asked && !stored.delegated && !agent.is_stopped() && node.data && !node.spec->handler;
+  if (may_go_on && (turns == InterruptedTurns::go_on || turn::TurnRestorer::waits_for_people(node, stored)))
+    return resume_turn(node, agent);
+  agent.fate = RestoredTurn::interrupted;
+  agent.interrupted_calls = turn::TurnRestorer::end(node, stored);
+}
+
+// The message of the turn belongs to it until the turn is over.
+void StoreVerbs::resume_turn(Node& node, StoredAgentOfTree& agent) {
+  const turn::StoredTurn& stored = *agent.record.turn;
+  const PackedState idle = node.load();
+  node.packed.store(PackedState(idle.generation(), resumed_epoch, core::Gate::open, AgentState::processing)
+                        .with(core::layout::pause, idle.is_paused())
+                        .with(core::layout::hold, idle.is_held())
+                        .raw(),
+                    std::memory_order_seq_cst);
+  node.reported = AgentState::processing;
+  agent.fate = RestoredTurn::continues;
+  agent.interrupted_calls = turns_.restorer().resume(node, stored);
+  const std::uint32_t cell = mailbox::MessagePool::number_of(stored.message);
+  tree_.pool[cell].agent.store(node.id(), std::memory_order_relaxed);
+  static_cast<void>(tree_.pool.begin(cell));
+  node.message.store(cell, std::memory_order_release);
 }
 
 // Each message goes before those that come after it, whatever its priority: the last one first.
@@ -242,6 +278,8 @@ void StoreVerbs::close_tree(const persist::TreeRecord& tree) noexcept {
 void StoreVerbs::withdraw(StoredTree& stored) noexcept {
   for (auto agent = stored.agents().rbegin(); agent != stored.agents().rend(); ++agent)
     if (Node* const node = tree_.table.find((*agent)->record.node)) {
+      static_cast<void>(turns_.claims().remove_turn(node->id()));
+      turns_.permissions().table().forget(node->id());
       static_cast<void>(mailbox::close(*node, tree_.pool, node->load().epoch() + 1));
       tree_.table.erase(*node);
     }
@@ -273,7 +311,8 @@ RestoreReport StoreVerbs::report(StoredTree& stored) {
     }
     ++report.agents;
     report.messages += agent->is_stopped() ? 0 : agent->mail.size();
-    report.interrupted_turns += agent->record.turn ? 1 : 0;
+    report.interrupted_turns += agent->fate == RestoredTurn::interrupted ? 1 : 0;
+    report.continued_turns += agent->fate == RestoredTurn::continues ? 1 : 0;
     report.unbound += agent->is_unbound() ? 1 : 0;
   }
   for (const auto& agent : stored.agents()) {
@@ -281,19 +320,33 @@ RestoreReport StoreVerbs::report(StoredTree& stored) {
     Node* const node = agent->is_deleted ? nullptr : tree_.table.find(agent->record.node);
     if (node) emit(*node, *agent);
   }
+  ask_again(stored);
   return report;
+}
+
+// All agents were reported: now their turns may run code of the host.
+void StoreVerbs::ask_again(const StoredTree& stored) {
+  for (const auto& agent : stored.agents()) {
+    if (hub_.closed()) return;
+    Node* const node =
+        agent->fate == RestoredTurn::continues ? tree_.table.find(agent->record.node) : nullptr;
+    if (node && turn::is_active(*node)) turns_.restorer().ask_again(*node);
+  }
+  if (!hub_.closed()) scheduler_.visit_agents();
 }
 
 void StoreVerbs::emit(Node& node, const StoredAgentOfTree& agent) {
   hub_.emit(node, [&](Agent handle) {
     const AgentRecord& record = agent.record;
     AgentRestored restored{std::move(handle)};
-    restored.state = agent.is_stopped() ? AgentState::stopped : AgentState::idle;
+    restored.state = node.reported;
     restored.messages = agent.is_stopped() ? 0 : agent.mail.size();
+    restored.fate = agent.fate;
     if (record.turn) {
-      restored.interrupted_turn = record.turn->number;
+      restored.turn = record.turn->number;
       restored.message = record.turn->message;
     }
+    restored.interrupted_calls = agent.interrupted_calls;
     restored.unbound = agent.spec->unbound;
     return restored;
   });

@@ -42,21 +42,22 @@ class StoreVerbs {
   std::optional<Error> problem_of(const Ref<Store>& store) const;
   std::shared_ptr<persist::Persistence> attached(Ref<Store> store, RestoreOptions options) const;
   Result<void> create(StoredTree& stored, persist::Persistence& persistence);
+  persist::TreeRecord first_record(const StoredTree& stored);
   void reserve(StoredTree& stored);
-  static Result<void> reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync);
+  Result<void> reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync);
   Result<void> place(StoredAgentOfTree& agent, persist::Persistence& persistence);
   void close(core::Node& node, const StoredAgentOfTree& agent) noexcept;
   void grant(core::Node& node, const persist::AgentRecord& record);
-  Result<void> interrupt_turn(core::Node& node, const StoredAgentOfTree& agent,
-                              persist::Persistence& persistence);
-  static bool may_have_begun(const core::Node& node, const persist::OpenTurn& turn,
-                             const std::string& call_id);
+  Result<void> place_work(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);
+  void place_turn(core::Node& node, StoredAgentOfTree& agent, InterruptedTurns turns);
+  void resume_turn(core::Node& node, StoredAgentOfTree& agent);
   void give_mail(core::Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder);
   void close_tree(const persist::TreeRecord& tree) noexcept;
   void withdraw(StoredTree& stored) noexcept;
   void begin(StoredTree& stored, std::shared_ptr<persist::Persistence> persistence);
   RestoreReport report(StoredTree& stored);
   void emit(core::Node& node, const StoredAgentOfTree& agent);
+  void ask_again(const StoredTree& stored);
 
   TreeShared& tree_;
   turn::Turns& turns_;

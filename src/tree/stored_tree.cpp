@@ -1,5 +1,6 @@
 #include "tree/stored_tree.hpp"
 
+#include "persist/grant_record.hpp"
 #include "persist/spec_json.hpp"
 #include "tree/options.hpp"
 #include "tree/restore_gaps.hpp"
@@ -57,14 +58,23 @@ void StoredTree::read_all(persist::Persistence& persistence, const TreeShared& t
   });
   check_numbers();
   each(persistence, Kind::spec, "spec", [&](const RecordKey& key, std::string_view body) {
-    add_spec(key.owner, body, persistence.code(), turns);
+    add_spec(key.owner, body, persistence.options().code, turns);
   });
   each(persistence, Kind::agent, "agent",
        [&](const RecordKey& key, std::string_view body) { add_agent(key.owner, body); });
   each(persistence, Kind::mail, "mail",
        [&](const RecordKey& key, std::string_view body) { add_mail(key, body); });
+  each(persistence, Kind::grant, "grant",
+       [&](const RecordKey& key, std::string_view body) { add_grant(key, body); });
+  check_ids();
+  check_limits(tree.options);
+}
+
+// No two agents, messages or questions have the same id.
+void StoredTree::check_ids() const {
   std::unordered_set<std::uint32_t> slots, cells;
   std::unordered_set<std::string_view> names;
+  std::unordered_set<std::uint64_t> questions;
   for (const auto& agent : agents_) {
     const AgentRecord& record = agent->record;
     if (!slots.insert(core::index_of(record.node)).second)
@@ -74,8 +84,13 @@ void StoredTree::read_all(persist::Persistence& persistence, const TreeShared& t
     for (const persist::MailRecord& mail : agent->mail)
       if (!cells.insert(mailbox::MessagePool::number_of(mail.id)).second)
         refuse_record("mail", agent->key, "has the id of another message");
+    if (!record.turn) continue;
+    if (!cells.insert(mailbox::MessagePool::number_of(record.turn->message)).second)
+      refuse_record("agent", agent->key, "has a turn with the id of another message");
+    for (const turn::RestoredQuestion& question : record.turn->questions)
+      if (question.number > tree_.questions || !questions.insert(question.number).second)
+        refuse_record("agent", agent->key, "has a question with an invalid id");
   }
-  check_limits(tree.options);
 }
 
 void StoredTree::each(persist::Persistence& persistence, Kind kind, const char* what, const Read& read) {
@@ -131,6 +146,8 @@ void StoredTree::add_agent(std::uint64_t key, std::string_view body) {
   if (key >= tree_.next_key) refuse_record("agent", key, "is newer than the tree record");
   if (record.turns > std::numeric_limits<std::uint32_t>::max())
     refuse_record("agent", key, "has a number of turns that is out of range");
+  if (record.turn && (record.turn->number != record.turns || !is_valid(record.turn->message)))
+    refuse_record("agent", key, "has an invalid turn");
   if (record.parent != 0) {
     const auto parent = by_key_.find(record.parent);
     if (parent == by_key_.end()) refuse_record("agent", key, "has no parent");
@@ -150,11 +167,20 @@ void StoredTree::add_mail(const RecordKey& key, std::string_view body) {
   const auto agent = by_key_.find(key.owner);
   if (agent == by_key_.end()) refuse_record("mail", key.owner, "has no agent");
   persist::MailRecord mail = persist::read_mail(body);
-  if (mailbox::MessagePool::number_of(mail.id) == 0 ||
-      mailbox::MessagePool::sequence_of(mail.id) > tree_.sequence)
-    refuse_record("mail", key.owner, "has an invalid message id");
+  if (!is_valid(mail.id)) refuse_record("mail", key.owner, "has an invalid message id");
   agent->second->mail_records.push_back({mail.id, key.number});
   agent->second->mail.push_back(std::move(mail));
+}
+
+bool StoredTree::is_valid(MessageId message) const noexcept {
+  return mailbox::MessagePool::number_of(message) != 0 &&
+         mailbox::MessagePool::sequence_of(message) <= tree_.sequence;
+}
+
+void StoredTree::add_grant(const RecordKey& key, std::string_view body) {
+  const auto agent = by_key_.find(key.owner);
+  if (agent == by_key_.end()) refuse_record("grant", key.owner, "has no agent");
+  agent->second->grants.push_back(persist::read_grant(body));
 }
 
 // What the state becomes: docs/design/store.md, "What a restart finds".
@@ -162,8 +188,8 @@ void StoredTree::decide(StoredAgentOfTree& agent) const noexcept {
   const AgentRecord& record = agent.record;
   const StoredAgentOfTree* const parent = agent.parent;
   const bool deferred = record.grade != core::Grade::none;
-  agent.is_deleted = (parent && parent->is_deleted) || record.gate == core::Gate::terminate ||
-                     (deferred && record.grade_deletes);
+  agent.is_deleted = (parent && parent->is_deleted) || record.of_call ||
+                     record.gate == core::Gate::terminate || (deferred && record.grade_deletes);
   const bool closed_above = parent ? parent->is_closed_below : tree_.stopped;
   const bool was_open = record.gate == core::Gate::open && !deferred;
   agent.cause = record.cause;

@@ -38,6 +38,7 @@ struct StoredAgentOfTree {
   const StoredSpecOfAgents* spec = nullptr;
   std::vector<persist::MailRecord> mail;          // in the order of taking
   std::vector<persist::StoredMail> mail_records;  // of these
+  std::vector<turn::StoredGrant> grants;
   std::size_t depth = 1;
 
   bool is_deleted = false;  // its delete had begun, or that of an ancestor
@@ -45,6 +46,9 @@ struct StoredAgentOfTree {
   bool stopped_by_ancestor = false;
   StopCause cause = StopCause::user;
   bool is_closed_below = false;  // by its gate, or that of an ancestor
+  // Set when the agent is placed.
+  RestoredTurn fate = RestoredTurn::none;
+  std::vector<InterruptedCall> interrupted_calls;
 
   bool is_stopped() const noexcept { return gate != core::Gate::open; }
   bool is_unbound() const noexcept { return !spec->unbound.empty(); }
@@ -64,6 +68,7 @@ class StoredTree {
   bool is_empty() const noexcept { return is_empty_; }
   // In the order of creation: parents before children.
   std::vector<std::unique_ptr<StoredAgentOfTree>>& agents() noexcept { return agents_; }
+  const std::vector<std::unique_ptr<StoredAgentOfTree>>& agents() const noexcept { return agents_; }
   const std::unordered_map<std::uint64_t, StoredSpecOfAgents>& specs() const noexcept { return specs_; }
 
  private:
@@ -75,6 +80,9 @@ class StoredTree {
   void add_spec(std::uint64_t number, std::string_view body, const CodeRegistry& code, turn::Turns& turns);
   void add_agent(std::uint64_t key, std::string_view body);
   void add_mail(const RecordKey& key, std::string_view body);
+  void add_grant(const RecordKey& key, std::string_view body);
+  bool is_valid(MessageId message) const noexcept;
+  void check_ids() const;
   void decide(StoredAgentOfTree& agent) const noexcept;
   void check_limits(const TreeOptions& options) const;
 

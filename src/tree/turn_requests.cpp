@@ -59,7 +59,7 @@ ChangeResult TurnRequests::grant(core::NodeId id, const Budget& budget, bool sub
     if (const auto problem = core::Validation("Budget").budget("", budget).problem())
       return {problem->code, problem->message};
     turns_.grant(*node, budget, subtree);
-    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(*node);
+    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(node->id());
     return {};
   } catch (const std::bad_alloc&) {  // the previous budget is unchanged
     return {Errc::out_of_memory, "out of memory"};
@@ -86,7 +86,7 @@ ChangeResult TurnRequests::change_spec(core::NodeId id, const std::function<void
     // A function on the stack may refer to the old spec.
     tree_.replaced_specs.push_back(node->spec);
     node->spec = std::move(changed);
-    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(*node);
+    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(node->id());
     return {};
   } catch (const std::bad_alloc&) {  // the spec before is unchanged
     return {Errc::out_of_memory, "out of memory"};

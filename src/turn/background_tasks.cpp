@@ -27,6 +27,13 @@ std::string new_task_id(loop::Engine& engine) {
   return id;
 }
 
+// What the model reads about the end of a task. `fields`: members of the JSON object, each with a comma.
+std::string line_of(const std::string& id, const std::string& tool, std::string_view state,
+                    const std::string& fields) {
+  return "{" + fields + "\"state\":" + core::json_string(std::string(state)) +
+         ",\"task_id\":" + core::json_string(id) + ",\"tool\":" + core::json_string(tool) + "}\n";
+}
+
 }  // namespace
 
 void BackgroundTasks::emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
@@ -34,6 +41,11 @@ void BackgroundTasks::emit_state(const core::Node& node, const OperationInfo& in
   environment_.hub.emit(node, [&](Agent agent) {
     return TaskChanged{std::move(agent), info.id, info.tool, state, std::move(result)};
   });
+}
+
+void BackgroundTasks::note_lost(core::Node& node, const std::string& id, const std::string& tool) {
+  data_of(node).ended_tasks += line_of(
+      id, tool, "unknown", "\"result\":" + core::json_string(std::string(Conversation::unknown)) + ",");
 }
 
 // Keeps, for the agent's next turn, a line of JSON about the end of a task. The results and reasons in all
@@ -47,13 +59,10 @@ void BackgroundTasks::note_end(core::Node& node, const OperationInfo& info, Task
     const auto kept = [&](std::string text) {
       return core::json_string(limited(std::move(text), most - std::min(most, lines.size())));
     };
-    std::string line = "{";
-    if (!reason.empty()) line += "\"reason\":" + kept(reason) + ",";
-    if (state != TaskState::cancelled) line += "\"result\":" + kept(tools::text_of(result)) + ",";
-    line += "\"state\":" + core::json_string(std::string(to_string(state))) +
-            ",\"task_id\":" + core::json_string(info.id) + ",\"tool\":" + core::json_string(info.tool) +
-            "}\n";
-    lines += line;
+    std::string fields;
+    if (!reason.empty()) fields += "\"reason\":" + kept(reason) + ",";
+    if (state != TaskState::cancelled) fields += "\"result\":" + kept(tools::text_of(result)) + ",";
+    lines += line_of(info.id, info.tool, to_string(state), fields);
   });
 }
 
@@ -79,8 +88,9 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
     return turn.is_admitted() ? Next::proceed : Next::ended;
   }
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
-  auto info = std::make_unique<OperationInfo>(
-      OperationInfo{new_task_id(environment_.engine), step.window_id, step.tool, std::move(registry)});
+  auto info =
+      std::make_unique<OperationInfo>(OperationInfo{new_task_id(environment_.engine), step.window_id,
+                                                    step.tool, std::move(registry), step.round, step.index});
   const OperationId id =
       operations.open(turn.node(), Operation::Kind::background, turn.epoch(), turn.number(), std::move(info));
   try {

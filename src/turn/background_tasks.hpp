@@ -34,6 +34,10 @@ class BackgroundTasks {
   // A verb has cancelled the task of that id: writes that, unless the task has ended.
   void finish(std::string_view task_id) noexcept;
 
+  // A task of an earlier process: its effect is unknown. Keeps a line about it for the agent's next turn.
+  // Throws std::bad_alloc.
+  static void note_lost(core::Node& node, const std::string& id, const std::string& tool);
+
   // The tool of a registered operation has given its result.
   void on_result(core::Node& node, OperationId id, ToolResult result);
   // Its time-out has passed: the operation is cut, and the task has failed.

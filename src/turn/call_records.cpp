@@ -94,11 +94,4 @@ void CallRecords::limit(ToolResult& result) const noexcept {
     }
 }
 
-bool begins_without_store(const AgentSpec& spec, const ToolCall& call) {
-  const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
-  const tools::AskedCall asked = tools::resolve(registry, call);
-  const tools::Found found = registry.find(asked.call.window_id, asked.action_id);
-  return !found.error.empty() || found.entry.tool->spec.replay != ToolReplay::never;
-}
-
 }  // namespace agentcore::detail::turn

@@ -43,7 +43,4 @@ class CallRecords {
   Environment& environment_;
 };
 
-// True for a call that does not wait for a store before it begins (ToolReplay), or whose tool is not known.
-bool begins_without_store(const AgentSpec& spec, const ToolCall& call);
-
 }  // namespace agentcore::detail::turn

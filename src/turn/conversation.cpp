@@ -134,19 +134,6 @@ void Conversation::interrupt(Interruption why, std::string part) noexcept {
     messages_.push_back({.role = Role::assistant, .content = std::move(part), .interruption = why});
 }
 
-void Conversation::end_with_process(const std::function<bool(const std::string&)>& may_have_begun) {
-  if (turns_.empty()) return;
-  const std::size_t question = turns_.back().question;
-  for (std::size_t i = question; i < messages_.size(); ++i) {
-    ChatMessage& message = messages_[i];
-    if (message.role == Role::tool && (message.content == not_started || message.content == interrupted) &&
-        may_have_begun(message.tool_call_id))
-      message.content = unknown;
-  }
-  open_ = true;
-  interrupt(Interruption::interrupted);
-}
-
 bool Conversation::shorten_answer(std::size_t bytes) noexcept {
   ChatMessage& answer = messages_.back();
   if (answer.content.size() <= bytes) return false;

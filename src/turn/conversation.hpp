@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,9 +85,8 @@ class Conversation {
   // there is no room for it, which make_room() prevents (A19).
   void interrupt(Interruption why, std::string part = {}) noexcept;
 
-  // The process ended in the turn that the conversation ends with. The effect of its calls without a result
-  // is not known, unless may_have_begun(call id) is false.
-  void end_with_process(const std::function<bool(const std::string&)>& may_have_begun);
+  // After load(): the turn that the conversation ends with is in progress.
+  void reopen() noexcept { open_ = !turns_.empty(); }
 
   // Shortens the last answer, which the conversation must end with, to a part of it; one that would be blank
   // is removed. False: it is not longer, and nothing was changed.

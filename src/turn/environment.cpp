@@ -2,6 +2,7 @@
 
 #include "tools/registry.hpp"
 
+#include <cstdio>
 #include <new>
 #include <optional>
 #include <utility>
@@ -14,6 +15,15 @@ std::string Environment::name_of(const core::Node& node) const noexcept {
   } catch (const std::bad_alloc&) {
     return {};
   }
+}
+
+const std::string& Environment::own_identity() {
+  if (!identity.empty()) return identity;
+  char text[33];
+  const auto high = static_cast<unsigned long long>(engine.random());
+  const auto low = static_cast<unsigned long long>(engine.random());
+  std::snprintf(text, sizeof text, "%016llx%016llx", high, low);
+  return identity = text;
 }
 
 void Environment::log(LogLevel level, std::string_view message,

@@ -112,6 +112,9 @@ class Environment {
     if (cuts) cuts->note_accepted(node);
   }
 
+  // Chooses an identity if there is none. Throws std::bad_alloc.
+  const std::string& own_identity();
+
   // Keeps the result of a turn that has ended, and emits TurnEnded.
   void emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
                        std::shared_ptr<const TurnResult> result) noexcept;
@@ -129,6 +132,7 @@ class Environment {
   CallClaims claims;
   EndOrigins end_origins;
   CallPauses call_pauses{*this};
+  std::string identity;  // of the tree, in the idempotency keys of its calls; empty: none was needed yet
 };
 
 // On the stack wherever an external input is delivered to an agent: an outcome, a result, an answer, a timer.

@@ -13,8 +13,8 @@ bool Coverage::is_changed(std::string_view window, const ToolSpec& now) const no
 }
 
 std::optional<std::uint64_t> Grants::add(core::NodeId agent, GrantScope scope, Coverage covers) {
-  std::vector<Entry>& entries = by_agent_[agent];
-  const bool exists = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+  std::vector<StoredGrant>& entries = by_agent_[agent];
+  const bool exists = std::any_of(entries.begin(), entries.end(), [&](const StoredGrant& entry) {
     return entry.scope == scope && entry.covers == covers;
   });
   if (exists) return std::nullopt;
@@ -32,9 +32,10 @@ bool Grants::covers(const core::Node& node, const Coverage& call) const noexcept
   for (const core::Node* at = &node; at; at = at->parent.load(std::memory_order_relaxed)) {
     const auto found = by_agent_.find(at->id());
     if (found == by_agent_.end()) continue;
-    const bool covered = std::any_of(found->second.begin(), found->second.end(), [&](const Entry& entry) {
-      return (at == &node || entry.scope == GrantScope::subtree) && entry.covers == call;
-    });
+    const bool covered =
+        std::any_of(found->second.begin(), found->second.end(), [&](const StoredGrant& entry) {
+          return (at == &node || entry.scope == GrantScope::subtree) && entry.covers == call;
+        });
     if (covered) return true;
   }
   return false;
@@ -45,7 +46,7 @@ template <typename Ends>
 std::size_t Grants::erase_if(const Ends& ends) {
   std::size_t count = 0;
   for (auto& [agent, entries] : by_agent_)
-    count += std::erase_if(entries, [&, of = agent](const Entry& entry) { return ends(of, entry); });
+    count += std::erase_if(entries, [&, of = agent](const StoredGrant& entry) { return ends(of, entry); });
   if (count != 0) std::erase_if(by_agent_, [](const auto& of_agent) { return of_agent.second.empty(); });
   return count;
 }
@@ -53,7 +54,8 @@ std::size_t Grants::erase_if(const Ends& ends) {
 void Grants::end_changed(core::NodeId agent, std::string_view window_id, const ToolSpec& tool) noexcept {
   const auto found = by_agent_.find(agent);
   if (found == by_agent_.end()) return;
-  std::erase_if(found->second, [&](const Entry& entry) { return entry.covers.is_changed(window_id, tool); });
+  std::erase_if(found->second,
+                [&](const StoredGrant& entry) { return entry.covers.is_changed(window_id, tool); });
   if (found->second.empty()) by_agent_.erase(found);
 }
 
@@ -63,7 +65,7 @@ void Grants::end_all_changed(const core::AgentTable& agents) {
     const core::Node* const node = agents.find(agent);
     if (!node || !node->spec) continue;
     const ToolRegistry::Impl& registry = tools::registry_of(node->spec->tools);
-    for (const Entry& entry : entries) {
+    for (const StoredGrant& entry : entries) {
       const tools::Found now = registry.find(entry.covers.window_id, entry.covers.tool);
       if (now.entry.tool && entry.covers.is_changed(entry.covers.window_id, now.entry.tool->spec))
         ended.push_back(entry.id);
@@ -73,7 +75,26 @@ void Grants::end_all_changed(const core::AgentTable& agents) {
 }
 
 bool Grants::revoke(std::uint64_t id) noexcept {
-  return erase_if([id](core::NodeId, const Entry& entry) { return entry.id == id; }) != 0;
+  return erase_if([id](core::NodeId, const StoredGrant& entry) { return entry.id == id; }) != 0;
+}
+
+core::NodeId Grants::agent_of(std::uint64_t id) const noexcept {
+  for (const auto& [agent, entries] : by_agent_)
+    for (const StoredGrant& entry : entries)
+      if (entry.id == id) return agent;
+  return 0;
+}
+
+const std::vector<StoredGrant>& Grants::of(core::NodeId agent) const noexcept {
+  static const std::vector<StoredGrant> none;
+  const auto found = by_agent_.find(agent);
+  return found == by_agent_.end() ? none : found->second;
+}
+
+void Grants::restore(core::NodeId agent, std::vector<StoredGrant> grants) {
+  if (grants.empty()) return;
+  for (const StoredGrant& grant : grants) last_id_ = std::max(last_id_, grant.id);
+  by_agent_[agent] = std::move(grants);
 }
 
 std::vector<Grant> Grants::list(const core::AgentTable& agents) const {
@@ -82,7 +103,7 @@ std::vector<Grant> Grants::list(const core::AgentTable& agents) const {
     const core::Node* const node = agents.find(agent);
     if (!node) continue;
     const std::string name = agents.names().name_of(*node, agent);
-    for (const Entry& entry : entries)
+    for (const StoredGrant& entry : entries)
       all.push_back({entry.id, name, entry.scope, entry.covers.window_id, entry.covers.tool,
                      entry.covers.arguments, entry.covers.key});
   }

@@ -33,6 +33,12 @@ struct Coverage {
   bool is_changed(std::string_view window, const ToolSpec& now) const noexcept;
 };
 
+struct StoredGrant {
+  std::uint64_t id = 0;
+  GrantScope scope = GrantScope::agent;
+  Coverage covers;
+};
+
 // All @loop_thread.
 class Grants {
  public:
@@ -46,24 +52,26 @@ class Grants {
   void end_all_changed(const core::AgentTable& agents);
   // False: there is no such grant.
   bool revoke(std::uint64_t id) noexcept;
+  // The agent that has the grant; 0: there is no such grant.
+  core::NodeId agent_of(std::uint64_t id) const noexcept;
+  // For the store: those of an agent.
+  const std::vector<StoredGrant>& of(core::NodeId agent) const noexcept;
+  // The agent had these before a restart. Throws std::bad_alloc.
+  void restore(core::NodeId agent, std::vector<StoredGrant> grants);
   // The oldest first.
   std::vector<Grant> list(const core::AgentTable& agents) const;
   // How many these agents have (for leak tests).
   std::size_t count(const core::References& refers) const noexcept;
   // Forgets the grants of agents that do not exist any more.
   void forget_deleted(const core::AgentTable& agents) noexcept;
+  void forget(core::NodeId agent) noexcept { by_agent_.erase(agent); }
   void clear() noexcept { by_agent_.clear(); }
 
  private:
-  struct Entry {
-    std::uint64_t id;
-    GrantScope scope;
-    Coverage covers;
-  };
   template <typename Ends>
   std::size_t erase_if(const Ends& ends);
 
-  std::map<core::NodeId, std::vector<Entry>> by_agent_;  // no entry is empty
+  std::map<core::NodeId, std::vector<StoredGrant>> by_agent_;  // no entry is empty
   std::uint64_t last_id_ = 0;
 };
 

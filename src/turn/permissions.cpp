@@ -71,12 +71,24 @@ AnswerResult Permissions::approve(std::string_view question_id, GrantScope scope
   } catch (const std::bad_alloc&) {
     return {Errc::out_of_memory};
   }
+  note_change(asked->agent);
   const AnswerResult result = desk_.answer(question_id, yes);
   if (result.accepted())
     approve_covered();
   else if (added)
-    grants_.revoke(*added);
+    static_cast<void>(revoke(*added));
   return result;
+}
+
+bool Permissions::revoke(std::uint64_t grant_id) noexcept {
+  const core::NodeId agent = grants_.agent_of(grant_id);
+  if (!grants_.revoke(grant_id)) return false;
+  note_change(agent);
+  return true;
+}
+
+void Permissions::note_change(core::NodeId agent) noexcept {
+  if (environment_.hub.changes) environment_.hub.changes->on_grants_changed(agent);
 }
 
 // Answers the open approvals that a grant covers. Without memory they stay open.

@@ -34,9 +34,12 @@ class Permissions {
   // A person approves a call, and with `scope` later ones.
   AnswerResult approve(std::string_view question_id, GrantScope scope);
   // Ends a grant. False: there is none of that id.
-  bool revoke(std::uint64_t grant_id) noexcept { return grants_.revoke(grant_id); }
+  bool revoke(std::uint64_t grant_id) noexcept;
   // The grants that still hold, the oldest first.
   std::vector<Grant> grants();
+  // The table of grants, for the store.
+  Grants& table() noexcept { return grants_; }
+  const Grants& table() const noexcept { return grants_; }
 
   std::size_t count(const core::References& refers) const noexcept { return grants_.count(refers); }
   void forget_deleted() noexcept { grants_.forget_deleted(environment_.table); }
@@ -46,6 +49,7 @@ class Permissions {
   ToolDecision decide(Turn turn, const ToolRequest& request);
   ToolDecision ask_policy(const ToolPolicy& policy, const ToolRequest& request);
   void approve_covered();
+  void note_change(core::NodeId agent) noexcept;
 
   Environment& environment_;
   QuestionDesk& desk_;

@@ -2,6 +2,8 @@
 
 #include "tools/contain.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -18,6 +20,20 @@ Errc refusal_of(AgentState state) noexcept {
     default:
       return Errc::question_closed;
   }
+}
+
+// The number that the question had before a restart.
+std::optional<std::uint64_t> take_number(const core::Node& node, const OpenQuestion& question) noexcept {
+  ActiveTurn* const active = active_turn(node);
+  if (!active) return std::nullopt;
+  const bool is_approval = question.kind == QuestionKind::approval;
+  const auto found = std::find_if(active->questions.begin(), active->questions.end(), [&](const auto& one) {
+    return one.is_approval == is_approval && one.call_id == question.call_id;
+  });
+  if (found == active->questions.end()) return std::nullopt;
+  const std::uint64_t number = found->number;
+  active->questions.erase(found);
+  return number;
 }
 
 }  // namespace
@@ -51,7 +67,8 @@ void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeou
   question.question.agent_id = environment_.table.names().name_of(node, node.id());
   question.agent = node.id();
   question.turn = environment_.operations[question.operation].turn;
-  AskedQuestion& asked = questions_.add(std::move(question));
+  const std::optional<std::uint64_t> number = take_number(node, question.question);
+  AskedQuestion& asked = questions_.add(std::move(question), number);
   try {
     asked.clock = loop::WaitClock(timeout, [this, id = asked.question.id] { on_timeout(id); });
     if (!core::paused_by(node)) asked.clock.run(environment_.engine);

@@ -44,6 +44,9 @@ class QuestionDesk {
 
   std::vector<OpenQuestion> open() const { return questions_.open(); }
   std::vector<std::string> approvals() const { return questions_.approvals(); }
+  // The questions, and the numbers of those before a restart.
+  Questions& list() noexcept { return questions_; }
+  const Questions& list() const noexcept { return questions_; }
   // The open question of that id, or null.
   const AskedQuestion* find(std::string_view id) noexcept { return questions_.find(id); }
   std::size_t count(const core::References& refers) const noexcept { return questions_.count(refers); }

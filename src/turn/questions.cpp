@@ -32,9 +32,10 @@ std::string_view to_string(QuestionOutcome outcome) noexcept {
 
 namespace detail::turn {
 
-AskedQuestion& Questions::add(AskedQuestion question) {
-  question.question.id = "q_" + std::to_string(++asked_);
-  const auto place = open_.emplace(asked_, std::move(question)).first;
+AskedQuestion& Questions::add(AskedQuestion question, std::optional<std::uint64_t> given) {
+  const std::uint64_t number = given ? *given : ++asked_;
+  question.question.id = "q_" + std::to_string(number);
+  const auto place = open_.emplace(number, std::move(question)).first;
   try {
     by_owner_.insert(owned(*place));
   } catch (...) {
@@ -42,6 +43,16 @@ AskedQuestion& Questions::add(AskedQuestion question) {
     throw;
   }
   return place->second;
+}
+
+std::vector<RestoredQuestion> Questions::restorable(detail::core::NodeId agent, std::uint64_t turn) const {
+  std::vector<RestoredQuestion> found;
+  for (auto at = by_owner_.lower_bound({agent, {}, 0}); at != by_owner_.end() && at->agent == agent; ++at) {
+    const AskedQuestion& asked = open_.at(at->number);
+    if (asked.turn == turn)
+      found.push_back({asked.question.call_id, asked.question.kind == QuestionKind::approval, at->number});
+  }
+  return found;
 }
 
 void Questions::clear() {

@@ -7,9 +7,11 @@
 #include "loop/wait_clock.hpp"
 #include "turn/grants.hpp"
 #include "turn/number_pass.hpp"
+#include "turn/turn_data.hpp"
 
 #include <agentcore/question.hpp>
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +39,14 @@ struct AskedQuestion {
 // not depend on the questions of other agents. All @loop_thread.
 class Questions {
  public:
-  // Assigns its id and keeps it.
-  AskedQuestion& add(AskedQuestion question);
+  // Keeps it, with a new number; or with `number`, which was reserve()d.
+  AskedQuestion& add(AskedQuestion question, std::optional<std::uint64_t> number = {});
+  // The numbers up to that one were given before a restart.
+  void reserve(std::uint64_t number) noexcept { asked_ = std::max(asked_, number); }
+  // The highest number that was given.
+  std::uint64_t last_number() const noexcept { return asked_; }
+  // The open questions of a turn's calls, for the store. Throws std::bad_alloc.
+  std::vector<RestoredQuestion> restorable(core::NodeId agent, std::uint64_t turn) const;
   // The question with that id, or null.
   AskedQuestion* find(std::string_view id) noexcept;
   // True for the id of a question that was asked and is closed.

@@ -28,12 +28,14 @@ void ToolCalls::list(Turn turn, std::vector<tools::AskedCall> calls, std::string
 
 Next ToolCalls::run_all(Turn turn) {
   const std::size_t at_once = std::max<std::size_t>(turn.spec().parallel_tools, 1);
+  for (PendingCall& call : turn.active().calls)  // a commit may have ended since
+    if (call.state == State::storing) call.state = State::approved;
   for (;;) {
     const std::vector<PendingCall>& calls = turn.active().calls;
     std::size_t busy = 0, waiting = calls.size(), approved = calls.size();
     for (std::size_t i = calls.size(); i-- > 0;) {
       const State state = calls[i].state;
-      busy += state == State::asking || state == State::running;
+      busy += state == State::asking || state == State::storing || state == State::running;
       if (state == State::waiting) waiting = i;
       if (state == State::approved) approved = i;
     }
@@ -45,7 +47,7 @@ Next ToolCalls::run_all(Turn turn) {
     else if (waiting < calls.size() && busy < at_once)
       next = start(turn, waiting);
     else if (busy != 0)
-      return Next::wait;  // continues in on_result(), on_approval() or on_timeout()
+      return Next::wait;  // continues in on_result(), on_approval(), on_timeout() or ParkedTurns::go_on()
     else
       break;
     if (next != Next::proceed) return next;
@@ -54,6 +56,23 @@ Next ToolCalls::run_all(Turn turn) {
   turn.active().calls.clear();
   turn.active().phase = Phase::asked;
   return Next::proceed;
+}
+
+Next ToolCalls::ask_again(Turn turn) {
+  const std::uint32_t round = turn.active().tool_turns;
+  const std::vector<RestoredQuestion> questions = turn.active().questions;
+  for (const RestoredQuestion& question : questions) {
+    std::vector<PendingCall>& calls = turn.active().calls;
+    const auto call = std::find_if(calls.begin(), calls.end(), [&](const PendingCall& one) {
+      return one.state == State::waiting && CallRecords::step_of(turn, one).call_id == question.call_id;
+    });
+    if (call == calls.end()) continue;
+    const auto index = static_cast<std::size_t>(call - calls.begin());
+    const Next next = start(turn, index, question.is_approval ? Begin::later : Begin::now);
+    if (next != Next::proceed) return next;
+    if (turn.active().tool_turns != round) break;
+  }
+  return Next::wait;
 }
 
 // The first result that ends the turn is its answer.
@@ -69,7 +88,7 @@ void ToolCalls::take_answer(Turn turn) {
 }
 
 // Begins one call, asks for its approval, or writes the result that it cannot begin.
-Next ToolCalls::start(Turn turn, std::size_t index) {
+Next ToolCalls::start(Turn turn, std::size_t index, Begin when) {
   PendingCall& call = turn.active().calls[index];
   if (is_over(turn, call)) return endings_.apply(turn, call);
   if (std::string why = look_up(turn, call); !why.empty()) return refuse(turn, call, std::move(why));
@@ -77,7 +96,8 @@ Next ToolCalls::start(Turn turn, std::size_t index) {
   Verdict verdict = permissions_.check(turn, call);
   if (!turn.is_admitted()) return Next::ended;
   if (is_over(turn, call)) return endings_.apply(turn, call);
-  if (verdict.permission == Permission::allow) return begin(turn, index);
+  if (verdict.permission == Permission::allow)
+    return when == Begin::now ? begin(turn, index) : Next::proceed;  // else by run_all()
   if (verdict.permission == Permission::ask) return ask_approval(turn, call, std::move(verdict.covers));
   return refuse(turn, call, "denied: " + verdict.reason);
 }
@@ -103,20 +123,20 @@ std::string ToolCalls::look_up(Turn turn, PendingCall& call) {
 OperationId ToolCalls::open(Turn turn, PendingCall& call) {
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
   auto info = std::make_unique<OperationInfo>(
-      OperationInfo{step.call_id, step.window_id, step.tool, turn.spec().tools});
+      OperationInfo{step.call_id, step.window_id, step.tool, turn.spec().tools, step.round, step.index});
   const OperationId id = environment_.operations.open(turn.node(), Operation::Kind::tool_call, turn.epoch(),
                                                       turn.number(), std::move(info));
   environment_.claims.set_operation(CallRecords::key_of(turn, call), id, environment_.operations[id].stop);
   return id;
 }
 
-// False: the turn waits until the store has that the call begins (Persistence). A stop ends it as a turn that
-// a pause has parked.
+// False: the call waits until the store has that it begins (Persistence), and the turn is parked: a stop ends
+// it as one that a pause has parked. Other calls of the answer go on, and wait for the same commit.
 bool ToolCalls::is_stored(Turn turn, PendingCall& call) noexcept {
   events::ChangeListener* const changes = environment_.hub.changes;
   if (!changes || call.found.entry.tool->spec.replay != ToolReplay::never) return true;
   if (changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id)) return true;
-  call.state = State::approved;
+  call.state = State::storing;
   turn.active().parked = true;
   return false;
 }
@@ -126,7 +146,7 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
   PendingCall& call = turn.active().calls[index];
   ToolCallRecord& step = CallRecords::step_of(turn, call);
   if (is_over(turn, call)) return endings_.apply(turn, call);
-  if (!is_stored(turn, call)) return Next::wait;
+  if (!is_stored(turn, call)) return Next::proceed;
   if (step.mode == ToolMode::async)  // the id of the task is the result: the call ends here
     return environment_.claims.claim(CallRecords::key_of(turn, call)) ? tasks_.start(turn, index)
                                                                       : endings_.apply(turn, call);

@@ -42,6 +42,9 @@ class ToolCalls {
   // Starts as many calls as may run in parallel. `proceed`: all of them have their results; if one of these
   // ends the turn, ActiveTurn::ends is set.
   Next run_all(Turn turn);
+  // After a restart: asks again what the calls had asked people (ActiveTurn::questions), and begins no other
+  // call. `wait`: the turn is still there.
+  Next ask_again(Turn turn);
   // A verb has ended the call of that id: writes how. Does nothing if the turn of the call is over.
   void finish(core::Node& node, std::string_view call_id) noexcept;
   // The turn ends: from now on no verb finds its calls.
@@ -59,8 +62,10 @@ class ToolCalls {
   void on_timeout(core::Node& node, OperationId id, const ToolResult& result);
 
  private:
+  enum class Begin : std::uint8_t { now, later };
+
   static void take_answer(Turn turn);
-  Next start(Turn turn, std::size_t index);
+  Next start(Turn turn, std::size_t index, Begin when = Begin::now);
   bool is_stored(Turn turn, PendingCall& call) noexcept;
   Next begin(Turn turn, std::size_t index);
   std::string look_up(Turn turn, PendingCall& call);

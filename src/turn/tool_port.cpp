@@ -10,6 +10,7 @@
 #include "turn/turn_deadline.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -26,14 +27,24 @@ Errc refusal_of_state(AgentState state) noexcept {
   }
 }
 
+// ToolContext::idempotency_key(): its parts stay the same over a restart.
+std::string key_of(const std::string& identity, const Operation& operation) {
+  char text[80];
+  std::snprintf(text, sizeof text, "-%llx-%llu-%u-%u", static_cast<unsigned long long>(operation.agent),
+                static_cast<unsigned long long>(operation.turn), operation.info->round,
+                operation.info->index);
+  return identity + text;
+}
+
 }  // namespace
 
 std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
   Operation& operation = environment_.operations[id];
-  auto scope = std::make_shared<tools::CallScope>(tools::CallScope{
-      environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node), operation.info->id,
-      operation.turn, operation.epoch, operation.kind != Operation::Kind::background,
-      operation.stop.get_token(), TimePoint::max(), environment_.limits.max_result_bytes});
+  auto scope = std::make_shared<tools::CallScope>(
+      tools::CallScope{environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node),
+                       operation.info->id, operation.turn, key_of(environment_.own_identity(), operation),
+                       operation.epoch, operation.kind != Operation::Kind::background,
+                       operation.stop.get_token(), TimePoint::max(), environment_.limits.max_result_bytes});
   const Duration timeout = tool.spec.timeout.value_or(environment_.limits.tool_timeout);
   if (timeout != no_limit) {
     scope->deadline = loop::later(environment_.engine.now(), timeout);
@@ -60,9 +71,11 @@ Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
   return in_time && !call.stop.stop_requested() ? Errc::none : Errc::call_over;
 }
 
-SendResult ToolPort::delegate(const tools::CallScope& call, const Agent& to, Message message,
+SendResult ToolPort::delegate(const tools::CallScope& call, const Agent& to, bool of_call, Message message,
                               SendOptions options) {
   if (const Errc refused = refusal_of(call); refused != Errc::none) return SendResult{refused};
+  if (core::Node* const node = of_call ? environment_.find(core::AgentAccess::node(to)) : nullptr)
+    data_of(*node).of_call = true;
   return environment_.listener.on_delegated(core::AgentAccess::node(to), std::move(message),
                                             std::move(options));
 }

@@ -28,7 +28,7 @@ class ToolPort final : public tools::CallOwner {
 
   // tools::CallOwner
   Errc refusal_of(const tools::CallScope& call) const noexcept override;
-  SendResult delegate(const tools::CallScope& call, const Agent& to, Message message,
+  SendResult delegate(const tools::CallScope& call, const Agent& to, bool of_call, Message message,
                       SendOptions options) override;
   void on_result(const tools::CallScope& call, ToolResult result) override;
   void on_progress(const tools::CallScope& call, std::string text) override;

@@ -39,7 +39,14 @@ enum class Phase : std::uint8_t {
 // One call of an answer. At every moment the history and the turn's steps hold its outcome as if the turn
 // ended right then (G8, G9).
 struct PendingCall {
-  enum class State : std::uint8_t { waiting, asking, approved, running, done };
+  enum class State : std::uint8_t {
+    waiting,   // not looked at yet
+    asking,    // for its approval
+    approved,  // by a person: it may begin
+    storing,   // it may begin when the store has that (ToolReplay::never)
+    running,   // its tool is at work
+    done,      // it has its result
+  };
 
   State state = State::waiting;
   std::size_t message = 0;      // of its result, in the conversation
@@ -56,6 +63,15 @@ struct RefusedAnswer {
   std::string text;
   std::string correction;  // the message to the model
   std::size_t at = 0;      // the number of messages in the history: what was steered since comes after it
+};
+
+// A question that was open before a restart, and keeps its number when its call asks again.
+struct RestoredQuestion {
+  std::string call_id;
+  bool is_approval = false;
+  std::uint64_t number = 0;
+
+  bool operator==(const RestoredQuestion&) const = default;
 };
 
 // A model call that summarises messages.
@@ -94,11 +110,12 @@ struct ActiveTurn {
   std::size_t request_end = 0;      // the number of messages in the stable part of the next request
   std::vector<PendingCall> calls;   // of the last answer
   std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
-  std::optional<SummaryCall> summary;      // while one is made
-  bool compaction_failed = false;          // what does not fit is left out without a summary
-  Estimate reserved;                       // for the model call
-  std::string stop_reason;                 // why it is being stopped, if the turn itself caused the stop
-  std::unique_ptr<ActiveTurn> next_ended;  // of the turns that have ended: see TurnEnds::free_ended()
+  std::optional<SummaryCall> summary;       // while one is made
+  bool compaction_failed = false;           // what does not fit is left out without a summary
+  Estimate reserved;                        // for the model call
+  std::vector<RestoredQuestion> questions;  // that are not asked again yet
+  std::string stop_reason;                  // why it is being stopped, if the turn itself caused the stop
+  std::unique_ptr<ActiveTurn> next_ended;   // of the turns that have ended: see TurnEnds::free_ended()
 };
 
 struct TurnData final : core::AgentData {
@@ -108,6 +125,8 @@ struct TurnData final : core::AgentData {
   bool is_ending = false;            // a turn is over, and its TurnEnded is still to come
   std::unique_ptr<ActiveTurn> next;  // created before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
+  bool of_call = false;              // it works for one tool call, and is deleted with that
+  core::NodeId origin = 0;           // of which the agent is a fork; 0: it is none
   std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since
   SentContext sent;
   std::uint64_t summary_tokens = 0;                 // used by all summaries of the agent
@@ -123,6 +142,11 @@ inline TurnData& data_of(core::Node& node) {
 // Null when no turn is in progress.
 inline ActiveTurn* active_turn(const core::Node& node) noexcept {
   return node.data ? static_cast<const TurnData&>(*node.data).turn.get() : nullptr;
+}
+
+// True while a turn is in progress: its end is not emitted yet.
+inline bool is_active(const core::Node& node) noexcept {
+  return active_turn(node) != nullptr;
 }
 
 }  // namespace agentcore::detail::turn

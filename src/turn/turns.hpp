@@ -17,6 +17,7 @@
 #include "turn/tool_calls.hpp"
 #include "turn/tool_port.hpp"
 #include "turn/turn_ends.hpp"
+#include "turn/turn_restorer.hpp"
 #include "turn/turn_runner.hpp"
 #include "turn/usage_accounting.hpp"
 
@@ -55,8 +56,6 @@ class Turns {
              std::optional<TimePoint> deadline) {
     runner_.begin(node, std::move(message), id, epoch, deadline);
   }
-  // True while a turn is in progress (its end is not emitted yet).
-  static bool is_active(const core::Node& node) noexcept { return active_turn(node) != nullptr; }
 
   // Ends the turn in progress if it began before `epoch`: as aborted or stopped, according to the gates.
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
@@ -64,6 +63,8 @@ class Turns {
   void interrupt(core::Node& node) noexcept;
   // The turns from which beginnings are withheld.
   ParkedTurns& parked() noexcept { return parked_; }
+  // The turns of an earlier process.
+  TurnRestorer& restorer() noexcept { return restorer_; }
   // Ends everything of an agent that is stopped: its turn and its background tasks (X17). The outcomes come
   // later.
   void stop(core::Node& node) noexcept;
@@ -124,6 +125,7 @@ class Turns {
   ModelCalls model_calls_{environment_, usage_, compactor_, ends_, lingering_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
   ParkedTurns parked_{environment_, desk_, clocks_, runner_};
+  TurnRestorer restorer_{environment_, tool_calls_, ends_, runner_};
 };
 
 }  // namespace agentcore::detail::turn

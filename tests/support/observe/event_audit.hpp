@@ -186,7 +186,9 @@ class Audit {
   void see(Seen&, const agentcore::ConversationChanged&) {}
   void see(Seen& seen, const agentcore::AgentRestored& body) {
     seen.state = body.state;
-    seen.last_turn = body.interrupted_turn;
+    seen.last_turn = body.turn;
+    seen.turn = body.fate == agentcore::RestoredTurn::continues ? body.turn : 0;
+    if (seen.turn != 0) seen.message = body.message;
   }
   void see(Seen&, const agentcore::StopPersisted&) {}
   void see(Seen&, const agentcore::MessagePersisted&) {}

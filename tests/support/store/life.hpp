@@ -15,7 +15,9 @@
 namespace agentcore::test {
 
 struct Life {
-  explicit Life(Store& store, RestoreOptions options = {}, TreeOptions tree_options = {}) {
+  explicit Life(Store& store, RestoreOptions options = {}, TreeOptions tree_options = {},
+                RuntimeOptions runtime_options = {})
+      : runtime(std::move(runtime_options)) {
     tree_options.llm = &llm;
     tree.emplace(runtime, std::move(tree_options));
     on_restored = tree->on<AgentRestored>([this](const AgentRestored& event) {

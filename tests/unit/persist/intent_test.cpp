@@ -185,3 +185,40 @@ TEST_CASE("a restart knows which calls had not begun", "[persist][intent][restor
   }
   CHECK(asked.runs == 0);
 }
+
+TEST_CASE("the calls of one answer wait for one commit", "[persist][intent][G14]") {
+  GuardedStore store;
+  WaitingExecutor executor;
+  auto tools = std::make_shared<ToolRegistry>();
+  std::vector<std::string> runs;
+  for (const char* const name : {"first", "second", "third"})
+    tools->add(
+        make_tool({.name = name, .mode = name == std::string("third") ? ToolMode::async : ToolMode::sync},
+                  [&runs, name](const nlohmann::json&, const ToolContext&) {
+                    runs.emplace_back(name);
+                    return ToolResult::done("done");
+                  }));
+  tools->add(
+      make_tool({.name = "safe", .replay = ToolReplay::safe}, [&](const nlohmann::json&, const ToolContext&) {
+        runs.emplace_back("safe");
+        return ToolResult::done("done");
+      }));
+  RestoreOptions options{.executor = &executor};
+  options.code.add_tools("tools", tools);
+  Life life(store, options);
+  const Agent agent =
+      life.create("a", {.parallel_tools = 4, .background_tasks = 1, .code = {.tools = "tools"}});
+  life.runtime.poll();
+  executor.run_all();
+  testing::ScriptedReply call;
+  for (const char* const name : {"first", "second", "third", "safe"})
+    call.tool_calls.push_back({.id = name, .name = name, .arguments = "{}"});
+  life.llm.enqueue(call);
+  REQUIRE(agent.send("go"));
+  for (int i = 0; i < 8; ++i) life.runtime.poll();
+  CHECK(runs == std::vector<std::string>{"safe"});  // it does not wait
+  REQUIRE(executor.jobs.size() == 1);
+  executor.run_all();
+  life.runtime.poll();
+  CHECK(runs == std::vector<std::string>{"safe", "first", "second", "third"});
+}

@@ -292,7 +292,7 @@ TEST_CASE("a turn that was in progress is interrupted by a restart", "[persist][
   Life life(store);
   CHECK(life.report->interrupted_turns == 1);
   REQUIRE(life.restored.size() == 1);
-  CHECK(life.restored[0].interrupted_turn == 1);
+  CHECK(life.restored[0].turn == 1);
   CHECK(life.restored[0].message == message);
   CHECK(life.restored[0].messages == 1);
   const Agent agent = life.find("a");

@@ -1,0 +1,56 @@
+#include "turn/stored_turn.hpp"
+
+#include "tools/arguments.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::detail::turn {
+namespace {
+
+bool is_readable(const PendingCall& call) {
+  if (call.state != PendingCall::State::waiting) return true;  // it was looked up
+  nlohmann::json arguments;
+  return tools::parse_arguments(call.arguments, arguments).empty();
+}
+
+std::vector<StoredCall> stored_calls(const ActiveTurn& active) {
+  std::vector<StoredCall> calls;
+  calls.reserve(active.result->calls.size());
+  for (const ToolCallRecord& step : active.result->calls)
+    calls.push_back({.outcome = step.outcome, .success = step.success, .by_host = step.by_host});
+  for (const PendingCall& call : active.calls) {
+    calls[call.step].state = call.state;
+    calls[call.step].ends_turn = call.ends_turn;
+    calls[call.step].readable = is_readable(call);
+  }
+  return calls;
+}
+
+}  // namespace
+
+StoredTurn stored_turn(const core::Node& node, const Questions& questions, const loop::Engine& engine) {
+  const ActiveTurn& active = *active_turn(node);
+  StoredTurn turn;
+  turn.number = node.turns;
+  turn.message = active.message;
+  turn.asked = !active.simulated;
+  turn.delegated = active.delegated;
+  if (active.deadline) {
+    turn.deadline =
+        engine.clock().wall_time() +
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(active.deadline->when - engine.now());
+    turn.deadline_of_message = active.deadline->limit == TurnDeadline::Limit::message;
+  }
+  turn.model_calls = active.model_calls;
+  turn.repairs = active.repairs;
+  turn.usage = active.result->usage;
+  if (active.usage_pending) turn.usage.complete = false;
+  turn.cost = active.result->cost;
+  turn.calls = stored_calls(active);
+  turn.questions = questions.restorable(node.id(), node.turns);
+  // Those that a restart has not asked again yet.
+  turn.questions.insert(turn.questions.end(), active.questions.begin(), active.questions.end());
+  return turn;
+}
+
+}  // namespace agentcore::detail::turn

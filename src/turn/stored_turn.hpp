@@ -1,0 +1,51 @@
+// StoredTurn: what a store keeps of a turn in progress, beside the conversation.
+#pragma once
+
+#include "turn/questions.hpp"
+#include "turn/turn_data.hpp"
+
+#include <agentcore/chat.hpp>
+#include <agentcore/message.hpp>
+#include <agentcore/turn_result.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agentcore::detail::turn {
+
+// One tool call of the turn. Its id, its tool and its result are in the conversation.
+struct StoredCall {
+  PendingCall::State state = PendingCall::State::done;
+  ToolOutcome outcome = ToolOutcome::not_started;
+  bool success = false;
+  bool by_host = false;
+  bool ends_turn = false;  // PendingCall::ends_turn
+  bool readable = true;    // false: the arguments of the model are no object; the conversation has "{}"
+  bool may_begin = false;  // with ToolReplay::never: the store has that it begins
+
+  bool operator==(const StoredCall&) const = default;
+};
+
+struct StoredTurn {
+  std::uint64_t number = 0;
+  MessageId message;
+  bool asked = false;  // its question is in the conversation; false: it is one of a simulated answer
+  bool delegated = false;
+  std::optional<std::chrono::system_clock::time_point> deadline;
+  bool deadline_of_message = false;  // TurnDeadline::Limit::message
+  std::uint32_t model_calls = 0;
+  std::uint32_t repairs = 0;
+  Usage usage;
+  std::optional<double> cost;
+  std::vector<StoredCall> calls;  // in the order of the model
+  std::vector<RestoredQuestion> questions;
+};
+
+// The turn of `node` that is in progress. Its operations are in `operations`, its questions in `questions`.
+// Throws std::bad_alloc. @loop_thread
+StoredTurn stored_turn(const core::Node& node, const Questions& questions, const loop::Engine& engine);
+
+}  // namespace agentcore::detail::turn

@@ -1,0 +1,203 @@
+#include "turn/turn_restorer.hpp"
+
+#include "tools/arguments.hpp"
+#include "tools/protocol.hpp"
+#include "turn/call_records.hpp"
+#include "turn/tool_calls.hpp"
+#include "turn/turn_ends.hpp"
+#include "turn/turn_runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace agentcore::detail::turn {
+
+// One call of the turn, as the conversation and the record have it.
+struct FoundCall {
+  const ToolCall* call;
+  StoredCall stored;
+  std::size_t result;   // the position of its result in the conversation
+  std::uint32_t round;  // as in ToolCallRecord
+  std::uint32_t index;
+};
+
+namespace {
+
+using State = PendingCall::State;
+
+// Arguments that are no object: the model reads that they cannot be read.
+constexpr std::string_view unreadable_arguments = "(not kept)";
+
+// The calls of the turn with which the conversation ends. A call that the record does not have may have
+// begun.
+std::vector<FoundCall> calls_of(const Conversation& conversation, const StoredTurn& stored) {
+  std::vector<FoundCall> found;
+  if (conversation.turns().empty()) return found;
+  const std::vector<ChatMessage>& messages = conversation.messages();
+  std::uint32_t round = 0;
+  for (std::size_t i = conversation.turns().back().question; i < messages.size(); ++i) {
+    std::uint32_t index = 0;
+    if (!messages[i].tool_calls.empty()) ++round;
+    for (const ToolCall& call : messages[i].tool_calls) {
+      const bool is_known = found.size() < stored.calls.size();
+      found.push_back({&call, is_known ? stored.calls[found.size()] : StoredCall{.state = State::running},
+                       i + 1 + index, round, index + 1});
+      ++index;
+    }
+  }
+  return found;
+}
+
+tools::Found tool_of(const AgentSpec& spec, const ToolCall& call) {
+  const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
+  const tools::AskedCall asked = tools::resolve(registry, call);
+  return registry.find(asked.call.window_id, asked.action_id);
+}
+
+bool is_safe(const tools::Found& tool) noexcept {
+  return tool.error.empty() && tool.entry.tool->spec.replay == ToolReplay::safe;
+}
+
+// True if the call had begun when the process ended, as far as the record tells.
+bool had_begun(const StoredCall& call) noexcept {
+  return call.state == State::running || (call.state != State::done && call.may_begin);
+}
+
+bool has_question(const StoredTurn& turn, const std::string& call_id) noexcept {
+  return std::any_of(turn.questions.begin(), turn.questions.end(),
+                     [&](const RestoredQuestion& question) { return question.call_id == call_id; });
+}
+
+}  // namespace
+
+const std::string& TurnRestorer::identify(const std::string& stored) {
+  if (!stored.empty()) environment_.identity = stored;
+  return environment_.own_identity();
+}
+
+bool TurnRestorer::waits_for_people(const core::Node& node, const StoredTurn& stored) {
+  if (!node.data || stored.questions.empty()) return false;
+  bool waits = false;
+  for (const FoundCall& found : calls_of(static_cast<const TurnData&>(*node.data).conversation, stored)) {
+    if (found.stored.state == State::done) continue;
+    if (!has_question(stored, found.call->id)) {
+      if (had_begun(found.stored)) return false;
+      continue;
+    }
+    if (found.stored.state != State::asking && !is_safe(tool_of(*node.spec, *found.call))) return false;
+    waits = true;
+  }
+  return waits;
+}
+
+std::vector<InterruptedCall> TurnRestorer::end(core::Node& node, const StoredTurn& stored) {
+  std::vector<InterruptedCall> interrupted;
+  if (!stored.asked || !node.data) return interrupted;
+  Conversation& conversation = data_of(node).conversation;
+  for (const FoundCall& found : calls_of(conversation, stored)) {
+    if (found.stored.state == State::done) continue;
+    const tools::Found tool = tool_of(*node.spec, *found.call);
+    // A safe tool begins without the store; and of one that is not known any more, nothing is known.
+    const bool has_record = tool.error.empty() && !is_safe(tool);
+    if (has_record && !had_begun(found.stored)) continue;
+    interrupted.push_back({found.call->id, found.call->name});
+    conversation.set_result(found.result, std::string(Conversation::unknown));
+  }
+  conversation.reopen();
+  conversation.interrupt(Interruption::interrupted);
+  return interrupted;
+}
+
+std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const StoredTurn& stored) {
+  TurnData& data = data_of(node);
+  data.turn = std::make_unique<ActiveTurn>();
+  ActiveTurn& active = *data.turn;
+  active.message = stored.message;
+  active.epoch = node.load().epoch();
+  active.parked = true;
+  active.model_calls = stored.model_calls;
+  active.repairs = stored.repairs;
+  active.result->usage = stored.usage;
+  active.result->cost = stored.cost;
+  active.questions = stored.questions;
+  active.deadline = deadline_of(stored);
+  if (environment_.table.leases().size() != 0) active.lease = environment_.table.leases().of(node);
+  std::vector<InterruptedCall> interrupted;
+  for (const FoundCall& found : calls_of(data.conversation, stored)) add_call(node, found, interrupted);
+  data.conversation.reopen();
+  // The results of the last answer come last, unless a message was steered since.
+  const bool acts =
+      !active.calls.empty() && active.calls.back().message + 1 == data.conversation.messages().size();
+  if (!acts) active.calls.clear();
+  active.phase = acts ? Phase::acting : Phase::asked;
+  return interrupted;
+}
+
+std::optional<TurnDeadline> TurnRestorer::deadline_of(const StoredTurn& stored) const {
+  if (!stored.deadline) return std::nullopt;
+  const loop::Engine& engine = environment_.engine;
+  const TimePoint now = engine.now();
+  const auto limit =
+      stored.deadline_of_message ? TurnDeadline::Limit::message : TurnDeadline::Limit::turn_timeout;
+  const auto left = std::chrono::duration_cast<Duration>(*stored.deadline - engine.clock().wall_time());
+  return TurnDeadline{now + left, now, limit, &engine.clock()};
+}
+
+void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
+                            std::vector<InterruptedCall>& interrupted) {
+  TurnData& data = data_of(node);
+  ActiveTurn& active = *data.turn;
+  StoredCall stored = found.stored;
+  if (found.index == 1) {  // the first call of an answer
+    active.calls.clear();
+    ++active.tool_turns;
+  }
+  tools::AskedCall asked = tools::resolve(tools::registry_of(node.spec->tools), *found.call);
+  if (stored.state != State::done && had_begun(stored)) {
+    const bool replays = is_safe(tool_of(*node.spec, *found.call));
+    interrupted.push_back({found.call->id, asked.action_id, replays});
+    if (!replays) {
+      stored = {.outcome = ToolOutcome::interrupted};
+      data.conversation.set_result(found.result, std::string(Conversation::unknown));
+    }
+  }
+  const bool is_done = stored.state == State::done;
+  if (!is_done) {
+    stored.outcome = ToolOutcome::not_started;
+    data.conversation.set_result(found.result, std::string(Conversation::not_started));
+  }
+  ToolCallRecord& step = active.result->calls.emplace_back();
+  step.call_id = found.call->id;
+  step.window_id = asked.call.window_id;
+  step.tool = asked.action_id;
+  step.outcome = stored.outcome;
+  step.success = stored.success;
+  step.by_host = stored.by_host;
+  step.message = data.conversation.messages()[found.result].content;
+  step.round = found.round;
+  step.index = found.index;
+  active.result->last_call = std::move(asked.call);
+  PendingCall& call = active.calls.emplace_back();
+  call.state = is_done ? State::done : State::waiting;
+  call.message = found.result;
+  call.step = active.result->calls.size() - 1;
+  call.ends_turn = stored.ends_turn;
+  call.arguments = stored.readable ? found.call->arguments : std::string(unreadable_arguments);
+  const CallKey key{node.id(), step.call_id};
+  environment_.claims.add(key, node, active.epoch);
+  if (is_done) static_cast<void>(environment_.claims.claim(key));
+}
+
+void TurnRestorer::ask_again(core::Node& node) noexcept {
+  const AgentEntry entry(environment_, node);
+  runner_.run(node, [&] {
+    const Turn turn(node);
+    if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
+    return tool_calls_.ask_again(turn);
+  });
+  environment_.listener.on_activity_ended(node);
+}
+
+}  // namespace agentcore::detail::turn

@@ -1,0 +1,519 @@
+// Turns that were in progress when the process ended: which go on, and how.
+#include "support/catch.hpp"
+#include "support/observe/event_audit.hpp"
+#include "support/store/life.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using agentcore::test::Life;
+
+namespace {
+
+// The tools of a program: they exist in each of its runs.
+struct Tools {
+  Tools() {
+    add("never", ToolReplay::never);
+    add("safe", ToolReplay::safe);
+    add("careful", ToolReplay::never, true);
+    registry->add(make_ask_human_tool());
+  }
+  void add(const std::string& name, ToolReplay replay, bool needs_approval = false) {
+    registry->add({.spec = {.name = name, .replay = replay, .needs_approval = needs_approval},
+                   .start = [this, name](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+                     begun.push_back(name + ' ' + context.call_id());
+                     keys.push_back(context.idempotency_key());
+                     if (answers)
+                       done(ToolResult::done(name + " is done"));
+                     else
+                       open.push_back(std::move(done));
+                   }});
+  }
+  RestoreOptions options(InterruptedTurns turns = InterruptedTurns::go_on,
+                         Durability durability = Durability::each_step) const {
+    RestoreOptions made{.durability = durability, .turns = turns};
+    made.code.add_tools("tools", registry);
+    return made;
+  }
+  // The process ends: what its tools report reaches nobody.
+  void forget() {
+    begun.clear();
+    keys.clear();
+    lost.insert(lost.end(), open.begin(), open.end());
+    open.clear();
+  }
+
+  std::shared_ptr<ToolRegistry> registry = std::make_shared<ToolRegistry>();
+  bool answers = false;  // at once
+  std::vector<std::string> begun, keys;
+  std::vector<ToolDone> open, lost;
+};
+
+testing::ScriptedReply calls(std::vector<ToolCall> calls) {
+  testing::ScriptedReply reply;
+  reply.tool_calls = std::move(calls);
+  return reply;
+}
+testing::ScriptedReply answer(std::string text) {
+  testing::ScriptedReply reply;
+  reply.deltas = {std::move(text)};
+  return reply;
+}
+testing::ScriptedReply silence() {
+  testing::ScriptedReply reply;
+  reply.silent = true;
+  return reply;
+}
+ToolCall call(std::string id, std::string tool, std::string arguments = "{}") {
+  return {.id = std::move(id), .name = std::move(tool), .arguments = std::move(arguments)};
+}
+
+void poll(Life& life) {
+  for (int i = 0; i < 12; ++i) life.runtime.poll();
+}
+
+// A run in which an agent is asked to make these calls; it ends while they are in progress.
+void begin(Store& store, Tools& tools, std::vector<ToolCall> asked, AgentSpec spec = {},
+           Durability durability = Durability::each_step) {
+  Life life(store, tools.options(InterruptedTurns::wait, durability));
+  life.llm.enqueue(calls(std::move(asked)));
+  life.llm.enqueue(silence());
+  spec.code.tools = "tools";
+  const Agent agent = life.create("a", std::move(spec));
+  poll(life);
+  REQUIRE(agent.send("go"));
+  poll(life);
+  tools.lost.insert(tools.lost.end(), tools.open.begin(), tools.open.end());
+}
+
+const TurnResult& result_of(const std::vector<TurnEnded>& ended, std::size_t at = 0) {
+  REQUIRE(ended.size() > at);
+  return *ended[at].result;
+}
+
+// The system's clocks, moved forward.
+class LaterClock final : public Clock {
+ public:
+  TimePoint now() const noexcept override { return std::chrono::steady_clock::now() + shift; }
+  std::chrono::system_clock::time_point wall_time() const noexcept override {
+    return std::chrono::system_clock::now() + shift;
+  }
+  Duration shift{0};
+};
+
+// The ends of the turns of a run.
+struct Ends {
+  explicit Ends(Life& life)
+      : on_end(life.tree->on<TurnEnded>([this](const TurnEnded& event) { all.push_back(event); })),
+        on_start(life.tree->on<TurnStarted>([this](const TurnStarted&) { ++started; })) {}
+  std::vector<TurnEnded> all;
+  std::size_t started = 0;
+  Subscription on_end, on_start;
+};
+
+}  // namespace
+
+TEST_CASE("a turn whose model call was open asks the model again", "[persist][turns][G14]") {
+  MemoryStore store;
+  Tools tools;
+  MessageId message;
+  {
+    Life life(store, tools.options(InterruptedTurns::wait, Durability::each_message));
+    life.llm.enqueue(silence());
+    const Agent agent = life.create("a");
+    message = agent.send("question").id;
+    REQUIRE(agent.send("next"));
+    poll(life);
+  }
+  Life life(store, tools.options());
+  Ends ends(life);
+  life.llm.enqueue(answer("the answer"));
+  REQUIRE(life.restored.size() == 1);
+  CHECK(life.report->continued_turns == 1);
+  CHECK(life.report->interrupted_turns == 0);
+  CHECK(life.restored[0].fate == RestoredTurn::continues);
+  CHECK(life.restored[0].turn == 1);
+  CHECK(life.restored[0].message == message);
+  CHECK(life.restored[0].state == AgentState::processing);
+  CHECK(life.restored[0].interrupted_calls.empty());
+  CHECK(life.llm.calls() == 0);  // not within restore()
+  life.runtime.run_until_idle();
+  REQUIRE(ends.all.size() == 2);
+  CHECK(ends.all[0].turn == 1);
+  CHECK(ends.all[0].message == message);
+  CHECK(result_of(ends.all).text == "the answer");
+  CHECK_FALSE(result_of(ends.all).usage.complete);  // that of the lost call is not known
+  CHECK(ends.started == 1);                         // the second turn alone
+  CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"question", "the answer", "next", "next"});
+  CHECK(life.find("a").conversation().value()[0].interruption == Interruption::none);
+}
+
+TEST_CASE("a completed call never runs again, a safe one does with its key, another is unknown",
+          "[persist][turns][G9][G14]") {
+  MemoryStore store;
+  Tools tools;
+  tools.answers = true;
+  std::vector<std::string> keys;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(calls({call("c1", "never"), call("c2", "safe")}));
+    life.llm.enqueue(calls({call("d1", "safe"), call("d2", "never"), call("d3", "careful")}));
+    const Agent agent = life.create("a", {.parallel_tools = 4, .code = {.tools = "tools"}});
+    const auto on_end = life.tree->on<ToolEnded>([&](const ToolEnded& event) {
+      if (event.call_id == "c1") tools.answers = false;
+    });
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(tools.begun == std::vector<std::string>{"safe c2", "never c1", "safe d1", "never d2"});
+    keys = tools.keys;
+  }
+  tools.forget();
+  tools.answers = true;
+  Life life(store, tools.options());
+  Ends ends(life);
+  life.llm.enqueue(answer("all done"));
+  REQUIRE(life.restored.size() == 1);
+  CHECK(life.restored[0].fate == RestoredTurn::continues);
+  const auto& interrupted = life.restored[0].interrupted_calls;
+  REQUIRE(interrupted.size() == 2);
+  CHECK(interrupted[0].call_id == "d1");
+  CHECK(interrupted[0].tool == "safe");
+  CHECK(interrupted[0].replayed);
+  CHECK(interrupted[1].call_id == "d2");
+  CHECK_FALSE(interrupted[1].replayed);
+  REQUIRE(life.tree->questions().size() == 1);
+  CHECK(tools.begun.empty());
+  poll(life);
+  CHECK(tools.begun == std::vector<std::string>{"safe d1"});
+  CHECK(tools.keys == std::vector<std::string>{keys[2]});
+  REQUIRE(life.tree->approve(life.tree->questions()[0].id).accepted());
+  life.runtime.run_until_idle();
+  CHECK(tools.begun == std::vector<std::string>{"safe d1", "careful d3"});
+  const TurnResult& result = result_of(ends.all);
+  CHECK(result.text == "all done");
+  REQUIRE(result.calls.size() == 5);
+  CHECK(result.calls[0].outcome == ToolOutcome::completed);
+  CHECK(result.calls[0].success);
+  CHECK(result.calls[0].message == "never is done");
+  CHECK(result.calls[3].outcome == ToolOutcome::interrupted);
+  CHECK(result.calls[3].message.find("effect is unknown") != std::string::npos);
+  CHECK(result.calls[4].round == 2);
+  CHECK(result.calls[4].index == 3);
+  CHECK(is_valid_history(life.find("a").conversation().value()));
+}
+
+TEST_CASE("a turn that waits only for people goes on waiting with the same questions",
+          "[persist][turns][questions][G14]") {
+  MemoryStore store;
+  Tools tools;
+  const Durability durability = GENERATE(Durability::each_turn, Durability::each_message);
+  begin(store, tools, {call("c1", "ask_human", R"({"question":"Which beach?"})"), call("c2", "careful")},
+        {.parallel_tools = 2}, durability);
+  CHECK(tools.begun.empty());
+  for (int restart = 0; restart < 2; ++restart) {
+    Life life(store, tools.options(InterruptedTurns::wait, durability));
+    CHECK(life.report->continued_turns == 1);
+    const std::vector<OpenQuestion> open = life.tree->questions();
+    REQUIRE(open.size() == 2);
+    CHECK(open[0].id == "q_1");
+    CHECK(open[0].text == "Which beach?");
+    CHECK(open[0].kind == QuestionKind::question);
+    CHECK(open[1].id == "q_2");
+    CHECK(open[1].text == "{}");
+    CHECK(open[1].kind == QuestionKind::approval);
+    CHECK(open[1].call_id == "c2");
+    poll(life);
+    CHECK(life.tree->questions().size() == 2);
+  }
+  Life life(store, tools.options(InterruptedTurns::wait, durability));
+  Ends ends(life);
+  life.llm.enqueue(answer("thanks"));
+  tools.answers = true;
+  REQUIRE(life.tree->answer("q_1", "Agios Pavlos").accepted());
+  poll(life);
+  CHECK(tools.begun.empty());
+  REQUIRE(life.tree->approve("q_2").accepted());
+  life.runtime.run_until_idle();
+  CHECK(tools.begun == std::vector<std::string>{"careful c2"});
+  CHECK(result_of(ends.all).text == "thanks");
+  CHECK(result_of(ends.all).calls.at(0).message == "Agios Pavlos");
+  // The next question has a number of its own.
+  life.llm.enqueue(calls({call("e1", "careful")}));
+  REQUIRE(life.find("a").send("more"));
+  poll(life);
+  REQUIRE(life.tree->questions().size() == 1);
+  CHECK(life.tree->questions()[0].id != "q_1");
+  CHECK(life.tree->questions()[0].id != "q_2");
+}
+
+TEST_CASE("a turn with a tool at work is interrupted with its questions, unless the host says otherwise",
+          "[persist][turns][questions][G14]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "never"), call("c2", "careful")}, {.parallel_tools = 2});
+  CHECK(tools.begun == std::vector<std::string>{"never c1"});
+  {
+    Life life(store, tools.options(InterruptedTurns::wait));
+    CHECK(life.report->interrupted_turns == 1);
+    REQUIRE(life.restored.size() == 1);
+    CHECK(life.restored[0].fate == RestoredTurn::interrupted);
+    REQUIRE(life.restored[0].interrupted_calls.size() == 1);
+    CHECK(life.restored[0].interrupted_calls[0].call_id == "c1");
+    CHECK(life.tree->questions().empty());
+    CHECK(life.tree->approve("q_1").reason == Errc::question_closed);
+    const std::vector<std::string> texts = Life::texts(life.find("a"));
+    REQUIRE(texts.size() == 4);
+    CHECK(texts[2].find("effect is unknown") != std::string::npos);
+    CHECK(texts[3].find("not started") != std::string::npos);
+    poll(life);
+    CHECK(life.llm.calls() == 0);
+  }
+}
+
+TEST_CASE("a question of a restored turn is open in a pause, and nothing begins", "[persist][turns][pause]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "careful"), call("c2", "never")}, {.parallel_tools = 2},
+        Durability::each_turn);
+  // c2 had begun: only go_on continues the turn.
+  {
+    Life life(store, tools.options());
+    REQUIRE(life.tree->pause_all().took_effect());
+    poll(life);
+  }
+  tools.forget();
+  Life life(store, tools.options());
+  REQUIRE(life.tree->questions().size() == 1);
+  REQUIRE(life.tree->approve("q_1").accepted());
+  poll(life);
+  CHECK(tools.begun.empty());
+  CHECK(life.llm.calls() == 0);
+  tools.answers = true;
+  life.llm.enqueue(answer("done"));
+  REQUIRE(life.tree->unpause_all().took_effect());
+  life.runtime.run_until_idle();
+  CHECK(tools.begun == std::vector<std::string>{"careful c1"});
+  CHECK(life.find("a").state().value() == AgentState::idle);
+}
+
+TEST_CASE("what ends a restored turn before it goes on ends it for good", "[persist][turns][stop]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "safe")});
+  const int verb = GENERATE(0, 1, 2, 3, 4);
+  CAPTURE(verb);
+  {
+    Life life(store, tools.options());
+    test::Audit audit(*life.tree);
+    tools.forget();
+    Ends ends(life);
+    const Agent agent = life.find("a");
+    const MessageId message = life.restored[0].message;
+    REQUIRE(agent.state().value() == AgentState::processing);
+    switch (verb) {
+      case 0:
+        CHECK(agent.stop().took_effect());
+        break;
+      case 1:
+        CHECK(agent.interrupt().took_effect());
+        break;
+      case 2:
+        CHECK(agent.interrupt({.message = message}).took_effect());
+        break;
+      case 3:
+        CHECK(agent.terminate().took_effect());
+        break;
+      default:
+        CHECK(agent.cancel_call("c1").took_effect());
+        life.llm.enqueue(answer("cancelled"));
+    }
+    life.runtime.run_until_idle();
+    CHECK(tools.begun.empty());
+    REQUIRE(ends.all.size() == 1);
+    CHECK(ends.all[0].message == message);
+    if (verb != 4) CHECK(result_of(ends.all).outcome != TurnOutcome::completed);
+    REQUIRE(life.tree->flush());
+  }
+  Life life(store, tools.options());
+  CHECK(life.report->continued_turns == 0);
+  CHECK(life.report->interrupted_turns == 0);
+  CHECK(life.report->agents == (verb == 3 ? 0 : 1));
+}
+
+TEST_CASE("the turn of an agent that is stopped, and a part of a tool call, never go on",
+          "[persist][turns][stop]") {
+  MemoryStore store;
+  Tools tools;
+  RestoreOptions options = tools.options();
+  options.code.add_tools("own", std::make_shared<ToolRegistry>());
+  {
+    Life life(store, options);
+    life.llm.enqueue(calls(
+        {call("c1", "helper", R"({"message":"help"})"), call("c2", "research", R"({"message":"read"})")}));
+    life.llm.enqueue(silence());
+    life.llm.enqueue(silence());
+    const Agent boss = life.create("boss", {.parallel_tools = 2, .code = {.tools = "own"}});
+    auto own = std::make_shared<ToolRegistry>();
+    own->add(make_agent_tool({.tool = {.name = "helper"}, .agent = {.id = "helper"}}));
+    own->add(make_agent_tool({.tool = {.name = "research"}}));
+    REQUIRE(boss.set_tools(own, "own"));
+    REQUIRE(boss.send("go"));
+    poll(life);
+    REQUIRE(life.find("helper").state().value() == AgentState::waiting_llm);
+    REQUIRE(boss.children().value().size() == 2);
+    life.llm.enqueue(silence());
+    const Agent other = life.create("other");
+    REQUIRE(other.send("go"));
+    poll(life);
+    REQUIRE(other.pause().took_effect());
+    REQUIRE(other.stop({.when = StopWhen::after_turn}).took_effect());
+    poll(life);
+  }
+  Life life(store, options);
+  REQUIRE(life.restored.size() == 3);  // the agent of the call "research" went with the call
+  CHECK(life.report->deleted == 1);
+  CHECK(life.restored[0].fate == RestoredTurn::continues);
+  CHECK(life.restored[1].fate == RestoredTurn::interrupted);
+  CHECK(life.restored[2].fate == RestoredTurn::interrupted);
+  CHECK(life.find("other").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("limits of a turn count over a restart", "[persist][turns]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "safe")}, {.max_tool_rounds = 1});
+  Life life(store, tools.options());
+  Ends ends(life);
+  tools.answers = true;
+  life.llm.enqueue(calls({call("c2", "safe")}));
+  life.runtime.run_until_idle();
+  CHECK(result_of(ends.all).error.code == Errc::tool_round_limit);
+}
+
+TEST_CASE("a call with unreadable arguments is refused after a restart, too", "[persist][turns]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "safe"), call("c2", "never", "no object")});
+  tools.forget();
+  Life life(store, tools.options());
+  Ends ends(life);
+  tools.answers = true;
+  life.llm.enqueue(answer("done"));
+  life.runtime.run_until_idle();
+  CHECK(tools.begun == std::vector<std::string>{"safe c1"});
+  CHECK(result_of(ends.all).calls.at(1).outcome == ToolOutcome::not_started);
+}
+
+TEST_CASE("a turn keeps its deadline over a restart", "[persist][turns]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "safe")}, {.turn_timeout = std::chrono::hours(1)});
+  tools.forget();
+  LaterClock clock;
+  {
+    Life life(store, tools.options(), {}, {.clock = &clock});
+    poll(life);
+    CHECK(tools.begun.size() == 1);
+    REQUIRE(life.tree->flush());
+  }
+  tools.forget();
+  clock.shift = std::chrono::hours(2);
+  Life life(store, tools.options(), {}, {.clock = &clock});
+  life.runtime.run_until_idle();
+  CHECK(tools.begun.empty());
+  CHECK(life.find("a").state().value() == AgentState::idle);
+  CHECK(life.find("a").conversation().value().at(0).interruption == Interruption::failed);
+}
+
+TEST_CASE("policies decide anew about a restored approval", "[persist][turns][policy]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "careful")});
+  const Permission now = GENERATE(Permission::ask, Permission::deny);
+  Life life(store, tools.options(InterruptedTurns::wait), {.tool_policy = [now](const ToolRequest&) {
+              return ToolDecision{now, "not any more"};
+            }});
+  CHECK(life.tree->questions().size() == (now == Permission::ask ? 1 : 0));
+  if (now == Permission::ask) return;
+  life.llm.enqueue(answer("a pity"));
+  life.runtime.run_until_idle();
+  CHECK(tools.begun.empty());
+  CHECK(Life::texts(life.find("a")).at(2).find("not any more") != std::string::npos);
+}
+
+TEST_CASE("grants hold over a restart until they are revoked", "[persist][grants]") {
+  MemoryStore store;
+  Tools tools;
+  tools.answers = true;
+  std::uint64_t grant = 0;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(calls({call("c1", "careful")}));
+    const Agent agent = life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::subtree).accepted());
+    poll(life);
+    grant = life.tree->grants().at(0).id;
+  }
+  {
+    Life life(store, tools.options());
+    REQUIRE(life.tree->grants().size() == 1);
+    CHECK(life.tree->grants()[0].id == grant);
+    CHECK(life.tree->grants()[0].tool == "careful");
+    tools.forget();
+    life.llm.enqueue(calls({call("c2", "careful")}));
+    REQUIRE(life.find("a").send("again"));
+    life.runtime.run_until_idle();
+    CHECK(tools.begun == std::vector<std::string>{"careful c2"});
+    REQUIRE(life.tree->revoke(grant));
+    poll(life);
+  }
+  Life life(store, tools.options());
+  CHECK(life.tree->grants().empty());
+}
+
+TEST_CASE("a background task is unknown after a restart, and its model reads that",
+          "[persist][turns][tasks]") {
+  MemoryStore store;
+  Tools tools;
+  tools.registry->add({.spec = {.name = "long", .mode = ToolMode::async},
+                       .start = [&](const nlohmann::json&, const ToolContext&, ToolDone done) {
+                         tools.open.push_back(std::move(done));
+                       }});
+  std::string task;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(calls({call("c1", "long")}));
+    life.llm.enqueue(answer("it runs"));
+    const Agent agent = life.create("a", {.background_tasks = 1, .code = {.tools = "tools"}});
+    const auto on_task =
+        life.tree->on<TaskChanged>([&](const TaskChanged& change) { task = change.task_id; });
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(tools.open.size() == 1);
+    tools.forget();
+  }
+  for (int restart = 0; restart < 2; ++restart) {
+    Life life(store, tools.options());
+    REQUIRE(life.restored.size() == 1);
+    REQUIRE(life.restored[0].interrupted_calls.size() == (restart == 0 ? 1 : 0));
+    if (restart == 0) CHECK(life.restored[0].interrupted_calls[0].call_id == task);
+    CHECK(tools.open.empty());
+    if (restart == 0) {
+      poll(life);
+      continue;
+    }
+    REQUIRE(life.find("a").send("how is it?"));
+    life.runtime.run_until_idle();
+    const std::string question = Life::texts(life.find("a")).at(4);
+    CHECK(question.find(task) != std::string::npos);
+    CHECK(question.find("\"state\":\"unknown\"") != std::string::npos);
+  }
+}
