@@ -109,7 +109,8 @@ class Store {
   /// Calls `visit` with each record from `first` to `last`, both included, in the order of the keys. An
   /// exception of `visit` ends the reading, and is passed on.
   ///
-  /// Errors as of commit(); records that were visited before the error are as they were stored.
+  /// Errors as of commit(): `invalid_config` also for a range that is empty. Records that were visited before
+  /// the error are as they were stored.
   virtual Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) = 0;
 };
 

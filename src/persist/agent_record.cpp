@@ -3,6 +3,8 @@
 #include "persist/json_fields.hpp"
 #include "persist/turn_record.hpp"
 
+#include <agentcore/store.hpp>
+
 namespace agentcore::detail::persist {
 namespace {
 
@@ -33,9 +35,14 @@ json pieces_json(const std::vector<Piece>& pieces) {
 
 std::vector<Piece> read_pieces(const json& list) {
   std::vector<Piece> pieces;
-  for (const json& entry : list)
-    pieces.push_back({entry.at(0).get<std::uint64_t>(), entry.at(1).get<std::uint64_t>(),
-                      entry.at(2).get<std::uint64_t>()});
+  for (const json& entry : list) {
+    const Piece piece{entry.at(0).get<std::uint64_t>(), entry.at(1).get<std::uint64_t>(),
+                      entry.at(2).get<std::uint64_t>()};
+    if (piece.segment > RecordKey::max || piece.first > RecordKey::max || piece.count == 0 ||
+        piece.count > RecordKey::max - piece.first)
+      throw json::other_error::create(501, "history has a piece that is out of range", &entry);
+    pieces.push_back(piece);
+  }
   return pieces;
 }
 

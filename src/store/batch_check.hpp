@@ -1,4 +1,4 @@
-// What every store checks before it makes the changes of a batch.
+// What every store checks before it makes the changes of a batch, and before it reads.
 #pragma once
 
 #include <agentcore/store.hpp>
@@ -9,5 +9,7 @@ namespace agentcore::detail::store {
 
 // Why the batch cannot be committed to any store; nothing if it can.
 std::optional<Error> problem_of(const StoreBatch& batch);
+// Why the range cannot be read from any store; nothing if it can.
+std::optional<Error> problem_of_range(const RecordKey& first, const RecordKey& last);
 
 }  // namespace agentcore::detail::store

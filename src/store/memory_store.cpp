@@ -41,6 +41,7 @@ Result<void> MemoryStore::commit(const StoreBatch& batch, StoreSync) {
 }
 
 Result<void> MemoryStore::read(const RecordKey& first, const RecordKey& last, const Visit& visit) {
+  if (auto problem = detail::store::problem_of_range(first, last)) return *std::move(problem);
   for (auto record = records_.lower_bound(first); record != records_.end() && record->first <= last; ++record)
     if (!visit(record->first, record->second)) break;
   return {};

@@ -67,6 +67,7 @@ std::int64_t signed_of(std::uint64_t value) noexcept {
   return static_cast<std::int64_t>(std::min(value, RecordKey::max));
 }
 
+// No field may be larger than RecordKey::max.
 bool bind(Statement& statement, int parameter, const RecordKey& key) noexcept {
   return statement.bind(parameter, signed_of(key.kind)) &&
          statement.bind(parameter + 1, signed_of(key.owner)) &&
@@ -231,6 +232,7 @@ Result<void> SqliteStore::commit(const StoreBatch& batch, StoreSync sync) {
 }
 
 Result<void> SqliteStore::read(const RecordKey& first, const RecordKey& last, const Visit& visit) {
+  if (auto problem = detail::store::problem_of_range(first, last)) return *std::move(problem);
   Statement& row = impl_->read;
   const StatementUse use(row);
   if (!bind(row, 1, first) || !bind(row, 4, last)) return impl_->database.error();

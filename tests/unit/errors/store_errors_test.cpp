@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <sqlite3.h>
 #include <unistd.h>
@@ -53,6 +54,10 @@ void add_options(ErrorRows& rows) {
   MemoryStore store;
   rows.push_back({"a key", error_of_put(store, {0, RecordKey::max + 1, 0}), Errc::invalid_config,
                   "StoreBatch: the owner of a key is larger than RecordKey::max (2^63 - 1)"});
+  const Result<void> read =
+      store.read({}, {0, 0, RecordKey::max + 1}, [](const RecordKey&, std::string_view) { return true; });
+  rows.push_back({"a key to read", read ? Error{} : read.error(), Errc::invalid_config,
+                  "Store::read: the number of a key is larger than RecordKey::max (2^63 - 1)"});
 }
 
 void add_paths(ErrorRows& rows, const StoreFolder& folder) {

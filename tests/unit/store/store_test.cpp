@@ -148,3 +148,24 @@ TEST_CASE("a key that is too large is refused, and nothing of its batch is store
   CHECK_THROWS_AS(done.value(), BadResultAccess);
   CHECK(records_of(*store).empty());
 }
+
+TEST_CASE("a range with a key that is too large is refused, and nothing of it is read", "[store]") {
+  const StoreFolder folder;
+  const auto store = make_store(folder, GENERATE(false, true));
+  const auto [key, field] = GENERATE(table<RecordKey, const char*>({{{RecordKey::max + 1, 0, 0}, "kind"},
+                                                                    {{0, RecordKey::max + 1, 0}, "owner"},
+                                                                    {{0, 0, RecordKey::max + 1}, "number"}}));
+  put(*store, {0, 0, 0}, "first");
+  put(*store, {RecordKey::max, RecordKey::max, RecordKey::max}, "last");
+  const bool is_first = GENERATE(false, true);
+  int visits = 0;
+  const Result<void> done =
+      store->read(is_first ? key : RecordKey(),
+                  is_first ? RecordKey{RecordKey::max, RecordKey::max, RecordKey::max} : key,
+                  [&](const RecordKey&, std::string_view) { return ++visits, true; });
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == Errc::invalid_config);
+  CHECK(done.error().message.find(field) != std::string::npos);
+  CHECK(visits == 0);
+  CHECK(records_of(*store).size() == 2);
+}
