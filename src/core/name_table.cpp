@@ -30,6 +30,10 @@ std::string prefix_of(std::uint64_t tree) {
   return tree > 1 ? prefix + std::to_string(tree) + ':' : prefix;
 }
 
+std::string generated_id(const std::string& prefix, NodeId id) {
+  return prefix + std::to_string(index_of(id)) + '.' + std::to_string(generation_of(id));
+}
+
 }  // namespace
 
 NameTable::NameTable(std::uint64_t tree) : prefix_(prefix_of(tree)) {
@@ -37,6 +41,10 @@ NameTable::NameTable(std::uint64_t tree) : prefix_(prefix_of(tree)) {
 
 bool NameTable::is_valid(std::string_view name) noexcept {
   return !name.empty() && name.size() <= max_name_bytes && name.front() != generated_mark && is_utf8(name);
+}
+
+std::string NameTable::generated(NodeId id) {
+  return generated_id(prefix_of(1), id);
 }
 
 bool NameTable::add(std::string name, Node& node) {
@@ -71,7 +79,7 @@ std::string NameTable::name_of(const Node& node, NodeId id) const {
   const PackedState packed = node.load();
   if (packed.generation() != generation_of(id) || packed.is_free()) return {};
   if (name) return *name;
-  return prefix_ + std::to_string(index_of(id)) + '.' + std::to_string(generation_of(id));
+  return generated_id(prefix_, id);
 }
 
 std::size_t NameTable::size() const {

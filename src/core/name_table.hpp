@@ -23,6 +23,8 @@ class NameTable {
 
   // True for an id that a host may choose: 1 to 255 bytes of UTF-8 that do not begin with '@'.
   static bool is_valid(std::string_view name) noexcept;
+  // The generated id of an agent in the first tree of a Runtime.
+  static std::string generated(NodeId id);
 
   // False when the name is in use.
   bool add(std::string name, Node& node);

@@ -3,9 +3,6 @@
 
 #include "persist/persistence.hpp"
 #include "persist/stored_agents.hpp"
-#include "turn/conversation.hpp"
-
-#include <vector>
 
 namespace agentcore::detail::persist {
 
@@ -19,9 +16,6 @@ class ConversationReader {
   Result<void> read(core::Node& node, StoredAgent& agent);
 
  private:
-  Result<void> read_piece(const Piece& piece, std::vector<ChatMessage>& messages,
-                          std::vector<turn::TurnPlace>& turns);
-
   Persistence& persistence_;
 };
 

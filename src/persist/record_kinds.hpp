@@ -14,8 +14,8 @@ enum class Kind : std::uint64_t {
   agent = 3,    // owner: the key of the agent, in the order of creation
   context = 4,  // owner: the key of the agent; only where not all messages are sent
   mail = 5,     // owner: the key of the agent; number: rising in the order of taking
-  history = 6,  // owner: a segment, which several agents may share; number: of the message in it
-  grant = 7,    // owner: the key of the agent; number: from 0, in the order of approval
+  grant = 6,    // owner: the key of the agent; number: from 0, in the order of approval
+  history = 7,  // owner: a segment, which several agents may share; number: of the message in it
 };
 
 constexpr RecordKey key_of(Kind kind, std::uint64_t owner = 0, std::uint64_t number = 0) noexcept {

@@ -5,6 +5,7 @@
 #include "persist/mail_record.hpp"
 #include "persist/persistence.hpp"
 #include "persist/record_kinds.hpp"
+#include "persist/stored_forest.hpp"
 #include "persist/tree_record.hpp"
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
@@ -13,10 +14,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -31,7 +30,7 @@ struct StoredSpecOfAgents {
 };
 
 // An agent, and the state in which it is restored.
-struct StoredAgentOfTree {
+struct StoredAgentOfTree : persist::FoundState {
   std::uint64_t key = 0;
   persist::AgentRecord record;
   const StoredAgentOfTree* parent = nullptr;  // null: it is a root
@@ -40,17 +39,10 @@ struct StoredAgentOfTree {
   std::vector<persist::StoredMail> mail_records;  // of these
   std::vector<turn::StoredGrant> grants;
   std::size_t depth = 1;
-
-  bool is_deleted = false;  // its delete had begun, or that of an ancestor
-  core::Gate gate = core::Gate::open;
-  bool stopped_by_ancestor = false;
-  StopCause cause = StopCause::user;
-  bool is_closed_below = false;  // by its gate, or that of an ancestor
   // Set when the agent is placed.
   RestoredTurn fate = RestoredTurn::none;
   std::vector<InterruptedCall> interrupted_calls;
 
-  bool is_stopped() const noexcept { return gate != core::Gate::open; }
   bool is_unbound() const noexcept { return !spec->unbound.empty(); }
   // Else it would be idle.
   bool is_stopped_for_code() const noexcept {
@@ -72,18 +64,12 @@ class StoredTree {
   const std::unordered_map<std::uint64_t, StoredSpecOfAgents>& specs() const noexcept { return specs_; }
 
  private:
-  using Read = persist::Persistence::Read;
-
   void read_all(persist::Persistence& persistence, const TreeShared& tree, turn::Turns& turns);
-  void each(persist::Persistence& persistence, persist::Kind kind, const char* what, const Read& read);
   void check_numbers() const;
-  void add_spec(std::uint64_t number, std::string_view body, const CodeRegistry& code, turn::Turns& turns);
-  void add_agent(std::uint64_t key, std::string_view body);
-  void add_mail(const RecordKey& key, std::string_view body);
-  void add_grant(const RecordKey& key, std::string_view body);
-  bool is_valid(MessageId message) const noexcept;
-  void check_ids() const;
-  void decide(StoredAgentOfTree& agent) const noexcept;
+  void add_spec(std::uint64_t number, persist::StoredSpec stored, const CodeRegistry& code,
+                turn::Turns& turns);
+  void add_agent(persist::ForestAgent&& from);
+  static void close_unbound(StoredAgentOfTree& agent) noexcept;
   void check_limits(const TreeOptions& options) const;
 
   persist::TreeRecord tree_;

@@ -1,0 +1,20 @@
+// StoredConversation: the messages of a conversation, read from a store.
+#pragma once
+
+#include "persist/agent_record.hpp"
+#include "persist/read_range.hpp"
+#include "turn/conversation.hpp"
+
+#include <vector>
+
+namespace agentcore::detail::persist {
+
+struct StoredConversation {
+  std::vector<ChatMessage> messages;
+  std::vector<turn::TurnPlace> turns;  // in their order
+};
+
+// Throws std::exception if a record is missing or damaged.
+Result<StoredConversation> read_conversation(const ReadRange& read, const std::vector<Piece>& history);
+
+}  // namespace agentcore::detail::persist

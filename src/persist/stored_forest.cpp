@@ -1,0 +1,177 @@
+#include "persist/stored_forest.hpp"
+
+#include "core/name_table.hpp"
+#include "mailbox/message_pool.hpp"
+#include "persist/grant_record.hpp"
+#include "persist/record_kinds.hpp"
+
+#include <limits>
+#include <new>
+#include <unordered_set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::detail::persist {
+namespace {
+
+// What ends the reading: an error as an exception.
+struct CannotRead {
+  Error error;
+};
+
+[[noreturn]] void refuse_stored(std::string_view kind, std::uint64_t owner, std::string_view why) {
+  throw CannotRead{corrupt_record(kind, owner, why)};
+}
+
+// Null: a record of that kind is not read.
+const char* name_of_kind(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::tree:
+      return "tree";
+    case Kind::spec:
+      return "spec";
+    case Kind::agent:
+      return "agent";
+    case Kind::mail:
+      return "mail";
+    case Kind::grant:
+      return "grant";
+    case Kind::context:
+    case Kind::history:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Error corrupt_record(std::string_view kind, std::uint64_t owner, std::string_view why) {
+  return {Errc::store_corrupt, "the store cannot be restored: the " + std::string(kind) + " record " +
+                                   std::to_string(owner) + ' ' + std::string(why)};
+}
+
+std::string ForestAgent::id() const {
+  return record.name.empty() ? core::NameTable::generated(record.node) : record.name;
+}
+
+Result<void> StoredForest::read(const ReadRange& read) {
+  try {
+    const auto done = read(key_of(Kind::tree), last_of(Kind::grant),
+                           [this](const RecordKey& key, std::string_view body) { add(key, body); });
+    if (!done) return done.error();
+    check_ids();
+    return {};
+  } catch (CannotRead& problem) {
+    return std::move(problem.error);
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, "out of memory"};
+  }
+}
+
+const ForestAgent* StoredForest::find(std::string_view id) const {
+  for (const auto& agent : agents_)
+    if (agent->id() == id) return agent.get();
+  return nullptr;
+}
+
+void StoredForest::add(const RecordKey& key, std::string_view body) {
+  const Kind kind{key.kind};
+  const char* const name = name_of_kind(kind);
+  if (!name) return;
+  try {
+    if (kind == Kind::tree)
+      add_tree(body);
+    else if (kind == Kind::spec)
+      specs_.emplace(key.owner, read_spec(body));
+    else if (kind == Kind::agent)
+      add_agent(key.owner, body);
+    else if (kind == Kind::mail)
+      add_mail(key, body);
+    else
+      agent_of("grant", key).grants.push_back(read_grant(body));
+  } catch (const nlohmann::json::exception& error) {
+    refuse_stored(name, key.owner, std::string("cannot be read: ") + error.what());
+  }
+}
+
+void StoredForest::add_tree(std::string_view body) {
+  tree_ = read_tree(body);
+  is_empty_ = false;
+  if (tree_.format > TreeRecord::format_now)
+    throw CannotRead{{Errc::store_newer, "the store has agents in format " + std::to_string(tree_.format) +
+                                             "; this version of the library reads up to format " +
+                                             std::to_string(TreeRecord::format_now)}};
+}
+
+void StoredForest::add_agent(std::uint64_t key, std::string_view body) {
+  auto agent = std::make_unique<ForestAgent>();
+  agent->key = key;
+  agent->record = read_agent(body);
+  const AgentRecord& record = agent->record;
+  const std::uint32_t index = core::index_of(record.node);
+  const std::uint32_t generation = core::generation_of(record.node);
+  if (index == 0 || index == core::no_node || generation == 0 || generation > tree_.generation)
+    refuse_stored("agent", key, "has an invalid id");
+  if (!record.name.empty() && !core::NameTable::is_valid(record.name))
+    refuse_stored("agent", key, "has an invalid name");
+  if (key >= tree_.next_key) refuse_stored("agent", key, "is newer than the tree record");
+  if (record.turns > std::numeric_limits<std::uint32_t>::max())
+    refuse_stored("agent", key, "has a number of turns that is out of range");
+  if (record.turn && (record.turn->number != record.turns || !is_valid(record.turn->message)))
+    refuse_stored("agent", key, "has an invalid turn");
+  if (record.parent != 0) {
+    const auto parent = by_key_.find(record.parent);
+    if (parent == by_key_.end()) refuse_stored("agent", key, "has no parent");
+    agent->parent = parent->second;
+    agent->depth = parent->second->depth + 1;
+  }
+  if (specs_.count(record.spec) == 0) refuse_stored("agent", key, "has no spec");
+  agent->found = found_state(record, agent->parent ? &agent->parent->found : nullptr, tree_.stopped);
+  by_key_.emplace(key, agent.get());
+  agents_.push_back(std::move(agent));
+}
+
+void StoredForest::add_mail(const RecordKey& key, std::string_view body) {
+  ForestAgent& agent = agent_of("mail", key);
+  MailRecord mail = read_mail(body);
+  if (!is_valid(mail.id)) refuse_stored("mail", key.owner, "has an invalid message id");
+  agent.mail_records.push_back({mail.id, key.number});
+  agent.mail.push_back(std::move(mail));
+}
+
+ForestAgent& StoredForest::agent_of(std::string_view kind, const RecordKey& key) {
+  const auto agent = by_key_.find(key.owner);
+  if (agent == by_key_.end()) refuse_stored(kind, key.owner, "has no agent");
+  return *agent->second;
+}
+
+bool StoredForest::is_valid(MessageId message) const noexcept {
+  return mailbox::MessagePool::number_of(message) != 0 &&
+         mailbox::MessagePool::sequence_of(message) <= tree_.sequence;
+}
+
+// No two agents, messages or questions have the same id.
+void StoredForest::check_ids() const {
+  std::unordered_set<std::uint32_t> slots, cells;
+  std::unordered_set<std::string_view> names;
+  std::unordered_set<std::uint64_t> questions;
+  for (const auto& agent : agents_) {
+    const AgentRecord& record = agent->record;
+    if (!slots.insert(core::index_of(record.node)).second)
+      refuse_stored("agent", agent->key, "has the id of another agent");
+    if (!record.name.empty() && !names.insert(record.name).second)
+      refuse_stored("agent", agent->key, "has the name of another agent");
+    for (const MailRecord& mail : agent->mail)
+      if (!cells.insert(mailbox::MessagePool::number_of(mail.id)).second)
+        refuse_stored("mail", agent->key, "has the id of another message");
+    if (!record.turn) continue;
+    if (!cells.insert(mailbox::MessagePool::number_of(record.turn->message)).second)
+      refuse_stored("agent", agent->key, "has a turn with the id of another message");
+    for (const turn::RestoredQuestion& question : record.turn->questions)
+      if (question.number > tree_.questions || !questions.insert(question.number).second)
+        refuse_stored("agent", agent->key, "has a question with an invalid id");
+  }
+}
+
+}  // namespace agentcore::detail::persist
