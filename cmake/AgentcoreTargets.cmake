@@ -23,7 +23,7 @@ endfunction()
 # whatever their flags are.
 set(AGENTCORE_SIMDJSON_DEFINITIONS SIMDJSON_DEVELOPMENT_CHECKS=0)
 
-# Only tests and benchmarks may include src/ and its dependencies.
+# Only tests, benchmarks and apps/store may include src/ and its dependencies.
 function(agentcore_open_internals target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_compile_definitions(${target} PRIVATE ${AGENTCORE_SIMDJSON_DEFINITIONS})

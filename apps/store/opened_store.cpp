@@ -1,0 +1,68 @@
+#include "opened_store.hpp"
+
+#include "persist/record_kinds.hpp"
+
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace store_tool {
+
+using agentcore::Errc;
+using agentcore::Error;
+using agentcore::RecordKey;
+
+OpenedStore::OpenedStore(std::string file)
+    : file_(std::move(file)), store_(value_of(agentcore::SqliteStore::open(file_, {.read_only = true}))) {
+}
+
+// The library names the file only in errors of the file itself.
+Failure OpenedStore::failure(const Error& error) const {
+  const bool names_file = error.message.find(file_) != std::string::npos;
+  return {error.code, names_file ? error.message : file_ + ": " + error.message};
+}
+
+persist::StoredForest OpenedStore::forest() {
+  persist::StoredForest forest;
+  if (auto done = forest.read(persist::ranges_of(*store_)); !done) throw failure(done.error());
+  return forest;
+}
+
+std::optional<persist::StoredConversation> OpenedStore::conversation(const persist::ForestAgent& agent) {
+  std::string problem;
+  try {
+    auto read = persist::read_conversation(persist::ranges_of(*store_), agent.record.history);
+    if (!read) throw failure(read.error());
+    if (is_unchanged(agent)) return *std::move(read);
+    return std::nullopt;
+  } catch (const Failure&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  if (!is_unchanged(agent)) return std::nullopt;
+  throw failure(
+      {Errc::store_corrupt, "the conversation of agent '" + agent.id() + "' cannot be read: " + problem});
+}
+
+std::vector<std::string> OpenedStore::check() {
+  auto problems = store_->check();
+  if (!problems) throw failure(problems.error());
+  return *std::move(problems);
+}
+
+bool OpenedStore::is_unchanged(const persist::ForestAgent& agent) {
+  const RecordKey key = persist::key_of(persist::Kind::agent, agent.key);
+  bool is_same = false;
+  const auto done = store_->read(key, key, [&](const RecordKey&, std::string_view body) {
+    is_same = to_json(persist::read_agent(body)) == to_json(agent.record);
+    return true;
+  });
+  if (!done) throw failure(done.error());
+  return is_same;
+}
+
+}  // namespace store_tool

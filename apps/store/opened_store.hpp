@@ -1,0 +1,40 @@
+// OpenedStore: a file of a store that is only read, also while a host writes it.
+#pragma once
+
+#include "failure.hpp"
+#include "persist/stored_conversation.hpp"
+#include "persist/stored_forest.hpp"
+
+#include <agentcore/sqlite_store.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace store_tool {
+
+namespace persist = agentcore::detail::persist;
+
+// All functions throw Failure.
+class OpenedStore {
+ public:
+  explicit OpenedStore(std::string file);
+
+  const std::string& file() const noexcept { return file_; }
+  // The agents after the last commit.
+  persist::StoredForest forest();
+  // Nothing: the agent has changed since forest(); begin again with that.
+  std::optional<persist::StoredConversation> conversation(const persist::ForestAgent& agent);
+  // Looks for damage of the file. A text for each problem.
+  std::vector<std::string> check();
+
+ private:
+  bool is_unchanged(const persist::ForestAgent& agent);
+  Failure failure(const agentcore::Error& error) const;
+
+  std::string file_;
+  std::unique_ptr<agentcore::SqliteStore> store_;
+};
+
+}  // namespace store_tool
