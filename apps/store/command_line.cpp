@@ -16,7 +16,7 @@ constexpr const char* manual =
     "\n"
     "Exit status: 0 done; 1 a check failed: the file is damaged; 2 wrong use, or an error";
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_usage(const std::string& what) {
   throw Failure(agentcore::Errc::invalid_config, what + "; see agentcore-store --help");
 }
 
@@ -37,8 +37,8 @@ int run_command_line(int argc, const char* const* argv, Output& output) {
   } catch (const CLI::ParseError& end) {
     std::ostringstream text;
     if (end.get_exit_code() != 0 && app.get_subcommands().empty() && argc > 1)
-      refuse("there is no subcommand '" + std::string(argv[1]) + "'");
-    if (end.get_exit_code() != 0) refuse(end.what());
+      refuse_usage("there is no subcommand '" + std::string(argv[1]) + "'");
+    if (end.get_exit_code() != 0) refuse_usage(end.what());
     app.exit(end, text, text);  // of --help and --version
     output.print(text.str());
     return exit_ok;

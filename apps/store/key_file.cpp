@@ -20,7 +20,7 @@ using agentcore::Errc;
 constexpr std::size_t longest = 4096;
 constexpr std::size_t shortest = 16;
 
-[[noreturn]] void refuse(const std::string& file, int number) {
+[[noreturn]] void refuse_key_file(const std::string& file, int number) {
   throw Failure(Errc::store_unavailable, file + ": " + std::generic_category().message(number) +
                                              "; give --key-file the file with the key");
 }
@@ -28,7 +28,7 @@ constexpr std::size_t shortest = 16;
 // Reads until the end of the file, or until the buffer is full.
 std::size_t read_bytes(const std::string& file, char* to, std::size_t size) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) refuse(file, errno);
+  if (descriptor < 0) refuse_key_file(file, errno);
   std::size_t have = 0;
   int problem = 0;
   while (have < size && problem == 0) {
@@ -40,7 +40,7 @@ std::size_t read_bytes(const std::string& file, char* to, std::size_t size) {
       problem = errno;
   }
   ::close(descriptor);
-  if (problem != 0) refuse(file, problem);
+  if (problem != 0) refuse_key_file(file, problem);
   return have;
 }
 

@@ -76,7 +76,7 @@ std::size_t width_of(std::string_view text) noexcept {
       std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
-void print_text(const std::string& file, const persist::StoredForest& forest, Output& output) {
+void print_list_text(const std::string& file, const persist::StoredForest& forest, Output& output) {
   constexpr std::size_t widest = 40;  // a longer id moves only its own description
   const std::vector<AgentView> views = views_of(forest);
   std::size_t messages = 0;
@@ -98,7 +98,7 @@ void print_text(const std::string& file, const persist::StoredForest& forest, Ou
   }
 }
 
-void print_json(const std::string& file, const persist::StoredForest& forest, Output& output) {
+void print_list_json(const std::string& file, const persist::StoredForest& forest, Output& output) {
   Json object{{"file", file}, {"stopped", forest.tree().stopped}, {"paused", forest.tree().paused}};
   Json& agents = object["agents"] = Json::array();
   for (const AgentView& view : views_of(forest)) agents.push_back(agent_json(view));
@@ -108,7 +108,7 @@ void print_json(const std::string& file, const persist::StoredForest& forest, Ou
 int run_list(const ListOptions& options, Output& output) {
   OpenedStore store(options.file);
   const persist::StoredForest forest = store.forest();
-  (options.json ? print_json : print_text)(options.file, forest, output);
+  (options.json ? print_list_json : print_list_text)(options.file, forest, output);
   return exit_ok;
 }
 

@@ -24,7 +24,7 @@ using agentcore::detail::persist::StoredConversation;
 using agentcore::detail::turn::TurnPlace;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* margin = "     ";
+constexpr const char* text_margin = "     ";
 
 std::string image_text(const ContentPart& part) {
   if (!part.url.empty()) return printable(part.url);
@@ -76,11 +76,11 @@ std::string marks_of(const ChatMessage& message, const TurnPlace* turn) {
 
 void print_message(const ChatMessage& message, std::size_t number, const TurnPlace* turn, Output& output) {
   output.print(fmt::format("{:4} {}{}\n", number, to_string(message.role), marks_of(message, turn)));
-  if (!message.content.empty()) output.print(indented(message.content, margin));
+  if (!message.content.empty()) output.print(indented(message.content, text_margin));
   for (const ContentPart& part : message.parts)
-    output.print(fmt::format("{}image: {}\n", margin, image_text(part)));
+    output.print(fmt::format("{}image: {}\n", text_margin, image_text(part)));
   for (const agentcore::ToolCall& call : message.tool_calls)
-    output.print(fmt::format("{}call {}: {} {}\n", margin, printable(call.id), printable(call.name),
+    output.print(fmt::format("{}call {}: {} {}\n", text_margin, printable(call.id), printable(call.name),
                              printable(call.arguments)));
 }
 
@@ -101,9 +101,9 @@ void print_mail(const ForestAgent& agent, Output& output) {
     if (message.priority == agentcore::MessagePriority::urgent) head += ", urgent";
     if (message.simulated) head += ", simulated";
     if (mail.deadline) head += ", until " + time_text(*mail.deadline);
-    output.print(head + "\n" + indented(message.text, margin));
+    output.print(head + "\n" + indented(message.text, text_margin));
     for (const ContentPart& part : message.parts)
-      output.print(fmt::format("{}image: {}\n", margin, image_text(part)));
+      output.print(fmt::format("{}image: {}\n", text_margin, image_text(part)));
   }
 }
 

@@ -19,7 +19,7 @@ OpenedStore::OpenedStore(std::string file)
 
 // The library names the file only in errors of the file itself.
 Failure OpenedStore::failure(const Error& error) const {
-  const bool names_file = error.message.find(file_) != std::string::npos;
+  const bool names_file = error.message.starts_with(file_ + ": ");
   return {error.code, names_file ? error.message : file_ + ": " + error.message};
 }
 

@@ -1,4 +1,5 @@
 // agentcore-store receipts FILE
+#include "core/json_depth.hpp"
 #include "core/wipe.hpp"
 #include "key_file.hpp"
 #include "safe_text.hpp"
@@ -17,6 +18,7 @@
 namespace store_tool {
 namespace {
 
+namespace core = agentcore::detail::core;
 using Json = nlohmann::ordered_json;
 
 struct ReceiptsOptions {
@@ -46,11 +48,12 @@ agentcore::ReceiptCheck verified(const ReceiptsOptions& options) {
   if (!options.key_file.empty()) key = read_key(options.key_file);
   verify.key = key;
   auto check = agentcore::verify_receipts(options.file, std::move(verify));
-  agentcore::detail::core::wipe(key);
+  core::wipe(key);
   return value_of(std::move(check));
 }
 
-void print_text(const ReceiptsOptions& options, const agentcore::ReceiptCheck& check, Output& output) {
+void print_receipts_text(const ReceiptsOptions& options, const agentcore::ReceiptCheck& check,
+                         Output& output) {
   output.print(fmt::format("{}: {}\n", printable(options.file), check.intact() ? "intact" : "not intact"));
   if (!check.intact())
     output.print(check.line == 0
@@ -70,10 +73,13 @@ void print_text(const ReceiptsOptions& options, const agentcore::ReceiptCheck& c
 Json receipts_of(const std::string& file) {
   const auto text = agentcore::receipts_to_json(file);
   if (!text && text.error().code == agentcore::Errc::store_corrupt) return nullptr;
+  // The chain was not verified: a body may be anything, and to print JSON needs stack for each level of it.
+  if (text && core::json_depth(*text) > core::max_json_depth) return nullptr;
   return Json::parse(value_of(text), nullptr, false);
 }
 
-void print_json(const ReceiptsOptions& options, const agentcore::ReceiptCheck& check, Output& output) {
+void print_receipts_json(const ReceiptsOptions& options, const agentcore::ReceiptCheck& check,
+                         Output& output) {
   Json object{{"file", options.file},
               {"intact", check.intact()},
               {"verified_with_key", !options.key_file.empty()},
@@ -90,7 +96,7 @@ void print_json(const ReceiptsOptions& options, const agentcore::ReceiptCheck& c
 
 int run_receipts(const ReceiptsOptions& options, Output& output) {
   const agentcore::ReceiptCheck check = verified(options);
-  (options.json ? print_json : print_text)(options, check, output);
+  (options.json ? print_receipts_json : print_receipts_text)(options, check, output);
   return check.intact() ? exit_ok : exit_check_failed;
 }
 

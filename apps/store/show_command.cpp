@@ -31,7 +31,7 @@ struct AgentReading {
   persist::StoredConversation conversation;
 };
 
-AgentReading read_agent(OpenedStore& store, const std::string& id) {
+AgentReading read_whole_agent(OpenedStore& store, const std::string& id) {
   constexpr int attempts = 10;  // while a host writes the agent
   for (int attempt = 0; attempt < attempts; ++attempt) {
     AgentReading reading{store.forest(), nullptr, {}};
@@ -69,14 +69,16 @@ void print_members(const Json& object, const std::string& prefix, Output& output
     } else if (value.is_string() && value.get_ref<const std::string&>().find('\n') != std::string::npos) {
       output.print(fmt::format("  {}:\n{}", printable(whole), indented(value.get<std::string>(), "    ")));
     } else {
-      const std::string text = value.is_string() ? printable(value.get_ref<const std::string&>())
-                                                 : value.dump(-1, ' ', true, Json::error_handler_t::replace);
+      const std::string text = value.is_null() ? "none"
+                               : value.is_string()
+                                   ? printable(value.get_ref<const std::string&>())
+                                   : value.dump(-1, ' ', true, Json::error_handler_t::replace);
       output.print(fmt::format("  {}: {}\n", printable(whole), text));
     }
   }
 }
 
-void print_text(const AgentReading& reading, Output& output) {
+void print_agent(const AgentReading& reading, Output& output) {
   const Json json = json_of(reading);
   output.print("agent\n");
   print_members(json["agent"], "", output);
@@ -84,17 +86,17 @@ void print_text(const AgentReading& reading, Output& output) {
   print_members(json["spec"], "", output);
   output.print(fmt::format("messages waiting: {}\n", reading.agent->mail.size()));
   print_mail(*reading.agent, output);
-  output.print(fmt::format("conversation: {} messages\n", reading.conversation.messages.size()));
+  output.print(fmt::format("messages in the conversation: {}\n", reading.conversation.messages.size()));
   print_conversation(reading.conversation, output);
 }
 
 int run_show(const ShowOptions& options, Output& output) {
   OpenedStore store(options.file);
-  const AgentReading reading = read_agent(store, options.agent);
+  const AgentReading reading = read_whole_agent(store, options.agent);
   if (options.json)
     output.print(safe_json(json_of(reading)) + "\n");
   else
-    print_text(reading, output);
+    print_agent(reading, output);
   return exit_ok;
 }
 

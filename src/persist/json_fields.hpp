@@ -1,6 +1,8 @@
 // Writes and reads members of JSON objects that may be left out.
 #pragma once
 
+#include "core/json_depth.hpp"
+
 #include <agentcore/budget.hpp>
 #include <agentcore/clock.hpp>
 
@@ -18,8 +20,11 @@ namespace agentcore::detail::persist {
 
 using nlohmann::json;
 
-// Throws json::exception if the text is no JSON object.
+// Throws json::exception if the text is no JSON object, or nested so deep that to write it would overflow the
+// stack.
 inline json parse_object(std::string_view text) {
+  if (core::json_depth(text) > core::max_json_depth)
+    throw json::other_error::create(501, "the record is nested too deep", static_cast<const json*>(nullptr));
   json object = json::parse(text);
   if (!object.is_object()) throw json::other_error::create(501, "the record is not a JSON object", &object);
   return object;

@@ -73,6 +73,15 @@ TEST_CASE("receipts names the first wrong line, and its exit code tells", "[stor
     CHECK(json.code == 1);
     CHECK(nlohmann::json::parse(json.out)["line"] == 2);
   }
+  SECTION("a body that is nested deeper than the stack allows") {
+    const std::size_t body = text.rfind("\"body\":") + 7, end = text.rfind(",\"hash\":");
+    text.replace(body, end - body,
+                 "{\"a\":" + std::string(3'000'000, '[') + std::string(3'000'000, ']') + "}");
+    write_text(file, text);
+    const ProgramRun json = run_store_program({"receipts", "--json", file});
+    CHECK(json.code == 1);
+    CHECK(nlohmann::json::parse(json.out)["receipts"] == nullptr);
+  }
   SECTION("a line that is no receipt, with text that controls a terminal") {
     write_text(file, text.substr(0, text.find('\n') + 1) + "\x1b[2J\n");
     const ProgramRun json = run_store_program({"receipts", "--json", file});

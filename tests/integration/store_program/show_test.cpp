@@ -107,7 +107,7 @@ TEST_CASE("show has the conversation of an agent with its tool calls", "[store_p
   says(run.out, "  code.tools: calculator\n");
   says(run.out, "  budget.tokens: 5000\n");
   says(run.out,
-       "messages waiting: 0\nconversation: 4 messages\n"
+       "messages waiting: 0\nmessages in the conversation: 4\n"
        "   1 user, turn 1\n     What is 2 + 40?\n"
        "   2 assistant\n     call call_1: add {\"a\":2,\"b\":40}\n"
        "   3 tool, result of call_1\n     42\n"

@@ -4,6 +4,7 @@
 
 #include <agentcore/agentcore.hpp>
 
+#include <cstddef>
 #include <string>
 
 using namespace agentcore;
@@ -107,6 +108,13 @@ TEST_CASE("a conversation that is damaged is refused when it is read", "[persist
   }
   SECTION("a message is no JSON") {
     batch.put({6, 1, 1}, "nonsense");
+  }
+  SECTION("the arguments of a call are nested deeper than the stack allows") {
+    const std::size_t levels = 2'000'000;
+    std::string body = R"({"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":)";
+    for (std::size_t i = 0; i < levels; ++i) body += R"({"a":)";
+    body += "1" + std::string(levels, '}') + "}}]}";
+    batch.put({6, 1, 1}, body);
   }
   SECTION("a message has no role") {
     batch.put({6, 1, 1}, R"({"content":"x"})");
