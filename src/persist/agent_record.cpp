@@ -1,6 +1,7 @@
 #include "persist/agent_record.hpp"
 
 #include "persist/json_fields.hpp"
+#include "persist/record_text.hpp"
 #include "persist/turn_record.hpp"
 
 #include <agentcore/store.hpp>
@@ -27,10 +28,21 @@ AccountRecord read_account(const json& object) {
   return account;
 }
 
-json pieces_json(const std::vector<Piece>& pieces) {
+std::string pieces_json(const std::vector<Piece>& pieces) {
+  std::string list;
+  for (const Piece& piece : pieces) {
+    RecordText::add_number(list += list.empty() ? "[[" : ",[", piece.segment);
+    RecordText::add_number(list += ',', piece.first);
+    RecordText::add_number(list += ',', piece.count);
+    list += ']';
+  }
+  return list += ']';
+}
+
+std::string tasks_json(const std::vector<TaskRecord>& tasks) {
   json list = json::array();
-  for (const Piece& piece : pieces) list.push_back({piece.segment, piece.first, piece.count});
-  return list;
+  for (const TaskRecord& task : tasks) list.push_back({task.id, task.tool});
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::vector<Piece> read_pieces(const json& list) {
@@ -67,33 +79,35 @@ Budget read_budget(const json& object) {
 }
 
 std::string to_json(const AgentRecord& record) {
-  json object{{"node", record.node}, {"spec", record.spec}};
-  put(object, "name", record.name);
-  put(object, "parent", record.parent);
-  put_enum(object, "gate", record.gate, core::Gate::open);
-  put_enum(object, "grade", record.grade, core::Grade::none);
-  put_enum(object, "grade_below", record.grade_below, core::Grade::none);
-  put(object, "grade_deletes", record.grade_deletes);
-  put(object, "stopped_by_ancestor", record.stopped_by_ancestor);
-  put(object, "stays_stopped", record.stays_stopped);
-  put_enum(object, "cause", record.cause, StopCause::user);
-  put(object, "paused", record.paused);
-  put(object, "held", record.held);
-  put(object, "holds_below", record.holds_below);
-  put(object, "turns", record.turns);
-  put(object, "tool_turns", record.tool_turns);
-  put(object, "summary_tokens", record.summary_tokens);
-  put(object, "ended_tasks", record.ended_tasks);
-  if (record.turn) object["turn"] = turn_json(*record.turn);
-  for (const TaskRecord& task : record.tasks) object["tasks"].push_back({task.id, task.tool});
-  put(object, "origin", record.origin);
-  put(object, "of_call", record.of_call);
-  if (!record.history.empty()) object["history"] = pieces_json(record.history);
-  put(object, "has_context", record.has_context);
-  put(object, "has_grants", record.has_grants);
-  if (record.own) object["own"] = account_json(*record.own);
-  if (record.subtree) object["subtree"] = account_json(*record.subtree);
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  RecordText text;
+  text.add("node", record.node);
+  text.add("spec", record.spec);
+  text.put("name", record.name);
+  text.put("parent", record.parent);
+  text.put_enum("gate", record.gate, core::Gate::open);
+  text.put_enum("grade", record.grade, core::Grade::none);
+  text.put_enum("grade_below", record.grade_below, core::Grade::none);
+  text.put("grade_deletes", record.grade_deletes);
+  text.put("stopped_by_ancestor", record.stopped_by_ancestor);
+  text.put("stays_stopped", record.stays_stopped);
+  text.put_enum("cause", record.cause, StopCause::user);
+  text.put("paused", record.paused);
+  text.put("held", record.held);
+  text.put("holds_below", record.holds_below);
+  text.put("turns", record.turns);
+  text.put("tool_turns", record.tool_turns);
+  text.put("summary_tokens", record.summary_tokens);
+  text.put("ended_tasks", record.ended_tasks);
+  if (record.turn) text.add_json("turn", to_json(*record.turn));
+  if (!record.tasks.empty()) text.add_json("tasks", tasks_json(record.tasks));
+  text.put("origin", record.origin);
+  text.put("of_call", record.of_call);
+  if (!record.history.empty()) text.add_json("history", pieces_json(record.history));
+  text.put("has_context", record.has_context);
+  text.put("has_grants", record.has_grants);
+  if (record.own) text.add_json("own", account_json(*record.own).dump());
+  if (record.subtree) text.add_json("subtree", account_json(*record.subtree).dump());
+  return text.take();
 }
 
 AgentRecord read_agent(std::string_view text) {

@@ -1,6 +1,7 @@
 #include "persist/mail_record.hpp"
 
 #include "persist/json_fields.hpp"
+#include "persist/record_text.hpp"
 
 namespace agentcore::detail::persist {
 namespace {
@@ -17,6 +18,12 @@ json part_json(const ContentPart& part) {
   return object;
 }
 
+std::string parts_json(const std::vector<ContentPart>& parts) {
+  json list = json::array();
+  for (const ContentPart& part : parts) list.push_back(part_json(part));
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 ContentPart read_part(const json& object) {
   ContentPart part;
   get(object, "url", part.url);
@@ -30,16 +37,18 @@ ContentPart read_part(const json& object) {
 
 std::string to_json(const MailRecord& record) {
   const Message& message = record.message;
-  json object{{"id", record.id.value}, {"text", message.text}};
-  put(object, "sender", message.sender);
-  put(object, "kind", message.kind);
-  put(object, "simulated", message.simulated);
-  put(object, "urgent", message.priority == MessagePriority::urgent);
-  for (const ContentPart& part : message.parts) object["parts"].push_back(part_json(part));
+  RecordText text;
+  text.add("id", record.id.value);
+  text.add("text", std::string_view(message.text));
+  text.put("sender", message.sender);
+  text.put("kind", message.kind);
+  text.put("simulated", message.simulated);
+  text.put("urgent", message.priority == MessagePriority::urgent);
+  if (!message.parts.empty()) text.add_json("parts", parts_json(message.parts));
   if (record.deadline)
-    object["deadline"] =
-        std::chrono::duration_cast<milliseconds>(record.deadline->time_since_epoch()).count();
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+    text.add("deadline",
+             std::chrono::duration_cast<milliseconds>(record.deadline->time_since_epoch()).count());
+  return text.take();
 }
 
 MailRecord read_mail(std::string_view text) {

@@ -1,6 +1,7 @@
 #include "persist/turn_record.hpp"
 
 #include "persist/json_fields.hpp"
+#include "persist/record_text.hpp"
 
 #include <chrono>
 
@@ -47,16 +48,29 @@ StoredCall read_call(const json& value) {
           .may_begin = (flags & may_begin) != 0};
 }
 
-json usage_json(const Usage& usage) {
-  json object = json::object();
-  put(object, "prompt", usage.prompt_tokens);
-  put(object, "completion", usage.completion_tokens);
-  put(object, "total", usage.total_tokens);
-  put(object, "cached", usage.cached_tokens);
-  put(object, "reasoning", usage.reasoning_tokens);
-  put(object, "cache_write", usage.cache_write_tokens);
-  put(object, "complete", usage.complete, true);
-  return object;
+std::string usage_json(const Usage& usage) {
+  RecordText text;
+  text.put("prompt", usage.prompt_tokens);
+  text.put("completion", usage.completion_tokens);
+  text.put("total", usage.total_tokens);
+  text.put("cached", usage.cached_tokens);
+  text.put("reasoning", usage.reasoning_tokens);
+  text.put("cache_write", usage.cache_write_tokens);
+  text.put("complete", usage.complete, true);
+  return text.take();
+}
+
+std::string calls_json(const std::vector<StoredCall>& calls) {
+  std::string list;
+  for (const StoredCall& call : calls)
+    RecordText::add_number(list += list.empty() ? '[' : ',', number_of(call));
+  return list += ']';
+}
+
+std::string questions_json(const std::vector<RestoredQuestion>& questions) {
+  json list = json::array();
+  for (const RestoredQuestion& one : questions) list.push_back({one.number, one.call_id, one.is_approval});
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Usage read_usage(const json& object) {
@@ -73,22 +87,23 @@ Usage read_usage(const json& object) {
 
 }  // namespace
 
-json turn_json(const StoredTurn& turn) {
-  json object{{"number", turn.number}, {"message", turn.message.value}};
-  put(object, "asked", turn.asked);
-  put(object, "delegated", turn.delegated);
+std::string to_json(const StoredTurn& turn) {
+  RecordText text;
+  text.add("number", turn.number);
+  text.add("message", turn.message.value);
+  text.put("asked", turn.asked);
+  text.put("delegated", turn.delegated);
   if (turn.deadline) {
-    object["deadline"] = turn.deadline->time_since_epoch() / std::chrono::nanoseconds(1);
-    put(object, "deadline_of_message", turn.deadline_of_message);
+    text.add("deadline", turn.deadline->time_since_epoch() / std::chrono::nanoseconds(1));
+    text.put("deadline_of_message", turn.deadline_of_message);
   }
-  put(object, "model_calls", turn.model_calls);
-  put(object, "repairs", turn.repairs);
-  if (!(turn.usage == Usage{})) object["usage"] = usage_json(turn.usage);
-  put(object, "cost", turn.cost);
-  for (const StoredCall& call : turn.calls) object["calls"].push_back(number_of(call));
-  for (const RestoredQuestion& question : turn.questions)
-    object["questions"].push_back({question.number, question.call_id, question.is_approval});
-  return object;
+  text.put("model_calls", turn.model_calls);
+  text.put("repairs", turn.repairs);
+  if (!(turn.usage == Usage{})) text.add_json("usage", usage_json(turn.usage));
+  if (turn.cost) text.add_json("cost", json(*turn.cost).dump());
+  if (!turn.calls.empty()) text.add_json("calls", calls_json(turn.calls));
+  if (!turn.questions.empty()) text.add_json("questions", questions_json(turn.questions));
+  return text.take();
 }
 
 StoredTurn read_turn(const json& object) {

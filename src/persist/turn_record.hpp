@@ -3,11 +3,13 @@
 
 #include "turn/stored_turn.hpp"
 
-#include <nlohmann/json.hpp>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace agentcore::detail::persist {
 
-nlohmann::json turn_json(const turn::StoredTurn& turn);
+std::string to_json(const turn::StoredTurn& turn);
 // Throws nlohmann::json::exception.
 turn::StoredTurn read_turn(const nlohmann::json& object);
 

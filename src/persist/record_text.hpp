@@ -1,0 +1,63 @@
+// RecordText: writes a flat JSON object. Records are written all the time: a json object would allocate for
+// each member.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace agentcore::detail::persist {
+
+// Names are written as they are. A name must not be written twice.
+class RecordText {
+ public:
+  void add(std::string_view name, bool value) { begin(name) += value ? "true" : "false"; }
+  void add(std::string_view name, std::string_view value) { add_string(begin(name), value); }
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) void add(std::string_view name, T value) {
+    add_number(begin(name), value);
+  }
+  // `value`: as JSON.
+  void add_json(std::string_view name, std::string_view value) { begin(name) += value; }
+
+  // Leave out a value that is usual.
+  template <typename T>
+  void put(std::string_view name, const T& value, const std::type_identity_t<T>& usual = {}) {
+    if (!(value == usual)) add(name, value);
+  }
+  template <typename T>
+  void put(std::string_view name, const std::optional<T>& value) {
+    if (value) add(name, *value);
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void put_enum(std::string_view name, Enum value, Enum usual) {
+    if (value != usual) add(name, static_cast<int>(value));
+  }
+
+  // The object. Nothing can be added to it any more.
+  std::string take() {
+    text_ += text_.empty() ? "{}" : "}";
+    return std::move(text_);
+  }
+
+  template <std::integral T>
+  static void add_number(std::string& text, T value) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    text.append(digits, static_cast<std::size_t>(end - digits));
+  }
+
+ private:
+  std::string& begin(std::string_view name);
+  static void add_string(std::string& text, std::string_view value);
+
+  std::string text_;
+};
+
+}  // namespace agentcore::detail::persist
