@@ -79,6 +79,24 @@ RecordKey key_of(Statement& row) noexcept {
   return {field(0), field(1), field(2)};
 }
 
+using Changes = std::vector<const StoreBatch::Change*>;
+
+// In an order that has the same effect, and in which SQLite needs less time: records that are written between
+// two erased ranges are sorted by their keys, so that neighbours are in the same page. The last one of those
+// with the same key stays the last.
+Changes in_order_of_keys(const StoreBatch& batch) {
+  Changes changes;
+  changes.reserve(batch.changes().size());
+  for (const StoreBatch::Change& change : batch.changes()) changes.push_back(&change);
+  const auto is_erased = [](const StoreBatch::Change* change) { return !change->body; };
+  for (auto begin = changes.begin(); begin != changes.end();) {
+    const auto end = std::find_if(begin, changes.end(), is_erased);
+    std::stable_sort(begin, end, [](const auto* a, const auto* b) { return a->first < b->first; });
+    begin = std::find_if_not(end, changes.end(), is_erased);
+  }
+  return changes;
+}
+
 }  // namespace
 
 struct SqliteStore::Impl {
@@ -97,7 +115,7 @@ struct SqliteStore::Impl {
   Result<void> run(const char* sql);
   bool set_sync(StoreSync wanted) noexcept;
   bool change(const StoreBatch::Change& change) noexcept;
-  bool apply(const StoreBatch& batch) noexcept;
+  bool apply(const Changes& changes) noexcept;
 };
 
 Result<void> SqliteStore::Impl::run(const char* sql) {
@@ -178,10 +196,10 @@ bool SqliteStore::Impl::change(const StoreBatch::Change& change) noexcept {
   return bound && statement.step() == Statement::Step::done;
 }
 
-bool SqliteStore::Impl::apply(const StoreBatch& batch) noexcept {
+bool SqliteStore::Impl::apply(const Changes& changes) noexcept {
   if (!begin.run()) return false;
-  for (const StoreBatch::Change& one : batch.changes())
-    if (!change(one)) return false;
+  for (const StoreBatch::Change* const one : changes)
+    if (!change(*one)) return false;
   return commit.run();
 }
 
@@ -225,7 +243,13 @@ Result<void> SqliteStore::commit(const StoreBatch& batch, StoreSync sync) {
   if (impl.read_only)
     return Error{Errc::store_read_only, impl.database.path() + ": the store was opened read-only"};
   if (auto problem = detail::store::problem_of(batch)) return *std::move(problem);
-  if (impl.set_sync(sync) && impl.apply(batch)) return {};
+  Changes changes;
+  try {
+    changes = in_order_of_keys(batch);
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, impl.database.path() + ": no memory to commit a batch"};
+  }
+  if (impl.set_sync(sync) && impl.apply(changes)) return {};
   Error error = impl.database.error();
   if (impl.database.in_transaction()) static_cast<void>(impl.database.run("ROLLBACK"));
   return error;
