@@ -15,10 +15,12 @@ class MailNotes {
  public:
   // Only then notes are kept: the tree has a store. @loop_thread
   void enable(bool on) noexcept { enabled_.store(on, std::memory_order_release); }
+  // @threadsafe
+  bool is_enabled() const noexcept { return enabled_.load(std::memory_order_acquire); }
   // Returns true if it is the first since the last take(). Without memory the next take() says so.
   // @threadsafe
   bool add(core::NodeId agent) noexcept {
-    if (!enabled_.load(std::memory_order_acquire)) return false;
+    if (!is_enabled()) return false;
     const std::lock_guard lock(mutex_);
     const bool first = agents_.empty() && !lost_;
     if (!agents_.empty() && agents_.back() == agent) return false;

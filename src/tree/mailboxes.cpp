@@ -134,11 +134,6 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
   }
 }
 
-// For the store. @threadsafe
-void Mailboxes::note_mail(core::NodeId id) noexcept {
-  if (tree_.mail_notes.add(id)) tree_.waker->notify();
-}
-
 SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOptions& options) {
   const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree_.reach(id);
