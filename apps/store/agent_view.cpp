@@ -2,7 +2,9 @@
 
 #include "seconds.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <unordered_map>
 
 namespace store_tool {
@@ -70,6 +72,16 @@ Json agent_json(const AgentView& view) {
   return object;
 }
 
+namespace {
+
+auto open_calls(const agentcore::detail::turn::StoredTurn& turn) {
+  using State = agentcore::detail::turn::PendingCall::State;
+  return std::count_if(turn.calls.begin(), turn.calls.end(),
+                       [](const auto& call) { return call.state != State::done; });
+}
+
+}  // namespace
+
 Json record_json(const persist::AgentRecord& record) {
   Json object{{"spec", record.spec}, {"paused_itself", record.paused}, {"held_itself", record.held}};
   if (record.grade != Grade::none) {
@@ -80,7 +92,17 @@ Json record_json(const persist::AgentRecord& record) {
     object["turn"] = {{"number", record.turn->number},
                       {"message", to_string(record.turn->message)},
                       {"question_in_conversation", record.turn->asked},
-                      {"tool_calls_begun", record.turn->begun}};
+                      {"model_calls", record.turn->model_calls},
+                      {"tool_calls", record.turn->calls.size()},
+                      {"tool_calls_without_result", open_calls(*record.turn)}};
+    Json& questions = object["turn"]["questions"] = Json::array();
+    for (const agentcore::detail::turn::RestoredQuestion& question : record.turn->questions)
+      questions.push_back("q_" + std::to_string(question.number));
+  }
+  if (!record.tasks.empty()) {
+    Json& tasks = object["background_tasks"] = Json::array();
+    for (const persist::TaskRecord& task : record.tasks)
+      tasks.push_back({{"id", task.id}, {"tool", task.tool}});
   }
   if (!record.ended_tasks.empty()) object["ended_tasks"] = record.ended_tasks;
   if (record.own) object["budget"] = account_json(*record.own);

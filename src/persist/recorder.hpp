@@ -36,8 +36,8 @@ class Recorder final : public events::ChangeListener {
   void on_grants_changed(core::NodeId agent) noexcept override;
   bool may_begin(const core::Node& node, const std::string& call_id) noexcept override;
 
-  // A function of the host has changed the agent, or its messages that wait; or the agent was removed from the
-  // table.
+  // A function of the host has changed the agent, or its messages that wait; or the agent was removed from
+  // the table.
   void note_change(core::NodeId agent) noexcept;
   void note_edited_mail(const core::Node& node) noexcept;
   // The stop or delete of that agent has begun; 0: that of the tree. `name`: its id. Throws std::bad_alloc.

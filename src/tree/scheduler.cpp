@@ -23,7 +23,7 @@ void Scheduler::run_round(loop::PollBudget& budget) {
     if (!node) return;
     try {
       if (!turn::is_active(*node)) step(*node);  // else the end of its turn schedules it
-    } catch (...) {                                     // an allocation failed: the next round tries again
+    } catch (...) {                              // an allocation failed: the next round tries again
       ready.again(*node);
       throw;
     }

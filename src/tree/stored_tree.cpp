@@ -52,7 +52,8 @@ void StoredTree::read_all(persist::Persistence& persistence, const TreeShared& t
   tree_ = forest.tree();
   is_empty_ = forest.is_empty();
   check_numbers();
-  for (auto& [number, spec] : forest.specs()) add_spec(number, std::move(spec), persistence.options().code, turns);
+  for (auto& [number, spec] : forest.specs())
+    add_spec(number, std::move(spec), persistence.options().code, turns);
   for (auto& agent : forest.agents()) add_agent(std::move(*agent));
   check_limits(tree.options);
 }

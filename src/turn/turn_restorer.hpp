@@ -23,8 +23,8 @@ class TurnRestorer {
   TurnRestorer(Environment& environment, ToolCalls& tool_calls, TurnEnds& ends, TurnRunner& runner)
       : environment_(environment), tool_calls_(tool_calls), ends_(ends), runner_(runner) {}
 
-  // The identity of the tree (Environment::identity): that of the earlier process, or, if `stored` is empty, a
-  // new one. Throws std::bad_alloc.
+  // The identity of the tree (Environment::identity): that of the earlier process, or, if `stored` is empty,
+  // a new one. Throws std::bad_alloc.
   const std::string& identify(const std::string& stored);
   // True if nothing of the turn was at work: it waited for people alone.
   static bool waits_for_people(const core::Node& node, const StoredTurn& stored);

@@ -157,7 +157,7 @@ TEST_CASE("check finds damage of a file and of what is in it", "[store_program]"
   SECTION("a message of a conversation is missing") {
     auto store = SqliteStore::open(folder.file()).value();
     StoreBatch batch;
-    batch.erase({6, 1, 2});
+    batch.erase({7, 1, 2});
     store->commit(batch, StoreSync::process).value();
     run = run_store_program({"check", folder.file()});
     CHECK(run.out.find("the conversation of agent 'planner' cannot be read") != std::string::npos);

@@ -104,20 +104,20 @@ TEST_CASE("a conversation that is damaged is refused when it is read", "[persist
   fill(store);
   StoreBatch batch;
   SECTION("a message is missing") {
-    batch.erase({6, 1, 1});
+    batch.erase({7, 1, 1});
   }
   SECTION("a message is no JSON") {
-    batch.put({6, 1, 1}, "nonsense");
+    batch.put({7, 1, 1}, "nonsense");
   }
   SECTION("the arguments of a call are nested deeper than the stack allows") {
     const std::size_t levels = 2'000'000;
     std::string body = R"({"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":)";
     for (std::size_t i = 0; i < levels; ++i) body += R"({"a":)";
     body += "1" + std::string(levels, '}') + "}}]}";
-    batch.put({6, 1, 1}, body);
+    batch.put({7, 1, 1}, body);
   }
   SECTION("a message has no role") {
-    batch.put({6, 1, 1}, R"({"content":"x"})");
+    batch.put({7, 1, 1}, R"({"content":"x"})");
   }
   REQUIRE(store.commit(batch, StoreSync::process));
   Life life(store);
