@@ -320,6 +320,7 @@ class AgentTree {
  private:
   friend class TerminateScope;
   friend struct detail::TestAccess;
+  friend struct detail::core::AgentAccess;
   Result<Agent> create_shared(const SharedAgentSpec& spec);
   Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback);
 

@@ -10,6 +10,7 @@
 #include <agentcore/budget.hpp>
 #include <agentcore/call_slots.hpp>
 #include <agentcore/chat.hpp>
+#include <agentcore/checkpoint.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/code_registry.hpp>
 #include <agentcore/context.hpp>

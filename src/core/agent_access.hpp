@@ -4,12 +4,14 @@
 #include "core/node.hpp"
 
 #include <agentcore/agent.hpp>
+#include <agentcore/agent_tree.hpp>
 
 namespace agentcore::detail::core {
 
 struct AgentAccess {
   static Agent make(tree::TreeCore* core, NodeId node) noexcept { return Agent(core, node); }
   static tree::TreeCore* core(const Agent& agent) noexcept { return agent.core_; }
+  static tree::TreeCore* core(const AgentTree& tree) noexcept { return tree.core_; }
   static NodeId node(const Agent& agent) noexcept { return agent.node_; }
   // Returns a handle that counts no reference, for the duration of one callback, during which the tree's core
   // exists anyway. Its copies count one. forget() must be called before the handle is destroyed.

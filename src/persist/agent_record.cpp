@@ -60,6 +60,12 @@ std::vector<Piece> read_pieces(const json& list) {
 
 }  // namespace
 
+AccountRecord account_record(const turn::Account& account, const loop::Engine& engine) {
+  AccountRecord record{account.budget(), account.spent(), account.is_expired()};
+  record.budget.wall_clock = account.wall_clock().left(engine);
+  return record;
+}
+
 json budget_json(const Budget& budget) {
   json object = json::object();
   put(object, "turns", budget.turns, no_limit);

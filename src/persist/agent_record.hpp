@@ -2,6 +2,8 @@
 #pragma once
 
 #include "core/node.hpp"
+#include "loop/engine.hpp"
+#include "turn/account.hpp"
 #include "turn/stored_turn.hpp"
 
 #include <agentcore/budget.hpp>
@@ -71,6 +73,9 @@ struct AgentRecord {
   std::optional<AccountRecord> own;
   std::optional<AccountRecord> subtree;
 };
+
+// What is left of a budget, and what was used. @loop_thread
+AccountRecord account_record(const turn::Account& account, const loop::Engine& engine);
 
 // Fields with their default value are left out.
 std::string to_json(const AgentRecord& record);

@@ -10,15 +10,6 @@
 #include <utility>
 
 namespace agentcore::detail::persist {
-namespace {
-
-AccountRecord account_record(const turn::Account& account, const loop::Engine& engine) {
-  AccountRecord record{account.budget(), account.spent(), account.is_expired()};
-  record.budget.wall_clock = account.wall_clock().left(engine);
-  return record;
-}
-
-}  // namespace
 
 void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
   StoreBatch& changes = batch.changes;

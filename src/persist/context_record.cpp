@@ -37,12 +37,15 @@ std::string to_json(const turn::SentContext& context) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-turn::SentContext read_context(std::string_view text) {
+turn::SentContext read_context(std::string_view text, std::size_t most) {
   const json object = parse_object(text);
   turn::SentContext context;
   bool sent = true;
   for (const json& run : object.at("runs")) {
-    context.messages.insert(context.messages.end(), run.get<std::size_t>(), sent);
+    const auto length = run.get<std::size_t>();
+    if (length > most - context.messages.size())
+      throw json::other_error::create(501, "it marks more messages than there are", &run);
+    context.messages.insert(context.messages.end(), length, sent);
     sent = !sent;
   }
   get(object, "lost_messages", context.lost_messages);

@@ -3,6 +3,7 @@
 
 #include "turn/sent_context.hpp"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,7 @@ bool sends_all(const turn::SentContext& context) noexcept;
 
 // Without what is computed again: the tokens of messages, the ends of requests, the windows.
 std::string to_json(const turn::SentContext& context);
-// Throws nlohmann::json::exception.
-turn::SentContext read_context(std::string_view text);
+// `most`: how many messages it may mark. Throws nlohmann::json::exception.
+turn::SentContext read_context(std::string_view text, std::size_t most = static_cast<std::size_t>(-1));
 
 }  // namespace agentcore::detail::persist

@@ -2,6 +2,7 @@
 
 #include "core/gates.hpp"
 #include "mailbox/mailbox.hpp"
+#include "tree/agent_documents.hpp"
 #include "tree/options.hpp"
 #include "turn/stable_part.hpp"
 
@@ -144,6 +145,21 @@ Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, st
   return create(parent, std::move(spec), std::move(id), nullptr);
 }
 
+void AgentFactory::set_accounts(Node& node, const persist::AgentRecord& record) {
+  const auto set_one = [&](const std::optional<persist::AccountRecord>& account, bool subtree) {
+    if (!account) return;
+    turns_.grant(node, account->budget, subtree);
+    turn::Accounts& accounts = *turn::data_of(node).accounts;
+    (subtree ? accounts.subtree : accounts.own).restore(account->spent, account->expired);
+  };
+  set_one(record.own, false);
+  set_one(record.subtree, true);
+}
+
+AgentDocuments AgentFactory::documents() noexcept {
+  return {tree_, *this};
+}
+
 Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   Node* node = tree_.reach(origin);
@@ -172,6 +188,7 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
       data->sent = own->sent;
       data->sent.keep_first(data->conversation.messages().size(), data->conversation);
     }
+    data->origin = origin;
     const Node* const parent = node->parent.load(std::memory_order_relaxed);
     const OriginOfFork in_store(tree_.recorder(), node);
     return create(parent->id(), std::move(spec), std::move(options.id), std::move(data));

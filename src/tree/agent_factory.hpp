@@ -2,6 +2,7 @@
 #pragma once
 
 #include "events/event_hub.hpp"
+#include "persist/agent_record.hpp"
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
 
@@ -14,6 +15,8 @@
 #include <string>
 
 namespace agentcore::detail::tree {
+
+class AgentDocuments;
 
 // An agent of an earlier run.
 struct RestoredAgent {
@@ -37,15 +40,19 @@ class AgentFactory {
   // Creates an agent that a store has, without an event. Its slot is reserved, and its id is not in use. Its
   // mailbox is open, and it has no budgets yet. If it throws, the agent may exist in part.
   core::Node& place(core::Node& parent, const RestoredAgent& agent);
+  // `data`: what the agent begins with; null: by its spec.
+  Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id,
+                       std::unique_ptr<turn::TurnData> data);
+  // The budgets of the agent, and what was used of them, become those of the record. Throws std::bad_alloc.
+  void set_accounts(core::Node& node, const persist::AgentRecord& record);
+  // Export and import.
+  AgentDocuments documents() noexcept;
   // Creates a sibling that has the first turns of the agent's conversation.
   Result<Agent> fork(core::NodeId origin, ForkOptions&& options);
 
  private:
   Error refusal(core::NodeId parent) const;
   std::optional<Error> bind(AgentSpec& spec) const;
-  // `data`: what the agent begins with; null: by its spec.
-  Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id,
-                       std::unique_ptr<turn::TurnData> data);
   std::optional<Error> problem_of(const core::Node& parent, const AgentSpec& spec,
                                   const std::string& id) const;
   Result<Agent> insert(core::Node& parent, SharedAgentSpec spec, std::string id,

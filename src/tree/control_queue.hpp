@@ -66,6 +66,7 @@ struct ControlOp {
   std::optional<Duration> grace;
   StopWhen when = StopWhen::now;         // stop, terminate
   std::optional<TimePoint> escalate_at;  // if `when` is later
+  bool with_forks = false;               // terminate: TerminateOptions::forks
   bool withdraws = false;                // resume: of a deferred stop
   std::uint64_t withdrawals = 0;         // how many such resumes there were, this one included
   std::function<void(const StopReport&)> on_stopped;

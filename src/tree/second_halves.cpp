@@ -1,5 +1,9 @@
 #include "tree/second_halves.hpp"
 
+#include "tree/forks.hpp"
+
+#include <utility>
+
 namespace agentcore::detail::tree {
 
 void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
@@ -23,6 +27,7 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
       return op->withdraws ? pending_.withdraw(*op) : settler_.start(op);
     case Verb::stop:
     case Verb::terminate:
+      if (op->with_forks) delete_forks(*op);
       if (op->when != StopWhen::now) return pending_.start(op);
       return close(op);
   }
@@ -55,6 +60,18 @@ void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
     default:
       return;
   }
+}
+
+void SecondHalves::delete_forks(const ControlOp& op) {
+  const core::Node* const node = tree_.table.find(op.agent);
+  if (!node) return;
+  TerminateOptions options;
+  options.reason = op.origin.reason();
+  options.when = op.when;
+  options.grace = op.grace;
+  if (op.escalate_at) options.escalate_after = *op.escalate_at - tree_.engine->now();
+  for (const core::NodeId fork : forks_of(tree_.table, *node))
+    static_cast<void>(verbs_.terminate(fork, TerminateOptions(options)));
 }
 
 void SecondHalves::close(std::unique_ptr<ControlOp>& op) {

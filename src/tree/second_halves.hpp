@@ -6,6 +6,7 @@
 #include "tree/pending_stops.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
+#include "tree/verbs.hpp"
 #include "turn/turns.hpp"
 
 #include <memory>
@@ -16,13 +17,14 @@ namespace agentcore::detail::tree {
 class SecondHalves {
  public:
   SecondHalves(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, Settler& settler,
-               PendingStops& pending, Pauses& pauses)
+               PendingStops& pending, Pauses& pauses, Verbs& verbs)
       : tree_(tree),
         turns_(turns),
         scheduler_(scheduler),
         settler_(settler),
         pending_(pending),
-        pauses_(pauses) {}
+        pauses_(pauses),
+        verbs_(verbs) {}
 
   // If it throws, the caller still owns `op`, and nothing has changed.
   void start(std::unique_ptr<ControlOp>& op);
@@ -31,6 +33,7 @@ class SecondHalves {
 
  private:
   void close(std::unique_ptr<ControlOp>& op);
+  void delete_forks(const ControlOp& op);
   void record(const ControlOp& op, persist::Recorder& recorder);
 
   TreeShared& tree_;
@@ -39,6 +42,7 @@ class SecondHalves {
   Settler& settler_;
   PendingStops& pending_;
   Pauses& pauses_;
+  Verbs& verbs_;
 };
 
 }  // namespace agentcore::detail::tree

@@ -176,7 +176,7 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   if (agent.is_stopped()) close(node, agent);
   if (record.holds_below) node.extend_below(Node::hold_below, true);
   recorder.adopt(record, agent.key, agent.spec->spec, agent.mail_records);
-  grant(node, record);
+  factory_.set_accounts(node, record);
   give_mail(node, agent, recorder);
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
@@ -190,17 +190,6 @@ void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
   node.reported = AgentState::stopped;
   node.settling.stopped_by_ancestor = agent.stopped_by_ancestor;
   node.settling.cause = agent.cause;
-}
-
-void StoreVerbs::grant(Node& node, const AgentRecord& record) {
-  const auto grant_one = [&](const std::optional<persist::AccountRecord>& account, bool subtree) {
-    if (!account) return;
-    turns_.grant(node, account->budget, subtree);
-    turn::Accounts& accounts = *turn::data_of(node).accounts;
-    (subtree ? accounts.subtree : accounts.own).restore(account->spent, account->expired);
-  };
-  grant_one(record.own, false);
-  grant_one(record.subtree, true);
 }
 
 // What was in progress: a turn, and background tasks.

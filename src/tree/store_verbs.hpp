@@ -47,7 +47,6 @@ class StoreVerbs {
   Result<void> reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync);
   Result<void> place(StoredAgentOfTree& agent, persist::Persistence& persistence);
   void close(core::Node& node, const StoredAgentOfTree& agent) noexcept;
-  void grant(core::Node& node, const persist::AgentRecord& record);
   Result<void> place_work(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);
   void place_turn(core::Node& node, StoredAgentOfTree& agent, InterruptedTurns turns);
   void resume_turn(core::Node& node, StoredAgentOfTree& agent);

@@ -27,7 +27,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       pauses_(shared_, hub_, turns_, scheduler_, rest_),
       verbs_(shared_, turns_.operations()),
       pending_stops_(shared_, hub_, verbs_, settler_, scheduler_, rest_),
-      second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_),
+      second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_, verbs_),
       turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
       call_verbs_(shared_, turns_),
       pause_verbs_(shared_),

@@ -87,6 +87,7 @@ class TreeShared {
   bool is_quiet(const core::Node& root, bool with_subtree, bool with_root = true) const noexcept;
   // A handle that keeps the tree's memory alive. @threadsafe
   Agent handle(core::NodeId id) const noexcept { return core::AgentAccess::make(owner_, id); }
+  bool owns(const Agent& agent) const noexcept { return core::AgentAccess::core(agent) == owner_; }
 
  private:
   TreeCore* const owner_;

@@ -1,0 +1,40 @@
+// AgentDocument: agents as one JSON text, for export and import.
+#pragma once
+
+#include "persist/agent_record.hpp"
+#include "persist/mail_record.hpp"
+#include "persist/spec_json.hpp"
+#include "persist/stored_conversation.hpp"
+#include "turn/sent_context.hpp"
+
+#include <agentcore/error.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::detail::persist {
+
+// AgentRecord::parent is the number of the parent, from 1; 0: the first agent, which has none.
+// AgentRecord::spec is a position in AgentDocument::specs. What refers to a store or to work in progress is
+// not set.
+struct DocumentAgent {
+  AgentRecord record;
+  StoredConversation conversation;
+  std::optional<turn::SentContext> sent;  // nothing: all messages are sent
+  std::vector<MailRecord> mail;           // in the order of taking
+};
+
+struct AgentDocument {
+  static constexpr std::uint64_t version_now = 1;
+
+  std::vector<DocumentAgent> agents;  // parents before children
+  std::vector<std::string> specs;     // as to_json() makes them
+};
+
+std::string to_json(const AgentDocument& document);
+// Checks all but what depends on a tree. Errors: `invalid_config`, `invalid_history`.
+Result<AgentDocument> read_document(std::string_view text);
+
+}  // namespace agentcore::detail::persist

@@ -1,0 +1,260 @@
+#include "tree/agent_documents.hpp"
+
+#include "core/agent_access.hpp"
+#include "core/gates.hpp"
+#include "persist/context_record.hpp"
+#include "tree/options.hpp"
+#include "turn/stable_part.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+namespace agentcore::detail::tree {
+
+using core::AgentAccess;
+using core::Node;
+using persist::AgentDocument;
+using persist::AgentRecord;
+using persist::DocumentAgent;
+
+namespace {
+
+// The conversation up to the last ended turn.
+persist::StoredConversation ended_part(const turn::Conversation& conversation) {
+  const std::size_t turns = conversation.turns().size() - (conversation.is_open() ? 1 : 0);
+  const turn::Conversation ended = conversation.first_turns(turns);
+  return {ended.messages(), ended.turns()};
+}
+
+std::vector<persist::MailRecord> mail_of(const Agent& agent, const loop::Engine& engine) {
+  std::vector<persist::MailRecord> mail;
+  Result<std::vector<QueuedMessage>> queued = agent.queued();
+  if (!queued) return mail;
+  for (QueuedMessage& message : *queued) {
+    persist::MailRecord& record = mail.emplace_back();
+    record.message = std::move(message.message);
+    if (message.deadline)
+      record.deadline =
+          engine.clock().wall_time() +
+          std::chrono::duration_cast<std::chrono::system_clock::duration>(*message.deadline - engine.now());
+  }
+  return mail;
+}
+
+Error out_of_memory_of_document() {
+  return {Errc::out_of_memory, "out of memory"};
+}
+
+}  // namespace
+
+Result<std::string> AgentDocuments::export_agents(core::NodeId root, const ExportOptions& options) {
+  Node* const node = tree_.reach(root);
+  if (!node || !node->spec) return tree_.missing(no_agent_text);
+  if (look(*node, root).effective == AgentState::terminating)
+    return Error{Errc::agent_terminating, "the agent is being deleted"};
+  const LoopEntry entry(tree_.lifetime);
+  try {
+    AgentDocument document;
+    std::vector<std::pair<Node*, std::uint64_t>> open{{node, 0}};  // with the number of the parent
+    while (!open.empty()) {
+      const auto [next, parent] = open.back();
+      open.pop_back();
+      if (auto added = add(*next, parent, document); !added) return added.error();
+      const std::uint64_t number = document.agents.size();
+      std::vector<Node*> children;
+      if (options.descendants)
+        for (Node* child = tree_.table.first_child(*next); child; child = tree_.table.next_sibling(*child)) {
+          const auto* const data = static_cast<const turn::TurnData*>(child->data.get());
+          const bool is_gone = look(*child, child->id()).effective == AgentState::terminating;
+          if (!is_gone && !(data && data->of_call)) children.push_back(child);
+        }
+      for (auto child = children.rbegin(); child != children.rend(); ++child)
+        open.emplace_back(*child, number);
+    }
+    return to_json(document);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory_of_document();
+  }
+}
+
+Result<void> AgentDocuments::add(Node& node, std::uint64_t parent, AgentDocument& document) {
+  if (auto loaded = tree_.load(node); !loaded) return loaded;
+  DocumentAgent agent;
+  agent.record = record_of(node, parent == 0);
+  agent.record.parent = parent;
+  agent.record.spec = spec_of(node, document);
+  if (const auto* const data = static_cast<const turn::TurnData*>(node.data.get())) {
+    agent.conversation = ended_part(data->conversation);
+    turn::SentContext sent = data->sent;
+    sent.keep_first(agent.conversation.messages.size(),
+                    data->conversation.first_turns(agent.conversation.turns.size()));
+    if (!persist::sends_all(sent)) agent.sent = std::move(sent);
+  }
+  agent.mail = mail_of(tree_.handle(node.id()), *tree_.engine);
+  document.agents.push_back(std::move(agent));
+  return {};
+}
+
+// Without what refers to other agents, to a store, or to work in progress.
+AgentRecord AgentDocuments::record_of(const Node& node, bool is_root) const {
+  const core::PackedState packed = node.load();
+  AgentRecord record;
+  if (node.name.load(std::memory_order_relaxed)) record.name = tree_.table.names().name_of(node, node.id());
+  record.gate = packed.gate();
+  if (packed.stop_grade() != core::Grade::none)
+    record.gate =
+        node.grade_of_descendants() != core::Grade::none ? core::Gate::stop_tree : core::Gate::stop_self;
+  // What is above the document is not in it.
+  if (is_root && record.gate == core::Gate::open && !look(node, node.id()).open())
+    record.gate = core::Gate::stop_tree;
+  record.stopped_by_ancestor = !is_root && node.settling.stopped_by_ancestor;
+  record.paused = is_root ? core::paused_by(node) != nullptr : packed.is_paused();
+  record.held = packed.is_held();
+  record.holds_below = record.held && node.extends_below(Node::hold_below);
+  record.turns = node.turns;
+  const auto* const data = static_cast<const turn::TurnData*>(node.data.get());
+  if (!data) return record;
+  record.tool_turns = data->tool_turns;
+  record.summary_tokens = data->summary_tokens;
+  record.ended_tasks = data->ended_tasks;
+  if (!data->accounts) return record;
+  if (data->accounts->own.limits()) record.own = persist::account_record(data->accounts->own, *tree_.engine);
+  if (data->accounts->subtree.limits())
+    record.subtree = persist::account_record(data->accounts->subtree, *tree_.engine);
+  return record;
+}
+
+std::size_t AgentDocuments::spec_of(const Node& node, AgentDocument& document) {
+  const auto [found, is_new] = specs_.emplace(node.spec.get(), document.specs.size());
+  if (is_new) document.specs.push_back(persist::to_json(*node.spec));
+  return found->second;
+}
+
+Result<ImportReport> AgentDocuments::import_agents(std::string_view text, ImportOptions&& options) {
+  const LoopEntry entry(tree_.lifetime);
+  try {
+    Result<AgentDocument> document = persist::read_document(text);
+    if (!document) return document.error();
+    if (auto problem = problem_of(*document, options)) return *std::move(problem);
+    Result<std::vector<BoundSpec>> specs = bind(*document, options);
+    if (!specs) return specs.error();
+    ImportReport report;
+    const core::NodeId top =
+        options.parent != Agent() ? AgentAccess::node(options.parent) : tree_.table.root_sentinel().id();
+    for (DocumentAgent& from : document->agents) {
+      const core::NodeId parent =
+          from.record.parent == 0 ? top : AgentAccess::node(report.agents[from.record.parent - 1]);
+      Result<Agent> made = create(from, parent, (*specs)[from.record.spec]);
+      if (!made) {
+        if (!report.agents.empty()) static_cast<void>(report.agents.front().terminate());
+        return made.error();
+      }
+      report.agents.push_back(*std::move(made));
+    }
+    for (std::size_t i = 0; i < report.agents.size(); ++i) {
+      DocumentAgent& from = document->agents[i];
+      const std::string& unbound = (*specs)[from.record.spec].unbound;
+      if (!unbound.empty()) report.unbound.push_back(report.agents[i].id() + ": " + unbound);
+      set_state(report.agents[i], from.record, unbound);
+    }
+    for (std::size_t i = 0; i < report.agents.size(); ++i)
+      report.messages += send_mail(report.agents[i], document->agents[i].mail);
+    return report;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory_of_document();
+  }
+}
+
+std::optional<Error> AgentDocuments::problem_of(const AgentDocument& document,
+                                                const ImportOptions& options) const {
+  if (options.parent != Agent() && !tree_.owns(options.parent))
+    return Error{Errc::agent_not_found, "ImportOptions::parent is an agent of another tree"};
+  if (document.agents.size() >
+      tree_.options.max_agents - std::min<std::size_t>(tree_.table.alive(), tree_.options.max_agents))
+    return Error{Errc::agent_limit, "the document has " + std::to_string(document.agents.size()) +
+                                        " agents, more than TreeOptions::max_agents (" +
+                                        std::to_string(tree_.options.max_agents) +
+                                        ") allows beside those of the tree"};
+  for (const DocumentAgent& agent : document.agents)
+    if (!agent.record.name.empty() && tree_.table.names().find(agent.record.name) != 0)
+      return Error{Errc::agent_exists, "the tree has an agent '" + agent.record.name +
+                                           "' already, and an import changes no agent; delete it first, or "
+                                           "import into another tree"};
+  return std::nullopt;
+}
+
+Result<std::vector<AgentDocuments::BoundSpec>> AgentDocuments::bind(const AgentDocument& document,
+                                                                    const ImportOptions& options) const {
+  std::vector<BoundSpec> specs;
+  for (const std::string& text : document.specs) {
+    persist::StoredSpec stored;
+    try {
+      stored = persist::read_spec(text);
+    } catch (const std::exception& error) {
+      return Error{Errc::invalid_config, "the document of agents cannot be imported: spec " +
+                                             std::to_string(specs.size()) + ": " + error.what()};
+    }
+    BoundSpec& bound = specs.emplace_back();
+    for (const std::string& field : stored.unnamed)
+      bound.unbound += (bound.unbound.empty() ? "" : "; ") + field + " has no name (AgentSpec::code)";
+    std::string missing = options.code.bind(stored.spec);
+    if (!missing.empty() && tree_.persistence) missing = tree_.persistence->options().code.bind(stored.spec);
+    if (!missing.empty())
+      bound.unbound += (bound.unbound.empty() ? "" : "; ") + missing + " is not in ImportOptions::code";
+    if (const auto problem = check_spec(stored.spec))
+      return Error{problem->code, "the document of agents cannot be imported: spec " +
+                                      std::to_string(specs.size() - 1) + ": " + problem->message};
+    bound.spec = std::make_shared<const AgentSpec>(std::move(stored.spec));
+  }
+  return specs;
+}
+
+Result<Agent> AgentDocuments::create(DocumentAgent& from, core::NodeId parent, const BoundSpec& spec) {
+  auto data = std::make_unique<turn::TurnData>();
+  data->conversation.load(std::move(from.conversation.messages), std::move(from.conversation.turns));
+  data->conversation.changes().note(0);
+  if (from.sent) data->sent = *std::move(from.sent);
+  data->sent.request_ends = turn::ends_of_history(data->conversation.messages());
+  data->tool_turns = static_cast<std::uint32_t>(from.record.tool_turns);
+  data->summary_tokens = from.record.summary_tokens;
+  data->ended_tasks = from.record.ended_tasks;
+  Result<Agent> made = factory_.create(parent, spec.spec, from.record.name, std::move(data));
+  if (!made) return made;
+  if (Node* const node = tree_.table.find(AgentAccess::node(*made))) {
+    node->turns = static_cast<std::uint32_t>(from.record.turns);
+    factory_.set_accounts(*node, from.record);
+    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(node->id());
+  }
+  return made;
+}
+
+// After all agents were created: a stopped agent accepts no children.
+void AgentDocuments::set_state(const Agent& agent, const AgentRecord& record, const std::string& unbound) {
+  if (record.paused) static_cast<void>(agent.pause({.reason = "it was imported as paused"}));
+  if (record.held)
+    static_cast<void>(
+        agent.interrupt({.scope = record.holds_below ? InterruptScope::subtree : InterruptScope::turn,
+                         .queue = QueueAction::hold}));
+  if (record.gate != core::Gate::open && !record.stopped_by_ancestor)
+    static_cast<void>(agent.stop(
+        {.cascade = record.gate == core::Gate::stop_tree, .reason = "it was imported as stopped"}));
+  else if (!unbound.empty())
+    static_cast<void>(agent.stop({.cascade = false, .reason = unbound}));
+}
+
+// Those of an agent that is closed are dropped, as a stop does.
+std::size_t AgentDocuments::send_mail(const Agent& agent, std::vector<persist::MailRecord>& mail) const {
+  std::size_t sent = 0;
+  for (persist::MailRecord& record : mail) {
+    SendOptions options;
+    if (record.deadline)
+      options.deadline = tree_.engine->now() + std::chrono::duration_cast<Duration>(
+                                                   *record.deadline - tree_.engine->clock().wall_time());
+    sent += agent.send(std::move(record.message), std::move(options)).accepted() ? 1 : 0;
+  }
+  return sent;
+}
+
+}  // namespace agentcore::detail::tree

@@ -1,0 +1,48 @@
+// AgentDocuments: agents of a tree as a JSON document, and agents that are created from one.
+#pragma once
+
+#include "persist/agent_document.hpp"
+#include "tree/agent_factory.hpp"
+#include "tree/tree_shared.hpp"
+
+#include <agentcore/checkpoint.hpp>
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace agentcore::detail::tree {
+
+// All @loop_thread.
+class AgentDocuments {
+ public:
+  AgentDocuments(TreeShared& tree, AgentFactory& factory) : tree_(tree), factory_(factory) {}
+
+  Result<std::string> export_agents(core::NodeId root, const ExportOptions& options);
+  Result<ImportReport> import_agents(std::string_view text, ImportOptions&& options);
+
+ private:
+  // A spec of the document, with its code.
+  struct BoundSpec {
+    SharedAgentSpec spec;
+    std::string unbound;  // what was not found
+  };
+
+  Result<void> add(core::Node& node, std::uint64_t parent, persist::AgentDocument& document);
+  persist::AgentRecord record_of(const core::Node& node, bool is_root) const;
+  std::size_t spec_of(const core::Node& node, persist::AgentDocument& document);
+
+  std::optional<Error> problem_of(const persist::AgentDocument& document, const ImportOptions& options) const;
+  Result<std::vector<BoundSpec>> bind(const persist::AgentDocument& document,
+                                      const ImportOptions& options) const;
+  Result<Agent> create(persist::DocumentAgent& from, core::NodeId parent, const BoundSpec& spec);
+  static void set_state(const Agent& agent, const persist::AgentRecord& record, const std::string& unbound);
+  std::size_t send_mail(const Agent& agent, std::vector<persist::MailRecord>& mail) const;
+
+  TreeShared& tree_;
+  AgentFactory& factory_;
+  std::unordered_map<const AgentSpec*, std::size_t> specs_;  // of the document that is being made
+};
+
+}  // namespace agentcore::detail::tree

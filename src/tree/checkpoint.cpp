@@ -1,0 +1,24 @@
+// export_agents() and import_agents().
+#include "core/agent_access.hpp"
+#include "tree/agent_documents.hpp"
+#include "tree/tree_core.hpp"
+
+#include <agentcore/checkpoint.hpp>
+
+#include <utility>
+
+namespace agentcore {
+
+using detail::core::AgentAccess;
+
+Result<std::string> export_agents(const Agent& agent, ExportOptions options) {
+  auto* const core = AgentAccess::core(agent);
+  if (!core) return Error{Errc::agent_not_found, "the Agent is empty"};
+  return core->factory().documents().export_agents(AgentAccess::node(agent), options);
+}
+
+Result<ImportReport> import_agents(AgentTree& tree, std::string_view document, ImportOptions options) {
+  return AgentAccess::core(tree)->factory().documents().import_agents(document, std::move(options));
+}
+
+}  // namespace agentcore

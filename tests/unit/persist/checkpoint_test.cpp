@@ -1,0 +1,268 @@
+// Agents as a document: what is in it, and what an import makes of it.
+#include "support/catch.hpp"
+#include "support/store/life.hpp"
+
+#include <agentcore/agentcore.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+using agentcore::test::Life;
+using nlohmann::json;
+
+namespace {
+
+testing::ScriptedReply reply_of(std::string text) {
+  testing::ScriptedReply reply;
+  reply.deltas = {std::move(text)};
+  return reply;
+}
+
+// A tree without a store.
+struct Program {
+  explicit Program(TreeOptions options = {}) {
+    options.llm = &llm;
+    tree.emplace(runtime, std::move(options));
+    on_created = tree->on<AgentCreated>([this](const AgentCreated&) { ++created; });
+  }
+  Agent find(std::string_view id) { return tree->find(id).value(); }
+
+  Runtime runtime;
+  testing::ScriptedClient llm{runtime};
+  std::optional<AgentTree> tree;
+  Subscription on_created;
+  int created = 0;
+};
+
+// "boss" has the children "writer" (a tool call, a pin), "reader" (paused, with mail) and one without a chosen
+// id, which is stopped; "boss" has budgets of which something was used.
+std::string fill(Program& program) {
+  auto tools = std::make_shared<ToolRegistry>();
+  tools->add(make_tool({.name = "look"}, [](const nlohmann::json&, const ToolContext&) {
+    return ToolResult::done("nothing");
+  }));
+  AgentSpec spec{.id = "boss", .system_prompt = "You lead.", .code = {.tools = "tools"}};
+  spec.tools = tools;
+  spec.budget.turns = 9;
+  spec.subtree_budget.tokens = 1'000'000;
+  const Agent boss = program.tree->create(spec).value();
+  const Agent writer = boss.create_child({.id = "writer", .tools = tools, .code = {.tools = "tools"}}).value();
+  const Agent reader = boss.create_child({.id = "reader"}).value();
+  const Agent nameless = boss.create_child().value();
+  testing::ScriptedReply call;
+  call.tool_calls = {{.id = "c1", .name = "look", .arguments = "{}"}};
+  program.llm.enqueue(call);
+  program.llm.enqueue(reply_of("I saw nothing."));
+  CHECK(writer.send("Look!"));
+  program.runtime.run_until_idle();
+  CHECK(boss.send("Well?"));
+  program.runtime.run_until_idle();
+  CHECK(reader.pause().took_effect());
+  CHECK(reader.send("first"));
+  CHECK(reader.send({.text = "second", .sender = "boss"}));
+  CHECK(nameless.stop().took_effect());
+  program.runtime.run_until_idle();
+  return export_agents(boss).value();
+}
+
+ImportOptions with_tools() {
+  ImportOptions options;
+  options.code.add_tools("tools", std::make_shared<ToolRegistry>());
+  return options;
+}
+
+// The document with one change.
+std::string changed(const std::string& document, const std::string& pointer, const json& value) {
+  json object = json::parse(document);
+  object[json::json_pointer(pointer)] = value;
+  return object.dump();
+}
+
+}  // namespace
+
+TEST_CASE("agents that are imported are those that were exported", "[checkpoint][export]") {
+  Program program;
+  const std::string document = fill(program);
+  Program other;
+  const ImportReport report = import_agents(*other.tree, document, with_tools()).value();
+  REQUIRE(report.agents.size() == 4);
+  CHECK(other.created == 4);
+  CHECK(report.messages == 2);
+  CHECK(report.unbound.empty());
+  CHECK(report.agents[0] == other.find("boss"));
+  CHECK(other.find("writer").parent().value() == other.find("boss"));
+  CHECK(report.agents[3].state().value() != AgentState::idle);
+  CHECK(other.find("reader").status().value().paused);
+  CHECK(other.find("boss").conversation().value() == program.find("boss").conversation().value());
+  CHECK(other.find("writer").conversation().value() == program.find("writer").conversation().value());
+  CHECK(turns_of(other.find("writer")).value().size() == 1);
+  CHECK(other.find("reader").queued().value().at(1).message.sender == "boss");
+  other.runtime.run_until_idle();
+  CHECK(report.agents[3].state().value() == AgentState::stopped);
+  CHECK(json::parse(export_agents(other.find("boss")).value()) == json::parse(document));
+  // They work on.
+  REQUIRE(other.find("reader").unpause().took_effect());
+  other.runtime.run_until_idle();
+  CHECK(Life::texts(other.find("reader")) == std::vector<std::string>{"first", "first", "second", "second"});
+  REQUIRE(other.find("writer").send("again"));
+  other.runtime.run_until_idle();
+  CHECK(turns_of(other.find("writer")).value().back().turn == 2);
+}
+
+TEST_CASE("an import changes no agent that exists", "[checkpoint][import]") {
+  Program program;
+  const std::string document = fill(program);
+  program.created = 0;
+  const auto again = import_agents(*program.tree, document, with_tools());
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == Errc::agent_exists);
+  CHECK(again.error().message.find("'boss'") != std::string::npos);
+  REQUIRE(program.find("boss").terminate().took_effect());
+  program.runtime.run_until_idle();
+  CHECK(program.created == 0);
+  REQUIRE(import_agents(*program.tree, document, with_tools()));
+  CHECK(program.created == 4);
+}
+
+TEST_CASE("an agent whose code is missing is imported as stopped", "[checkpoint][import]") {
+  Program program;
+  const std::string document = fill(program);
+  Program other;
+  const ImportReport report = import_agents(*other.tree, document).value();
+  REQUIRE(report.unbound.size() == 2);
+  CHECK(report.unbound[0] == "boss: tools 'tools' is not in ImportOptions::code");
+  other.runtime.run_until_idle();
+  CHECK(other.find("boss").state().value() == AgentState::stopped);
+  CHECK(other.find("reader").state().value() == AgentState::idle);
+}
+
+TEST_CASE("a busy agent is exported up to its last ended turn", "[checkpoint][export]") {
+  Program program;
+  const Agent agent = program.tree->create({.id = "a"}).value();
+  REQUIRE(agent.send("one"));
+  program.runtime.run_until_idle();
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  program.llm.enqueue(silent);
+  REQUIRE(agent.send("two"));
+  REQUIRE(agent.send("three"));
+  program.runtime.poll();
+  program.runtime.poll();
+  REQUIRE(agent.state().value() == AgentState::waiting_llm);
+  const std::string document = export_agents(agent).value();
+  CHECK(agent.state().value() == AgentState::waiting_llm);
+  Program other;
+  REQUIRE(import_agents(*other.tree, document));
+  CHECK(Life::texts(other.find("a")) == std::vector<std::string>{"one", "one"});
+  CHECK(other.find("a").queued().value().size() == 1);
+}
+
+TEST_CASE("a document may be imported below an agent, and one agent exported alone", "[checkpoint]") {
+  Program program;
+  fill(program);
+  const std::string alone = export_agents(program.find("writer"), {.descendants = false}).value();
+  Program other;
+  const Agent parent = other.tree->create({.id = "parent"}).value();
+  ImportOptions options = with_tools();
+  options.parent = parent;
+  const ImportReport report = import_agents(*other.tree, alone, options).value();
+  REQUIRE(report.agents.size() == 1);
+  CHECK(report.agents[0].parent().value() == parent);
+  options.parent = program.find("reader");
+  CHECK(import_agents(*other.tree, alone, options).error().code == Errc::agent_not_found);
+}
+
+TEST_CASE("a document that is damaged is refused with the place, and nothing is created",
+          "[checkpoint][import]") {
+  Program program;
+  const std::string document = fill(program);
+  struct Case {
+    std::string text;
+    Errc code;
+    std::string says;
+  };
+  const std::vector<Case> cases{
+      {"nonsense", Errc::invalid_config, "cannot be read"},
+      {"[]", Errc::invalid_config, "not a JSON object"},
+      {"{}", Errc::invalid_config, "\"format\""},
+      {changed(document, "/version", 2), Errc::invalid_config, "its version is 2"},
+      {changed(document, "/agents", json::array()), Errc::invalid_config, "no agents"},
+      {changed(document, "/agents/1/agent/parent", 3), Errc::invalid_config, "agent 2: its parent"},
+      {changed(document, "/agents/0/agent/parent", 1), Errc::invalid_config, "agent 1: its parent"},
+      {changed(document, "/agents/1/agent/spec", 99), Errc::invalid_config, "agent 2: its spec"},
+      {changed(document, "/agents/1/agent/name", "@7"), Errc::invalid_config, "agent 2: its id"},
+      {changed(document, "/agents/1/agent/name", "boss"), Errc::invalid_config, "two agents have the id 'boss'"},
+      {changed(document, "/agents/1/agent/turns", 0), Errc::invalid_config, "agent 2: it has more turns"},
+      {changed(document, "/agents/1/agent/gate", 9), Errc::invalid_config, "gate"},
+      {changed(document, "/agents/1/messages/1", json{{"role", "tool"}, {"content", "x"}, {"tool_call_id", "y"}}),
+       Errc::invalid_history, "agent 2: "},
+      {changed(document, "/agents/1/messages", 5), Errc::invalid_config, "cannot be read"},
+      {changed(document, "/agents/1/context", json{{"runs", {1'000'000'000'000}}}), Errc::invalid_config,
+       "more messages than there are"},
+      {changed(document, "/agents/2/mail/0/text", 5), Errc::invalid_config, "cannot be read"},
+      {changed(document, "/specs/0/max_tokens", -5), Errc::invalid_config, "spec 0"},
+      {document.substr(0, document.size() / 2), Errc::invalid_config, "cannot be read"},
+  };
+  Program other;
+  for (const Case& one : cases) {
+    const auto result = import_agents(*other.tree, one.text, with_tools());
+    CAPTURE(one.says);
+    REQUIRE_FALSE(result);
+    CAPTURE(result.error().message);
+    CHECK(result.error().code == one.code);
+    CHECK(result.error().message.find(one.says) != std::string::npos);
+  }
+  CHECK(other.created == 0);
+  Program small({.max_agents = 3});
+  CHECK(import_agents(*small.tree, document, with_tools()).error().code == Errc::agent_limit);
+  Program flat({.max_depth = 1});
+  CHECK(import_agents(*flat.tree, document, with_tools()).error().code == Errc::depth_limit);
+  flat.runtime.run_until_idle();
+  CHECK_FALSE(flat.tree->find("boss"));
+}
+
+TEST_CASE("an agent of a tool call, and one that is being deleted, are not exported", "[checkpoint][export]") {
+  Program program;
+  auto tools = std::make_shared<ToolRegistry>();
+  tools->add(make_agent_tool({.tool = {.name = "research"}}));
+  const Agent boss = program.tree->create({.id = "boss", .tools = tools}).value();
+  testing::ScriptedReply call;
+  call.tool_calls = {{.id = "c1", .name = "research", .arguments = R"({"message":"read"})"}};
+  program.llm.enqueue(call);
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  program.llm.enqueue(silent);
+  REQUIRE(boss.send("go"));
+  for (int i = 0; i < 10; ++i) program.runtime.poll();
+  REQUIRE(boss.children().value().size() == 1);
+  CHECK(json::parse(export_agents(boss).value()).at("agents").size() == 1);
+  REQUIRE(boss.terminate().took_effect());
+  CHECK(export_agents(boss).error().code == Errc::agent_terminating);
+  program.runtime.run_until_idle();
+  CHECK(export_agents(boss).error().code == Errc::agent_not_found);
+  CHECK(export_agents(Agent()).error().code == Errc::agent_not_found);
+}
+
+TEST_CASE("imported agents are kept by the store of their tree", "[checkpoint][import][persist]") {
+  Program program;
+  const std::string document = fill(program);
+  MemoryStore store;
+  RestoreOptions options;
+  options.code.add_tools("tools", std::make_shared<ToolRegistry>());
+  std::string exported;
+  {
+    Life life(store, options);
+    REQUIRE(import_agents(*life.tree, document));  // the code is that of RestoreOptions
+    life.runtime.run_until_idle();
+    REQUIRE(life.tree->flush());
+  }
+  Life life(store, options);
+  CHECK(life.report->agents == 4);
+  CHECK(json::parse(export_agents(life.find("boss")).value()) == json::parse(document));
+}
