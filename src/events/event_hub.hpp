@@ -60,7 +60,8 @@ class EventHub {
   template <typename Make>
   void emit(const core::Node& node, Make&& make) noexcept {
     constexpr detail::EventKinds kind = detail::event_kind<std::invoke_result_t<Make, Agent>>;
-    if (changes) changes->on_event(node, kind);
+    if (changes) [[unlikely]]
+      changes->on_event(node, kind);
     const std::uint64_t sequence = ++sequence_;
     if (wants(kind)) emit_wanted(sequence, node.id(), std::forward<Make>(make));
   }

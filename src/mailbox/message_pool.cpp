@@ -70,17 +70,17 @@ std::uint32_t MessagePool::take() {
   }
   if (slab_.size() >= max_cells) throw std::bad_alloc();
   const std::uint32_t number = slab_.grow() + 1;
-  (*this)[number].id.store(first_sequence_ * next_id | number, std::memory_order_release);
+  (*this)[number].id.store(first_id_ | number, std::memory_order_release);
   return number;
 }
 
 void MessagePool::restore(std::vector<MessageId> ids, std::uint64_t sequence) {
-  first_sequence_ = sequence;
+  first_id_ = sequence * next_id;
   std::sort(ids.begin(), ids.end(), [](MessageId a, MessageId b) { return number_of(a) < number_of(b); });
   for (const MessageId id : ids) {
     while (slab_.size() < number_of(id)) {
       const std::uint32_t number = slab_.grow() + 1;
-      (*this)[number].id.store(first_sequence_ * next_id | number, std::memory_order_release);
+      (*this)[number].id.store(first_id_ | number, std::memory_order_release);
       if (number < number_of(id)) give(number, number);
     }
     (*this)[number_of(id)].id.store(id.value, std::memory_order_release);
@@ -90,7 +90,7 @@ void MessagePool::restore(std::vector<MessageId> ids, std::uint64_t sequence) {
 void MessagePool::end_id(std::uint32_t number) noexcept {
   std::atomic<std::uint64_t>& id = (*this)[number].id;
   const std::uint64_t next = (id.load(std::memory_order_relaxed) + next_id) & ~marks;
-  id.store(std::max(next, first_sequence_ * next_id | number), std::memory_order_release);
+  id.store(std::max(next, first_id_ | number), std::memory_order_release);
 }
 
 void MessagePool::release(std::uint32_t number) noexcept {

@@ -147,8 +147,8 @@ class MessagePool {
   static constexpr std::uint32_t batch = 64;
 
   core::Slab<Cell> slab_;
-  std::uint64_t first_sequence_ = 1;  // of new cells
-  std::uint32_t batch_first_ = 0;     // cells returned one by one, not yet on the free list
+  std::uint64_t first_id_ = std::uint64_t{1} << cell_bits;  // of new cells, without their number
+  std::uint32_t batch_first_ = 0;  // cells returned one by one, not yet on the free list
   std::uint32_t batch_last_ = 0;
   std::uint32_t batch_size_ = 0;
   alignas(64) std::atomic<std::uint64_t> free_{0};  // tag << 32 | number

@@ -128,10 +128,15 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
         [[fallthrough]];
       case mailbox::Push::queued:
         cell.release();
-        note_mail(id);
+        if (tree_.mail_notes.is_enabled()) note_mail(id);
         return {Errc::none, message};
     }
   }
+}
+
+// For the store. @threadsafe
+void Mailboxes::note_mail(core::NodeId id) noexcept {
+  if (tree_.mail_notes.add(id)) tree_.waker->notify();
 }
 
 SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOptions& options) {

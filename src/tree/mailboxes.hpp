@@ -54,10 +54,7 @@ class Mailboxes {
   void watch_deadline(core::NodeId agent, MessageId id, TimePoint deadline) noexcept;
   void start_timer(core::NodeId agent, MessageId id, TimePoint deadline);
   void on_deadline(core::NodeId agent, MessageId id) noexcept;
-  // For the store. Here, since a tree without a store pays for the question alone. @threadsafe
-  void note_mail(core::NodeId id) noexcept {
-    if (tree_.mail_notes.is_enabled() && tree_.mail_notes.add(id)) tree_.waker->notify();
-  }
+  void note_mail(core::NodeId id) noexcept;
   Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
 
   std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;
