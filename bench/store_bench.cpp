@@ -90,8 +90,7 @@ void demand(bool holds) {
   if (!holds) std::abort();
 }
 
-// --- messages
-// -------------------------------------------------------------------------------------------------
+// --- messages ---
 
 constexpr std::size_t agents_of_messages = 1000;
 
@@ -109,24 +108,26 @@ struct MessageCase {
   std::uint64_t time() const { return sync == StoreSync::disk ? now() : cpu(); }
 };
 
-// 1,000 agents. Each message is the question of a turn, which a model answers.
+// 1,000 agents. Each message is the question of a turn, which a model answers. Null: without a store.
 class MessageHost {
  public:
-  MessageHost(const MessageCase& what, Store& store) : what_(what) {
-    demand(
-        forest_.tree.restore(&store, with_code({.durability = what.durability, .sync = what.sync}, &model_))
-            .has_value());
+  MessageHost(const MessageCase& what, Store* store) : what_(what), has_store_(store != nullptr) {
+    const auto restored = [&] {
+      return forest_.tree.restore(store,
+                                  with_code({.durability = what.durability, .sync = what.sync}, &model_));
+    };
+    if (has_store_) demand(restored().has_value());
     forest_.grow(agents_of_messages, stored_spec(&model_), Shape::star);
     forest_.runtime.poll();
   }
 
-  // Until the store has all messages and answers.
+  // Until the store has all messages and answers; without one, until the turns have ended.
   void run() {
     std::size_t sent = 0;
     while (sent < what_.messages()) {
       for (std::size_t i = 0; i < what_.together; ++i)
         demand(forest_.agents[sent++ % agents_of_messages].send(question).accepted());
-      while (acknowledged_ < sent) {
+      while ((has_store_ ? acknowledged_ : ended_) < sent) {
         forest_.runtime.poll();
         model_.answer_all();
       }
@@ -135,26 +136,29 @@ class MessageHost {
 
  private:
   const MessageCase what_;
+  const bool has_store_;
   WaitingModel model_;
   Forest forest_;
-  std::size_t acknowledged_ = 0;
+  std::size_t acknowledged_ = 0, ended_ = 0;
   Subscription persisted_ = forest_.tree.on<MessagePersisted>(
       [this](const MessagePersisted& event) { acknowledged_ += event.ended ? 1 : 0; });
-  Subscription failed_ = forest_.tree.on<TurnEnded>(
-      [](const TurnEnded& event) { demand(event.result->outcome == TurnOutcome::completed); });
+  Subscription ends_ = forest_.tree.on<TurnEnded>([this](const TurnEnded& event) {
+    demand(event.result->outcome == TurnOutcome::completed);
+    ++ended_;
+  });
 };
 
-double rate(std::size_t messages, std::uint64_t nanoseconds) {
-  return static_cast<double>(messages) * 1e9 / static_cast<double>(nanoseconds);
-}
-
-double time_messages(const MessageCase& what, const std::string& folder) {
-  const NewFile file(folder);
-  const auto store = SqliteStore::open(file.path()).value();
-  MessageHost host(what, *store);
+std::uint64_t time_run(const MessageCase& what, Store* store) {
+  MessageHost host(what, store);
   const std::uint64_t begin = what.time();
   host.run();
-  return rate(what.messages(), what.time() - begin);
+  return what.time() - begin;
+}
+
+std::uint64_t time_with_store(const MessageCase& what, const std::string& folder) {
+  const NewFile file(folder);
+  const auto store = SqliteStore::open(file.path()).value();
+  return time_run(what, store.get());
 }
 
 // The batches that a MessageHost commits; `first` are those before run().
@@ -165,41 +169,50 @@ struct RecordedBatches {
 RecordedBatches record(const MessageCase& what) {
   RecordedBatches recorded;
   RecordingStore store;
-  MessageHost host(what, store);
+  MessageHost host(what, &store);
   recorded.first = std::exchange(store.batches, {});
   host.run();
   recorded.later = std::exchange(store.batches, {});
   return recorded;
 }
 
-double time_plain(const MessageCase& what, const RecordedBatches& batches, const std::string& folder) {
+std::uint64_t time_inserts(const MessageCase& what, const RecordedBatches& batches,
+                           const std::string& folder) {
   const NewFile file(folder);
   PlainSqlite plain(file.path(), what.sync);
   for (const StoreBatch& batch : batches.first) plain.commit(batch);
   const std::uint64_t begin = what.time();
   for (const StoreBatch& batch : batches.later) plain.commit(batch);
-  return rate(what.messages(), what.time() - begin);
+  return what.time() - begin;
+}
+
+// The peer is a program that runs the same turns, and writes what is to be kept itself.
+void measure_messages(const MessageCase& what, const std::string& folder) {
+  const RecordedBatches batches = record(what);
+  std::vector<double> ours, plain, alone;
+  const auto rate = [&](std::uint64_t time) {
+    return static_cast<double>(what.messages()) * 1e9 / static_cast<double>(time);
+  };
+  for (int round = 0; round < 3; ++round) {
+    ours.push_back(rate(time_with_store(what, folder)));
+    const std::uint64_t turns = time_run(what, nullptr), inserts = time_inserts(what, batches, folder);
+    plain.push_back(rate(turns + inserts));
+    alone.push_back(rate(inserts));
+  }
+  report("store_messages", what.name(), quantile(ours, 0.5), "1/s");
+  report_peer("store_messages", what.name(), quantile(plain, 0.5), "1/s", "plain SQLite");
+  report_peer("store_messages", what.name(), quantile(alone, 0.5), "1/s", "limit: its inserts alone");
 }
 
 void measure_messages(const std::string& folder) {
   for (const StoreSync sync : {StoreSync::process, StoreSync::disk})
     for (const std::size_t together : {agents_of_messages, std::size_t{1}})
       for (const Durability durability :
-           {Durability::each_turn, Durability::each_step, Durability::each_message}) {
-        const MessageCase what{durability, sync, together};
-        const RecordedBatches batches = record(what);
-        std::vector<double> ours, plain;
-        for (int round = 0; round < 3; ++round) {
-          ours.push_back(time_messages(what, folder));
-          plain.push_back(time_plain(what, batches, folder));
-        }
-        report("store_messages", what.name(), quantile(ours, 0.5), "1/s");
-        report_peer("store_messages", what.name(), quantile(plain, 0.5), "1/s", "plain SQLite");
-      }
+           {Durability::each_turn, Durability::each_step, Durability::each_message})
+        measure_messages({durability, sync, together}, folder);
 }
 
-// --- turns
-// ----------------------------------------------------------------------------------------------------
+// --- turns ---
 
 // CPU time of a turn: the answer comes in ten pieces.
 double time_turns(Store* store, std::size_t together) {
@@ -240,8 +253,7 @@ void measure_turns(const std::string& folder) {
   }
 }
 
-// --- restart
-// --------------------------------------------------------------------------------------------------
+// --- restart ---
 
 // Every tenth agent has a conversation of two turns, every twentieth three messages that wait.
 void write_tree(const std::string& path, std::size_t count) {
