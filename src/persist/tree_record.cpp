@@ -1,16 +1,23 @@
 #include "persist/tree_record.hpp"
 
 #include "persist/json_fields.hpp"
+#include "persist/record_text.hpp"
 
 namespace agentcore::detail::persist {
 
 std::string to_json(const TreeRecord& record) {
-  return nlohmann::json{{"format", record.format},         {"next_key", record.next_key},
-                        {"next_spec", record.next_spec},   {"next_segment", record.next_segment},
-                        {"generation", record.generation}, {"sequence", record.sequence},
-                        {"questions", record.questions},   {"identity", record.identity},
-                        {"stopped", record.stopped},       {"paused", record.paused}}
-      .dump();
+  RecordText text;
+  text.add("format", record.format);
+  text.add("next_key", record.next_key);
+  text.add("next_spec", record.next_spec);
+  text.add("next_segment", record.next_segment);
+  text.add("generation", record.generation);
+  text.add("sequence", record.sequence);
+  text.add("questions", record.questions);
+  text.add("identity", std::string_view(record.identity));
+  text.add("stopped", record.stopped);
+  text.add("paused", record.paused);
+  return text.take();
 }
 
 TreeRecord read_tree(std::string_view text) {

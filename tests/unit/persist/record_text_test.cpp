@@ -5,6 +5,7 @@
 #include "persist/agent_record.hpp"
 #include "persist/history_record.hpp"
 #include "persist/mail_record.hpp"
+#include "persist/tree_record.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/chat.hpp>
@@ -163,4 +164,15 @@ TEST_CASE("a message that waits is read as it was written", "[persist][G14]") {
   REQUIRE(read.message.parts.size() == 2);
   CHECK(read.message.parts[0].data == "aGk=");
   CHECK(read.message.parts[1].url == "https://example.org/b.png");
+}
+
+TEST_CASE("the record of a tree is read as it was written", "[persist][G14]") {
+  const persist::TreeRecord record{.next_key = 2,
+                                   .next_spec = 3,
+                                   .next_segment = 4,
+                                   .generation = 5,
+                                   .sequence = 6,
+                                   .stopped = true,
+                                   .paused = true};
+  CHECK(persist::read_tree(to_json(record)) == record);
 }
