@@ -1,6 +1,7 @@
 // Agents in a store: messages, turns, a restart. FOLDER is an existing folder on a disk, for the files.
 //
 //   store_bench messages FOLDER         store_messages: acknowledged messages, beside plain SQLite
+//   store_bench process-messages FOLDER the same with StoreSync::process alone
 //   store_bench turns FOLDER            store_turn: a whole turn, with and without a store
 //   store_bench restart FOLDER [agents] store_restart
 #include "forest.hpp"
@@ -204,8 +205,8 @@ void measure_messages(const MessageCase& what, const std::string& folder) {
   report_peer("store_messages", what.name(), quantile(alone, 0.5), "1/s", "limit: its inserts alone");
 }
 
-void measure_messages(const std::string& folder) {
-  for (const StoreSync sync : {StoreSync::process, StoreSync::disk})
+void measure_messages(const std::string& folder, const std::vector<StoreSync>& syncs) {
+  for (const StoreSync sync : syncs)
     for (const std::size_t together : {agents_of_messages, std::size_t{1}})
       for (const Durability durability :
            {Durability::each_turn, Durability::each_step, Durability::each_message})
@@ -318,9 +319,10 @@ int main(int argc, char** argv) {
   const std::string_view what = argc > 2 ? argv[1] : "";
   const std::string folder = argc > 2 ? argv[2] : "";
   const std::size_t count = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 100'000;
-  if (what == "messages") return measure_messages(folder), 0;
+  if (what == "messages") return measure_messages(folder, {StoreSync::process, StoreSync::disk}), 0;
+  if (what == "process-messages") return measure_messages(folder, {StoreSync::process}), 0;
   if (what == "turns") return measure_turns(folder), 0;
   if (what == "restart") return measure_restart(folder, count), 0;
-  std::fprintf(stderr, "usage: store_bench messages|turns|restart FOLDER [agents]\n");
+  std::fprintf(stderr, "usage: store_bench messages|process-messages|turns|restart FOLDER [agents]\n");
   return 2;
 }
