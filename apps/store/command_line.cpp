@@ -30,8 +30,8 @@ int run_command_line(int argc, const char* const* argv, Output& output) {
                        "Print the version");
   app.require_subcommand(1);
   app.footer(manual);
-  const Subcommand subcommands[] = {list_command(app), show_command(app), receipts_command(app),
-                                    check_command(app), vacuum_command(app)};
+  const Subcommand subcommands[] = {list_command(app),     show_command(app),  export_command(app),
+                                    receipts_command(app), check_command(app), vacuum_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& end) {

@@ -1,11 +1,14 @@
 #include "opened_store.hpp"
 
+#include "persist/context_record.hpp"
 #include "persist/record_kinds.hpp"
 
 #include <exception>
 #include <new>
 #include <string_view>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace store_tool {
 
@@ -46,6 +49,30 @@ std::optional<persist::StoredConversation> OpenedStore::conversation(const persi
   if (!is_unchanged(agent)) return std::nullopt;
   throw failure(
       {Errc::store_corrupt, "the conversation of agent '" + agent.id() + "' cannot be read: " + problem});
+}
+
+std::optional<agentcore::detail::turn::SentContext> OpenedStore::context(const persist::ForestAgent& agent) {
+  if (!agent.record.has_context) return std::nullopt;
+  const std::string text = record({static_cast<std::uint64_t>(persist::Kind::context), agent.key, 0});
+  try {
+    return persist::read_context(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw failure({Errc::store_corrupt, "what is sent of agent '" + agent.id() + "' cannot be read: " + error.what()});
+  }
+}
+
+std::string OpenedStore::spec_text(std::uint64_t number) {
+  return record(persist::key_of(persist::Kind::spec, number));
+}
+
+std::string OpenedStore::record(const RecordKey& key) {
+  std::string text;
+  const auto done = store_->read(key, key, [&](const RecordKey&, std::string_view body) {
+    text = body;
+    return true;
+  });
+  if (!done) throw failure(done.error());
+  return text;
 }
 
 std::vector<std::string> OpenedStore::check() {

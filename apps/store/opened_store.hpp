@@ -4,9 +4,11 @@
 #include "failure.hpp"
 #include "persist/stored_conversation.hpp"
 #include "persist/stored_forest.hpp"
+#include "turn/sent_context.hpp"
 
 #include <agentcore/sqlite_store.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,10 +28,15 @@ class OpenedStore {
   persist::StoredForest forest();
   // Nothing: the agent has changed since forest(); begin again with that.
   std::optional<persist::StoredConversation> conversation(const persist::ForestAgent& agent);
+  // Which messages of the agent are sent; nothing: all.
+  std::optional<agentcore::detail::turn::SentContext> context(const persist::ForestAgent& agent);
+  // The record of a spec.
+  std::string spec_text(std::uint64_t number);
   // Looks for damage of the file. A text for each problem.
   std::vector<std::string> check();
 
  private:
+  std::string record(const agentcore::RecordKey& key);
   bool is_unchanged(const persist::ForestAgent& agent);
   Failure failure(const agentcore::Error& error) const;
 

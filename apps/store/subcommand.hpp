@@ -18,6 +18,7 @@ struct Subcommand {
 // Each adds a part to the command line.
 Subcommand list_command(CLI::App& app);
 Subcommand show_command(CLI::App& app);
+Subcommand export_command(CLI::App& app);
 Subcommand receipts_command(CLI::App& app);
 Subcommand check_command(CLI::App& app);
 Subcommand vacuum_command(CLI::App& app);
