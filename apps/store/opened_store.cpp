@@ -57,7 +57,8 @@ std::optional<agentcore::detail::turn::SentContext> OpenedStore::context(const p
   try {
     return persist::read_context(text);
   } catch (const nlohmann::json::exception& error) {
-    throw failure({Errc::store_corrupt, "what is sent of agent '" + agent.id() + "' cannot be read: " + error.what()});
+    throw failure(
+        {Errc::store_corrupt, "what is sent of agent '" + agent.id() + "' cannot be read: " + error.what()});
   }
 }
 

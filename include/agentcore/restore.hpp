@@ -47,8 +47,8 @@ enum class InterruptedTurns : std::uint8_t {
   wait,
   /// It goes on where it was. A model call that was open is made again. Tool calls that have their results
   /// are
-  /// not made again; those that had not begun begin; those that had begun are made again with
-  /// ToolReplay::safe, and otherwise their effect is unknown, which the model reads.
+  /// not made again, and those that had not begun begin. Of those that may have begun, a call of a tool with
+  /// ToolReplay::safe is made again; the effect of any other is unknown, which the model reads.
   go_on
 };
 /// The name of the enumerator.

@@ -23,8 +23,8 @@ enum class RestoredTurn : std::uint8_t {
 /// The name of the enumerator.
 std::string_view to_string(RestoredTurn turn) noexcept;
 
-/// A tool call, or a background task, that had begun, and whose result is not in the store: its effect is
-/// unknown.
+/// A tool call, or a background task, that may have begun, and whose result is not in the store: its effect
+/// is unknown.
 struct InterruptedCall {
   std::string call_id = {};  ///< the id of the call or of the task
   std::string tool = {};     ///< the name of the tool; empty: it is not known any more

@@ -146,8 +146,10 @@ class ToolContext {
 
   /// A key for this call, for services that accept a request with the same key only once ("Idempotency-Key").
   /// In a tree with a store, a call that is made again after a restart (ToolReplay::safe,
-  /// InterruptedTurns::go_on) has the same key; no other call of any tree has it. At most 100 characters:
-  /// letters, digits and '-'. Throws std::bad_alloc.
+  /// InterruptedTurns::go_on) has the same key, as long as its tool and its arguments are the same. No other
+  /// call has it, in any tree whose store is not a copy of the same file. At most 120 characters: letters,
+  /// digits and
+  /// '-'. Throws std::bad_alloc.
   std::string idempotency_key() const;
 
   /// The stop token of the call. It is triggered when the call has to end: its agent is stopped or deleted,

@@ -59,6 +59,15 @@ bool is_plain(const AgentSpec& spec) {
          spec.partial_answers == PartialAnswers::drop && spec.code == CodeNames{};
 }
 
+// False: some of the code that the spec names is not set.
+bool has_its_code(const AgentSpec& spec) noexcept {
+  const CodeNames& names = spec.code;
+  return (names.llm.empty() || spec.llm) && (names.tools.empty() || spec.tools) &&
+         (names.handler.empty() || spec.handler) && (names.tool_policy.empty() || spec.tool_policy) &&
+         (names.count_tokens.empty() || spec.context.count_tokens) &&
+         (names.summary_llm.empty() || !spec.context.compact || spec.context.compact->llm);
+}
+
 // The data of an agent that begins with a history; otherwise null.
 std::unique_ptr<turn::TurnData> data_for(const AgentSpec& spec) {
   if (spec.history.empty()) return nullptr;
@@ -142,6 +151,13 @@ std::optional<Error> AgentFactory::bind(AgentSpec& spec) const {
 }
 
 Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id) {
+  if (spec && tree_.persistence && !has_its_code(*spec)) try {
+      auto bound = std::make_shared<AgentSpec>(*spec);
+      if (auto problem = bind(*bound)) return *std::move(problem);
+      spec = std::move(bound);
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    }
   return create(parent, std::move(spec), std::move(id), nullptr);
 }
 

@@ -315,13 +315,15 @@ RestoreReport StoreVerbs::report(StoredTree& stored) {
 
 // All agents were reported: now their turns may run code of the host.
 void StoreVerbs::ask_again(const StoredTree& stored) {
+  bool any = false;
   for (const auto& agent : stored.agents()) {
     if (hub_.closed()) return;
     Node* const node =
         agent->fate == RestoredTurn::continues ? tree_.table.find(agent->record.node) : nullptr;
+    any = any || node;
     if (node && turn::is_active(*node)) turns_.restorer().ask_again(*node);
   }
-  if (!hub_.closed()) scheduler_.visit_agents();
+  if (any && !hub_.closed()) scheduler_.visit_agents();
 }
 
 void StoreVerbs::emit(Node& node, const StoredAgentOfTree& agent) {

@@ -88,9 +88,9 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
     return turn.is_admitted() ? Next::proceed : Next::ended;
   }
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
-  auto info =
-      std::make_unique<OperationInfo>(OperationInfo{new_task_id(environment_.engine), step.window_id,
-                                                    step.tool, std::move(registry), step.round, step.index});
+  auto info = std::make_unique<OperationInfo>(OperationInfo{new_task_id(environment_.engine), step.window_id,
+                                                            step.tool, std::move(registry), step.round,
+                                                            step.index, CallRecords::request_of(step, call)});
   const OperationId id =
       operations.open(turn.node(), Operation::Kind::background, turn.epoch(), turn.number(), std::move(info));
   try {

@@ -1,5 +1,6 @@
 #include "turn/call_records.hpp"
 
+#include "core/text_hash.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
 #include "turn/limited.hpp"
@@ -84,6 +85,10 @@ void CallRecords::refuse(Turn turn, PendingCall& call, std::string reason) {
     return ToolRefused{std::move(agent), turn.number(),  record.call_id, record.window_id,
                        record.tool,      call.arguments, record.message};
   });
+}
+
+std::uint64_t CallRecords::request_of(const ToolCallRecord& step, const PendingCall& call) {
+  return core::text_hash(step.window_id + '\0' + step.tool + '\0' + call.arguments);
 }
 
 void CallRecords::limit(ToolResult& result) const noexcept {

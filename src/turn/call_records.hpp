@@ -7,6 +7,7 @@
 
 #include <agentcore/tool.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class CallRecords {
   static CallKey key_of(Turn turn, const PendingCall& call) noexcept {
     return {turn.node().id(), step_of(turn, call).call_id};
   }
+  // A hash of what the call asks for. It was looked up.
+  static std::uint64_t request_of(const ToolCallRecord& step, const PendingCall& call);
   // Cuts the texts of a result to TreeOptions::max_tool_result_bytes. Without memory they become empty.
   void limit(ToolResult& result) const noexcept;
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 #include <optional>
+#include <random>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -19,10 +20,10 @@ std::string Environment::name_of(const core::Node& node) const noexcept {
 
 const std::string& Environment::own_identity() {
   if (!identity.empty()) return identity;
+  // Not Runtime::random(): a host may give it the same seed each time.
+  std::random_device device;
   char text[33];
-  const auto high = static_cast<unsigned long long>(engine.random());
-  const auto low = static_cast<unsigned long long>(engine.random());
-  std::snprintf(text, sizeof text, "%016llx%016llx", high, low);
+  std::snprintf(text, sizeof text, "%08x%08x%08x%08x", device(), device(), device(), device());
   return identity = text;
 }
 

@@ -30,8 +30,11 @@ struct OperationInfo {
   std::string window_id;         // empty: an ordinary tool
   std::string tool;              // its name
   Ref<ToolRegistry> tools = {};  // what the agent had when the call began
-  std::uint32_t round = 0;       // ToolCallRecord::round and index of the call
+  // For ToolContext::idempotency_key(): ToolCallRecord::round and index, and a hash of the tool and the
+  // arguments.
+  std::uint32_t round = 0;
   std::uint32_t index = 0;
+  std::uint64_t request = 0;
   Timer timer = {};
   bool in_history = false;  // of a background task: its start is in the history
   bool lingers = false;     // a verb has ended the call, and the timer is that of the grace period

@@ -122,8 +122,9 @@ std::string ToolCalls::look_up(Turn turn, PendingCall& call) {
 // Registers the call, before any part of it begins (I1).
 OperationId ToolCalls::open(Turn turn, PendingCall& call) {
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
-  auto info = std::make_unique<OperationInfo>(
-      OperationInfo{step.call_id, step.window_id, step.tool, turn.spec().tools, step.round, step.index});
+  auto info = std::make_unique<OperationInfo>(OperationInfo{step.call_id, step.window_id, step.tool,
+                                                            turn.spec().tools, step.round, step.index,
+                                                            CallRecords::request_of(step, call)});
   const OperationId id = environment_.operations.open(turn.node(), Operation::Kind::tool_call, turn.epoch(),
                                                       turn.number(), std::move(info));
   environment_.claims.set_operation(CallRecords::key_of(turn, call), id, environment_.operations[id].stop);

@@ -27,12 +27,15 @@ Errc refusal_of_state(AgentState state) noexcept {
   }
 }
 
-// ToolContext::idempotency_key(): its parts stay the same over a restart.
-std::string key_of(const std::string& identity, const Operation& operation) {
-  char text[80];
-  std::snprintf(text, sizeof text, "-%llx-%llu-%u-%u", static_cast<unsigned long long>(operation.agent),
-                static_cast<unsigned long long>(operation.turn), operation.info->round,
-                operation.info->index);
+// ToolContext::idempotency_key(). All parts stay the same when the call is made again. A process that ended
+// before its last commit may have made another call with the same numbers: the message or the request was
+// another one.
+std::string key_of(const std::string& identity, MessageId message, const Operation& operation) {
+  const OperationInfo& call = *operation.info;
+  char text[96];
+  std::snprintf(text, sizeof text, "-%llx-%llx-%u-%u-%llx", static_cast<unsigned long long>(operation.agent),
+                static_cast<unsigned long long>(message.value), call.round, call.index,
+                static_cast<unsigned long long>(call.request));
   return identity + text;
 }
 
@@ -40,11 +43,12 @@ std::string key_of(const std::string& identity, const Operation& operation) {
 
 std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
   Operation& operation = environment_.operations[id];
-  auto scope = std::make_shared<tools::CallScope>(
-      tools::CallScope{environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node),
-                       operation.info->id, operation.turn, key_of(environment_.own_identity(), operation),
-                       operation.epoch, operation.kind != Operation::Kind::background,
-                       operation.stop.get_token(), TimePoint::max(), environment_.limits.max_result_bytes});
+  const ActiveTurn* const active = active_turn(node);
+  auto scope = std::make_shared<tools::CallScope>(tools::CallScope{
+      environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node), operation.info->id,
+      operation.turn, key_of(environment_.own_identity(), active ? active->message : MessageId(), operation),
+      operation.epoch, operation.kind != Operation::Kind::background, operation.stop.get_token(),
+      TimePoint::max(), environment_.limits.max_result_bytes});
   const Duration timeout = tool.spec.timeout.value_or(environment_.limits.tool_timeout);
   if (timeout != no_limit) {
     scope->deadline = loop::later(environment_.engine.now(), timeout);
@@ -52,7 +56,6 @@ std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, Operation
         environment_.engine.start_timer(scope->deadline, [this, id, timeout] { on_timeout(id, timeout); });
     operation.info->timer = Timer(environment_.engine.weak_from_this(), timer);
   }
-  const ActiveTurn* const active = active_turn(node);
   if (operation.kind == Operation::Kind::tool_call && active && active->deadline)
     scope->deadline = std::min(scope->deadline, active->deadline->when);
   return scope;

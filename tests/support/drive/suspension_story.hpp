@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/observe/event_audit.hpp"
+#include "support/sanitized.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/runtime.hpp>
@@ -200,10 +201,21 @@ class SuspensionStory {
   Subscription events_;
 };
 
+// A story runs on one thread. Without a sanitizer all points are tried that a test names; with one, a part of
+// them shows as much of the memory, and even less of the threads.
+#if defined(RACES_WATCHED)
+inline constexpr std::size_t sparseness = 3;
+#elif defined(SANITIZED)
+inline constexpr std::size_t sparseness = 2;
+#else
+inline constexpr std::size_t sparseness = 1;
+#endif
+
 // Runs the story for each pair of a new verb and another one, in both orders, at every `step`-th point.
 // Returns the number of failures, and adds the first 20 to the messages of the test.
 template <typename Story, typename New, typename All>
 std::size_t failures_of_pairs(const New& verbs, const All& others, std::size_t points, std::size_t step) {
+  step *= sparseness;
   std::size_t failures = 0;
   std::size_t part = 0;
   const auto run = [&](Injection first, Injection second) {
@@ -226,6 +238,7 @@ std::size_t failures_of_pairs(const New& verbs, const All& others, std::size_t p
 // injection. Returns the number of failures, and adds the first 20 to the messages of the test.
 template <typename Story, typename Injections>
 std::size_t failures_of(const Injections& injections, std::size_t points, std::size_t step = 1) {
+  step *= sparseness;
   std::size_t failures = 0;
   for (const Injection injection : injections) {
     for (std::size_t at = 1 + static_cast<std::size_t>(injection) % step; at <= points; at += step) {

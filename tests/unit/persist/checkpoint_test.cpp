@@ -40,8 +40,8 @@ struct Program {
   int created = 0;
 };
 
-// "boss" has the children "writer" (a tool call, a pin), "reader" (paused, with mail) and one without a chosen
-// id, which is stopped; "boss" has budgets of which something was used.
+// "boss" has the children "writer" (a tool call, a pin), "reader" (paused, with mail) and one without a
+// chosen id, which is stopped; "boss" has budgets of which something was used.
 std::string fill(Program& program) {
   auto tools = std::make_shared<ToolRegistry>();
   tools->add(make_tool({.name = "look"}, [](const nlohmann::json&, const ToolContext&) {
@@ -52,7 +52,8 @@ std::string fill(Program& program) {
   spec.budget.turns = 9;
   spec.subtree_budget.tokens = 1'000'000;
   const Agent boss = program.tree->create(spec).value();
-  const Agent writer = boss.create_child({.id = "writer", .tools = tools, .code = {.tools = "tools"}}).value();
+  const Agent writer =
+      boss.create_child({.id = "writer", .tools = tools, .code = {.tools = "tools"}}).value();
   const Agent reader = boss.create_child({.id = "reader"}).value();
   const Agent nameless = boss.create_child().value();
   testing::ScriptedReply call;
@@ -197,10 +198,12 @@ TEST_CASE("a document that is damaged is refused with the place, and nothing is 
       {changed(document, "/agents/0/agent/parent", 1), Errc::invalid_config, "agent 1: its parent"},
       {changed(document, "/agents/1/agent/spec", 99), Errc::invalid_config, "agent 2: its spec"},
       {changed(document, "/agents/1/agent/name", "@7"), Errc::invalid_config, "agent 2: its id"},
-      {changed(document, "/agents/1/agent/name", "boss"), Errc::invalid_config, "two agents have the id 'boss'"},
+      {changed(document, "/agents/1/agent/name", "boss"), Errc::invalid_config,
+       "two agents have the id 'boss'"},
       {changed(document, "/agents/1/agent/turns", 0), Errc::invalid_config, "agent 2: it has more turns"},
       {changed(document, "/agents/1/agent/gate", 9), Errc::invalid_config, "gate"},
-      {changed(document, "/agents/1/messages/1", json{{"role", "tool"}, {"content", "x"}, {"tool_call_id", "y"}}),
+      {changed(document, "/agents/1/messages/1",
+               json{{"role", "tool"}, {"content", "x"}, {"tool_call_id", "y"}}),
        Errc::invalid_history, "agent 2: "},
       {changed(document, "/agents/1/messages", 5), Errc::invalid_config, "cannot be read"},
       {changed(document, "/agents/1/context", json{{"runs", {1'000'000'000'000}}}), Errc::invalid_config,
@@ -227,7 +230,8 @@ TEST_CASE("a document that is damaged is refused with the place, and nothing is 
   CHECK_FALSE(flat.tree->find("boss"));
 }
 
-TEST_CASE("an agent of a tool call, and one that is being deleted, are not exported", "[checkpoint][export]") {
+TEST_CASE("an agent of a tool call, and one that is being deleted, are not exported",
+          "[checkpoint][export]") {
   Program program;
   auto tools = std::make_shared<ToolRegistry>();
   tools->add(make_agent_tool({.tool = {.name = "research"}}));

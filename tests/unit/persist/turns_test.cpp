@@ -1,6 +1,7 @@
 // Turns that were in progress when the process ended: which go on, and how.
 #include "support/catch.hpp"
 #include "support/observe/event_audit.hpp"
+#include "support/store/guarded_store.hpp"
 #include "support/store/life.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -516,4 +517,70 @@ TEST_CASE("a background task is unknown after a restart, and its model reads tha
     CHECK(question.find(task) != std::string::npos);
     CHECK(question.find("\"state\":\"unknown\"") != std::string::npos);
   }
+}
+
+TEST_CASE("a call that takes the place of one that was lost has a key of its own", "[persist][turns][G14]") {
+  test::GuardedStore store;
+  Tools tools;
+  tools.registry->add({.spec = {.name = "pay",
+                                .parameters = R"({"type":"object","properties":{"to":{"type":"string"}}})",
+                                .replay = ToolReplay::safe},
+                       .start = [&](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+                         tools.keys.push_back(context.idempotency_key());
+                         tools.open.push_back(std::move(done));
+                       }});
+  const RestoreOptions options = tools.options(InterruptedTurns::go_on, Durability::each_message);
+  {
+    Life life(store, options);
+    life.llm.enqueue(silence());
+    REQUIRE(life.create("a", {.code = {.tools = "tools"}}).send("pay!"));
+    poll(life);
+  }
+  // The first of these runs makes its call, but cannot store that.
+  const std::vector<std::string> people{"Ann", "Bob", "Bob"};
+  for (const std::string& person : people) {
+    store.failure = {};
+    Life life(store, options);
+    store.failure = {Errc::store_failed, "the disk is gone"};
+    life.llm.enqueue(calls({call("c1", "pay", R"({"to":")" + person + R"("})")}));
+    poll(life);
+    tools.lost.insert(tools.lost.end(), tools.open.begin(), tools.open.end());
+    tools.open.clear();
+  }
+  REQUIRE(tools.keys.size() == 3);
+  CHECK(tools.keys[0] != tools.keys[1]);
+  CHECK(tools.keys[1] == tools.keys[2]);  // the same request of the same turn
+  CHECK(tools.keys[0].size() <= 120);
+}
+
+TEST_CASE("trees have different identities, also with the same seed", "[persist][turns]") {
+  std::vector<std::string> keys;
+  for (int tree = 0; tree < 2; ++tree) {
+    MemoryStore store;
+    Tools tools;
+    tools.answers = true;
+    Life life(store, tools.options(), {}, {.seed = 7});
+    life.llm.enqueue(calls({call("c1", "safe")}));
+    REQUIRE(life.create("a", {.code = {.tools = "tools"}}).send("go"));
+    poll(life);
+    REQUIRE(tools.keys.size() == 1);
+    keys.push_back(tools.keys[0]);
+  }
+  CHECK(keys[0] != keys[1]);
+}
+
+TEST_CASE("a shared spec finds the code that it names", "[persist][restore]") {
+  MemoryStore store;
+  Tools tools;
+  tools.answers = true;
+  Life life(store, tools.options());
+  AgentSpec spec;
+  spec.code.tools = "tools";
+  const Agent agent = life.tree->create(std::make_shared<const AgentSpec>(spec)).value();
+  life.llm.enqueue(calls({call("c1", "safe")}));
+  REQUIRE(agent.send("go"));
+  poll(life);
+  CHECK(tools.begun.size() == 1);
+  spec.code.tools = "others";
+  CHECK(life.tree->create(std::make_shared<const AgentSpec>(spec)).error().code == Errc::invalid_config);
 }

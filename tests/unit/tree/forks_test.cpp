@@ -73,9 +73,7 @@ TEST_CASE("a deferred delete defers that of the forks", "[tree][delete][fork][la
   REQUIRE(life.find("a1").send("work"));
   life.runtime.poll();
   life.runtime.poll();
-  REQUIRE(life.find("a")
-              .terminate({.when = StopWhen::after_turn, .forks = Forks::terminate})
-              .took_effect());
+  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
   for (int i = 0; i < 10; ++i) life.runtime.poll();
   CHECK(ids(*life.tree) == std::vector<std::string>{"a1", "other", "other1"});
   CHECK(life.find("a1").status().value().stop_pending);
