@@ -49,7 +49,7 @@ Json message_json(const MailRecord& mail) {
               {"simulated", message.simulated},
               {"images", message.parts.size()},
               {"deadline", nullptr}};
-  if (mail.deadline) object["deadline"] = time_text(*mail.deadline);
+  if (mail.deadline) object["deadline"] = time_text(mail.deadline->when);
   return object;
 }
 
@@ -100,7 +100,7 @@ void print_mail(const ForestAgent& agent, Output& output) {
     if (!message.kind.empty()) head += ", kind " + printable(message.kind);
     if (message.priority == agentcore::MessagePriority::urgent) head += ", urgent";
     if (message.simulated) head += ", simulated";
-    if (mail.deadline) head += ", until " + time_text(*mail.deadline);
+    if (mail.deadline) head += ", until " + time_text(mail.deadline->when);
     output.print(head + "\n" + indented(message.text, text_margin));
     for (const ContentPart& part : message.parts)
       output.print(fmt::format("{}image: {}\n", text_margin, image_text(part)));

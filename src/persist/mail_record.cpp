@@ -1,5 +1,6 @@
 #include "persist/mail_record.hpp"
 
+#include "persist/deadline_fields.hpp"
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
 
@@ -7,7 +8,6 @@ namespace agentcore::detail::persist {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::system_clock;
 
 json part_json(const ContentPart& part) {
   json object = json::object();
@@ -45,9 +45,7 @@ std::string to_json(const MailRecord& record) {
   text.put("simulated", message.simulated);
   text.put("urgent", message.priority == MessagePriority::urgent);
   if (!message.parts.empty()) text.add_json("parts", parts_json(message.parts));
-  if (record.deadline)
-    text.add("deadline",
-             std::chrono::duration_cast<milliseconds>(record.deadline->time_since_epoch()).count());
+  if (record.deadline) add_deadline<milliseconds>(text, *record.deadline);
   return text.take();
 }
 
@@ -64,8 +62,7 @@ MailRecord read_mail(std::string_view text) {
   record.message.priority = urgent ? MessagePriority::urgent : MessagePriority::normal;
   if (const auto parts = object.find("parts"); parts != object.end())
     for (const json& part : *parts) record.message.parts.push_back(read_part(part));
-  if (const auto deadline = object.find("deadline"); deadline != object.end())
-    record.deadline = system_clock::time_point(milliseconds(deadline->get<milliseconds::rep>()));
+  record.deadline = read_deadline<milliseconds>(object);
   return record;
 }
 

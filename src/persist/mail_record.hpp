@@ -1,10 +1,11 @@
 // A message that waits in a mailbox as a record.
 #pragma once
 
+#include "loop/wall_deadline.hpp"
+
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +15,7 @@ namespace agentcore::detail::persist {
 struct MailRecord {
   MessageId id;
   Message message;
-  // Its deadline by the wall clock: the clock of a Runtime has no meaning in another process.
-  std::optional<std::chrono::system_clock::time_point> deadline;
+  std::optional<loop::WallDeadline> deadline;
 };
 
 std::string to_json(const MailRecord& record);

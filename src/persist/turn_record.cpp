@@ -1,5 +1,6 @@
 #include "persist/turn_record.hpp"
 
+#include "persist/deadline_fields.hpp"
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
 
@@ -94,7 +95,7 @@ std::string to_json(const StoredTurn& turn) {
   text.put("asked", turn.asked);
   text.put("delegated", turn.delegated);
   if (turn.deadline) {
-    text.add("deadline", turn.deadline->time_since_epoch() / std::chrono::nanoseconds(1));
+    add_deadline<std::chrono::nanoseconds>(text, *turn.deadline);
     text.put("deadline_of_message", turn.deadline_of_message);
   }
   text.put("model_calls", turn.model_calls);
@@ -112,10 +113,7 @@ StoredTurn read_turn(const json& object) {
   object.at("message").get_to(turn.message.value);
   get(object, "asked", turn.asked);
   get(object, "delegated", turn.delegated);
-  if (const auto deadline = object.find("deadline"); deadline != object.end())
-    turn.deadline =
-        std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
-            std::chrono::nanoseconds(deadline->get<std::int64_t>())));
+  turn.deadline = read_deadline<std::chrono::nanoseconds>(object);
   get(object, "deadline_of_message", turn.deadline_of_message);
   get(object, "model_calls", turn.model_calls);
   get(object, "repairs", turn.repairs);

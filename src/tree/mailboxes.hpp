@@ -40,6 +40,8 @@ class Mailboxes {
   std::vector<QueuedMessage> queued(core::NodeId id);
   ChangeResult edit_queued(core::NodeId agent, MessageId id, Message&& message);
   ChangeResult remove_queued(core::NodeId agent, MessageId id);
+  // The message, which waits, is dropped at that time. @threadsafe
+  void watch_deadline(core::NodeId agent, MessageId id, TimePoint deadline) noexcept;
 
  private:
   class Cell;
@@ -51,7 +53,6 @@ class Mailboxes {
   SendResult push(Origin origin, core::Node& node, core::NodeId id, Cell& cell);
   SteerResult put_into_turn(core::Node& node, core::NodeId id, Cell& cell, const SteerOptions& options,
                             StopSource& cut);
-  void watch_deadline(core::NodeId agent, MessageId id, TimePoint deadline) noexcept;
   void start_timer(core::NodeId agent, MessageId id, TimePoint deadline);
   void on_deadline(core::NodeId agent, MessageId id) noexcept;
   void note_mail(core::NodeId id) noexcept;

@@ -38,10 +38,6 @@ persist::TreeRecord raised(persist::TreeRecord tree) noexcept {
   return tree;
 }
 
-TimePoint time_point_of(std::chrono::system_clock::time_point deadline, const loop::Engine& engine) {
-  return engine.now() + std::chrono::duration_cast<Duration>(deadline - engine.clock().wall_time());
-}
-
 }  // namespace
 
 std::optional<Error> StoreVerbs::problem_of(const Ref<Store>& store) const {
@@ -245,10 +241,12 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
     std::unique_ptr<SendOptions> options;
     if (mail->deadline) {
       options = std::make_unique<SendOptions>();
-      options->deadline = time_point_of(*mail->deadline, *tree_.engine);
+      options->deadline = loop::restored_deadline(*mail->deadline, tree_.engine->clock());
     }
     tree_.pool[cell].put(std::move(mail->message), std::move(options));
     static_cast<void>(mailbox::push_front(node, tree_.pool, cell, node.load().epoch()));
+    if (const auto deadline = tree_.pool[cell].deadline())
+      mailboxes_.watch_deadline(node.id(), mail->id, *deadline);
   }
 }
 

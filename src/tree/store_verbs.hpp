@@ -3,6 +3,7 @@
 
 #include "events/event_hub.hpp"
 #include "tree/agent_factory.hpp"
+#include "tree/mailboxes.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/second_halves.hpp"
 #include "tree/stored_tree.hpp"
@@ -24,13 +25,14 @@ namespace agentcore::detail::tree {
 class StoreVerbs {
  public:
   StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, SecondHalves& second_halves,
-             AgentFactory& factory, Verbs& verbs, events::EventHub& hub)
+             AgentFactory& factory, Verbs& verbs, Mailboxes& mailboxes, events::EventHub& hub)
       : tree_(tree),
         turns_(turns),
         scheduler_(scheduler),
         second_halves_(second_halves),
         factory_(factory),
         verbs_(verbs),
+        mailboxes_(mailboxes),
         hub_(hub) {}
 
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
@@ -64,6 +66,7 @@ class StoreVerbs {
   SecondHalves& second_halves_;
   AgentFactory& factory_;
   Verbs& verbs_;
+  Mailboxes& mailboxes_;
   events::EventHub& hub_;
 };
 

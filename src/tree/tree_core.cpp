@@ -37,7 +37,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       queries_(shared_),
       requests_(shared_, turns_),
       lease_timer_(shared_),
-      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, verbs_, hub_) {
+      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, verbs_, mailboxes_, hub_) {
   shared_.table.leases().set_stop([this](core::Lease& lease) { return verbs_.stop_for(lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(

@@ -36,9 +36,7 @@ StoredTurn stored_turn(const core::Node& node, const Questions& questions, const
   turn.asked = !active.simulated;
   turn.delegated = active.delegated;
   if (active.deadline) {
-    turn.deadline =
-        engine.clock().wall_time() +
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(active.deadline->when - engine.now());
+    turn.deadline = loop::wall_deadline(active.deadline->when, engine.clock());
     turn.deadline_of_message = active.deadline->limit == TurnDeadline::Limit::message;
   }
   turn.model_calls = active.model_calls;

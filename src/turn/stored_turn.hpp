@@ -1,6 +1,7 @@
 // StoredTurn: what a store keeps of a turn in progress, beside the conversation.
 #pragma once
 
+#include "loop/wall_deadline.hpp"
 #include "turn/questions.hpp"
 #include "turn/turn_data.hpp"
 
@@ -8,7 +9,6 @@
 #include <agentcore/message.hpp>
 #include <agentcore/turn_result.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,7 +34,7 @@ struct StoredTurn {
   MessageId message;
   bool asked = false;  // its question is in the conversation; false: it is one of a simulated answer
   bool delegated = false;
-  std::optional<std::chrono::system_clock::time_point> deadline;
+  std::optional<loop::WallDeadline> deadline;
   bool deadline_of_message = false;  // TurnDeadline::Limit::message
   std::uint32_t model_calls = 0;
   std::uint32_t repairs = 0;

@@ -141,8 +141,7 @@ std::optional<TurnDeadline> TurnRestorer::deadline_of(const StoredTurn& stored) 
   const TimePoint now = engine.now();
   const auto limit =
       stored.deadline_of_message ? TurnDeadline::Limit::message : TurnDeadline::Limit::turn_timeout;
-  const auto left = std::chrono::duration_cast<Duration>(*stored.deadline - engine.clock().wall_time());
-  return TurnDeadline{now + left, now, limit, &engine.clock()};
+  return TurnDeadline{loop::restored_deadline(*stored.deadline, engine.clock()), now, limit, &engine.clock()};
 }
 
 void TurnRestorer::add_call(core::Node& node, const FoundCall& found,

@@ -1,6 +1,7 @@
 // [G14] A process with agents is killed at any instant. What it had acknowledged is there after the restart,
 // nothing that was stopped or deleted has come back, and no tool has run twice.
 #include "support/catch.hpp"
+#include "support/store/faulty_vfs.hpp"
 #include "support/store/store_folder.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -26,6 +28,7 @@
 #include <unistd.h>
 
 using namespace agentcore;
+using agentcore::test::FaultyVfs;
 using agentcore::test::StoreFolder;
 
 namespace {
@@ -63,16 +66,30 @@ std::shared_ptr<ToolRegistry> make_tools(const std::string& effects) {
   return tools;
 }
 
+// A second passes in a millisecond: a commit that has failed is tried again soon.
+class FastClock final : public Clock {
+ public:
+  TimePoint now() const noexcept override {
+    return TimePoint(std::chrono::steady_clock::now().time_since_epoch() % std::chrono::hours(24) * 1000);
+  }
+};
+
+struct Trial {
+  Durability durability = Durability::each_turn;
+  unsigned faults = 0;  // of so many calls of the operating system one fails; 0: none
+};
+
 // The program that is killed. It reports over the pipe, a line each:
 //   Q agent text   the message is in the store      E agent text   so is the end of its turn
 //   S agent        a stop is in the store           D agent        a delete is
 //   c agent        before it stops or deletes: messages that wait may go
 //   r agent        before it resumes or creates: a stop or a delete may be over
+//   F number       so many calls of the operating system have failed
 class Program {
  public:
-  Program(const std::string& path, const std::string& effects, int pipe, unsigned run, Durability durability)
-      : pipe_(pipe), run_(run), random_(run), store_(open(path)) {
-    RestoreOptions options{.durability = durability, .sync = StoreSync::process};
+  Program(const std::string& path, const std::string& effects, int pipe, unsigned run, const Trial& trial)
+      : pipe_(pipe), run_(run), random_(run), store_(open(path, trial.faults)) {
+    RestoreOptions options{.durability = trial.durability, .sync = StoreSync::process};
     options.code.add_tools("tools", make_tools(effects));
     on_message_ = tree_.on<MessagePersisted>([this](const MessagePersisted& event) {
       if (const auto text = texts_.find(event.message); text != texts_.end())
@@ -81,18 +98,22 @@ class Program {
     on_stop_ = tree_.on<StopPersisted>(
         [this](const StopPersisted& event) { report((event.deleted ? "D " : "S ") + event.agent_id); });
     if (!tree_.restore(store_.get(), std::move(options))) ::_exit(3);
+    constexpr std::array faults{FaultyVfs::Fault::once, FaultyVfs::Fault::full, FaultyVfs::Fault::torn};
+    if (vfs_) vfs_->fail_at_random(run, trial.faults, faults[run % faults.size()]);
   }
 
   [[noreturn]] void run() {
     for (;;) {
       act();
       runtime_.poll();
+      if (vfs_ && vfs_->failures() != failures_) report("F " + std::to_string(failures_ = vfs_->failures()));
     }
   }
 
  private:
-  static std::unique_ptr<SqliteStore> open(const std::string& path) {
-    auto store = SqliteStore::open(path);
+  std::unique_ptr<SqliteStore> open(const std::string& path, unsigned faults) {
+    if (faults != 0) vfs_.emplace();
+    auto store = SqliteStore::open(path, {.vfs = faults != 0 ? FaultyVfs::name : ""});
     if (!store) ::_exit(2);
     return *std::move(store);
   }
@@ -154,8 +175,11 @@ class Program {
   const int pipe_;
   const unsigned run_;
   std::mt19937 random_;
+  std::optional<FaultyVfs> vfs_;
+  std::size_t failures_ = 0;
   std::unique_ptr<SqliteStore> store_;
-  Runtime runtime_;
+  FastClock clock_;
+  Runtime runtime_{{.clock = &clock_}};
   testing::ScriptedClient llm_{runtime_, answer};
   AgentTree tree_{runtime_, {.llm = &llm_, .mailbox_limit = 20}};
   Subscription on_message_, on_stop_;
@@ -170,13 +194,20 @@ struct Acknowledged {
   std::set<std::string> in_store;  // messages that must be there, waiting or in the conversation
   std::set<std::string> ended;     // messages whose turns must be in the conversation, and that do not wait
 };
-using Reports = std::map<std::string, Acknowledged>;
+struct Reports {
+  std::map<std::string, Acknowledged> agents;
+  std::size_t failures = 0;  // of calls of the operating system, in this run
+};
 
 void note(Reports& reports, const std::string& line) {
   std::istringstream words(line);
   std::string what, id, text;
   words >> what >> id >> text;
-  Acknowledged& agent = reports[id];
+  if (what == "F") {
+    reports.failures = std::stoul(id);
+    return;
+  }
+  Acknowledged& agent = reports.agents[id];
   if (what == "Q") agent.in_store.insert(text);
   if (what == "E") {
     agent.in_store.erase(text);
@@ -234,7 +265,7 @@ void check(const std::string& path, const std::string& effects, Reports& reports
   const auto restored = tree.restore(store.get(), std::move(options));
   if (!restored) FAIL(restored.error().message);
   CHECK(restored->unbound == 0);
-  for (auto& [id, acknowledged] : reports) {
+  for (auto& [id, acknowledged] : reports.agents) {
     INFO("agent " << id);
     REQUIRE(problem_of(tree, id, acknowledged) == "");
   }
@@ -246,11 +277,13 @@ void check(const std::string& path, const std::string& effects, Reports& reports
   for (std::string line; std::getline(lines, line);) REQUIRE(++runs[line] == 1);
 }
 
-void kill_and_check(unsigned kills, Durability durability) {
+// Returns how many calls of the operating system have failed.
+std::size_t kill_and_check(unsigned kills, const Trial& trial) {
   const StoreFolder folder;
   const std::string effects = folder.file("effects");
   std::mt19937 random(kills);
   Reports reports;
+  std::size_t failures = 0;
   for (unsigned kill = 1; kill <= kills; ++kill) {
     std::array<int, 2> pipe{};
     REQUIRE(::pipe(pipe.data()) == 0);
@@ -258,7 +291,7 @@ void kill_and_check(unsigned kills, Durability durability) {
     REQUIRE(child >= 0);
     if (child == 0) {
       ::close(pipe[0]);
-      Program(folder.file(), effects, pipe[1], kill, durability).run();
+      Program(folder.file(), effects, pipe[1], kill, trial).run();
     }
     ::close(pipe[1]);
     std::string buffer;
@@ -279,20 +312,35 @@ void kill_and_check(unsigned kills, Durability durability) {
     REQUIRE(alive);
     REQUIRE(WIFSIGNALED(status));
     check(folder.file(), effects, reports);
+    failures += std::exchange(reports.failures, 0);
   }
+  return failures;
 }
 
 }  // namespace
 
 TEST_CASE("what agents have acknowledged survives SIGKILL of their process", "[persist][kills][G14][T8]") {
-  kill_and_check(10, Durability::each_turn);
-  kill_and_check(10, Durability::each_step);
-  kill_and_check(10, Durability::each_message);
+  for (const Durability durability : {Durability::each_turn, Durability::each_step, Durability::each_message})
+    CHECK(kill_and_check(10, {durability}) == 0);
+}
+
+TEST_CASE("what agents have acknowledged survives SIGKILL and calls of the system that fail",
+          "[persist][kills][faults][G14][T8]") {
+  for (const Durability durability : {Durability::each_turn, Durability::each_step, Durability::each_message})
+    CHECK(kill_and_check(9, {durability, 20}) > 9);
 }
 
 // On purpose: test_integration '[.kills]'
 TEST_CASE("thousands of processes with agents are killed", "[.kills][persist]") {
-  kill_and_check(500, Durability::each_turn);
-  kill_and_check(500, Durability::each_step);
-  kill_and_check(1000, Durability::each_message);
+  kill_and_check(500, {Durability::each_turn});
+  kill_and_check(500, {Durability::each_step});
+  kill_and_check(1000, {Durability::each_message});
+}
+
+// The same. Says how many calls of the system have failed.
+TEST_CASE("thousands of processes are killed whose calls of the system fail", "[.kills][persist][faults]") {
+  for (const Durability durability : {Durability::each_turn, Durability::each_step, Durability::each_message})
+    for (const unsigned one_in : {5U, 20U, 100U, 500U})
+      WARN("one in " << one_in << ": " << kill_and_check(150, {durability, one_in})
+                     << " calls of the system have failed");
 }

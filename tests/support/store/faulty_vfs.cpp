@@ -1,5 +1,7 @@
 #include "support/store/faulty_vfs.hpp"
 
+#include <random>
+
 #include <sqlite3.h>
 
 namespace agentcore::test {
@@ -10,14 +12,23 @@ struct Plan {
   std::size_t fail_at = 0;  // 0: never
   FaultyVfs::Fault fault = FaultyVfs::Fault::once;
   bool failed = false;
+  std::size_t failures = 0;
+  unsigned one_in = 0;  // 0: only `fail_at` counts
+  std::minstd_rand random = {};
 };
 Plan plan;
 
 bool fails() noexcept {
   ++plan.calls;
+  if (plan.one_in != 0) {
+    const bool now = plan.random() % plan.one_in == 0;
+    plan.failures += now ? 1 : 0;
+    return now;
+  }
   const bool lasts = plan.fault == FaultyVfs::Fault::gone || plan.fault == FaultyVfs::Fault::torn;
   const bool now = plan.fail_at != 0 && (plan.calls == plan.fail_at || (lasts && plan.calls > plan.fail_at));
   plan.failed = plan.failed || now;
+  plan.failures += now ? 1 : 0;
   return now;
 }
 
@@ -131,7 +142,11 @@ FaultyVfs::~FaultyVfs() {
 }
 
 void FaultyVfs::fail_after(std::size_t calls, Fault fault) noexcept {
-  plan = {0, calls + 1, fault, false};
+  plan = {.fail_at = calls + 1, .fault = fault};
+}
+
+void FaultyVfs::fail_at_random(unsigned seed, unsigned one_in, Fault fault) noexcept {
+  plan = {.fault = fault, .one_in = one_in, .random = std::minstd_rand(seed)};
 }
 
 void FaultyVfs::repair() noexcept {
@@ -140,6 +155,10 @@ void FaultyVfs::repair() noexcept {
 
 std::size_t FaultyVfs::calls() const noexcept {
   return plan.calls;
+}
+
+std::size_t FaultyVfs::failures() const noexcept {
+  return plan.failures;
 }
 
 }  // namespace agentcore::test

@@ -23,10 +23,16 @@ class FaultyVfs {
 
   // The call after `calls` more calls fails.
   void fail_after(std::size_t calls, Fault fault) noexcept;
+  // Any call fails with a chance of one in `one_in`; of a write that fails, half is written with Fault::torn.
+  // Fault::gone is the same as Fault::once here.
+  void fail_at_random(unsigned seed, unsigned one_in, Fault fault) noexcept;
   // From here on no call fails.
   void repair() noexcept;
-  // How many calls there were that could fail, since the construction or the last of the two functions above.
+  // How many calls there were that could fail, since the construction or the last of the three functions
+  // above.
   std::size_t calls() const noexcept;
+  // How many of them have failed.
+  std::size_t failures() const noexcept;
 };
 
 }  // namespace agentcore::test

@@ -117,7 +117,7 @@ TEST_CASE("an agent's record is read as it was written", "[persist][G14]") {
                         {.state = turn::PendingCall::State::storing, .may_begin = true},
                         {.state = turn::PendingCall::State::waiting, .ends_turn = true, .readable = false}};
   record.turn->questions = {{"call \"2\"", true, 9}};
-  record.turn->deadline = std::chrono::system_clock::time_point(std::chrono::hours(24 * 365 * 50));
+  record.turn->deadline = {WallTime(std::chrono::hours(24 * 365 * 50)), std::chrono::hours(3)};
   record.turn->deadline_of_message = true;
   record.tasks = {{"task_1", "long \"job\""}};
   record.origin = 3;
