@@ -38,6 +38,7 @@ persist::AgentRecord portable(const persist::ForestAgent& agent, bool is_root) {
   record.tasks.clear();
   record.history.clear();
   record.origin = 0;
+  record.cause = agentcore::StopCause::user;
   record.has_context = record.has_grants = false;
   return record;
 }
@@ -81,9 +82,11 @@ std::optional<persist::AgentDocument> document_of(OpenedStore& store, const std:
     auto conversation = store.conversation(*agent);
     if (!conversation) return std::nullopt;
     to.conversation = *std::move(conversation);
+    for (agentcore::detail::turn::TurnPlace& place : to.conversation.turns) place.message = {};
     to.sent = store.context(*agent);
     drop_turn_in_progress(agent->record, to);
     to.mail = agent->mail;
+    for (persist::MailRecord& mail : to.mail) mail.id = {};
   }
   return document;
 }

@@ -2,12 +2,12 @@
 
 #include "core/agent_access.hpp"
 #include "core/gates.hpp"
+#include "loop/wall_deadline.hpp"
 #include "persist/context_record.hpp"
 #include "tree/options.hpp"
 #include "turn/stable_part.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <utility>
 
@@ -21,11 +21,13 @@ using persist::DocumentAgent;
 
 namespace {
 
-// The conversation up to the last ended turn.
+// The conversation up to the last ended turn. An id of a message means nothing outside of its tree.
 persist::StoredConversation ended_part(const turn::Conversation& conversation) {
   const std::size_t turns = conversation.turns().size() - (conversation.is_open() ? 1 : 0);
   const turn::Conversation ended = conversation.first_turns(turns);
-  return {ended.messages(), ended.turns()};
+  persist::StoredConversation part{ended.messages(), ended.turns()};
+  for (turn::TurnPlace& place : part.turns) place.message = {};
+  return part;
 }
 
 std::vector<persist::MailRecord> mail_of(const Agent& agent, const loop::Engine& engine) {
@@ -35,10 +37,7 @@ std::vector<persist::MailRecord> mail_of(const Agent& agent, const loop::Engine&
   for (QueuedMessage& message : *queued) {
     persist::MailRecord& record = mail.emplace_back();
     record.message = std::move(message.message);
-    if (message.deadline)
-      record.deadline =
-          engine.clock().wall_time() +
-          std::chrono::duration_cast<std::chrono::system_clock::duration>(*message.deadline - engine.now());
+    if (message.deadline) record.deadline = loop::wall_deadline(*message.deadline, engine.clock());
   }
   return mail;
 }
@@ -63,15 +62,12 @@ Result<std::string> AgentDocuments::export_agents(core::NodeId root, const Expor
       open.pop_back();
       if (auto added = add(*next, parent, document); !added) return added.error();
       const std::uint64_t number = document.agents.size();
-      std::vector<Node*> children;
-      if (options.descendants)
+      if (options.descendants)  // the newest comes first in the list, and last from the stack
         for (Node* child = tree_.table.first_child(*next); child; child = tree_.table.next_sibling(*child)) {
           const auto* const data = static_cast<const turn::TurnData*>(child->data.get());
           const bool is_gone = look(*child, child->id()).effective == AgentState::terminating;
-          if (!is_gone && !(data && data->of_call)) children.push_back(child);
+          if (!is_gone && !(data && data->of_call)) open.emplace_back(child, number);
         }
-      for (auto child = children.rbegin(); child != children.rend(); ++child)
-        open.emplace_back(*child, number);
     }
     return to_json(document);
   } catch (const std::bad_alloc&) {
@@ -249,9 +245,7 @@ std::size_t AgentDocuments::send_mail(const Agent& agent, std::vector<persist::M
   std::size_t sent = 0;
   for (persist::MailRecord& record : mail) {
     SendOptions options;
-    if (record.deadline)
-      options.deadline = tree_.engine->now() + std::chrono::duration_cast<Duration>(
-                                                   *record.deadline - tree_.engine->clock().wall_time());
+    if (record.deadline) options.deadline = loop::restored_deadline(*record.deadline, tree_.engine->clock());
     sent += agent.send(std::move(record.message), std::move(options)).accepted() ? 1 : 0;
   }
   return sent;

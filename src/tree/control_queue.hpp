@@ -66,7 +66,7 @@ struct ControlOp {
   std::optional<Duration> grace;
   StopWhen when = StopWhen::now;         // stop, terminate
   std::optional<TimePoint> escalate_at;  // if `when` is later
-  bool with_forks = false;               // terminate: TerminateOptions::forks
+  std::optional<StopWhen> forks;         // terminate: when the forks are deleted; nothing: they are not
   bool withdraws = false;                // resume: of a deferred stop
   std::uint64_t withdrawals = 0;         // how many such resumes there were, this one included
   std::function<void(const StopReport&)> on_stopped;

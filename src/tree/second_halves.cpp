@@ -27,7 +27,7 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
       return op->withdraws ? pending_.withdraw(*op) : settler_.start(op);
     case Verb::stop:
     case Verb::terminate:
-      if (op->with_forks) delete_forks(*op);
+      if (op->forks) delete_forks(*op);
       if (op->when != StopWhen::now) return pending_.start(op);
       return close(op);
   }
@@ -67,7 +67,7 @@ void SecondHalves::delete_forks(const ControlOp& op) {
   if (!node) return;
   TerminateOptions options;
   options.reason = op.origin.reason();
-  options.when = op.when;
+  options.when = *op.forks;
   options.grace = op.grace;
   if (op.escalate_at) options.escalate_after = *op.escalate_at - tree_.engine->now();
   for (const core::NodeId fork : forks_of(tree_.table, *node))

@@ -321,7 +321,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::terminate;
   op->cause = StopCause::terminate;
-  op->with_forks = options.forks == Forks::terminate;
+  if (options.forks == Forks::terminate) op->forks = options.when;
   op->grace = options.grace;
   op->on_terminated = std::move(options.on_settled);
   op->escalate_at = escalation_of(options.escalate_after);

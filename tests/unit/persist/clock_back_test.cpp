@@ -63,8 +63,8 @@ TEST_CASE("the deadline of a message that waits over a restart drops it", "[pers
   TwoClocks clock;
   MemoryStore store;
   MessageId message;
-  const Duration back = GENERATE(Duration(0), Duration(std::chrono::hours(1)),
-                                 Duration(std::chrono::hours(24 * 365 * 10)));
+  const Duration back =
+      GENERATE(Duration(0), Duration(std::chrono::hours(1)), Duration(std::chrono::hours(24 * 365 * 10)));
   {
     Life life(store, each_message(), {}, of(clock));
     const Agent agent = life.create("a");
@@ -109,7 +109,8 @@ TEST_CASE("a deadline at the end of time is kept", "[persist][clock][mail]") {
     REQUIRE(agent.send("x", {.deadline = far ? end : life.runtime.now() + std::chrono::hours(24)}));
     poll(life);
   }
-  clock.reboot(far ? Duration(std::chrono::hours(24 * 365 * 100)) : -Duration(std::chrono::hours(24 * 365 * 60)));
+  clock.reboot(far ? Duration(std::chrono::hours(24 * 365 * 100))
+                   : -Duration(std::chrono::hours(24 * 365 * 60)));
   Life life(store, each_message(), {}, of(clock));
   poll(life);
   REQUIRE(life.find("a").queued().value().size() == 1);

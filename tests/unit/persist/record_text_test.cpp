@@ -172,6 +172,8 @@ TEST_CASE("the record of a tree is read as it was written", "[persist][G14]") {
                                    .next_segment = 4,
                                    .generation = 5,
                                    .sequence = 6,
+                                   .questions = 7,
+                                   .identity = "0123abcd",
                                    .stopped = true,
                                    .paused = true};
   CHECK(persist::read_tree(to_json(record)) == record);

@@ -71,8 +71,7 @@ TEST_CASE("a deferred delete defers that of the forks", "[tree][delete][fork][la
   silent.silent = true;
   life.llm.enqueue(silent);
   REQUIRE(life.find("a1").send("work"));
-  life.runtime.poll();
-  life.runtime.poll();
+  while (life.find("a1").state().value() != AgentState::waiting_llm) life.runtime.poll();
   REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
   for (int i = 0; i < 10; ++i) life.runtime.poll();
   CHECK(ids(*life.tree) == std::vector<std::string>{"a1", "other", "other1"});
