@@ -32,14 +32,23 @@ class MailNotes {
     return first;
   }
 
+  // Notes another change of the agent, which is to be written at once at every durability. @threadsafe
+  void add_at_once(core::NodeId agent) noexcept {
+    if (!is_enabled()) return;
+    static_cast<void>(add(agent));
+    is_due_.store(true, std::memory_order_release);
+  }
+
   struct Taken {
     std::vector<core::NodeId> agents;
     bool lost = false;  // there may be others
   };
   Taken take() noexcept {
     const std::lock_guard lock(mutex_);
+    is_due_.store(false, std::memory_order_relaxed);
     return {std::exchange(agents_, {}), std::exchange(lost_, false)};
   }
+  bool is_due() const noexcept { return is_due_.load(std::memory_order_acquire); }
   bool empty() const noexcept {
     const std::lock_guard lock(mutex_);
     return agents_.empty() && !lost_;
@@ -47,6 +56,7 @@ class MailNotes {
 
  private:
   std::atomic<bool> enabled_{false};
+  std::atomic<bool> is_due_{false};
   mutable std::mutex mutex_;
   std::vector<core::NodeId> agents_;
   bool lost_ = false;

@@ -157,7 +157,7 @@ void Recorder::share(const core::Node& node, StoredAgent& agent) {
 }
 
 bool Recorder::is_due() const noexcept {
-  return due_ || (mail_at_once_ && !mail_notes_.empty());
+  return due_ || mail_notes_.is_due() || (mail_at_once_ && !mail_notes_.empty());
 }
 
 void Recorder::take_mail_notes() noexcept {

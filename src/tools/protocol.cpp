@@ -4,6 +4,11 @@
 #include "tools/native_protocol.hpp"
 
 namespace agentcore::detail::tools {
+namespace {
+
+constexpr std::string_view error_mark = "error: ";
+
+}  // namespace
 
 const Protocol& protocol_of(ToolProtocol kind) noexcept {
   static const NativeProtocol native;
@@ -33,8 +38,13 @@ AskedCall resolve(const ToolRegistry::Impl& registry, const ToolCall& call) {
 }
 
 std::string text_of(const ToolResult& result) {
-  std::string text = result.success ? result.message : "error: " + result.message;
+  std::string text = result.success ? result.message : std::string(error_mark) + result.message;
   if (!result.data.empty()) text += (text.empty() ? "" : "\n") + result.data;
+  return text;
+}
+
+std::string message_of(std::string text, bool success) {
+  if (!success && text.starts_with(error_mark)) text.erase(0, error_mark.size());
   return text;
 }
 

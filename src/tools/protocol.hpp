@@ -48,5 +48,7 @@ const Protocol& protocol_of(ToolProtocol kind) noexcept;
 
 // A result in the form for the model (X31).
 std::string text_of(const ToolResult& result);
+// The message of a result in that form. With data, they are a part of it.
+std::string message_of(std::string text, bool success);
 
 }  // namespace agentcore::detail::tools

@@ -93,7 +93,10 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
 // is under way. So that the resume does not open the agent after this call, only a resume of its own does.
 void Verbs::keep_stopped(Node& node, core::NodeId id) noexcept {
   const std::lock_guard lock(tree_.table.erasing());
-  if (node.load().generation() == core::generation_of(id)) node.extend_below(Node::stays_stopped, true);
+  if (node.load().generation() != core::generation_of(id)) return;
+  node.extend_below(Node::stays_stopped, true);
+  tree_.mail_notes.add_at_once(id);  // no event says it
+  if (tree_.mail_notes.is_enabled()) tree_.waker->notify();
 }
 
 // Adds a deferred stop or delete to what is pending: the strictest grade counts, for the agent and for its

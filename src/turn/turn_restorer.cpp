@@ -174,7 +174,7 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   step.outcome = stored.outcome;
   step.success = stored.success;
   step.by_host = stored.by_host;
-  step.message = data.conversation.messages()[found.result].content;
+  step.message = tools::message_of(data.conversation.messages()[found.result].content, step.success);
   step.round = found.round;
   step.index = found.index;
   active.result->last_call = std::move(asked.call);

@@ -390,7 +390,7 @@ TEST_CASE("a turn that goes on over a restart ends as it does without one",
       if (rounds[i] != 0) continue;
       names += ", restart";
       for (RestartWorld* const world : worlds) world->poll(1);  // the end of a poll writes
-      if (whole.stops_later()) return;
+      if (whole.is_waiting_by_design()) return;
       ended.restart();
       killed.restart();
       for (RestartWorld* const world : worlds) world->settle_slowly();

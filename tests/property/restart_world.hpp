@@ -59,8 +59,9 @@ class RestartWorld {
   // True if a restart interrupts nothing: turns wait only for people, and no stop is pending.
   bool is_at_rest() const;
 
-  // True if a stop is pending.
-  bool stops_later() const;
+  // True if something is pending that a restart changes: a stop takes effect, and a steered message begins a
+  // turn, or is gone with SteerFallback::give_back.
+  bool is_waiting_by_design() const;
 
   AgentTree& tree() { return *run_->tree; }
   Store& store() { return file_ ? static_cast<Store&>(*file_) : memory_; }

@@ -204,6 +204,30 @@ TEST_CASE("a child that was stopped by itself stays so when its parent is resume
   CHECK(life.find("child").state().value() == AgentState::stopped);
 }
 
+TEST_CASE("a child that is stopped by itself while its parent is stopped stays so after a restart",
+          "[persist][restore][stop]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    const Agent root = life.create("root");
+    const Agent child = root.create_child({.id = "child"}).value();
+    REQUIRE(root.stop().took_effect());
+    life.runtime.run_until_idle();
+    CHECK(child.stop().reason == Errc::stopped);
+    life.runtime.poll();
+    MemoryStore killed = store;
+    Life later(killed);
+    REQUIRE(later.find("root").resume().took_effect());
+    later.runtime.run_until_idle();
+    CHECK(later.find("child").state().value() == AgentState::stopped);
+  }
+  Life life(store);
+  REQUIRE(life.find("root").resume().took_effect());
+  life.runtime.run_until_idle();
+  CHECK(life.find("root").state().value() == AgentState::idle);
+  CHECK(life.find("child").state().value() == AgentState::stopped);
+}
+
 TEST_CASE("a stop that had not settled is a stop after a restart", "[persist][restore][stop][G14]") {
   MemoryStore store;
   {

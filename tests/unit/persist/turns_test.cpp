@@ -432,6 +432,23 @@ TEST_CASE("a turn keeps its deadline over a restart", "[persist][turns]") {
   CHECK(life.find("a").conversation().value().at(0).interruption == Interruption::failed);
 }
 
+TEST_CASE("the record of a failed call is the same after a restart", "[persist][turns]") {
+  MemoryStore store;
+  Tools tools;
+  tools.registry->add(make_tool({.name = "fails"}, [](const nlohmann::json&, const ToolContext&) {
+    return ToolResult::failed("no such file");
+  }));
+  begin(store, tools, {call("c1", "fails"), call("c2", "safe")});
+  tools.forget();
+  tools.answers = true;
+  Life life(store, tools.options());
+  Ends ends(life);
+  life.llm.enqueue(answer("a pity"));
+  life.runtime.run_until_idle();
+  CHECK_FALSE(result_of(ends.all).calls.at(0).success);
+  CHECK(result_of(ends.all).calls.at(0).message == "no such file");
+}
+
 TEST_CASE("policies decide anew about a restored approval", "[persist][turns][policy]") {
   MemoryStore store;
   Tools tools;
