@@ -11,7 +11,6 @@
 
 #include <agentcore/agent_tool.hpp>
 #include <agentcore/conversation.hpp>
-#include <agentcore/memory_store.hpp>
 #include <agentcore/testing/references.hpp>
 #include <agentcore/tool_registry.hpp>
 
@@ -69,7 +68,7 @@ struct Counts {
 };
 
 struct World {
-  explicit World(bool deaf_tools, bool with_store = false) : deaf(deaf_tools), stored(with_store) {
+  explicit World(bool deaf_tools) : deaf(deaf_tools) {
     RuntimeOptions options;
     options.clock = &clock;
     options.seed = 1;
@@ -89,7 +88,6 @@ struct World {
     llm.reserve(most_calls);
     kept.reserve(most_calls);
     add_tools();
-    if (stored) tree->restore(&store, {.durability = Durability::each_message}).value();
     witness = tree->create({.id = "witness"}).value();
     counts.created = 1;  // there was no observer yet
   }
@@ -348,16 +346,11 @@ struct World {
     settle();
     CHECK_FALSE(tree->busy());
     tree->walk([](const Agent& agent) { CHECK(agent.state().value() == AgentState::stopped); });
-    if (stored) check_store();
     for (const Agent& agent : tree->roots()) CHECK(agent.terminate().accepted());
     settle();
     clock.advance(std::chrono::seconds(6));
     settle();
     CHECK(tree->size() == 0);
-    if (stored) {
-      CHECK(tree->flush());
-      CHECK(store.size() == 1);  // the record of the tree
-    }
     CHECK(tree->tasks().empty());
     CHECK(tree->questions().empty());
     CHECK(testing::count_references(*tree, parent_id) == 0);
@@ -372,27 +365,7 @@ struct World {
     if (events) CHECK(counts.created == counts.deleted);
   }
 
-  // The store has the state of the tree, whose agents are all stopped.
-  void check_store() {
-    CHECK(tree->flush());
-    MemoryStore copy = store;
-    Runtime next;
-    AgentTree later(next);
-    REQUIRE(later.restore(&copy));
-    CHECK(later.size() == tree->size());
-    tree->walk([&](const Agent& agent) {
-      const auto found = later.find(agent.id());
-      REQUIRE(found);
-      CHECK(found->state().value() == AgentState::stopped);
-      CHECK((found->conversation().value() == agent.conversation().value()));
-      CHECK(found->parent().value_or(Agent()).id() == agent.parent().value_or(Agent()).id());
-      CHECK(found->queued().value().empty());
-    });
-  }
-
   bool deaf;
-  bool stored;
-  MemoryStore store;
   TestClock clock;
   Counts counts;
   FakeClient llm;
@@ -409,12 +382,12 @@ struct World {
 constexpr std::size_t no_failure = 1'000'000;
 
 // Runs the scenario with its n-th allocation failing, and those after it, `row` in all. False: it has fewer.
-bool fails_at(std::size_t n, std::size_t row, bool deaf, bool stored) {
+bool fails_at(std::size_t n, std::size_t row, bool deaf) {
   const std::size_t before = live_heap();
   bool failed = false;
   Agent witness;
   {
-    World world(deaf, stored);
+    World world(deaf);
     witness = world.witness;
     {
       const FailingAllocation failing(n, row);
@@ -439,10 +412,10 @@ bool fails_at(std::size_t n, std::size_t row, bool deaf, bool stored) {
 }
 
 // The same for each `step`-th allocation of the scenario.
-void fail_each(std::size_t step, std::size_t row, bool deaf, bool stored = false) {
-  REQUIRE_FALSE(fails_at(no_failure, 1, deaf, stored));
+void fail_each(std::size_t step, std::size_t row, bool deaf) {
+  REQUIRE_FALSE(fails_at(no_failure, 1, deaf));
   std::size_t count = 0;
-  for (std::size_t n = 1; fails_at(n, row, deaf, stored); n += step) ++count;
+  for (std::size_t n = 1; fails_at(n, row, deaf); n += step) ++count;
   CHECK(count * step > 300);
 }
 
@@ -465,14 +438,8 @@ TEST_CASE("after any series of failed allocations the tree can be stopped and de
   }
 }
 
-TEST_CASE("after any failed allocations the store has the state of the tree", "[stop][persist][G14][G16]") {
-  fail_each(3 * sampled, 1, false, true);
-  fail_each(23 * sampled, 5, true, true);
-}
-
 TEST_CASE("every allocation fails once under every memory checker",
           "[.all_allocations][stop][G4][G13][G16]") {
   for (const std::size_t row : {1U, 2U, 5U, 50U})
-    for (const bool deaf : {false, true})
-      for (const bool stored : {false, true}) fail_each(1, row, deaf, stored);
+    for (const bool deaf : {false, true}) fail_each(1, row, deaf);
 }

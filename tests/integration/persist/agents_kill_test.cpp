@@ -84,6 +84,7 @@ struct Trial {
 //   S agent        a stop is in the store           D agent        a delete is
 //   c agent        before it stops or deletes: messages that wait may go
 //   r agent        before it resumes or creates: a stop or a delete may be over
+//   d agent text   the message was dropped
 //   F number       so many calls of the operating system have failed
 class Program {
  public:
@@ -98,6 +99,10 @@ class Program {
     });
     on_stop_ = tree_.on<StopPersisted>([this](const StopPersisted& event) {
       if (still_holds(event)) report((event.deleted ? "D " : "S ") + event.agent_id);
+    });
+    // Also by the stop of an agent whose conversation could not be read.
+    on_dropped_ = tree_.on<MessageDropped>([this](const MessageDropped& event) {
+      if (event.agent.exists()) report("d " + event.agent.id() + ' ' + event.message.text);
     });
     if (!tree_.restore(store_.get(), std::move(options))) ::_exit(3);
     constexpr std::array faults{FaultyVfs::Fault::once, FaultyVfs::Fault::full, FaultyVfs::Fault::torn};
@@ -198,7 +203,7 @@ class Program {
   Runtime runtime_{{.clock = &clock_}};
   testing::ScriptedClient llm_{runtime_, answer};
   AgentTree tree_{runtime_, {.llm = &llm_, .mailbox_limit = 20}};
-  Subscription on_message_, on_stop_;
+  Subscription on_message_, on_stop_, on_dropped_;
   std::map<MessageId, std::string> texts_;
   int sent_ = 0;
 };
@@ -229,6 +234,7 @@ void note(Reports& reports, const std::string& line) {
     agent.in_store.erase(text);
     agent.ended.insert(text);
   }
+  if (what == "d") agent.in_store.erase(text);
   if (what == "c") agent.in_store.clear();
   if (what == "r") agent.state = Acknowledged::State::unknown;
   if (what == "S") agent.state = Acknowledged::State::stopped;
