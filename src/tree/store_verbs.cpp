@@ -209,6 +209,10 @@ void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTur
     return resume_turn(node, agent);
   agent.fate = RestoredTurn::interrupted;
   agent.interrupted_calls = turn::TurnRestorer::end(node, stored);
+  if (agent.is_stopped()) return;  // reserve() has left out its messages
+  const std::uint32_t cell = mailbox::MessagePool::number_of(stored.message);
+  tree_.pool.end_id(cell);
+  tree_.pool.give(cell, cell);
 }
 
 // The message of the turn belongs to it until the turn is over.

@@ -16,9 +16,8 @@ enum class Rest : std::uint8_t {
   after_turn,  // no operation is in flight, and no turn in progress
 };
 
-// A turn that may not begin its next step, or a tool call, is parked (ActiveTurn::parked): it has no
-// operation that would continue it. Where less is withheld, go_on() must be called for each agent. All
-// @loop_thread.
+// A turn that may not begin its next step, or a tool call, is parked (ActiveTurn::parked): no operation would
+// begin that later. Where less is withheld, go_on() must be called for each agent. All @loop_thread.
 class ParkedTurns {
  public:
   ParkedTurns(Environment& environment, QuestionDesk& desk, BudgetClocks& clocks, TurnRunner& runner)

@@ -134,7 +134,9 @@ class Program {
         *state == AgentState::stopped || *state == AgentState::stopping || *state == AgentState::terminating;
     return event.ended || (!is_closed && tree_.message(event.message).stage != MessageInfo::Stage::unknown);
   }
-  bool still_holds(const StopPersisted& event) const {
+  bool still_holds(const StopPersisted& event) {
+    const std::pair key(event.agent_id, event.deleted);
+    if (++acknowledged_[key] < called_[key]) return false;  // one of an earlier agent, or before a resume
     const auto agent = tree_.find(event.agent_id);
     if (event.deleted) return !agent;
     return agent && agent->state().value() == AgentState::stopped;
@@ -155,12 +157,12 @@ class Program {
     switch (const int what = pick(40)) {
       case 0:
         for (const std::string& id : ids) report("c " + id);
-        static_cast<void>(agent->terminate());
+        called_[{root, true}] += agent->terminate().took_effect() ? 1 : 0;
         return;
       case 1:
       case 2:
         for (const std::string& id : ids) report("c " + id);
-        static_cast<void>(agent->stop());
+        called_[{root, false}] += agent->stop().took_effect() ? 1 : 0;
         return;
       case 3:
       case 4:
@@ -205,6 +207,7 @@ class Program {
   AgentTree tree_{runtime_, {.llm = &llm_, .mailbox_limit = 20}};
   Subscription on_message_, on_stop_, on_dropped_;
   std::map<MessageId, std::string> texts_;
+  std::map<std::pair<std::string, bool>, int> called_, acknowledged_;  // stops; true: deletes
   int sent_ = 0;
 };
 

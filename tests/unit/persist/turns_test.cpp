@@ -7,6 +7,7 @@
 #include <agentcore/agentcore.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -274,6 +275,13 @@ TEST_CASE("a turn with a tool at work is interrupted with its questions, unless 
     CHECK(texts[3].find("not started") != std::string::npos);
     poll(life);
     CHECK(life.llm.calls() == 0);
+    // The memory of its message is free for the next one, which has an id of its own.
+    const MessageId message = life.restored[0].message;
+    const SendResult next = life.find("a").send("next");
+    constexpr std::uint64_t cell = (std::uint64_t{1} << 28) - 1;
+    CHECK((next.id.value & cell) == (message.value & cell));
+    CHECK(next.id != message);
+    CHECK(life.tree->message(message).stage == MessageInfo::Stage::unknown);
   }
 }
 
