@@ -70,12 +70,13 @@ std::optional<persist::AgentDocument> document_of(OpenedStore& store, const std:
   std::unordered_map<const persist::ForestAgent*, std::uint64_t> numbers;  // from 1
   std::unordered_map<std::uint64_t, std::size_t> specs;
   for (const auto& agent : forest.agents()) {
-    const auto parent = numbers.find(agent->parent);
-    if (agent.get() != root && (parent == numbers.end() || is_left_out(*agent))) continue;
+    const auto found = numbers.find(agent->parent);
+    if (agent.get() != root && (found == numbers.end() || is_left_out(*agent))) continue;
+    const std::uint64_t parent = agent.get() == root ? 0 : found->second;
     persist::DocumentAgent& to = document.agents.emplace_back();
     numbers.emplace(agent.get(), document.agents.size());
     to.record = portable(*agent, agent.get() == root);
-    to.record.parent = agent.get() == root ? 0 : parent->second;
+    to.record.parent = parent;
     const auto [spec, is_new] = specs.emplace(agent->record.spec, document.specs.size());
     if (is_new) document.specs.push_back(store.spec_text(agent->record.spec));
     to.record.spec = spec->second;

@@ -103,8 +103,7 @@ AgentRecord AgentDocuments::record_of(const Node& node, bool is_root) const {
     record.gate =
         node.grade_of_descendants() != core::Grade::none ? core::Gate::stop_tree : core::Gate::stop_self;
   // What is above the document is not in it.
-  if (is_root && record.gate == core::Gate::open && !look(node, node.id()).open())
-    record.gate = core::Gate::stop_tree;
+  if (is_root && look(node, node.id()).above != core::Gate::open) record.gate = core::Gate::stop_tree;
   record.stopped_by_ancestor = !is_root && node.settling.stopped_by_ancestor;
   record.paused = is_root ? core::paused_by(node) != nullptr : packed.is_paused();
   record.held = packed.is_held();
@@ -153,7 +152,13 @@ Result<ImportReport> AgentDocuments::import_agents(std::string_view text, Import
       DocumentAgent& from = document->agents[i];
       const std::string& unbound = (*specs)[from.record.spec].unbound;
       if (!unbound.empty()) report.unbound.push_back(report.agents[i].id() + ": " + unbound);
-      set_state(report.agents[i], from.record, unbound);
+      if (!unbound.empty()) keep_closed(report.agents[i]);
+      set_pause_and_hold(report.agents[i], from.record);
+    }
+    // A closed agent can be neither held nor given children.
+    for (std::size_t i = 0; i < report.agents.size(); ++i) {
+      const DocumentAgent& from = document->agents[i];
+      set_stop(report.agents[i], from.record, (*specs)[from.record.spec].unbound);
     }
     for (std::size_t i = 0; i < report.agents.size(); ++i)
       report.messages += send_mail(report.agents[i], document->agents[i].mail);
@@ -226,14 +231,25 @@ Result<Agent> AgentDocuments::create(DocumentAgent& from, core::NodeId parent, c
   return made;
 }
 
-// After all agents were created: a stopped agent accepts no children.
-void AgentDocuments::set_state(const Agent& agent, const AgentRecord& record, const std::string& unbound) {
+// A message does not open it: it would run without its code.
+void AgentDocuments::keep_closed(const Agent& agent) const noexcept {
+  if (Node* const node = tree_.table.find(AgentAccess::node(agent)))
+    node->auto_resume.store(false, std::memory_order_relaxed);
+}
+
+void AgentDocuments::set_pause_and_hold(const Agent& agent, const AgentRecord& record) {
   if (record.paused) static_cast<void>(agent.pause({.reason = "it was imported as paused"}));
   if (record.held)
     static_cast<void>(
         agent.interrupt({.scope = record.holds_below ? InterruptScope::subtree : InterruptScope::turn,
                          .queue = QueueAction::hold}));
-  if (record.gate != core::Gate::open && !record.stopped_by_ancestor)
+}
+
+// Parents come first: what a parent's stop has closed stays as it is.
+void AgentDocuments::set_stop(const Agent& agent, const AgentRecord& record, const std::string& unbound) {
+  const auto state = agent.state();
+  const bool is_closed = state && (*state == AgentState::stopping || *state == AgentState::stopped);
+  if (record.gate != core::Gate::open && !(is_closed && record.stopped_by_ancestor))
     static_cast<void>(agent.stop(
         {.cascade = record.gate == core::Gate::stop_tree, .reason = "it was imported as stopped"}));
   else if (!unbound.empty())
@@ -243,6 +259,8 @@ void AgentDocuments::set_state(const Agent& agent, const AgentRecord& record, co
 // Those of an agent that is closed are dropped, as a stop does.
 std::size_t AgentDocuments::send_mail(const Agent& agent, std::vector<persist::MailRecord>& mail) const {
   std::size_t sent = 0;
+  const auto state = agent.state();
+  if (!state || !can_process(*state)) return 0;
   for (persist::MailRecord& record : mail) {
     SendOptions options;
     if (record.deadline) options.deadline = loop::restored_deadline(*record.deadline, tree_.engine->clock());

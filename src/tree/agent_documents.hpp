@@ -37,7 +37,9 @@ class AgentDocuments {
   Result<std::vector<BoundSpec>> bind(const persist::AgentDocument& document,
                                       const ImportOptions& options) const;
   Result<Agent> create(persist::DocumentAgent& from, core::NodeId parent, const BoundSpec& spec);
-  static void set_state(const Agent& agent, const persist::AgentRecord& record, const std::string& unbound);
+  void keep_closed(const Agent& agent) const noexcept;
+  static void set_pause_and_hold(const Agent& agent, const persist::AgentRecord& record);
+  static void set_stop(const Agent& agent, const persist::AgentRecord& record, const std::string& unbound);
   std::size_t send_mail(const Agent& agent, std::vector<persist::MailRecord>& mail) const;
 
   TreeShared& tree_;

@@ -4,6 +4,8 @@
 #include "mailbox/mailbox.hpp"
 #include "tree/restore_gaps.hpp"
 
+#include <agentcore/history.hpp>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -36,6 +38,13 @@ persist::TreeRecord raised(persist::TreeRecord tree) noexcept {
   tree.sequence += sequence_gap;
   tree.questions += question_gap;
   return tree;
+}
+
+// True if the conversation of the agent ends with that turn.
+bool ends_with(const Node& node, std::uint64_t turn) noexcept {
+  if (!node.data) return false;
+  const auto& turns = static_cast<const turn::TurnData&>(*node.data).conversation.turns();
+  return !turns.empty() && turns.back().turn == turn;
 }
 
 }  // namespace
@@ -192,6 +201,9 @@ void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
 Result<void> StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence) {
   if (!agent.record.turn && agent.record.tasks.empty()) return {};
   if (auto loaded = persistence.load(node); !loaded) return loaded;
+  if (node.data && !is_valid_history(turn::data_of(node).conversation.messages()))
+    return Error{Errc::store_corrupt, "the store cannot be restored: the messages of agent record " +
+                                          std::to_string(agent.key) + " are no valid history"};
   if (agent.record.turn) place_turn(node, agent, persistence.options().turns);
   for (persist::TaskRecord& task : agent.record.tasks) {
     turn::BackgroundTasks::note_lost(node, task.id, task.tool);
@@ -203,8 +215,8 @@ Result<void> StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persis
 
 void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTurns turns) {
   const turn::StoredTurn& stored = *agent.record.turn;
-  const bool may_go_on =
-      stored.asked && !stored.delegated && !agent.is_stopped() && node.data && !node.spec->handler;
+  const bool may_go_on = stored.asked && !stored.delegated && !agent.is_stopped() && !node.spec->handler &&
+                         ends_with(node, stored.number);
   if (may_go_on && (turns == InterruptedTurns::go_on || turn::TurnRestorer::waits_for_people(node, stored)))
     return resume_turn(node, agent);
   agent.fate = RestoredTurn::interrupted;

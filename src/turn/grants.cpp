@@ -51,16 +51,18 @@ std::size_t Grants::erase_if(const Ends& ends) {
   return count;
 }
 
-void Grants::end_changed(core::NodeId agent, std::string_view window_id, const ToolSpec& tool) noexcept {
+bool Grants::end_changed(core::NodeId agent, std::string_view window_id, const ToolSpec& tool) noexcept {
   const auto found = by_agent_.find(agent);
-  if (found == by_agent_.end()) return;
-  std::erase_if(found->second,
-                [&](const StoredGrant& entry) { return entry.covers.is_changed(window_id, tool); });
+  if (found == by_agent_.end()) return false;
+  const std::size_t ended = std::erase_if(
+      found->second, [&](const StoredGrant& entry) { return entry.covers.is_changed(window_id, tool); });
   if (found->second.empty()) by_agent_.erase(found);
+  return ended != 0;
 }
 
-void Grants::end_all_changed(const core::AgentTable& agents) {
+std::vector<core::NodeId> Grants::end_all_changed(const core::AgentTable& agents) {
   std::vector<std::uint64_t> ended;
+  std::vector<core::NodeId> changed;
   for (const auto& [agent, entries] : by_agent_) {
     const core::Node* const node = agents.find(agent);
     if (!node || !node->spec) continue;
@@ -70,8 +72,10 @@ void Grants::end_all_changed(const core::AgentTable& agents) {
       if (now.entry.tool && entry.covers.is_changed(entry.covers.window_id, now.entry.tool->spec))
         ended.push_back(entry.id);
     }
+    if (!ended.empty()) changed.push_back(agent);
   }
   for (const std::uint64_t id : ended) revoke(id);
+  return changed;
 }
 
 bool Grants::revoke(std::uint64_t id) noexcept {

@@ -46,10 +46,10 @@ class Grants {
   std::optional<std::uint64_t> add(core::NodeId agent, GrantScope scope, Coverage covers);
   // True if a grant of the agent, or one of an ancestor for its subtree, covers such a call.
   bool covers(const core::Node& node, const Coverage& call) const noexcept;
-  // Ends the grants of the agent for another tool of that name.
-  void end_changed(core::NodeId agent, std::string_view window_id, const ToolSpec& tool) noexcept;
-  // Ends the grants of all agents whose registries have another tool of that name now.
-  void end_all_changed(const core::AgentTable& agents);
+  // Ends the grants of the agent for another tool of that name. False: there was none.
+  bool end_changed(core::NodeId agent, std::string_view window_id, const ToolSpec& tool) noexcept;
+  // Ends the grants of all agents whose registries have another tool of that name now. Returns these agents.
+  std::vector<core::NodeId> end_all_changed(const core::AgentTable& agents);
   // False: there is no such grant.
   bool revoke(std::uint64_t id) noexcept;
   // The agent that has the grant; 0: there is no such grant.

@@ -25,7 +25,7 @@ Verdict Permissions::check(Turn turn, const PendingCall& call) {
   const ToolSpec& tool = kept->spec;
   const std::string window_id = CallRecords::step_of(turn, call).window_id;
   std::string arguments = call.arguments;
-  grants_.end_changed(turn.node().id(), window_id, tool);
+  if (grants_.end_changed(turn.node().id(), window_id, tool)) note_change(turn.node().id());
   const core::BorrowedAgent agent = environment_.hub.borrow(turn.node());
   const std::string agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
   ToolDecision decision = decide(turn, {agent.get(), agent_id, window_id, tool, arguments});
@@ -104,7 +104,7 @@ void Permissions::approve_covered() {
 }
 
 std::vector<Grant> Permissions::grants() {
-  grants_.end_all_changed(environment_.table);
+  for (const core::NodeId agent : grants_.end_all_changed(environment_.table)) note_change(agent);
   return grants_.list(environment_.table);
 }
 

@@ -28,9 +28,8 @@ void ToolCalls::list(Turn turn, std::vector<tools::AskedCall> calls, std::string
 
 Next ToolCalls::run_all(Turn turn) {
   const std::size_t at_once = std::max<std::size_t>(turn.spec().parallel_tools, 1);
-  for (PendingCall& call : turn.active().calls)  // a commit may have ended since
-    if (call.state == State::storing) call.state = State::approved;
   for (;;) {
+    release_stored(turn);
     const std::vector<PendingCall>& calls = turn.active().calls;
     std::size_t busy = 0, waiting = calls.size(), approved = calls.size();
     for (std::size_t i = calls.size(); i-- > 0;) {
@@ -73,6 +72,15 @@ Next ToolCalls::ask_again(Turn turn) {
     if (turn.active().tool_turns != round) break;
   }
   return Next::wait;
+}
+
+// A commit may have ended since, also one of a flush() by the host's code within this turn.
+void ToolCalls::release_stored(Turn turn) const noexcept {
+  events::ChangeListener* const changes = environment_.hub.changes;
+  for (PendingCall& call : turn.active().calls)
+    if (call.state == State::storing &&
+        (!changes || changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id)))
+      call.state = State::approved;
 }
 
 // The first result that ends the turn is its answer.

@@ -64,6 +64,7 @@ class ToolCalls {
  private:
   enum class Begin : std::uint8_t { now, later };
 
+  void release_stored(Turn turn) const noexcept;
   static void take_answer(Turn turn);
   Next start(Turn turn, std::size_t index, Begin when = Begin::now);
   bool is_stored(Turn turn, PendingCall& call) noexcept;

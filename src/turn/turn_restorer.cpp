@@ -194,7 +194,10 @@ void TurnRestorer::ask_again(core::Node& node) noexcept {
   runner_.run(node, [&] {
     const Turn turn(node);
     if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
-    return tool_calls_.ask_again(turn);
+    turn.active().running = true;  // what an answer within it approves begins later, in run_all()
+    const Next next = tool_calls_.ask_again(turn);
+    if (!turn.is_over()) turn.active().running = false;
+    return next;
   });
   environment_.listener.on_activity_ended(node);
 }

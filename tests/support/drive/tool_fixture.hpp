@@ -31,7 +31,7 @@ struct CallRecord final : detail::tools::CallOwner {
   };
 
   Errc refusal_of(const detail::tools::CallScope&) const noexcept override { return Errc::none; }
-  SendResult delegate(const detail::tools::CallScope&, const Agent& to, Message message,
+  SendResult delegate(const detail::tools::CallScope&, const Agent& to, bool, Message message,
                       SendOptions options) override {
     return to.send(std::move(message), std::move(options));
   }

@@ -270,3 +270,34 @@ TEST_CASE("imported agents are kept by the store of their tree", "[checkpoint][i
   CHECK(life.report->agents == 4);
   CHECK(json::parse(export_agents(life.find("boss")).value()) == json::parse(document));
 }
+
+TEST_CASE("what a document says of stops, holds and missing code is in force after the import",
+          "[checkpoint][import][stop]") {
+  Program program;
+  auto tools = std::make_shared<ToolRegistry>();
+  AgentSpec spec{.id = "top", .code = {.tools = "tools"}};
+  spec.tools = tools;
+  spec.auto_resume = true;
+  const Agent top = program.tree->create(spec).value();
+  const Agent middle = top.create_child({.id = "middle"}).value();
+  const Agent leaf = middle.create_child({.id = "leaf"}).value();
+  REQUIRE(leaf.interrupt({.queue = QueueAction::hold}).reason == Errc::turn_over);
+  REQUIRE(middle.stop({.cascade = false}).took_effect());
+  program.runtime.run_until_idle();
+  REQUIRE(top.stop().took_effect());
+  program.runtime.run_until_idle();
+  Program other;
+  REQUIRE(import_agents(*other.tree, export_agents(middle).value()));
+  other.runtime.run_until_idle();
+  CHECK(other.find("middle").state().value() == AgentState::stopped);
+  CHECK(other.find("leaf").state().value() == AgentState::stopped);
+  CHECK(other.find("leaf").is_queue_held().value());
+  // A message does not open an agent without its code.
+  Program third;
+  REQUIRE(top.resume().took_effect());
+  program.runtime.run_until_idle();
+  REQUIRE(import_agents(*third.tree, export_agents(top).value()));
+  third.runtime.run_until_idle();
+  CHECK_FALSE(third.find("top").send("run!"));
+  CHECK(third.find("top").state().value() == AgentState::stopped);
+}

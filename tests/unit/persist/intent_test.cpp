@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -221,4 +222,33 @@ TEST_CASE("the calls of one answer wait for one commit", "[persist][intent][G14]
   executor.run_all();
   life.runtime.poll();
   CHECK(runs == std::vector<std::string>{"safe", "first", "second", "third"});
+}
+
+TEST_CASE("a call begins after a flush() of the host within its turn", "[persist][intent][G14]") {
+  MemoryStore store;
+  auto tools = std::make_shared<ToolRegistry>();
+  std::optional<Life> life;
+  std::vector<std::string> runs;
+  tools->add(make_tool({.name = "never"}, [&](const nlohmann::json&, const ToolContext&) {
+    runs.emplace_back("never");
+    return ToolResult::done("done");
+  }));
+  tools->add(
+      make_tool({.name = "safe", .replay = ToolReplay::safe}, [&](const nlohmann::json&, const ToolContext&) {
+        CHECK(life->tree->flush());
+        runs.emplace_back("safe");
+        return ToolResult::done("done");
+      }));
+  RestoreOptions options;
+  options.code.add_tools("tools", tools);
+  life.emplace(store, options);
+  testing::ScriptedReply call;
+  for (const char* const name : {"never", "safe"})
+    call.tool_calls.push_back({.id = name, .name = name, .arguments = "{}"});
+  life->llm.enqueue(call);
+  const Agent agent = life->create("a", {.parallel_tools = 2, .code = {.tools = "tools"}});
+  REQUIRE(agent.send("go"));
+  life->runtime.run_until_idle();
+  CHECK(runs == std::vector<std::string>{"safe", "never"});
+  CHECK(agent.state().value() == AgentState::idle);
 }
