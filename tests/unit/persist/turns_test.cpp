@@ -505,6 +505,34 @@ TEST_CASE("grants hold over a restart until they are revoked", "[persist][grants
   CHECK(life.tree->grants().empty());
 }
 
+TEST_CASE("a grant that ended with its tool does not come back with a later restart", "[persist][grants]") {
+  MemoryStore store;
+  const auto run = [&store](const std::string& description, bool approves) {
+    Tools tools;
+    tools.answers = true;
+    tools.registry->add({.spec = {.name = "pay", .description = description, .needs_approval = true},
+                         .start = [](const nlohmann::json&, const ToolContext&, ToolDone done) {
+                           done(ToolResult::done("paid"));
+                         }});
+    Life life(store, tools.options());
+    life.llm.enqueue(calls({call("c" + description, "pay")}));
+    const Agent agent =
+        life.tree->find("a") ? life.find("a") : life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    const std::vector<OpenQuestion> open = life.tree->questions();
+    if (!open.empty())
+      CHECK((approves ? life.tree->approve(open[0].id, GrantScope::agent) : life.tree->decline(open[0].id))
+                .accepted());
+    poll(life);
+    return open.size();
+  };
+  CHECK(run("v1", true) == 1);
+  CHECK(run("v1", true) == 0);
+  CHECK(run("v2", false) == 1);
+  CHECK(run("v1", false) == 1);
+}
+
 TEST_CASE("a background task is unknown after a restart, and its model reads that",
           "[persist][turns][tasks]") {
   MemoryStore store;
