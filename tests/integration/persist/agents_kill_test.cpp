@@ -353,8 +353,9 @@ TEST_CASE("what agents have acknowledged survives SIGKILL of their process", "[p
     CHECK(kill_and_check(10, {durability}) == 0);
 }
 
+// On purpose, too: see docs/design/store.md.
 TEST_CASE("what agents have acknowledged survives SIGKILL and calls of the system that fail",
-          "[persist][kills][faults][G14][T8]") {
+          "[.kills][persist][faults]") {
   for (const Durability durability : {Durability::each_turn, Durability::each_step, Durability::each_message})
     CHECK(kill_and_check(9, {durability, 6}) > 4);
 }
