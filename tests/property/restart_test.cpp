@@ -326,7 +326,8 @@ void restart_unchanged(RestartWorld& world, const std::string& moves) {
 
 }  // namespace
 
-TEST_CASE("a restart at which no turn is at work changes nothing", "[property][persist][restore][G14]") {
+TEST_CASE("a restart at which no turn is at work changes nothing",
+          "[.restarts][property][persist][restore]") {
   prop("all that can be asked is the same with and without restarts", [] {
     const auto moves = *any_moves();
     const auto restarts = *rc::gen::container<std::vector<bool>>(moves.size(), rc::gen::arbitrary<bool>());
@@ -367,7 +368,7 @@ TEST_CASE("a restart at which no turn is at work changes nothing", "[property][p
 // By design: the effect of a call that had begun is unknown, a turn of a simulated answer or of a delegated
 // message is interrupted, and a deferred stop is a stop.
 TEST_CASE("a turn that goes on over a restart ends as it does without one",
-          "[property][persist][turns][G14]") {
+          "[.restarts][property][persist][turns]") {
   prop("the conversations are equal after the models have answered", [] {
     const auto moves = *any_moves();
     const auto polls = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 6));
