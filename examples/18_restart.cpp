@@ -174,7 +174,7 @@ class Office {
     while (!is_stored) runtime_.run_for(std::chrono::milliseconds(1));
     std::puts("dreamer is stopped for good. Kill me.");
     runtime_.run_for(std::chrono::minutes(10));
-    return 1;  // nobody has killed it
+    return 1;  // it was not killed
   }
 
   // Each later start.

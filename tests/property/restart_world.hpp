@@ -20,7 +20,7 @@
 
 namespace agentcore::test {
 
-// Moved by the test alone. The wall time goes on over the restarts, and now() begins anew in each run.
+// Moved by the test alone. The wall time goes on over the restarts, and now() has another origin in each run.
 class WorldClock final : public Clock {
  public:
   TimePoint now() const noexcept override { return TimePoint(std::chrono::hours(run) + passed); }

@@ -61,7 +61,7 @@ TEST_CASE("receipts says that a file is intact", "[store_program][receipts]") {
   CHECK(result["receipts"][1]["number"] == 2);
 }
 
-TEST_CASE("receipts names the first wrong line, and its exit code tells", "[store_program][receipts]") {
+TEST_CASE("receipts names the first wrong line, and its exit code says so", "[store_program][receipts]") {
   const StoreFolder folder;
   const std::string file = folder.file("receipts.jsonl");
   write_receipts(file);

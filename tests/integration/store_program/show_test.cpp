@@ -74,7 +74,7 @@ TEST_CASE("list --json has the state of each agent", "[store_program]") {
   CHECK(list["agents"][5]["turn_in_progress"] == 1);
 }
 
-TEST_CASE("list tells a deferred stop, a hold, and a stop and a pause of the whole tree", "[store_program]") {
+TEST_CASE("list shows a deferred stop, a hold, and a stop and a pause of the whole tree", "[store_program]") {
   const StoreFolder folder;
   Team team(folder.file());
   REQUIRE(team.life().find("thinker").stop({.when = StopWhen::after_turn}).took_effect());

@@ -16,7 +16,7 @@ using agentcore::test::StoreFolder;
 
 namespace {
 
-// Moved by the test. now() begins anew in each run.
+// Moved by the test. now() has another origin in each run.
 class TwoClocks final : public Clock {
  public:
   TimePoint now() const noexcept override { return TimePoint(boot + passed); }

@@ -43,7 +43,7 @@ struct Tools {
     made.code.add_tools("tools", registry);
     return made;
   }
-  // The process ends: what its tools report reaches nobody.
+  // The process ends: the results of its tools are dropped.
   void forget() {
     begun.clear();
     keys.clear();
@@ -457,7 +457,7 @@ TEST_CASE("the record of a failed call is the same after a restart", "[persist][
   CHECK(result_of(ends.all).calls.at(0).message == "no such file");
 }
 
-TEST_CASE("policies decide anew about a restored approval", "[persist][turns][policy]") {
+TEST_CASE("policies decide again about a restored approval", "[persist][turns][policy]") {
   MemoryStore store;
   Tools tools;
   begin(store, tools, {call("c1", "careful")});
