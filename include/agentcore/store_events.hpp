@@ -44,6 +44,10 @@ struct AgentRestored {
   /// What the agent was stopped for: "handler 'printer' is not in RestoreOptions::code". Empty: all its code
   /// was found.
   std::string unbound = {};
+  /// Why the conversation of its turn, or of its tasks, cannot be read: the record is damaged. The agent is
+  /// then stopped, in the same way as one of which code was not found. Empty: it was read, or is read when it
+  /// is used first.
+  std::string damage = {};
 };
 
 /// A stop or a delete has reached the store: it is in force after a restart, too. One for each call of

@@ -16,9 +16,6 @@
 namespace agentcore::detail::persist {
 namespace {
 
-constexpr unsigned most_doublings = 6;  // of the second before a retry: 64 seconds
-constexpr Duration longest_wait = std::chrono::minutes(1);
-
 // Runs an attempt of a commit on an executor, and wakes the loop at its end, also if the executor destroys
 // the job without running it.
 class Job {
@@ -58,7 +55,8 @@ Persistence::Persistence(Tree tree, Ref<Store> store, RestoreOptions options)
       store_(std::move(store)),
       options_(std::move(options)),
       recorder_(tree_.table, {tree_.pool, tree_.steers, tree_.mail_notes}, tree_.turns, tree_.engine,
-                options_.durability) {
+                options_.durability),
+      delayed_reads_(tree_.engine) {
 }
 
 Persistence::~Persistence() {
@@ -223,8 +221,7 @@ void Persistence::detach() noexcept {
 }
 
 void Persistence::retry_later() noexcept {
-  const Duration wait =
-      std::min<Duration>(std::chrono::seconds(1 << std::min(failures_ - 1, most_doublings)), longest_wait);
+  const Duration wait = wait_after(failures_);
   tree_.engine.guarded("a retry of a store", [&] {
     const std::uint64_t timer = tree_.engine.start_timer(
         loop::later(tree_.engine.now(), wait),
@@ -268,23 +265,32 @@ Result<void> Persistence::load(core::Node& node) {
   }
 }
 
-bool Persistence::load_or_stop(core::Node& node) noexcept {
-  StoredAgent* const agent = recorder_.agents().find(node.id());
+bool Persistence::load_for_turn(core::Node& node) {
+  const core::NodeId id = node.id();
+  const StoredAgent* const agent = recorder_.agents().find(id);
   if (!agent || agent->is_loaded) return true;
-  return tree_.engine.guarded("a store",
-                              [&] {
-                                const core::NodeId id = node.id();
-                                const Result<void> loaded = load(node);
-                                if (loaded) return;
-                                tree_.engine.log(LogLevel::error,
-                                                 "a conversation could not be read from its store",
-                                                 {{"agent", tree_.table.names().name_of(node, id)},
-                                                  {"error", to_string(loaded.error().code)},
-                                                  {"why", loaded.error().message}});
-                                if (!tree_.hub.closed()) tree_.stop(id, loaded.error().message);
-                              }) &&
-         !tree_.hub.closed() && recorder_.agents().find(node.id()) &&
-         recorder_.agents().find(node.id())->is_loaded;
+  const Result<void> loaded = load(node);
+  if (loaded) {
+    delayed_reads_.end_failures();
+    return true;
+  }
+  const Error& error = loaded.error();
+  if (error.code == Errc::out_of_memory) throw std::bad_alloc();
+  const bool is_damaged = error.code == Errc::store_corrupt || error.code == Errc::store_newer;
+  if (!is_damaged)
+    delayed_reads_.add(id, [this, keep = tree_.keep()] {
+      const core::TreeLifetime::LoopEntry entry(tree_.lifetime);
+      for (const core::NodeId delayed : delayed_reads_.take())
+        if (!tree_.hub.closed()) tree_.schedule(delayed);
+    });
+  tree_.engine.log(LogLevel::error,
+                   is_damaged ? "a conversation in a store is damaged, and its agent is stopped"
+                              : "a conversation could not be read from its store, and is read again later",
+                   {{"agent", tree_.table.names().name_of(node, id)},
+                    {"error", to_string(error.code)},
+                    {"why", error.message}});
+  if (is_damaged && !tree_.hub.closed()) tree_.stop(id, error.message);
+  return false;
 }
 
 }  // namespace agentcore::detail::persist

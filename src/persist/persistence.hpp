@@ -7,6 +7,7 @@
 #include "loop/engine.hpp"
 #include "loop/source.hpp"
 #include "persist/commit.hpp"
+#include "persist/delayed_reads.hpp"
 #include "persist/recorder.hpp"
 
 #include <agentcore/restore.hpp>
@@ -35,8 +36,9 @@ class Persistence final : public loop::Source {
     events::EventHub& hub;
     loop::Engine& engine;
     turn::Turns& turns;
-    std::function<Agent()> keep;                    // a handle that keeps the memory of the tree
-    std::function<void(core::NodeId agent)> go_on;  // its turn waits no longer for the store
+    std::function<Agent()> keep;                       // a handle that keeps the memory of the tree
+    std::function<void(core::NodeId agent)> go_on;     // its turn waits no longer for the store
+    std::function<void(core::NodeId agent)> schedule;  // nor its messages
     // Stops an agent, or all if it is 0.
     std::function<void(core::NodeId agent, std::string reason)> stop;
   };
@@ -64,8 +66,11 @@ class Persistence final : public loop::Source {
 
   // Reads the conversation of the agent, if that was not done. Error: then it is not there.
   Result<void> load(core::Node& node);
-  // The same, for a turn that is about to begin. False: the agent is being stopped because of the error.
-  bool load_or_stop(core::Node& node) noexcept;
+  // The same, for a turn that is about to begin. False: it may not begin. The agent is being stopped, because
+  // its conversation is damaged; or the conversation is read again later. Throws std::bad_alloc.
+  bool load_for_turn(core::Node& node);
+  // True if its conversation could not be read, and is read again later.
+  bool is_delayed(core::NodeId agent) const noexcept { return delayed_reads_.contains(agent); }
   // Calls visit(key, body) for each of these records, between two commits. What it throws ends the reading,
   // and is thrown.
   using Read = std::function<void(const RecordKey& key, std::string_view body)>;
@@ -90,7 +95,8 @@ class Persistence final : public loop::Source {
   bool failed_ = false;                            // it has failed, and is tried again
   unsigned failures_ = 0;                          // in a row
   Timer retry_;
-  bool waits_ = false;     // for it
+  bool waits_ = false;  // for it
+  DelayedReads delayed_reads_;
   bool detached_ = false;  // AfterStoreFailure::go_on, or the tree is closed
   bool closing_ = false;
 };

@@ -44,7 +44,7 @@ void Scheduler::step(Node& node) {
   if (packed.state() != AgentState::idle) return;
   release_steered(tree_, hub_, node);
   if (is_gone() || begins(node, packed) == Begins::none) return;
-  if (tree_.persistence && !tree_.persistence->load_or_stop(node)) return;
+  if (tree_.persistence && !tree_.persistence->load_for_turn(node)) return;
   if (node.reported != AgentState::idle) {
     // Another thread has resumed the agent, and the loop has not read that operation yet.
     hub_.emit_state(node, AgentState::idle);
@@ -134,6 +134,7 @@ bool Scheduler::wants_step(Node& node) noexcept {
   const bool has_message =
       mailbox::length(node, packed.generation()) != 0 || tree_.steers.count(node.id()) != 0;
   if (packed.state() != AgentState::idle || !has_message || turn::is_active(node)) return false;
+  if (tree_.persistence && tree_.persistence->is_delayed(node.id())) return false;
   const Begins may = begins(node, packed);
   return may == Begins::all || (may == Begins::delegated && mailbox::has_delegated(node, tree_.pool));
 }

@@ -69,6 +69,9 @@ std::shared_ptr<persist::Persistence> StoreVerbs::attached(Ref<Store> store, Res
                                    if (Node* const node = tree_.table.find(agent))
                                      turns_.parked().go_on(*node);
                                  },
+                                 [this](core::NodeId agent) {
+                                   if (Node* const node = tree_.table.find(agent)) scheduler_.schedule(*node);
+                                 },
                                  [this](core::NodeId agent, std::string reason) {
                                    const core::NodeId root = tree_.table.root_sentinel().id();
                                    static_cast<void>(
@@ -91,6 +94,12 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
     if (!created) {
       withdraw(stored);
       return created.error();
+    }
+    try {
+      tree_.engine->add_source(persistence);
+    } catch (...) {
+      withdraw(stored);
+      throw;
     }
     begin(stored, std::move(persistence));
     return report(stored);
@@ -178,39 +187,57 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   Node& parent = agent.parent ? *tree_.table.find(agent.parent->record.node) : tree_.table.root_sentinel();
   Node& node = factory_.place(parent, {record.node, record.name, first_state(agent), agent.spec->spec,
                                        agent.spec->answer_check, static_cast<std::uint32_t>(record.turns)});
+  recorder.adopt(record, agent.key, agent.spec->spec, agent.mail_records);
+  if (auto loaded = load(node, agent, persistence); !loaded) return loaded;
   if (agent.is_stopped()) close(node, agent);
   if (record.holds_below) node.extend_below(Node::hold_below, true);
-  recorder.adopt(record, agent.key, agent.spec->spec, agent.mail_records);
   factory_.set_accounts(node, record);
   give_mail(node, agent, recorder);
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
-  return place_work(node, agent, persistence);
+  if (agent.has_work() && agent.damage.empty()) place_work(node, agent, persistence);
+  return {};
+}
+
+// The conversation of what was in progress. If it is damaged, the agent is stopped, and the store keeps all
+// of it.
+Result<void> StoreVerbs::load(Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence) {
+  if (!agent.has_work()) return {};
+  Result<void> loaded = persistence.load(node);
+  if (loaded || loaded.error().code != Errc::store_corrupt) return loaded;
+  agent.damage = std::move(loaded.error().message);
+  if (agent.is_stopped()) return {};
+  agent.close();
+  node.packed.store(first_state(agent).raw(), std::memory_order_seq_cst);
+  for (const persist::MailRecord& mail : agent.mail) give_back(mail.id);
+  if (agent.record.turn) give_back(agent.record.turn->message);
+  return {};
+}
+
+// A message that reserve() has kept.
+void StoreVerbs::give_back(MessageId message) noexcept {
+  const std::uint32_t cell = mailbox::MessagePool::number_of(message);
+  tree_.pool.end_id(cell);
+  tree_.pool.give(cell, cell);
 }
 
 void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
   static_cast<void>(mailbox::close(node, tree_.pool, stopped_epoch));
-  if (agent.record.stays_stopped || agent.is_unbound()) node.extend_below(Node::stays_stopped, true);
-  if (agent.is_unbound()) node.auto_resume.store(false, std::memory_order_relaxed);
+  if (agent.record.stays_stopped || agent.is_unusable()) node.extend_below(Node::stays_stopped, true);
+  if (agent.is_unusable()) node.auto_resume.store(false, std::memory_order_relaxed);
   node.reported = AgentState::stopped;
   node.settling.stopped_by_ancestor = agent.stopped_by_ancestor;
   node.settling.cause = agent.cause;
 }
 
-// What was in progress: a turn, and background tasks.
-Result<void> StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence) {
-  if (!agent.record.turn && agent.record.tasks.empty()) return {};
-  if (auto loaded = persistence.load(node); !loaded) return loaded;
-  if (node.data && !is_valid_history(turn::data_of(node).conversation.messages()))
-    return Error{Errc::store_corrupt, "the store cannot be restored: the messages of agent record " +
-                                          std::to_string(agent.key) + " are no valid history"};
+// What was in progress: a turn, and background tasks. Its conversation was loaded.
+void StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence) {
   if (agent.record.turn) place_turn(node, agent, persistence.options().turns);
   for (persist::TaskRecord& task : agent.record.tasks) {
     turn::BackgroundTasks::note_lost(node, task.id, task.tool);
     agent.interrupted_calls.push_back({std::move(task.id), std::move(task.tool)});
   }
   persistence.recorder()->note_change(node.id());
-  return {};
 }
 
 void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTurns turns) {
@@ -222,9 +249,7 @@ void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTur
   agent.fate = RestoredTurn::interrupted;
   agent.interrupted_calls = turn::TurnRestorer::end(node, stored);
   if (agent.is_stopped()) return;  // reserve() has left out its messages
-  const std::uint32_t cell = mailbox::MessagePool::number_of(stored.message);
-  tree_.pool.end_id(cell);
-  tree_.pool.give(cell, cell);
+  give_back(stored.message);
 }
 
 // The message of the turn belongs to it until the turn is over.
@@ -248,8 +273,8 @@ void StoreVerbs::resume_turn(Node& node, StoredAgentOfTree& agent) {
 // Each message goes before those that come after it, whatever its priority: the last one first.
 void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder) {
   if (agent.is_stopped()) {
-    // That of an agent whose code was not found stays in the store: the next restart may find the code.
-    if (!agent.mail.empty() && !agent.is_stopped_for_code()) recorder.note_edited_mail(node);
+    // That of an unusable agent stays in the store: the next restart may find the code.
+    if (!agent.mail.empty() && !agent.is_stopped_as_unusable()) recorder.note_edited_mail(node);
     return;
   }
   for (auto mail = agent.mail.rbegin(); mail != agent.mail.rend(); ++mail) {
@@ -291,7 +316,6 @@ void StoreVerbs::withdraw(StoredTree& stored) noexcept {
 // From here on nothing fails.
 void StoreVerbs::begin(StoredTree& stored, std::shared_ptr<persist::Persistence> persistence) {
   if (!stored.is_empty()) close_tree(stored.tree());
-  tree_.engine->add_source(persistence);
   tree_.persistence = std::move(persistence);
   persist::Recorder& recorder = *tree_.persistence->recorder();
   hub_.changes = &recorder;
@@ -353,6 +377,7 @@ void StoreVerbs::emit(Node& node, const StoredAgentOfTree& agent) {
     }
     restored.interrupted_calls = agent.interrupted_calls;
     restored.unbound = agent.spec->unbound;
+    restored.damage = agent.damage;
     return restored;
   });
   if (!agent.is_stopped()) return;

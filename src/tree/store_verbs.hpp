@@ -49,7 +49,9 @@ class StoreVerbs {
   Result<void> reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync);
   Result<void> place(StoredAgentOfTree& agent, persist::Persistence& persistence);
   void close(core::Node& node, const StoredAgentOfTree& agent) noexcept;
-  Result<void> place_work(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);
+  Result<void> load(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);
+  void give_back(MessageId message) noexcept;
+  void place_work(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);
   void place_turn(core::Node& node, StoredAgentOfTree& agent, InterruptedTurns turns);
   void resume_turn(core::Node& node, StoredAgentOfTree& agent);
   void give_mail(core::Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder);

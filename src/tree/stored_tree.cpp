@@ -31,6 +31,15 @@ void add_text(std::string& list, const std::string& text) {
 
 }  // namespace
 
+void StoredAgentOfTree::close() noexcept {
+  if (!is_stopped()) {
+    gate = core::Gate::stop_self;
+    cause = StopCause::user;
+  }
+  // A resume of an ancestor does not open it: it would run without its code, or its conversation.
+  stopped_by_ancestor = false;
+}
+
 Result<void> StoredTree::read(persist::Persistence& persistence, const TreeShared& tree, turn::Turns& turns) {
   try {
     read_all(persistence, tree, turns);
@@ -92,19 +101,10 @@ void StoredTree::add_agent(persist::ForestAgent&& from) {
   if (agent->record.parent != 0) agent->parent = by_key_.at(agent->record.parent);
   StoredSpecOfAgents& spec = specs_.at(agent->record.spec);
   agent->spec = &spec;
-  if (agent->is_unbound()) close_unbound(*agent);
+  if (agent->is_unbound()) agent->close();
   spec.is_used = spec.is_used || !agent->is_deleted;
   by_key_.emplace(agent->key, agent.get());
   agents_.push_back(std::move(agent));
-}
-
-void StoredTree::close_unbound(StoredAgentOfTree& agent) noexcept {
-  if (!agent.is_stopped()) {
-    agent.gate = core::Gate::stop_self;
-    agent.cause = StopCause::user;
-  }
-  // A resume of an ancestor does not open it: it would run without its code.
-  agent.stopped_by_ancestor = false;
 }
 
 void StoredTree::check_limits(const TreeOptions& options) const {

@@ -40,15 +40,21 @@ struct StoredAgentOfTree : persist::FoundState {
   std::vector<turn::StoredGrant> grants;
   std::size_t depth = 1;
   // Set when the agent is placed.
+  std::string damage;  // why its conversation cannot be read
   RestoredTurn fate = RestoredTurn::none;
   std::vector<InterruptedCall> interrupted_calls;
 
+  // A turn or tasks were in progress.
+  bool has_work() const noexcept { return record.turn.has_value() || !record.tasks.empty(); }
   bool is_unbound() const noexcept { return !spec->unbound.empty(); }
+  bool is_unusable() const noexcept { return is_unbound() || !damage.empty(); }
   // Else it would be idle.
-  bool is_stopped_for_code() const noexcept {
-    return is_unbound() && record.gate == core::Gate::open && record.grade == core::Grade::none &&
+  bool is_stopped_as_unusable() const noexcept {
+    return is_unusable() && record.gate == core::Gate::open && record.grade == core::Grade::none &&
            !(parent && parent->is_closed_below);
   }
+  // It is stopped, because it is unusable.
+  void close() noexcept;
 };
 
 class StoredTree {
@@ -69,7 +75,6 @@ class StoredTree {
   void add_spec(std::uint64_t number, persist::StoredSpec stored, const CodeRegistry& code,
                 turn::Turns& turns);
   void add_agent(persist::ForestAgent&& from);
-  static void close_unbound(StoredAgentOfTree& agent) noexcept;
   void check_limits(const TreeOptions& options) const;
 
   persist::TreeRecord tree_;

@@ -56,6 +56,11 @@ tools::Found tool_of(const AgentSpec& spec, const ToolCall& call) {
   return registry.find(asked.call.window_id, asked.action_id);
 }
 
+// As in ToolCallRecord::tool.
+std::string name_of_tool(const AgentSpec& spec, const ToolCall& call) {
+  return tools::resolve(tools::registry_of(spec.tools), call).action_id;
+}
+
 bool is_safe(const tools::Found& tool) noexcept {
   return tool.error.empty() && tool.entry.tool->spec.replay == ToolReplay::safe;
 }
@@ -102,7 +107,7 @@ std::vector<InterruptedCall> TurnRestorer::end(core::Node& node, const StoredTur
     // A safe tool begins without the store; and of one that is not known any more, nothing is known.
     const bool has_record = tool.error.empty() && !is_safe(tool);
     if (has_record && !had_begun(found.stored)) continue;
-    interrupted.push_back({found.call->id, found.call->name});
+    interrupted.push_back({found.call->id, name_of_tool(*node.spec, *found.call)});
     conversation.set_result(found.result, std::string(Conversation::unknown));
   }
   conversation.reopen();

@@ -5,6 +5,7 @@
 #include "support/store/life.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -32,6 +33,13 @@ class ManualExecutor final : public Executor {
 };
 
 const Error full{Errc::store_full, "the disk is full"};
+
+// An agent "a" with one turn.
+void fill_conversation(Store& store) {
+  Life life(store);
+  REQUIRE(life.create("a").send("one"));
+  life.runtime.run_until_idle();
+}
 
 }  // namespace
 
@@ -109,7 +117,7 @@ TEST_CASE("a commit that fails is tried again with what has changed since", "[pe
 
 TEST_CASE("a failed commit is tried again by itself", "[persist][failure]") {
   GuardedStore store;
-  test::TestClock clock;
+  testing::ManualClock clock;
   Runtime runtime({.clock = &clock});
   AgentTree tree(runtime);
   REQUIRE(tree.restore(&store));
@@ -254,21 +262,17 @@ TEST_CASE("a ThreadPool commits while the loop works", "[persist][executor]") {
   CHECK(Life::texts(next.find("a")).size() == 400);
 }
 
-TEST_CASE("a conversation that cannot be read is an error, and its agent is stopped",
+TEST_CASE("a conversation that is damaged is an error, and its agent is stopped",
           "[persist][failure][lazy]") {
   GuardedStore store;
-  {
-    Life life(store);
-    REQUIRE(life.create("a").send("one"));
-    life.runtime.run_until_idle();
-  }
+  fill_conversation(store);
   Life life(store);
   const Agent agent = life.find("a");
-  store.read_failure = {Errc::store_failed, "the disk is gone"};
-  CHECK(agent.conversation().error().code == Errc::store_failed);
-  CHECK(turns_of(agent).error().code == Errc::store_failed);
-  CHECK(fork(agent).error().code == Errc::store_failed);
-  CHECK(rewind(agent, 1).error().code == Errc::store_failed);
+  store.read_failure = {Errc::store_corrupt, "a page is damaged"};
+  CHECK(agent.conversation().error().code == Errc::store_corrupt);
+  CHECK(turns_of(agent).error().code == Errc::store_corrupt);
+  CHECK(fork(agent).error().code == Errc::store_corrupt);
+  CHECK(rewind(agent, 1).error().code == Errc::store_corrupt);
   REQUIRE(agent.send("two"));
   life.runtime.poll();
   life.runtime.poll();
@@ -280,6 +284,68 @@ TEST_CASE("a conversation that cannot be read is an error, and its agent is stop
   REQUIRE(agent.send("three"));
   life.runtime.run_until_idle();
   CHECK(Life::texts(agent) == std::vector<std::string>{"one", "one", "three", "three"});
+}
+
+TEST_CASE("a conversation that cannot be read for some time keeps its messages, and is read again",
+          "[persist][failure][lazy]") {
+  GuardedStore store;
+  fill_conversation(store);
+  testing::ManualClock clock;
+  std::size_t failures = 0;
+  Life life(store, {}, {},
+            {.clock = &clock, .log = [&](const LogRecord& record) {
+               failures += record.message.find("is read again later") != std::string_view::npos ? 1 : 0;
+             }});
+  const Agent agent = life.find("a");
+  const Agent other = life.create("other");
+  const auto poll = [&] {
+    for (int i = 0; i < 6; ++i) life.runtime.poll();
+  };
+  store.read_failure = {Errc::store_failed, "the disk does not answer"};
+  REQUIRE(agent.send("two"));
+  poll();
+  CHECK(failures == 1);
+  CHECK(agent.state().value() == AgentState::idle);
+  REQUIRE(agent.send("three"));
+  REQUIRE(other.send("hello"));
+  poll();
+  CHECK(failures == 1);
+  CHECK(agent.queued().value().size() == 2);
+  CHECK(Life::texts(other) == std::vector<std::string>{"hello", "hello"});
+  clock.advance(std::chrono::seconds(1));
+  poll();
+  CHECK(failures == 2);
+  store.read_failure = {};
+  clock.advance(std::chrono::seconds(1));
+  poll();
+  CHECK(agent.queued().value().size() == 2);  // the second wait is two seconds
+  clock.advance(std::chrono::seconds(1));
+  poll();
+  CHECK(failures == 2);
+  CHECK(Life::texts(agent) == std::vector<std::string>{"one", "one", "two", "two", "three", "three"});
+  CHECK(life.dropped.empty());
+}
+
+TEST_CASE("an agent whose conversation is read again later can be stopped and deleted",
+          "[persist][failure][lazy]") {
+  GuardedStore store;
+  fill_conversation(store);
+  testing::ManualClock clock;
+  Life life(store, {}, {}, {.clock = &clock});
+  const Agent agent = life.find("a");
+  store.read_failure = {Errc::store_failed, "the disk does not answer"};
+  REQUIRE(agent.send("two"));
+  life.runtime.poll();
+  const bool deletes = GENERATE(false, true);
+  REQUIRE((deletes ? agent.terminate() : agent.stop()).took_effect());
+  for (int i = 0; i < 4; ++i) life.runtime.poll();
+  CHECK(life.dropped.size() == 1);
+  CHECK(life.tree->size() == (deletes ? 0 : 1));
+  store.read_failure = {};
+  clock.advance(std::chrono::minutes(2));
+  for (int i = 0; i < 4; ++i) life.runtime.poll();
+  CHECK(life.llm.calls() == 0);
+  if (!deletes) CHECK(agent.state().value() == AgentState::stopped);
 }
 
 TEST_CASE("a delete that cannot be stored is logged, and the memory is cleaned up",

@@ -637,3 +637,60 @@ TEST_CASE("a shared spec finds the code that it names", "[persist][restore]") {
   spec.code.tools = "others";
   CHECK(life.tree->create(std::make_shared<const AgentSpec>(spec)).error().code == Errc::invalid_config);
 }
+
+TEST_CASE("a damaged conversation of a turn in progress stops its agent, and no other",
+          "[persist][turns][corrupt]") {
+  MemoryStore store;
+  Tools tools;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(silence());
+    AgentSpec spec;
+    spec.code.tools = "tools";
+    const Agent agent = life.create("a", spec);
+    const Agent child = agent.create_child({.id = "child"}).value();
+    poll(life);
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(agent.send("later"));
+    REQUIRE(life.tree->flush());
+  }
+  std::string message;
+  REQUIRE(store.read({7, 0, 0}, {7, RecordKey::max, RecordKey::max},
+                     [&](const RecordKey&, std::string_view body) {
+                       message = body;
+                       return true;
+                     }));
+  StoreBatch damage, repair;
+  damage.put({7, 1, 0}, "nonsense");
+  repair.put({7, 1, 0}, message);
+  REQUIRE(store.commit(damage, StoreSync::process));
+  {
+    Life life(store, tools.options());
+    REQUIRE(life.report);
+    CHECK(life.report->agents == 2);
+    CHECK(life.report->continued_turns == 0);
+    REQUIRE(life.restored.size() == 2);
+    CHECK(life.restored[0].state == AgentState::stopped);
+    CHECK(life.restored[0].damage.find("'a' in the store cannot be read") != std::string::npos);
+    CHECK(life.restored[1].damage.empty());
+    poll(life);
+    CHECK(life.llm.calls() == 0);
+    const Agent agent = life.find("a"), child = life.find("child");
+    CHECK(agent.state().value() == AgentState::stopped);
+    CHECK(child.state().value() == AgentState::idle);
+    REQUIRE(child.send("hello"));
+    poll(life);
+    CHECK(Life::texts(child) == std::vector<std::string>{"hello", "hello"});
+    REQUIRE(life.dropped.size() == 1);
+    CHECK(life.dropped[0].message.text == "later");
+  }
+  // The store has kept all of it.
+  REQUIRE(store.commit(repair, StoreSync::process));
+  Life life(store, tools.options());
+  REQUIRE(life.report);
+  CHECK(life.report->continued_turns == 1);
+  CHECK(life.report->messages == 1);
+  poll(life);
+  CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"go", "go", "later", "later"});
+}
