@@ -159,16 +159,21 @@ class AgentTree {
   ///   opens it. Each message that waited for it is in a MessageDropped; the store keeps them for a restart
   ///   that finds the code.
   ///
-  /// A conversation is read when it is used first. If that fails, Agent::conversation() returns the error;
-  /// an agent that would begin a turn is stopped, with the error as the reason.
+  /// A conversation is read when it is used first. If that fails, Agent::conversation() returns the error. An
+  /// agent that would begin a turn is stopped, with the error as the reason, if its records are damaged
+  /// (`store_corrupt`, `store_newer`). After any other error its messages wait, and the conversation is read
+  /// again after one second, two, four, ..., at most a minute. An agent whose turn was in progress, and
+  /// whose conversation is damaged, is stopped by the restore (AgentRestored::damage).
   ///
-  /// Not kept: the windows of a ToolRegistry, which is code of the host; the results for message(); and an
-  /// answer that was not complete, with what was acknowledged of it.
+  /// Not kept: the windows of a ToolRegistry, which is code of the host; the results for message(); an answer
+  /// that was not complete, with what was acknowledged of it; and of the calls before the restart in the
+  /// TurnResult of a turn that goes on, `mode`, `summary`, `task_id` and `last_result`.
   ///
   /// Errors: those of Store::read() and Store::commit(); `store_corrupt` (a record cannot be read; the
   /// message names it), `store_newer`, `invalid_config` (the tree has agents, or had this call before;
   /// TreeOptions allow fewer agents or less depth), `runtime_gone`, `out_of_memory`. Then no agent exists,
-  /// and the store is as it was.
+  /// and the store is as it was. To try again, create a new AgentTree: this one may refuse a second
+  /// call.
   /// @loop_thread
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options = {});
   /// Writes to the store everything that has changed, and returns when it is there: also if a commit has

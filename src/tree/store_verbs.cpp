@@ -223,6 +223,7 @@ void StoreVerbs::give_back(MessageId message) noexcept {
 
 void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
   static_cast<void>(mailbox::close(node, tree_.pool, stopped_epoch));
+  // A resume of an ancestor does not open an agent that has no code, or no conversation.
   if (agent.record.stays_stopped || agent.is_unusable()) node.extend_below(Node::stays_stopped, true);
   if (agent.is_unusable()) node.auto_resume.store(false, std::memory_order_relaxed);
   node.reported = AgentState::stopped;

@@ -32,12 +32,9 @@ void add_text(std::string& list, const std::string& text) {
 }  // namespace
 
 void StoredAgentOfTree::close() noexcept {
-  if (!is_stopped()) {
-    gate = core::Gate::stop_self;
-    cause = StopCause::user;
-  }
-  // A resume of an ancestor does not open it: it would run without its code, or its conversation.
-  stopped_by_ancestor = false;
+  if (is_stopped()) return;
+  gate = core::Gate::stop_self;
+  cause = StopCause::user;
 }
 
 Result<void> StoredTree::read(persist::Persistence& persistence, const TreeShared& tree, turn::Turns& turns) {

@@ -82,7 +82,7 @@ struct Trial {
 // The program that is killed. It reports over the pipe, a line each:
 //   Q agent text   the message is in the store      E agent text   so is the end of its turn
 //   S agent        a stop is in the store           D agent        a delete is
-//   c agent        before it stops or deletes, or a stop begins: messages that wait may go
+//   c agent        before it stops or deletes: messages that wait may go
 //   r agent        before it resumes or creates: a stop or a delete may be over
 //   d agent text   the message was dropped
 //   F number       so many calls of the operating system have failed
@@ -99,11 +99,6 @@ class Program {
     });
     on_stop_ = tree_.on<StopPersisted>([this](const StopPersisted& event) {
       if (still_holds(event)) report((event.deleted ? "D " : "S ") + event.agent_id);
-    });
-    // Also those of an agent whose conversation could not be read.
-    on_state_ = tree_.on<StateChanged>([this](const StateChanged& event) {
-      if (event.to == AgentState::stopping || event.to == AgentState::stopped)
-        report("c " + event.agent.id());
     });
     on_dropped_ = tree_.on<MessageDropped>([this](const MessageDropped& event) {
       if (event.agent.exists()) report("d " + event.agent.id() + ' ' + event.message.text);
@@ -209,7 +204,7 @@ class Program {
   Runtime runtime_{{.clock = &clock_}};
   testing::ScriptedClient llm_{runtime_, answer};
   AgentTree tree_{runtime_, {.llm = &llm_, .mailbox_limit = 20}};
-  Subscription on_message_, on_stop_, on_state_, on_dropped_;
+  Subscription on_message_, on_stop_, on_dropped_;
   std::map<MessageId, std::string> texts_;
   std::map<std::pair<std::string, bool>, int> called_, acknowledged_;  // stops; true: deletes
   int sent_ = 0;
@@ -353,9 +348,8 @@ TEST_CASE("what agents have acknowledged survives SIGKILL of their process", "[p
     CHECK(kill_and_check(10, {durability}) == 0);
 }
 
-// On purpose, too: see docs/design/store.md.
 TEST_CASE("what agents have acknowledged survives SIGKILL and calls of the system that fail",
-          "[.kills][persist][faults]") {
+          "[persist][kills][faults][G14][T8]") {
   for (const Durability durability : {Durability::each_turn, Durability::each_step, Durability::each_message})
     CHECK(kill_and_check(9, {durability, 6}) > 4);
 }
