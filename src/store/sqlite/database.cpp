@@ -28,9 +28,9 @@ Reason reason_of(int result) noexcept {
       return {Errc::store_full,
               "free space on the disk, erase records, or raise SqliteStoreOptions::max_bytes"};
     case SQLITE_CORRUPT:
-      return {Errc::store_corrupt, "the file is damaged; restore it from a backup"};
+      return {Errc::store_corrupt, "restore it from a backup"};
     case SQLITE_NOTADB:
-      return {Errc::store_corrupt, "the file is not an SQLite database; give the path of another file"};
+      return {Errc::store_corrupt, "give the path of another file"};
     case SQLITE_CANTOPEN:
       return {Errc::store_unavailable, "check that the path names a file in a folder that exists"};
     case SQLITE_NOMEM:

@@ -74,9 +74,7 @@ void add_paths(ErrorRows& rows, const StoreFolder& folder) {
                       ": the file is an SQLite database of another program; give the path of another file"});
   std::ofstream(folder.file("text.db")) << std::string(5000, 't');
   rows.push_back({"a text", error_of_open(folder.file("text.db")), Errc::store_corrupt,
-                  folder.file("text.db") +
-                      ": file is not a database; the file is not an SQLite database; give "
-                      "the path of another file"});
+                  folder.file("text.db") + ": file is not a database; give the path of another file"});
 }
 
 void add_store(ErrorRows& rows, const StoreFolder& folder) {

@@ -125,7 +125,7 @@ TEST_CASE("a file that is no store is refused and not changed", "[store][sqlite]
     const std::string before = bytes();
     const Error error = refusal(path);
     CHECK(error.code == Errc::store_corrupt);
-    CHECK(says(error, "not an SQLite database"));
+    CHECK(says(error, "file is not a database"));
     CHECK(bytes() == before);
   }
   SECTION("a database of another program") {
