@@ -14,15 +14,15 @@
 
 namespace agentcore {
 
-/// Which changes are written to the store at once: at the end of the poll in which they were made, in one
-/// batch. Other changes are written together with the next one of these. So the store always has the state at
-/// the end of some poll; the end of the process loses what came after it.
+/// Which changes are written to the store at the end of the poll in which they were made. Other changes wait
+/// until there is one of these, and are written with it, in one batch. So the store always has the state at
+/// the end of a poll; the end of the process loses what has changed since.
 ///
-/// At every durability these are written at once: agents that are created or deleted, stops, resumes, pauses,
-/// holds, the ends of turns, questions and grants, and changes of a spec, a budget or a conversation by a
-/// function of the host.
+/// At every durability these changes are written at the end of their poll: agents that are created or
+/// deleted, stops, resumes, pauses, holds, the ends of turns, questions and grants, and what a function of
+/// the host changes in a spec, a budget or a conversation.
 enum class Durability : std::uint8_t {
-  each_turn,    ///< nothing else
+  each_turn,    ///< only these: a process that ends loses at most the turns in progress and new messages
   each_step,    ///< also each answer of a model, and the beginning and the end of each tool call
   each_message  ///< also each message that is sent, taken or dropped
 };
@@ -42,13 +42,12 @@ std::string_view to_string(AfterStoreFailure after) noexcept;
 
 /// What restore() does with a turn that was in progress when the process ended.
 enum class InterruptedTurns : std::uint8_t {
-  /// It is interrupted, unless it waited only for people: for approvals, or for answers to questions of tools
-  /// with ToolReplay::safe, such as make_ask_human_tool(). Such a turn goes on waiting.
-  wait,
-  /// It goes on where it was. A model call that was open is made again. Tool calls that have their results
-  /// are
-  /// not made again, and those that had not begun begin. Of those that may have begun, a call of a tool with
-  /// ToolReplay::safe is made again; the effect of any other is unknown, which the model reads.
+  /// It ends as interrupted, unless it waited only for people: for approvals, or for answers to questions of
+  /// tools with ToolReplay::safe, such as make_ask_human_tool(). Such a turn goes on waiting.
+  end,
+  /// It goes on where it was. A model call that was open is made again. A tool call whose result is in the
+  /// store is not made again, and one that had not begun begins. One that may have begun is made again if its
+  /// tool has ToolReplay::safe; otherwise the model reads that its effect is unknown.
   go_on
 };
 /// The name of the enumerator.
@@ -63,7 +62,7 @@ struct RestoreOptions {
   /// What becomes of turns that were in progress. A turn of an agent that is `stopped` after the restore, of
   /// a MessageHandler, of a simulated answer, or that was a part of a tool call of another agent
   /// (make_agent_tool()), is interrupted in any case.
-  InterruptedTurns turns = InterruptedTurns::wait;
+  InterruptedTurns turns = InterruptedTurns::end;
   /// The code that the specs of the agents name. Also for agents that are created later.
   CodeRegistry code = {};
   /// Runs the commits, one at a time. While one runs, changes are collected for the next. Null: the loop

@@ -63,8 +63,9 @@ struct StopPersisted {
 struct MessagePersisted {
   Agent agent;        ///< the agent
   MessageId message;  ///< as returned by Agent::send()
-  /// False: the message waits, or its turn has begun, in the store. True: so has its end: a restart does not
-  /// begin its turn again. A message may have only the second one.
+  /// False: the store has the message, which waits or whose turn has begun. True: the store has the end of
+  /// its turn, so a restart does not begin that turn again. For a message that was handled between two
+  /// commits, only the event with `true` comes.
   bool ended = false;
 };
 

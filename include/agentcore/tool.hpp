@@ -40,10 +40,10 @@ std::string_view to_string(ToolMode mode) noexcept;
 /// Whether a call of a tool may be made again if the process has ended before its result was stored. It has
 /// no effect in a tree without a store (AgentTree::restore()).
 enum class ToolReplay : unsigned char {
-  /// No. The call begins only when the store has that it will: until then its turn waits, and a stop or an
-  /// interrupt ends the wait. After a restart, a call that the store does not have has not begun.
+  /// No. The beginning of the call is written to the store first, and its turn waits for that; a stop or an
+  /// interrupt ends the wait. So after a restart, a call whose beginning is not in the store has not begun.
   never,
-  safe  ///< yes: it begins at once
+  safe  ///< yes: the call does not wait for the store
 };
 /// The name of the enumerator.
 std::string_view to_string(ToolReplay replay) noexcept;
@@ -147,9 +147,8 @@ class ToolContext {
   /// A key for this call, for services that accept a request with the same key only once ("Idempotency-Key").
   /// In a tree with a store, a call that is made again after a restart (ToolReplay::safe,
   /// InterruptedTurns::go_on) has the same key, as long as its tool and its arguments are the same. No other
-  /// call has it, in any tree whose store is not a copy of the same file. At most 120 characters: letters,
-  /// digits and
-  /// '-'. Throws std::bad_alloc.
+  /// call has it, in any tree whose store is not a copy of the same file. It has at most 120 characters:
+  /// letters, digits and '-'. Throws std::bad_alloc.
   std::string idempotency_key() const;
 
   /// The stop token of the call. It is triggered when the call has to end: its agent is stopped or deleted,

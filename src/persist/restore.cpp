@@ -21,7 +21,7 @@ static_assert(after_store_failure_names.is_in_order());
 
 constexpr detail::core::EnumNames interrupted_turns_names{
     std::to_array<detail::core::EnumName<InterruptedTurns>>(
-        {{InterruptedTurns::wait, "wait"}, {InterruptedTurns::go_on, "go_on"}})};
+        {{InterruptedTurns::end, "end"}, {InterruptedTurns::go_on, "go_on"}})};
 static_assert(interrupted_turns_names.is_in_order());
 
 constexpr detail::core::EnumNames restored_turn_names{

@@ -83,7 +83,7 @@ void poll(Life& life) {
 // A run in which an agent is asked to make these calls; it ends while they are in progress.
 void begin(Store& store, Tools& tools, std::vector<ToolCall> asked, AgentSpec spec = {},
            Durability durability = Durability::each_step) {
-  Life life(store, tools.options(InterruptedTurns::wait, durability));
+  Life life(store, tools.options(InterruptedTurns::end, durability));
   life.llm.enqueue(calls(std::move(asked)));
   life.llm.enqueue(silence());
   spec.code.tools = "tools";
@@ -126,7 +126,7 @@ TEST_CASE("a turn whose model call was open asks the model again", "[persist][tu
   Tools tools;
   MessageId message;
   {
-    Life life(store, tools.options(InterruptedTurns::wait, Durability::each_message));
+    Life life(store, tools.options(InterruptedTurns::end, Durability::each_message));
     life.llm.enqueue(silence());
     const Agent agent = life.create("a");
     message = agent.send("question").id;
@@ -219,7 +219,7 @@ TEST_CASE("a turn that waits only for people goes on waiting with the same quest
         {.parallel_tools = 2}, durability);
   CHECK(tools.begun.empty());
   for (int restart = 0; restart < 2; ++restart) {
-    Life life(store, tools.options(InterruptedTurns::wait, durability));
+    Life life(store, tools.options(InterruptedTurns::end, durability));
     CHECK(life.report->continued_turns == 1);
     const std::vector<OpenQuestion> open = life.tree->questions();
     REQUIRE(open.size() == 2);
@@ -233,7 +233,7 @@ TEST_CASE("a turn that waits only for people goes on waiting with the same quest
     poll(life);
     CHECK(life.tree->questions().size() == 2);
   }
-  Life life(store, tools.options(InterruptedTurns::wait, durability));
+  Life life(store, tools.options(InterruptedTurns::end, durability));
   Ends ends(life);
   life.llm.enqueue(answer("thanks"));
   tools.answers = true;
@@ -261,7 +261,7 @@ TEST_CASE("a turn with a tool at work is interrupted with its questions, unless 
   begin(store, tools, {call("c1", "never"), call("c2", "careful")}, {.parallel_tools = 2});
   CHECK(tools.begun == std::vector<std::string>{"never c1"});
   {
-    Life life(store, tools.options(InterruptedTurns::wait));
+    Life life(store, tools.options(InterruptedTurns::end));
     CHECK(life.report->interrupted_turns == 1);
     REQUIRE(life.restored.size() == 1);
     CHECK(life.restored[0].fate == RestoredTurn::interrupted);
@@ -462,7 +462,7 @@ TEST_CASE("policies decide again about a restored approval", "[persist][turns][p
   Tools tools;
   begin(store, tools, {call("c1", "careful")});
   const Permission now = GENERATE(Permission::ask, Permission::deny);
-  Life life(store, tools.options(InterruptedTurns::wait), {.tool_policy = [now](const ToolRequest&) {
+  Life life(store, tools.options(InterruptedTurns::end), {.tool_policy = [now](const ToolRequest&) {
               return ToolDecision{now, "not any more"};
             }});
   CHECK(life.tree->questions().size() == (now == Permission::ask ? 1 : 0));
