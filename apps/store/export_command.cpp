@@ -84,7 +84,7 @@ std::optional<persist::AgentDocument> document_of(OpenedStore& store, const std:
     if (!conversation) return std::nullopt;
     to.conversation = *std::move(conversation);
     for (agentcore::detail::turn::TurnPlace& place : to.conversation.turns) place.message = {};
-    to.sent = store.context(*agent);
+    to.sent = store.context(*agent, to.conversation.messages.size());
     drop_turn_in_progress(agent->record, to);
     to.mail = agent->mail;
     for (persist::MailRecord& mail : to.mail) mail.id = {};

@@ -35,7 +35,8 @@ persist::StoredForest OpenedStore::forest() {
 std::optional<persist::StoredConversation> OpenedStore::conversation(const persist::ForestAgent& agent) {
   std::string problem;
   try {
-    auto read = persist::read_conversation(persist::ranges_of(*store_), agent.record.history);
+    auto read =
+        persist::read_conversation(persist::ranges_of(*store_), agent.record.history, agent.record.turns);
     if (!read) throw failure(read.error());
     if (is_unchanged(agent)) return *std::move(read);
     return std::nullopt;
@@ -51,11 +52,12 @@ std::optional<persist::StoredConversation> OpenedStore::conversation(const persi
       {Errc::store_corrupt, "the conversation of agent '" + agent.id() + "' cannot be read: " + problem});
 }
 
-std::optional<agentcore::detail::turn::SentContext> OpenedStore::context(const persist::ForestAgent& agent) {
+std::optional<agentcore::detail::turn::SentContext> OpenedStore::context(const persist::ForestAgent& agent,
+                                                                         std::size_t messages) {
   if (!agent.record.has_context) return std::nullopt;
   const std::string text = record({static_cast<std::uint64_t>(persist::Kind::context), agent.key, 0});
   try {
-    return persist::read_context(text);
+    return persist::read_context(text, messages);
   } catch (const nlohmann::json::exception& error) {
     throw failure(
         {Errc::store_corrupt, "what is sent of agent '" + agent.id() + "' cannot be read: " + error.what()});

@@ -29,7 +29,8 @@ class OpenedStore {
   // Nothing: the agent has changed since forest(); begin again with that.
   std::optional<persist::StoredConversation> conversation(const persist::ForestAgent& agent);
   // Which messages of the agent are sent; nothing: all.
-  std::optional<agentcore::detail::turn::SentContext> context(const persist::ForestAgent& agent);
+  std::optional<agentcore::detail::turn::SentContext> context(const persist::ForestAgent& agent,
+                                                              std::size_t messages);
   // The record of a spec.
   std::string spec_text(std::uint64_t number);
   // Looks for damage of the file. A text for each problem.

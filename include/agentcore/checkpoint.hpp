@@ -45,6 +45,11 @@ struct ImportOptions {
   /// The code that the specs name. What it does not have is looked up in RestoreOptions::code, if the tree
   /// has a store.
   CodeRegistry code = {};
+  /// The longest document, in bytes. In memory a document may need thirty times as much.
+  std::size_t max_bytes = std::size_t{64} << 20;
+  /// True: the agents get their AgentSpec::role. Then the document may have agents that cannot be stopped or
+  /// deleted. False: they get AgentRole::normal.
+  bool roles = false;
 };
 
 /// What import_agents() has created.
@@ -58,14 +63,15 @@ struct ImportReport {
 
 /// Creates the agents of a document of export_agents(), in this tree or another one. Agents without a chosen
 /// id, and all messages, get new ids. It never changes an agent that exists: if one has an id of the
-/// document, nothing is created. AgentCreated is emitted for each agent.
+/// document, nothing is created. AgentCreated is emitted for each agent when all of them exist, with their
+/// conversations and budgets; they are paused, held or stopped, and get their messages, after that.
 ///
 /// A document is untrusted input: it is checked as a whole before the first agent is created, at most
-/// `TreeOptions::max_agents` agents, and at most 1 GiB of text.
+/// `TreeOptions::max_agents` agents, and at most ImportOptions::max_bytes of text.
 ///
-/// Errors: `invalid_config` (the text is no such document, or of a newer version; the message says where),
-/// `invalid_history`, `agent_exists`, and those of Agent::create_child() and AgentTree::create(). Then no
-/// agent was created, or those that were are deleted.
+/// Errors: `invalid_config` (the text is no such document, too long, or of a newer version; the message says
+/// where), `invalid_history`, `agent_exists`, `agent_limit`, `out_of_memory`, and those of
+/// Agent::create_child() and AgentTree::create(). Then no agent was created, or those that were are deleted.
 /// @loop_thread
 Result<ImportReport> import_agents(AgentTree& tree, std::string_view document, ImportOptions options = {});
 

@@ -17,19 +17,13 @@
 namespace agentcore {
 namespace {
 
+using detail::llm::window_of;
 using nlohmann::json;
 
 // The member of that name; nullptr if it is missing or null.
 const json* member(const json& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-// "<window>__<action>" is an action of that window.
-std::string window_of(const std::string& name) {
-  constexpr std::string_view between = "__";
-  const auto at = name.find(between);
-  return at == std::string::npos || at + between.size() == name.size() ? std::string() : name.substr(0, at);
 }
 
 // Reads one history. A refused value counts as empty; the first refusal is the error.
@@ -223,6 +217,13 @@ void add_own_fields(const ChatMessage& message, json& entry) {
 }
 
 }  // namespace
+
+// "<window>__<action>" is an action of that window.
+std::string detail::llm::window_of(const std::string& name) {
+  constexpr std::string_view between = "__";
+  const auto at = name.find(between);
+  return at == std::string::npos || at + between.size() == name.size() ? std::string() : name.substr(0, at);
+}
 
 nlohmann::json detail::llm::message_to_json(const ChatMessage& message) {
   nlohmann::json entry = openai_chat_message(message);

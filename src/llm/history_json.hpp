@@ -4,11 +4,15 @@
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
 
+#include <string>
+
 #include <nlohmann/json.hpp>
 
 namespace agentcore::detail::llm {
 
 nlohmann::json message_to_json(const ChatMessage& message);
+// The window that a call of that name means, unless the history names another one; empty: none.
+std::string window_of(const std::string& name);
 // Error: `invalid_history`, with what is wrong.
 Result<ChatMessage> message_from_json(const nlohmann::json& json);
 

@@ -9,6 +9,8 @@
 
 #include <agentcore/error.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,7 +36,13 @@ struct AgentDocument {
 };
 
 std::string to_json(const AgentDocument& document);
-// Checks all but what depends on a tree. Errors: `invalid_config`, `invalid_history`.
-Result<AgentDocument> read_document(std::string_view text);
+struct DocumentLimits {
+  std::size_t bytes = 0;         // of the text
+  std::size_t agents = 0;        // for which the tree has room
+  std::uint32_t max_agents = 0;  // TreeOptions::max_agents
+};
+// Checks all but what depends on a tree. Errors: `invalid_config`, `invalid_history`, `agent_limit`. Throws
+// std::bad_alloc.
+Result<AgentDocument> read_document(std::string_view text, const DocumentLimits& limits);
 
 }  // namespace agentcore::detail::persist

@@ -1,30 +1,45 @@
 #include "persist/agent_record.hpp"
 
+#include "core/validate.hpp"
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
 #include "persist/turn_record.hpp"
 
 #include <agentcore/store.hpp>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 namespace agentcore::detail::persist {
 namespace {
 
-json account_json(const AccountRecord& account) {
-  json object{{"budget", budget_json(account.budget)}};
-  put(object, "turns", account.spent.turns);
-  put(object, "tokens", account.spent.tokens);
-  put(object, "cost", account.spent.cost);
-  put(object, "expired", account.expired);
-  return object;
+// So that later numbers have room.
+constexpr std::uint64_t max_place = RecordKey::max / 4;
+constexpr std::uint64_t max_turns = std::numeric_limits<std::uint32_t>::max() / 2;
+// Of all model calls: each costs core::max_amount at most.
+constexpr double max_cost = 1e30;
+
+std::string account_json(const AccountRecord& account) {
+  RecordText text;
+  text.add_json("budget", budget_json(account.budget));
+  text.put("turns", account.spent.turns);
+  text.put("tokens", account.spent.tokens);
+  text.put("cost", account.spent.cost);
+  text.put("expired", account.expired);
+  return text.take();
 }
 
-AccountRecord read_account(const json& object) {
+AccountRecord read_account(const json& object, std::string_view name) {
   AccountRecord account;
-  account.budget = read_budget(object.at("budget"));
+  account.budget = read_budget(member_of(object, "budget"));
   get(object, "turns", account.spent.turns);
   get(object, "tokens", account.spent.tokens);
   get(object, "cost", account.spent.cost);
   get(object, "expired", account.expired);
+  core::Validation check("budget");
+  check.budget("", account.budget).number("used cost", account.spent.cost, 0, max_cost);
+  if (check.problem()) refuse_field(name, "is invalid: " + check.problem()->message);
   return account;
 }
 
@@ -40,22 +55,42 @@ std::string pieces_json(const std::vector<Piece>& pieces) {
 }
 
 std::string tasks_json(const std::vector<TaskRecord>& tasks) {
-  json list = json::array();
-  for (const TaskRecord& task : tasks) list.push_back({task.id, task.tool});
-  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+  return RecordText::array(tasks, [](const TaskRecord& task) {
+    return '[' + RecordText::string(task.id) + ',' + RecordText::string(task.tool) + ']';
+  });
 }
 
-std::vector<Piece> read_pieces(const json& list) {
-  std::vector<Piece> pieces;
-  for (const json& entry : list) {
-    const Piece piece{entry.at(0).get<std::uint64_t>(), entry.at(1).get<std::uint64_t>(),
-                      entry.at(2).get<std::uint64_t>()};
-    if (piece.segment > RecordKey::max || piece.first > RecordKey::max || piece.count == 0 ||
-        piece.count > RecordKey::max - piece.first)
-      throw json::other_error::create(501, "history has a piece that is out of range", &entry);
-    pieces.push_back(piece);
+TaskRecord read_task(const json& entry) {
+  TaskRecord task;
+  read_value(entry_of(entry, "tasks", 0, 2), "tasks", task.id);
+  read_value(entry[1], "tasks", task.tool);
+  return task;
+}
+
+Piece read_piece(const json& entry) {
+  Piece piece;
+  read_value(entry_of(entry, "history", 0, 3), "history", piece.segment);
+  read_value(entry[1], "history", piece.first);
+  read_value(entry[2], "history", piece.count);
+  if (piece.segment > max_place || piece.first > max_place || piece.count == 0 || piece.count > max_place)
+    refuse_field("history", "has a piece that is out of range");
+  return piece;
+}
+
+// A conversation has each record once: else a small store would be a huge conversation.
+void check_overlap(std::vector<Piece> pieces) {
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return std::pair(a.segment, a.first) < std::pair(b.segment, b.first);
+  });
+  const auto overlap = std::adjacent_find(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return a.segment == b.segment && b.first < a.end();
+  });
+  if (overlap != pieces.end()) refuse_field("history", "has a message twice");
+  std::uint64_t room = max_place;
+  for (const Piece& piece : pieces) {
+    if (piece.count > room) refuse_field("history", "is out of range");
+    room -= piece.count;
   }
-  return pieces;
 }
 
 }  // namespace
@@ -66,16 +101,17 @@ AccountRecord account_record(const turn::Account& account, const loop::Engine& e
   return record;
 }
 
-json budget_json(const Budget& budget) {
-  json object = json::object();
-  put(object, "turns", budget.turns, no_limit);
-  put(object, "tokens", budget.tokens, no_limit);
-  put(object, "cost", budget.cost, no_limit);
-  put_duration(object, "wall_clock", budget.wall_clock, no_limit);
-  return object;
+std::string budget_json(const Budget& budget) {
+  RecordText text;
+  text.put("turns", budget.turns, no_limit);
+  text.put("tokens", budget.tokens, no_limit);
+  text.put("cost", budget.cost, no_limit);
+  text.put_duration("wall_clock", budget.wall_clock, no_limit);
+  return text.take();
 }
 
 Budget read_budget(const json& object) {
+  if (!object.is_object()) refuse_field("budget", "is not an object");
   Budget budget;
   get(object, "turns", budget.turns);
   get(object, "tokens", budget.tokens);
@@ -111,16 +147,17 @@ std::string to_json(const AgentRecord& record) {
   if (!record.history.empty()) text.add_json("history", pieces_json(record.history));
   text.put("has_context", record.has_context);
   text.put("has_grants", record.has_grants);
-  if (record.own) text.add_json("own", account_json(*record.own).dump());
-  if (record.subtree) text.add_json("subtree", account_json(*record.subtree).dump());
+  if (record.own) text.add_json("own", account_json(*record.own));
+  if (record.subtree) text.add_json("subtree", account_json(*record.subtree));
   return text.take();
 }
 
 AgentRecord read_agent(std::string_view text) {
-  const json object = parse_object(text);
+  const ParsedRecord parsed(text);
+  const json& object = *parsed;
   AgentRecord record;
-  object.at("node").get_to(record.node);
-  object.at("spec").get_to(record.spec);
+  need(object, "node", record.node);
+  need(object, "spec", record.spec);
   get(object, "name", record.name);
   get(object, "parent", record.parent);
   get_enum(object, "gate", record.gate, core::Gate::terminate);
@@ -137,19 +174,20 @@ AgentRecord read_agent(std::string_view text) {
   get(object, "tool_turns", record.tool_turns);
   get(object, "summary_tokens", record.summary_tokens);
   get(object, "ended_tasks", record.ended_tasks);
-  if (const auto turn = object.find("turn"); turn != object.end()) record.turn = read_turn(*turn);
-  if (const auto tasks = object.find("tasks"); tasks != object.end())
-    for (const json& task : *tasks)
-      record.tasks.push_back({task.at(0).get<std::string>(), task.at(1).get<std::string>()});
+  get_object(object, "turn", [&](const json& turn) { record.turn = read_turn(turn); });
+  get_each(object, "tasks", [&](const json& task) { record.tasks.push_back(read_task(task)); });
   get(object, "origin", record.origin);
   get(object, "of_call", record.of_call);
-  if (const auto history = object.find("history"); history != object.end())
-    record.history = read_pieces(*history);
+  get_each(object, "history", [&](const json& piece) { record.history.push_back(read_piece(piece)); });
   get(object, "has_context", record.has_context);
   get(object, "has_grants", record.has_grants);
-  if (const auto own = object.find("own"); own != object.end()) record.own = read_account(*own);
-  if (const auto subtree = object.find("subtree"); subtree != object.end())
-    record.subtree = read_account(*subtree);
+  get_object(object, "own", [&](const json& own) { record.own = read_account(own, "own"); });
+  get_object(object, "subtree",
+             [&](const json& subtree) { record.subtree = read_account(subtree, "subtree"); });
+  if (record.turns > max_turns) refuse_field("turns", "is out of range");
+  if (record.tool_turns > max_turns) refuse_field("tool_turns", "is out of range");
+  if (record.summary_tokens > max_place) refuse_field("summary_tokens", "is out of range");
+  check_overlap(record.history);
   return record;
 }
 

@@ -14,7 +14,7 @@ bool sends_all(const turn::SentContext& context) noexcept;
 
 // Without what is computed again: the tokens of messages, the ends of requests, the windows.
 std::string to_json(const turn::SentContext& context);
-// `most`: how many messages it may mark. Throws nlohmann::json::exception.
-turn::SentContext read_context(std::string_view text, std::size_t most = static_cast<std::size_t>(-1));
+// `most`: how many messages the conversation has. Throws nlohmann::json::exception.
+turn::SentContext read_context(std::string_view text, std::size_t most);
 
 }  // namespace agentcore::detail::persist

@@ -19,14 +19,16 @@ Result<void> ConversationReader::read(core::Node& node, StoredAgent& agent) {
   Result<StoredConversation> stored =
       read_conversation([this](const RecordKey& first, const RecordKey& last,
                                const VisitRecord& visit) { return persistence_.read(first, last, visit); },
-                        agent.history);
+                        agent.history, node.turns);
   if (!stored) return stored.error();
   if (!is_valid_history(stored->messages)) throw std::runtime_error("its messages are no valid history");
   std::optional<turn::SentContext> sent;
   const RecordKey context = key_of(Kind::context, agent.key);
   if (agent.has_context)
-    if (auto done = persistence_.read(
-            context, context, [&](const RecordKey&, std::string_view body) { sent = read_context(body); });
+    if (auto done = persistence_.read(context, context,
+                                      [&](const RecordKey&, std::string_view body) {
+                                        sent = read_context(body, stored->messages.size());
+                                      });
         !done)
       return done;
   if (agent.has_context && !sent) throw std::runtime_error("the record of what is sent is missing");

@@ -26,12 +26,12 @@ std::optional<loop::WallDeadline> read_deadline(const json& object) {
     constexpr std::int64_t most = std::chrono::duration_cast<Unit>(Duration::max()).count();
     return std::chrono::duration_cast<Duration>(Unit(std::clamp(count, std::int64_t{0}, most)));
   };
-  const auto when = object.find("deadline");
-  if (when == object.end()) return std::nullopt;
-  loop::WallDeadline deadline{
-      WallTime(std::chrono::duration_cast<WallTime::duration>(duration_of(when->get<std::int64_t>())))};
-  if (const auto left = object.find("time_left"); left != object.end())
-    deadline.left = duration_of(left->get<std::int64_t>());
+  std::optional<std::int64_t> when, left;
+  get(object, "deadline", when);
+  get(object, "time_left", left);
+  if (!when) return std::nullopt;
+  loop::WallDeadline deadline{WallTime(std::chrono::duration_cast<WallTime::duration>(duration_of(*when)))};
+  if (left) deadline.left = duration_of(*left);
   return deadline;
 }
 

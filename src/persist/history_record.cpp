@@ -10,51 +10,93 @@ namespace agentcore::detail::persist {
 
 namespace {
 
-// Most messages: what llm::message_to_json() makes of them, without the detour.
-RecordText flat_message(const ChatMessage& message) {
+std::string text_part_json(const std::string& content) {
+  RecordText text;
+  text.add("type", std::string_view("text"));
+  text.add("text", std::string_view(content));
+  return text.take();
+}
+
+std::string image_json(const ContentPart& part) {
+  RecordText source;
+  const bool is_inline = part.url.empty();
+  source.add("url", is_inline ? "data:" + part.media_type + ";base64," + part.data : part.url);
+  source.put("detail", part.detail);
+  RecordText text;
+  text.add("type", std::string_view("image_url"));
+  text.add_json("image_url", source.take());
+  return text.take();
+}
+
+std::string parts_json(const ChatMessage& message) {
+  std::string list = RecordText::array(message.parts, image_json);
+  if (!message.content.empty()) list.insert(1, text_part_json(message.content) + ',');
+  return list;
+}
+
+std::string call_json(const ToolCall& call) {
+  RecordText function;
+  function.add("name", std::string_view(call.name));
+  function.add("arguments", std::string_view(call.arguments));
+  RecordText text;
+  text.add("id", std::string_view(call.id));
+  text.add("type", std::string_view("function"));
+  text.add_json("function", function.take());
+  if (call.window_id != llm::window_of(call.name)) text.add("window_id", std::string_view(call.window_id));
+  text.put("action_id", call.action_id);
+  return text.take();
+}
+
+std::string block_json(const ReasoningBlock& block) {
+  RecordText text;
+  text.add("dialect", std::string_view(block.dialect));
+  text.add("data", std::string_view(block.data));
+  text.put("server", block.server);
+  return text.take();
+}
+
+}  // namespace
+
+// What llm::message_to_json() makes of the message.
+std::string to_json(const ChatMessage& message, const turn::TurnPlace* place) {
   RecordText text;
   text.add("role", to_string(message.role));
-  text.add("content", std::string_view(message.content));
+  if (message.parts.empty())
+    text.add("content", std::string_view(message.content));
+  else
+    text.add_json("content", parts_json(message));
+  if (!message.tool_calls.empty())
+    text.add_json("tool_calls", RecordText::array(message.tool_calls, call_json));
   if (message.interruption != Interruption::none) text.add("interruption", to_string(message.interruption));
   text.put("pinned", message.pinned);
   text.put("steered", message.steered);
   text.put("summary", message.summary);
   if (message.role == Role::tool || !message.tool_call_id.empty())
     text.add("tool_call_id", std::string_view(message.tool_call_id));
-  return text;
-}
-
-}  // namespace
-
-std::string to_json(const ChatMessage& message, const turn::TurnPlace* place) {
-  if (message.tool_calls.empty() && message.parts.empty() && message.reasoning.empty()) {
-    RecordText text = flat_message(message);
-    if (place) {
-      text.add("turn", place->turn);
-      text.put("message_id", place->message.value);
-      text.put("tasks", place->tasks);
-    }
-    return text.take();
-  }
-  json object = llm::message_to_json(message);
+  if (!message.reasoning.empty())
+    text.add_json("reasoning_blocks", RecordText::array(message.reasoning, block_json));
   if (place) {
-    object["turn"] = place->turn;
-    put(object, "message_id", place->message.value);
-    put(object, "tasks", place->tasks);
+    text.add("turn", place->turn);
+    text.put("message_id", place->message.value);
+    text.put("tasks", place->tasks);
   }
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text.take();
 }
 
 StoredMessage read_message(std::string_view text) {
-  const json object = parse_object(text);
+  const ParsedRecord parsed(text);
+  const json& object = *parsed;
   Result<ChatMessage> message = llm::message_from_json(object);
   if (!message) throw json::other_error::create(501, message.error().message, &object);
   StoredMessage stored{*std::move(message), std::nullopt};
   if (!object.contains("turn")) return stored;
-  stored.place.emplace();
-  get(object, "turn", stored.place->turn);
-  get(object, "message_id", stored.place->message.value);
-  get(object, "tasks", stored.place->tasks);
+  turn::TurnPlace& place = stored.place.emplace();
+  get(object, "turn", place.turn);
+  get(object, "message_id", place.message.value);
+  get(object, "tasks", place.tasks);
+  if (place.turn == 0 || stored.message.role != Role::user)
+    refuse_field("turn", "begins with a message that is no question");
+  if (place.tasks > stored.message.content.size()) refuse_field("tasks", "is out of range");
   return stored;
 }
 

@@ -1,80 +1,124 @@
-// Writes and reads members of JSON objects that may be left out.
+// Reads members of JSON objects that may be left out. A value of another type, or out of range, throws
+// json::exception with the name of the member: the JSON library would convert 1.5 or true into an integer.
 #pragma once
 
-#include "core/json_depth.hpp"
+#include "persist/parsed_record.hpp"
 
 #include <agentcore/budget.hpp>
 #include <agentcore/clock.hpp>
 
-#include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace agentcore::detail::persist {
 
-using nlohmann::json;
-
-// Throws json::exception if the text is no JSON object, or nested so deep that to write it would overflow the
-// stack.
-inline json parse_object(std::string_view text) {
-  if (core::json_depth(text) > core::max_json_depth)
-    throw json::other_error::create(501, "the record is nested too deep", static_cast<const json*>(nullptr));
-  json object = json::parse(text);
-  if (!object.is_object()) throw json::other_error::create(501, "the record is not a JSON object", &object);
-  return object;
+[[noreturn]] inline void refuse_field(std::string_view name, std::string_view why) {
+  throw json::other_error::create(501, std::string(name).append(" ").append(why),
+                                  static_cast<const json*>(nullptr));
 }
 
-// Leaves out a value that equals `usual`.
-template <typename T>
-void put(json& object, const char* name, const T& value, const std::type_identity_t<T>& usual = {}) {
-  if (!(value == usual)) object[name] = value;
+inline void read_value(const json& value, std::string_view name, bool& to) {
+  if (!value.is_boolean()) refuse_field(name, "is neither true nor false");
+  to = value.get<bool>();
 }
-template <typename Enum>
-requires std::is_enum_v<Enum>
-void put_enum(json& object, const char* name, Enum value, Enum usual) {
-  if (value != usual) object[name] = static_cast<int>(value);
+inline void read_value(const json& value, std::string_view name, std::string& to) {
+  if (!value.is_string()) refuse_field(name, "is not a string");
+  to = value.get_ref<const std::string&>();
 }
-template <typename T>
-void put(json& object, const char* name, const std::optional<T>& value) {
-  if (value) object[name] = *value;
+inline void read_value(const json& value, std::string_view name, double& to) {
+  if (!value.is_number()) refuse_field(name, "is not a number");
+  to = value.get<double>();
+}
+template <std::integral T>
+requires(!std::same_as<T, bool>) void read_value(const json& value, std::string_view name, T& to) {
+  if (!value.is_number_integer()) refuse_field(name, "is not an integer");
+  const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<std::uint64_t>())
+                                               : std::in_range<T>(value.get<std::int64_t>());
+  if (!fits) refuse_field(name, "is out of range");
+  to = value.get<T>();
+}
+inline void read_value(const json& value, std::string_view name, std::vector<std::string>& to) {
+  if (!value.is_array()) refuse_field(name, "is not an array");
+  to.clear();
+  for (const json& entry : value) read_value(entry, name, to.emplace_back());
 }
 
-// Keeps `value` if the object has no such member. A member of another type throws json::exception.
+// An entry of an array that has `size` entries.
+inline const json& entry_of(const json& list, std::string_view name, std::size_t index, std::size_t size) {
+  if (!list.is_array() || list.size() != size) refuse_field(name, "has an entry of another form");
+  return list[index];
+}
+
+// Keeps `value` if the object has no such member.
 template <typename T>
 void get(const json& object, const char* name, T& value) {
-  if (const auto found = object.find(name); found != object.end()) found->get_to(value);
+  if (const auto found = object.find(name); found != object.end()) read_value(*found, name, value);
 }
 template <typename T>
 void get(const json& object, const char* name, std::optional<T>& value) {
-  if (const auto found = object.find(name); found != object.end()) value = found->get<T>();
+  if (const auto found = object.find(name); found != object.end()) read_value(*found, name, value.emplace());
 }
-// `last`: the greatest enumerator. A number beyond it throws json::exception.
+// The object must have the member.
+inline const json& member_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end()) refuse_field(name, "is missing");
+  return *found;
+}
+template <typename T>
+void need(const json& object, const char* name, T& value) {
+  read_value(member_of(object, name), name, value);
+}
+
+template <typename Enum>
+void read_enum(const json& value, std::string_view name, Enum& to, Enum last) {
+  std::uint64_t number = 0;
+  read_value(value, name, number);
+  if (number > static_cast<std::uint64_t>(last)) refuse_field(name, "has an unknown value");
+  to = static_cast<Enum>(number);
+}
+// `last`: the greatest enumerator.
 template <typename Enum>
 void get_enum(const json& object, const char* name, Enum& value, Enum last) {
-  const auto found = object.find(name);
-  if (found == object.end()) return;
-  const auto number = found->get<std::uint64_t>();
-  if (number > static_cast<std::uint64_t>(last))
-    throw json::other_error::create(501, std::string(name) + " has an unknown value", found.operator->());
-  value = static_cast<Enum>(number);
+  if (const auto found = object.find(name); found != object.end()) read_enum(*found, name, value, last);
 }
 
 // In nanoseconds.
-inline void put_duration(json& object, const char* name, Duration value, Duration usual) {
-  if (value != usual) object[name] = value.count();
-}
 inline void get_duration(const json& object, const char* name, Duration& value) {
-  if (const auto found = object.find(name); found != object.end())
-    value = Duration(found->get<Duration::rep>());
+  Duration::rep count = value.count();
+  get(object, name, count);
+  value = Duration(count);
 }
 
-json budget_json(const Budget& budget);
+// Calls read(member) if the object has it. The member must be an object.
+template <typename Read>
+void get_object(const json& object, const char* name, Read&& read) {
+  const auto found = object.find(name);
+  if (found == object.end()) return;
+  if (!found->is_object()) refuse_field(name, "is not an object");
+  read(*found);
+}
+// Calls read(entry) for each entry of an array.
+template <typename Read>
+void read_each(const json& list, const char* name, Read&& read) {
+  if (!list.is_array()) refuse_field(name, "is not an array");
+  for (const json& entry : list) read(entry);
+}
+// The same for a member, if the object has it.
+template <typename Read>
+void get_each(const json& object, const char* name, Read&& read) {
+  if (const auto found = object.find(name); found != object.end()) read_each(*found, name, read);
+}
+
+std::string budget_json(const Budget& budget);
+// The budget may be invalid.
 Budget read_budget(const json& object);
 
 }  // namespace agentcore::detail::persist

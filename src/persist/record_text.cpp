@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 namespace agentcore::detail::persist {
 namespace {
 
@@ -29,6 +31,17 @@ void add_escape(std::string& text, char c) {
 std::string& RecordText::begin(std::string_view name) {
   text_ += text_.empty() ? "{\"" : ",\"";
   return (text_ += name) += "\":";
+}
+
+// As the JSON library writes it. What has no members is freed without an allocation.
+void RecordText::add(std::string_view name, double value) {
+  begin(name) += nlohmann::json(value).dump();
+}
+
+std::string RecordText::string(std::string_view value) {
+  std::string text;
+  add_string(text, value);
+  return text;
 }
 
 void RecordText::add_string(std::string& text, std::string_view value) {

@@ -1,6 +1,8 @@
-// RecordText: writes a flat JSON object. Records are written all the time: a json object would allocate for
-// each member.
+// RecordText: writes a JSON object. Records are written all the time: a json object would allocate for each
+// member, and in its destructor, too, which would end the process where there is no memory.
 #pragma once
+
+#include <agentcore/clock.hpp>
 
 #include <charconv>
 #include <concepts>
@@ -10,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace agentcore::detail::persist {
 
@@ -21,6 +24,10 @@ class RecordText {
   template <std::integral T>
   requires(!std::same_as<T, bool>) void add(std::string_view name, T value) {
     add_number(begin(name), value);
+  }
+  void add(std::string_view name, double value);
+  void add(std::string_view name, const std::vector<std::string>& list) {
+    add_json(name, array(list, [](const std::string& entry) { return string(entry); }));
   }
   // `value`: as JSON.
   void add_json(std::string_view name, std::string_view value) { begin(name) += value; }
@@ -39,6 +46,26 @@ class RecordText {
   void put_enum(std::string_view name, Enum value, Enum usual) {
     if (value != usual) add(name, static_cast<int>(value));
   }
+  // In nanoseconds.
+  void put_duration(std::string_view name, Duration value, Duration usual) {
+    if (value != usual) add(name, value.count());
+  }
+  // `value`: an object. Left out if it has no members.
+  void put_object(std::string_view name, std::string_view value) {
+    if (value != "{}") add_json(name, value);
+  }
+
+  // Calls write(entry) for each, which returns JSON.
+  template <typename List, typename Write>
+  static std::string array(const List& list, Write&& write) {
+    std::string text = "[";
+    for (const auto& entry : list) {
+      if (text.size() > 1) text += ',';
+      text += write(entry);
+    }
+    return text += ']';
+  }
+  static std::string string(std::string_view value);
 
   // The object. Nothing can be added to it any more.
   std::string take() {

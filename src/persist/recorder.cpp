@@ -220,6 +220,7 @@ void Recorder::write_tree() {
   tree_.generation = std::max(tree_.generation, writer_.generation());
   tree_.sequence = std::max(tree_.sequence, writer_.mail().sequence());
   tree_.questions = std::max(tree_.questions, turns_.questions().list().last_number());
+  tree_.grants = std::max(tree_.grants, turns_.permissions().table().last_id());
   if (stored_tree_ && *stored_tree_ == tree_) return;
   batch_.changes.put(key_of(Kind::tree), to_json(tree_));
   stored_tree_ = tree_;

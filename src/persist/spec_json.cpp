@@ -1,6 +1,7 @@
 #include "persist/spec_json.hpp"
 
 #include "persist/json_fields.hpp"
+#include "persist/record_text.hpp"
 #include "turn/conversation.hpp"
 
 namespace agentcore::detail::persist {
@@ -11,13 +12,14 @@ const AgentSpec& usual_spec() {
   return usual;
 }
 
-json format_json(const ResponseFormat& format) {
-  json object{{"kind", static_cast<int>(format.kind)}};
-  put(object, "name", format.name);
-  put(object, "schema", format.schema);
-  put(object, "strict", format.strict, true);
-  put(object, "validate", format.validate, true);
-  return object;
+std::string format_json(const ResponseFormat& format) {
+  RecordText text;
+  text.add("kind", static_cast<int>(format.kind));
+  text.put("name", format.name);
+  text.put("schema", format.schema);
+  text.put("strict", format.strict, true);
+  text.put("validate", format.validate, true);
+  return text.take();
 }
 
 ResponseFormat read_format(const json& object) {
@@ -30,14 +32,14 @@ ResponseFormat read_format(const json& object) {
   return format;
 }
 
-json compaction_json(const Compaction& compaction) {
-  json object = json::object();
+std::string compaction_json(const Compaction& compaction) {
+  RecordText text;
   const Compaction usual;
-  put(object, "prompt", compaction.prompt);
-  put(object, "model", compaction.model);
-  put(object, "max_tokens", compaction.max_tokens, usual.max_tokens);
-  put(object, "budget_tokens", compaction.budget_tokens, usual.budget_tokens);
-  return object;
+  text.put("prompt", compaction.prompt);
+  text.put("model", compaction.model);
+  text.put("max_tokens", compaction.max_tokens, usual.max_tokens);
+  text.put("budget_tokens", compaction.budget_tokens, usual.budget_tokens);
+  return text.take();
 }
 
 Compaction read_compaction(const json& object) {
@@ -49,16 +51,16 @@ Compaction read_compaction(const json& object) {
   return compaction;
 }
 
-json context_json(const ContextOptions& context) {
-  json object = json::object();
+std::string context_json(const ContextOptions& context) {
+  RecordText text;
   const ContextOptions& usual = usual_spec().context;
-  put(object, "max_tokens", context.max_tokens, usual.max_tokens);
-  put(object, "target_tokens", context.target_tokens, usual.target_tokens);
-  put(object, "min_conversation_tokens", context.min_conversation_tokens, usual.min_conversation_tokens);
-  put(object, "archive_bytes", context.archive_bytes, usual.archive_bytes);
-  put_enum(object, "volatile_place", context.volatile_place, usual.volatile_place);
-  if (context.compact) object["compact"] = compaction_json(*context.compact);
-  return object;
+  text.put("max_tokens", context.max_tokens, usual.max_tokens);
+  text.put("target_tokens", context.target_tokens, usual.target_tokens);
+  text.put("min_conversation_tokens", context.min_conversation_tokens, usual.min_conversation_tokens);
+  text.put("archive_bytes", context.archive_bytes, usual.archive_bytes);
+  text.put_enum("volatile_place", context.volatile_place, usual.volatile_place);
+  if (context.compact) text.add_json("compact", compaction_json(*context.compact));
+  return text.take();
 }
 
 ContextOptions read_context(const json& object) {
@@ -68,18 +70,17 @@ ContextOptions read_context(const json& object) {
   get(object, "min_conversation_tokens", context.min_conversation_tokens);
   get(object, "archive_bytes", context.archive_bytes);
   get_enum(object, "volatile_place", context.volatile_place, VolatilePlace::system_prompt);
-  if (const auto compact = object.find("compact"); compact != object.end())
-    context.compact = read_compaction(*compact);
+  get_object(object, "compact", [&](const json& compact) { context.compact = read_compaction(compact); });
   return context;
 }
 
-json prices_json(const Prices& prices) {
-  json object = json::object();
-  put(object, "prompt", prices.prompt);
-  put(object, "completion", prices.completion);
-  put(object, "cached_prompt", prices.cached_prompt);
-  put(object, "cache_write", prices.cache_write);
-  return object;
+std::string prices_json(const Prices& prices) {
+  RecordText text;
+  text.put("prompt", prices.prompt);
+  text.put("completion", prices.completion);
+  text.put("cached_prompt", prices.cached_prompt);
+  text.put("cache_write", prices.cache_write);
+  return text.take();
 }
 
 Prices read_prices(const json& object) {
@@ -92,13 +93,14 @@ Prices read_prices(const json& object) {
 }
 
 // The names of the code, and under "unnamed" the fields whose code has no name.
-json code_json(const AgentSpec& spec) {
-  json object = json::object();
-  const auto add = [&object](const char* field, const std::string& name, bool has_code) {
+std::string code_json(const AgentSpec& spec) {
+  RecordText text;
+  std::vector<std::string> unnamed;
+  const auto add = [&](const char* field, const std::string& name, bool has_code) {
     if (!name.empty())
-      object[field] = name;
+      text.add(field, std::string_view(name));
     else if (has_code)
-      object["unnamed"].push_back(field);
+      unnamed.emplace_back(field);
   };
   add("llm", spec.code.llm, static_cast<bool>(spec.llm));
   add("tools", spec.code.tools, static_cast<bool>(spec.tools));
@@ -106,7 +108,8 @@ json code_json(const AgentSpec& spec) {
   add("tool_policy", spec.code.tool_policy, static_cast<bool>(spec.tool_policy));
   add("count_tokens", spec.code.count_tokens, static_cast<bool>(spec.context.count_tokens));
   add("summary_llm", spec.code.summary_llm, spec.context.compact && spec.context.compact->llm);
-  return object;
+  text.put("unnamed", unnamed);
+  return text.take();
 }
 
 CodeNames read_code(const json& object) {
@@ -120,56 +123,59 @@ CodeNames read_code(const json& object) {
   return code;
 }
 
-void put_object(json& object, const char* name, json&& value) {
-  if (!value.empty()) object[name] = std::move(value);
+std::string choice_json(const ToolChoice& choice) {
+  std::string entry = "[";
+  RecordText::add_number(entry, static_cast<int>(choice.mode));
+  return ((entry += ',') += RecordText::string(choice.name)) += ']';
 }
 
-// Calls read(member) if the object has it.
-template <typename Read>
-void read_object(const json& object, const char* name, Read&& read) {
-  if (const auto found = object.find(name); found != object.end()) read(*found);
+ToolChoice read_choice(const json& value) {
+  ToolChoice choice;
+  read_enum(entry_of(value, "tool_choice", 0, 2), "tool_choice", choice.mode, ToolChoice::Mode::named);
+  read_value(value[1], "tool_choice", choice.name);
+  return choice;
 }
 
 }  // namespace
 
 std::string to_json(const AgentSpec& spec) {
   const AgentSpec& usual = usual_spec();
-  json object = json::object();
-  put(object, "system_prompt", turn::system_prompt_of(spec));
-  put(object, "model", spec.model);
-  put_enum(object, "role", spec.role, usual.role);
-  put(object, "mailbox_limit", spec.mailbox_limit);
-  put(object, "auto_resume", spec.auto_resume);
-  put(object, "temperature", spec.temperature);
-  put(object, "max_tokens", spec.max_tokens);
-  put(object, "top_p", spec.top_p);
-  put(object, "stop_sequences", spec.stop_sequences);
-  put(object, "reasoning_effort", spec.reasoning_effort);
-  put(object, "stream", spec.stream, usual.stream);
+  RecordText text;
+  text.put("system_prompt", turn::system_prompt_of(spec));
+  text.put("model", spec.model);
+  text.put_enum("role", spec.role, usual.role);
+  text.put("mailbox_limit", spec.mailbox_limit);
+  text.put("auto_resume", spec.auto_resume);
+  text.put("temperature", spec.temperature);
+  text.put("max_tokens", spec.max_tokens);
+  text.put("top_p", spec.top_p);
+  text.put("stop_sequences", spec.stop_sequences);
+  text.put("reasoning_effort", spec.reasoning_effort);
+  text.put("stream", spec.stream, usual.stream);
   if (!(spec.response_format == usual.response_format))
-    object["response_format"] = format_json(spec.response_format);
-  if (!(spec.tool_choice == usual.tool_choice))
-    object["tool_choice"] = {static_cast<int>(spec.tool_choice.mode), spec.tool_choice.name};
-  put_enum(object, "tool_protocol", spec.tool_protocol, usual.tool_protocol);
-  put(object, "max_repairs", spec.max_repairs, usual.max_repairs);
-  put(object, "max_tool_rounds", spec.max_tool_rounds, usual.max_tool_rounds);
-  put(object, "parallel_tool_calls", spec.parallel_tool_calls);
-  put(object, "parallel_tools", spec.parallel_tools, usual.parallel_tools);
-  put_duration(object, "turn_timeout", spec.turn_timeout, usual.turn_timeout);
-  put_duration(object, "lease", spec.lease, usual.lease);
-  put_enum(object, "partial_answers", spec.partial_answers, usual.partial_answers);
-  put(object, "background_tasks", spec.background_tasks);
-  put(object, "cache_key", spec.cache_key);
-  put_object(object, "context", context_json(spec.context));
-  put_object(object, "budget", budget_json(spec.budget));
-  put_object(object, "subtree_budget", budget_json(spec.subtree_budget));
-  put_object(object, "prices", prices_json(spec.prices));
-  put_object(object, "code", code_json(spec));
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+    text.add_json("response_format", format_json(spec.response_format));
+  if (!(spec.tool_choice == usual.tool_choice)) text.add_json("tool_choice", choice_json(spec.tool_choice));
+  text.put_enum("tool_protocol", spec.tool_protocol, usual.tool_protocol);
+  text.put("max_repairs", spec.max_repairs, usual.max_repairs);
+  text.put("max_tool_rounds", spec.max_tool_rounds, usual.max_tool_rounds);
+  text.put("parallel_tool_calls", spec.parallel_tool_calls);
+  text.put("parallel_tools", spec.parallel_tools, usual.parallel_tools);
+  text.put_duration("turn_timeout", spec.turn_timeout, usual.turn_timeout);
+  text.put_duration("lease", spec.lease, usual.lease);
+  text.put_enum("partial_answers", spec.partial_answers, usual.partial_answers);
+  text.put("background_tasks", spec.background_tasks);
+  text.put("cache_key", spec.cache_key);
+  text.put_object("context", context_json(spec.context));
+  text.put_object("budget", budget_json(spec.budget));
+  text.put_object("subtree_budget", budget_json(spec.subtree_budget));
+  text.put_object("prices", prices_json(spec.prices));
+  text.put_object("code", code_json(spec));
+  return text.take();
 }
 
 StoredSpec read_spec(std::string_view text) {
-  const json object = parse_object(text);
+  const ParsedRecord parsed(text);
+  const json& object = *parsed;
   StoredSpec stored;
   AgentSpec& spec = stored.spec;
   get(object, "system_prompt", spec.system_prompt);
@@ -183,14 +189,10 @@ StoredSpec read_spec(std::string_view text) {
   get(object, "stop_sequences", spec.stop_sequences);
   get(object, "reasoning_effort", spec.reasoning_effort);
   get(object, "stream", spec.stream);
-  read_object(object, "response_format",
-              [&](const json& value) { spec.response_format = read_format(value); });
-  read_object(object, "tool_choice", [&](const json& value) {
-    if (value.at(0).get<int>() > static_cast<int>(ToolChoice::Mode::named))
-      throw json::other_error::create(501, "tool_choice has an unknown value", &value);
-    spec.tool_choice = {static_cast<ToolChoice::Mode>(value.at(0).get<int>()),
-                        value.at(1).get<std::string>()};
-  });
+  get_object(object, "response_format",
+             [&](const json& value) { spec.response_format = read_format(value); });
+  if (const auto choice = object.find("tool_choice"); choice != object.end())
+    spec.tool_choice = read_choice(*choice);
   get_enum(object, "tool_protocol", spec.tool_protocol, ToolProtocol::text);
   get(object, "max_repairs", spec.max_repairs);
   get(object, "max_tool_rounds", spec.max_tool_rounds);
@@ -201,11 +203,11 @@ StoredSpec read_spec(std::string_view text) {
   get_enum(object, "partial_answers", spec.partial_answers, PartialAnswers::keep_acknowledged);
   get(object, "background_tasks", spec.background_tasks);
   get(object, "cache_key", spec.cache_key);
-  read_object(object, "context", [&](const json& value) { spec.context = read_context(value); });
-  read_object(object, "budget", [&](const json& value) { spec.budget = read_budget(value); });
-  read_object(object, "subtree_budget", [&](const json& value) { spec.subtree_budget = read_budget(value); });
-  read_object(object, "prices", [&](const json& value) { spec.prices = read_prices(value); });
-  read_object(object, "code", [&](const json& value) {
+  get_object(object, "context", [&](const json& value) { spec.context = read_context(value); });
+  get_object(object, "budget", [&](const json& value) { spec.budget = read_budget(value); });
+  get_object(object, "subtree_budget", [&](const json& value) { spec.subtree_budget = read_budget(value); });
+  get_object(object, "prices", [&](const json& value) { spec.prices = read_prices(value); });
+  get_object(object, "code", [&](const json& value) {
     spec.code = read_code(value);
     get(value, "unnamed", stored.unnamed);
   });

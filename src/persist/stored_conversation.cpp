@@ -3,6 +3,8 @@
 #include "persist/history_record.hpp"
 #include "persist/record_kinds.hpp"
 
+#include <agentcore/history.hpp>
+
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -31,12 +33,28 @@ Result<void> read_piece(const ReadRange& read, const Piece& piece, StoredConvers
   return done;
 }
 
+void check(const StoredConversation& conversation, std::uint64_t turns) {
+  if (!is_valid_history(conversation.messages))
+    throw std::runtime_error("its messages are no valid history (is_valid_history())");
+  if (!conversation.messages.empty() &&
+      (conversation.turns.empty() || conversation.turns.front().question != 0))
+    throw std::runtime_error("its messages do not begin with a turn");
+  std::uint64_t before = 0;
+  for (const turn::TurnPlace& place : conversation.turns) {
+    if (place.turn <= before || place.turn > turns)
+      throw std::runtime_error("turn " + std::to_string(place.turn) + " is out of order");
+    before = place.turn;
+  }
+}
+
 }  // namespace
 
-Result<StoredConversation> read_conversation(const ReadRange& read, const std::vector<Piece>& history) {
+Result<StoredConversation> read_conversation(const ReadRange& read, const std::vector<Piece>& history,
+                                             std::uint64_t turns) {
   StoredConversation conversation;
   for (const Piece& piece : history)
     if (auto done = read_piece(read, piece, conversation); !done) return done.error();
+  check(conversation, turns);
   return conversation;
 }
 

@@ -5,6 +5,7 @@
 #include "persist/read_range.hpp"
 #include "turn/conversation.hpp"
 
+#include <cstdint>
 #include <vector>
 
 namespace agentcore::detail::persist {
@@ -14,7 +15,8 @@ struct StoredConversation {
   std::vector<turn::TurnPlace> turns;  // in their order
 };
 
-// Throws std::exception if a record is missing or damaged.
-Result<StoredConversation> read_conversation(const ReadRange& read, const std::vector<Piece>& history);
+// `turns`: how many the agent has begun. Throws std::exception if a record is missing or damaged.
+Result<StoredConversation> read_conversation(const ReadRange& read, const std::vector<Piece>& history,
+                                             std::uint64_t turns);
 
 }  // namespace agentcore::detail::persist

@@ -5,7 +5,7 @@
 #include "persist/grant_record.hpp"
 #include "persist/record_kinds.hpp"
 
-#include <limits>
+#include <algorithm>
 #include <new>
 #include <unordered_set>
 #include <utility>
@@ -14,6 +14,12 @@
 
 namespace agentcore::detail::persist {
 namespace {
+
+// More slots of agents than were needed, or cells of messages, are not made for a damaged record: 128 MiB and
+// 1 GiB.
+constexpr std::uint32_t usual_slots = 1U << 20;
+constexpr std::uint32_t usual_cells = 1U << 24;
+constexpr std::uint64_t max_grant = std::uint64_t{1} << 62;
 
 // What ends the reading: an error as an exception.
 struct CannotRead {
@@ -83,13 +89,13 @@ void StoredForest::add(const RecordKey& key, std::string_view body) {
     if (kind == Kind::tree)
       add_tree(body);
     else if (kind == Kind::spec)
-      specs_.emplace(key.owner, read_spec(body));
+      add_spec(key.owner, body);
     else if (kind == Kind::agent)
       add_agent(key.owner, body);
     else if (kind == Kind::mail)
       add_mail(key, body);
     else
-      agent_of("grant", key).grants.push_back(read_grant(body));
+      add_grant(key, body);
   } catch (const nlohmann::json::exception& error) {
     refuse_stored(name, key.owner, std::string("cannot be read: ") + error.what());
   }
@@ -104,6 +110,11 @@ void StoredForest::add_tree(std::string_view body) {
                                              std::to_string(TreeRecord::format_now)}};
 }
 
+void StoredForest::add_spec(std::uint64_t number, std::string_view body) {
+  if (number >= tree_.next_spec) refuse_stored("spec", number, "is newer than the tree record");
+  specs_.emplace(number, read_spec(body));
+}
+
 void StoredForest::add_agent(std::uint64_t key, std::string_view body) {
   auto agent = std::make_unique<ForestAgent>();
   agent->key = key;
@@ -116,8 +127,11 @@ void StoredForest::add_agent(std::uint64_t key, std::string_view body) {
   if (!record.name.empty() && !core::NameTable::is_valid(record.name))
     refuse_stored("agent", key, "has an invalid name");
   if (key >= tree_.next_key) refuse_stored("agent", key, "is newer than the tree record");
-  if (record.turns > std::numeric_limits<std::uint32_t>::max())
-    refuse_stored("agent", key, "has a number of turns that is out of range");
+  // A slot is made for an agent, and used again by later ones.
+  if (index > tree_.next_key + usual_slots) refuse_stored("agent", key, "has an id that is out of range");
+  for (const Piece& piece : record.history)
+    if (piece.segment >= tree_.next_segment)
+      refuse_stored("agent", key, "has a segment of history that is newer than the tree record");
   if (record.turn && (record.turn->number != record.turns || !is_valid(record.turn->message)))
     refuse_stored("agent", key, "has an invalid turn");
   if (record.parent != 0) {
@@ -136,8 +150,19 @@ void StoredForest::add_mail(const RecordKey& key, std::string_view body) {
   ForestAgent& agent = agent_of("mail", key);
   MailRecord mail = read_mail(body);
   if (!is_valid(mail.id)) refuse_stored("mail", key.owner, "has an invalid message id");
+  if (key.number > RecordKey::max / 2) refuse_stored("mail", key.owner, "has a number that is out of range");
   agent.mail_records.push_back({mail.id, key.number});
   agent.mail.push_back(std::move(mail));
+}
+
+// A store of an earlier version has no number in the tree record.
+void StoredForest::add_grant(const RecordKey& key, std::string_view body) {
+  ForestAgent& agent = agent_of("grant", key);
+  turn::StoredGrant grant = read_grant(body);
+  if (grant.id == 0 || grant.id > max_grant)
+    refuse_stored("grant", key.owner, "has an id that is out of range");
+  tree_.grants = std::max(tree_.grants, grant.id);
+  agent.grants.push_back(std::move(grant));
 }
 
 ForestAgent& StoredForest::agent_of(std::string_view kind, const RecordKey& key) {
@@ -151,11 +176,11 @@ bool StoredForest::is_valid(MessageId message) const noexcept {
          mailbox::MessagePool::sequence_of(message) <= tree_.sequence;
 }
 
-// No two agents, messages or questions have the same id.
+// No two agents, messages, questions or grants have the same id.
 void StoredForest::check_ids() const {
   std::unordered_set<std::uint32_t> slots, cells;
   std::unordered_set<std::string_view> names;
-  std::unordered_set<std::uint64_t> questions;
+  std::unordered_set<std::uint64_t> questions, grants;
   for (const auto& agent : agents_) {
     const AgentRecord& record = agent->record;
     if (!slots.insert(core::index_of(record.node)).second)
@@ -165,12 +190,28 @@ void StoredForest::check_ids() const {
     for (const MailRecord& mail : agent->mail)
       if (!cells.insert(mailbox::MessagePool::number_of(mail.id)).second)
         refuse_stored("mail", agent->key, "has the id of another message");
+    for (const turn::StoredGrant& grant : agent->grants)
+      if (!grants.insert(grant.id).second) refuse_stored("grant", agent->key, "has the id of another grant");
     if (!record.turn) continue;
     if (!cells.insert(mailbox::MessagePool::number_of(record.turn->message)).second)
       refuse_stored("agent", agent->key, "has a turn with the id of another message");
     for (const turn::RestoredQuestion& question : record.turn->questions)
-      if (question.number > tree_.questions || !questions.insert(question.number).second)
+      if (question.number == 0 || question.number > tree_.questions ||
+          !questions.insert(question.number).second)
         refuse_stored("agent", agent->key, "has a question with an invalid id");
+  }
+  check_cells(cells);
+}
+
+// A tree makes all cells up to the greatest one.
+void StoredForest::check_cells(const std::unordered_set<std::uint32_t>& cells) const {
+  const std::size_t most = std::max<std::size_t>(usual_cells, 4 * cells.size());
+  for (const auto& agent : agents_) {
+    for (const MailRecord& mail : agent->mail)
+      if (mailbox::MessagePool::number_of(mail.id) > most)
+        refuse_stored("mail", agent->key, "has a message id that is out of range");
+    if (agent->record.turn && mailbox::MessagePool::number_of(agent->record.turn->message) > most)
+      refuse_stored("agent", agent->key, "has a turn with a message id that is out of range");
   }
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace agentcore::detail::persist {
@@ -55,12 +56,15 @@ class StoredForest {
  private:
   void add(const RecordKey& key, std::string_view body);
   void add_tree(std::string_view body);
+  void add_spec(std::uint64_t number, std::string_view body);
   void add_agent(std::uint64_t key, std::string_view body);
   void add_mail(const RecordKey& key, std::string_view body);
+  void add_grant(const RecordKey& key, std::string_view body);
   // `kind`: of the record that refers to it.
   ForestAgent& agent_of(std::string_view kind, const RecordKey& key);
   bool is_valid(MessageId message) const noexcept;
   void check_ids() const;
+  void check_cells(const std::unordered_set<std::uint32_t>& cells) const;
 
   TreeRecord tree_;
   bool is_empty_ = true;

@@ -3,6 +3,8 @@
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
 
+#include <agentcore/store.hpp>
+
 namespace agentcore::detail::persist {
 
 std::string to_json(const TreeRecord& record) {
@@ -14,26 +16,55 @@ std::string to_json(const TreeRecord& record) {
   text.add("generation", record.generation);
   text.add("sequence", record.sequence);
   text.add("questions", record.questions);
+  text.add("grants", record.grants);
   text.add("identity", std::string_view(record.identity));
   text.add("stopped", record.stopped);
   text.add("paused", record.paused);
   return text.take();
 }
 
+namespace {
+
+// So that later numbers have room.
+constexpr std::uint64_t max_key = RecordKey::max / 2;
+constexpr std::uint64_t max_number = std::uint64_t{1} << 62;
+
+void check_key(const char* name, std::uint64_t key) {
+  if (key == 0 || key > max_key) refuse_field(name, "is out of range");
+}
+void check_number(const char* name, std::uint64_t number) {
+  if (number > max_number) refuse_field(name, "is out of range");
+}
+
+bool is_identity(std::string_view text) noexcept {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace
+
 TreeRecord read_tree(std::string_view text) {
-  const json object = parse_object(text);
+  const ParsedRecord parsed(text);
+  const json& object = *parsed;
   TreeRecord record;
-  object.at("format").get_to(record.format);
+  need(object, "format", record.format);
   if (record.format > TreeRecord::format_now) return record;  // the other fields may have changed
-  object.at("next_key").get_to(record.next_key);
-  object.at("next_spec").get_to(record.next_spec);
-  object.at("next_segment").get_to(record.next_segment);
-  object.at("generation").get_to(record.generation);
-  object.at("sequence").get_to(record.sequence);
+  need(object, "next_key", record.next_key);
+  need(object, "next_spec", record.next_spec);
+  need(object, "next_segment", record.next_segment);
+  need(object, "generation", record.generation);
+  need(object, "sequence", record.sequence);
   get(object, "questions", record.questions);
+  get(object, "grants", record.grants);
   get(object, "identity", record.identity);
-  object.at("stopped").get_to(record.stopped);
-  object.at("paused").get_to(record.paused);
+  need(object, "stopped", record.stopped);
+  need(object, "paused", record.paused);
+  check_key("next_key", record.next_key);
+  check_key("next_spec", record.next_spec);
+  check_key("next_segment", record.next_segment);
+  check_number("questions", record.questions);
+  check_number("grants", record.grants);
+  if (!record.identity.empty() && !is_identity(record.identity))
+    refuse_field("identity", "is not 32 digits of a hexadecimal number");
   return record;
 }
 

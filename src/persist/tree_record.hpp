@@ -17,6 +17,7 @@ struct TreeRecord {
   std::uint64_t generation = 0;    // the highest of all agents so far
   std::uint64_t sequence = 0;      // the highest of the ids of messages so far: MessagePool::sequence_of()
   std::uint64_t questions = 0;     // the highest number of a question so far
+  std::uint64_t grants = 0;        // the highest id of a grant so far
   std::string identity;            // of the tree, in the idempotency keys of its tool calls
   bool stopped = false;            // by stop_all()
   bool paused = false;             // by pause_all()

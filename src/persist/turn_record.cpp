@@ -33,13 +33,14 @@ unsigned number_of(const StoredCall& call) noexcept {
 }
 
 StoredCall read_call(const json& value) {
-  const auto number = value.get<std::uint64_t>();
+  std::uint64_t number = 0;
+  read_value(value, "calls", number);
   const auto state = static_cast<unsigned>(number & 7U);
   const auto outcome = static_cast<unsigned>(number >> outcome_shift & 7U);
   const std::uint64_t flags = number >> flags_shift;
   if (state > static_cast<unsigned>(turn::PendingCall::State::done) ||
       outcome > static_cast<unsigned>(ToolOutcome::abandoned) || flags > all)
-    throw json::other_error::create(501, "a call has an unknown value", &value);
+    refuse_field("calls", "has an unknown value");
   return {.state = static_cast<turn::PendingCall::State>(state),
           .outcome = static_cast<ToolOutcome>(outcome),
           .success = (flags & success) != 0,
@@ -68,10 +69,23 @@ std::string calls_json(const std::vector<StoredCall>& calls) {
   return list += ']';
 }
 
-std::string questions_json(const std::vector<RestoredQuestion>& questions) {
-  json list = json::array();
-  for (const RestoredQuestion& one : questions) list.push_back({one.number, one.call_id, one.is_approval});
-  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string question_json(const RestoredQuestion& question) {
+  std::string entry = "[";
+  RecordText::add_number(entry, question.number);
+  ((entry += ',') += RecordText::string(question.call_id)) += question.is_approval ? ",true" : ",false";
+  if (question.hash) RecordText::add_number(entry += ',', *question.hash);
+  return entry += ']';
+}
+
+// A store of an earlier version has no hashes.
+RestoredQuestion read_question(const json& entry) {
+  const bool has_hash = entry.is_array() && entry.size() == 4;
+  RestoredQuestion question;
+  read_value(entry_of(entry, "questions", 0, has_hash ? 4 : 3), "questions", question.number);
+  read_value(entry[1], "questions", question.call_id);
+  read_value(entry[2], "questions", question.is_approval);
+  if (has_hash) read_value(entry[3], "questions", question.hash.emplace());
+  return question;
 }
 
 Usage read_usage(const json& object) {
@@ -101,30 +115,28 @@ std::string to_json(const StoredTurn& turn) {
   text.put("model_calls", turn.model_calls);
   text.put("repairs", turn.repairs);
   if (!(turn.usage == Usage{})) text.add_json("usage", usage_json(turn.usage));
-  if (turn.cost) text.add_json("cost", json(*turn.cost).dump());
+  text.put("cost", turn.cost);
   if (!turn.calls.empty()) text.add_json("calls", calls_json(turn.calls));
-  if (!turn.questions.empty()) text.add_json("questions", questions_json(turn.questions));
+  if (!turn.questions.empty()) text.add_json("questions", RecordText::array(turn.questions, question_json));
   return text.take();
 }
 
 StoredTurn read_turn(const json& object) {
   StoredTurn turn;
-  object.at("number").get_to(turn.number);
-  object.at("message").get_to(turn.message.value);
+  need(object, "number", turn.number);
+  need(object, "message", turn.message.value);
   get(object, "asked", turn.asked);
   get(object, "delegated", turn.delegated);
   turn.deadline = read_deadline<std::chrono::nanoseconds>(object);
   get(object, "deadline_of_message", turn.deadline_of_message);
   get(object, "model_calls", turn.model_calls);
   get(object, "repairs", turn.repairs);
-  if (const auto usage = object.find("usage"); usage != object.end()) turn.usage = read_usage(*usage);
+  get_object(object, "usage", [&](const json& usage) { turn.usage = read_usage(usage); });
   get(object, "cost", turn.cost);
-  if (const auto calls = object.find("calls"); calls != object.end())
-    for (const json& call : *calls) turn.calls.push_back(read_call(call));
-  if (const auto questions = object.find("questions"); questions != object.end())
-    for (const json& one : *questions)
-      turn.questions.push_back(
-          {one.at(1).get<std::string>(), one.at(2).get<bool>(), one.at(0).get<std::uint64_t>()});
+  if (turn.cost && !(*turn.cost >= 0)) refuse_field("cost", "is negative");
+  get_each(object, "calls", [&](const json& call) { turn.calls.push_back(read_call(call)); });
+  get_each(object, "questions",
+           [&](const json& question) { turn.questions.push_back(read_question(question)); });
   return turn;
 }
 

@@ -8,6 +8,9 @@
 #include "turn/stable_part.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -40,6 +43,13 @@ std::vector<persist::MailRecord> mail_of(const Agent& agent, const loop::Engine&
     if (message.deadline) record.deadline = loop::wall_deadline(*message.deadline, engine.clock());
   }
   return mail;
+}
+
+// Memory that is freed before agents are deleted for lack of memory.
+constexpr std::size_t undo_bytes = std::size_t{16} << 10;
+
+void require_memory(Errc refusal) {
+  if (refusal == Errc::out_of_memory) throw std::bad_alloc();
 }
 
 Error out_of_memory_of_document() {
@@ -130,54 +140,94 @@ std::size_t AgentDocuments::spec_of(const Node& node, AgentDocument& document) {
 Result<ImportReport> AgentDocuments::import_agents(std::string_view text, ImportOptions&& options) {
   const LoopEntry entry(tree_.lifetime);
   try {
-    Result<AgentDocument> document = persist::read_document(text);
+    if (options.parent != Agent() && !tree_.owns(options.parent))
+      return Error{Errc::agent_not_found, "ImportOptions::parent is an agent of another tree"};
+    const std::uint32_t most = tree_.options.max_agents;
+    const std::size_t room = most - std::min(tree_.table.alive(), most);
+    Result<AgentDocument> document = persist::read_document(text, {options.max_bytes, room, most});
     if (!document) return document.error();
-    if (auto problem = problem_of(*document, options)) return *std::move(problem);
+    if (auto problem = problem_of(*document)) return *std::move(problem);
     Result<std::vector<BoundSpec>> specs = bind(*document, options);
     if (!specs) return specs.error();
     ImportReport report;
     const core::NodeId top =
         options.parent != Agent() ? AgentAccess::node(options.parent) : tree_.table.root_sentinel().id();
-    for (DocumentAgent& from : document->agents) {
-      const core::NodeId parent =
-          from.record.parent == 0 ? top : AgentAccess::node(report.agents[from.record.parent - 1]);
-      Result<Agent> made = create(from, parent, (*specs)[from.record.spec]);
-      if (!made) {
-        if (!report.agents.empty()) static_cast<void>(report.agents.front().terminate());
-        return made.error();
-      }
-      report.agents.push_back(*std::move(made));
+    if (auto made = create_all(*document, *specs, top, report); !made) return made.error();
+    auto reserve = std::make_unique<std::array<std::byte, undo_bytes>>();
+    try {
+      begin_all(*document, *specs, report);
+    } catch (const std::bad_alloc&) {
+      reserve.reset();
+      undo(report);
+      throw;
     }
-    for (std::size_t i = 0; i < report.agents.size(); ++i) {
-      DocumentAgent& from = document->agents[i];
-      const std::string& unbound = (*specs)[from.record.spec].unbound;
-      if (!unbound.empty()) report.unbound.push_back(report.agents[i].id() + ": " + unbound);
-      if (!unbound.empty()) keep_closed(report.agents[i]);
-      set_pause_and_hold(report.agents[i], from.record);
-    }
-    // A closed agent can be neither held nor given children.
-    for (std::size_t i = 0; i < report.agents.size(); ++i) {
-      const DocumentAgent& from = document->agents[i];
-      set_stop(report.agents[i], from.record, (*specs)[from.record.spec].unbound);
-    }
-    for (std::size_t i = 0; i < report.agents.size(); ++i)
-      report.messages += send_mail(report.agents[i], document->agents[i].mail);
     return report;
   } catch (const std::bad_alloc&) {
     return out_of_memory_of_document();
   }
 }
 
-std::optional<Error> AgentDocuments::problem_of(const AgentDocument& document,
-                                                const ImportOptions& options) const {
-  if (options.parent != Agent() && !tree_.owns(options.parent))
-    return Error{Errc::agent_not_found, "ImportOptions::parent is an agent of another tree"};
-  if (document.agents.size() >
-      tree_.options.max_agents - std::min<std::size_t>(tree_.table.alive(), tree_.options.max_agents))
-    return Error{Errc::agent_limit, "the document has " + std::to_string(document.agents.size()) +
-                                        " agents, more than TreeOptions::max_agents (" +
-                                        std::to_string(tree_.options.max_agents) +
-                                        ") allows beside those of the tree"};
+// All agents or none. No observer was called yet.
+Result<void> AgentDocuments::create_all(AgentDocument& document, const std::vector<BoundSpec>& specs,
+                                        core::NodeId top, ImportReport& report) {
+  const auto withdraw = [&] {
+    for (; !report.agents.empty(); report.agents.pop_back())
+      if (Node* const node = tree_.table.find(AgentAccess::node(report.agents.back())))
+        factory_.withdraw(*node);
+  };
+  try {
+    report.agents.reserve(document.agents.size());
+    for (DocumentAgent& from : document.agents) {
+      const BoundSpec& spec = specs[from.record.spec];
+      const core::NodeId parent =
+          from.record.parent == 0 ? top : AgentAccess::node(report.agents[from.record.parent - 1]);
+      Result<Agent> made = create(from, parent, spec);
+      if (!made) {
+        withdraw();
+        return made.error();
+      }
+      report.agents.push_back(*std::move(made));
+      Node& node = *tree_.table.find(AgentAccess::node(report.agents.back()));
+      node.turns = static_cast<std::uint32_t>(from.record.turns);
+      factory_.set_accounts(node, from.record);
+      if (spec.unbound.empty()) continue;
+      report.unbound.push_back(report.agents.back().id() + ": " + spec.unbound);
+      // A message does not open it: it would run without its code.
+      node.auto_resume.store(false, std::memory_order_relaxed);
+    }
+    return {};
+  } catch (const std::bad_alloc&) {
+    withdraw();
+    throw;
+  }
+}
+
+// The agents exist: from now on observers are called.
+void AgentDocuments::begin_all(AgentDocument& document, const std::vector<BoundSpec>& specs,
+                               ImportReport& report) {
+  for (const Agent& agent : report.agents)
+    if (Node* const node = tree_.is_closed() ? nullptr : tree_.table.find(AgentAccess::node(agent)))
+      factory_.announce(*node);
+  for (std::size_t i = 0; i < report.agents.size(); ++i)
+    set_pause_and_hold(report.agents[i], document.agents[i].record);
+  // A closed agent can be neither held nor given children.
+  for (std::size_t i = 0; i < report.agents.size(); ++i) {
+    const DocumentAgent& from = document.agents[i];
+    set_stop(report.agents[i], from.record, specs[from.record.spec].unbound);
+  }
+  for (std::size_t i = 0; i < report.agents.size(); ++i)
+    report.messages += send_mail(report.agents[i], document.agents[i].mail);
+}
+
+// Deletes the agents, whatever their roles.
+void AgentDocuments::undo(const ImportReport& report) noexcept {
+  for (const Agent& agent : report.agents)
+    if (Node* const node = tree_.is_closed() ? nullptr : tree_.table.find(AgentAccess::node(agent)))
+      node->role.store(AgentRole::normal, std::memory_order_relaxed);
+  tree_.engine->guarded("an import", [&] { static_cast<void>(report.agents.front().terminate()); });
+}
+
+std::optional<Error> AgentDocuments::problem_of(const AgentDocument& document) const {
   for (const DocumentAgent& agent : document.agents)
     if (!agent.record.name.empty() && tree_.table.names().find(agent.record.name) != 0)
       return Error{Errc::agent_exists, "the tree has an agent '" + agent.record.name +
@@ -197,6 +247,7 @@ Result<std::vector<AgentDocuments::BoundSpec>> AgentDocuments::bind(const AgentD
       return Error{Errc::invalid_config, "the document of agents cannot be imported: spec " +
                                              std::to_string(specs.size()) + ": " + error.what()};
     }
+    if (!options.roles) stored.spec.role = AgentRole::normal;
     BoundSpec& bound = specs.emplace_back();
     for (const std::string& field : stored.unnamed)
       bound.unbound += (bound.unbound.empty() ? "" : "; ") + field + " has no name (AgentSpec::code)";
@@ -221,28 +272,18 @@ Result<Agent> AgentDocuments::create(DocumentAgent& from, core::NodeId parent, c
   data->tool_turns = static_cast<std::uint32_t>(from.record.tool_turns);
   data->summary_tokens = from.record.summary_tokens;
   data->ended_tasks = from.record.ended_tasks;
-  Result<Agent> made = factory_.create(parent, spec.spec, from.record.name, std::move(data));
-  if (!made) return made;
-  if (Node* const node = tree_.table.find(AgentAccess::node(*made))) {
-    node->turns = static_cast<std::uint32_t>(from.record.turns);
-    factory_.set_accounts(*node, from.record);
-    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(node->id());
-  }
-  return made;
+  return factory_.add(parent, spec.spec, from.record.name, std::move(data));
 }
 
-// A message does not open it: it would run without its code.
-void AgentDocuments::keep_closed(const Agent& agent) const noexcept {
-  if (Node* const node = tree_.table.find(AgentAccess::node(agent)))
-    node->auto_resume.store(false, std::memory_order_relaxed);
-}
-
+// These throw std::bad_alloc if a verb has no memory.
 void AgentDocuments::set_pause_and_hold(const Agent& agent, const AgentRecord& record) {
-  if (record.paused) static_cast<void>(agent.pause({.reason = "it was imported as paused"}));
+  if (record.paused) require_memory(agent.pause({.reason = "it was imported as paused"}).reason);
   if (record.held)
-    static_cast<void>(
-        agent.interrupt({.scope = record.holds_below ? InterruptScope::subtree : InterruptScope::turn,
-                         .queue = QueueAction::hold}));
+    require_memory(
+        agent
+            .interrupt({.scope = record.holds_below ? InterruptScope::subtree : InterruptScope::turn,
+                        .queue = QueueAction::hold})
+            .reason);
 }
 
 // Parents come first: what a parent's stop has closed stays as it is.
@@ -250,10 +291,11 @@ void AgentDocuments::set_stop(const Agent& agent, const AgentRecord& record, con
   const auto state = agent.state();
   const bool is_closed = state && (*state == AgentState::stopping || *state == AgentState::stopped);
   if (record.gate != core::Gate::open && !(is_closed && record.stopped_by_ancestor))
-    static_cast<void>(agent.stop(
-        {.cascade = record.gate == core::Gate::stop_tree, .reason = "it was imported as stopped"}));
+    require_memory(
+        agent.stop({.cascade = record.gate == core::Gate::stop_tree, .reason = "it was imported as stopped"})
+            .reason);
   else if (!unbound.empty())
-    static_cast<void>(agent.stop({.cascade = false, .reason = unbound}));
+    require_memory(agent.stop({.cascade = false, .reason = unbound}).reason);
 }
 
 // Those of an agent that is closed are dropped, as a stop does.
@@ -264,7 +306,9 @@ std::size_t AgentDocuments::send_mail(const Agent& agent, std::vector<persist::M
   for (persist::MailRecord& record : mail) {
     SendOptions options;
     if (record.deadline) options.deadline = loop::restored_deadline(*record.deadline, tree_.engine->clock());
-    sent += agent.send(std::move(record.message), std::move(options)).accepted() ? 1 : 0;
+    const SendResult result = agent.send(std::move(record.message), std::move(options));
+    require_memory(result.reason);
+    sent += result.accepted() ? 1 : 0;
   }
   return sent;
 }

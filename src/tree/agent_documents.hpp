@@ -33,11 +33,14 @@ class AgentDocuments {
   persist::AgentRecord record_of(const core::Node& node, bool is_root) const;
   std::size_t spec_of(const core::Node& node, persist::AgentDocument& document);
 
-  std::optional<Error> problem_of(const persist::AgentDocument& document, const ImportOptions& options) const;
+  std::optional<Error> problem_of(const persist::AgentDocument& document) const;
   Result<std::vector<BoundSpec>> bind(const persist::AgentDocument& document,
                                       const ImportOptions& options) const;
   Result<Agent> create(persist::DocumentAgent& from, core::NodeId parent, const BoundSpec& spec);
-  void keep_closed(const Agent& agent) const noexcept;
+  Result<void> create_all(persist::AgentDocument& document, const std::vector<BoundSpec>& specs,
+                          core::NodeId top, ImportReport& report);
+  void begin_all(persist::AgentDocument& document, const std::vector<BoundSpec>& specs, ImportReport& report);
+  void undo(const ImportReport& report) noexcept;
   static void set_pause_and_hold(const Agent& agent, const persist::AgentRecord& record);
   static void set_stop(const Agent& agent, const persist::AgentRecord& record, const std::string& unbound);
   std::size_t send_mail(const Agent& agent, std::vector<persist::MailRecord>& mail) const;

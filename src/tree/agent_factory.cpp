@@ -1,5 +1,6 @@
 #include "tree/agent_factory.hpp"
 
+#include "core/agent_access.hpp"
 #include "core/gates.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/agent_documents.hpp"
@@ -213,8 +214,20 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
   }
 }
 
-Result<Agent> AgentFactory::create(core::NodeId parent_id, SharedAgentSpec spec, std::string id,
+Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id,
                                    std::unique_ptr<turn::TurnData> data) {
+  Result<Agent> made = add(parent, std::move(spec), std::move(id), std::move(data));
+  if (made) announce(*tree_.table.find(core::AgentAccess::node(*made)));
+  return made;
+}
+
+void AgentFactory::announce(Node& node) noexcept {
+  const core::ActiveAgentGuard active(tree_.table, *node.parent.load(std::memory_order_relaxed));
+  hub_.emit(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
+}
+
+Result<Agent> AgentFactory::add(core::NodeId parent_id, SharedAgentSpec spec, std::string id,
+                                std::unique_ptr<turn::TurnData> data) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   Node* parent = tree_.reach(parent_id);
   if (!parent) return tree_.missing(no_agent_text);
@@ -280,9 +293,7 @@ Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::stri
     return refusal(parent.id());
   }
   grant_budgets(node);
-  Agent agent = tree_.handle(node.id());
-  hub_.emit(node, [](Agent borrowed) { return AgentCreated{std::move(borrowed)}; });
-  return agent;
+  return tree_.handle(node.id());
 }
 
 Node& AgentFactory::place(Node& parent, const RestoredAgent& agent) {

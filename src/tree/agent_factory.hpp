@@ -43,6 +43,12 @@ class AgentFactory {
   // `data`: what the agent begins with; null: by its spec.
   Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id,
                        std::unique_ptr<turn::TurnData> data);
+  // The same, without AgentCreated: announce() or withdraw() follows.
+  Result<Agent> add(core::NodeId parent, SharedAgentSpec spec, std::string id,
+                    std::unique_ptr<turn::TurnData> data);
+  void announce(core::Node& node) noexcept;
+  // Removes an agent without children of which no observer has been notified.
+  void withdraw(core::Node& node) noexcept;
   // The budgets of the agent, and what was used of them, become those of the record. Throws std::bad_alloc.
   void set_accounts(core::Node& node, const persist::AgentRecord& record);
   // Export and import.
@@ -61,7 +67,6 @@ class AgentFactory {
   void begin_lease(core::Node& node, const AgentSpec& spec);
   static void fill(core::Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data);
   void grant_budgets(core::Node& node);
-  void withdraw(core::Node& node) noexcept;
 
   TreeShared& tree_;
   turn::Turns& turns_;

@@ -37,6 +37,7 @@ persist::TreeRecord raised(persist::TreeRecord tree) noexcept {
   tree.generation += generation_gap;
   tree.sequence += sequence_gap;
   tree.questions += question_gap;
+  tree.grants += grant_gap;
   return tree;
 }
 
@@ -171,6 +172,7 @@ void StoreVerbs::reserve(StoredTree& stored) {
   tree_.table.reserve(std::move(ids), static_cast<std::uint32_t>(numbers.generation) + 1);
   tree_.pool.restore(std::move(messages), numbers.sequence + 1);
   turns_.questions().list().reserve(numbers.questions);
+  turns_.permissions().table().reserve(numbers.grants);
 }
 
 // Before an id is given: the next restart leaves out what this run gives, although it may not commit it.

@@ -3,6 +3,7 @@
 #include "tree/options.hpp"
 #include "tree/restore_gaps.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <new>
@@ -11,6 +12,9 @@
 
 namespace agentcore::detail::tree {
 namespace {
+
+// What a tree has room for whatever TreeOptions::max_agents says.
+constexpr std::uint32_t usual_slots = 1U << 20;
 
 // What ends the reading: an error as an exception.
 struct CannotRestore {
@@ -112,6 +116,12 @@ void StoredTree::check_limits(const TreeOptions& options) const {
     if (agent->depth > options.max_depth)
       refuse({Errc::invalid_config, "the store has an agent at depth " + std::to_string(agent->depth) +
                                         "; TreeOptions::max_depth is " + std::to_string(options.max_depth)});
+    // The slots below it are made, too.
+    const std::uint32_t slot = core::index_of(agent->record.node);
+    if (slot > std::max(options.max_agents, usual_slots))
+      refuse({Errc::invalid_config, "the store has an agent of a tree that had " + std::to_string(slot) +
+                                        " agents at once; TreeOptions::max_agents is " +
+                                        std::to_string(options.max_agents)});
   }
   if (count > options.max_agents)
     refuse({Errc::invalid_config, "the store has " + std::to_string(count) +

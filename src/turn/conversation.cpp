@@ -154,7 +154,7 @@ void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& re
   for (auto place = turns_.rbegin(); place != turns_.rend() && place->turn >= turn; ++place) {
     if (place->tasks == 0) continue;
     std::string& text = messages_[place->question].content;
-    ended_tasks.insert(0, text, tasks_heading.size(), place->tasks);
+    ended_tasks.insert(0, text, std::min(tasks_heading.size(), text.size()), place->tasks);
     text.erase(0, text.size() - text_of(*place).size());
   }
   const auto first = messages_.begin() + static_cast<std::ptrdiff_t>(from.question);

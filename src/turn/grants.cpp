@@ -97,7 +97,6 @@ const std::vector<StoredGrant>& Grants::of(core::NodeId agent) const noexcept {
 
 void Grants::restore(core::NodeId agent, std::vector<StoredGrant> grants) {
   if (grants.empty()) return;
-  for (const StoredGrant& grant : grants) last_id_ = std::max(last_id_, grant.id);
   by_agent_[agent] = std::move(grants);
 }
 

@@ -7,6 +7,7 @@
 #include <agentcore/tool.hpp>
 #include <agentcore/tool_policy.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -56,7 +57,11 @@ class Grants {
   core::NodeId agent_of(std::uint64_t id) const noexcept;
   // For the store: those of an agent.
   const std::vector<StoredGrant>& of(core::NodeId agent) const noexcept;
-  // The agent had these before a restart. Throws std::bad_alloc.
+  // The ids up to that one were given before a restart.
+  void reserve(std::uint64_t id) noexcept { last_id_ = std::max(last_id_, id); }
+  // The highest id that was given.
+  std::uint64_t last_id() const noexcept { return last_id_; }
+  // The agent had these before a restart; their ids were reserve()d. Throws std::bad_alloc.
   void restore(core::NodeId agent, std::vector<StoredGrant> grants);
   // The oldest first.
   std::vector<Grant> list(const core::AgentTable& agents) const;

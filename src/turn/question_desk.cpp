@@ -23,12 +23,14 @@ Errc refusal_of(AgentState state) noexcept {
 }
 
 // The number that the question had before a restart.
-std::optional<std::uint64_t> take_number(const core::Node& node, const OpenQuestion& question) noexcept {
+std::optional<std::uint64_t> take_number(const core::Node& node, const OpenQuestion& question,
+                                         std::uint64_t hash) noexcept {
   ActiveTurn* const active = active_turn(node);
   if (!active) return std::nullopt;
   const bool is_approval = question.kind == QuestionKind::approval;
   const auto found = std::find_if(active->questions.begin(), active->questions.end(), [&](const auto& one) {
-    return one.is_approval == is_approval && one.call_id == question.call_id;
+    return one.is_approval == is_approval && one.call_id == question.call_id &&
+           one.hash.value_or(hash) == hash;
   });
   if (found == active->questions.end()) return std::nullopt;
   const std::uint64_t number = found->number;
@@ -67,7 +69,8 @@ void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeou
   question.question.agent_id = environment_.table.names().name_of(node, node.id());
   question.agent = node.id();
   question.turn = environment_.operations[question.operation].turn;
-  const std::optional<std::uint64_t> number = take_number(node, question.question);
+  question.hash = question_hash(question.question);
+  const std::optional<std::uint64_t> number = take_number(node, question.question, question.hash);
   AskedQuestion& asked = questions_.add(std::move(question), number);
   try {
     asked.clock = loop::WaitClock(timeout, [this, id = asked.question.id] { on_timeout(id); });

@@ -1,6 +1,7 @@
 #include "turn/questions.hpp"
 
 #include "core/enum_names.hpp"
+#include "core/text_hash.hpp"
 
 #include <charconv>
 #include <utility>
@@ -32,6 +33,15 @@ std::string_view to_string(QuestionOutcome outcome) noexcept {
 
 namespace detail::turn {
 
+// The sizes keep apart what is divided in another way.
+std::uint64_t question_hash(const OpenQuestion& question) {
+  std::string all;
+  const auto add = [&all](const std::string& text) { (all += std::to_string(text.size()) += ' ') += text; };
+  add(question.text);
+  for (const std::string& choice : question.choices) add(choice);
+  return core::text_hash(all);
+}
+
 AskedQuestion& Questions::add(AskedQuestion question, std::optional<std::uint64_t> given) {
   const std::uint64_t number = given ? *given : ++asked_;
   question.question.id = "q_" + std::to_string(number);
@@ -50,7 +60,8 @@ std::vector<RestoredQuestion> Questions::restorable(detail::core::NodeId agent, 
   for (auto at = by_owner_.lower_bound({agent, {}, 0}); at != by_owner_.end() && at->agent == agent; ++at) {
     const AskedQuestion& asked = open_.at(at->number);
     if (asked.turn == turn)
-      found.push_back({asked.question.call_id, asked.question.kind == QuestionKind::approval, at->number});
+      found.push_back(
+          {asked.question.call_id, asked.question.kind == QuestionKind::approval, at->number, asked.hash});
   }
   return found;
 }

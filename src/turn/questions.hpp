@@ -33,7 +33,11 @@ struct AskedQuestion {
   std::function<void(const Answer&)> closed;
   std::optional<Coverage> covers;  // of an approval: what a grant covers
   loop::WaitClock clock;           // of its time-out
+  std::uint64_t hash = 0;          // question_hash()
 };
+
+// A hash of what is asked: the text and the choices.
+std::uint64_t question_hash(const OpenQuestion& question);
 
 // Each is removed before its `closed` is called, so it is closed once. The costs of take_of() and count() do
 // not depend on the questions of other agents. All @loop_thread.

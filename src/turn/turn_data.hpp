@@ -65,11 +65,12 @@ struct RefusedAnswer {
   std::size_t at = 0;      // the number of messages in the history: what was steered since comes after it
 };
 
-// A question that was open before a restart, and keeps its number when its call asks again.
+// A question that was open before a restart, and keeps its number when its call asks the same again.
 struct RestoredQuestion {
   std::string call_id;
   bool is_approval = false;
   std::uint64_t number = 0;
+  std::optional<std::uint64_t> hash = {};  // of its text and choices; nothing: not known
 
   bool operator==(const RestoredQuestion&) const = default;
 };

@@ -31,7 +31,108 @@ struct Change {
   std::string says;
 };
 
+// The tree record with one more field.
+std::string tree_with(const std::string& name, const std::string& value) {
+  std::string body = R"({"format":1,"stopped":false,"paused":false)";
+  for (const std::string field : {"next_key", "next_spec", "next_segment", "generation", "sequence"})
+    if (field != name) body += ",\"" + field + "\":9";
+  return body + ",\"" + name + "\":" + value + "}";
+}
+
+// The record of "child" with one more field.
+std::string child_with(const std::string& name, const std::string& value) {
+  return R"({"node":4294967298,"spec":2,"parent":1,"name":"child",")" + name + "\":" + value + "}";
+}
+
 }  // namespace
+
+TEST_CASE("a field of a record that is out of range is named", "[persist][restore][corrupt]") {
+  const Change change = GENERATE(
+      Change{{1, 0, 0}, tree_with("questions", "18446744073709551615"), {}, "questions is out of range"},
+      Change{{1, 0, 0}, tree_with("questions", "4611686018427387905"), {}, "questions is out of range"},
+      Change{{1, 0, 0}, tree_with("grants", "18446744073709551615"), {}, "grants is out of range"},
+      Change{{1, 0, 0}, tree_with("next_key", "9223372036854775807"), {}, "next_key is out of range"},
+      Change{{1, 0, 0}, tree_with("next_key", "0"), {}, "next_key is out of range"},
+      Change{{1, 0, 0}, tree_with("next_spec", "1.5"), {}, "next_spec is not an integer"},
+      Change{{1, 0, 0}, tree_with("next_segment", "true"), {}, "next_segment is not an integer"},
+      Change{{1, 0, 0}, tree_with("sequence", "-1"), {}, "sequence is out of range"},
+      Change{{1, 0, 0}, tree_with("next_spec", "1"), {}, "spec record 1 is newer"},
+      Change{{1, 0, 0}, tree_with("next_segment", "1"), {}, "newer than the tree record"},
+      Change{{1, 0, 0}, tree_with("identity", R"("0123")"), {}, "identity is not 32"},
+      Change{{1, 0, 0},
+             tree_with("identity", R"("0123456789ABCDEF0123456789ABCDEF")"),
+             {},
+             "identity is not 32"},
+      Change{{3, 2, 0}, R"({"node":4294967298})", {}, "spec is missing"},
+      Change{{3, 2, 0}, R"({"node":4297967296,"spec":2,"parent":1})", {}, "id that is out of range"},
+      Change{{3, 2, 0}, child_with("turns", "4294967295"), {}, "turns is out of range"},
+      Change{{3, 2, 0}, child_with("tool_turns", "-1"), {}, "tool_turns is out of range"},
+      Change{{3, 2, 0}, child_with("held", "1"), {}, "held is neither true nor false"},
+      Change{{3, 2, 0}, child_with("gate", "1.0"), {}, "gate is not an integer"},
+      Change{{3, 2, 0}, child_with("history", "{}"), {}, "history is not an array"},
+      Change{{3, 2, 0}, child_with("history", "[[1,0,2],[1,1,1]]"), {}, "history has a message twice"},
+      Change{{3, 2, 0}, child_with("own", R"({"budget":{"cost":-1}})"), {}, "own is invalid"},
+      Change{{3, 2, 0}, child_with("own", R"({"budget":{"wall_clock":-1}})"), {}, "own is invalid"},
+      Change{{3, 2, 0}, child_with("subtree", R"({"budget":{},"cost":-1})"), {}, "subtree is invalid"},
+      Change{{3, 2, 0}, child_with("turn", R"({"number":0,"message":1,"usage":5})"), {}, "usage is not"},
+      Change{{5, 1, 0}, R"({"id":300000000,"text":"x"})", {}, "message id that is out of range"},
+      Change{{5, 1, 0}, R"({"id":2.5,"text":"x"})", {}, "id is not an integer"},
+      Change{{5, 1, 0}, R"({"id":268435457,"text":5})", {}, "text is not a string"},
+      Change{{6, 1, 0}, R"({"id":0,"tool":"t"})", {}, "grant record 1 has an id that is out of range"},
+      Change{{6, 1, 0}, R"({"id":18446744073709551615,"tool":"t"})", {}, "has an id that is out of range"});
+  MemoryStore store;
+  fill(store);
+  StoreBatch batch;
+  batch.put(change.key, change.body);
+  REQUIRE(store.commit(batch, StoreSync::process));
+  Life life(store);
+  INFO(change.says);
+  REQUIRE_FALSE(life.report);
+  INFO(life.report.error().message);
+  CHECK(life.report.error().code == Errc::store_corrupt);
+  CHECK(life.report.error().message.find(change.says) != std::string::npos);
+}
+
+TEST_CASE("a store with two grants of one id is refused", "[persist][restore][corrupt][grants]") {
+  MemoryStore store;
+  fill(store);
+  StoreBatch batch;
+  batch.put({6, 1, 0}, R"({"id":4,"tool":"t"})");
+  batch.put({6, 2, 0}, R"({"id":4,"tool":"u"})");
+  REQUIRE(store.commit(batch, StoreSync::process));
+  const Life life(store);
+  REQUIRE_FALSE(life.report);
+  CHECK(life.report.error().message.find("has the id of another grant") != std::string::npos);
+}
+
+TEST_CASE("a record of what is sent is refused if it marks what is not there",
+          "[persist][restore][corrupt][lazy]") {
+  const std::string body = GENERATE(
+      std::string(R"({"runs":[0,1000000000000000]})"), std::string(R"({"runs":[18446744073709551615]})"),
+      std::string(R"({"runs":[1,-1]})"), std::string(R"({"runs":[1.5]})"), std::string(R"({})"),
+      std::string(
+          R"({"runs":[1],"summaries":[{"message":{"role":"user","content":""},"tokens":1,"end":9}]})"),
+      std::string(
+          R"({"runs":[1],"summaries":[{"message":{"role":"user","content":""},"tokens":1.5,"end":1}]})"));
+  MemoryStore store;
+  fill(store);
+  StoreBatch batch;
+  batch.put({3, 2, 0},
+            R"({"node":4294967298,"spec":2,"parent":1,"name":"child","turns":1,"history":[[1,0,2]],)"
+            R"("has_context":true})");
+  batch.put({4, 2, 0}, body);
+  REQUIRE(store.commit(batch, StoreSync::process));
+  Life life(store);
+  REQUIRE(life.report);
+  const Result<std::vector<ChatMessage>> read = life.find("child").conversation();
+  REQUIRE_FALSE(read);
+  INFO(read.error().message);
+  CHECK(read.error().code == Errc::store_corrupt);
+  const bool is_named = read.error().message.find("runs") != std::string::npos ||
+                        read.error().message.find("summaries") != std::string::npos ||
+                        read.error().message.find("tokens") != std::string::npos;
+  CHECK(is_named);
+}
 
 TEST_CASE("a store that cannot be restored is refused by name", "[persist][restore][corrupt]") {
   const Change change = GENERATE(
@@ -115,6 +216,21 @@ TEST_CASE("a conversation that is damaged is refused when it is read", "[persist
     for (std::size_t i = 0; i < levels; ++i) body += R"({"a":)";
     body += "1" + std::string(levels, '}') + "}}]}";
     batch.put({7, 1, 1}, body);
+  }
+  SECTION("a message belongs to no turn") {
+    batch.put({7, 1, 0}, R"({"role":"user","content":"x"})");
+  }
+  SECTION("a turn begins with an answer") {
+    batch.put({7, 1, 1}, R"({"role":"assistant","content":"x","turn":2})");
+  }
+  SECTION("a turn is one that the agent has not begun") {
+    batch.put({7, 1, 0}, R"({"role":"user","content":"x","turn":7})");
+  }
+  SECTION("a question is shorter than what it begins with") {
+    batch.put({7, 1, 0}, R"({"role":"user","content":"x","turn":1,"tasks":2})");
+  }
+  SECTION("the messages are no valid history") {
+    batch.put({7, 1, 1}, R"({"role":"tool","content":"x","tool_call_id":"c"})");
   }
   SECTION("a message has no role") {
     batch.put({7, 1, 1}, R"({"content":"x"})");

@@ -87,8 +87,17 @@ TEST_CASE("a message of a history has one form, however it is written", "[persis
   calling.tool_calls = {{.id = "1", .name = "look"}};
   ChatMessage with_image = ChatMessage::user("see");
   with_image.parts = {{.url = "https://example.org/a.png"}};
+  with_image.parts.push_back({.data = "aGk=", .media_type = "image/png", .detail = "low"});
+  ChatMessage only_image = with_image;
+  only_image.content.clear();
+  ChatMessage thinking = ChatMessage::assistant("hm");
+  thinking.reasoning = {{"openai_chat", R"({"a":1})"}, {"responses", "x", "https://example.org"}};
+  calling.tool_calls.push_back({.id = "2", .name = "page__open", .arguments = "{\"a\":1}"});
+  calling.tool_calls.back().window_id = "page";
+  calling.tool_calls.push_back({.id = "3", .name = "page__open"});
+  calling.tool_calls.back().action_id = "open";
   for (const ChatMessage& message :
-       {ChatMessage::system("s"), ChatMessage::user(""), ChatMessage::assistant("a"),
+       {only_image, thinking, ChatMessage::system("s"), ChatMessage::user(""), ChatMessage::assistant("a"),
         ChatMessage::tool_result("", "none"), ChatMessage::tool_result("call", "r"), marked, odd, calling,
         with_image}) {
     json wanted = llm::message_to_json(message);
@@ -173,7 +182,8 @@ TEST_CASE("the record of a tree is read as it was written", "[persist][G14]") {
                                    .generation = 5,
                                    .sequence = 6,
                                    .questions = 7,
-                                   .identity = "0123abcd",
+                                   .grants = 8,
+                                   .identity = "0123456789abcdef0123456789abcdef",
                                    .stopped = true,
                                    .paused = true};
   CHECK(persist::read_tree(to_json(record)) == record);
