@@ -81,8 +81,9 @@ void AgentWriter::write_grants(StoreBatch& changes, const core::Node& node, Stor
 void AgentWriter::write_intents(Batch& batch, const core::Node& node, StoredAgent& agent) {
   const bool any = std::any_of(agent.intents.begin(), agent.intents.end(),
                                [](const Intent& intent) { return intent.state == Intent::State::noted; });
-  if (!any) return;
+  if (!any && !agent.lost_intent) return;
   batch.acknowledgements.push_back({Acknowledgement::What::intents, node.id(), {}, {}});
+  agent.lost_intent = false;
   for (Intent& intent : agent.intents) intent.state = std::max(intent.state, Intent::State::written);
 }
 

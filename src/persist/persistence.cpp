@@ -168,7 +168,8 @@ void Persistence::report(const Acknowledgement& one) noexcept {
   switch (one.what) {
     case What::intents:
       recorder_.agents().set_stored(one.agent);
-      tree_.engine.guarded("a tool call", [&] { tree_.go_on(one.agent); });
+      if (!tree_.engine.guarded("a tool call", [&] { tree_.go_on(one.agent); }) && !tree_.hub.closed())
+        recorder_.ask_again_later(one.agent);
       return;
     case What::stop:
     case What::erasure:
@@ -214,9 +215,11 @@ void Persistence::detach() noexcept {
   acknowledgements_.clear();
   recorder_.forget_changes();
   tree_.engine.log(LogLevel::warning, "a tree goes on without its store");
-  tree_.engine.guarded("tool calls", [&] {
-    for (const core::NodeId agent : recorder_.agents().with_intents())
+  // Nothing notes agents any more.
+  recorder_.agents().for_each_with_intents([&](core::NodeId agent) {
+    tree_.engine.guarded("a tool call", [&] {
       if (!tree_.hub.closed()) tree_.go_on(agent);
+    });
   });
 }
 

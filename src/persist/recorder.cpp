@@ -115,9 +115,16 @@ bool Recorder::may_begin(const core::Node& node, const std::string& call_id) noe
   try {
     if (found == agent->intents.end()) agent->intents.push_back({call_id, Intent::State::noted});
   } catch (const std::bad_alloc&) {
-    agents_.note_unknown();  // asked again after the next commit
+    agent->lost_intent = true;
   }
   return false;
+}
+
+void Recorder::ask_again_later(core::NodeId id) noexcept {
+  StoredAgent* const agent = agents_.find(id);
+  if (!agent) return;
+  agent->lost_intent = true;
+  note_change(id);
 }
 
 void Recorder::note_change(core::NodeId id) noexcept {
@@ -187,7 +194,7 @@ void Recorder::add_missing() {
     const core::Node& parent = *open.back();
     open.pop_back();
     for (const core::Node* child = table_.first_child(parent); child; child = table_.next_sibling(*child)) {
-      if (!agents_.find(child->id())) agents_.add(child->id());
+      if (!agents_.find(child->id())) agents_.add(child->id()).lost_intent = true;
       open.push_back(child);
     }
   }

@@ -21,13 +21,6 @@ StoredAgent& StoredAgents::add(core::NodeId id) {
   return agent;
 }
 
-std::vector<core::NodeId> StoredAgents::with_intents() const {
-  std::vector<core::NodeId> found;
-  for (const auto& [id, agent] : agents_)
-    if (!agent.intents.empty()) found.push_back(id);
-  return found;
-}
-
 void StoredAgents::set_stored(core::NodeId id) noexcept {
   StoredAgent* const agent = find(id);
   if (!agent) return;

@@ -40,6 +40,7 @@ struct StoredAgent {
   std::vector<StoredMail> mail;
   std::uint64_t acknowledged_turn = 0;  // the last one whose message was acknowledged
   std::vector<Intent> intents;
+  bool lost_intent = false;  // there was no memory for one, or to go on: its turn asks again after a commit
   bool has_context = false;
   bool has_grants = false;
   bool is_loaded = true;           // false: its conversation was not read yet, and is as it is in the store
@@ -68,8 +69,13 @@ class StoredAgents {
   // One that the store had before. Throws std::bad_alloc.
   StoredAgent& adopt(core::NodeId id) { return agents_[id]; }
   void remove(core::NodeId id) noexcept { agents_.erase(id); }
-  // The agents with tool calls that wait for the store, or have begun. Throws std::bad_alloc.
-  std::vector<core::NodeId> with_intents() const;
+  // Calls visit(id) for each agent with tool calls that wait for the store, or have begun. No agent may be
+  // added or removed meanwhile.
+  template <typename Visit>
+  void for_each_with_intents(Visit&& visit) const {
+    for (const auto& [id, agent] : agents_)
+      if (!agent.intents.empty() || agent.lost_intent) visit(id);
+  }
   // The intents of the agent that were written are in the store.
   void set_stored(core::NodeId id) noexcept;
 

@@ -74,13 +74,17 @@ Next ToolCalls::ask_again(Turn turn) {
   return Next::wait;
 }
 
-// A commit may have ended since, also one of a flush() by the host's code within this turn.
+// A commit may have ended since, also one of a flush() by the host's code within this turn. A call that came
+// after that commit was made waits for the next one.
 void ToolCalls::release_stored(Turn turn) const noexcept {
   events::ChangeListener* const changes = environment_.hub.changes;
-  for (PendingCall& call : turn.active().calls)
-    if (call.state == State::storing &&
-        (!changes || changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id)))
+  for (PendingCall& call : turn.active().calls) {
+    if (call.state != State::storing) continue;
+    if (!changes || changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id))
       call.state = State::approved;
+    else
+      turn.active().parked = true;
+  }
 }
 
 // The first result that ends the turn is its answer.

@@ -87,6 +87,49 @@ TEST_CASE("a tool begins after the store has that it will, at every durability",
   CHECK(text_of_call(asked.agent) == "acted");
 }
 
+TEST_CASE("a call that is approved while others wait for the store begins after the next commit",
+          "[persist][intent][questions]") {
+  Asked asked(ToolReplay::never);
+  asked.tools->add(make_tool({.name = "careful", .needs_approval = true},
+                             [&](const nlohmann::json&, const ToolContext&) {
+                               ++asked.runs;
+                               return ToolResult::done("acted");
+                             }));
+  asked.executor.run_all();
+  asked.poll();
+  REQUIRE(asked.runs == 1);
+  asked.executor.run_all();
+  asked.poll();
+  asked.executor.run_all();
+  asked.poll();
+  testing::ScriptedReply calls;
+  calls.tool_calls = {{.id = "d1", .name = "act", .arguments = "{}"},
+                      {.id = "d2", .name = "careful", .arguments = "{}"}};
+  asked.life->llm.enqueue(calls);
+  AgentSpec spec{.code = {.tools = "tools"}};
+  spec.parallel_tools = 2;
+  const Agent other = asked.life->create("b", spec);
+  asked.poll();
+  asked.executor.run_all();
+  asked.poll();
+  REQUIRE(other.send("go"));
+  asked.poll();
+  while (asked.life->tree->questions().empty()) {
+    asked.executor.run_all();
+    asked.poll();
+  }
+  REQUIRE(asked.runs == 1);
+  REQUIRE(asked.executor.jobs.size() == 1);  // of the first call
+  REQUIRE(asked.life->tree->approve(asked.life->tree->questions().at(0).id).accepted());
+  asked.poll();
+  for (int i = 0; i < 4; ++i) {
+    asked.executor.run_all();
+    asked.poll();
+  }
+  CHECK(asked.runs == 3);
+  CHECK(other.state().value() == AgentState::idle);
+}
+
 TEST_CASE("a tool that may run again does not wait for the store", "[persist][intent]") {
   const Asked asked(ToolReplay::safe);
   CHECK(asked.runs == 1);

@@ -505,6 +505,96 @@ TEST_CASE("grants hold over a restart until they are revoked", "[persist][grants
   CHECK(life.tree->grants().empty());
 }
 
+TEST_CASE("an id of a grant is never given again", "[persist][grants]") {
+  MemoryStore store;
+  Tools tools;
+  tools.answers = true;
+  std::vector<std::uint64_t> given;
+  for (int run = 0; run < 4; ++run) {
+    Life life(store, tools.options());
+    const Agent agent = run == 0 ? life.create("a", {.code = {.tools = "tools"}}) : life.find("a");
+    life.llm.enqueue(calls({call("c" + std::to_string(run), "careful")}));
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::subtree).accepted());
+    if (run == 1) REQUIRE(life.tree->flush());
+    REQUIRE(life.tree->grants().size() == 1);
+    given.push_back(life.tree->grants()[0].id);
+    REQUIRE(life.tree->revoke(given.back()));
+    life.runtime.run_until_idle();
+  }
+  for (std::size_t i = 1; i < given.size(); ++i) CHECK(given[i] > given[i - 1]);
+}
+
+TEST_CASE("a grant of a store without numbers of grants keeps its id", "[persist][grants]") {
+  MemoryStore store;
+  Tools tools;
+  { Life(store, tools.options()).create("a", {.code = {.tools = "tools"}}); }
+  StoreBatch batch;
+  batch.put({6, 1, 0}, R"({"id":41,"tool":"careful"})");
+  REQUIRE(store.commit(batch, StoreSync::process));
+  Life life(store, tools.options());
+  REQUIRE(life.tree->grants().size() == 1);
+  CHECK(life.tree->grants()[0].id == 41);
+  life.llm.enqueue(calls({call("c1", "careful")}));
+  REQUIRE(life.find("a").send("go"));
+  poll(life);
+  REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::agent).accepted());
+  CHECK(life.tree->grants().at(1).id > 41);
+}
+
+TEST_CASE("a question gets its number again only if it asks the same", "[persist][turns][questions]") {
+  MemoryStore store;
+  std::vector<std::string> texts{"Which beach?", "Which town?"};
+  std::vector<std::string> choices{"a", "b"};
+  auto registry = std::make_shared<ToolRegistry>();
+  const auto start = [&](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+    context.ask({.text = texts[0], .choices = choices}, [&, context, done](const Answer&) {
+      context.ask({.text = texts[1]},
+                  [done](const Answer& second) { done(ToolResult::done(second.text)); });
+    });
+  };
+  registry->add({.spec = {.name = "two", .replay = ToolReplay::safe}, .start = start});
+  RestoreOptions options{.durability = Durability::each_step};
+  options.code.add_tools("tools", registry);
+  {
+    Life life(store, options);
+    life.llm.enqueue(calls({call("c1", "two")}));
+    const Agent agent = life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(life.tree->answer("q_1", "this").accepted());
+    poll(life);
+    REQUIRE(life.tree->questions().at(0).id == "q_2");
+    REQUIRE(life.tree->flush());
+  }
+  SECTION("the tool begins with its first question") {
+    Life life(store, options);
+    REQUIRE(life.tree->questions().size() == 1);
+    const std::string first = life.tree->questions()[0].id;
+    CHECK(life.tree->questions()[0].text == "Which beach?");
+    CHECK(first != "q_1");
+    CHECK(first != "q_2");
+    CHECK(life.tree->answer("q_2", "this").reason == Errc::question_closed);
+    REQUIRE(life.tree->answer(first, "this").accepted());
+    poll(life);
+    REQUIRE(life.tree->questions().size() == 1);
+    CHECK(life.tree->questions()[0].id == "q_2");
+    CHECK(life.tree->questions()[0].text == "Which town?");
+  }
+  SECTION("the same text has other choices") {
+    texts = {"Which town?", "x"};
+    Life life(store, options);
+    CHECK(life.tree->questions().at(0).id != "q_2");
+  }
+  SECTION("the same is asked first") {
+    texts = {"Which town?", "x"};
+    choices.clear();
+    Life life(store, options);
+    CHECK(life.tree->questions().at(0).id == "q_2");
+  }
+}
+
 TEST_CASE("a grant that ended with its tool does not come back with a later restart", "[persist][grants]") {
   MemoryStore store;
   const auto run = [&store](const std::string& description, bool approves) {
