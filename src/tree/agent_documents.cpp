@@ -243,6 +243,8 @@ Result<std::vector<AgentDocuments::BoundSpec>> AgentDocuments::bind(const AgentD
     persist::StoredSpec stored;
     try {
       stored = persist::read_spec(text);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       return Error{Errc::invalid_config, "the document of agents cannot be imported: spec " +
                                              std::to_string(specs.size()) + ": " + error.what()};
