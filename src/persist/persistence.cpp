@@ -167,10 +167,7 @@ void Persistence::report(const Acknowledgement& one) noexcept {
   using What = Acknowledgement::What;
   switch (one.what) {
     case What::intents:
-      recorder_.agents().set_stored(one.agent);
-      if (!tree_.engine.guarded("a tool call", [&] { tree_.go_on(one.agent); }) && !tree_.hub.closed())
-        recorder_.ask_again_later(one.agent);
-      return;
+      return let_calls_begin(one.agent);
     case What::stop:
     case What::erasure:
       return tree_.hub.emit_for(one.agent, [&](Agent agent) {
@@ -182,6 +179,14 @@ void Persistence::report(const Acknowledgement& one) noexcept {
         return MessagePersisted{std::move(agent), one.message, one.what == What::end_of_message};
       });
   }
+}
+
+// The store has that they begin. If there is no memory for that now, the turn goes on after another commit.
+void Persistence::let_calls_begin(core::NodeId agent) noexcept {
+  recorder_.agents().set_stored(agent);
+  if (tree_.engine.guarded("a tool call", [&] { tree_.go_on(agent); }) || tree_.hub.closed()) return;
+  if (StoredAgent* const stored = recorder_.agents().find(agent)) stored->lost_intent = true;
+  recorder_.note_change(agent);
 }
 
 void Persistence::on_failure(const Error& error) noexcept {

@@ -120,13 +120,6 @@ bool Recorder::may_begin(const core::Node& node, const std::string& call_id) noe
   return false;
 }
 
-void Recorder::ask_again_later(core::NodeId id) noexcept {
-  StoredAgent* const agent = agents_.find(id);
-  if (!agent) return;
-  agent->lost_intent = true;
-  note_change(id);
-}
-
 void Recorder::note_change(core::NodeId id) noexcept {
   if (StoredAgent* const agent = agents_.find(id)) agents_.note(id, *agent);
   due_ = true;

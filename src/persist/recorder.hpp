@@ -36,8 +36,6 @@ class Recorder final : public events::ChangeListener {
   void on_grants_changed(core::NodeId agent) noexcept override;
   bool may_begin(const core::Node& node, const std::string& call_id) noexcept override;
 
-  // There was no memory for the agent's turn to go on with a call that the store has: another commit follows.
-  void ask_again_later(core::NodeId agent) noexcept;
   // A function of the host has changed the agent, or its messages that wait; or the agent was removed from
   // the table.
   void note_change(core::NodeId agent) noexcept;

@@ -31,7 +31,8 @@ struct Program {
   std::optional<AgentTree> tree;
 };
 
-// "boss", which no stop reaches, with a conversation and budgets; "child", paused, with mail; "third", stopped.
+// "boss", which no stop reaches, with a conversation and budgets; "child", paused, with mail; "third",
+// stopped.
 std::string document() {
   Program program;
   AgentSpec spec{.id = "boss", .system_prompt = "a prompt that needs a heap of its own"};
@@ -89,13 +90,13 @@ TEST_CASE("a document of too many agents is refused before they are read", "[che
 TEST_CASE("a budget of a document is checked as one of a spec", "[checkpoint][import][budget]") {
   Program program;
   const std::string text = document();
-  for (const auto& [pointer, value] : std::vector<std::pair<std::string, json>>{
-           {"/agents/0/agent/own/budget/cost", -1},
-           {"/agents/0/agent/own/budget/cost", 1e300},
-           {"/agents/0/agent/own/budget/wall_clock", -5},
-           {"/agents/0/agent/own/budget/turns", 1.5},
-           {"/agents/0/agent/own/cost", -1},
-           {"/agents/0/agent/own/turns", -1}}) {
+  for (const auto& [pointer, value] :
+       std::vector<std::pair<std::string, json>>{{"/agents/0/agent/own/budget/cost", -1},
+                                                 {"/agents/0/agent/own/budget/cost", 1e300},
+                                                 {"/agents/0/agent/own/budget/wall_clock", -5},
+                                                 {"/agents/0/agent/own/budget/turns", 1.5},
+                                                 {"/agents/0/agent/own/cost", -1},
+                                                 {"/agents/0/agent/own/turns", -1}}) {
     const auto refused = import_agents(*program.tree, changed(text, pointer, value));
     INFO(pointer);
     REQUIRE_FALSE(refused);
@@ -138,9 +139,8 @@ TEST_CASE("observers of an import see the agents as they were exported", "[check
 
 TEST_CASE("an observer may delete agents during an import", "[checkpoint][import]") {
   Program program;
-  const Subscription on_created = program.tree->on<AgentCreated>([&](const AgentCreated& event) {
-    static_cast<void>(event.agent.terminate());
-  });
+  const Subscription on_created = program.tree->on<AgentCreated>(
+      [&](const AgentCreated& event) { static_cast<void>(event.agent.terminate()); });
   REQUIRE(import_agents(*program.tree, document()));
   program.runtime.run_until_idle();
   CHECK(program.tree->size() == 0);

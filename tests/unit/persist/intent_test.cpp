@@ -90,11 +90,11 @@ TEST_CASE("a tool begins after the store has that it will, at every durability",
 TEST_CASE("a call that is approved while others wait for the store begins after the next commit",
           "[persist][intent][questions]") {
   Asked asked(ToolReplay::never);
-  asked.tools->add(make_tool({.name = "careful", .needs_approval = true},
-                             [&](const nlohmann::json&, const ToolContext&) {
-                               ++asked.runs;
-                               return ToolResult::done("acted");
-                             }));
+  asked.tools->add(
+      make_tool({.name = "careful", .needs_approval = true}, [&](const nlohmann::json&, const ToolContext&) {
+        ++asked.runs;
+        return ToolResult::done("acted");
+      }));
   asked.executor.run_all();
   asked.poll();
   REQUIRE(asked.runs == 1);

@@ -550,8 +550,7 @@ TEST_CASE("a question gets its number again only if it asks the same", "[persist
   auto registry = std::make_shared<ToolRegistry>();
   const auto start = [&](const nlohmann::json&, const ToolContext& context, ToolDone done) {
     context.ask({.text = texts[0], .choices = choices}, [&, context, done](const Answer&) {
-      context.ask({.text = texts[1]},
-                  [done](const Answer& second) { done(ToolResult::done(second.text)); });
+      context.ask({.text = texts[1]}, [done](const Answer& second) { done(ToolResult::done(second.text)); });
     });
   };
   registry->add({.spec = {.name = "two", .replay = ToolReplay::safe}, .start = start});
