@@ -166,8 +166,13 @@ void Persistence::on_committed() noexcept {
 void Persistence::report(const Acknowledgement& one) noexcept {
   using What = Acknowledgement::What;
   switch (one.what) {
-    case What::intents:
-      return let_calls_begin(one.agent);
+    case What::intents: {
+      recorder_.agents().set_stored(one.agent);
+      if (tree_.engine.guarded("a tool call", [&] { tree_.go_on(one.agent); }) || tree_.hub.closed()) return;
+      // There was no memory to go on: the turn does so after another commit.
+      if (StoredAgent* const stored = recorder_.agents().find(one.agent)) stored->lost_intent = true;
+      return recorder_.note_change(one.agent);
+    }
     case What::stop:
     case What::erasure:
       return tree_.hub.emit_for(one.agent, [&](Agent agent) {
@@ -179,14 +184,6 @@ void Persistence::report(const Acknowledgement& one) noexcept {
         return MessagePersisted{std::move(agent), one.message, one.what == What::end_of_message};
       });
   }
-}
-
-// The store has that they begin. If there is no memory for that now, the turn goes on after another commit.
-void Persistence::let_calls_begin(core::NodeId agent) noexcept {
-  recorder_.agents().set_stored(agent);
-  if (tree_.engine.guarded("a tool call", [&] { tree_.go_on(agent); }) || tree_.hub.closed()) return;
-  if (StoredAgent* const stored = recorder_.agents().find(agent)) stored->lost_intent = true;
-  recorder_.note_change(agent);
 }
 
 void Persistence::on_failure(const Error& error) noexcept {

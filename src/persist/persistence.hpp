@@ -82,7 +82,6 @@ class Persistence final : public loop::Source {
   void submit() noexcept;
   void on_committed() noexcept;
   void report(const Acknowledgement& one) noexcept;
-  void let_calls_begin(core::NodeId agent) noexcept;
   void on_failure(const Error& error) noexcept;
   void detach() noexcept;
   void retry_later() noexcept;

@@ -55,7 +55,7 @@ void poll(Life& life) {
 // "boss" has an open question, an open approval and a grant; "child", paused, a conversation of three turns
 // and messages that wait; "fork" is a fork of that.
 void fill(MemoryStore& store) {
-  Life life(store, options(InterruptedTurns::wait));
+  Life life(store, options(InterruptedTurns::end));
   AgentSpec spec{.system_prompt = "p", .mailbox_limit = 9, .temperature = 0.5, .code = {.tools = "tools"}};
   spec.budget = {.turns = 100, .tokens = 1'000'000, .cost = 3.5, .wall_clock = std::chrono::hours(1)};
   spec.subtree_budget = {.tokens = 2'000'000};
