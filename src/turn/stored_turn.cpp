@@ -1,16 +1,26 @@
 #include "turn/stored_turn.hpp"
 
-#include "tools/arguments.hpp"
+#include "core/json_depth.hpp"
+
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 namespace agentcore::detail::turn {
 namespace {
 
+// True if tools::parse_arguments() reads the text. Makes no JSON value, whose destructor would allocate.
+bool is_object(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n", mark = "\xEF\xBB\xBF";
+  if (text.find_first_not_of(blanks) == std::string_view::npos) return true;
+  if (core::json_depth(text) > core::max_json_depth || !nlohmann::json::accept(text)) return false;
+  if (text.starts_with(mark)) text.remove_prefix(mark.size());
+  return text[text.find_first_not_of(blanks)] == '{';
+}
+
 bool is_readable(const PendingCall& call) {
-  if (call.state != PendingCall::State::waiting) return true;  // it was looked up
-  nlohmann::json arguments;
-  return tools::parse_arguments(call.arguments, arguments).empty();
+  return call.state != PendingCall::State::waiting  // else it was looked up
+         || is_object(call.arguments);
 }
 
 std::vector<StoredCall> stored_calls(const ActiveTurn& active) {
