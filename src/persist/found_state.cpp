@@ -12,7 +12,8 @@ FoundState found_state(const AgentRecord& record, const FoundState* parent, bool
   found.cause = record.cause;
   found.stopped_by_ancestor = record.stopped_by_ancestor;
   if (closed_above) {
-    found.gate = core::Gate::stop_tree;
+    // A resume of the ancestor opens what is below an agent that was stopped alone.
+    found.gate = record.gate == core::Gate::stop_self ? record.gate : core::Gate::stop_tree;
     if (was_open) {
       found.stopped_by_ancestor = true;
       found.cause = StopCause::parent;

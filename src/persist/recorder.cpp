@@ -18,6 +18,10 @@ constexpr EventKinds of_no_interest = event_kind<DeltaReceived> | event_kind<Rea
 
 constexpr EventKinds of_mail = event_kind<TurnStarted> | event_kind<MessageDropped> | event_kind<Steered>;
 
+// A turn, or tokens, may have been counted in the budgets of the agent's ancestors.
+constexpr EventKinds of_usage = event_kind<TurnStarted> | event_kind<StateChanged> |
+                                event_kind<ModelCallEnded> | event_kind<CompactionChanged>;
+
 constexpr EventKinds of_each_turn =
     event_kind<AgentCreated> | event_kind<TurnEnded> | event_kind<Settled> | event_kind<AgentDeleted> |
     event_kind<QueueHeld> | event_kind<PauseChanged> | event_kind<StopPending> |
@@ -55,6 +59,7 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   if ((kind & of_no_interest) != 0) return;
   const core::NodeId id = node.id();
   due_ = due_ || (kind & at_once_) != 0;
+  if ((kind & of_usage) != 0) note_accounts_above(node);
   StoredAgent* agent = agents_.find(id);
   if (!agent && kind == event_kind<AgentCreated>) {
     try {

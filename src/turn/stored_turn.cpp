@@ -45,6 +45,7 @@ StoredTurn stored_turn(const core::Node& node, const Questions& questions, const
   turn.message = active.message;
   turn.asked = !active.simulated;
   turn.delegated = active.delegated;
+  turn.has_words = !active.result->text.empty();
   if (active.deadline) {
     turn.deadline = loop::wall_deadline(active.deadline->when, engine.clock());
     turn.deadline_of_message = active.deadline->limit == TurnDeadline::Limit::message;

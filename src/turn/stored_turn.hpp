@@ -34,6 +34,7 @@ struct StoredTurn {
   MessageId message;
   bool asked = false;  // its question is in the conversation; false: it is one of a simulated answer
   bool delegated = false;
+  bool has_words = false;  // TurnResult::text has the words of the last answer
   std::optional<loop::WallDeadline> deadline;
   bool deadline_of_message = false;  // TurnDeadline::Limit::message
   std::uint32_t model_calls = 0;

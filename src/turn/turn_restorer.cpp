@@ -50,6 +50,14 @@ std::vector<FoundCall> calls_of(const Conversation& conversation, const StoredTu
   return found;
 }
 
+// The words of the last answer, which has calls.
+std::string last_words(const Conversation& conversation) {
+  const std::vector<ChatMessage>& messages = conversation.messages();
+  const auto last = std::find_if(messages.rbegin(), messages.rend(),
+                                 [](const ChatMessage& message) { return !message.tool_calls.empty(); });
+  return last == messages.rend() ? std::string() : last->content;
+}
+
 tools::Found tool_of(const AgentSpec& spec, const ToolCall& call) {
   const ToolRegistry::Impl& registry = tools::registry_of(spec.tools);
   const tools::AskedCall asked = tools::resolve(registry, call);
@@ -131,6 +139,7 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
   if (environment_.table.leases().size() != 0) active.lease = environment_.table.leases().of(node);
   std::vector<InterruptedCall> interrupted;
   for (const FoundCall& found : calls_of(data.conversation, stored)) add_call(node, found, interrupted);
+  if (stored.has_words) active.result->text = last_words(data.conversation);
   data.conversation.reopen();
   // The results of the last answer come last, unless a message was steered since.
   const bool acts =

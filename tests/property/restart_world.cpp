@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <tuple>
 
 namespace agentcore::test {
 namespace {
@@ -221,7 +222,11 @@ void RestartWorld::watch(Run& run) {
     log.push_back("turn " + name(event.agent) + ' ' + std::to_string(event.turn) + ' ' +
                   number_of(event.message));
   }));
+  run.subscriptions.push_back(run.tree->on<ModelCallEnded>([this, name](const ModelCallEnded& event) {
+    if (event.cause != ReaskCause::steered) refused_.insert(name(event.agent));
+  }));
   run.subscriptions.push_back(run.tree->on<TurnEnded>([this, name](const TurnEnded& event) {
+    refused_.erase(name(event.agent));
     const TurnResult& result = *event.result;
     std::string line = "end " + name(event.agent) + ' ' + std::to_string(event.turn) + ' ' +
                        number_of(event.message) + ' ' + std::string(to_string(result.outcome)) + ' ' +
@@ -302,7 +307,7 @@ bool RestartWorld::is_at_rest() const {
 }
 
 bool RestartWorld::is_waiting_by_design() const {
-  bool any = std::any_of(messages_.begin(), messages_.end(), [&](MessageId id) {
+  bool any = !refused_.empty() || std::any_of(messages_.begin(), messages_.end(), [&](MessageId id) {
     const MessageInfo info = run_->tree->message(id);
     if (info.stage != MessageInfo::Stage::queued) return false;
     const auto queued = run_->tree->find(info.agent_id).value().queued().value();
@@ -311,6 +316,28 @@ bool RestartWorld::is_waiting_by_design() const {
   });
   run_->tree->walk([&](const Agent& agent) { any = any || agent.status().value().stop_pending; });
   return any;
+}
+
+bool RestartWorld::is_paused_at_work() const {
+  bool any = false;
+  run_->tree->walk([&](const Agent& agent) {
+    const AgentStatus status = agent.status().value();
+    any = any || (status.paused && status.state != AgentState::idle && status.state != AgentState::stopped);
+  });
+  return any;
+}
+
+std::vector<OpenQuestion> RestartWorld::questions() const {
+  std::vector<OpenQuestion> open = run_->tree->questions();
+  std::sort(open.begin(), open.end(), [](const OpenQuestion& a, const OpenQuestion& b) {
+    return std::tie(a.agent_id, a.call_id) < std::tie(b.agent_id, b.call_id);
+  });
+  return open;
+}
+
+void RestartWorld::unpause() {
+  static_cast<void>(tree().unpause_all());
+  tree().walk([](const Agent& agent) { static_cast<void>(agent.unpause()); });
 }
 
 std::string RestartWorld::note(const SendResult& sent) {
@@ -362,7 +389,7 @@ std::string RestartWorld::ask_all(bool ids) {
   for (const Grant& grant : tree().grants())
     text << "\ngrant " << (ids ? std::to_string(grant.id) : "") << ' ' << grant.agent_id << ' '
          << to_string(grant.scope) << ' ' << grant.tool << ' ' << grant.arguments << ' ' << grant.key;
-  for (const OpenQuestion& question : tree().questions())
+  for (const OpenQuestion& question : ids ? tree().questions() : questions())
     text << "\nquestion " << (ids ? question.id : "") << ' ' << to_string(question.kind) << ' '
          << question.agent_id << ' ' << question.call_id << ' ' << question.tool << ' ' << question.text;
   std::set<std::string> tasks;  // their order is not said
@@ -380,6 +407,7 @@ std::string RestartWorld::ask_all(bool ids) {
       text << "\nmessage " << number_of(id) << ' ' << info.agent_id << ' ' << info.turn << ' '
            << (info.stage == MessageInfo::Stage::queued ? "queued" : "running");
   }
+  text << '\n';
   if (ids) return text.str();
   return without_random_ids(text.str());
 }

@@ -562,6 +562,55 @@ TEST_CASE("what a child has used of its parent's budget survives a restart", "[p
   CHECK(life.tree->find("parent").value().subtree_spent().value().tokens == 42);
 }
 
+TEST_CASE("a turn in progress counts in the budgets of the agent's ancestors after a kill",
+          "[persist][restore][budget][G14]") {
+  MemoryStore store;
+  Life life(store, {.durability = Durability::each_message});
+  testing::ScriptedReply refused, silent;
+  refused.deltas = {"no JSON"};
+  refused.usage = {.prompt_tokens = 30, .completion_tokens = 12};
+  silent.silent = true;
+  life.llm.enqueue(refused);
+  life.llm.enqueue(silent);
+  const Agent parent = life.create("parent", {.subtree_budget = {.turns = 5, .tokens = 10'000}});
+  AgentSpec spec{.id = "child"};
+  spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+  const Agent child = parent.create_child(std::move(spec)).value();
+  for (int i = 0; i < 12; ++i) life.runtime.poll();
+  REQUIRE(child.send("x"));
+  const auto after_kill = [&] {
+    MemoryStore left = store;
+    const Life next(left, {.turns = InterruptedTurns::wait});
+    return next.tree->find("parent").value().subtree_spent().value();
+  };
+  while (child.state().value() != AgentState::waiting_llm) life.runtime.poll();
+  CHECK(after_kill().turns == 1);
+  while (life.llm.calls() < 2) life.runtime.poll();  // the first answer was refused
+  life.runtime.poll();
+  CHECK(after_kill().tokens == 42);
+}
+
+TEST_CASE("a resume of the tree opens what is below an agent that was stopped alone",
+          "[persist][restore][stop][G3]") {
+  MemoryStore store;
+  const bool restarts = GENERATE(false, true);
+  Life first(store);
+  const Agent alone = first.create("alone");
+  REQUIRE(alone.create_child({.id = "below"}));
+  REQUIRE(alone.stop({.cascade = false}));
+  first.runtime.run_until_idle();
+  REQUIRE(first.tree->stop_all());
+  first.runtime.run_until_idle();
+  MemoryStore left = store;
+  Life second(left);
+  Life& life = restarts ? second : first;
+  CHECK(life.find("below").state().value() == AgentState::stopped);
+  REQUIRE(life.tree->resume_all());
+  life.runtime.run_until_idle();
+  CHECK(life.find("alone").state().value() == AgentState::stopped);
+  CHECK(life.find("below").state().value() == AgentState::idle);
+}
+
 TEST_CASE("the end of a tree frees the specs of its agents, although a handle is left", "[persist][D7]") {
   MemoryStore store;
   auto held = std::make_shared<int>(1);

@@ -457,6 +457,33 @@ TEST_CASE("the record of a failed call is the same after a restart", "[persist][
   CHECK(result_of(ends.all).calls.at(0).message == "no such file");
 }
 
+TEST_CASE("a turn that fails after a restart has the words of its last answer", "[persist][turns]") {
+  MemoryStore store;
+  Tools tools;
+  testing::ScriptedReply first = calls({call("c1", "careful")});
+  first.deltas = {"I will ask."};
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(std::move(first));
+    REQUIRE(life.create("a", {.code = {.tools = "tools"}}).send("go"));
+    poll(life);
+    REQUIRE(life.tree->questions().size() == 1);
+  }
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    const Life between(store, tools.options());
+    REQUIRE(between.tree->questions().size() == 1);
+  }
+  Life life(store, tools.options());
+  Ends ends(life);
+  testing::ScriptedReply failed;
+  failed.error = {.code = Errc::api_error, .message = "no answer"};
+  life.llm.enqueue(std::move(failed));
+  REQUIRE(life.tree->decline(life.tree->questions()[0].id, "no"));
+  life.runtime.run_until_idle();
+  CHECK(result_of(ends.all).outcome == TurnOutcome::failed);
+  CHECK(result_of(ends.all).text == "I will ask.");
+}
+
 TEST_CASE("policies decide again about a restored approval", "[persist][turns][policy]") {
   MemoryStore store;
   Tools tools;
