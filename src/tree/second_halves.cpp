@@ -52,6 +52,10 @@ void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
                            op.verb == Verb::terminate);
       op.is_recorded = true;
       return;
+    case Verb::interrupt:
+      if (!op.hold && !op.cascade) return;  // of a subtree: a hold that there was may include it from now on
+      [[fallthrough]];
+    case Verb::release_queue:
     case Verb::resume:
     case Verb::pause:
     case Verb::unpause:

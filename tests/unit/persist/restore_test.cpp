@@ -611,6 +611,23 @@ TEST_CASE("a resume of the tree opens what is below an agent that was stopped al
   CHECK(life.find("below").state().value() == AgentState::idle);
 }
 
+TEST_CASE("a hold that is extended to the descendants holds them after a restart", "[persist][restore]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    const Agent parent = life.create("parent");
+    REQUIRE(parent.create_child({.id = "child"}));
+    static_cast<void>(parent.interrupt({.queue = QueueAction::hold}));
+    life.runtime.run_until_idle();
+    static_cast<void>(parent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+    if (GENERATE(false, true)) REQUIRE(life.tree->flush());  // before the loop has read it
+    life.runtime.run_until_idle();
+    CHECK(life.find("child").status().value().queue_held);
+  }
+  Life life(store);
+  CHECK(life.find("child").status().value().queue_held);
+}
+
 TEST_CASE("the end of a tree frees the specs of its agents, although a handle is left", "[persist][D7]") {
   MemoryStore store;
   auto held = std::make_shared<int>(1);
