@@ -295,7 +295,8 @@ struct TerminateReport {
   std::vector<MessageId> dropped_messages = {};
 };
 
-/// What terminate() does with the agents that fork() has made of those that it deletes.
+/// What terminate() does with the agents that fork() has made of those that it deletes. If an agent is gone, its
+/// forks count as forks of the agent of which it was one itself.
 enum class Forks : unsigned char {
   keep,      ///< nothing: they keep their conversations
   terminate  ///< they are deleted, too, with all their descendants; also the forks of these
@@ -332,9 +333,16 @@ struct TerminateOptions {
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
-  /// The forks of the agents that are deleted. With Forks::terminate, the loop thread deletes them in its
-  /// next poll, by terminate() with the same `reason`, `when`, `escalate_after` and `grace`. They are not in
-  /// the report of this call.
+  /// The forks of the agents that are deleted. With Forks::terminate, the loop thread deletes those that there
+  /// are when this delete takes effect, in the poll in which it reads that, by terminate() with the same `reason`,
+  /// `when` and `grace`, and with what is left of `escalate_after`. They are not in the report of this call.
+  ///
+  /// A deferred delete leaves the forks alone while it is pending: a resume() that withdraws it withdraws theirs
+  /// with it. If several are pending, one with Forks::terminate is enough, also if another verb deletes the agent
+  /// first. A call that has no effect (`no_effect`) leaves them alone, too.
+  ///
+  /// In a tree with a store the forks are deleted together with the agent: if the process ends in between, the next
+  /// AgentTree::restore() finishes it.
   Forks forks = Forks::keep;
 };
 

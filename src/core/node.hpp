@@ -97,6 +97,7 @@ struct alignas(64) Node {
   // stop() was called on the agent when an ancestor had closed it: a resume of the ancestor does not reopen
   // it.
   static constexpr std::uint8_t stays_stopped = 16;
+  static constexpr std::uint8_t deletes_forks = 32;  // its delete, or one that is pending, has Forks::terminate
   std::atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
   std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children
@@ -152,8 +153,9 @@ struct alignas(64) Node {
     return static_cast<Grade>((extends.load(std::memory_order_seq_cst) & grade_below) >> 1);
   }
   // Verbs call it one at a time.
-  void extend_grade(Grade below, bool deletes) noexcept {
-    const int bits = static_cast<int>(below) << 1 | (deletes ? grade_deletes : 0);
+  void extend_grade(Grade below, bool deletes, bool forks) noexcept {
+    const int bits =
+        static_cast<int>(below) << 1 | (deletes ? grade_deletes : 0) | (forks ? deletes_forks : 0);
     std::uint8_t before = extends.load(std::memory_order_relaxed);
     while (!extends.compare_exchange_weak(
         before, static_cast<std::uint8_t>((before & (hold_below | stays_stopped)) | bits))) {

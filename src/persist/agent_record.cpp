@@ -130,6 +130,7 @@ std::string to_json(const AgentRecord& record) {
   text.put_enum("grade", record.grade, core::Grade::none);
   text.put_enum("grade_below", record.grade_below, core::Grade::none);
   text.put("grade_deletes", record.grade_deletes);
+  text.put("deletes_forks", record.deletes_forks);
   text.put("stopped_by_ancestor", record.stopped_by_ancestor);
   text.put("stays_stopped", record.stays_stopped);
   text.put_enum("cause", record.cause, StopCause::user);
@@ -164,6 +165,7 @@ AgentRecord read_agent(std::string_view text) {
   get_enum(object, "grade", record.grade, core::Grade::after_step);
   get_enum(object, "grade_below", record.grade_below, core::Grade::after_step);
   get(object, "grade_deletes", record.grade_deletes);
+  get(object, "deletes_forks", record.deletes_forks);
   get(object, "stopped_by_ancestor", record.stopped_by_ancestor);
   get(object, "stays_stopped", record.stays_stopped);
   get_enum(object, "cause", record.cause, StopCause::lease);

@@ -52,6 +52,7 @@ struct AgentRecord {
   core::Grade grade = core::Grade::none;        // of a deferred stop
   core::Grade grade_below = core::Grade::none;  // for the descendants
   bool grade_deletes = false;
+  bool deletes_forks = false;  // Node::deletes_forks
   bool stopped_by_ancestor = false;
   bool stays_stopped = false;  // Node::stays_stopped
   StopCause cause = StopCause::user;

@@ -101,6 +101,8 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
     record.grade_below = node.grade_of_descendants();
     record.grade_deletes = node.extends_below(core::Node::grade_deletes);
   }
+  record.deletes_forks = (record.grade_deletes || record.gate == core::Gate::terminate) &&
+                         node.extends_below(core::Node::deletes_forks);
   record.stopped_by_ancestor = node.settling.stopped_by_ancestor;
   record.stays_stopped = node.extends_below(core::Node::stays_stopped);
   record.cause = node.settling.cause;

@@ -142,8 +142,23 @@ void StoredForest::add_agent(std::uint64_t key, std::string_view body) {
   }
   if (specs_.count(record.spec) == 0) refuse_stored("agent", key, "has no spec");
   agent->found = found_state(record, agent->parent ? &agent->parent->found : nullptr, tree_.stopped);
+  find_origin(*agent);
   by_key_.emplace(key, agent.get());
+  by_node_.emplace(record.node, agent.get());
   agents_.push_back(std::move(agent));
+}
+
+// What a delete with its forks had not finished, and what a delete without them leaves. The origin of a fork and
+// its parent were read before it.
+void StoredForest::find_origin(ForestAgent& agent) const {
+  const auto found = by_node_.find(agent.record.origin);
+  const ForestAgent* const origin = found == by_node_.end() ? nullptr : found->second;
+  agent.forks_go = (agent.record.deletes_forks && agent.found.is_deleted) ||
+                   (agent.parent && agent.parent->forks_go) || (origin && origin->forks_go);
+  agent.found.is_deleted = agent.found.is_deleted || agent.forks_go;
+  if (agent.record.origin == 0 || (origin && !origin->found.is_deleted)) return;
+  agent.record.origin = origin ? origin->record.origin : 0;
+  agent.origin_moved = true;
 }
 
 void StoredForest::add_mail(const RecordKey& key, std::string_view body) {

@@ -31,6 +31,8 @@ struct ForestAgent {
   std::vector<turn::StoredGrant> grants;
   std::size_t depth = 1;
   FoundState found;
+  bool forks_go = false;      // its forks are deleted, too (Forks::terminate)
+  bool origin_moved = false;  // AgentRecord::origin is not as stored: that agent is deleted
 
   // In a tree that is not the first one of its Runtime, a generated id has the number of that tree besides.
   std::string id() const;
@@ -61,6 +63,7 @@ class StoredForest {
   void add_mail(const RecordKey& key, std::string_view body);
   void add_grant(const RecordKey& key, std::string_view body);
   // `kind`: of the record that refers to it.
+  void find_origin(ForestAgent& agent) const;
   ForestAgent& agent_of(std::string_view kind, const RecordKey& key);
   bool is_valid(MessageId message) const noexcept;
   void check_ids() const;
@@ -71,6 +74,7 @@ class StoredForest {
   std::unordered_map<std::uint64_t, StoredSpec> specs_;
   std::vector<std::unique_ptr<ForestAgent>> agents_;
   std::unordered_map<std::uint64_t, ForestAgent*> by_key_;
+  std::unordered_map<core::NodeId, const ForestAgent*> by_node_;
 };
 
 // The error of a store whose record cannot be restored. `kind`: of the record.

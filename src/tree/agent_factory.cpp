@@ -281,6 +281,7 @@ Result<Agent> AgentFactory::insert(Node& parent, SharedAgentSpec spec, std::stri
   }
   try {
     begin_lease(node, *spec);
+    if (data && data->origin != 0) tree_.forks.add(data->origin, node.id());
   } catch (...) {
     tree_.table.erase(node);
     throw;
@@ -352,6 +353,7 @@ void AgentFactory::grant_budgets(Node& node) {
 void AgentFactory::withdraw(Node& node) noexcept {
   // The host has no handle of it yet, and another thread that found it by its id was refused.
   static_cast<void>(mailbox::close(node, tree_.pool, node.load().epoch() + 1));
+  tree_.forks.remove(tree_.table, node, nullptr);
   tree_.table.erase(node);
 }
 

@@ -164,8 +164,10 @@ void AgentSettler::remove(Node& node) noexcept {
   if (hub_.closed()) return;
   jobs_.step_past(node);
   const core::NodeId id = node.id();
+  persist::Recorder* const recorder = tree_.recorder();
+  tree_.forks.remove(tree_.table, node, recorder);
   tree_.table.erase(node);
-  if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(id);
+  if (recorder) recorder->note_change(id);
 }
 
 }  // namespace agentcore::detail::tree

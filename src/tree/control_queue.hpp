@@ -66,6 +66,7 @@ struct ControlOp {
   std::optional<Duration> grace;
   StopWhen when = StopWhen::now;         // stop, terminate
   std::optional<TimePoint> escalate_at;  // if `when` is later
+  bool was_pending = false;              // it took effect as a deferred stop or delete
   std::optional<StopWhen> forks;         // terminate: when the forks are deleted; nothing: they are not
   bool withdraws = false;                // resume: of a deferred stop
   std::uint64_t withdrawals = 0;         // how many such resumes there were, this one included

@@ -1,7 +1,6 @@
 #include "tree/second_halves.hpp"
 
-#include "tree/forks.hpp"
-
+#include <new>
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -27,9 +26,10 @@ void SecondHalves::start(std::unique_ptr<ControlOp>& op) {
       return op->withdraws ? pending_.withdraw(*op) : settler_.start(op);
     case Verb::stop:
     case Verb::terminate:
-      if (op->forks) delete_forks(*op);
       if (op->when != StopWhen::now) return pending_.start(op);
-      return close(op);
+      if (op->forks) delete_forks(*op);
+      if (op->took_effect || op->collects()) close(op);
+      return;
   }
 }
 
@@ -66,16 +66,24 @@ void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
   }
 }
 
+// A delete that is pending has not come here: its forks are those that there are when it takes effect. The
+// next commit has all of them: the forks are noted here, although their operations are still to be read. Throws
+// std::bad_alloc; to be called again then.
 void SecondHalves::delete_forks(const ControlOp& op) {
-  const core::Node* const node = tree_.table.find(op.agent);
+  core::Node* const node = tree_.table.find(op.agent);
   if (!node) return;
   TerminateOptions options;
   options.reason = op.origin.reason();
   options.when = *op.forks;
   options.grace = op.grace;
   if (op.escalate_at) options.escalate_after = *op.escalate_at - tree_.engine->now();
-  for (const core::NodeId fork : forks_of(tree_.table, *node))
-    static_cast<void>(verbs_.terminate(fork, TerminateOptions(options)));
+  for (const core::NodeId fork : tree_.forks.of(tree_.table, *node)) {
+    const VerbResult result = verbs_.terminate(fork, TerminateOptions(options));
+    if (tree_.is_closed()) return;  // by a callback of a call that was cut
+    if (result.reason == Errc::out_of_memory) throw std::bad_alloc();
+    if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(fork);
+  }
+  if (tree_.table.find(op.agent)) node->extend_below(core::Node::deletes_forks, false);
 }
 
 void SecondHalves::close(std::unique_ptr<ControlOp>& op) {

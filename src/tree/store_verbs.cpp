@@ -196,7 +196,9 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   factory_.set_accounts(node, record);
   give_mail(node, agent, recorder);
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));
+  if (record.origin != 0) tree_.forks.add(record.origin, record.node);
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
+  if (agent.origin_moved) recorder.note_change(record.node);
   if (agent.has_work() && agent.damage.empty()) place_work(node, agent, persistence);
   return {};
 }
@@ -307,6 +309,7 @@ void StoreVerbs::close_tree(const persist::TreeRecord& tree) noexcept {
 
 // A restore has failed: children before parents.
 void StoreVerbs::withdraw(StoredTree& stored) noexcept {
+  tree_.forks.clear();
   for (auto agent = stored.agents().rbegin(); agent != stored.agents().rend(); ++agent)
     if (Node* const node = tree_.table.find((*agent)->record.node)) {
       static_cast<void>(turns_.claims().remove_turn(node->id()));

@@ -95,6 +95,7 @@ void StoredTree::add_agent(persist::ForestAgent&& from) {
   static_cast<persist::FoundState&>(*agent) = from.found;
   agent->key = from.key;
   agent->depth = from.depth;
+  agent->origin_moved = from.origin_moved;
   agent->mail = std::move(from.mail);
   agent->mail_records = std::move(from.mail_records);
   agent->grants = std::move(from.grants);

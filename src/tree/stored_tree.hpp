@@ -39,6 +39,7 @@ struct StoredAgentOfTree : persist::FoundState {
   std::vector<persist::StoredMail> mail_records;  // of these
   std::vector<turn::StoredGrant> grants;
   std::size_t depth = 1;
+  bool origin_moved = false;  // as in ForestAgent
   // Set when the agent is placed.
   std::string damage;  // why its conversation cannot be read
   RestoredTurn fate = RestoredTurn::none;

@@ -88,6 +88,7 @@ void TreeCore::purge() {
   turns_.clear();
   shared_.control.clear();
   shared_.steers.clear();
+  shared_.forks.clear();
   for (std::uint32_t index = 0; index < shared_.table.slots(); ++index) {
     Node& node = shared_.table.slot(index);
     // Other threads may be sending: from now on this mailbox refuses them. Callbacks are destroyed uncalled.

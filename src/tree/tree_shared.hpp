@@ -10,6 +10,7 @@
 #include "mailbox/steer_box.hpp"
 #include "persist/persistence.hpp"
 #include "tree/control_queue.hpp"
+#include "tree/fork_origins.hpp"
 #include "tree/ready_list.hpp"
 #include "turn/acknowledgements.hpp"
 #include "turn/cut_trail.hpp"
@@ -55,6 +56,7 @@ class TreeShared {
   mailbox::MessagePool pool;
   mailbox::SteerBox steers;
   turn::Acknowledgements acknowledgements;
+  ForkOrigins forks;
   ControlQueue control;                         // verbs push, the loop takes
   ReadyList ready;                              // senders add, the loop takes
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack

@@ -106,11 +106,14 @@ Verbs::Request Verbs::request(Node& node, PackedState expected, const ControlOp&
   const bool is_pending = own != Grade::none;
   const Grade below = is_pending ? node.grade_of_descendants() : Grade::none;
   const bool deletes = is_pending && node.extends_below(Node::grade_deletes);
+  const bool forks = is_pending && node.extends_below(Node::deletes_forks);
+  const bool forks_after = forks || op.forks.has_value();
   const Grade below_after = op.cascade ? std::max(below, grade) : below;
   const bool deletes_after = deletes || op.verb == Verb::terminate;
-  if (grade <= own && below_after == below && deletes_after == deletes && !op.escalate_at)
+  if (grade <= own && below_after == below && deletes_after == deletes && forks_after == forks &&
+      !op.escalate_at)
     return Request::nothing_new;
-  node.extend_grade(below_after, deletes_after);  // before the grade is visible
+  node.extend_grade(below_after, deletes_after, forks_after);  // before the grade is visible
   if (grade <= own) return Request::added;
   const std::optional<PackedState> after = core::after_stop_request(expected, grade);
   return after && node.replace(expected, *after) ? Request::added : Request::outdated;
@@ -120,7 +123,8 @@ Verbs::Request Verbs::request(Node& node, PackedState expected, const ControlOp&
 std::optional<VerbResult> Verbs::defer(Node& node, PackedState expected, std::unique_ptr<ControlOp>& op) {
   const Request requested = request(node, expected, *op);
   if (requested == Request::outdated) return std::nullopt;
-  if (requested == Request::added) return queue(op);
+  op->was_pending = requested == Request::added;
+  if (op->was_pending) return queue(op);
   wait_for_other(op);
   return VerbResult::no_effect(Errc::stop_pending);
 }
@@ -357,6 +361,9 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, s
       wait_for_other(op);
       return VerbResult::no_effect(Errc::terminating);
     }
+    // For the store, and before the gate is closed: the loop may not read the operation before a commit.
+    const bool was_pending = view.own.stop_grade() != Grade::none && node.extends_below(Node::deletes_forks);
+    node.extend_below(Node::deletes_forks, was_pending || op->forks.has_value());
     if (!node.replace(expected, *after)) continue;
     op->when = StopWhen::now;
     return queue(op);
@@ -380,11 +387,12 @@ VerbResult Verbs::queue(std::unique_ptr<ControlOp>& op) noexcept {
 }
 
 // Another verb has closed the gate already: a caller that requested a report waits for the end of that verb.
-// Only a verb that was pending has a record nevertheless.
+// Only a verb that was pending has a record nevertheless, and deletes the forks.
 void Verbs::wait_for_other(std::unique_ptr<ControlOp>& op) {
   op->took_effect = false;
   if (op->audit && !op->audit->was_deferred) op->audit = nullptr;
-  if (op->collects()) tree_.control.push(std::move(op));
+  if (!op->was_pending) op->forks.reset();
+  if (op->collects() || op->forks) tree_.control.push(std::move(op));
 }
 
 // Agents may act only on their own children (X10).

@@ -127,7 +127,7 @@ struct TurnData final : core::AgentData {
   std::unique_ptr<ActiveTurn> next;  // created before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
   bool of_call = false;              // it works for one tool call, and is deleted with that
-  core::NodeId origin = 0;           // of which the agent is a fork; 0: it is none
+  core::NodeId origin = 0;           // of which the agent is a fork; 0: it is none (see tree::ForkOrigins)
   std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since
   SentContext sent;
   std::uint64_t summary_tokens = 0;                 // used by all summaries of the agent

@@ -5,6 +5,7 @@
 #include <agentcore/agentcore.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace agentcore;
@@ -12,14 +13,14 @@ using agentcore::test::Life;
 
 namespace {
 
-std::vector<std::string> ids(AgentTree& tree) {
+std::vector<std::string> ids(const AgentTree& tree) {
   std::vector<std::string> all;
   for (const char* const id : {"a", "a1", "a2", "child", "child1", "below", "other", "other1"})
     if (tree.find(id)) all.emplace_back(id);
   return all;
 }
 
-// "a" with the child "child"; forks: a1 of a, a2 of a1, child1 (a child of "other") of child; "below" is a
+// "a" with the child "child"; forks: a1 of a, a2 of a1, child1 (a child of a) of child; "below" is a
 // child of a2; other1 is a fork of "other".
 void fill(Life& life) {
   const Agent a = life.create("a");
@@ -32,6 +33,18 @@ void fill(Life& life) {
   CHECK(fork(other, {.id = "other1"}));
   life.runtime.run_until_idle();
 }
+
+// "a" is in a turn that does not end.
+void work(Life& life) {
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  life.llm.enqueue(silent);
+  REQUIRE(life.find("a").send("work"));
+  while (life.find("a").state().value() != AgentState::waiting_llm) life.runtime.poll();
+}
+
+const std::vector<std::string> others{"other", "other1"};
+const std::vector<std::string> forks_and_others{"a1", "a2", "below", "other", "other1"};
 
 }  // namespace
 
@@ -76,4 +89,126 @@ TEST_CASE("a deferred delete defers that of the forks", "[tree][delete][fork][la
   for (int i = 0; i < 10; ++i) life.runtime.poll();
   CHECK(ids(*life.tree) == std::vector<std::string>{"a1", "other", "other1"});
   CHECK(life.find("a1").status().value().stop_pending);
+}
+
+TEST_CASE("a delete with its forks is in the store with them, or not at all", "[tree][delete][fork][G14]") {
+  // What happens before the process ends.
+  const int end = GENERATE(range(0, 12));
+  MemoryStore store;
+  MemoryStore left;
+  {
+    Life life(store);
+    fill(life);
+    REQUIRE(life.find("a").terminate({.forks = Forks::terminate}).took_effect());
+    if (end == 0) REQUIRE(life.tree->flush());  // the loop has not read the verb
+    for (int polls = 1; polls < end; ++polls) life.runtime.poll(Duration(0));  // a few steps
+    left = store;
+  }
+  if (end == 11) left = store;  // an orderly end
+  const Life next(left);
+  const std::vector<std::string> found = ids(*next.tree);
+  if (end == 0 || end == 11) CHECK(found == others);
+  CHECK((found == others || found.size() == 8));
+}
+
+TEST_CASE("a deferred delete that is withdrawn leaves the forks", "[tree][delete][fork][later]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    fill(life);
+    work(life);
+    const TerminateOptions options{.when = StopWhen::after_turn, .forks = Forks::terminate};
+    REQUIRE(life.find("a").terminate(TerminateOptions(options)).took_effect());
+    for (int i = 0; i < 10; ++i) life.runtime.poll();
+    CHECK_FALSE(life.find("a1").status().value().stop_pending);
+    REQUIRE(life.find("a").resume().took_effect());
+    for (int i = 0; i < 10; ++i) life.runtime.poll();
+    CHECK(ids(*life.tree).size() == 8);
+    if (GENERATE(false, true)) {  // a delete that keeps them, too
+      REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn}).took_effect());
+      REQUIRE(life.tree->flush());
+      MemoryStore left = store;
+      const Life next(left);
+      CHECK(ids(*next.tree) == forks_and_others);
+    }
+    REQUIRE(life.find("a").terminate().took_effect());
+    life.runtime.run_until_idle();
+    CHECK(ids(*life.tree) == forks_and_others);
+  }
+  const Life next(store);
+  CHECK(ids(*next.tree) == forks_and_others);
+}
+
+TEST_CASE("a deferred delete with its forks deletes them, whatever makes it take effect",
+          "[tree][delete][fork][later][G14]") {
+  MemoryStore store;
+  Life life(store);
+  fill(life);
+  work(life);
+  const bool was_pending = GENERATE(false, true);
+  if (was_pending) REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn}).took_effect());
+  REQUIRE(life.find("a")
+              .terminate({.when = StopWhen::after_turn, .forks = Forks::terminate})
+              .took_effect());
+  if (GENERATE(false, true))
+    for (int i = 0; i < 10; ++i) life.runtime.poll();
+  switch (GENERATE(0, 1, 2)) {
+    case 0:
+      REQUIRE(life.find("a").terminate().took_effect());
+      break;
+    case 1:
+      REQUIRE(life.find("a").stop().took_effect());
+      break;
+    default:
+      REQUIRE(life.tree->flush());
+      {
+        MemoryStore left = store;
+        const Life next(left);
+        CHECK(ids(*next.tree) == others);
+      }
+      REQUIRE(life.find("a").abort({}).took_effect());
+  }
+  life.runtime.run_until_idle();
+  CHECK(ids(*life.tree) == others);
+  REQUIRE(life.tree->flush());
+  const Life next(store);
+  CHECK(ids(*next.tree) == others);
+}
+
+TEST_CASE("a delete that has no effect leaves the forks", "[tree][delete][fork]") {
+  MemoryStore store;
+  Life life(store);
+  fill(life);
+  REQUIRE(life.find("a").terminate().took_effect());
+  TerminateOptions options{.forks = Forks::terminate};
+  int reports = 0;
+  const bool reported = GENERATE(false, true);
+  if (reported) options.on_settled = [&](const TerminateReport&) { ++reports; };
+  CHECK(life.find("a").terminate(std::move(options)).reason == Errc::terminating);
+  life.runtime.run_until_idle();
+  CHECK(reports == (reported ? 1 : 0));
+  CHECK(ids(*life.tree) == forks_and_others);
+}
+
+TEST_CASE("the fork of a fork that is gone is one of its origin", "[tree][delete][fork][G13]") {
+  MemoryStore store;
+  // How the fork in the middle goes: at work, or found as being deleted by a restart.
+  const int gone = GENERATE(0, 1, 2);
+  {
+    Life life(store);
+    fill(life);
+    REQUIRE(life.find("a1").terminate().took_effect());
+    if (gone == 0) life.runtime.run_until_idle();
+    if (gone == 1) life.runtime.poll(Duration(0));
+    if (gone == 2) REQUIRE(life.tree->flush());
+  }
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    Life life(store);
+    life.runtime.run_until_idle();
+    CHECK_FALSE(life.tree->find("a1"));
+  }
+  Life life(store);
+  REQUIRE(life.find("a").terminate({.forks = Forks::terminate}).took_effect());
+  life.runtime.run_until_idle();
+  CHECK(ids(*life.tree) == others);
 }
