@@ -295,8 +295,8 @@ struct TerminateReport {
   std::vector<MessageId> dropped_messages = {};
 };
 
-/// What terminate() does with the agents that fork() has made of those that it deletes. If an agent is gone, its
-/// forks count as forks of the agent of which it was one itself.
+/// What terminate() does with the agents that fork() has made of those that it deletes. If an agent is gone,
+/// its forks count as forks of the agent of which it was one itself.
 enum class Forks : unsigned char {
   keep,      ///< nothing: they keep their conversations
   terminate  ///< they are deleted, too, with all their descendants; also the forks of these
@@ -314,12 +314,11 @@ struct TerminateOptions {
   /// `agent_stopping`. From then on no turn begins in the agent and its descendants, and with
   /// StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool calls of
   /// the same answer and background tasks may end, and with them the turns of descendants that do such a tool
-  /// call (make_agent_tool()). When nothing runs any more, it takes effect as with
-  /// StopWhen::now, the mailboxes are emptied, and its grace period begins. While the
-  /// agent is paused in the middle of what may end, it stays pending; `escalate_after` limits that. Until
-  /// then AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are
-  /// pending. It adds up with other deferred stops and deletes, as StopOptions::when says. Children that are
-  /// created meanwhile are included.
+  /// call (make_agent_tool()). When nothing runs any more, it takes effect as with StopWhen::now, the
+  /// mailboxes are emptied, and its grace period begins. While the agent is paused in the middle of what may
+  /// end, it stays pending; `escalate_after` limits that. Until then AgentStatus::stop_pending shows it, and
+  /// a resume() of the same agent withdraws all that are pending. It adds up with other deferred stops and
+  /// deletes, as StopOptions::when says. Children that are created meanwhile are included.
   StopWhen when = StopWhen::now;
   /// Of a deferred delete: how long it may be pending, from the call on; then it takes effect as with
   /// StopWhen::now. Negative: 0. Empty: no limit.
@@ -333,16 +332,17 @@ struct TerminateOptions {
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
-  /// The forks of the agents that are deleted. With Forks::terminate, the loop thread deletes those that there
-  /// are when this delete takes effect, in the poll in which it reads that, by terminate() with the same `reason`,
-  /// `when` and `grace`, and with what is left of `escalate_after`. They are not in the report of this call.
+  /// The forks of the agents that are deleted. With Forks::terminate, the loop thread deletes those that
+  /// there are when this delete takes effect, in the poll in which it reads that, by terminate() with the
+  /// same `reason`, `when` and `grace`, and with what is left of `escalate_after`. They are not in the report
+  /// of this call.
   ///
-  /// A deferred delete leaves the forks alone while it is pending: a resume() that withdraws it withdraws theirs
-  /// with it. If several are pending, one with Forks::terminate is enough, also if another verb deletes the agent
-  /// first. A call that has no effect (`no_effect`) leaves them alone, too.
+  /// A deferred delete leaves the forks alone while it is pending: a resume() that withdraws it withdraws
+  /// theirs with it. If several are pending, one with Forks::terminate is enough, also if another verb
+  /// deletes the agent first. A call that has no effect (`no_effect`) leaves them alone, too.
   ///
-  /// In a tree with a store the forks are deleted together with the agent: if the process ends in between, the next
-  /// AgentTree::restore() finishes it.
+  /// In a tree with a store the forks are deleted together with the agent: if the process ends in between,
+  /// the next AgentTree::restore() finishes it.
   Forks forks = Forks::keep;
 };
 

@@ -97,7 +97,8 @@ struct alignas(64) Node {
   // stop() was called on the agent when an ancestor had closed it: a resume of the ancestor does not reopen
   // it.
   static constexpr std::uint8_t stays_stopped = 16;
-  static constexpr std::uint8_t deletes_forks = 32;  // its delete, or one that is pending, has Forks::terminate
+  static constexpr std::uint8_t deletes_forks =
+      32;  // its delete, or one that is pending, has Forks::terminate
   std::atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
   std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children

@@ -148,8 +148,8 @@ void StoredForest::add_agent(std::uint64_t key, std::string_view body) {
   agents_.push_back(std::move(agent));
 }
 
-// What a delete with its forks had not finished, and what a delete without them leaves. The origin of a fork and
-// its parent were read before it.
+// What a delete with its forks had not finished, and what a delete without them leaves. The origin of a fork
+// and its parent were read before it.
 void StoredForest::find_origin(ForestAgent& agent) const {
   const auto found = by_node_.find(agent.record.origin);
   const ForestAgent* const origin = found == by_node_.end() ? nullptr : found->second;

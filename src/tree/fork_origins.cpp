@@ -13,7 +13,8 @@ using core::Node;
 using core::NodeId;
 
 // No allocation: the entries of the forks are moved.
-void ForkOrigins::remove(const core::AgentTable& table, const Node& node, persist::Recorder* recorder) noexcept {
+void ForkOrigins::remove(const core::AgentTable& table, const Node& node,
+                         persist::Recorder* recorder) noexcept {
   if (forks_.empty()) return;
   const NodeId id = node.id();
   const auto* const data = static_cast<const turn::TurnData*>(node.data.get());

@@ -13,7 +13,8 @@ struct detail::TestAccess {
     const core::References refers(table, table.names().find(id));
     return core.queries_.count_entries(id) + core.mailboxes_.count(refers) +
            core.shared_.steers.count(refers) + core.shared_.acknowledgements.count(refers) +
-           core.shared_.control.count(refers) + core.shared_.forks.count(refers) + core.settler_.count(refers) + core.turns_.count(refers) +
+           core.shared_.control.count(refers) + core.shared_.forks.count(refers) +
+           core.settler_.count(refers) + core.turns_.count(refers) +
            (core.shared_.cuts ? core.shared_.cuts->count(refers) : 0) + core.rest_.count(refers) +
            core.pauses_.count(refers) + core.pending_stops_.count(refers) + core.hub_.count(refers);
   }

@@ -67,8 +67,8 @@ void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
 }
 
 // A delete that is pending has not come here: its forks are those that there are when it takes effect. The
-// next commit has all of them: the forks are noted here, although their operations are still to be read. Throws
-// std::bad_alloc; to be called again then.
+// next commit has all of them: the forks are noted here, although their operations are still to be read.
+// Throws std::bad_alloc; to be called again then.
 void SecondHalves::delete_forks(const ControlOp& op) {
   core::Node* const node = tree_.table.find(op.agent);
   if (!node) return;

@@ -2,7 +2,6 @@
 
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
-#include "loop/time.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/refusals.hpp"
 #include "tree/stops_below.hpp"
@@ -54,12 +53,6 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   }
   if (result.took_effect() || wants_report) tree_.waker->notify();
   return result;
-}
-
-// The time at which a deferred verb takes effect at the latest.
-std::optional<TimePoint> Verbs::escalation_of(const std::optional<Duration>& after) const noexcept {
-  if (!after) return std::nullopt;
-  return loop::later(tree_.engine->clock().now(), *after);
 }
 
 VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {

@@ -1,6 +1,7 @@
 // Verbs: the first halves of stop, resume and terminate. All @threadsafe.
 #pragma once
 
+#include "loop/time.hpp"
 #include "tree/control_queue.hpp"
 #include "tree/tree_shared.hpp"
 #include "turn/operations.hpp"
@@ -79,7 +80,10 @@ class Verbs {
   std::vector<core::NodeId> children_of(const core::Node& node) const;
   VerbResult queue(std::unique_ptr<ControlOp>& op) noexcept;
   void wait_for_other(std::unique_ptr<ControlOp>& op);
-  std::optional<TimePoint> escalation_of(const std::optional<Duration>& after) const noexcept;
+  // The time at which a deferred verb takes effect at the latest.
+  std::optional<TimePoint> escalation_of(const std::optional<Duration>& after) const noexcept {
+    return after ? std::optional(loop::later(tree_.engine->clock().now(), *after)) : std::nullopt;
+  }
   bool is_parent(std::string_view caller, const core::Node& node) const noexcept;
 
   TreeShared& tree_;

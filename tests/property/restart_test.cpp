@@ -225,10 +225,8 @@ const std::vector<RestartStep> restart_steps{
                                  const RestartMove&) { return told(a.set_system_prompt(w.text("prompt"))); }},
     {"set the model",
      [](RestartWorld& w, const Agent& a, const RestartMove&) { return told(a.set_model(w.text("model"))); }},
-    {"cancel a call",
-     [](RestartWorld& w, const Agent& a, const RestartMove& m) {
-       return told(a.cancel_call(question_of(w, m).call_id));
-     }},
+    {"cancel a call", [](RestartWorld& w, const Agent& a,
+                         const RestartMove& m) { return told(a.cancel_call(question_of(w, m).call_id)); }},
     {"complete a call",
      [](RestartWorld& w, const Agent& a, const RestartMove& m) {
        return told(a.complete_call(question_of(w, m).call_id, ToolResult::done("by hand")));
@@ -363,7 +361,7 @@ void restart_unchanged(RestartWorld& world, const std::string& moves) {
 }  // namespace
 
 TEST_CASE("a restart at which no turn is at work changes nothing",
-          "[.restarts][property][persist][restore]") {
+          "[property][persist][restore]") {
   prop("all that can be asked is the same with and without restarts", [] {
     const auto moves = *any_moves();
     const auto restarts = *rc::gen::container<std::vector<bool>>(moves.size(), rc::gen::arbitrary<bool>());
@@ -404,7 +402,7 @@ TEST_CASE("a restart at which no turn is at work changes nothing",
 // By design: the effect of a call that had begun is unknown, a turn of a simulated answer or of a delegated
 // message is interrupted, and a deferred stop is a stop.
 TEST_CASE("a turn that goes on over a restart ends as it does without one",
-          "[.restarts][property][persist][turns]") {
+          "[property][persist][turns]") {
   prop("the conversations are equal after the models have answered", [] {
     const auto moves = *any_moves();
     const auto polls = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 6));
@@ -432,8 +430,8 @@ TEST_CASE("a turn that goes on over a restart ends as it does without one",
       if (rounds[i] != 0) continue;
       names += ", restart";
       for (RestartWorld* const world : worlds) world->poll(1);  // its end writes
-      // A turn that waited for that before a tool call goes on at once, and may take a steered message: a kill
-      // before the next commit loses it.
+      // A turn that waited for that before a tool call goes on at once, and may take a steered message: a
+      // kill before the next commit loses it.
       if (steered) RC_ASSERT(bool(killed.tree().flush()));
       if (whole.is_waiting_by_design()) return;
       const bool unpauses = whole.is_paused_at_work();

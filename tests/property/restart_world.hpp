@@ -60,12 +60,12 @@ class RestartWorld {
   // True if a restart interrupts nothing: turns wait only for people, and no stop is pending.
   bool is_at_rest() const;
 
-  // True if something is pending that a restart changes: a stop takes effect, a steered message begins a turn,
-  // or is gone with SteerFallback::give_back, and an answer that was refused, with its correction, is not sent
-  // to the model once more.
+  // True if something is pending that a restart changes: a stop takes effect, a steered message begins a
+  // turn, or is gone with SteerFallback::give_back, and an answer that was refused, with its correction, is
+  // not sent to the model once more.
   bool is_waiting_by_design() const;
-  // True if a turn is at work in an agent that is paused. Its model call may end in the pause; after a restart
-  // the model is to be called again, which the pause withholds.
+  // True if a turn is at work in an agent that is paused. Its model call may end in the pause; after a
+  // restart the model is to be called again, which the pause withholds.
   bool is_paused_at_work() const;
   // Sorted: agents that are at work at the same time ask in any order.
   std::vector<OpenQuestion> questions() const;
@@ -118,7 +118,7 @@ class RestartWorld {
   std::shared_ptr<ToolRegistry> tools_ = std::make_shared<ToolRegistry>();
   std::vector<MessageId> messages_;
   std::map<std::uint64_t, std::size_t> numbers_;  // of messages
-  std::set<std::string> refused_;  // agents in a turn in which an answer was refused
+  std::set<std::string> refused_;                 // agents in a turn in which an answer was refused
   int texts_ = 0;
   std::unique_ptr<Run> run_;
 };

@@ -147,9 +147,7 @@ TEST_CASE("a deferred delete with its forks deletes them, whatever makes it take
   work(life);
   const bool was_pending = GENERATE(false, true);
   if (was_pending) REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn}).took_effect());
-  REQUIRE(life.find("a")
-              .terminate({.when = StopWhen::after_turn, .forks = Forks::terminate})
-              .took_effect());
+  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
   if (GENERATE(false, true))
     for (int i = 0; i < 10; ++i) life.runtime.poll();
   switch (GENERATE(0, 1, 2)) {
