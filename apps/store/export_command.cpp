@@ -11,71 +11,64 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace store_tool {
 namespace {
 
-using agentcore::detail::core::Gate;
-
 struct DocumentCommand {
   std::string file;
   std::string agent;
 };
 
-// As export_agents() does: without what refers to the store, or to work in progress.
-persist::AgentRecord portable(const persist::ForestAgent& agent, bool is_root) {
-  persist::AgentRecord record = agent.record;
-  record.node = 0;
-  record.gate = agent.record.gate;
-  if (record.grade != agentcore::detail::core::Grade::none || (is_root && agent.found.is_stopped()))
-    record.gate = agent.found.gate;
-  if (is_root) record.stopped_by_ancestor = false;
-  record.grade = record.grade_below = agentcore::detail::core::Grade::none;
-  record.grade_deletes = record.stays_stopped = false;
-  record.turn.reset();
-  record.tasks.clear();
-  record.history.clear();
-  record.origin = 0;
-  record.cause = agentcore::StopCause::user;
-  record.has_context = record.has_grants = false;
-  return record;
+using persist::ForestAgent;
+
+bool is_left_out(const ForestAgent& agent) noexcept {
+  return agent.found.is_deleted || is_being_deleted(agent.record);
 }
 
-// Leaves the ended turns.
-void drop_turn_in_progress(const persist::AgentRecord& record, persist::DocumentAgent& agent) {
-  persist::StoredConversation& conversation = agent.conversation;
-  if (!record.turn || !record.turn->asked || conversation.turns.empty()) return;
-  conversation.messages.resize(conversation.turns.back().question);
-  conversation.turns.pop_back();
-  if (!agent.sent) return;
-  agentcore::detail::turn::Conversation left;
-  left.load(conversation.messages, conversation.turns);
-  agent.sent->keep_first(conversation.messages.size(), left);
+persist::AboveDocument above(const persist::StoredForest& forest, const ForestAgent& root) noexcept {
+  persist::AboveDocument found{.is_closed = forest.tree().stopped, .is_paused = forest.tree().paused};
+  for (const ForestAgent* up = root.parent; up; up = up->parent) {
+    found.is_closed = found.is_closed || up->found.is_closed_below;
+    found.is_paused = found.is_paused || up->record.paused;
+    found.is_held = found.is_held || up->record.holds_below;
+  }
+  return found;
 }
 
-bool is_left_out(const persist::ForestAgent& agent) noexcept {
-  return agent.found.is_deleted || agent.record.of_call;
+// The agents of the document with the numbers of their parents, in the order of export_agents().
+std::vector<std::pair<const ForestAgent*, std::uint64_t>> below(const persist::StoredForest& forest,
+                                                                const ForestAgent& root) {
+  std::unordered_map<const ForestAgent*, std::vector<const ForestAgent*>> children;
+  for (const auto& agent : forest.agents())
+    if (agent->parent && !is_left_out(*agent)) children[agent->parent].push_back(agent.get());
+  std::vector<std::pair<const ForestAgent*, std::uint64_t>> found, open{{&root, 0}};
+  while (!open.empty()) {
+    found.push_back(open.back());
+    open.pop_back();
+    const auto& newest_last = children[found.back().first];
+    for (auto child = newest_last.rbegin(); child != newest_last.rend(); ++child)
+      open.emplace_back(*child, found.size());
+  }
+  return found;
 }
 
 // Nothing: an agent has changed meanwhile.
 std::optional<persist::AgentDocument> document_of(OpenedStore& store, const std::string& id) {
   const persist::StoredForest forest = store.forest();
-  const persist::ForestAgent* const root = forest.find(id);
+  const ForestAgent* const root = forest.find(id);
   if (!root || is_left_out(*root))
     throw Failure(agentcore::Errc::agent_not_found, store.file() + ": there is no agent '" + id +
                                                         "'; see: agentcore-store list " + store.file());
+  const persist::AboveDocument outside = above(forest, *root);
   persist::AgentDocument document;
-  std::unordered_map<const persist::ForestAgent*, std::uint64_t> numbers;  // from 1
   std::unordered_map<std::uint64_t, std::size_t> specs;
-  for (const auto& agent : forest.agents()) {
-    const auto found = numbers.find(agent->parent);
-    if (agent.get() != root && (found == numbers.end() || is_left_out(*agent))) continue;
-    const std::uint64_t parent = agent.get() == root ? 0 : found->second;
+  for (const auto& [agent, parent] : below(forest, *root)) {
     persist::DocumentAgent& to = document.agents.emplace_back();
-    numbers.emplace(agent.get(), document.agents.size());
-    to.record = portable(*agent, agent.get() == root);
+    to.record = agent->record;
     to.record.parent = parent;
     const auto [spec, is_new] = specs.emplace(agent->record.spec, document.specs.size());
     if (is_new) document.specs.push_back(store.spec_text(agent->record.spec));
@@ -83,11 +76,10 @@ std::optional<persist::AgentDocument> document_of(OpenedStore& store, const std:
     auto conversation = store.conversation(*agent);
     if (!conversation) return std::nullopt;
     to.conversation = *std::move(conversation);
-    for (agentcore::detail::turn::TurnPlace& place : to.conversation.turns) place.message = {};
     to.sent = store.context(*agent, to.conversation.messages.size());
-    drop_turn_in_progress(agent->record, to);
     to.mail = agent->mail;
-    for (persist::MailRecord& mail : to.mail) mail.id = {};
+    const bool in_turn = agent->record.turn && agent->record.turn->asked;
+    make_portable(to, in_turn, agent == root ? &outside : nullptr);
   }
   return document;
 }

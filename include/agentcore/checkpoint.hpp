@@ -31,10 +31,13 @@ struct ExportOptions {
 ///     std::string document = agentcore::export_agents(agent).value();
 ///     agentcore::ImportReport made = agentcore::import_agents(other_tree, document).value();
 ///
-/// Agents that are being deleted, and those that work for one tool call (make_agent_tool()), are left out.
+/// Agents that are being deleted, also by a deferred delete that is pending, and those that work for one tool
+/// call (make_agent_tool()), are left out, with what is below them. What an ancestor of the agent has
+/// stopped, paused or held is so in the document; an agent with a deferred stop is stopped. A turn in
+/// progress is left out; lines about background tasks that it has begun with are for the next turn.
 ///
-/// Errors: `agent_not_found`, `agent_terminating`, `runtime_gone`, `out_of_memory`; in a tree with a store
-/// those of Store::read() and `store_corrupt`.
+/// Errors: `agent_not_found` (also for one that works for one tool call), `agent_terminating`,
+/// `runtime_gone`, `out_of_memory`; in a tree with a store those of Store::read() and `store_corrupt`.
 /// @loop_thread
 Result<std::string> export_agents(const Agent& agent, ExportOptions options = {});
 

@@ -157,7 +157,53 @@ AgentDocument read_all(std::string_view text, const DocumentLimits& limits) {
   return document;
 }
 
+AgentRecord portable(const AgentRecord& record, const AboveDocument* above) {
+  AgentRecord left;
+  left.name = record.name;
+  left.parent = record.parent;
+  left.spec = record.spec;
+  left.gate = record.gate;
+  if (record.gate == core::Gate::open && record.grade != core::Grade::none)
+    left.gate = record.grade_below != core::Grade::none ? core::Gate::stop_tree : core::Gate::stop_self;
+  left.stopped_by_ancestor = !above && record.stopped_by_ancestor;
+  left.paused = record.paused;
+  left.held = record.held;
+  left.holds_below = record.holds_below;
+  if (above && above->is_closed) left.gate = core::Gate::stop_tree;
+  if (above && above->is_paused) left.paused = true;
+  if (above && above->is_held) left.held = left.holds_below = true;
+  left.turns = record.turns;
+  left.tool_turns = record.tool_turns;
+  left.summary_tokens = record.summary_tokens;
+  left.ended_tasks = record.ended_tasks;
+  left.own = record.own;
+  left.subtree = record.subtree;
+  return left;
+}
+
+// The turn is not in the document; what its question says of tasks that have ended is for the next one.
+void leave_out_turn(DocumentAgent& agent) {
+  StoredConversation& conversation = agent.conversation;
+  if (conversation.turns.empty()) return;
+  const turn::TurnPlace last = conversation.turns.back();
+  agent.record.ended_tasks.insert(0, turn::tasks_of(conversation.messages[last.question], last));
+  conversation.messages.resize(last.question);
+  conversation.turns.pop_back();
+  if (!agent.sent) return;
+  turn::Conversation left;
+  left.load(conversation.messages, conversation.turns);
+  agent.sent->keep_first(conversation.messages.size(), left);
+}
+
 }  // namespace
+
+void make_portable(DocumentAgent& agent, bool in_turn, const AboveDocument* above) {
+  agent.record = portable(agent.record, above);
+  if (in_turn) leave_out_turn(agent);
+  if (agent.sent && sends_all(*agent.sent)) agent.sent.reset();
+  for (turn::TurnPlace& place : agent.conversation.turns) place.message = {};
+  for (MailRecord& mail : agent.mail) mail.id = {};
+}
 
 std::string to_json(const AgentDocument& document) {
   RecordText text;

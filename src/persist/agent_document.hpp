@@ -35,6 +35,23 @@ struct AgentDocument {
   std::vector<std::string> specs;     // as to_json() makes them
 };
 
+// What is above the first agent of a document, outside of it.
+struct AboveDocument {
+  bool is_closed = false;  // also by a deferred stop of an ancestor with its descendants
+  bool is_paused = false;
+  bool is_held = false;
+};
+
+// True for an agent that no document has: a restart would not find it either.
+inline bool is_being_deleted(const AgentRecord& record) noexcept {
+  return record.of_call || record.gate == core::Gate::terminate ||
+         (record.grade != core::Grade::none && record.grade_deletes);
+}
+// The record is as a store has it, and the conversation, the context and the messages are complete: leaves
+// out what refers to other agents, to a store, or to work in progress. `in_turn`: the conversation ends with
+// a turn in progress. `above`: null if the parent is in the document. Throws std::bad_alloc.
+void make_portable(DocumentAgent& agent, bool in_turn, const AboveDocument* above);
+
 std::string to_json(const AgentDocument& document);
 struct DocumentLimits {
   std::size_t bytes = 0;         // of the text

@@ -24,19 +24,10 @@ using persist::DocumentAgent;
 
 namespace {
 
-// The conversation up to the last ended turn. An id of a message means nothing outside of its tree.
-persist::StoredConversation ended_part(const turn::Conversation& conversation) {
-  const std::size_t turns = conversation.turns().size() - (conversation.is_open() ? 1 : 0);
-  const turn::Conversation ended = conversation.first_turns(turns);
-  persist::StoredConversation part{ended.messages(), ended.turns()};
-  for (turn::TurnPlace& place : part.turns) place.message = {};
-  return part;
-}
-
-std::vector<persist::MailRecord> mail_of(const Agent& agent, const loop::Engine& engine) {
+Result<std::vector<persist::MailRecord>> mail_of(const Agent& agent, const loop::Engine& engine) {
   std::vector<persist::MailRecord> mail;
   Result<std::vector<QueuedMessage>> queued = agent.queued();
-  if (!queued) return mail;
+  if (!queued) return queued.error();
   for (QueuedMessage& message : *queued) {
     persist::MailRecord& record = mail.emplace_back();
     record.message = std::move(message.message);
@@ -52,6 +43,29 @@ void require_memory(Errc refusal) {
   if (refusal == Errc::out_of_memory) throw std::bad_alloc();
 }
 
+// What a document does not have of an agent on account of the agents above it.
+persist::AboveDocument above(const Node& node) noexcept {
+  persist::AboveDocument found;
+  for (const Node* up = node.parent.load(std::memory_order_relaxed); up;
+       up = up->parent.load(std::memory_order_relaxed)) {
+    const core::PackedState packed = up->load();
+    found.is_closed =
+        found.is_closed || packed.closes_subtree() || core::grade_for(node, *up, packed) != core::Grade::none;
+    found.is_paused = found.is_paused || packed.is_paused();
+    found.is_held = found.is_held || (packed.is_held() && up->extends_below(Node::hold_below));
+  }
+  return found;
+}
+
+bool works_for_call(const Node& node) noexcept {
+  const auto* const data = static_cast<const turn::TurnData*>(node.data.get());
+  return data && data->of_call;
+}
+
+bool has_pending_delete(const Node& node) noexcept {
+  return node.load().stop_grade() != core::Grade::none && node.extends_below(Node::grade_deletes);
+}
+
 Error out_of_memory_of_document() {
   return {Errc::out_of_memory, "out of memory"};
 }
@@ -61,8 +75,7 @@ Error out_of_memory_of_document() {
 Result<std::string> AgentDocuments::export_agents(core::NodeId root, const ExportOptions& options) {
   Node* const node = tree_.reach(root);
   if (!node || !node->spec) return tree_.missing(no_agent_text);
-  if (look(*node, root).effective == AgentState::terminating)
-    return Error{Errc::agent_terminating, "the agent is being deleted"};
+  if (auto problem = problem_of(*node, root)) return *std::move(problem);
   const LoopEntry entry(tree_.lifetime);
   try {
     AgentDocument document;
@@ -74,9 +87,9 @@ Result<std::string> AgentDocuments::export_agents(core::NodeId root, const Expor
       const std::uint64_t number = document.agents.size();
       if (options.descendants)  // the newest comes first in the list, and last from the stack
         for (Node* child = tree_.table.first_child(*next); child; child = tree_.table.next_sibling(*child)) {
-          const auto* const data = static_cast<const turn::TurnData*>(child->data.get());
-          const bool is_gone = look(*child, child->id()).effective == AgentState::terminating;
-          if (!is_gone && !(data && data->of_call)) open.emplace_back(child, number);
+          const bool is_gone = look(*child, child->id()).effective == AgentState::terminating ||
+                               has_pending_delete(*child) || works_for_call(*child);
+          if (!is_gone) open.emplace_back(child, number);
         }
     }
     return to_json(document);
@@ -85,37 +98,51 @@ Result<std::string> AgentDocuments::export_agents(core::NodeId root, const Expor
   }
 }
 
+// Why the agent is in no document.
+std::optional<Error> AgentDocuments::problem_of(const Node& node, core::NodeId id) const {
+  bool deletes = look(node, id).effective == AgentState::terminating, of_call = false;
+  for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
+    deletes = deletes || has_pending_delete(*up);
+    of_call = of_call || works_for_call(*up);
+  }
+  if (deletes) return Error{Errc::agent_terminating, "the agent is being deleted"};
+  if (of_call)
+    return Error{Errc::agent_not_found,
+                 "the agent works for one tool call, with which it ends; export the agent of the call"};
+  return std::nullopt;
+}
+
 Result<void> AgentDocuments::add(Node& node, std::uint64_t parent, AgentDocument& document) {
   if (auto loaded = tree_.load(node); !loaded) return loaded;
   DocumentAgent agent;
-  agent.record = record_of(node, parent == 0);
+  agent.record = record_of(node);
   agent.record.parent = parent;
   agent.record.spec = spec_of(node, document);
+  bool in_turn = false;
   if (const auto* const data = static_cast<const turn::TurnData*>(node.data.get())) {
-    agent.conversation = ended_part(data->conversation);
-    turn::SentContext sent = data->sent;
-    sent.keep_first(agent.conversation.messages.size(),
-                    data->conversation.first_turns(agent.conversation.turns.size()));
-    if (!persist::sends_all(sent)) agent.sent = std::move(sent);
+    agent.conversation = {data->conversation.messages(), data->conversation.turns()};
+    agent.sent = data->sent;
+    in_turn = data->conversation.is_open();
   }
-  agent.mail = mail_of(tree_.handle(node.id()), *tree_.engine);
+  auto mail = mail_of(tree_.handle(node.id()), *tree_.engine);
+  if (!mail) return mail.error();
+  agent.mail = *std::move(mail);
+  const persist::AboveDocument outside = above(node);
+  make_portable(agent, in_turn, parent == 0 ? &outside : nullptr);
   document.agents.push_back(std::move(agent));
   return {};
 }
 
-// Without what refers to other agents, to a store, or to work in progress.
-AgentRecord AgentDocuments::record_of(const Node& node, bool is_root) const {
+// What a store would have of it, as far as it is portable.
+AgentRecord AgentDocuments::record_of(const Node& node) const {
   const core::PackedState packed = node.load();
   AgentRecord record;
   if (node.name.load(std::memory_order_relaxed)) record.name = tree_.table.names().name_of(node, node.id());
   record.gate = packed.gate();
-  if (packed.stop_grade() != core::Grade::none)
-    record.gate =
-        node.grade_of_descendants() != core::Grade::none ? core::Gate::stop_tree : core::Gate::stop_self;
-  // What is above the document is not in it.
-  if (is_root && look(node, node.id()).above != core::Gate::open) record.gate = core::Gate::stop_tree;
-  record.stopped_by_ancestor = !is_root && node.settling.stopped_by_ancestor;
-  record.paused = is_root ? core::paused_by(node) != nullptr : packed.is_paused();
+  record.grade = packed.stop_grade();
+  record.grade_below = node.grade_of_descendants();
+  record.stopped_by_ancestor = node.settling.stopped_by_ancestor;
+  record.paused = packed.is_paused();
   record.held = packed.is_held();
   record.holds_below = record.held && node.extends_below(Node::hold_below);
   record.turns = node.turns;

@@ -164,6 +164,11 @@ void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& re
   std::erase_if(turns_, [turn](const TurnPlace& place) { return place.turn >= turn; });
 }
 
+std::string_view tasks_of(const ChatMessage& question, const TurnPlace& place) noexcept {
+  if (place.tasks == 0 || question.content.size() < tasks_heading.size()) return {};
+  return std::string_view(question.content).substr(tasks_heading.size(), place.tasks);
+}
+
 std::size_t Conversation::tasks_since(std::uint64_t turn) const noexcept {
   std::size_t bytes = 0;
   for (const TurnPlace& place : turns_)

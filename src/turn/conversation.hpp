@@ -130,4 +130,7 @@ class Conversation {
   ConversationChanges changes_;
 };
 
+// The lines about ended tasks with which the question of that turn begins.
+std::string_view tasks_of(const ChatMessage& question, const TurnPlace& place) noexcept;
+
 }  // namespace agentcore::detail::turn

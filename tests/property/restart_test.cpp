@@ -360,8 +360,7 @@ void restart_unchanged(RestartWorld& world, const std::string& moves) {
 
 }  // namespace
 
-TEST_CASE("a restart at which no turn is at work changes nothing",
-          "[property][persist][restore]") {
+TEST_CASE("a restart at which no turn is at work changes nothing", "[property][persist][restore]") {
   prop("all that can be asked is the same with and without restarts", [] {
     const auto moves = *any_moves();
     const auto restarts = *rc::gen::container<std::vector<bool>>(moves.size(), rc::gen::arbitrary<bool>());
@@ -401,8 +400,7 @@ TEST_CASE("a restart at which no turn is at work changes nothing",
 
 // By design: the effect of a call that had begun is unknown, a turn of a simulated answer or of a delegated
 // message is interrupted, and a deferred stop is a stop.
-TEST_CASE("a turn that goes on over a restart ends as it does without one",
-          "[property][persist][turns]") {
+TEST_CASE("a turn that goes on over a restart ends as it does without one", "[property][persist][turns]") {
   prop("the conversations are equal after the models have answered", [] {
     const auto moves = *any_moves();
     const auto polls = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 6));

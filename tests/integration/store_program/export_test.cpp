@@ -36,9 +36,52 @@ TEST_CASE("export writes the document that export_agents() makes", "[store_progr
     CAPTURE(id);
     const json document = exported(folder, id);
     const json wanted = json::parse(export_agents(team.life().find(id)).value());
-    CHECK(document["agents"] == wanted["agents"]);
-    CHECK(document["specs"].size() == wanted["specs"].size());
+    CHECK(document.dump() == wanted.dump());
   }
+}
+
+TEST_CASE("export knows what is above the agent, and what is pending", "[store_program][export]") {
+  const StoreFolder folder;
+  Team team(folder.file());
+  AgentTree& tree = *team.life().tree;
+  const Agent top = team.life().create("top");
+  const Agent middle = top.create_child({.id = "middle"}).value();
+  for (const char* const id : {"low", "leaf", "going"}) REQUIRE(middle.create_child({.id = id}));
+  const Agent low = team.life().find("low");
+  REQUIRE(low.create_child({.id = "lower"}));
+  const auto busy = [&](const char* id) {  // so that what is deferred stays pending
+    team.life().llm.enqueue({.silent = true});
+    REQUIRE(team.life().find(id).send("Work."));
+  };
+  const int above = GENERATE(range(0, 6));
+  if (above == 1) REQUIRE(top.pause().took_effect());
+  if (above == 2)
+    static_cast<void>(top.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+  if (above == 3) REQUIRE(tree.pause_all().took_effect());
+  if (above == 0 || above == 4) {
+    busy("going");
+    busy("low");
+  }
+  for (int i = 0; i < 12; ++i) team.life().runtime.poll();
+  if (above == 0) REQUIRE(low.stop({.cascade = false, .when = StopWhen::after_turn}).took_effect());
+  if (above == 4) REQUIRE(top.stop({.when = StopWhen::after_turn}).took_effect());
+  if (above == 5) REQUIRE(low.stop({.cascade = false}).took_effect());
+  if (above == 5) REQUIRE(top.stop().took_effect());
+  if (above == 0) REQUIRE(team.life().find("going").terminate({.when = StopWhen::after_turn}).took_effect());
+  for (int i = 0; i < 12; ++i) team.life().runtime.poll();
+  REQUIRE(tree.flush());
+  for (const char* const id : {"top", "middle", "low", "leaf", "lower"}) {
+    CAPTURE(above, id);
+    const json document = exported(folder, id);
+    CHECK(document.dump() == json::parse(export_agents(team.life().find(id)).value()).dump());
+    const json& first = document["agents"][0]["agent"];
+    CHECK(first.value("paused", false) == (above == 1 || above == 3));
+    CHECK(first.value("held", false) == (above == 2));
+    CHECK(first.contains("gate") == (above > 3 || (above == 0 && id == std::string("low"))));
+  }
+  if (above != 0) return;
+  CHECK(export_agents(team.life().find("going")).error().code == Errc::agent_terminating);
+  CHECK(run_store_program({"export", folder.file(), "going"}).code == 2);
 }
 
 TEST_CASE("what export writes can be imported", "[store_program][export]") {

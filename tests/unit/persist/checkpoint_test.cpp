@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -230,6 +231,44 @@ TEST_CASE("a document that is damaged is refused with the place, and nothing is 
   CHECK_FALSE(flat.tree->find("boss"));
 }
 
+TEST_CASE("lines about ended tasks of a turn that is left out are for the next one", "[checkpoint][export]") {
+  Program program;
+  std::optional<ToolDone> end;
+  auto tools = std::make_shared<ToolRegistry>();
+  tools->add(
+      {.spec = {.name = "long", .mode = ToolMode::async},
+       .start = [&](const nlohmann::json&, const ToolContext&, ToolDone done) { end = std::move(done); }});
+  testing::ScriptedReply call, silent;
+  call.tool_calls = {{.id = "c1", .name = "long", .arguments = "{}"}};
+  silent.silent = true;
+  program.llm.enqueue(call);
+  program.llm.enqueue(reply_of("It runs."));
+  program.llm.enqueue(silent);
+  const Agent agent = program.tree->create({.id = "a", .tools = tools, .background_tasks = 1}).value();
+  const auto poll = [&] {
+    for (int i = 0; i < 12; ++i) program.runtime.poll();
+  };
+  REQUIRE(agent.send("one"));
+  poll();
+  (*end)(ToolResult::done("The task has its result."));
+  poll();
+  REQUIRE(agent.send("two"));
+  poll();
+  REQUIRE(agent.state().value() == AgentState::waiting_llm);
+  const std::string document = export_agents(agent).value();
+  Program other;
+  REQUIRE(import_agents(*other.tree, document));
+  const Agent imported = other.find("a");
+  other.runtime.run_until_idle();
+  REQUIRE(imported.resume().accepted());  // it was stopped: its tools have no name
+  other.runtime.run_until_idle();
+  REQUIRE(imported.send("three"));
+  other.runtime.run_until_idle();
+  const std::string question = imported.conversation().value()[4].content;
+  CHECK(question.find("The task has its result.") != std::string::npos);
+  CHECK(question.find("three") != std::string::npos);
+}
+
 TEST_CASE("an agent of a tool call, and one that is being deleted, are not exported",
           "[checkpoint][export]") {
   Program program;
@@ -246,6 +285,7 @@ TEST_CASE("an agent of a tool call, and one that is being deleted, are not expor
   for (int i = 0; i < 10; ++i) program.runtime.poll();
   REQUIRE(boss.children().value().size() == 1);
   CHECK(json::parse(export_agents(boss).value()).at("agents").size() == 1);
+  CHECK(export_agents(boss.children().value()[0]).error().code == Errc::agent_not_found);
   REQUIRE(boss.terminate().took_effect());
   CHECK(export_agents(boss).error().code == Errc::agent_terminating);
   program.runtime.run_until_idle();

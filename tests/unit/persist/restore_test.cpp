@@ -580,7 +580,7 @@ TEST_CASE("a turn in progress counts in the budgets of the agent's ancestors aft
   REQUIRE(child.send("x"));
   const auto after_kill = [&] {
     MemoryStore left = store;
-    const Life next(left, {.turns = InterruptedTurns::wait});
+    const Life next(left, {.turns = InterruptedTurns::end});
     return next.tree->find("parent").value().subtree_spent().value();
   };
   while (child.state().value() != AgentState::waiting_llm) life.runtime.poll();
