@@ -270,7 +270,8 @@ std::string difference(const std::string& a, const std::string& b) {
   return "\n---- " + a.substr(from, at - from + 400) + "\n---- " + b.substr(from, at - from + 400);
 }
 
-// Between two moves in the order of the agents: which of two agents comes first is not said.
+// Between two moves in the order of the agents: which of two agents comes first is not said. Nor is which of
+// two deadlines that have passed meanwhile.
 std::vector<std::string> by_agent(std::vector<std::string> log) {
   const auto agent_of_line = [](const std::string& line) {
     std::istringstream words(line);
@@ -285,6 +286,13 @@ std::vector<std::string> by_agent(std::vector<std::string> log) {
       return agent_of_line(a) < agent_of_line(b);
     });
     begin = end == log.end() ? end : end + 1;
+  }
+  const auto is_late = [](const std::string& line) { return line.ends_with("deadline_exceeded"); };
+  for (auto begin = log.begin(); begin != log.end();) {
+    begin = std::find_if(begin, log.end(), is_late);
+    const auto end = std::find_if_not(begin, log.end(), is_late);
+    std::sort(begin, end);
+    begin = end;
   }
   return log;
 }
