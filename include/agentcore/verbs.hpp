@@ -332,9 +332,9 @@ struct TerminateOptions {
   std::function<void(const TerminateReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
-  /// The forks of the agents that are deleted. With Forks::terminate, the loop thread deletes those that
-  /// there are when this delete takes effect, in the poll in which it reads that, by terminate() with the
-  /// same `reason`, `when` and `grace`, and with what is left of `escalate_after`. They are not in the report
+  /// The forks of the agents that are deleted. With Forks::terminate, the forks that exist when this delete
+  /// takes effect are deleted by the loop thread, in the poll that reads the delete, as by terminate() with
+  /// the same `reason`, `when` and `grace`, and what is left of `escalate_after`. They are not in the report
   /// of this call.
   ///
   /// A deferred delete leaves the forks alone while it is pending: a resume() that withdraws it withdraws

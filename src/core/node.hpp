@@ -88,17 +88,20 @@ struct alignas(64) Node {
   std::atomic<AgentRole> role{AgentRole::normal};
   std::uint8_t depth = 0;
   std::atomic<std::uint16_t> mailbox_limit{0};
-  // Written by verbs: most extend fields of `packed` to the descendants. The bits of a grade have a meaning
-  // only while there is one. `hold_below` is written together with `hold`, under AgentTable::erasing(): it is
-  // not set without a hold, but for verbs in progress. `stays_stopped` is set under the same lock.
+  // Written by verbs: most extend fields of `packed` to the descendants. `grade_below` has a meaning only
+  // while there is a grade, `grade_deletes` until the delete is withdrawn: a stop may come before it.
+  // `hold_below` is written together with `hold`, under AgentTable::erasing(): it is not set without a hold,
+  // but for verbs in progress. `stays_stopped` is set under the same lock.
   static constexpr std::uint8_t hold_below = 1;     // a hold of this agent's mailbox holds theirs, too
   static constexpr std::uint8_t grade_below = 6;    // two bits: the Grade of deferred stops that include them
   static constexpr std::uint8_t grade_deletes = 8;  // one of the deferred stops is a delete
   // stop() was called on the agent when an ancestor had closed it: a resume of the ancestor does not reopen
   // it.
   static constexpr std::uint8_t stays_stopped = 16;
-  static constexpr std::uint8_t deletes_forks =
-      32;  // its delete, or one that is pending, has Forks::terminate
+  // A restart has stopped the agent, because its code or its conversation is missing: the same.
+  static constexpr std::uint8_t unusable = 64;
+  // Its delete, or one that is pending, has Forks::terminate.
+  static constexpr std::uint8_t deletes_forks = 32;
   std::atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
   std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children
@@ -159,7 +162,7 @@ struct alignas(64) Node {
         static_cast<int>(below) << 1 | (deletes ? grade_deletes : 0) | (forks ? deletes_forks : 0);
     std::uint8_t before = extends.load(std::memory_order_relaxed);
     while (!extends.compare_exchange_weak(
-        before, static_cast<std::uint8_t>((before & (hold_below | stays_stopped)) | bits))) {
+        before, static_cast<std::uint8_t>((before & (hold_below | stays_stopped | unusable)) | bits))) {
     }
   }
   bool is_root_sentinel() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }

@@ -64,8 +64,7 @@ StoredConversation read_messages(const json& list, const std::string& where) {
   });
   if (!is_valid_history(conversation.messages))
     refuse_document(where, "its messages are no valid history (is_valid_history())", Errc::invalid_history);
-  if (!conversation.messages.empty() &&
-      (conversation.turns.empty() || conversation.turns.front().question != 0))
+  if (!begins_with_turn(conversation))
     refuse_document(where, "its messages do not begin with a turn", Errc::invalid_history);
   return conversation;
 }

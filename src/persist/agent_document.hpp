@@ -44,8 +44,7 @@ struct AboveDocument {
 
 // True for an agent that no document has: a restart would not find it either.
 inline bool is_being_deleted(const AgentRecord& record) noexcept {
-  return record.of_call || record.gate == core::Gate::terminate ||
-         (record.grade != core::Grade::none && record.grade_deletes);
+  return record.of_call || record.gate == core::Gate::terminate || record.grade_deletes;
 }
 // The record is as a store has it, and the conversation, the context and the messages are complete: leaves
 // out what refers to other agents, to a store, or to work in progress. `in_turn`: the conversation ends with

@@ -11,8 +11,19 @@
 
 namespace agentcore::detail::persist {
 
+namespace {
+
+// True for an agent that a restart has stopped as unusable, and on which no stop or resume was called since.
+bool is_as_restored(const core::Node& node) noexcept {
+  return node.load().gate() == core::Gate::stop_self && node.extends_below(core::Node::unusable) &&
+         !node.extends_below(core::Node::stays_stopped);
+}
+
+}  // namespace
+
 void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
   StoreBatch& changes = batch.changes;
+  if (agent.unusable && !is_as_restored(node)) agent.forget_unusable();
   write_spec(changes, node, agent);
   write_conversation(changes, node, agent);
   std::vector<StoredMail> before;
@@ -97,12 +108,9 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
   record.spec = agent.spec_number;
   record.gate = packed.gate();
   record.grade = packed.stop_grade();
-  if (record.grade != core::Grade::none) {
-    record.grade_below = node.grade_of_descendants();
-    record.grade_deletes = node.extends_below(core::Node::grade_deletes);
-  }
-  record.deletes_forks = (record.grade_deletes || record.gate == core::Gate::terminate) &&
-                         node.extends_below(core::Node::deletes_forks);
+  if (record.grade != core::Grade::none) record.grade_below = node.grade_of_descendants();
+  record.grade_deletes = node.extends_below(core::Node::grade_deletes);
+  record.deletes_forks = node.extends_below(core::Node::deletes_forks);
   record.stopped_by_ancestor = node.settling.stopped_by_ancestor;
   record.stays_stopped = node.extends_below(core::Node::stays_stopped);
   record.cause = node.settling.cause;
@@ -115,7 +123,17 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
   record.has_grants = agent.has_grants;
   add_tasks(record, node);
   add_data(record, node, agent);
+  if (agent.unusable) keep_unusable(record, *agent.unusable);
   return record;
+}
+
+// For the next restart, which may find the code of the agent, or a conversation that was repaired.
+void AgentWriter::keep_unusable(AgentRecord& record, const Unusable& found) {
+  record.gate = core::Gate::open;
+  record.stopped_by_ancestor = record.stays_stopped = false;
+  record.cause = StopCause::user;
+  if (found.turn) record.turn = found.turn;
+  if (!found.tasks.empty()) record.tasks = found.tasks;
 }
 
 void AgentWriter::add_data(AgentRecord& record, const core::Node& node, const StoredAgent& agent) const {

@@ -53,6 +53,7 @@ class AgentWriter {
   static void write_intents(Batch& batch, const core::Node& node, StoredAgent& agent);
   AgentRecord record_of(const core::Node& node, const StoredAgent& agent) const;
   void add_data(AgentRecord& record, const core::Node& node, const StoredAgent& agent) const;
+  static void keep_unusable(AgentRecord& record, const Unusable& found);
 
   const core::AgentTable& table_;
   StoredAgents& agents_;

@@ -6,8 +6,6 @@
 #include "turn/stable_part.hpp"
 #include "turn/turn_data.hpp"
 
-#include <agentcore/history.hpp>
-
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -21,7 +19,6 @@ Result<void> ConversationReader::read(core::Node& node, StoredAgent& agent) {
                                const VisitRecord& visit) { return persistence_.read(first, last, visit); },
                         agent.history, node.turns);
   if (!stored) return stored.error();
-  if (!is_valid_history(stored->messages)) throw std::runtime_error("its messages are no valid history");
   std::optional<turn::SentContext> sent;
   const RecordKey context = key_of(Kind::context, agent.key);
   if (agent.has_context)

@@ -6,7 +6,7 @@ FoundState found_state(const AgentRecord& record, const FoundState* parent, bool
   FoundState found;
   const bool deferred = record.grade != core::Grade::none;
   found.is_deleted = (parent && parent->is_deleted) || record.of_call ||
-                     record.gate == core::Gate::terminate || (deferred && record.grade_deletes);
+                     record.gate == core::Gate::terminate || record.grade_deletes;
   const bool closed_above = parent ? parent->is_closed_below : all_stopped;
   const bool was_open = record.gate == core::Gate::open && !deferred;
   found.cause = record.cause;

@@ -282,12 +282,6 @@ bool Persistence::load_for_turn(core::Node& node) {
   const Error& error = loaded.error();
   if (error.code == Errc::out_of_memory) throw std::bad_alloc();
   const bool is_damaged = error.code == Errc::store_corrupt || error.code == Errc::store_newer;
-  if (!is_damaged)
-    delayed_reads_.add(id, [this, keep = tree_.keep()] {
-      const core::TreeLifetime::LoopEntry entry(tree_.lifetime);
-      for (const core::NodeId delayed : delayed_reads_.take())
-        if (!tree_.hub.closed()) tree_.schedule(delayed);
-    });
   tree_.engine.log(LogLevel::error,
                    is_damaged ? "a conversation in a store is damaged, and its agent is stopped"
                               : "a conversation could not be read from its store, and is read again later",
@@ -295,6 +289,14 @@ bool Persistence::load_for_turn(core::Node& node) {
                     {"error", to_string(error.code)},
                     {"why", error.message}});
   if (is_damaged && !tree_.hub.closed()) tree_.stop(id, error.message);
+  if (tree_.hub.closed() || !recorder_.agents().find(id)) return false;
+  // Also if it is damaged: an agent of a person (AgentRole::user) cannot be stopped.
+  if (node.load().is_open())
+    delayed_reads_.add(id, [this, keep = tree_.keep()] {
+      const core::TreeLifetime::LoopEntry entry(tree_.lifetime);
+      for (const core::NodeId delayed : delayed_reads_.take())
+        if (!tree_.hub.closed()) tree_.schedule(delayed);
+    });
   return false;
 }
 

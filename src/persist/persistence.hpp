@@ -37,8 +37,8 @@ class Persistence final : public loop::Source {
     loop::Engine& engine;
     turn::Turns& turns;
     std::function<Agent()> keep;                       // a handle that keeps the memory of the tree
-    std::function<void(core::NodeId agent)> go_on;     // its turn waits no longer for the store
-    std::function<void(core::NodeId agent)> schedule;  // nor its messages
+    std::function<void(core::NodeId agent)> go_on;     // the turn of that agent waits no longer for the store
+    std::function<void(core::NodeId agent)> schedule;  // the messages of that agent wait no longer for it
     // Stops an agent, or all if it is 0.
     std::function<void(core::NodeId agent, std::string reason)> stop;
   };

@@ -61,7 +61,8 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   due_ = due_ || (kind & at_once_) != 0;
   if ((kind & of_usage) != 0) note_accounts_above(node);
   StoredAgent* agent = agents_.find(id);
-  if (!agent && kind == event_kind<AgentCreated>) {
+  // Keys rise in the order of creation: no agent comes before one that is missing.
+  if (!agent && kind == event_kind<AgentCreated> && !agents_.lost_any()) {
     try {
       agent = &agents_.add(id);
       share(node, *agent);

@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace agentcore::detail::persist {
@@ -32,6 +34,13 @@ struct Intent {
   State state = State::noted;
 };
 
+// What the next restart finds of an agent that this run cannot use: its code was not found, or its
+// conversation is damaged. The agent is stopped, and open in its record, with what was in progress.
+struct Unusable {
+  std::optional<turn::StoredTurn> turn;
+  std::vector<TaskRecord> tasks;
+};
+
 struct StoredAgent {
   std::uint64_t key = 0;
   const AgentSpec* spec = nullptr;  // the one that SpecTable has for it; null: nothing is stored yet
@@ -45,12 +54,19 @@ struct StoredAgent {
   bool has_grants = false;
   bool is_loaded = true;           // false: its conversation was not read yet, and is as it is in the store
   std::unique_ptr<Unread> unread;  // null: its conversation was read, or there is nothing else
+  std::unique_ptr<Unusable> unusable;  // until it is resumed, or stopped by a call
   // What is to be written.
   bool is_noted = false;  // it is in the list of changed agents
   bool mail_changed = false;
   bool mail_edited = false;  // or reordered: write all of it
   bool grants_changed = false;
   bool all_changed = false;  // a batch could not be made: write everything
+
+  // It is stopped or open like any other, and its messages are gone.
+  void forget_unusable() noexcept {
+    if (!std::exchange(unusable, nullptr)) return;
+    mail_changed = mail_edited = true;
+  }
 };
 
 // All @loop_thread.

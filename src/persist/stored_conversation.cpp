@@ -5,6 +5,7 @@
 
 #include <agentcore/history.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -36,9 +37,7 @@ Result<void> read_piece(const ReadRange& read, const Piece& piece, StoredConvers
 void check(const StoredConversation& conversation, std::uint64_t turns) {
   if (!is_valid_history(conversation.messages))
     throw std::runtime_error("its messages are no valid history (is_valid_history())");
-  if (!conversation.messages.empty() &&
-      (conversation.turns.empty() || conversation.turns.front().question != 0))
-    throw std::runtime_error("its messages do not begin with a turn");
+  if (!begins_with_turn(conversation)) throw std::runtime_error("its messages do not begin with a turn");
   std::uint64_t before = 0;
   for (const turn::TurnPlace& place : conversation.turns) {
     if (place.turn <= before || place.turn > turns)
@@ -48,6 +47,14 @@ void check(const StoredConversation& conversation, std::uint64_t turns) {
 }
 
 }  // namespace
+
+bool begins_with_turn(const StoredConversation& conversation) noexcept {
+  const std::size_t first =
+      conversation.turns.empty() ? conversation.messages.size() : conversation.turns.front().question;
+  return std::all_of(conversation.messages.begin(),
+                     conversation.messages.begin() + static_cast<std::ptrdiff_t>(first),
+                     [](const ChatMessage& message) { return message.summary; });
+}
 
 Result<StoredConversation> read_conversation(const ReadRange& read, const std::vector<Piece>& history,
                                              std::uint64_t turns) {

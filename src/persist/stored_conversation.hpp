@@ -15,6 +15,9 @@ struct StoredConversation {
   std::vector<turn::TurnPlace> turns;  // in their order
 };
 
+// False: there is a message before the first turn that is no summary.
+bool begins_with_turn(const StoredConversation& conversation) noexcept;
+
 // `turns`: how many the agent has begun. Throws std::exception if a record is missing or damaged.
 Result<StoredConversation> read_conversation(const ReadRange& read, const std::vector<Piece>& history,
                                              std::uint64_t turns);

@@ -62,8 +62,8 @@ class StoredForest {
   void add_agent(std::uint64_t key, std::string_view body);
   void add_mail(const RecordKey& key, std::string_view body);
   void add_grant(const RecordKey& key, std::string_view body);
-  // `kind`: of the record that refers to it.
   void find_origin(ForestAgent& agent) const;
+  // `kind`: of the record that refers to it.
   ForestAgent& agent_of(std::string_view kind, const RecordKey& key);
   bool is_valid(MessageId message) const noexcept;
   void check_ids() const;

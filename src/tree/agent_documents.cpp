@@ -63,7 +63,7 @@ bool works_for_call(const Node& node) noexcept {
 }
 
 bool has_pending_delete(const Node& node) noexcept {
-  return node.load().stop_grade() != core::Grade::none && node.extends_below(Node::grade_deletes);
+  return node.extends_below(Node::grade_deletes);
 }
 
 Error out_of_memory_of_document() {

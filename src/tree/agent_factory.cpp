@@ -351,7 +351,7 @@ void AgentFactory::grant_budgets(Node& node) {
 
 // Removes a new agent again. No observer has been notified of it.
 void AgentFactory::withdraw(Node& node) noexcept {
-  // The host has no handle of it yet, and another thread that found it by its id was refused.
+  // The host has no handle of it yet. A message of another thread that has found it by its id is lost.
   static_cast<void>(mailbox::close(node, tree_.pool, node.load().epoch() + 1));
   tree_.forks.remove(tree_.table, node, nullptr);
   tree_.table.erase(node);

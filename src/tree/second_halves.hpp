@@ -26,7 +26,7 @@ class SecondHalves {
         pauses_(pauses),
         verbs_(verbs) {}
 
-  // If it throws, the caller still owns `op`, and nothing has changed.
+  // If it throws, the caller still owns `op`, and calls it again.
   void start(std::unique_ptr<ControlOp>& op);
   // Notes for the store the verbs whose second halves are still queued. Throws std::bad_alloc.
   void record_queued();

@@ -182,7 +182,7 @@ Progress SettleWalk::resume_down(SettleJob& job, loop::PollBudget& budget) {
 // stop() of this very agent exclude that by the mutex of the verbs. False: it is not to be resumed.
 bool SettleWalk::reopen(Node& node) noexcept {
   const std::lock_guard lock(tree_.closing);
-  if (node.extends_below(Node::stays_stopped)) return false;
+  if (node.extends_below(Node::stays_stopped | Node::unusable)) return false;
   PackedState packed = node.load();
   std::optional<PackedState> idle;
   do {  // again if another thread has changed another field, e.g. paused the agent

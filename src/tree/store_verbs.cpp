@@ -33,14 +33,6 @@ PackedState first_state(const StoredAgentOfTree& agent) noexcept {
   return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.record.held);
 }
 
-persist::TreeRecord raised(persist::TreeRecord tree) noexcept {
-  tree.generation += generation_gap;
-  tree.sequence += sequence_gap;
-  tree.questions += question_gap;
-  tree.grants += grant_gap;
-  return tree;
-}
-
 // True if the conversation of the agent ends with that turn.
 bool ends_with(const Node& node, std::uint64_t turn) noexcept {
   if (!node.data) return false;
@@ -164,7 +156,7 @@ void StoreVerbs::reserve(StoredTree& stored) {
   for (const auto& agent : stored.agents()) {
     if (agent->is_deleted) continue;
     ids.push_back(agent->record.node);
-    if (agent->is_stopped()) continue;
+    if (agent->is_stopped() && !agent->is_stopped_as_unusable()) continue;
     for (const persist::MailRecord& mail : agent->mail) messages.push_back(mail.id);
     if (agent->record.turn) messages.push_back(agent->record.turn->message);
   }
@@ -213,8 +205,7 @@ Result<void> StoreVerbs::load(Node& node, StoredAgentOfTree& agent, persist::Per
   if (agent.is_stopped()) return {};
   agent.close();
   node.packed.store(first_state(agent).raw(), std::memory_order_seq_cst);
-  for (const persist::MailRecord& mail : agent.mail) give_back(mail.id);
-  if (agent.record.turn) give_back(agent.record.turn->message);
+  if (agent.record.turn) tree_.pool.end_id(mailbox::MessagePool::number_of(agent.record.turn->message));
   return {};
 }
 
@@ -227,8 +218,8 @@ void StoreVerbs::give_back(MessageId message) noexcept {
 
 void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
   static_cast<void>(mailbox::close(node, tree_.pool, stopped_epoch));
-  // A resume of an ancestor does not open an agent that has no code, or no conversation.
-  if (agent.record.stays_stopped || agent.is_unusable()) node.extend_below(Node::stays_stopped, true);
+  if (agent.record.stays_stopped) node.extend_below(Node::stays_stopped, true);
+  if (agent.is_unusable()) node.extend_below(Node::unusable, true);
   if (agent.is_unusable()) node.auto_resume.store(false, std::memory_order_relaxed);
   node.reported = AgentState::stopped;
   node.settling.stopped_by_ancestor = agent.stopped_by_ancestor;
@@ -253,7 +244,7 @@ void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTur
     return resume_turn(node, agent);
   agent.fate = RestoredTurn::interrupted;
   agent.interrupted_calls = turn::TurnRestorer::end(node, stored);
-  if (agent.is_stopped()) return;  // reserve() has left out its messages
+  if (agent.is_stopped() && !agent.is_stopped_as_unusable()) return;  // reserve() has left out its messages
   give_back(stored.message);
 }
 
@@ -278,8 +269,14 @@ void StoreVerbs::resume_turn(Node& node, StoredAgentOfTree& agent) {
 // Each message goes before those that come after it, whatever its priority: the last one first.
 void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder) {
   if (agent.is_stopped()) {
-    // That of an unusable agent stays in the store: the next restart may find the code.
-    if (!agent.mail.empty() && !agent.is_stopped_as_unusable()) recorder.note_edited_mail(node);
+    if (!agent.is_stopped_as_unusable()) {
+      if (!agent.mail.empty()) recorder.note_edited_mail(node);
+      return;
+    }
+    // The store keeps them, so no other message gets their cells.
+    for (const persist::MailRecord& mail : agent.mail)
+      tree_.pool.end_id(mailbox::MessagePool::number_of(mail.id));
+    recorder.agents().find(node.id())->unusable = agent.unusable();
     return;
   }
   for (auto mail = agent.mail.rbegin(); mail != agent.mail.rend(); ++mail) {

@@ -35,6 +35,13 @@ void add_text(std::string& list, const std::string& text) {
 
 }  // namespace
 
+// An agent without its code has no turn: that ends, as for any agent that is stopped.
+std::unique_ptr<persist::Unusable> StoredAgentOfTree::unusable() const {
+  auto found = std::make_unique<persist::Unusable>();
+  if (!damage.empty()) *found = {record.turn, record.tasks};
+  return found;
+}
+
 void StoredAgentOfTree::close() noexcept {
   if (is_stopped()) return;
   gate = core::Gate::stop_self;

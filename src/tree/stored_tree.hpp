@@ -54,6 +54,8 @@ struct StoredAgentOfTree : persist::FoundState {
     return is_unusable() && record.gate == core::Gate::open && record.grade == core::Grade::none &&
            !(parent && parent->is_closed_below);
   }
+  // What the next restart finds of it.
+  std::unique_ptr<persist::Unusable> unusable() const;
   // It is stopped, because it is unusable.
   void close() noexcept;
 };

@@ -259,6 +259,7 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op, Res
     if (const auto withdrawn = view.open() ? core::after_withdraw(view.own) : std::nullopt) {
       PackedState expected = view.own;
       if (!node.replace(expected, *withdrawn)) continue;
+      node.extend_below(Node::grade_deletes | Node::deletes_forks, false);
       op->withdraws = true;
       op->withdrawals = ++withdrawals_;
       tree_.control.push(std::move(op));
@@ -274,7 +275,7 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op, Res
       lease->reopen();
     }
     if (!node.replace(expected, *after)) continue;
-    node.extend_below(Node::stays_stopped, false);
+    node.extend_below(Node::stays_stopped | Node::unusable, false);
     mailbox::open(node, view.own.generation(), view.own.epoch());
     op->cascade = op->cascade && view.own.gate() == Gate::stop_tree;
     tree_.control.push(std::move(op));
@@ -355,8 +356,7 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, s
       return VerbResult::no_effect(Errc::terminating);
     }
     // For the store, and before the gate is closed: the loop may not read the operation before a commit.
-    const bool was_pending = view.own.stop_grade() != Grade::none && node.extends_below(Node::deletes_forks);
-    node.extend_below(Node::deletes_forks, was_pending || op->forks.has_value());
+    if (op->forks) node.extend_below(Node::deletes_forks, true);
     if (!node.replace(expected, *after)) continue;
     op->when = StopWhen::now;
     return queue(op);

@@ -286,6 +286,26 @@ TEST_CASE("a conversation that is damaged is an error, and its agent is stopped"
   CHECK(Life::texts(agent) == std::vector<std::string>{"one", "one", "three", "three"});
 }
 
+TEST_CASE("a damaged conversation of an agent that cannot be stopped is read again later",
+          "[persist][failure][lazy]") {
+  GuardedStore store;
+  {
+    Life life(store);
+    REQUIRE(life.create("a", {.role = AgentRole::user}).send("one"));
+    life.runtime.run_until_idle();
+  }
+  std::size_t failures = 0;
+  Life life(store, {}, {}, {.log = [&](const LogRecord& record) {
+              failures += record.message.find("is damaged") != std::string_view::npos ? 1 : 0;
+            }});
+  store.read_failure = {Errc::store_corrupt, "a page is damaged"};
+  REQUIRE(life.find("a").send("two"));
+  for (int i = 0; i < 20; ++i) life.runtime.poll(Duration(0));
+  CHECK(failures == 1);
+  CHECK(life.find("a").state().value() == AgentState::idle);
+  CHECK(life.find("a").queued().value().size() == 1);
+}
+
 TEST_CASE("a conversation that cannot be read for some time keeps its messages, and is read again",
           "[persist][failure][lazy]") {
   GuardedStore store;

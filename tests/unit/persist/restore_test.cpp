@@ -486,10 +486,99 @@ TEST_CASE("messages of an agent without its code wait for a restart with the cod
     REQUIRE(life.dropped.size() == 1);  // the host may send it again
     CHECK(life.dropped[0].message.text == "waits");
   }
-  Life life(store, {.code = code});
-  REQUIRE(life.find("a").unpause());
+  SECTION("at once") {
+    Life life(store, {.code = code});
+    REQUIRE(life.find("a").unpause());
+    life.runtime.run_until_idle();
+    CHECK(handled == std::vector<std::string>{"waits"});
+  }
+  SECTION("after other agents have got messages, and the record was written again") {
+    {
+      Life life(store, {.durability = Durability::each_message});
+      CHECK(life.tree->message(life.dropped.at(0).id).stage == MessageInfo::Stage::unknown);
+      const Agent other = life.create("other");
+      REQUIRE(other.pause().took_effect());
+      REQUIRE(life.find("a").unpause().took_effect());
+      for (int i = 0; i < 3; ++i) REQUIRE(other.send("to another one"));
+      life.runtime.poll();
+    }
+    Life life(store, {.code = code});
+    REQUIRE(life.report);
+    CHECK(life.find("other").queued().value().size() == 3);
+    life.runtime.run_until_idle();
+    CHECK(handled == std::vector<std::string>{"waits"});
+  }
+  SECTION("but not after a stop of that agent") {
+    {
+      Life life(store);
+      const bool cascade = GENERATE(false, true);
+      CHECK(life.find("a").stop({.cascade = cascade}).took_effect() == cascade);
+      REQUIRE(life.tree->flush());
+    }
+    Life life(store, {.code = code});
+    CHECK(life.find("a").state().value() == AgentState::stopped);
+    life.runtime.run_until_idle();
+    CHECK(handled.empty());
+    CHECK(life.dropped.size() <= 1);
+  }
+  SECTION("nor after it was resumed and stopped") {
+    {
+      Life life(store);
+      life.runtime.poll();
+      REQUIRE(life.find("a").resume().took_effect());
+      REQUIRE(life.find("a").stop().took_effect());
+      life.runtime.run_until_idle();
+    }
+    Life life(store, {.code = code});
+    CHECK(life.find("a").state().value() == AgentState::stopped);
+    CHECK(life.dropped.empty());
+  }
+}
+
+TEST_CASE("a history that begins with a summary is found by a restart, and imported",
+          "[persist][restore][export]") {
+  MemoryStore store;
+  ChatMessage summary = ChatMessage::user("They spoke of boats.");
+  summary.summary = true;
+  std::string document;
+  {
+    Life life(store);
+    const Agent agent = life.create("a", {.history = {summary}});
+    const Agent other = life.create("b", {.history = {summary}});
+    REQUIRE(agent.send("one"));
+    life.runtime.run_until_idle();
+    document = export_agents(agent).value();
+  }
+  Life life(store);
+  CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"They spoke of boats.", "one", "one"});
+  REQUIRE(life.find("b").send("two"));
   life.runtime.run_until_idle();
-  CHECK(handled == std::vector<std::string>{"waits"});
+  CHECK(Life::texts(life.find("b")) == std::vector<std::string>{"They spoke of boats.", "two", "two"});
+  MemoryStore empty;
+  Life target(empty);
+  REQUIRE(import_agents(*target.tree, document));
+  CHECK(Life::texts(target.find("a")).size() == 3);
+}
+
+TEST_CASE("a delete that is pending is in force after a restart, also if a stop comes first",
+          "[persist][restore][delete][later][G14]") {
+  MemoryStore store, left;
+  {
+    Life life(store);
+    testing::ScriptedReply silent;
+    silent.silent = true;
+    life.llm.enqueue(silent);
+    const Agent agent = life.create("a");
+    REQUIRE(agent.send("go"));
+    while (agent.state().value() != AgentState::waiting_llm) life.runtime.poll();
+    REQUIRE(agent.terminate({.when = StopWhen::after_turn}).took_effect());
+    for (int i = 0; i < 4; ++i) life.runtime.poll();
+    REQUIRE(agent.stop().took_effect());
+    REQUIRE(life.tree->flush());
+    left = store;
+  }
+  const Life next(left);
+  CHECK(next.tree->size() == 0);
 }
 
 TEST_CASE("ids are not given twice, although nothing was committed in between", "[persist][restore]") {

@@ -800,13 +800,18 @@ TEST_CASE("a damaged conversation of a turn in progress stops its agent, and no 
     CHECK(Life::texts(child) == std::vector<std::string>{"hello", "hello"});
     REQUIRE(life.dropped.size() == 1);
     CHECK(life.dropped[0].message.text == "later");
+    REQUIRE(agent.pause().took_effect());  // its record is written again
+    REQUIRE(agent.unpause().took_effect());
+    REQUIRE(child.pause().took_effect());
+    for (int i = 0; i < 3; ++i) REQUIRE(child.send("waits"));
+    REQUIRE(life.tree->flush());
   }
   // The store has kept all of it.
   REQUIRE(store.commit(repair, StoreSync::process));
   Life life(store, tools.options());
   REQUIRE(life.report);
   CHECK(life.report->continued_turns == 1);
-  CHECK(life.report->messages == 1);
+  CHECK(life.report->messages == 4);
   poll(life);
   CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"go", "go", "later", "later"});
 }

@@ -210,3 +210,21 @@ TEST_CASE("the fork of a fork that is gone is one of its origin", "[tree][delete
   life.runtime.run_until_idle();
   CHECK(ids(*life.tree) == others);
 }
+
+TEST_CASE("a pending delete takes the forks, also if a stop and a delete that keeps them come first",
+          "[tree][delete][fork][later][G14]") {
+  MemoryStore store;
+  Life life(store);
+  fill(life);
+  work(life);
+  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
+  for (int i = 0; i < 4; ++i) life.runtime.poll();
+  REQUIRE(life.find("a").stop().took_effect());
+  REQUIRE(life.find("a").terminate().took_effect());
+  REQUIRE(life.tree->flush());
+  MemoryStore left = store;
+  const Life next(left);
+  CHECK(ids(*next.tree) == others);
+  life.runtime.run_until_idle();
+  CHECK(ids(*life.tree) == others);
+}
