@@ -201,7 +201,7 @@ Result<void> StoreVerbs::load(Node& node, StoredAgentOfTree& agent, persist::Per
   if (!agent.has_work()) return {};
   Result<void> loaded = persistence.load(node);
   if (loaded || loaded.error().code != Errc::store_corrupt) return loaded;
-  agent.damage = std::move(loaded.error().message);
+  agent.damage = loaded.error().message;
   if (agent.is_stopped()) return {};
   agent.close();
   node.packed.store(first_state(agent).raw(), std::memory_order_seq_cst);
