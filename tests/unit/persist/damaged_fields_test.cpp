@@ -198,7 +198,8 @@ void damage_each(std::size_t step) {
         CHECK(test::peak_heap() - before < std::size_t{16} << 20);
       }
   CHECK(refused > count / step / 3);
-  for (std::size_t kind = 1; kind < std::size(kinds); ++kind) CHECK(kinds[kind] > 0);  // each kind of record was damaged
+  // Each kind of record was damaged.
+  for (std::size_t kind = 1; kind < std::size(kinds); ++kind) CHECK(kinds[kind] > 0);
 }
 
 }  // namespace
