@@ -14,7 +14,7 @@ namespace agentcore {
 
 /// What became of a turn that was in progress when the process ended.
 enum class RestoredTurn : std::uint8_t {
-  none,         ///< no turn was in progress
+  none,         ///< no turn was in progress, or it is kept for a repair (AgentRestored::damage)
   interrupted,  ///< it has ended: its question is marked (ChatMessage::interruption)
   /// It goes on: see RestoreOptions::turns. It keeps its number, so there is no second TurnStarted. Its
   /// questions to people are open again, with their ids; QuestionAsked follows for each.

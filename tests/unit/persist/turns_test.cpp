@@ -789,6 +789,7 @@ TEST_CASE("a damaged conversation of a turn in progress stops its agent, and no 
     REQUIRE(life.restored.size() == 2);
     CHECK(life.restored[0].state == AgentState::stopped);
     CHECK(life.restored[0].damage.find("'a' in the store cannot be read") != std::string::npos);
+    CHECK(life.restored[0].fate == RestoredTurn::none);  // it is kept for a repair
     CHECK(life.restored[1].damage.empty());
     poll(life);
     CHECK(life.llm.calls() == 0);

@@ -211,6 +211,17 @@ TEST_CASE("the fork of a fork that is gone is one of its origin", "[tree][delete
   CHECK(ids(*life.tree) == others);
 }
 
+TEST_CASE("the fork of a fork that was deleted is deleted with its origin", "[tree][delete][fork][G13]") {
+  MemoryStore store;
+  Life life(store);
+  fill(life);
+  REQUIRE(life.find("a1").terminate().took_effect());
+  life.runtime.run_until_idle();
+  REQUIRE(life.find("a").terminate({.forks = Forks::terminate}).took_effect());
+  life.runtime.run_until_idle();
+  CHECK(ids(*life.tree) == others);
+}
+
 TEST_CASE("a pending delete takes the forks, also if a stop and a delete that keeps them come first",
           "[tree][delete][fork][later][G14]") {
   MemoryStore store;
