@@ -202,11 +202,9 @@ class SuspensionStory {
 };
 
 // A story runs on one thread. Without a sanitizer all points are tried that a test names; with one, a part of
-// them shows as much of the memory, and even less of the threads.
-#if defined(RACES_WATCHED)
-inline constexpr std::size_t sparseness = 3;
-#elif defined(SANITIZED)
-inline constexpr std::size_t sparseness = 2;
+// them shows as much.
+#if defined(SANITIZED)
+inline constexpr std::size_t sparseness = 4;
 #else
 inline constexpr std::size_t sparseness = 1;
 #endif
