@@ -10,6 +10,10 @@ if(AGENTCORE_HAS_STORE)
   # A file of its own, for the component "store".
   install(EXPORT agentcoreStoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
 endif()
+if(AGENTCORE_HAS_CONSOLE)
+  install(TARGETS agentcore_console EXPORT agentcoreConsoleTargets)
+  install(EXPORT agentcoreConsoleTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
+endif()
 install(EXPORT agentcoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
 
 # A static library passes its dependencies on to its consumers.
@@ -48,6 +52,10 @@ install(FILES "${PROJECT_BINARY_DIR}/agentcore.pc" DESTINATION "${pc_dir}")
 if(AGENTCORE_HAS_STORE)
   configure_file(cmake/agentcore-store.pc.in "${PROJECT_BINARY_DIR}/agentcore-store.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/agentcore-store.pc" DESTINATION "${pc_dir}")
+endif()
+if(AGENTCORE_HAS_CONSOLE)
+  configure_file(cmake/agentcore-console.pc.in "${PROJECT_BINARY_DIR}/agentcore-console.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/agentcore-console.pc" DESTINATION "${pc_dir}")
 endif()
 
 # Placed as in the source tree, so that the links from README to the documents and examples are valid.

@@ -1,0 +1,128 @@
+#include "console/host.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+#include <poll.h>
+
+namespace console_app {
+namespace {
+
+using namespace agentcore;
+
+constexpr auto shutdown_takes = std::chrono::seconds(10);
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::runtime_error(what);
+}
+
+template <typename T>
+T value_of(Result<T> result, const std::string& what) {
+  if (!result) fail(what + ": " + result.error().message);
+  return *std::move(result);
+}
+
+LogSink log_of(const Settings& settings) {
+  LogSink all = log_to_stderr();
+  if (settings.verbose) return all;
+  return [all](const LogRecord& record) {
+    if (record.level >= LogLevel::warning || record.message.starts_with("console:")) all(record);
+  };
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line) || line.empty()) fail(path + ": has no token in its first line");
+  return line;
+}
+
+}  // namespace
+
+Host::Host(const Settings& settings)
+    : runtime_({.log = log_of(settings)}), tools_(std::make_shared<ToolRegistry>()) {
+  tools_->add(make_ask_human_tool());
+  if (!settings.receipts.empty()) open_receipts(settings.receipts);
+  open_client(settings);
+  open_console(settings);
+  tree_ = std::make_unique<AgentTree>(runtime_, TreeOptions{.llm = client_, .audit = console_->receipts()});
+  shown_ = console_->show(*tree_);
+  if (!settings.store.empty()) restore(settings.store);
+  create_agents(settings);
+}
+
+Host::~Host() {
+  shown_.reset();
+}
+
+void Host::open_client(const Settings& settings) {
+  HttpLlmOptions options;
+  if (!settings.provider.empty())
+    options = value_of(provider_options(settings.provider, {.name = "agentcore-console"}), "--provider");
+  if (!settings.base_url.empty()) options.base_url = settings.base_url;
+  if (options.base_url.empty()) fail("no model server: set --base-url or --provider");
+  if (!settings.model.empty()) options.model = settings.model;
+  if (!settings.api_key_env.empty()) options.api_key_env = settings.api_key_env;
+  client_ = std::make_shared<HttpLlmClient>(runtime_, std::move(options));
+  code_.add_llm("main", client_);
+  code_.add_tools("main", tools_);
+}
+
+void Host::open_console(const Settings& settings) {
+  ConsoleOptions options;
+  options.address = settings.address;
+  options.port = settings.port;
+  options.host_names = settings.host_names;
+  if (!settings.token_file.empty()) options.token = first_line(settings.token_file);
+  options.agent.tools = tools_;
+  options.agent.system_prompt = settings.system_prompt;
+  options.agent.code = {.llm = "main", .tools = "main"};
+  options.receipts_to = receipts_;
+  console_ = value_of(Console::open(runtime_, std::move(options)), "the console");
+}
+
+void Host::create_agents(const Settings& settings) {
+  for (const std::string& agent : settings.agents) create_agent(agent, settings.system_prompt);
+}
+
+// "planner/scout": an agent "scout" below "planner". One that a store has brought back is left as it is.
+void Host::create_agent(std::string_view path, const std::string& system_prompt) {
+  const std::size_t slash = path.rfind('/');
+  const std::string name(path.substr(slash == std::string_view::npos ? 0 : slash + 1));
+  if (tree_->find(name)) return;
+  AgentSpec spec;
+  spec.id = name;
+  spec.system_prompt = system_prompt;
+  spec.tools = tools_;
+  spec.code = {.llm = "main", .tools = "main"};
+  if (slash == std::string_view::npos) {
+    value_of(tree_->create(std::move(spec)), "--agent " + std::string(path));
+    return;
+  }
+  const std::string_view above = path.substr(0, slash);
+  const std::string parent(above.substr(above.rfind('/') + 1));  // npos + 1 is 0
+  value_of(value_of(tree_->find(parent), "--agent " + std::string(path)).create_child(std::move(spec)),
+           "--agent " + std::string(path));
+}
+
+void Host::run(int quit) {
+  while (true) {
+    pollfd watched[] = {{.fd = runtime_.poll_descriptor(), .events = POLLIN, .revents = 0},
+                        {.fd = quit, .events = POLLIN, .revents = 0}};
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) fail("poll(2) failed");
+    if (watched[1].revents != 0) break;
+    while (runtime_.poll()) {
+    }
+  }
+  bool settled = false;
+  StopOptions options{.cause = StopCause::shutdown, .reason = "the console ends"};
+  options.on_settled = [&](const StopReport& /*report*/) { settled = true; };
+  if (!tree_->stop_all(std::move(options)).took_effect()) return;
+  const TimePoint until = runtime_.now() + shutdown_takes;
+  while (!settled && runtime_.now() < until) runtime_.run_for(std::chrono::milliseconds(10));
+}
+
+}  // namespace console_app

@@ -1,0 +1,49 @@
+// agentcore-console: see command_line.cpp for its help, docs/console.md for more.
+#include "console/command_line.hpp"
+#include "console/host.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace {
+
+int quit_pipe[2] = {-1, -1};
+
+extern "C" void on_signal(int /*signal*/) {
+  const char byte = 0;
+  static_cast<void>(!::write(quit_pipe[1], &byte, 1));
+}
+
+bool catch_signals() {
+  if (::pipe2(quit_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  std::signal(SIGPIPE, SIG_IGN);
+  return std::signal(SIGINT, on_signal) != SIG_ERR && std::signal(SIGTERM, on_signal) != SIG_ERR;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    std::string text;
+    const std::optional<console_app::Settings> settings = console_app::parse_command_line(argc, argv, text);
+    if (!settings) {
+      std::fputs(text.c_str(), stdout);
+      return 0;
+    }
+    if (!catch_signals()) throw std::runtime_error("the system refuses a pipe or a signal handler");
+    console_app::Host host(*settings);
+    std::printf("the console is at %s\n", host.url().c_str());
+    std::fflush(stdout);
+    host.run(quit_pipe[0]);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "agentcore-console: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,105 @@
+// Console: an HTTP API and a web page that show the agents of a tree, and stop any of them. It is a library
+// of its own: link agentcore::console.
+#pragma once
+
+#include <agentcore/agent_spec.hpp>
+#include <agentcore/error.hpp>
+#include <agentcore/fwd.hpp>
+#include <agentcore/ref.hpp>
+#include <agentcore/stop_audit.hpp>
+#include <agentcore/subscription.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace agentcore {
+
+/// Options of a Console.
+struct ConsoleOptions {
+  /// Where to listen: an address of IPv4 or IPv6 as a number. The default is reachable from this machine
+  /// alone. For any other address a `token` is required, and TLS is recommended: the console has none, so put
+  /// a reverse proxy with TLS before it.
+  std::string address = "127.0.0.1";
+  /// The TCP port. 0: any that is free; see Console::port().
+  std::uint16_t port = 0;
+  /// Who has this text may use the console: in the header `Authorization: Bearer`, or by the login of the
+  /// page, which sets a cookie. It is never part of a URL, and in no log. Empty: nothing is asked for.
+  std::string token = {};
+  /// Further names, without a port, that the header Host may have, for example that of a reverse proxy:
+  /// "agents.example.org". By default "localhost", 127.0.0.1 and [::1] with the port of the console. A
+  /// request with any other name is refused: it may come from a page of another site (DNS rebinding).
+  std::vector<std::string> host_names = {};
+  /// The spec of agents that are created over HTTP. A request can set `id`, `model` and `system_prompt`.
+  AgentSpec agent = {};
+  /// Gets each record of Console::receipts(), for example a ReceiptFile. Null: none.
+  Ref<StopAudit> receipts_to = {};
+  /// The maximum number of open connections; 1 to 100,000. If there are more, the oldest without a request is
+  /// closed, and if there is none, the new one is refused with 503.
+  std::size_t max_connections = 2048;
+  /// The maximum number of streams of events; 1 to 100,000.
+  std::size_t max_viewers = 1500;
+  /// The maximum size of a request's body in bytes; 1 KiB to 64 MiB.
+  std::size_t max_body_bytes = std::size_t{1} << 20;
+  /// How many requests in a second may change something, on average; 1 to 1,000,000. Further ones are refused
+  /// with 429. Requests that end something (abort, interrupt, stop, delete, pause) are never refused for
+  /// that.
+  std::uint32_t max_writes_per_second = 200;
+  /// How many bytes of events are kept for viewers that connect again; 64 KiB to 1 GiB. A viewer that is
+  /// further behind loads everything again.
+  std::size_t max_event_bytes = std::size_t{16} << 20;
+};
+
+/// Serves the HTTP API and the web page on the loop of a Runtime, without a thread of its own: the Runtime
+/// must be driven. See docs/console.md for the API, which `GET /openapi.json` describes.
+///
+///     agentcore::Runtime runtime;
+///     auto console = agentcore::Console::open(runtime, {.port = 8700}).value();
+///     agentcore::AgentTree tree{runtime, {.llm = &llm, .audit = console->receipts()}};
+///     agentcore::Subscription shown = console->show(tree);
+///     std::printf("open %s\n", console->url().c_str());
+///     while (running) runtime.run_for(std::chrono::seconds(1));
+///
+/// A viewer never delays the loop: each poll sends what its budget allows, and a viewer that does not read is
+/// closed. If a viewer closes its connection, no agent is stopped.
+///
+/// Each stop and delete over HTTP is one record in the log of the Runtime, with the address of the client and
+/// the reason.
+///
+/// All functions: @loop_thread
+class Console {
+ public:
+  /// Listens from now on. Until show() is called, the API answers 500 with `society_not_initialized`.
+  ///
+  /// Errors: `invalid_config` (an option is out of range, or the address is not loopback and there is no
+  /// token), `network_error` (the port is in use, or the system refuses the address), `runtime_gone`.
+  static Result<std::unique_ptr<Console>> open(Runtime& runtime, ConsoleOptions options = {});
+  /// Closes all connections. The agents go on. May be called in a callback.
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  /// Shows the agents of `tree` until the Subscription is reset, or another tree is shown. The tree must
+  /// exist as long: reset the Subscription before you destroy the tree. It must be a tree of the same Runtime
+  /// (else std::invalid_argument is thrown).
+  Subscription show(AgentTree& tree);
+
+  /// Keeps the receipts of the last 1,000 stops and deletes for viewers: for TreeOptions::audit. It must
+  /// exist as long as the tree; the pointer shares its ownership.
+  std::shared_ptr<StopAudit> receipts() const;
+
+  /// The port of the console.
+  std::uint16_t port() const noexcept;
+  /// Where to open the page, for example "http://127.0.0.1:8700/".
+  std::string url() const;
+
+ private:
+  struct Parts;
+  explicit Console(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace agentcore

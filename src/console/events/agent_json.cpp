@@ -1,0 +1,95 @@
+#include "console/events/agent_json.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace agentcore::detail::console {
+namespace {
+
+// The ids of the descendants that a receipt lists. Their number has no limit.
+constexpr std::size_t listed_descendants = 100;
+
+Json or_null(bool known, Json value) {
+  return known ? std::move(value) : Json(nullptr);
+}
+
+std::int64_t microseconds(TimePoint from, TimePoint to) noexcept {
+  return std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
+}
+
+}  // namespace
+
+Json to_json(const Usage& usage) {
+  return {{"promptTokens", usage.prompt_tokens},
+          {"completionTokens", usage.completion_tokens},
+          {"totalTokens", usage.total_tokens},
+          {"cachedTokens", usage.cached_tokens},
+          {"complete", usage.complete}};
+}
+
+Json to_json(const AgentEntry& entry) {
+  const Result<AgentStatus> status = entry.agent.status();
+  const Result<std::size_t> waiting = entry.agent.queue_length();
+  Json usage = to_json(entry.usage);
+  usage["turns"] = entry.turns;
+  usage["cost"] = or_null(entry.cost.has_value(), entry.cost.value_or(0));
+  Json json = {{"id", entry.id},
+               {"parentAgentId", or_null(!entry.parent_id.empty(), entry.parent_id)},
+               {"serial", entry.serial()},
+               {"depth", entry.depth},
+               {"computeStatus", status ? to_string(status->state) : "terminating"},
+               {"paused", status && status->paused},
+               {"queueHeld", status && status->queue_held},
+               {"stopPending", nullptr},
+               {"queueLength", waiting ? *waiting : 0},
+               {"createdAt", to_milliseconds(entry.created)},
+               {"lastActiveAt", to_milliseconds(entry.active)}};
+  if (status && status->stop_pending) json["stopPending"] = to_string(*status->stop_pending);
+  json["usage"] = std::move(usage);
+  return json;
+}
+
+Json to_json(const OpenQuestion& question) {
+  return {{"id", question.id},
+          {"kind", to_string(question.kind)},
+          {"agentId", question.agent_id},
+          {"callId", question.call_id},
+          {"tool", question.tool},
+          {"text", question.text},
+          {"choices", question.choices}};
+}
+
+Json to_json(const StopRecord& record, std::uint64_t number) {
+  const std::size_t listed = std::min(record.descendants.size(), listed_descendants);
+  Json json = {{"number", number},
+               {"verb", to_string(record.verb)},
+               {"agentId", record.agent_id},
+               {"cause", to_string(record.cause)},
+               {"caller", record.caller},
+               {"reason", record.reason},
+               {"when", to_string(record.when)},
+               {"cascade", record.cascade},
+               {"calledAt", to_milliseconds(record.called.wall)},
+               {"closedAt", nullptr},
+               {"closedAfterUs", nullptr},
+               {"settledAt", to_milliseconds(record.settled.wall)},
+               {"settledAfterUs", microseconds(record.called.monotonic, record.settled.monotonic)}};
+  if (record.closed) {
+    json["closedAt"] = to_milliseconds(record.closed->wall);
+    json["closedAfterUs"] = microseconds(record.called.monotonic, record.closed->monotonic);
+  }
+  json["descendants"] = std::vector<std::string>(
+      record.descendants.begin(), record.descendants.begin() + static_cast<std::ptrdiff_t>(listed));
+  json["descendantCount"] = record.descendants.size();
+  json["abandoned"] = record.abandoned;
+  json["messagesDropped"] = record.messages_dropped;
+  json["operations"] = record.operations.size();
+  json["tokensCounted"] = record.tokens_counted();
+  json["tokensAtMost"] = record.tokens_at_most();
+  json["afterGate"] = record.after_gate;
+  json["discarded"] = record.discarded;
+  return json;
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,164 @@
+#include "console/events/event_feed.hpp"
+
+#include "console/events/agent_json.hpp"
+#include "console/events/event_json.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+constexpr Duration merge_interval = std::chrono::milliseconds(20);
+constexpr Duration text_stays_wanted = std::chrono::minutes(1);
+
+// Keeps the last `max_live_bytes`, from a whole character on.
+void keep_end(LiveAnswer& live) {
+  if (live.text.size() <= 2 * max_live_bytes) return;
+  std::size_t cut = live.text.size() - max_live_bytes;
+  while (cut < live.text.size() && (static_cast<unsigned char>(live.text[cut]) & 0xC0) == 0x80) ++cut;
+  live.text.erase(0, cut);
+  live.dropped += cut;
+  live.truncated = true;
+}
+
+}  // namespace
+
+EventFeed::EventFeed(std::shared_ptr<loop::Engine> engine, std::shared_ptr<EventLog> log,
+                     std::function<void()> on_change)
+    : engine_(std::move(engine)), log_(std::move(log)), on_change_(std::move(on_change)) {
+}
+
+EventFeed::~EventFeed() {
+  leave();
+}
+
+void EventFeed::follow(AgentTree& tree) {
+  leave();
+  const WallTime now = engine_->clock().wall_time();
+  tree.walk([&](const Agent& agent) { directory_.enter(agent, now); });
+  events_ = tree.on_event([this](const Event& event) { take(event); });
+}
+
+void EventFeed::leave() {
+  events_.reset();
+  if (merge_timer_ != 0) engine_->cancel_timer(merge_timer_);
+  merge_timer_ = 0;
+  unwritten_.clear();
+  directory_.clear();
+}
+
+void EventFeed::publish(const AgentEntry* entry, Json event) {
+  event["at"] = to_milliseconds(engine_->clock().wall_time());
+  if (entry != nullptr) event["agentId"] = entry->id;
+  log_->append(entry != nullptr ? entry->path : nullptr, false, to_line(event));
+  on_change_();
+}
+
+void EventFeed::take(const Event& event) {
+  const WallTime now = engine_->clock().wall_time();
+  if (const auto* delta = event.get<DeltaReceived>()) {
+    if (AgentEntry* const entry = directory_.enter(delta->agent, now))
+      add_text(*entry, delta->turn, delta->call, delta->text, false);
+    return;
+  }
+  if (const auto* reasoning = event.get<ReasoningReceived>()) {
+    if (AgentEntry* const entry = directory_.enter(reasoning->agent, now))
+      add_text(*entry, reasoning->turn, reasoning->call, reasoning->text, true);
+    return;
+  }
+  const auto* const persisted = event.get<StopPersisted>();
+  AgentEntry* const entry = directory_.enter(event.agent(), now);
+  if (entry == nullptr && persisted == nullptr) return;
+  if (entry != nullptr) {
+    entry->active = now;
+    flush_text(*entry);
+    update(*entry, event.body);
+  }
+  Json json = event.get<AgentCreated>() != nullptr ? Json{{"type", "created"}, {"agent", to_json(*entry)}}
+                                                   : to_json(event.body);
+  if (entry == nullptr) json["agentId"] = persisted->agent_id;
+  if (!json.is_null()) publish(entry, std::move(json));
+  if (event.get<AgentDeleted>() != nullptr) {
+    unwritten_.erase(entry->serial());
+    directory_.erase(event.agent());
+  }
+}
+
+void EventFeed::update(AgentEntry& entry, const EventBody& body) {
+  if (std::get_if<TurnStarted>(&body) != nullptr) {
+    entry.live = {};
+  } else if (const auto* reask = std::get_if<ModelCallEnded>(&body)) {
+    LiveAnswer& live = entry.live;
+    live.text.resize(
+        std::min(live.text.size(), reask->kept_bytes > live.dropped ? reask->kept_bytes - live.dropped : 0));
+  } else if (const auto* end = std::get_if<TurnEnded>(&body)) {
+    entry.live = {};
+    ++entry.turns;
+    entry.usage += end->result->usage;
+    if (end->result->cost) entry.cost = entry.cost.value_or(0) + *end->result->cost;
+  }
+}
+
+void EventFeed::add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t call, std::string_view text,
+                         bool is_reasoning) {
+  LiveAnswer& live = entry.live;
+  if (live.turn != turn || live.call != call) {
+    flush_text(entry);
+    live = {.turn = turn, .call = call};
+  }
+  (is_reasoning ? live.reasoning : live.text) += text;
+  if (is_reasoning && live.reasoning.size() > max_live_bytes) live.reasoning.resize(max_live_bytes);
+  keep_end(live);
+  if (!entry.text_wanted) return;
+  if (*entry.text_wanted < engine_->now()) {
+    entry.text_wanted.reset();
+    return;
+  }
+  (is_reasoning ? live.new_reasoning : live.new_text) += text;
+  unwritten_.insert(entry.serial());
+  start_merge();
+}
+
+void EventFeed::want_text(AgentEntry& entry) {
+  entry.text_wanted = engine_->now() + text_stays_wanted;
+}
+
+void EventFeed::start_merge() {
+  if (merge_timer_ != 0) return;
+  merge_timer_ = engine_->start_timer(
+      engine_->now() + merge_interval,
+      [this] {
+        merge_timer_ = 0;
+        flush_text();
+      },
+      loop::TimerUse::watch);
+}
+
+void EventFeed::flush_text() {
+  const auto unwritten = std::exchange(unwritten_, {});
+  for (const std::uint64_t serial : unwritten)
+    if (const auto found = directory_.entries().find(serial); found != directory_.entries().end())
+      flush_text(*directory_.find(found->second.agent));
+}
+
+void EventFeed::flush_text(AgentEntry& entry) {
+  if (entry.live.new_text.empty() && entry.live.new_reasoning.empty()) return;
+  append_text(entry, "reasoning", entry.live.new_reasoning);
+  append_text(entry, "text", entry.live.new_text);
+  on_change_();
+}
+
+void EventFeed::append_text(AgentEntry& entry, std::string_view type, std::string& text) {
+  if (text.empty()) return;
+  const Json json = {{"type", type},
+                     {"turn", entry.live.turn},
+                     {"call", entry.live.call},
+                     {"text", text},
+                     {"at", to_milliseconds(engine_->clock().wall_time())},
+                     {"agentId", entry.id}};
+  text.clear();
+  log_->append(entry.path, true, to_line(json));
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,62 @@
+// EventFeed: brings the events of a tree into the log of the console.
+#pragma once
+
+#include "console/events/agent_directory.hpp"
+#include "console/events/event_log.hpp"
+#include "console/events/json.hpp"
+#include "loop/engine.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/event.hpp>
+#include <agentcore/subscription.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_set>
+
+namespace agentcore::detail::console {
+
+// Keeps the directory and the answers that stream up to date. Pieces of an answer are merged for
+// `merge_interval`, and are in the log only while a viewer wants them, or wanted them a minute ago, so that a
+// viewer that connects again misses nothing. All functions: @loop_thread
+class EventFeed {
+ public:
+  // `on_change`: the log has more events.
+  EventFeed(std::shared_ptr<loop::Engine> engine, std::shared_ptr<EventLog> log,
+            std::function<void()> on_change);
+  ~EventFeed();
+  EventFeed(const EventFeed&) = delete;
+  EventFeed& operator=(const EventFeed&) = delete;
+
+  // Follows `tree` from now on, and knows its agents.
+  void follow(AgentTree& tree);
+  void leave();
+
+  AgentDirectory& directory() noexcept { return directory_; }
+  // The text of this agent is kept in the log from now on.
+  void want_text(AgentEntry& entry);
+  // Writes what was not written yet of the answers that stream.
+  void flush_text();
+  // An event of no agent, or of an agent that is no event of the tree.
+  void publish(const AgentEntry* entry, Json event);
+
+ private:
+  void take(const Event& event);
+  void update(AgentEntry& entry, const EventBody& body);
+  void add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t call, std::string_view text,
+                bool is_reasoning);
+  void flush_text(AgentEntry& entry);
+  void append_text(AgentEntry& entry, std::string_view type, std::string& text);
+  void start_merge();
+
+  const std::shared_ptr<loop::Engine> engine_;
+  const std::shared_ptr<EventLog> log_;
+  const std::function<void()> on_change_;
+  AgentDirectory directory_;
+  std::unordered_set<std::uint64_t> unwritten_;  // serials of the agents with text that is not in the log
+  std::uint64_t merge_timer_ = 0;                // 0: none
+  Subscription events_;
+};
+
+}  // namespace agentcore::detail::console

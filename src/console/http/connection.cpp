@@ -1,0 +1,263 @@
+#include "console/http/connection.hpp"
+
+#include "console/http/reply.hpp"
+#include "console/http/server.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <utility>
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace agentcore::detail::console {
+namespace {
+
+constexpr std::size_t bytes_per_read = 64 << 10;
+constexpr std::size_t bytes_per_pump = 64 << 10;
+constexpr Duration drain_timeout = std::chrono::seconds(2);
+
+bool would_block(int error) noexcept {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+// The address of the other end, for the log: "127.0.0.1".
+std::string peer_of(int socket) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  char host[64] = {};
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<const sockaddr*>(&name), size, host, sizeof host, nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+    return "unknown";
+  return host;
+}
+
+}  // namespace
+
+Connection::Connection(Server& server, int socket)
+    : server_(&server),
+      socket_(socket),
+      reader_(server.options().request),
+      since_(server.engine().now()),
+      moved_(since_) {
+}
+
+Connection::~Connection() {
+  if (phase_ != Phase::closed) ::close(socket_);
+}
+
+bool Connection::start() {
+  watched_ = loop::IoEvents::readable;
+  return !server_->engine().watch(socket_, watched_, *this);
+}
+
+void Connection::close() {
+  if (phase_ == Phase::closed) return;
+  const auto self = shared_from_this();
+  if (is_streaming()) server_->pump().remove(*this);
+  phase_ = Phase::closed;
+  server_->engine().unwatch(socket_);
+  ::close(socket_);
+  server_->forget(*this);
+  stream_.reset();
+}
+
+void Connection::on_io(int /*descriptor*/, loop::IoEvents events) {
+  const auto self = shared_from_this();
+  if (loop::has(events, loop::IoEvents::writable) && has_output()) write_some();
+  if (phase_ == Phase::closed) return;
+  if (loop::has(events, loop::IoEvents::readable))
+    read_some();
+  else if (loop::has(events, loop::IoEvents::error))
+    return close();
+  watch();
+}
+
+void Connection::read_some() {
+  char bytes[bytes_per_read];
+  const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
+  if (count < 0 && would_block(errno)) return;
+  if (count < 0) return close();
+  if (count == 0) return end_of_input();
+  if (is_streaming() || phase_ == Phase::draining) return;  // nothing is expected: dropped
+  if (phase_ == Phase::reading && is_idle() && in_.empty()) since_ = server_->engine().now();
+  in_.append(bytes, static_cast<std::size_t>(count));
+  if (phase_ == Phase::reading) read_requests();
+}
+
+// A client may close its side after the request, and still wait for the answer. A viewer that does so is
+// gone.
+void Connection::end_of_input() {
+  input_ended_ = true;
+  keep_alive_ = false;
+  if (phase_ == Phase::reading || phase_ == Phase::draining || is_streaming()) close();
+}
+
+void Connection::read_requests() {
+  switch (reader_.read(in_)) {
+    case RequestReader::State::need_more:
+      return;
+    case RequestReader::State::send_continue:
+      out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+      write_some();
+      if (phase_ == Phase::reading) read_requests();
+      return;
+    case RequestReader::State::complete:
+      return hand_over();
+    case RequestReader::State::failed:
+      return refuse();
+  }
+}
+
+void Connection::hand_over() {
+  Request request = reader_.take();
+  request.client = peer_of(socket_);
+  keep_alive_ = request.keep_alive && !input_ended_;
+  head_only_ = request.method == "HEAD";
+  phase_ = Phase::answering;
+  try {
+    server_->handle(request, Reply(weak_from_this()));
+  } catch (const std::exception& failure) {
+    server_->engine().log(LogLevel::error, "a request to the console failed", {{"error", failure.what()}});
+  }
+}
+
+// What arrived is no request.
+void Connection::refuse() {
+  phase_ = Phase::answering;
+  keep_alive_ = false;
+  answer(Response::error(reader_.status(), reader_.error(), reader_.problem()));
+}
+
+void Connection::refuse_for_load() {
+  const std::string bytes = to_bytes(
+      Response::error(503, "too_many_connections", "the console has as many connections as it may have"),
+      false, false);
+  static_cast<void>(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  close();
+}
+
+void Connection::answer(const Response& response) {
+  if (phase_ != Phase::answering) return;
+  const auto self = shared_from_this();
+  phase_ = Phase::writing;
+  since_ = moved_ = server_->engine().now();
+  out_ += to_bytes(response, keep_alive_, head_only_);
+  write_some();
+  if (phase_ != Phase::closed) watch();
+}
+
+void Connection::answer(const Response& response, std::unique_ptr<Stream> stream) {
+  if (phase_ != Phase::answering) return;
+  if (head_only_ || input_ended_) return answer(response);
+  keep_alive_ = false;
+  out_ += response_head(response, -1, false);
+  stream_ = std::move(stream);
+  phase_ = Phase::streaming;
+  moved_ = server_->engine().now();
+  server_->pump().add(*this);
+  watch();
+}
+
+void Connection::write_some() {
+  while (has_output()) {
+    const ssize_t count = ::send(socket_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    if (count < 0 && would_block(errno)) return;
+    if (count < 0) return close();
+    sent_ += static_cast<std::size_t>(count);
+    moved_ = server_->engine().now();
+  }
+  out_.clear();
+  sent_ = 0;
+  after_write();
+}
+
+// All output was taken by the system.
+void Connection::after_write() {
+  if (is_streaming() && !stream_ended_) return server_->pump().unblock(*this);
+  if (phase_ != Phase::writing && !is_streaming()) return;
+  if (!keep_alive_) return drain();
+  phase_ = Phase::reading;
+  since_ = server_->engine().now();
+  // A client that sends its next requests early must not keep the loop: one request for each call.
+  if (!in_.empty())
+    server_->engine().post([weak = weak_from_this()] {
+      if (const auto self = weak.lock(); self && self->phase_ == Phase::reading) {
+        self->read_requests();
+        if (self->phase_ != Phase::closed) self->watch();
+      }
+    });
+}
+
+// Ends our side. The rest of what the client sends is dropped: a socket that is closed with input unread
+// resets the connection, and the client may lose the answer.
+void Connection::drain() {
+  if (input_ended_) return close();
+  if (is_streaming()) server_->pump().remove(*this);
+  phase_ = Phase::draining;
+  stream_.reset();
+  since_ = server_->engine().now();
+  ::shutdown(socket_, SHUT_WR);
+}
+
+Stream::Next Connection::pump() {
+  const Stream::Next next = stream_->fill(out_, bytes_per_pump);
+  if (next == Stream::Next::end) {
+    stream_ended_ = true;
+    if (!has_output()) {
+      drain();
+      if (phase_ != Phase::closed) watch();
+      return next;
+    }
+  }
+  if (has_output()) write_some();
+  if (phase_ != Phase::closed) watch();
+  return next;
+}
+
+void Connection::check_time(TimePoint now) {
+  const ServerOptions& options = server_->options();
+  if (phase_ == Phase::reading && reader_.is_in_request() && now - since_ > options.request_timeout) {
+    phase_ = Phase::answering;
+    keep_alive_ = false;
+    return answer(Response::error(408, "request_timeout", "the request was not complete in time"));
+  }
+  if (phase_ == Phase::reading && now - since_ > options.idle_timeout) return close();
+  if (phase_ == Phase::draining && now - since_ > drain_timeout) return close();
+  if (has_output() && now - moved_ > options.stuck_timeout) return close();
+  if (is_streaming() && !has_output() && now - moved_ > options.heartbeat) {
+    out_ += stream_->heartbeat();
+    write_some();
+    if (phase_ != Phase::closed) watch();
+  }
+}
+
+void Connection::watch() {
+  using loop::IoEvents;
+  if (phase_ == Phase::closed) return;
+  const bool reads =
+      !input_ended_ && (phase_ == Phase::reading || is_streaming() || phase_ == Phase::draining ||
+                        in_.size() < server_->options().request.max_header_bytes);
+  const IoEvents wanted =
+      (reads ? IoEvents::readable : IoEvents::none) | (has_output() ? IoEvents::writable : IoEvents::none);
+  if (wanted == watched_) return;
+  watched_ = wanted;
+  if (server_->engine().rewatch(socket_, wanted)) close();
+}
+
+Reply::~Reply() {
+  send(Response::error(500, "internal_error", "the request could not be answered"));
+}
+
+void Reply::send(Response response) {
+  if (const auto connection = std::exchange(connection_, {}).lock()) connection->answer(response);
+}
+
+void Reply::send(Response response, std::unique_ptr<Stream> stream) {
+  if (const auto connection = std::exchange(connection_, {}).lock())
+    connection->answer(response, std::move(stream));
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,114 @@
+#include "console/http/request_reader.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/system/error_code.hpp>
+
+namespace agentcore::detail::console {
+namespace {
+
+namespace beast = boost::beast::http;
+
+std::string lower_case(boost::beast::string_view text) {
+  std::string result(text.data(), text.size());
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+std::string to_text(boost::beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+}  // namespace
+
+struct RequestReader::Parser {
+  beast::request_parser<beast::string_body> http;
+};
+
+RequestReader::RequestReader(RequestLimits limits) : limits_(limits) {
+  begin();
+}
+
+RequestReader::~RequestReader() = default;
+
+void RequestReader::begin() {
+  parser_ = std::make_unique<Parser>();
+  parser_->http.header_limit(limits_.max_header_bytes);
+  parser_->http.body_limit(limits_.max_body_bytes);
+  parser_->http.eager(true);
+  begun_ = false;
+  continued_ = false;
+}
+
+RequestReader::State RequestReader::fail(int status, std::string_view error,
+                                         std::string_view problem) noexcept {
+  status_ = status;
+  error_ = error;
+  problem_ = problem;
+  return State::failed;
+}
+
+RequestReader::State RequestReader::read(std::string& in) {
+  if (status_ != 0) return State::failed;
+  // Clients may send an empty line between two requests (RFC 9112, 2.2).
+  if (!begun_)
+    while (in.size() >= 2 && in[0] == '\r' && in[1] == '\n') in.erase(0, 2);
+  boost::system::error_code failure;
+  while (!in.empty() && !parser_->http.is_done()) {
+    begun_ = true;
+    const std::size_t taken = parser_->http.put(boost::asio::buffer(in.data(), in.size()), failure);
+    in.erase(0, taken);
+    if (failure == beast::error::need_more || (!failure && taken == 0)) break;
+    if (failure == beast::error::header_limit)
+      return fail(431, "headers_too_large", "the request line and the headers are too long");
+    if (failure == beast::error::body_limit || failure == beast::error::buffer_overflow)
+      return fail(413, "body_too_large", "the body is too large");
+    if (failure) return fail(400, "invalid_request", "this is not an HTTP/1.1 request");
+  }
+  if (parser_->http.is_done()) {
+    // Another coding would leave it open where the body ends.
+    const auto coding = parser_->http.get()[beast::field::transfer_encoding];
+    if (!coding.empty() && lower_case(coding) != "chunked")
+      return fail(400, "invalid_request", "the only transfer coding that is understood is chunked");
+    return State::complete;
+  }
+  if (in.size() > limits_.max_header_bytes && !parser_->http.is_header_done())
+    return fail(431, "headers_too_large", "the request line and the headers are too long");
+  if (parser_->http.is_header_done() && !continued_ &&
+      lower_case(parser_->http.get()[beast::field::expect]) == "100-continue") {
+    continued_ = true;
+    return State::send_continue;
+  }
+  return State::need_more;
+}
+
+Request RequestReader::take() {
+  auto message = parser_->http.release();
+  Request request;
+  request.method = to_text(message.method_string());
+  request.keep_alive = message.keep_alive();
+  for (const auto& field : message)
+    request.headers.emplace_back(lower_case(field.name_string()), to_text(field.value()));
+  request.body = std::move(message.body());
+  if (!parse_target({message.target().data(), message.target().size()}, request)) request.path.clear();
+  begin();
+  return request;
+}
+
+bool RequestReader::is_in_request() const noexcept {
+  return begun_;
+}
+
+bool RequestReader::is_in_body() const noexcept {
+  return parser_->http.is_header_done();
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,66 @@
+// RequestReader: reads HTTP/1.1 requests from the bytes of a connection.
+#pragma once
+
+#include "console/http/request.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace agentcore::detail::console {
+
+// What the reader accepts of one request.
+struct RequestLimits {
+  std::uint32_t max_header_bytes = 16u << 10;  // the request line and all headers
+  std::uint64_t max_body_bytes = 1u << 20;
+};
+
+// Reads one request after the other, from bytes in any split. Behind it is the parser of Boost.Beast; see
+// docs/design/console.md.
+class RequestReader {
+ public:
+  enum class State : std::uint8_t {
+    need_more,      // all bytes were taken or are needed again: append more, and call read() again
+    send_continue,  // once for each request with "Expect: 100-continue": answer "100 Continue", call read()
+                    // again
+    complete,       // take() the request
+    failed          // the connection is of no further use; see status() and problem()
+  };
+
+  explicit RequestReader(RequestLimits limits);
+  ~RequestReader();
+  RequestReader(const RequestReader&) = delete;
+  RequestReader& operator=(const RequestReader&) = delete;
+
+  // Takes what it can use from the front of `in`. Bytes behind the request are left there.
+  State read(std::string& in);
+  // The request; read() begins the next one.
+  Request take();
+  // True if bytes of a request that is not complete were read.
+  bool is_in_request() const noexcept;
+  // True if its headers are complete, and its body is not.
+  bool is_in_body() const noexcept;
+
+  // After `failed`: the status of the answer (400, 413 or 431), its code, and what is wrong.
+  int status() const noexcept { return status_; }
+  std::string_view error() const noexcept { return error_; }
+  std::string_view problem() const noexcept { return problem_; }
+
+ private:
+  struct Parser;
+
+  void begin();
+  State fail(int status, std::string_view error, std::string_view problem) noexcept;
+
+  const RequestLimits limits_;
+  std::unique_ptr<Parser> parser_;
+  bool begun_ = false;
+  bool continued_ = false;  // send_continue was returned for this request
+  int status_ = 0;
+  std::string_view error_;
+  std::string_view problem_;
+};
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,177 @@
+#include "console/http/server.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace agentcore::detail::console {
+namespace {
+
+constexpr int backlog = 1024;
+constexpr int accepts_per_poll = 64;
+constexpr Duration check_interval = std::chrono::seconds(1);
+// For a viewer that reads nothing. The system would give megabytes to each.
+constexpr int send_buffer_bytes = 64 << 10;
+
+std::string error_text(int error) {
+  return std::generic_category().message(error);
+}
+
+Error refused(const ServerOptions& options, std::string_view what, int error) {
+  return {Errc::network_error, "the console cannot " + std::string(what) + " " + options.address + ", port " +
+                                   std::to_string(options.port) + ": " + error_text(error)};
+}
+
+// The addresses of `options`, which need no name resolution.
+Result<std::shared_ptr<addrinfo>> parse_address(const ServerOptions& options) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(options.port);
+  if (::getaddrinfo(options.address.c_str(), port.c_str(), &hints, &found) != 0)
+    return Error{Errc::invalid_config,
+                 "the address of the console is not a number such as 127.0.0.1 or ::1: " + options.address};
+  return std::shared_ptr<addrinfo>(found, ::freeaddrinfo);
+}
+
+std::uint16_t port_of(int socket) noexcept {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
+  if (name.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(name).sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in&>(name).sin_port);
+}
+
+}  // namespace
+
+Server::Server(const std::shared_ptr<loop::Engine>& engine, ServerOptions options, RequestHandler& handler)
+    : engine_(engine),
+      options_(std::move(options)),
+      handler_(&handler),
+      pump_(std::make_shared<StreamPump>(*engine, options_.stream_interval)) {
+}
+
+Server::~Server() {
+  close();
+}
+
+Result<std::shared_ptr<Server>> Server::open(const std::shared_ptr<loop::Engine>& engine,
+                                             ServerOptions options, RequestHandler& handler) {
+  auto server = std::make_shared<Server>(engine, std::move(options), handler);
+  if (Result<void> listening = server->listen(); !listening) return listening.error();
+  engine->add_source(server->pump_);
+  return server;
+}
+
+Result<void> Server::listen() {
+  const auto address = parse_address(options_);
+  if (!address) return address.error();
+  listener_ = ::socket((*address)->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener_ < 0) return refused(options_, "listen at", errno);
+  const int on = 1;
+  ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(listener_, (*address)->ai_addr, (*address)->ai_addrlen) != 0)
+    return refused(options_, "listen at", errno);
+  if (::listen(listener_, backlog) != 0) return refused(options_, "listen at", errno);
+  port_ = port_of(listener_);
+  if (const auto failed = engine_->watch(listener_, loop::IoEvents::readable, *this))
+    return refused(options_, "watch", failed.value());
+  accepting_ = true;
+  return {};
+}
+
+void Server::close() {
+  if (handler_ == nullptr) return;
+  handler_ = nullptr;
+  if (accepting_) engine_->unwatch(listener_);
+  if (listener_ >= 0) ::close(listener_);
+  listener_ = -1;
+  accepting_ = false;
+  if (check_timer_ != 0) engine_->cancel_timer(check_timer_);
+  while (!connections_.empty()) connections_.front()->close();
+  pump_->close();
+  engine_->remove_source(pump_.get());
+}
+
+void Server::on_io(int /*descriptor*/, loop::IoEvents /*events*/) {
+  const auto self = shared_from_this();
+  for (int i = 0; i < accepts_per_poll && listener_ >= 0; ++i) {
+    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket >= 0) {
+      accept_one(socket);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      return stop_accepting();
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+  }
+}
+
+void Server::accept_one(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &send_buffer_bytes, sizeof send_buffer_bytes);
+  if (connections_.size() >= options_.max_connections) make_room();
+  const auto connection = std::make_shared<Connection>(*this, socket);
+  connections_.push_back(connection);
+  connection->place_ = std::prev(connections_.end());
+  if (connections_.size() > options_.max_connections) return connection->refuse_for_load();
+  if (!connection->start()) return connection->close();
+  start_check();
+}
+
+// Closes the oldest connection that has sent nothing of a request.
+void Server::make_room() {
+  const auto idle = std::find_if(connections_.begin(), connections_.end(),
+                                 [](const auto& connection) { return connection->is_idle(); });
+  if (idle != connections_.end()) (*idle)->close();
+}
+
+// The process has no descriptor left: the listener would be reported at once again.
+void Server::stop_accepting() {
+  engine_->log(LogLevel::warning, "the console accepts no connection: no descriptor is left");
+  engine_->unwatch(listener_);
+  accepting_ = false;
+  start_check();
+}
+
+void Server::start_check() {
+  if (check_timer_ != 0) return;
+  check_timer_ = engine_->start_timer(
+      engine_->now() + check_interval, [this] { check_times(); }, loop::TimerUse::watch);
+}
+
+void Server::check_times() {
+  const auto self = shared_from_this();
+  check_timer_ = 0;
+  if (!accepting_ && listener_ >= 0) accepting_ = !engine_->watch(listener_, loop::IoEvents::readable, *this);
+  const TimePoint now = engine_->now();
+  for (auto next = connections_.begin(); next != connections_.end();) {
+    const auto connection = *next++;
+    connection->check_time(now);
+  }
+  if (!connections_.empty() || !accepting_) start_check();
+}
+
+void Server::handle(const Request& request, Reply reply) {
+  if (handler_ == nullptr) return;
+  const auto self = shared_from_this();
+  handler_->handle(request, std::move(reply));
+}
+
+void Server::forget(Connection& connection) {
+  connections_.erase(connection.place_);
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,80 @@
+// One message of a conversation as an element: who, marks, thoughts, text, and the tool calls with what they gave.
+
+import {h} from './dom.js';
+import {t} from './i18n.js';
+import {icon} from './icons.js';
+import {richText} from './rich_text.js';
+
+// `calls` maps a call id to what the events said of the call, `outcomes` to the message of the tool.
+export function messageElement(message, {calls, outcomes, reasoning}) {
+  const role = message.summary ? 'summary' : message.role;
+  const marks = marksOf(message);
+  const article = h('article', {class: 'message ' + role + (marks.length ? ' marked' : ''), dataset: {index: message.index}},
+    h('header', {}, h('span', {class: 'who'}, message.summary ? t('summary') : t('role_' + message.role)),
+      ...marks.map((mark) => h('span', {class: 'mark'}, mark))));
+  if (reasoning) article.append(thoughts(reasoning));
+  const text = textOf(message.content);
+  if (message.summary || message.role === 'system') article.append(folded(message, text));
+  else if (text) article.append(h('div', {class: 'body'}, richText(text)));
+  for (const call of message.toolCalls ?? []) article.append(callElement(call, calls.get(call.id), outcomes.get(call.id)));
+  return article;
+}
+
+// A content that is not a string (parts with images) is shown as JSON.
+function textOf(content) {
+  if (content === null || content === undefined) return '';
+  return typeof content === 'string' ? content : JSON.stringify(content, null, 2);
+}
+
+function folded(message, text) {
+  const first = text.split('\n', 1)[0];
+  return h('details', {class: 'fold'}, h('summary', {}, first.length > 90 ? first.slice(0, 90) + '…' : first), h('div', {class: 'body'}, richText(text)));
+}
+
+export function marksOf(message) {
+  const marks = [];
+  if (message.steered) marks.push(t('steeredMark'));
+  const ended = message.interruption ?? 'none';
+  if (ended === 'none') return marks;
+  if (message.role === 'assistant' && ended !== 'truncated') marks.push(t('partial'));
+  marks.push(t('mark_' + ended));
+  return marks;
+}
+
+export function thoughts(text) {
+  return h('details', {class: 'fold thoughts'}, h('summary', {}, t('thoughts')), h('div', {class: 'text'}, text));
+}
+
+// Arguments arrive as JSON, or as a string with JSON in it.
+function pretty(value) {
+  if (value === undefined || value === null || value === '') return '';
+  if (typeof value !== 'string') return JSON.stringify(value, null, 2);
+  try {
+    return JSON.stringify(JSON.parse(value), null, 2);
+  } catch {
+    return value;
+  }
+}
+
+const oneLine = (value) => pretty(value).replace(/\s+/g, ' ').slice(0, 160);
+
+// `call` is {id, name, arguments}; `known` comes from the events, `outcome` is a text or undefined.
+export function callElement(call, known, outcome) {
+  const state = known?.state && known.state !== 'ended' ? known.state : outcome === undefined ? '' : 'completed';
+  const running = known?.state === 'running';
+  const summary = h('summary', {}, h('span', {class: 'tool-name'}, call.name ?? known?.tool ?? ''), h('span', {class: 'tool-args'}, oneLine(call.arguments)),
+    state && h('span', {class: 'tool-state ' + state}, t(running ? 'running' : 'call_' + state)));
+  const details = h('details', {class: 'tool', open: false}, summary);
+  const args = pretty(call.arguments);
+  if (args) details.append(h('div', {class: 'tool-label'}, t('arguments')), h('pre', {class: 'code', tabindex: '0'}, args));
+  const result = outcome ?? known?.message ?? (known?.progress || undefined);
+  if (result !== undefined) details.append(h('div', {class: 'tool-label'}, t('outcome')), h('pre', {class: 'code', tabindex: '0'}, result));
+  const box = h('div', {class: 'tool-box' + (running ? ' is-running' : '')}, details);
+  if (running) box.append(cancelButton(call.id, known));
+  return box;
+}
+
+function cancelButton(callId, known) {
+  return h('button', {class: 'button quiet cancel-call', title: t('cancelCall'), 'aria-label': t('cancelCall') + ': ' + (known.tool ?? ''),
+    disabled: Boolean(known.stopping), dataset: {callId, kind: known.kind ?? 'tool_call'}}, icon('close'), t('cancel'));
+}

@@ -1,0 +1,100 @@
+// The routes of conversations and mailboxes.
+#include "console/events/agent_json.hpp"
+#include "console/routes/arguments.hpp"
+#include "console/routes/refused.hpp"
+#include "console/routes/router.hpp"
+
+#include <agentcore/agent_tree.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+constexpr std::uint64_t messages_per_page = 50;
+constexpr std::uint64_t most_messages_per_page = 200;
+
+Json to_json(const ChatMessage& message, std::size_t index) {
+  Json json = {{"index", index},
+               {"role", to_string(message.role)},
+               {"content", message.content},
+               {"interruption", to_string(message.interruption)},
+               {"partial", message.is_partial()},
+               {"steered", message.steered},
+               {"summary", message.summary},
+               {"images", message.parts.size()}};
+  if (!message.tool_call_id.empty()) json["toolCallId"] = message.tool_call_id;
+  Json calls = Json::array();
+  for (const ToolCall& call : message.tool_calls)
+    calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
+  json["toolCalls"] = std::move(calls);
+  return json;
+}
+
+Json to_json(const LiveAnswer& live) {
+  if (live.turn == 0) return nullptr;
+  return {{"turn", live.turn},
+          {"call", live.call},
+          {"text", live.text},
+          {"reasoning", live.reasoning},
+          {"truncated", live.truncated}};
+}
+
+std::optional<Response> show_conversation(RouteCall& call) {
+  AgentEntry& entry = call.entry();
+  const auto limit =
+      number_in_query(call.request, "limit", 1, most_messages_per_page).value_or(messages_per_page);
+  const auto before = number_in_query(call.request, "before", 0, UINT64_MAX);
+  const Result<std::vector<ChatMessage>> all = entry.agent.conversation();
+  if (!all) throw Refused(all.error());
+  const std::size_t end = std::min<std::size_t>(all->size(), before.value_or(all->size()));
+  const std::size_t first = end - std::min<std::size_t>(end, limit);
+  Json messages = Json::array();
+  for (std::size_t i = first; i < end; ++i) messages.push_back(to_json((*all)[i], i));
+  // From here on, the pieces that follow are in the log: a viewer continues `live` with them.
+  call.core.feed.flush_text();
+  call.core.feed.want_text(entry);
+  return json_response({{"agentId", entry.id},
+                        {"total", all->size()},
+                        {"first", first},
+                        {"messages", std::move(messages)},
+                        {"live", to_json(entry.live)},
+                        {"lastEventId", call.core.log->id_of(call.core.log->last())}});
+}
+
+std::optional<Response> show_queue(RouteCall& call) {
+  const Result<std::vector<QueuedMessage>> queued = call.agent().queued();
+  if (!queued) throw Refused(queued.error().code);
+  Json messages = Json::array();
+  for (const QueuedMessage& waiting : *queued)
+    messages.push_back({{"messageId", to_string(waiting.id)},
+                        {"text", waiting.message.text},
+                        {"priority", to_string(waiting.message.priority)}});
+  return json_response({{"agentId", call.ids[0]}, {"messages", std::move(messages)}});
+}
+
+// "m12"; 0 for anything else.
+MessageId message_id(const std::string& text) {
+  MessageId id;
+  if (text.size() > 1 && text[0] == 'm')
+    std::from_chars(text.data() + 1, text.data() + text.size(), id.value);
+  return to_string(id) == text ? id : MessageId{};
+}
+
+std::optional<Response> remove_message(RouteCall& call) {
+  const ChangeResult removed = call.agent().remove_queued(message_id(call.ids[1]));
+  if (!removed) throw Refused(removed.reason);
+  return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", call.ids[1]}});
+}
+
+}  // namespace
+
+std::vector<Route> conversation_routes() {
+  return {{"GET", "/api/agent/*/conversation", RouteUse::read, show_conversation},
+          {"GET", "/api/agent/*/queue", RouteUse::read, show_queue},
+          {"DELETE", "/api/agent/*/queue/*", RouteUse::write, remove_message}};
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,56 @@
+// The routes of questions to people.
+#include "console/events/agent_json.hpp"
+#include "console/routes/arguments.hpp"
+#include "console/routes/refused.hpp"
+#include "console/routes/router.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/tool_policy.hpp>
+
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+std::optional<Response> list_questions(RouteCall& call) {
+  Json questions = Json::array();
+  for (const OpenQuestion& question : call.tree().questions()) questions.push_back(to_json(question));
+  return json_response({{"questions", std::move(questions)}});
+}
+
+Response answered(const RouteCall& call, const AnswerResult& result) {
+  if (!result) throw Refused(result.reason);
+  return json_response({{"ok", true}, {"questionId", call.ids[0]}});
+}
+
+std::optional<Response> answer(RouteCall& call) {
+  const Arguments arguments(call.request, {"text"});
+  // An answer to an approval would be a permission, whatever its text is.
+  for (const OpenQuestion& question : call.tree().questions())
+    if (question.id == call.ids[0] && question.kind == QuestionKind::approval)
+      throw Refused(409, "is_an_approval", "the question is an approval: approve or decline it");
+  return answered(call, call.tree().answer(call.ids[0], arguments.text("text")));
+}
+
+std::optional<Response> approve(RouteCall& call) {
+  const Arguments arguments(call.request, {"scope"});
+  const auto scope = arguments.one_of<GrantScope>(
+      "scope", {{"once", GrantScope::once}, {"agent", GrantScope::agent}, {"subtree", GrantScope::subtree}});
+  return answered(call, call.tree().approve(call.ids[0], scope));
+}
+
+std::optional<Response> decline(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason"});
+  return answered(call, call.tree().decline(call.ids[0], arguments.text_or("reason", "")));
+}
+
+}  // namespace
+
+std::vector<Route> question_routes() {
+  return {{"GET", "/api/questions", RouteUse::read, list_questions},
+          {"POST", "/api/questions/*/answer", RouteUse::write, answer},
+          {"POST", "/api/questions/*/approve", RouteUse::write, approve},
+          {"POST", "/api/questions/*/decline", RouteUse::write, decline}};
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,31 @@
+// Refused: a request that a route refuses, as an exception.
+#pragma once
+
+#include <agentcore/error.hpp>
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace agentcore::detail::console {
+
+// Thrown by the functions that read a request, and by routes. The router answers with it.
+struct Refused : std::exception {
+  Refused(int the_status, std::string_view the_code, std::string the_message)
+      : status(the_status), code(the_code), message(std::move(the_message)) {}
+  // With the status that belongs to the code.
+  explicit Refused(const Error& error);
+  // With a sentence that belongs to the code.
+  explicit Refused(Errc code);
+
+  const char* what() const noexcept override { return message.c_str(); }
+
+  int status;
+  std::string_view code;  // of a literal
+  std::string message;
+};
+
+// The status of an answer that has this reason.
+int status_of(Errc code) noexcept;
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,116 @@
+#include "console/routes/router.hpp"
+
+#include "console/routes/refused.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+std::vector<std::string_view> split(std::string_view pattern) {
+  std::vector<std::string_view> segments;
+  pattern.remove_prefix(1);
+  while (true) {
+    const std::size_t slash = pattern.find('/');
+    segments.push_back(pattern.substr(0, slash));
+    if (slash == std::string_view::npos) return segments;
+    pattern.remove_prefix(slash + 1);
+  }
+}
+
+bool matches(const std::vector<std::string_view>& segments, const std::vector<std::string>& path) {
+  return segments.size() == path.size() && std::equal(segments.begin(), segments.end(), path.begin(),
+                                                      [](std::string_view segment, const std::string& part) {
+                                                        return segment == "*" || segment == part;
+                                                      });
+}
+
+Response error_response(const Route& route, const Refused& refused) {
+  if (!route.short_errors) return Response::error(refused.status, refused.code, refused.message);
+  return json_response({{"error", refused.code}}, refused.status);
+}
+
+// A HEAD is answered as a GET, without the body.
+std::string_view method_of(const Request& request) {
+  return request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
+}
+
+}  // namespace
+
+Response json_response(const Json& json, int status) {
+  return {.status = status, .body = to_line(json)};
+}
+
+AgentTree& RouteCall::tree() const {
+  if (core.tree == nullptr)
+    throw Refused(500, "society_not_initialized", "the console shows no tree of agents");
+  return *core.tree;
+}
+
+Agent RouteCall::agent() const {
+  const Result<Agent> found = tree().find(ids.front());
+  if (!found) throw Refused(found.error().code);
+  return *found;
+}
+
+AgentEntry& RouteCall::entry() const {
+  AgentEntry* const entry = core.feed.directory().enter(agent(), core.engine->clock().wall_time());
+  if (entry == nullptr) throw Refused(Errc::agent_not_found);
+  return *entry;
+}
+
+Router::Router(ConsoleCore& core) : core_(core), writes_(core.options.max_writes_per_second) {
+  for (const auto& routes : {agent_routes(), verb_routes(), conversation_routes(), question_routes(),
+                             task_routes(), overview_routes(), session_routes(), page_routes()})
+    for (const Route& route : routes) entries_.push_back({route, split(route.pattern)});
+}
+
+void Router::handle(const Request& request, Reply reply) {
+  if (auto refused = core_.access.refuse_origin(request)) return reply.send(std::move(*refused));
+  if (request.path.empty())
+    return reply.send(
+        Response::error(400, "invalid_request", "the target of the request is not a valid path"));
+  std::string allowed;
+  for (const Entry& entry : entries_) {
+    if (!matches(entry.segments, request.path)) continue;
+    if (entry.route.method == method_of(request)) return answer(entry, request, std::move(reply));
+    allowed.append(allowed.empty() ? "" : ", ").append(entry.route.method);
+  }
+  if (allowed.empty()) return reply.send(Response::error(404, "not_found", "there is no such path"));
+  Response response = Response::error(405, "method_not_allowed", "this path takes: " + allowed);
+  response.headers.emplace_back("Allow", allowed);
+  reply.send(std::move(response));
+}
+
+std::optional<Response> Router::refusal(const Entry& entry, const Request& request) {
+  const TimePoint now = core_.engine->now();
+  if (entry.route.use != RouteUse::open && !core_.access.is_logged_in(request, now)) {
+    Response response =
+        Response::error(401, "unauthorized", "this needs a login, or the header Authorization: Bearer");
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return response;
+  }
+  if (entry.route.use == RouteUse::write && !writes_.take(now)) {
+    Response response =
+        Response::error(429, "too_many_writes", "too many changes in a second; try again later");
+    response.headers.emplace_back("Retry-After", "1");
+    return response;
+  }
+  return std::nullopt;
+}
+
+void Router::answer(const Entry& entry, const Request& request, Reply reply) {
+  if (auto refused = refusal(entry, request)) return reply.send(std::move(*refused));
+  RouteCall call{core_, request, {}, reply};
+  for (std::size_t i = 0; i < entry.segments.size(); ++i)
+    if (entry.segments[i] == "*") call.ids.push_back(request.path[i]);
+  try {
+    if (auto response = entry.route.answer(call)) reply.send(std::move(*response));
+  } catch (const Refused& refused) {
+    reply.send(error_response(entry.route, refused));
+  }
+}
+
+}  // namespace agentcore::detail::console

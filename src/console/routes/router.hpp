@@ -1,0 +1,89 @@
+// Router: finds the route of a request, and answers what no route takes.
+#pragma once
+
+#include "console/http/reply.hpp"
+#include "console/http/request.hpp"
+#include "console/http/response.hpp"
+#include "console/http/server.hpp"
+#include "console/routes/console_core.hpp"
+#include "console/routes/write_limit.hpp"
+
+#include <agentcore/agent.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::detail::console {
+
+// One request, for the function that answers it.
+struct RouteCall {
+  ConsoleCore& core;
+  const Request& request;
+  std::vector<std::string> ids;  // what stands in the places of the pattern
+  Reply& reply;
+
+  // The tree; throws Refused if none is shown.
+  AgentTree& tree() const;
+  // The agent that ids[0] names. Throws Refused.
+  Agent agent() const;
+  // The same, with what the console knows of it.
+  AgentEntry& entry() const;
+};
+
+// What a route allows and needs.
+enum class RouteUse : std::uint8_t {
+  open,   // needs no token
+  read,   // changes nothing
+  write,  // counts for the limit of writes
+  stop    // ends something: never refused because of a limit
+};
+
+// A route: {"POST", "/api/agent/*/stop", ...}. A '*' stands for one segment, which is an id. The function
+// returns the answer, or nothing if it has taken `reply` and answers later. It may throw Refused.
+struct Route {
+  std::string_view method;
+  std::string_view pattern;
+  RouteUse use;
+  std::optional<Response> (*answer)(RouteCall& call);
+  // Its errors have the shape {"error":"..."}.
+  bool short_errors = false;
+};
+
+// All routes, by their topics.
+std::vector<Route> agent_routes();
+std::vector<Route> verb_routes();
+std::vector<Route> conversation_routes();
+std::vector<Route> question_routes();
+std::vector<Route> task_routes();
+std::vector<Route> overview_routes();
+std::vector<Route> session_routes();
+std::vector<Route> page_routes();
+
+// @loop_thread
+class Router final : public RequestHandler {
+ public:
+  explicit Router(ConsoleCore& core);
+
+  void handle(const Request& request, Reply reply) override;
+
+ private:
+  struct Entry {
+    Route route;
+    std::vector<std::string_view> segments;
+  };
+
+  void answer(const Entry& entry, const Request& request, Reply reply);
+  std::optional<Response> refusal(const Entry& entry, const Request& request);
+
+  ConsoleCore& core_;
+  std::vector<Entry> entries_;
+  WriteLimit writes_;
+};
+
+// An answer with a JSON body.
+Response json_response(const Json& json, int status = 200);
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,140 @@
+// The routes of tasks.
+#include "console/events/agent_json.hpp"
+#include "console/routes/arguments.hpp"
+#include "console/routes/refused.hpp"
+#include "console/routes/router.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/tool_policy.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+constexpr std::size_t most_tasks_listed = 200;
+
+Json to_json(const Task& task) {
+  Json json = {
+      {"taskId", task.id}, {"agentId", task.agent_id}, {"status", task.status()}, {"result", nullptr}};
+  if (task.result) json["result"] = Json::parse(agentcore::to_json(*task.result));
+  return json;
+}
+
+std::shared_ptr<Task> task_of(const RouteCall& call) {
+  auto task = call.core.tasks->find(call.ids[0]);
+  if (!task)
+    throw Refused(404, "task_not_found", "there is no task with this id, or it is not kept any more");
+  return task;
+}
+
+// The form of the errors of the routes that have `status` and `message`.
+Response status_response(int status, std::string_view word, std::string_view message) {
+  return json_response({{"status", word}, {"message", message}}, status);
+}
+
+std::optional<Response> create_task(RouteCall& call) {
+  const Arguments arguments(call.request, {"agentId", "prompt"});
+  const std::string prompt = arguments.text("prompt"), agent_id = arguments.text_or("agentId", "");
+  AgentTree& tree = call.tree();
+  const std::string* const key = call.request.header("idempotency-key");
+  const auto created = [](const Task& task) {
+    return json_response({{"taskId", task.id}, {"agentId", task.agent_id}}, 201);
+  };
+  if (key != nullptr)
+    if (const auto known = call.core.tasks->find_key(*key, call.request.body)) return created(*known);
+  Result<Agent> agent = agent_id.empty() ? tree.create(call.core.options.agent) : tree.find(agent_id);
+  if (!agent) throw Refused(agent.error());
+  const auto task = call.core.tasks->create(*agent, prompt);
+  if (key != nullptr) call.core.tasks->set_key(*key, call.request.body, task);
+  return created(*task);
+}
+
+std::optional<Response> list_tasks(RouteCall& call) {
+  Json tasks = Json::array();
+  for (const auto& task : call.core.tasks->tasks()) {
+    if (tasks.size() == most_tasks_listed) break;
+    Json json = to_json(*task);
+    json.erase("result");
+    tasks.push_back(std::move(json));
+  }
+  return json_response({{"tasks", std::move(tasks)}});
+}
+
+std::optional<Response> show_task(RouteCall& call) {
+  return json_response(to_json(*task_of(call)));
+}
+
+Response result_response(const Task& task) {
+  if (!task.result)
+    return Response::error(409, "task_terminated", "the task was ended before its turn began");
+  return {.body = agentcore::to_json(*task.result)};
+}
+
+std::optional<Response> show_result(RouteCall& call) {
+  const auto task = task_of(call);
+  const bool waits = query_is(call.request, "wait", "ended");
+  if (task->has_ended()) return result_response(*task);
+  if (!waits) throw Refused(409, "task_not_ended", "the task has not ended; wait=ended waits for it");
+  const auto reply = std::make_shared<Reply>(std::move(call.reply));
+  task->on_end.push_back([reply, task] { reply->send(result_response(*task)); });
+  return std::nullopt;
+}
+
+std::optional<Response> show_events(RouteCall& call) {
+  auto stream = std::make_unique<TaskStream>(task_of(call));
+  call.reply.send({.content_type = "text/event-stream"}, std::move(stream));
+  return std::nullopt;
+}
+
+std::optional<Response> terminate_task(RouteCall& call) {
+  const Arguments arguments(call.request, {});
+  const auto task = call.core.tasks->find(call.ids[0]);
+  if (!task) return status_response(404, "error", "Task not found");
+  constexpr std::string_view done = "Task terminated successfully";
+  if (task->phase == Task::Phase::terminated) return status_response(200, "success", done);
+  if (task->has_ended() || !call.core.tasks->terminate(*task))
+    return status_response(409, task->status(), "Task has already ended");
+  call.core.engine->log(LogLevel::info, "console: a person used a verb",
+                        {{"verb", "terminate_task"},
+                         {"agent", task->agent_id},
+                         {"task", task->id},
+                         {"client", call.request.client}});
+  return status_response(200, "success", done);
+}
+
+// Answers the oldest open question of the task. To an approval the answer is `approve` or `decline`.
+std::optional<Response> interact(RouteCall& call) {
+  const Arguments arguments(call.request, {"response"});
+  const std::string response = arguments.text("response");
+  const auto task = task_of(call);
+  AgentTree& tree = call.tree();
+  if (task->open_questions.empty()) throw Refused(409, "question_not_found", "the task has no open question");
+  const std::string id = task->open_questions.front();
+  bool is_approval = false;
+  for (const OpenQuestion& question : tree.questions())
+    is_approval = is_approval || (question.id == id && question.kind == QuestionKind::approval);
+  if (is_approval && response != "approve" && response != "decline")
+    throw Refused(400, "invalid_request",
+                  "the question is an approval: the response must be approve or decline");
+  const AnswerResult result = !is_approval            ? tree.answer(id, response)
+                              : response == "approve" ? tree.approve(id)
+                                                      : tree.decline(id);
+  if (!result) throw Refused(result.reason);
+  return status_response(200, "success", "Response accepted");
+}
+
+}  // namespace
+
+std::vector<Route> task_routes() {
+  return {{"POST", "/tasks", RouteUse::write, create_task},
+          {"GET", "/tasks", RouteUse::read, list_tasks},
+          {"GET", "/tasks/*", RouteUse::read, show_task},
+          {"GET", "/tasks/*/result", RouteUse::read, show_result},
+          {"GET", "/tasks/*/events", RouteUse::read, show_events},
+          {"POST", "/tasks/*/terminate", RouteUse::stop, terminate_task},
+          {"POST", "/tasks/*/interact", RouteUse::write, interact}};
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,168 @@
+#include "console/routes/task_table.hpp"
+
+#include "console/events/agent_json.hpp"
+#include "console/events/event_json.hpp"
+#include "console/routes/refused.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+constexpr std::size_t kept_tasks = 200;
+constexpr std::size_t kept_keys = 1000;
+// Of the events of a task that are kept for its viewers. What is more is not sent, but for its end.
+constexpr std::size_t max_event_bytes = 512 << 10;
+
+std::string text_of(const DeltaReceived& delta) {
+  return std::string(delta.text);
+}
+
+}  // namespace
+
+std::string Task::status() const {
+  switch (phase) {
+    case Phase::pending:
+      return "pending";
+    case Phase::running:
+      return "running";
+    case Phase::completed:
+      return "completed";
+    case Phase::failed:
+      return "failed: " + failure;
+    case Phase::terminated:
+      return "terminated";
+  }
+  return {};
+}
+
+std::shared_ptr<Task> TaskTable::create(const Agent& agent, std::string prompt) {
+  const auto task = std::make_shared<Task>();
+  task->agent = agent;
+  task->agent_id = agent.id();
+  SendOptions options;
+  options.on_event = [weak = weak_from_this(), task](const Event& event) {
+    if (const auto self = weak.lock()) self->take(*task, event);
+  };
+  options.on_end = [weak = weak_from_this(), task](const MessageEnd& message) {
+    if (const auto self = weak.lock()) self->end(*task, message);
+  };
+  const SendResult sent = agent.send(std::move(prompt), std::move(options));
+  if (!sent) throw Refused(sent.reason);
+  task->message = sent.id;
+  task->id = to_string(sent.id);
+  tasks_.push_front(task);
+  by_id_[task->id] = task;
+  publish(*task, {{"type", "status"}, {"status", task->status()}});
+  forget_old();
+  return task;
+}
+
+std::shared_ptr<Task> TaskTable::find(std::string_view id) const {
+  const auto found = by_id_.find(std::string(id));
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+bool TaskTable::terminate(Task& task) {
+  const std::string reason = "Task terminated by user";
+  if (!task.agent.interrupt({.message = task.message, .reason = reason}).took_effect()) return false;
+  finish(task, Task::Phase::terminated, {{"type", "terminated"}, {"message", reason}});
+  return true;
+}
+
+std::shared_ptr<Task> TaskTable::find_key(const std::string& key, const std::string& request) const {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return nullptr;
+  if (found->second.request != request)
+    throw Refused(409, "idempotency_key_in_use", "another request had this Idempotency-Key");
+  return found->second.task;
+}
+
+void TaskTable::set_key(const std::string& key, const std::string& request,
+                        const std::shared_ptr<Task>& task) {
+  by_key_[key] = {request, task};
+  keys_.push_back(key);
+  if (keys_.size() <= kept_keys) return;
+  by_key_.erase(keys_.front());
+  keys_.pop_front();
+}
+
+void TaskTable::clear() {
+  tasks_.clear();
+  by_id_.clear();
+  by_key_.clear();
+  keys_.clear();
+}
+
+void TaskTable::take(Task& task, const Event& event) {
+  if (task.has_ended()) return;
+  if (event.get<TurnStarted>() != nullptr) {
+    task.phase = Task::Phase::running;
+    return publish(task, {{"type", "status"}, {"status", task.status()}});
+  }
+  if (const auto* delta = event.get<DeltaReceived>())
+    return publish(task, {{"type", "text"}, {"call", delta->call}, {"text", text_of(*delta)}});
+  if (const auto* asked = event.get<QuestionAsked>()) {
+    task.open_questions.push_back(asked->question.id);
+    return publish(task, {{"type", "interaction"}, {"question", to_json(asked->question)}});
+  }
+  if (const auto* closed = event.get<QuestionClosed>()) {
+    std::erase(task.open_questions, closed->question_id);
+    return publish(task, {{"type", "interaction_response"},
+                          {"questionId", closed->question_id},
+                          {"outcome", to_string(closed->outcome)}});
+  }
+  if (event.get<TurnEnded>() != nullptr || event.get<MessageDropped>() != nullptr) return;  // see end()
+  if (Json json = to_json(event.body); !json.is_null()) publish(task, std::move(json));
+}
+
+void TaskTable::end(Task& task, const MessageEnd& end) {
+  task.result = end.result;
+  task.open_questions.clear();
+  if (!end.result ||
+      (end.result->outcome != TurnOutcome::completed && end.result->outcome != TurnOutcome::failed))
+    return finish(task, Task::Phase::terminated,
+                  {{"type", "terminated"}, {"message", "Task terminated by user"}});
+  if (end.result->success()) return finish(task, Task::Phase::completed, {{"type", "complete"}});
+  task.failure = end.result->error.message;
+  finish(task, Task::Phase::failed, {{"type", "error"}, {"message", task.failure}});
+}
+
+// The first end is the only one.
+void TaskTable::finish(Task& task, Task::Phase phase, Json event) {
+  if (!task.has_ended()) {
+    task.phase = phase;
+    publish(task, std::move(event));
+  }
+  for (const auto& waiting : std::exchange(task.on_end, {})) waiting();
+}
+
+void TaskTable::publish(Task& task, Json event) {
+  event["taskId"] = task.id;
+  event["at"] = to_milliseconds(std::chrono::system_clock::now());
+  if (task.event_bytes > max_event_bytes && !task.has_ended()) return;
+  task.events.push_back("data: " + to_line(event) + "\n\n");
+  task.event_bytes += task.events.back().size();
+  on_change_();
+}
+
+// Tasks that run are kept.
+void TaskTable::forget_old() {
+  for (auto task = tasks_.rbegin(); tasks_.size() > kept_tasks && task != tasks_.rend(); ++task) {
+    if (!(*task)->has_ended()) continue;
+    by_id_.erase((*task)->id);
+    tasks_.erase(std::next(task).base());
+    return;
+  }
+}
+
+Stream::Next TaskStream::fill(std::string& out, std::size_t max_bytes) {
+  for (; next_ < task_->events.size(); ++next_) {
+    if (out.size() >= max_bytes) return Next::more;
+    out += task_->events[next_];
+  }
+  return task_->has_ended() ? Next::end : Next::wait;
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,242 @@
+// The routes that send to agents, and that end, hold and open them.
+#include "console/routes/arguments.hpp"
+#include "console/routes/refused.hpp"
+#include "console/routes/router.hpp"
+
+#include <agentcore/agent_tree.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+// {"ok":true,"agentId":...,"stopped":true}, with the reason if the verb had no effect. Throws Refused if it
+// was refused. `done`: the name of the member that says if the verb took effect.
+Json verb_json(const VerbResult& result, std::string_view agent_id, std::string_view done) {
+  if (!result.accepted()) throw Refused(result.reason);
+  Json json = {{"ok", true}};
+  if (!agent_id.empty()) json["agentId"] = agent_id;
+  json[std::string(done)] = result.took_effect();
+  if (!result.took_effect()) json["reason"] = to_string(result.reason);
+  return json;
+}
+
+// One record for each stop and delete: which, who, and why.
+void audit(const RouteCall& call, std::string_view verb, std::string_view agent_id, std::string_view reason,
+           const VerbResult& result) {
+  const std::string* const agent = call.request.header("user-agent");
+  call.core.engine->log(LogLevel::info, "console: a person used a verb",
+                        {{"verb", verb},
+                         {"agent", agent_id},
+                         {"client", call.request.client},
+                         {"user_agent", agent != nullptr ? std::string_view(*agent).substr(0, 200) : ""},
+                         {"reason", reason},
+                         {"result", result.took_effect() ? "done" : to_string(result.reason)}});
+}
+
+std::optional<Response> send_message(RouteCall& call) {
+  const Arguments arguments(call.request, {"text", "priority"});
+  const Agent agent = call.agent();
+  const auto priority = arguments.one_of<MessagePriority>(
+      "priority", {{"normal", MessagePriority::normal}, {"urgent", MessagePriority::urgent}});
+  const SendResult sent = agent.send(Message{.text = arguments.text("text"), .priority = priority});
+  if (!sent) throw Refused(sent.reason);
+  return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", to_string(sent.id)}});
+}
+
+std::optional<Response> steer(RouteCall& call) {
+  const Arguments arguments(call.request, {"text", "when"});
+  const auto when =
+      arguments.one_of<SteerWhen>("when", {{"next_step", SteerWhen::next_step}, {"now", SteerWhen::now}});
+  const SteerResult steered = call.agent().steer(arguments.text("text"), {.when = when});
+  if (!steered) throw Refused(steered.reason);
+  return json_response({{"ok", true},
+                        {"agentId", call.ids[0]},
+                        {"messageId", to_string(steered.id)},
+                        {"when", to_string(steered.when)}});
+}
+
+std::optional<Response> abort_call(RouteCall& call) {
+  if (call.ids[0].empty()) throw Refused(Errc::missing_agent_id);
+  const VerbResult result = call.agent().abort({.reason = "console"});
+  call.core.engine->log(LogLevel::info, "处理 LLM 中断请求",
+                        {{"agentId", call.ids[0]}, {"aborted", result.took_effect() ? "true" : "false"}});
+  return json_response(verb_json(result, call.ids[0], "aborted"));
+}
+
+std::optional<Response> interrupt(RouteCall& call) {
+  const Arguments arguments(call.request, {"queue", "scope", "reason"});
+  InterruptOptions options;
+  options.queue = arguments.one_of<QueueAction>(
+      "queue", {{"deliver", QueueAction::deliver}, {"hold", QueueAction::hold}, {"drop", QueueAction::drop}});
+  options.scope = arguments.one_of<InterruptScope>(
+      "scope", {{"turn", InterruptScope::turn}, {"subtree", InterruptScope::subtree}});
+  options.reason = arguments.text_or("reason", "");
+  const VerbResult result = call.agent().interrupt(options);
+  return json_response(verb_json(result, call.ids[0], "interrupted"));
+}
+
+std::optional<Response> pause(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason"});
+  return json_response(
+      verb_json(call.agent().pause({.reason = arguments.text_or("reason", "")}), call.ids[0], "paused"));
+}
+
+std::optional<Response> unpause(RouteCall& call) {
+  const Arguments arguments(call.request, {});
+  const UnpauseResult result = call.agent().unpause();
+  Json json = verb_json(result, call.ids[0], "unpaused");
+  json["paused"] = result.still_paused;
+  if (result.still_paused) json["pausedBy"] = result.paused_by;
+  return json_response(json);
+}
+
+std::optional<Response> release(RouteCall& call) {
+  const Arguments arguments(call.request, {});
+  return json_response(verb_json(call.agent().release_queue(), call.ids[0], "released"));
+}
+
+std::optional<Response> resume(RouteCall& call) {
+  const Arguments arguments(call.request, {});
+  return json_response(verb_json(call.agent().resume(), call.ids[0], "resumed"));
+}
+
+StopWhen when_of(const Arguments& arguments) {
+  return arguments.one_of<StopWhen>(
+      "when",
+      {{"now", StopWhen::now}, {"after_step", StopWhen::after_step}, {"after_turn", StopWhen::after_turn}});
+}
+
+// A route that answers when a stop or a delete has settled, or at once.
+class SettledAnswer {
+ public:
+  explicit SettledAnswer(RouteCall& call) : waits_(query_is(call.request, "wait", "settled")) {
+    if (waits_) reply_ = std::make_shared<Reply>(std::move(call.reply));
+  }
+
+  bool waits() const noexcept { return waits_; }
+  // For on_settled of the verb. `list`: the name of the member with the descendants.
+  template <typename Report>
+  std::function<void(const Report&)> on_settled(std::shared_ptr<Json> json, std::string_view list,
+                                                std::vector<std::string> Report::*descendants) const {
+    if (!waits_) return {};
+    return [reply = reply_, json, list, descendants](const Report& report) {
+      (*json)[std::string(list)] = report.*descendants;
+      (*json)["cascadeFailed"] = report.abandoned;
+      reply->send(json_response(*json));
+    };
+  }
+  // After the verb: the answer of a verb that nobody waits for, or that was refused.
+  std::optional<Response> answer(const std::shared_ptr<Json>& json, const VerbResult& result,
+                                 std::string_view agent_id, std::string_view done) const {
+    if (!waits_) return json_response(verb_json(result, agent_id, done));
+    if (!result.accepted()) {
+      const Refused refused(result.reason);
+      reply_->send(json_response({{"error", refused.code}}, refused.status));
+    } else {
+      *json = verb_json(result, agent_id, done);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const bool waits_;
+  std::shared_ptr<Reply> reply_;
+};
+
+std::optional<Response> stop(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason", "when", "cascade"});
+  const Agent agent = call.agent();
+  StopOptions options;
+  options.reason = arguments.text_or("reason", "");
+  options.when = when_of(arguments);
+  options.cascade = arguments.flag_or("cascade", true);
+  const std::string reason = options.reason;
+  const SettledAnswer answer(call);
+  const auto json = std::make_shared<Json>();
+  options.on_settled = answer.on_settled<StopReport>(json, "cascadeStopped", &StopReport::cascade_stopped);
+  const VerbResult result = agent.stop(std::move(options));
+  audit(call, "stop", call.ids[0], reason, result);
+  return answer.answer(json, result, call.ids[0], "stopped");
+}
+
+std::optional<Response> terminate(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason", "when"});
+  const Agent agent = call.agent();
+  const std::string* const in_query = call.request.parameter("reason");
+  TerminateOptions options;
+  options.reason = arguments.text_or("reason", in_query != nullptr ? std::string_view(*in_query) : "");
+  options.when = when_of(arguments);
+  const std::string reason = options.reason;
+  const SettledAnswer answer(call);
+  const auto json = std::make_shared<Json>();
+  options.on_settled =
+      answer.on_settled<TerminateReport>(json, "cascadeTerminated", &TerminateReport::cascade_terminated);
+  const VerbResult result = agent.terminate(std::move(options));
+  audit(call, "terminate", call.ids[0], reason, result);
+  return answer.answer(json, result, call.ids[0], "terminated");
+}
+
+std::optional<Response> stop_all(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason", "when"});
+  StopOptions options;
+  options.reason = arguments.text_or("reason", "");
+  options.when = when_of(arguments);
+  const std::string reason = options.reason;
+  const VerbResult result = call.tree().stop_all(std::move(options));
+  audit(call, "stop_all", "", reason, result);
+  return json_response(verb_json(result, "", "stopped"));
+}
+
+std::optional<Response> resume_all(RouteCall& call) {
+  const Arguments arguments(call.request, {});
+  return json_response(verb_json(call.tree().resume_all(), "", "resumed"));
+}
+
+std::optional<Response> pause_all(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason"});
+  return json_response(
+      verb_json(call.tree().pause_all({.reason = arguments.text_or("reason", "")}), "", "paused"));
+}
+
+std::optional<Response> unpause_all(RouteCall& call) {
+  const Arguments arguments(call.request, {});
+  return json_response(verb_json(call.tree().unpause_all(), "", "unpaused"));
+}
+
+std::optional<Response> cancel_call(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason"});
+  const VerbResult result =
+      call.agent().cancel_call(call.ids[1], {.reason = arguments.text_or("reason", "")});
+  return json_response(verb_json(result, call.ids[0], "cancelled"));
+}
+
+std::optional<Response> cancel_background(RouteCall& call) {
+  const Arguments arguments(call.request, {"reason"});
+  const VerbResult result = call.tree().cancel_task(call.ids[0], {.reason = arguments.text_or("reason", "")});
+  return json_response(verb_json(result, "", "cancelled"));
+}
+
+}  // namespace
+
+std::vector<Route> verb_routes() {
+  return {{"POST", "/api/agent/*/abort", RouteUse::stop, abort_call, true},
+          {"POST", "/api/agent/*/stop", RouteUse::stop, stop, true},
+          {"DELETE", "/api/agent/*", RouteUse::stop, terminate, true},
+          {"POST", "/api/agent/*/interrupt", RouteUse::stop, interrupt},
+          {"POST", "/api/agent/*/pause", RouteUse::stop, pause},
+          {"POST", "/api/agent/*/unpause", RouteUse::write, unpause},
+          {"POST", "/api/agent/*/release", RouteUse::write, release},
+          {"POST", "/api/agent/*/resume", RouteUse::write, resume},
+          {"POST", "/api/agent/*/send", RouteUse::write, send_message},
+          {"POST", "/api/agent/*/steer", RouteUse::write, steer},
+          {"POST", "/api/agent/*/calls/*/cancel", RouteUse::stop, cancel_call},
+          {"POST", "/api/background/*/cancel", RouteUse::stop, cancel_background},
+          {"POST", "/api/tree/stop", RouteUse::stop, stop_all},
+          {"POST", "/api/tree/resume", RouteUse::write, resume_all},
+          {"POST", "/api/tree/pause", RouteUse::stop, pause_all},
+          {"POST", "/api/tree/unpause", RouteUse::write, unpause_all}};
+}
+
+}  // namespace agentcore::detail::console

@@ -1,0 +1,186 @@
+// The stream of events, and the conversation that streams, over real connections.
+#include "support/console/console_life.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+std::vector<std::string> types_of(const std::vector<json>& events, std::string_view agent) {
+  std::vector<std::string> types;
+  for (const json& event : events)
+    if (event.value("agentId", "") == agent) types.push_back(event["type"]);
+  return types;
+}
+
+bool has_type(const ConsoleClient& stream, std::string_view type) {
+  const auto events = ConsoleLife::events_of(stream);
+  return std::any_of(events.begin(), events.end(), [&](const json& event) { return event["type"] == type; });
+}
+
+std::string text_of(const std::vector<json>& events) {
+  std::string text;
+  for (const json& event : events)
+    if (event["type"] == "text") text += event["text"];
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a viewer receives what happens to each agent", "[console][B20][X6]") {
+  ConsoleLife life;
+  ConsoleClient stream = life.follow("/api/events");
+  life.create("a");
+  life.llm.enqueue({.deltas = {"Hi."}});
+  REQUIRE(life.tree->find("a").value().send("hello"));
+  life.runtime.run_until_idle();
+  life.request("DELETE", "/api/agent/a?reason=done");
+  life.until([&] { return has_type(stream, "deleted") && has_type(stream, "receipt"); }, {&stream});
+  const auto events = ConsoleLife::events_of(stream);
+  CHECK(types_of(events, "a") == std::vector<std::string>{"created", "turn_started", "state", "state",
+                                                          "turn_ended", "state", "state", "settled",
+                                                          "deleted"});
+  CHECK(events.back()["at"].is_number());
+  const auto deleted =
+      std::find_if(events.begin(), events.end(), [](const json& e) { return e["type"] == "deleted"; });
+  CHECK((*deleted)["reason"] == "done");
+}
+
+TEST_CASE("a viewer of a subtree receives no events of others", "[console]") {
+  ConsoleLife life;
+  life.create("root");
+  life.create("child", "root");
+  life.create("other");
+  ConsoleClient stream = life.follow("/api/events?subtree=root");
+  life.post("/api/agent/other/stop?wait=settled");
+  life.post("/api/agent/child/stop?wait=settled");
+  life.until([&] { return !types_of(ConsoleLife::events_of(stream), "child").empty(); }, {&stream});
+  CHECK(types_of(ConsoleLife::events_of(stream), "other").empty());
+  CHECK(life.get("/api/events?subtree=nobody").status == 404);
+}
+
+TEST_CASE("text is sent to the viewers that asked for it, merged and complete", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  std::vector<std::string> deltas;
+  std::string whole;
+  for (int i = 0; i < 500; ++i) whole += deltas.emplace_back("word" + std::to_string(i) + " ");
+  ConsoleClient with_text = life.follow("/api/events?text=a"), without = life.follow("/api/events");
+  life.llm.enqueue({.deltas = deltas, .reasoning = {"Let me ", "think."}});
+  REQUIRE(agent.send("go"));
+  life.until([&] { return has_type(with_text, "turn_ended") && has_type(without, "turn_ended"); },
+             {&with_text, &without});
+  const auto events = ConsoleLife::events_of(with_text);
+  CHECK(text_of(events) == whole);
+  CHECK(std::count_if(events.begin(), events.end(), [](const json& e) { return e["type"] == "text"; }) < 400);
+  CHECK(has_type(with_text, "reasoning"));
+  CHECK_FALSE(has_type(without, "text"));
+  CHECK_FALSE(has_type(without, "reasoning"));
+}
+
+TEST_CASE("a viewer that comes in mid-stream has the whole text", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  std::vector<std::string> deltas;
+  std::string whole;
+  for (int i = 0; i < 200; ++i) whole += deltas.emplace_back("w" + std::to_string(i) + " ");
+  life.llm.enqueue({.deltas = deltas, .interval = 1ms});
+  REQUIRE(agent.send("go"));
+  std::size_t received = 0;
+  auto pieces = agent.on<DeltaReceived>([&](const DeltaReceived& delta) { received += delta.text.size(); });
+  life.until([&] { return received > 200; });
+  const json conversation = life.get("/api/agent/a/conversation").json();
+  std::string text = conversation["live"]["text"];
+  CHECK(text.size() >= 200);
+  ConsoleClient stream =
+      life.follow("/api/events?text=a&lastEventId=" + conversation["lastEventId"].get<std::string>());
+  life.until([&] { return has_type(stream, "turn_ended"); }, {&stream});
+  CHECK(text + text_of(ConsoleLife::events_of(stream)) == whole);
+}
+
+TEST_CASE("a viewer that connects again misses nothing and gets nothing twice", "[console]") {
+  ConsoleLife life;
+  ConsoleClient all = life.follow("/api/events");
+  ConsoleClient first = life.follow("/api/events");
+  for (int i = 0; i < 20; ++i) life.create("a" + std::to_string(i));
+  life.until([&] { return ConsoleLife::events_of(first).size() >= 20; }, {&first});
+  const auto before = ConsoleLife::events_of(first);
+  first.close();
+  for (int i = 20; i < 40; ++i) life.create("a" + std::to_string(i));
+  const std::string last = before.back()["id"];
+  ConsoleClient second = life.follow("/api/events", "Last-Event-ID: " + last + "\r\n");
+  life.until([&] { return ConsoleLife::events_of(second).size() >= 20; }, {&second});
+  life.until([&] { return ConsoleLife::events_of(all).size() >= 40; }, {&all});
+  auto joined = before;
+  for (const json& event : ConsoleLife::events_of(second)) joined.push_back(event);
+  CHECK(joined == ConsoleLife::events_of(all));
+}
+
+TEST_CASE("a position that is not known begins with a reset", "[console]") {
+  ConsoleLife life;
+  for (const std::string id : {"1.1-3", "nonsense", "1"}) {
+    ConsoleClient stream = life.follow("/api/events", "Last-Event-ID: " + id + "\r\n");
+    life.until([&] { return has_type(stream, "reset"); }, {&stream});
+    CHECK(ConsoleLife::events_of(stream).front()["id"].is_string());
+  }
+}
+
+TEST_CASE("a viewer that is gone stops no agent, and is forgotten", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  life.let_wait(agent);
+  {
+    ConsoleClient stream = life.follow("/api/events");
+    ConsoleClient waiting(life.console->port());
+    waiting.send(life.text_of("POST", "/tasks", R"({"prompt":"x","agentId":"a"})"));
+    life.poll();
+  }
+  life.poll();
+  CHECK(agent.state().value() == AgentState::waiting_llm);
+}
+
+TEST_CASE("a viewer that does not read is closed, and slows down nobody", "[console][API15][G15]") {
+  ConsoleLife life({.max_event_bytes = 64 << 10});
+  ConsoleClient deaf = life.follow("/api/events");
+  ConsoleClient good = life.follow("/api/events");
+  const Agent agent = life.create("a");
+  // More than the log and the system keep for a viewer.
+  for (int part = 0; part < 60; ++part) {
+    for (int i = 0; i < 50; ++i) {
+      REQUIRE(agent.pause({.reason = std::string(400, 'x')}).took_effect());
+      REQUIRE(agent.unpause().took_effect());
+      life.runtime.poll();
+    }
+    const std::string last = life.get("/api/agents").json()["lastEventId"];
+    life.until([&] { return good.received().find("id: " + last + "\n") != std::string::npos; }, {&good});
+  }
+  CHECK_FALSE(good.ended());
+  CHECK_FALSE(has_type(good, "lagged"));
+  life.until([&] { return deaf.ended(); }, {&deaf, &good});
+  CHECK(has_type(deaf, "lagged"));
+}
+
+TEST_CASE("a stream has heartbeats when nothing happens", "[console]") {
+  testing::ManualClock clock;
+  ConsoleLife life({}, {}, {.clock = &clock});
+  ConsoleClient stream = life.follow("/api/events");
+  clock.advance(20s);
+  life.until([&] { return stream.received().find(": nothing new") != std::string::npos; }, {&stream});
+}
+
+TEST_CASE("the number of viewers is limited", "[console][G15]") {
+  ConsoleLife life({.max_viewers = 2});
+  ConsoleClient one = life.follow("/api/events"), two = life.follow("/api/events");
+  CHECK(life.get("/api/events").status == 503);
+  one.close();
+  life.poll();
+  ConsoleClient three = life.follow("/api/events");
+  CHECK(three.received().find("200 OK") != std::string::npos);
+}

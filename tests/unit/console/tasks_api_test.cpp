@@ -1,0 +1,217 @@
+// Tasks and questions, over real connections.
+#include "support/console/console_life.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using nlohmann::json;
+
+namespace {
+
+std::vector<std::string> types_of(const ConsoleClient& stream) {
+  std::vector<std::string> types;
+  for (const json& event : ConsoleLife::events_of(stream)) types.push_back(event["type"]);
+  return types;
+}
+
+// Gives "a" a task whose model says nothing.
+std::string silent_task(ConsoleLife& life) {
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  life.llm.enqueue(silent);
+  const HttpAnswer answer = life.post("/tasks", R"({"agentId":"a","prompt":"think"})");
+  REQUIRE(answer.status == 201);
+  const std::string id = answer.json()["taskId"];
+  life.until([&] { return life.llm.open_calls() > 0; });
+  return id;
+}
+
+// "a" asks a person, by ask_human or for an approval of `tool`.
+struct AskingLife : ConsoleLife {
+  explicit AskingLife(const std::string& tool) {
+    auto tools = std::make_shared<ToolRegistry>();
+    tools->add(make_ask_human_tool());
+    tools->add(make_tool({.name = "pay", .needs_approval = true},
+                         [](const nlohmann::json&, const ToolContext&) { return ToolResult::done("paid"); }));
+    AgentSpec spec;
+    spec.id = "a";
+    spec.tools = tools;
+    agent = tree->create(std::move(spec)).value();
+    testing::ScriptedReply reply;
+    reply.tool_calls = {
+        {.id = "c1", .name = tool, .arguments = tool == "pay" ? "{}" : R"({"question":"Which?"})"}};
+    llm.enqueue(reply);
+    task = post("/tasks", R"({"agentId":"a","prompt":"ask"})").json()["taskId"];
+    until([&] { return !tree->questions().empty(); });
+  }
+
+  Agent agent;
+  std::string task;
+};
+
+}  // namespace
+
+TEST_CASE("a task is made, runs and has a result", "[console][X35][API8][API14]") {
+  ConsoleLife life;
+  life.create("a");
+  life.llm.enqueue({.deltas = {"It is ", "done."}});
+  const HttpAnswer made = life.post("/tasks", R"({"agentId":"a","prompt":"do it"})");
+  CHECK(made.status == 201);
+  CHECK(made.json()["agentId"] == "a");
+  const std::string id = made.json()["taskId"];
+  const json result = life.get("/tasks/" + id + "/result?wait=ended").json();
+  CHECK(result["success"] == true);
+  CHECK(result["response"] == "It is done.");
+  const json task = life.get("/tasks/" + id).json();
+  CHECK(task["status"] == "completed");
+  CHECK(task["result"] == result);
+  CHECK(life.get("/tasks").json()["tasks"][0]["taskId"] == id);
+  ConsoleClient events = life.follow("/tasks/" + id + "/events");
+  life.until([&] { return events.ended(); }, {&events});
+  CHECK(types_of(events).back() == "complete");
+}
+
+TEST_CASE("a task without an agent gets a new one", "[console][X35]") {
+  ConsoleLife life({.agent = {.system_prompt = "Be brief."}});
+  const json made = life.post("/tasks", R"({"prompt":"hello"})").json();
+  CHECK(life.tree->find(made["agentId"].get<std::string>()));
+  CHECK(life.post("/tasks", R"({"prompt":"hello","agentId":"nobody"})").status == 404);
+  CHECK(life.post("/tasks", R"({"agentId":"a"})").status == 400);
+}
+
+TEST_CASE("a task is ended in mid-turn, its agent goes on", "[console][X8][X34][API9][API11][I3][I18]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  const std::string id = silent_task(life);
+  ConsoleClient events = life.follow("/tasks/" + id + "/events");
+  CHECK(life.get("/tasks/" + id).json()["status"] == "running");
+  CHECK(life.get("/tasks/" + id + "/result").status == 409);
+  const json done{{"status", "success"}, {"message", "Task terminated successfully"}};
+  CHECK(life.post("/tasks/" + id + "/terminate").json() == done);
+  CHECK(life.llm.open_calls() == 0);
+  CHECK(agent.state().value() == AgentState::idle);
+  CHECK(life.post("/tasks/" + id + "/terminate").json() == done);
+  life.until([&] { return events.ended(); }, {&events});
+  const json last = ConsoleLife::events_of(events).back();
+  CHECK(last["type"] == "terminated");
+  CHECK(last["message"] == "Task terminated by user");
+  CHECK(life.get("/tasks/" + id).json()["status"] == "terminated");
+  life.llm.enqueue({.deltas = {"Yes."}});
+  const std::string next = life.post("/tasks", R"({"agentId":"a","prompt":"still there?"})").json()["taskId"];
+  CHECK(life.get("/tasks/" + next + "/result?wait=ended").json()["response"] == "Yes.");
+}
+
+TEST_CASE("a task that waits, that has ended or that is unknown is ended with the right status",
+          "[console][X8]") {
+  ConsoleLife life;
+  life.create("a");
+  const std::string running = silent_task(life);
+  const std::string waiting = life.post("/tasks", R"({"agentId":"a","prompt":"later"})").json()["taskId"];
+  CHECK(life.get("/tasks/" + waiting).json()["status"] == "pending");
+  CHECK(life.post("/tasks/" + waiting + "/terminate").status == 200);
+  CHECK(life.get("/tasks/" + waiting).json()["status"] == "terminated");
+  CHECK(life.get("/tasks/" + running).json()["status"] == "running");
+  CHECK(life.post("/tasks/" + running + "/terminate").status == 200);
+  const std::string done = life.post("/tasks", R"({"agentId":"a","prompt":"hi"})").json()["taskId"];
+  CHECK(life.get("/tasks/" + done + "/result?wait=ended").status == 200);
+  const HttpAnswer late = life.post("/tasks/" + done + "/terminate");
+  CHECK(late.status == 409);
+  CHECK(late.json()["status"] == "completed");
+  CHECK(life.post("/tasks/m1/terminate").status == 404);
+  CHECK(life.post("/tasks/m1/terminate").json()["status"] == "error");
+  CHECK(life.get("/tasks/m1").json()["error"] == "task_not_found");
+}
+
+TEST_CASE("a failed task says why", "[console]") {
+  ConsoleLife life;
+  life.create("a");
+  life.llm.enqueue({.error = {.code = Errc::network_error, .message = "no route"}});
+  const std::string id = life.post("/tasks", R"({"agentId":"a","prompt":"x"})").json()["taskId"];
+  const json result = life.get("/tasks/" + id + "/result?wait=ended").json();
+  CHECK(result["success"] == false);
+  CHECK(life.get("/tasks/" + id).json()["status"] == "failed: no route");
+}
+
+TEST_CASE("a stop of the agent ends its tasks as terminated", "[console][X7]") {
+  ConsoleLife life;
+  life.create("a");
+  const std::string running = silent_task(life);
+  const std::string waiting = life.post("/tasks", R"({"agentId":"a","prompt":"later"})").json()["taskId"];
+  life.post("/api/agent/a/stop?wait=settled");
+  CHECK(life.get("/tasks/" + running).json()["status"] == "terminated");
+  CHECK(life.get("/tasks/" + waiting).json()["status"] == "terminated");
+  CHECK(life.get("/tasks/" + waiting + "/result").json()["error"] == "task_terminated");
+}
+
+TEST_CASE("a task that is sent again with its key is made once", "[console]") {
+  ConsoleLife life;
+  life.create("a");
+  const std::string body = R"({"agentId":"a","prompt":"pay"})", key = "Idempotency-Key: k1\r\n";
+  const json first = life.request("POST", "/tasks", body, key).json();
+  CHECK(life.request("POST", "/tasks", body, key).json() == first);
+  CHECK(life.request("POST", "/tasks", body, "Idempotency-Key: k2\r\n").json() != first);
+  const HttpAnswer other = life.request("POST", "/tasks", R"({"agentId":"a","prompt":"other"})", key);
+  CHECK(other.status == 409);
+  CHECK(other.json()["error"] == "idempotency_key_in_use");
+}
+
+TEST_CASE("a person answers a question", "[console][API13][I14]") {
+  AskingLife life("ask_human");
+  const json question = life.get("/api/questions").json()["questions"][0];
+  CHECK(question["kind"] == "question");
+  CHECK(question["text"] == "Which?");
+  const std::string path = "/api/questions/" + question["id"].get<std::string>();
+  CHECK(life.post(path + "/approve").json()["error"] == "not_an_approval");
+  CHECK(life.post(path + "/answer").status == 400);
+  CHECK(life.post(path + "/answer", R"({"text":"this"})").status == 200);
+  CHECK(life.post(path + "/answer", R"({"text":"that"})").json()["error"] == "question_closed");
+  CHECK(life.post("/api/questions/q_9/answer", R"({"text":"that"})").status == 404);
+  CHECK(life.get("/tasks/" + life.task + "/result?wait=ended").json()["success"] == true);
+}
+
+TEST_CASE("an approval is approved or declined, never answered by a text", "[console]") {
+  AskingLife life("pay");
+  const std::string path =
+      "/api/questions/" + life.get("/api/questions").json()["questions"][0]["id"].get<std::string>();
+  CHECK(life.post(path + "/answer", R"({"text":"no"})").json()["error"] == "is_an_approval");
+  CHECK(life.post(path + "/approve", R"({"scope":"always"})").status == 400);
+  SECTION("approved") {
+    CHECK(life.post(path + "/approve", R"({"scope":"agent"})").status == 200);
+    life.runtime.run_until_idle();
+    CHECK(life.tree->grants().size() == 1);
+  }
+  SECTION("declined") {
+    CHECK(life.post(path + "/decline", R"({"reason":"too much"})").status == 200);
+    life.runtime.run_until_idle();
+  }
+}
+
+TEST_CASE("the open question of a task is answered by its task", "[console][API13]") {
+  SECTION("a question") {
+    AskingLife life("ask_human");
+    CHECK(life.post("/tasks/" + life.task + "/interact", R"({"response":"this"})").json()["status"] ==
+          "success");
+    CHECK(life.post("/tasks/" + life.task + "/interact", R"({"response":"this"})").status == 409);
+  }
+  SECTION("an approval") {
+    AskingLife life("pay");
+    CHECK(life.post("/tasks/" + life.task + "/interact", R"({"response":"yes"})").status == 400);
+    CHECK(life.post("/tasks/" + life.task + "/interact", R"({"response":"approve"})").status == 200);
+    CHECK(life.get("/tasks/" + life.task + "/result?wait=ended").json()["success"] == true);
+  }
+}
+
+TEST_CASE("a tool call that runs is cancelled, its turn goes on", "[console]") {
+  AskingLife life("ask_human");
+  const json calls = life.get("/api/agent/a").json()["calls"];
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0]["tool"] == "ask_human");
+  const std::string path = "/api/agent/a/calls/" + calls[0]["callId"].get<std::string>() + "/cancel";
+  CHECK(life.post(path, R"({"reason":"not needed"})").json()["cancelled"] == true);
+  CHECK(life.post(path).json()["cancelled"] == false);
+  CHECK(life.post("/api/background/task_1/cancel").json()["cancelled"] == false);
+  CHECK(life.get("/tasks/" + life.task + "/result?wait=ended").json()["success"] == true);
+}
