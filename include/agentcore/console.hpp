@@ -81,9 +81,8 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  /// Shows the agents of `tree` until the Subscription is reset, or another tree is shown. The tree must
-  /// exist as long: reset the Subscription before you destroy the tree. It must be a tree of the same Runtime
-  /// (else std::invalid_argument is thrown).
+  /// Shows the agents of `tree`, which is a tree of the same Runtime, until the Subscription is reset, or
+  /// another tree is shown. The tree must exist as long: reset the Subscription before you destroy the tree.
   Subscription show(AgentTree& tree);
 
   /// Keeps the receipts of the last 1,000 stops and deletes for viewers: for TreeOptions::audit. It must
@@ -97,9 +96,9 @@ class Console {
 
  private:
   struct Parts;
-  explicit Console(std::unique_ptr<Parts> parts);
+  explicit Console(std::shared_ptr<Parts> parts);
 
-  std::unique_ptr<Parts> parts_;
+  std::shared_ptr<Parts> parts_;
 };
 
 }  // namespace agentcore

@@ -56,7 +56,9 @@ std::string new_epoch(detail::loop::Engine& engine) {
 
 }  // namespace
 
-struct Console::Parts {
+// A request keeps it alive: the host may destroy the Console in a callback of a verb that the request has
+// called.
+struct Console::Parts : std::enable_shared_from_this<Console::Parts> {
   Parts(std::shared_ptr<detail::loop::Engine> engine, ConsoleOptions the_options)
       : options(std::move(the_options)),
         receipts(std::make_shared<ReceiptList>(options.receipts_to)),
@@ -68,20 +70,22 @@ struct Console::Parts {
              EventFeed(engine, log, [this] { wake(); }),
              std::make_shared<TaskTable>([this] { wake(); }),
              *receipts,
-             Access(options.token, options.host_names),
-             nullptr},
+             Access(options.token, options.host_names)},
         router(core) {
     receipts->on_record = [this](const std::string& receipt) {
       core.feed.publish(nullptr, {{"type", "receipt"}, {"receipt", Json::parse(receipt)}});
     };
   }
-  ~Parts() {
-    receipts->on_record = {};
-    if (core.server) core.server->close();
-  }
+  ~Parts() { close(); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
+  void close() {
+    receipts->on_record = {};
+    if (core.server) core.server->close();
+    core.tree = nullptr;
+    core.feed.leave();
+  }
   void wake() {
     if (core.server) core.server->wake_streams();
   }
@@ -102,21 +106,24 @@ struct Console::Parts {
       std::make_shared<std::uint64_t>(0);  // the number of the show() in force
 };
 
-Console::Console(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
+Console::Console(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {
 }
 
-Console::~Console() = default;
+Console::~Console() {
+  parts_->close();
+}
 
 Result<std::unique_ptr<Console>> Console::open(Runtime& runtime, ConsoleOptions options) {
   const auto engine = detail::loop::engine_of(runtime);
   if (engine->closed()) return Error{Errc::runtime_gone, "the Runtime was destroyed"};
   if (std::string problem = option_problem(options); !problem.empty())
     return Error{Errc::invalid_config, std::move(problem)};
-  auto parts = std::make_unique<Parts>(engine, std::move(options));
+  auto parts = std::make_shared<Parts>(engine, std::move(options));
+  parts->core.owner = parts;
   auto server = Server::open(engine, server_options(parts->options), parts->router);
   if (!server) return server.error();
   parts->core.server = *server;
-  parts->core.access.set_port((*server)->port());
+  parts->core.access.set_address(parts->options.address, (*server)->port());
   return std::unique_ptr<Console>(new Console(std::move(parts)));
 }
 

@@ -37,7 +37,7 @@ struct LiveAnswer {
   std::string new_reasoning = {};  // not in an event yet
 };
 
-inline constexpr std::size_t max_live_bytes = 64 << 10;
+inline constexpr std::size_t max_live_bytes = 16 << 10;
 
 struct AgentEntry {
   Agent agent = {};

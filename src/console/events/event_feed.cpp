@@ -2,6 +2,7 @@
 
 #include "console/events/agent_json.hpp"
 #include "console/events/event_json.hpp"
+#include "core/utf8.hpp"
 
 #include <chrono>
 #include <utility>
@@ -108,7 +109,8 @@ void EventFeed::add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t ca
     live = {.turn = turn, .call = call};
   }
   (is_reasoning ? live.reasoning : live.text) += text;
-  if (is_reasoning && live.reasoning.size() > max_live_bytes) live.reasoning.resize(max_live_bytes);
+  if (live.reasoning.size() > max_live_bytes)
+    live.reasoning.resize(core::first_bytes(live.reasoning, max_live_bytes).size());
   keep_end(live);
   if (!entry.text_wanted) return;
   if (*entry.text_wanted < engine_->now()) {

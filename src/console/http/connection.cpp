@@ -117,10 +117,11 @@ void Connection::hand_over() {
   keep_alive_ = request.keep_alive && !input_ended_;
   head_only_ = request.method == "HEAD";
   phase_ = Phase::answering;
+  const auto server = server_->shared_from_this();  // a handler may close it
   try {
-    server_->handle(request, Reply(weak_from_this()));
+    server->handle(request, Reply(weak_from_this()));
   } catch (const std::exception& failure) {
-    server_->engine().log(LogLevel::error, "a request to the console failed", {{"error", failure.what()}});
+    server->engine().log(LogLevel::error, "a request to the console failed", {{"error", failure.what()}});
   }
 }
 

@@ -31,12 +31,12 @@ const stream = new Stream({
     channel?.postMessage({kind: 'event', id, event});
     receive(id, event);
   },
-  onStatus(connected) { tell({kind: 'status', connected}); },
-  onOpen(after) { tell({kind: 'texts', texts: stream.texts, after}); },
+  onStatus(connected) { broadcast({kind: 'status', connected}); },
+  onOpen(after) { broadcast({kind: 'texts', texts: stream.texts, after}); },
 });
 
 // Sends a message to the other tabs, and takes it here as well.
-function tell(message) {
+function broadcast(message) {
   channel?.postMessage(message);
   take(message);
 }
@@ -66,7 +66,7 @@ function enter({tab, texts: wanted, position, missed}) {
   if (!started) return;
   if (position && begun && (missed ? isAfter(stream.last, position) : isAfter(begun, position))) reopen(position);
   else if (union().join('\n') !== [...stream.texts].sort().join('\n')) reopen(stream.last);
-  else if (tab !== me) tell({kind: 'status', connected: stream.connected});
+  else if (tab !== me) broadcast({kind: 'status', connected: stream.connected});
 }
 
 function leave(tab) {

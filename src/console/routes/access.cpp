@@ -57,6 +57,11 @@ bool is_loopback(std::string_view address) noexcept {
   return address == "::1" || address.starts_with("127.");
 }
 
+void Access::set_address(const std::string& address, std::uint16_t port) {
+  own_name_ = address.find(':') == std::string::npos ? address : "[" + address + "]";
+  port_ = port;
+}
+
 // `host`: "localhost:8080". The port counts, because another program of this machine may have another one.
 bool Access::is_own_name(std::string_view host) const {
   const std::string text = lower_case(host);
@@ -67,7 +72,7 @@ bool Access::is_own_name(std::string_view host) const {
   // Behind a proxy, the name is that of the proxy, and so is the port.
   if (std::find(names_.begin(), names_.end(), name) != names_.end()) return true;
   if (port != std::to_string(port_)) return false;
-  return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
+  return name == "localhost" || name == "127.0.0.1" || name == "[::1]" || name == own_name_;
 }
 
 std::optional<Response> Access::refuse_origin(const Request& request) const {

@@ -29,8 +29,8 @@ class Access {
   Access(std::string token, std::vector<std::string> names)
       : token_(std::move(token)), names_(std::move(names)) {}
 
-  // Which port the console has. Called once, before the first request.
-  void set_port(std::uint16_t port) noexcept { port_ = port; }
+  // Where the console listens. Called once, before the first request.
+  void set_address(const std::string& address, std::uint16_t port);
 
   bool needs_token() const noexcept { return !token_.empty(); }
   // The answer to a request that did not come from this console, or names another host. Empty: it did.
@@ -53,6 +53,7 @@ class Access {
 
   const std::string token_;
   const std::vector<std::string> names_;
+  std::string own_name_;  // the address, as it is in a URL
   std::uint16_t port_ = 0;
   std::deque<Login> logins_;  // the oldest first
 };

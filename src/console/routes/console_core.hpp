@@ -27,7 +27,8 @@ struct ConsoleCore {
   std::shared_ptr<TaskTable> tasks;
   ReceiptList& receipts;
   Access access;
-  std::shared_ptr<Server> server;  // null until it listens
+  std::shared_ptr<Server> server = {};  // null until it listens
+  std::weak_ptr<void> owner = {};       // what this is a part of
 };
 
 }  // namespace agentcore::detail::console

@@ -30,7 +30,7 @@ class ReceiptList final : public StopAudit {
  private:
   static constexpr std::size_t kept = 1000;
 
-  Ref<StopAudit> next_;  // gets each record first; null: none
+  Ref<StopAudit> next_;  // gets each record, too; null: none
   std::deque<std::string> records_;
   std::uint64_t first_ = 1;
 };

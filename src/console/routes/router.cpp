@@ -68,6 +68,7 @@ Router::Router(ConsoleCore& core) : core_(core), writes_(core.options.max_writes
 }
 
 void Router::handle(const Request& request, Reply reply) {
+  const auto keep = core_.owner.lock();
   if (auto refused = core_.access.refuse_origin(request)) return reply.send(std::move(*refused));
   if (request.path.empty())
     return reply.send(
@@ -86,13 +87,14 @@ void Router::handle(const Request& request, Reply reply) {
 
 std::optional<Response> Router::refusal(const Entry& entry, const Request& request) {
   const TimePoint now = core_.engine->now();
-  if (entry.route.use != RouteUse::open && !core_.access.is_logged_in(request, now)) {
+  const RouteUse use = entry.route.use;
+  if (use != RouteUse::open && use != RouteUse::login && !core_.access.is_logged_in(request, now)) {
     Response response =
         Response::error(401, "unauthorized", "this needs a login, or the header Authorization: Bearer");
     response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;
   }
-  if (entry.route.use == RouteUse::write && !writes_.take(now)) {
+  if ((use == RouteUse::write || use == RouteUse::login) && !writes_.take(now)) {
     Response response =
         Response::error(429, "too_many_writes", "too many changes in a second; try again later");
     response.headers.emplace_back("Retry-After", "1");

@@ -36,6 +36,7 @@ struct RouteCall {
 // What a route allows and needs.
 enum class RouteUse : std::uint8_t {
   open,   // needs no token
+  login,  // needs no token; counts for the limit of writes
   read,   // changes nothing
   write,  // counts for the limit of writes
   stop    // ends something: never refused because of a limit

@@ -46,7 +46,7 @@ std::optional<Response> show_health(RouteCall& /*call*/) {
 
 std::vector<Route> session_routes() {
   return {{"GET", "/api/session", RouteUse::open, show_session},
-          {"POST", "/login", RouteUse::open, log_in},
+          {"POST", "/login", RouteUse::login, log_in},
           {"POST", "/logout", RouteUse::open, log_out},
           {"GET", "/healthz", RouteUse::open, show_health}};
 }

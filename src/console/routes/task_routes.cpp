@@ -78,7 +78,7 @@ std::optional<Response> show_result(RouteCall& call) {
   if (task->has_ended()) return result_response(*task);
   if (!waits) throw Refused(409, "task_not_ended", "the task has not ended; wait=ended waits for it");
   const auto reply = std::make_shared<Reply>(std::move(call.reply));
-  task->on_end.push_back([reply, task] { reply->send(result_response(*task)); });
+  task->on_end.emplace_back([reply, task] { reply->send(result_response(*task)); });
   return std::nullopt;
 }
 

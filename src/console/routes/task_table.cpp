@@ -38,7 +38,7 @@ std::string Task::status() const {
 }
 
 std::shared_ptr<Task> TaskTable::create(const Agent& agent, std::string prompt) {
-  const auto task = std::make_shared<Task>();
+  auto task = std::make_shared<Task>();
   task->agent = agent;
   task->agent_id = agent.id();
   SendOptions options;

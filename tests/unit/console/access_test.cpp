@@ -25,7 +25,7 @@ int origin_status(const Access& access, Request::Fields headers) {
 
 Access at_port(std::uint16_t port, std::string token = {}, std::vector<std::string> names = {}) {
   Access access(std::move(token), std::move(names));
-  access.set_port(port);
+  access.set_address("192.168.1.5", port);
   return access;
 }
 
@@ -35,8 +35,8 @@ const TimePoint start{std::chrono::hours(1)};
 
 TEST_CASE("a request must name this console as its host", "[console][access]") {
   const Access access = at_port(8700, {}, {"agents.example.org"});
-  for (const std::string host : {"127.0.0.1:8700", "localhost:8700", "LocalHost:8700", "[::1]:8700",
-                                 "agents.example.org", "agents.example.org:443"})
+  for (const std::string host : {"127.0.0.1:8700", "192.168.1.5:8700", "localhost:8700", "LocalHost:8700",
+                                 "[::1]:8700", "agents.example.org", "agents.example.org:443"})
     CHECK(origin_status(access, {{"host", host}}) == 200);
   for (const std::string host : {"", "evil.example:8700", "127.0.0.1", "127.0.0.1:80", "localhost:8701",
                                  "localhost.evil.example:8700", "127.0.0.1:8700.evil.example"})

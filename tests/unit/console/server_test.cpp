@@ -183,6 +183,26 @@ TEST_CASE("a console may end in a callback, and before or after its tree", "[con
     life.until([&] { return client.ended() && viewer.ended(); }, {&client, &viewer});
     CHECK(is_stopped(agent.state().value()));
   }
+  SECTION("in a callback of an agent that it creates") {
+    auto created = life.tree->on<AgentCreated>([&](const AgentCreated&) { life.console.reset(); });
+    ConsoleClient client(life.console->port());
+    client.send(life.text_of("POST", "/api/agents", R"({"id":"b"})"));
+    life.until([&] { return client.ended() && viewer.ended(); }, {&client, &viewer});
+    CHECK(life.tree->find("b"));
+  }
+  SECTION("after its Runtime") {
+    auto runtime = std::make_unique<Runtime>();
+    auto console = Console::open(*runtime).value();
+    AgentTree tree(*runtime, {.audit = console->receipts()});
+    Subscription shown = console->show(tree);
+    ConsoleClient client(console->port());
+    client.send("GET /api/events HTTP/1.1\r\nHost: localhost:" + std::to_string(console->port()) +
+                "\r\n\r\n");
+    while (runtime->poll()) {
+    }
+    runtime.reset();
+    console.reset();
+  }
   SECTION("before its tree") {
     const std::string task = life.post("/tasks", R"({"agentId":"a","prompt":"x"})").json()["taskId"];
     life.console.reset();
