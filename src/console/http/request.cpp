@@ -60,6 +60,13 @@ bool parse_query(std::string_view query, Request::Fields& into) {
 
 }  // namespace
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  return result;
+}
+
 const std::string* Request::header(std::string_view name) const noexcept {
   return first_of(headers, name);
 }

@@ -33,6 +33,9 @@ struct Request {
   bool is_write() const noexcept { return method != "GET" && method != "HEAD"; }
 };
 
+// ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 // Splits the target of a request line, and decodes its parts. False: it does not begin with "/", or an escape
 // ("%2F") is incomplete.
 bool parse_target(std::string_view target, Request& into);

@@ -52,6 +52,7 @@ class RequestReader {
   struct Parser;
 
   void begin();
+  bool waits_for_chunk(const std::string& in) const;
   State fail(int status, std::string_view error, std::string_view problem) noexcept;
 
   const RequestLimits limits_;

@@ -44,13 +44,6 @@ Response forbidden(std::string_view code, std::string_view message) {
   return Response::error(403, code, message);
 }
 
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return result;
-}
-
 }  // namespace
 
 bool is_loopback(std::string_view address) noexcept {

@@ -30,7 +30,7 @@ std::optional<Response> list_agents(RouteCall& call) {
                         {"lastEventId", call.core.log->id_of(call.core.log->last())}});
 }
 
-Json to_json(const RunningTask& task) {
+Json json_of_call(const RunningTask& task) {
   return {{"callId", task.id},
           {"tool", task.tool},
           {"turn", task.turn},
@@ -44,7 +44,8 @@ std::optional<Response> show_agent(RouteCall& call) {
   for (const RunningTask& task : call.tree().tasks()) {
     if (task.agent_id != entry.id) continue;
     if (task.kind == TaskKind::turn) turn = {{"turn", task.turn}, {"taskId", to_string(task.message)}};
-    if (task.kind == TaskKind::tool_call || task.kind == TaskKind::background) calls.push_back(to_json(task));
+    if (task.kind == TaskKind::tool_call || task.kind == TaskKind::background)
+      calls.push_back(json_of_call(task));
   }
   return json_response({{"agent", to_json(entry)}, {"turn", std::move(turn)}, {"calls", std::move(calls)}});
 }

@@ -19,9 +19,7 @@ bool is_json(const Request& request) {
   if (type == nullptr) return false;
   std::string name = type->substr(0, type->find(';'));
   while (!name.empty() && name.back() == ' ') name.pop_back();
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-  return name == "application/json";
+  return lower_case(name) == "application/json";
 }
 
 nlohmann::json parse(const Request& request) {

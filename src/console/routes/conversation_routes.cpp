@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t messages_per_page = 50;
 constexpr std::uint64_t most_messages_per_page = 200;
 
-Json to_json(const ChatMessage& message, std::size_t index) {
+Json json_of_message(const ChatMessage& message, std::size_t index) {
   Json json = {{"index", index},
                {"role", to_string(message.role)},
                {"content", message.content},
@@ -33,7 +33,7 @@ Json to_json(const ChatMessage& message, std::size_t index) {
   return json;
 }
 
-Json to_json(const LiveAnswer& live) {
+Json json_of_live(const LiveAnswer& live) {
   if (live.turn == 0) return nullptr;
   return {{"turn", live.turn},
           {"call", live.call},
@@ -52,7 +52,7 @@ std::optional<Response> show_conversation(RouteCall& call) {
   const std::size_t end = std::min<std::size_t>(all->size(), before.value_or(all->size()));
   const std::size_t first = end - std::min<std::size_t>(end, limit);
   Json messages = Json::array();
-  for (std::size_t i = first; i < end; ++i) messages.push_back(to_json((*all)[i], i));
+  for (std::size_t i = first; i < end; ++i) messages.push_back(json_of_message((*all)[i], i));
   // From here on, the pieces that follow are in the log: a viewer continues `live` with them.
   call.core.feed.flush_text();
   call.core.feed.want_text(entry);
@@ -60,7 +60,7 @@ std::optional<Response> show_conversation(RouteCall& call) {
                         {"total", all->size()},
                         {"first", first},
                         {"messages", std::move(messages)},
-                        {"live", to_json(entry.live)},
+                        {"live", json_of_live(entry.live)},
                         {"lastEventId", call.core.log->id_of(call.core.log->last())}});
 }
 

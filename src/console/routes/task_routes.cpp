@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_tasks_listed = 200;
 
-Json to_json(const Task& task) {
+Json json_of_task(const Task& task) {
   Json json = {
       {"taskId", task.id}, {"agentId", task.agent_id}, {"status", task.status()}, {"result", nullptr}};
   if (task.result) json["result"] = Json::parse(agentcore::to_json(*task.result));
@@ -55,7 +55,7 @@ std::optional<Response> list_tasks(RouteCall& call) {
   Json tasks = Json::array();
   for (const auto& task : call.core.tasks->tasks()) {
     if (tasks.size() == most_tasks_listed) break;
-    Json json = to_json(*task);
+    Json json = json_of_task(*task);
     json.erase("result");
     tasks.push_back(std::move(json));
   }
@@ -63,7 +63,7 @@ std::optional<Response> list_tasks(RouteCall& call) {
 }
 
 std::optional<Response> show_task(RouteCall& call) {
-  return json_response(to_json(*task_of(call)));
+  return json_response(json_of_task(*task_of(call)));
 }
 
 Response result_response(const Task& task) {

@@ -77,6 +77,19 @@ TEST_CASE("requests follow each other on a connection", "[console][http]") {
   CHECK(reader.is_in_request());
 }
 
+TEST_CASE("a body in chunks is the same in pieces of any size", "[console][http]") {
+  for (const std::string chunks :
+       {"0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "1;x=y\r\na\r\n0\r\nTrailer: 1\r\n\r\n"}) {
+    const std::string text = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks;
+    for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+      RequestReader reader({});
+      std::string in;
+      REQUIRE(read_in_pieces(reader, text, piece, in) == State::complete);
+      CHECK(reader.take().body.size() == (chunks[0] == '0' ? 0u : chunks[0] == '3' ? 3u : 1u));
+    }
+  }
+}
+
 TEST_CASE("a body in chunks is put together", "[console][http]") {
   const Request request = whole(
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
