@@ -99,6 +99,9 @@ TEST_CASE("a viewer that comes in mid-stream has the whole text", "[console]") {
   const json conversation = life.get("/api/agent/a/conversation").json();
   std::string text = conversation["live"]["text"];
   CHECK(text.size() >= 200);
+  const std::size_t seen = received;
+  life.until(
+      [&] { return received > seen + 100; });  // what comes before the viewer connects is not lost either
   ConsoleClient stream =
       life.follow("/api/events?text=a&lastEventId=" + conversation["lastEventId"].get<std::string>());
   life.until([&] { return has_type(stream, "turn_ended"); }, {&stream});

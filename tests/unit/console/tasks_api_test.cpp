@@ -1,6 +1,7 @@
 // Tasks and questions, over real connections.
 #include "support/console/console_life.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -102,6 +103,10 @@ TEST_CASE("a task is ended in mid-turn, its agent goes on", "[console][X8][X34][
   life.llm.enqueue({.deltas = {"Yes."}});
   const std::string next = life.post("/tasks", R"({"agentId":"a","prompt":"still there?"})").json()["taskId"];
   CHECK(life.get("/tasks/" + next + "/result?wait=ended").json()["response"] == "Yes.");
+  ConsoleClient again = life.follow("/tasks/" + id + "/events");
+  life.until([&] { return again.ended(); }, {&again});
+  const auto types = types_of(again);
+  CHECK(std::count(types.begin(), types.end(), "terminated") == 1);
 }
 
 TEST_CASE("a task that waits, that has ended or that is unknown is ended with the right status",
