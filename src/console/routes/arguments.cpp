@@ -81,6 +81,13 @@ std::optional<std::uint64_t> number_in_query(const Request& request, std::string
   return number;
 }
 
+std::string_view text_in_query(const Request& request, std::string_view name) {
+  const std::string* const text = request.parameter(name);
+  if (text == nullptr) return {};
+  if (!core::is_utf8(*text)) refuse("invalid_utf8", std::string(name) + " is not UTF-8");
+  return *text;
+}
+
 bool query_is(const Request& request, std::string_view name, std::string_view value) {
   const std::string* const text = request.parameter(name);
   if (text == nullptr) return false;

@@ -47,6 +47,8 @@ class Arguments {
 // A number in a query, from `smallest` to `largest`. Throws Refused.
 std::optional<std::uint64_t> number_in_query(const Request& request, std::string_view name,
                                              std::uint64_t smallest, std::uint64_t largest);
+// A text in a query; empty: it is not there. Throws Refused.
+std::string_view text_in_query(const Request& request, std::string_view name);
 // True if the query has `name` with this value; false if it does not have `name`. Throws Refused for any
 // other value.
 bool query_is(const Request& request, std::string_view name, std::string_view value);

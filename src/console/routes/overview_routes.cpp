@@ -38,8 +38,7 @@ EventFilter filter_of(RouteCall& call) {
 
 std::optional<Response> follow_events(RouteCall& call) {
   call.tree();
-  if (call.core.server->streams() >= call.core.server->options().max_streams)
-    throw Refused(503, "too_many_connections", "the console has as many viewers as it may have");
+  call.check_viewers();
   EventFilter filter = filter_of(call);
   const EventLog& log = *call.core.log;
   const std::string* last = call.request.header("last-event-id");

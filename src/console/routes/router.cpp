@@ -61,6 +61,11 @@ AgentEntry& RouteCall::entry() const {
   return *entry;
 }
 
+void RouteCall::check_viewers() const {
+  if (core.server->streams() >= core.server->options().max_streams)
+    throw Refused(503, "too_many_connections", "the console has as many viewers as it may have");
+}
+
 Router::Router(ConsoleCore& core) : core_(core), writes_(core.options.max_writes_per_second) {
   for (const auto& routes : {agent_routes(), verb_routes(), conversation_routes(), question_routes(),
                              task_routes(), overview_routes(), session_routes(), page_routes()})

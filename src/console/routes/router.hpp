@@ -31,6 +31,8 @@ struct RouteCall {
   Agent agent() const;
   // The same, with what the console knows of it.
   AgentEntry& entry() const;
+  // Throws Refused if there are as many streams of events as there may be.
+  void check_viewers() const;
 };
 
 // What a route allows and needs.

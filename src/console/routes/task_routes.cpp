@@ -84,6 +84,7 @@ std::optional<Response> show_result(RouteCall& call) {
 
 std::optional<Response> show_events(RouteCall& call) {
   auto stream = std::make_unique<TaskStream>(task_of(call));
+  call.check_viewers();
   call.reply.send({.content_type = "text/event-stream"}, std::move(stream));
   return std::nullopt;
 }

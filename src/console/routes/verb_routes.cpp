@@ -108,41 +108,54 @@ StopWhen when_of(const Arguments& arguments) {
       {{"now", StopWhen::now}, {"after_step", StopWhen::after_step}, {"after_turn", StopWhen::after_turn}});
 }
 
+// A request that waits until its stop or delete has settled.
+struct SettledReply {
+  explicit SettledReply(Reply&& the_reply) : reply(std::move(the_reply)) {}
+  // A deferred stop that is withdrawn never settles.
+  ~SettledReply() {
+    if (!json.is_null()) reply.send(json_response({{"error", "withdrawn"}}, 409));
+  }
+  SettledReply(const SettledReply&) = delete;
+  SettledReply& operator=(const SettledReply&) = delete;
+
+  Reply reply;
+  Json json = nullptr;  // null: the verb was not accepted
+};
+
 // A route that answers when a stop or a delete has settled, or at once.
 class SettledAnswer {
  public:
-  explicit SettledAnswer(RouteCall& call) : waits_(query_is(call.request, "wait", "settled")) {
-    if (waits_) reply_ = std::make_shared<Reply>(std::move(call.reply));
+  explicit SettledAnswer(RouteCall& call) {
+    if (query_is(call.request, "wait", "settled"))
+      waiting_ = std::make_shared<SettledReply>(std::move(call.reply));
   }
 
-  bool waits() const noexcept { return waits_; }
   // For on_settled of the verb. `list`: the name of the member with the descendants.
   template <typename Report>
-  std::function<void(const Report&)> on_settled(std::shared_ptr<Json> json, std::string_view list,
+  std::function<void(const Report&)> on_settled(std::string_view list,
                                                 std::vector<std::string> Report::*descendants) const {
-    if (!waits_) return {};
-    return [reply = reply_, json, list, descendants](const Report& report) {
-      (*json)[std::string(list)] = report.*descendants;
-      (*json)["cascadeFailed"] = report.abandoned;
-      reply->send(json_response(*json));
+    if (!waiting_) return {};
+    return [waiting = waiting_, list, descendants](const Report& report) {
+      waiting->json[std::string(list)] = report.*descendants;
+      waiting->json["cascadeFailed"] = report.abandoned;
+      waiting->reply.send(json_response(waiting->json));
     };
   }
   // After the verb: the answer of a verb that nobody waits for, or that was refused.
-  std::optional<Response> answer(const std::shared_ptr<Json>& json, const VerbResult& result,
-                                 std::string_view agent_id, std::string_view done) const {
-    if (!waits_) return json_response(verb_json(result, agent_id, done));
+  std::optional<Response> answer(const VerbResult& result, std::string_view agent_id,
+                                 std::string_view done) const {
+    if (!waiting_) return json_response(verb_json(result, agent_id, done));
     if (!result.accepted()) {
       const Refused refused(result.reason);
-      reply_->send(json_response({{"error", refused.code}}, refused.status));
+      waiting_->reply.send(json_response({{"error", refused.code}}, refused.status));
     } else {
-      *json = verb_json(result, agent_id, done);
+      waiting_->json = verb_json(result, agent_id, done);
     }
     return std::nullopt;
   }
 
  private:
-  const bool waits_;
-  std::shared_ptr<Reply> reply_;
+  std::shared_ptr<SettledReply> waiting_;  // null: the request does not wait
 };
 
 std::optional<Response> stop(RouteCall& call) {
@@ -154,28 +167,25 @@ std::optional<Response> stop(RouteCall& call) {
   options.cascade = arguments.flag_or("cascade", true);
   const std::string reason = options.reason;
   const SettledAnswer answer(call);
-  const auto json = std::make_shared<Json>();
-  options.on_settled = answer.on_settled<StopReport>(json, "cascadeStopped", &StopReport::cascade_stopped);
+  options.on_settled = answer.on_settled<StopReport>("cascadeStopped", &StopReport::cascade_stopped);
   const VerbResult result = agent.stop(std::move(options));
   audit(call, "stop", call.ids[0], reason, result);
-  return answer.answer(json, result, call.ids[0], "stopped");
+  return answer.answer(result, call.ids[0], "stopped");
 }
 
 std::optional<Response> terminate(RouteCall& call) {
   const Arguments arguments(call.request, {"reason", "when"});
   const Agent agent = call.agent();
-  const std::string* const in_query = call.request.parameter("reason");
   TerminateOptions options;
-  options.reason = arguments.text_or("reason", in_query != nullptr ? std::string_view(*in_query) : "");
+  options.reason = arguments.text_or("reason", text_in_query(call.request, "reason"));
   options.when = when_of(arguments);
   const std::string reason = options.reason;
   const SettledAnswer answer(call);
-  const auto json = std::make_shared<Json>();
   options.on_settled =
-      answer.on_settled<TerminateReport>(json, "cascadeTerminated", &TerminateReport::cascade_terminated);
+      answer.on_settled<TerminateReport>("cascadeTerminated", &TerminateReport::cascade_terminated);
   const VerbResult result = agent.terminate(std::move(options));
   audit(call, "terminate", call.ids[0], reason, result);
-  return answer.answer(json, result, call.ids[0], "terminated");
+  return answer.answer(result, call.ids[0], "terminated");
 }
 
 std::optional<Response> stop_all(RouteCall& call) {

@@ -75,6 +75,17 @@ TEST_CASE("a task is made, runs and has a result", "[console][X35][API8][API14]"
   CHECK(types_of(events).back() == "complete");
 }
 
+TEST_CASE("the streams of tasks count as viewers", "[console]") {
+  ConsoleLife life({.max_viewers = 1});
+  life.create("a");
+  const std::string target = "/tasks/" + silent_task(life) + "/events";
+  ConsoleClient first = life.follow(target);
+  life.until([&] { return !ConsoleLife::events_of(first).empty(); }, {&first});
+  const HttpAnswer second = life.get(target);
+  CHECK(second.status == 503);
+  CHECK(second.json()["error"] == "too_many_connections");
+}
+
 TEST_CASE("a task without an agent gets a new one", "[console][X35]") {
   ConsoleLife life({.agent = {.system_prompt = "Be brief."}});
   const json made = life.post("/tasks", R"({"prompt":"hello"})").json();

@@ -1,6 +1,7 @@
 // The routes of agents and verbs, over real connections.
 #include "support/console/console_life.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,28 @@ TEST_CASE("with wait=settled, stop and delete answer with the lists", "[console]
   const Agent other = life.create("other");
   CHECK(life.post("/api/agent/other/stop?wait=soon").status == 400);
   CHECK(other.state().value() == AgentState::idle);
+}
+
+TEST_CASE("a request that waits for a deferred stop is answered when the stop is withdrawn", "[console]") {
+  ConsoleLife life;
+  life.let_wait(life.create("a"));
+  ConsoleClient waiting(life.console->port());
+  waiting.send(life.text_of("POST", "/api/agent/a/stop?wait=settled", R"({"when":"after_turn"})"));
+  life.until([&] { return life.get("/api/agent/a").json()["agent"]["stopPending"] == "after_turn"; });
+  CHECK(life.post("/api/agent/a/resume").json()["resumed"] == true);
+  std::optional<HttpAnswer> answer;
+  life.until([&] { return (answer = waiting.take_answer()).has_value(); }, {&waiting});
+  CHECK(answer->status == 409);
+  CHECK(answer->json() == json{{"error", "withdrawn"}});
+}
+
+TEST_CASE("the reason of a delete is UTF-8", "[console]") {
+  ConsoleLife life;
+  life.create("a");
+  const HttpAnswer refused = life.request("DELETE", "/api/agent/a?reason=%FF");
+  CHECK(refused.status == 400);
+  CHECK(refused.json() == json{{"error", "invalid_utf8"}});
+  CHECK(life.request("DELETE", "/api/agent/a?reason=%C3%A9").json()["terminated"] == true);
 }
 
 TEST_CASE("each stop and delete is in the log with who and why", "[console][X39]") {
