@@ -80,6 +80,18 @@ def check_events(document, schema, events):
     return len({event["type"] for event in events})
 
 
+def events_of_tasks(url):
+    """The events of the newest tasks that have ended."""
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc)
+    connection.request("GET", "/tasks", headers={"Authorization": "Bearer " + TOKEN})
+    tasks = json.load(connection.getresponse())["tasks"]
+    ended = [task["taskId"] for task in tasks if task["status"] not in ("pending", "running")]
+    streams = [Events(url, f"/tasks/{task}/events") for task in ended[:20]]
+    for stream in streams:
+        stream.join()
+    return [event for stream in streams for event in stream.events]
+
+
 def run(folder, url, options):
     config = folder / "schemathesis.toml"
     config.write_text(CONFIG)
@@ -104,11 +116,14 @@ def main(standin, console, *options):
         try:
             events = Events(url, "/api/events?text=planner&text=scout")
             status = run(folder, url, options or ("--max-examples", "15", "--seed", "1"))
+            of_tasks = events_of_tasks(url)
             host.terminate()
             events.join()
             document = json.loads((FOLDER / "../../src/console/page/openapi.json").read_text())
-            types = check_events(document, "Event", events.events)
-            print(len(events.events), "events of", types, "types match their schemas")
+            for schema, found in (("Event", events.events), ("TaskEvent", of_tasks)):
+                types = check_events(document, schema, found)
+                print(len(found), "events of", types, "types match the schema", schema)
+                assert types > 3, "too few events to say anything"
             return status or host.wait()
         finally:
             for server in (host, model):

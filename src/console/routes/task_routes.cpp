@@ -75,7 +75,7 @@ Response result_response(const Task& task) {
 std::optional<Response> show_result(RouteCall& call) {
   const auto task = task_of(call);
   const bool waits = query_is(call.request, "wait", "ended");
-  if (task->has_ended()) return result_response(*task);
+  if (task->is_over) return result_response(*task);
   if (!waits) throw Refused(409, "task_not_ended", "the task has not ended; wait=ended waits for it");
   const auto reply = std::make_shared<Reply>(std::move(call.reply));
   task->on_end.emplace_back([reply, task] { reply->send(result_response(*task)); });

@@ -119,7 +119,13 @@ void TaskTable::take(Task& task, const Event& event) {
 
 void TaskTable::end(Task& task, const MessageEnd& end) {
   task.result = end.result;
+  task.is_over = true;
   task.open_questions.clear();
+  publish_end(task, end);
+  for (const auto& waiting : std::exchange(task.on_end, {})) waiting();
+}
+
+void TaskTable::publish_end(Task& task, const MessageEnd& end) {
   if (!end.result ||
       (end.result->outcome != TurnOutcome::completed && end.result->outcome != TurnOutcome::failed))
     return finish(task, Task::Phase::terminated,
@@ -131,11 +137,9 @@ void TaskTable::end(Task& task, const MessageEnd& end) {
 
 // The first end is the only one.
 void TaskTable::finish(Task& task, Task::Phase phase, Json event) {
-  if (!task.has_ended()) {
-    task.phase = phase;
-    publish(task, std::move(event));
-  }
-  for (const auto& waiting : std::exchange(task.on_end, {})) waiting();
+  if (task.has_ended()) return;
+  task.phase = phase;
+  publish(task, std::move(event));
 }
 
 void TaskTable::publish(Task& task, Json event) {

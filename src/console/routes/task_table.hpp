@@ -30,12 +30,13 @@ struct Task {
   Agent agent = {};
   std::string agent_id = {};
   Phase phase = Phase::pending;
-  std::string failure = {};                        // why it failed
-  std::shared_ptr<const TurnResult> result = {};   // null: no turn has ended
+  std::string failure = {};                       // why it failed
+  std::shared_ptr<const TurnResult> result = {};  // null: no turn has ended
+  bool is_over = false;  // the message has ended: `result` is final. A terminated task is over a poll later
   std::vector<std::string> open_questions = {};    // the oldest first
   std::vector<std::string> events = {};            // "data: ...\n\n"
   std::size_t event_bytes = 0;                     // of these
-  std::vector<std::function<void()>> on_end = {};  // waits for the end
+  std::vector<std::function<void()>> on_end = {};  // called when it is over
 
   bool has_ended() const noexcept { return phase > Phase::running; }
   // "pending", "running", "completed", "failed: REASON", "terminated"
@@ -71,6 +72,7 @@ class TaskTable : public std::enable_shared_from_this<TaskTable> {
 
   void take(Task& task, const Event& event);
   void end(Task& task, const MessageEnd& end);
+  void publish_end(Task& task, const MessageEnd& end);
   void finish(Task& task, Task::Phase phase, Json event);
   void publish(Task& task, Json event);
   void forget_old();

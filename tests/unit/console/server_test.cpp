@@ -156,7 +156,7 @@ TEST_CASE("every answer forbids foreign scripts and frames", "[console][access][
   }
 }
 
-TEST_CASE("options out of range are refused", "[console]") {
+TEST_CASE("options of a console that are out of range are refused", "[console]") {
   Runtime runtime;
   const auto error = [&](ConsoleOptions options) {
     auto console = Console::open(runtime, std::move(options));

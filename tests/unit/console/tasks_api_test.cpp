@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,21 @@ TEST_CASE("a task is ended in mid-turn, its agent goes on", "[console][X8][X34][
   life.until([&] { return again.ended(); }, {&again});
   const auto types = types_of(again);
   CHECK(std::count(types.begin(), types.end(), "terminated") == 1);
+}
+
+TEST_CASE("a request that waits for a task that is ended in mid-turn gets the result", "[console]") {
+  ConsoleLife life;
+  life.create("a");
+  const std::string id = silent_task(life);
+  ConsoleClient waiting(life.console->port());
+  waiting.send(life.text_of("GET", "/tasks/" + id + "/result?wait=ended"));
+  life.poll();
+  CHECK(life.post("/tasks/" + id + "/terminate").status == 200);
+  std::optional<HttpAnswer> answer;
+  life.until([&] { return (answer = waiting.take_answer()).has_value(); }, {&waiting});
+  CHECK(answer->status == 200);
+  CHECK(answer->json()["success"] == false);
+  CHECK(answer->json() == life.get("/tasks/" + id + "/result").json());
 }
 
 TEST_CASE("a task that waits, that has ended or that is unknown is ended with the right status",
