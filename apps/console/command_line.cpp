@@ -20,6 +20,15 @@ constexpr const char* manual =
     "\n"
     "Ctrl+C stops all agents and ends the program; with --store they are there at the next start.";
 
+constexpr const char* top_manual =
+    "Keys: up, down, page up, page down, home, end select an agent; left, right collapse and expand.\n"
+    "  Enter, m   write a message; while a turn runs, it goes into the turn\n"
+    "  s, d       stop, delete the agent and all below it, after a question\n"
+    "  i, a       interrupt the turn, abort the model call\n"
+    "  p, r       pause or unpause, resume after a stop\n"
+    "  /, n       search, and the next one\n"
+    "  q          quit\n";
+
 void add_options(CLI::App& app, Settings& settings) {
   app.add_option("--address", settings.address, "Where to listen; anything but loopback needs --token-file")
       ->capture_default_str();
@@ -40,6 +49,14 @@ void add_options(CLI::App& app, Settings& settings) {
   app.add_flag("--verbose", settings.verbose, "Print log records of all levels");
 }
 
+CLI::App& add_top(CLI::App& app, top::Settings& settings) {
+  CLI::App& command = *app.add_subcommand("top", "Shows the agents of a console in a terminal");
+  command.add_option("--url", settings.url, "Where the console is")->capture_default_str();
+  command.add_option("--token-file", settings.token_file, "A file with the token of the console");
+  command.footer(top_manual);
+  return command;
+}
+
 }  // namespace
 
 std::optional<Settings> parse_command_line(int argc, const char* const* argv, std::string& text) {
@@ -52,6 +69,8 @@ std::optional<Settings> parse_command_line(int argc, const char* const* argv, st
   app.set_config("--config", "", "A file with these options");
   app.footer(manual);
   add_options(app, settings);
+  top::Settings top;
+  const CLI::App& top_command = add_top(app, top);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& end) {
@@ -62,6 +81,7 @@ std::optional<Settings> parse_command_line(int argc, const char* const* argv, st
     text = out.str();
     return std::nullopt;
   }
+  if (top_command.parsed()) settings.top = top;
   return settings;
 }
 

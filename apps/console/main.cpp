@@ -1,6 +1,7 @@
 // agentcore-console: see command_line.cpp for its help, docs/console.md for more.
 #include "console/command_line.hpp"
 #include "console/host.hpp"
+#include "console/top/run.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
       std::fputs(text.c_str(), stdout);
       return 0;
     }
+    if (settings->top) return console_app::top::run(*settings->top);
     if (!catch_signals()) throw std::runtime_error("the system refuses a pipe or a signal handler");
     console_app::Host host(*settings);
     std::printf("the console is at %s\n", host.url().c_str());

@@ -1,7 +1,10 @@
 // Settings: what the command line and the config file of agentcore-console say.
 #pragma once
 
+#include "console/top/settings.hpp"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,10 +20,11 @@ struct Settings {
   std::string model = {};
   std::string api_key_env = {};  // empty: that of `provider`, or none
   std::string system_prompt = {};
-  std::vector<std::string> agents = {};  // "name" or "parent/name"
-  std::string store = {};                // a file; empty: agents are not kept
-  std::string receipts = {};             // a file; empty: receipts are not kept
-  bool verbose = false;                  // log records of all levels
+  std::vector<std::string> agents = {};   // "name" or "parent/name"
+  std::string store = {};                 // a file; empty: agents are not kept
+  std::string receipts = {};              // a file; empty: receipts are not kept
+  bool verbose = false;                   // log records of all levels
+  std::optional<top::Settings> top = {};  // set: nothing is served; the agents of another console are shown
 };
 
 }  // namespace console_app

@@ -1,0 +1,71 @@
+// Viewer: what a person does with the keys.
+#pragma once
+
+#include "console/top/follower.hpp"
+#include "console/top/layout.hpp"
+#include "console/top/prompt.hpp"
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace console_app::top {
+
+enum class Key {
+  character,  // see KeyPress::character
+  up,
+  down,
+  page_up,
+  page_down,
+  home,
+  end,
+  left,
+  right,
+  enter,
+  escape,
+  backspace,
+  erase,
+};
+
+struct KeyPress {
+  Key key = Key::character;
+  char32_t character = 0;
+};
+
+class Viewer {
+ public:
+  Viewer(Api& api, Agents& agents, Conversation& conversation, Follower& follower);
+
+  // False: the person quits.
+  bool press(KeyPress key);
+  Frame frame(Size size);
+
+ private:
+  bool browse(KeyPress key);
+  void navigate(Key key);
+  void type(KeyPress key);
+  void confirm(KeyPress key);
+  void open(PromptKind kind);
+  void ask_reach();
+  void finish_typing();
+  void write(const std::string& id, const std::string& text);
+  void search(const std::string& text);
+  void use_verb(char32_t key, const AgentNode& agent);
+  // `field`: the member of the answer that says if the verb had an effect.
+  void call(const std::string& method, const std::string& id, const std::string& verb, const char* field,
+            std::string done);
+
+  Api& api_;
+  Agents& agents_;
+  Conversation& conversation_;
+  Follower& follower_;
+  Prompt prompt_ = {};
+  std::size_t question_ = 0;  // counts the prompts, so that a late answer is not shown in another one
+  Note note_ = {};
+  std::string last_search_ = {};
+  std::map<std::string, std::string> drafts_ = {};  // what was typed and not sent, by agent
+  std::size_t first_row_ = 0;
+  std::size_t tree_height_ = 0;
+};
+
+}  // namespace console_app::top
