@@ -24,7 +24,8 @@ inline std::string text_in(const Json& object, std::string_view name) {
 
 inline std::uint64_t number_in(const Json& object, std::string_view name) {
   const Json* const value = member(object, name);
-  return value != nullptr && value->is_number_unsigned() ? value->get<std::uint64_t>() : 0;
+  if (value == nullptr || !value->is_number_integer()) return 0;
+  return value->is_number_unsigned() || value->get<std::int64_t>() > 0 ? value->get<std::uint64_t>() : 0;
 }
 
 inline bool flag_in(const Json& object, std::string_view name) {

@@ -42,7 +42,7 @@ Line help_line(const Prompt& prompt, std::size_t width) {
 
 Line question_line(const Prompt& prompt) {
   const std::string verb = prompt.kind == PromptKind::stop ? "Stop " : "Delete ";
-  const std::string reach = prompt.reach.empty() ? "all below it" : prompt.reach;
+  const std::string reach = prompt.reach.empty() ? "all below it, too" : prompt.reach;
   Line line;
   return line.add(verb + cut(printable(prompt.agent_id), 30) + ": " + reach + "? y/n", Style::warning);
 }

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""agentcore-console top in a real terminal, that of tmux, before the console and the stand-in server.
+
+usage: top.py STANDIN CONSOLE
+Waits for what is on the screen, never for time; what does not come within PATIENCE seconds is a failure.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+PATIENCE = 20
+
+# Neither a proxy nor a key of the person who runs the tests.
+ENVIRONMENT = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "no_proxy": "*"}
+for name in ("LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"):
+    if name in os.environ:
+        ENVIRONMENT[name] = os.environ[name]
+
+
+class Server:
+    """A program that says in a line where it listens."""
+
+    def __init__(self, pattern, *command):
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT)
+        text = ""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := re.search(pattern, text)):
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"no {pattern!r} within {PATIENCE} s, but {text!r}"
+            piece = os.read(self.process.stdout.fileno(), 4096)
+            assert piece, f"no {pattern!r} before the end, but {text!r}"
+            text += piece.decode()
+        self.url = found[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Terminal:
+    """A program in a terminal of tmux, on a socket of its own."""
+
+    def __init__(self, folder, *command, size=(80, 24)):
+        self.socket = str(folder / "tmux")
+        self.exit_file = folder / "exit"
+        shell = f"{shlex.join(command)}; echo $? >{shlex.quote(str(self.exit_file))}; exec cat"
+        width, height = map(str, size)
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, shell)
+
+    def _tmux(self, *arguments):
+        return subprocess.run(["tmux", "-S", self.socket, *arguments], env=ENVIRONMENT, timeout=PATIENCE, check=True,
+                              capture_output=True).stdout.decode()
+
+    def press(self, *keys):
+        self._tmux("send-keys", *keys)
+
+    def type(self, text):
+        self._tmux("send-keys", "-l", text)
+
+    def resize(self, width, height):
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def screen(self):
+        return self._tmux("capture-pane", "-p")
+
+    def expect(self, *patterns):
+        """Waits until each pattern is on the screen at the same time. Returns the screen."""
+        return self.expect_that(lambda screen: all(re.search(each, screen, re.M) for each in patterns), patterns)
+
+    def expect_that(self, holds, what):
+        deadline = time.monotonic() + PATIENCE
+        while not holds(screen := self.screen()):
+            assert time.monotonic() < deadline, f"not {what!r} within {PATIENCE} s, but\n{screen}"
+        return screen
+
+    def exit_status(self):
+        self.expect_that(lambda _: self.exit_file.exists() and self.exit_file.read_text().endswith("\n"), "its end")
+        return int(self.exit_file.read_text())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(subprocess.SubprocessError):
+            self._tmux("kill-server")
+
+
+def post(url, path, body):
+    request = urllib.request.Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=PATIENCE) as answer:
+        return json.load(answer)
+
+
+@contextlib.contextmanager
+def served(standin, console, *options, port=0):
+    """A console whose agents answer without an end."""
+    with (Server(r"listening on (\S+)\n", standin, "--tokens", "0", "--rate", "50") as model,
+          Server(r"the console is at (\S+)\n", console, "--port", str(port), "--base-url", model.url, "--model", "m",
+                 *options) as server):
+        yield server
+
+
+TREE = ("--agent", "planner", "--agent", "planner/scout", "--agent", "planner/scout/reader", "--agent", "writer")
+
+
+def test_an_agent_is_told_something_stopped_and_deleted(standin, console, folder):
+    with served(standin, console, *TREE) as server, Terminal(folder, console, "top", "--url", server.url) as terminal:
+        terminal.expect(r"4 agents, 0 running, 0 stopped", r"^▾ planner +idle", r"^  ▾ scout +idle",
+                        r"^      reader +idle", r"^  writer +idle", "q quit$")
+        terminal.press("Down", "Enter")
+        terminal.expect("^Message to scout: $")
+        terminal.type("Tell me of 你好")
+        terminal.expect("^Message to scout: Tell me of 你好$")
+        terminal.press("Enter")
+        first = terminal.expect("scout +model", "> Tell me of 你好", 'You said: "Tell me of 你好"', "▌", "1 running")
+
+        # It streams.
+        text = first.count("\n"), first
+        terminal.expect_that(lambda screen: "▌" in screen and screen != text[1], "more text")
+
+        # A message while a turn runs goes into the turn.
+        terminal.press("m")
+        terminal.expect("^Steer scout: $")
+        terminal.type("shorter")
+        terminal.press("Enter")
+        terminal.expect("scout: the message goes into the running turn")
+
+        terminal.press("s")
+        terminal.expect(r"^Stop scout: 2 agents\? y/n$")
+        terminal.press("n")
+        terminal.expect("nothing was done", "scout +model")
+        terminal.press("s")
+        terminal.expect(r"^Stop scout: 2 agents\? y/n$")
+        terminal.press("y")
+        terminal.expect("^scout: stopped$", "^  ▾ scout +stopped", "^      reader +stopped", "^  writer +idle",
+                        "0 running, 2 stopped", r"\[this answer was cut, and is not kept\]")
+
+        terminal.press("r")
+        terminal.expect("^scout: resumed$", "^  ▾ scout +idle")
+        terminal.press("d")
+        terminal.expect(r"^Delete scout: 2 agents\? y/n$")
+        terminal.press("y")
+        screen = terminal.expect("2 agents, 0 running, 0 stopped", "^scout: deleted$")
+        assert "reader" not in screen, screen
+        terminal.press("q")
+        assert terminal.exit_status() == 0
+
+
+def test_turns_are_interrupted_aborted_and_paused(standin, console, folder):
+    with served(standin, console, *TREE) as server, Terminal(folder, console, "top", "--url", server.url) as terminal:
+        terminal.expect("4 agents")
+        terminal.press("/")
+        terminal.type("WRIT")
+        terminal.press("Enter")
+        terminal.expect("│ writer$")
+        for key, what in (("i", "the turn was interrupted"), ("a", "the model call was stopped")):
+            terminal.press("m")
+            terminal.type("Talk")
+            terminal.press("Enter")
+            terminal.expect("writer +model", "▌")
+            terminal.press(key)
+            terminal.expect("^writer: " + what, "writer +idle")
+        terminal.press("i")
+        terminal.expect(r"^writer: no effect")
+        terminal.press("p")
+        terminal.expect("^writer: paused$", "writer +paused")
+        terminal.press("m")
+        terminal.type("Later")
+        terminal.press("Enter")
+        terminal.expect("writer +paused +1", "1 in the queue")
+        terminal.press("p")
+        terminal.expect("^writer: unpaused$", "writer +model", "> Later")
+        terminal.press("C-c")
+        assert terminal.exit_status() == 0
+
+
+def test_every_size_and_names_that_would_control_the_terminal(standin, console, folder):
+    with served(standin, console, "--agent", "planner") as server, \
+            Terminal(folder, console, "top", "--url", server.url) as terminal:
+        terminal.expect("1 agent, ")
+        post(server.url, "api/agents", {"id": "\x1b[2J\x1b]0;x\x07 \u202e 你好"})
+        for i in range(300):
+            post(server.url, "api/agents", {"id": f"worker {i}", "parentId": "planner"})
+        terminal.expect("302 agents")
+        terminal.press("End")
+        terminal.expect(r"^  \\x1b\[2J", r"│ \\x1b\[2J\\x1b\]0;x\\x07 \\u\{202e\} 你好$")
+        for width, height in ((40, 16), (30, 6), (12, 3), (2, 2), (1, 1), (200, 50), (80, 24)):
+            terminal.resize(width, height)
+            terminal.press("Up", "NPage", "PPage", "End", "s")
+            if height > 2:
+                terminal.expect(r"^Stop")
+            terminal.press("Escape", "/", "x", "Escape")
+        terminal.expect(r"302 agents, 0 running, 0 stopped", "q quit$")
+        terminal.press("Home", "Left")
+        terminal.expect(r"^▸ planner +\+300 +idle")
+        terminal.press("Right", "PPage", "NPage")
+        terminal.expect(r"^    worker 18", r"│ worker 18")
+        terminal.press("q")
+        assert terminal.exit_status() == 0
+
+
+def test_a_server_that_is_gone(standin, console, folder):
+    token = folder / "token"
+    token.write_text("secret\n")
+    options = ("--token-file", str(token))
+    with served(standin, console, "--agent", "first", *options) as server:
+        port = server.url.rstrip("/").rsplit(":", 1)[1]
+        with Terminal(folder, console, "top", "--url", server.url) as terminal:
+            terminal.expect("NOT CONNECTED", r"--token-file")
+            terminal.press("q")
+            assert terminal.exit_status() == 0
+        (folder / "exit").unlink()
+        terminal = Terminal(folder, console, "top", "--url", server.url, *options)
+        terminal.expect("1 agent, ", "^  first +idle")
+    with terminal:
+        terminal.expect("NOT CONNECTED", rf"^no answer from http://127.0.0.1:{port}: ", "^  first +idle")
+        with served(standin, console, "--agent", "second", *options, port=port):
+            screen = terminal.expect("1 agent, ", "^  second +idle")
+            assert "first" not in screen and "NOT CONNECTED" not in screen, screen
+            terminal.press("q")
+            assert terminal.exit_status() == 0
+
+
+def test_no_terminal(_standin, console, folder):
+    done = subprocess.run([console, "top"], env=ENVIRONMENT, timeout=PATIENCE, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "needs a terminal" in done.stderr, done
+    done = subprocess.run([console, "top", "--token-file", str(folder / "none")], env=ENVIRONMENT, timeout=PATIENCE,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "has no token" in done.stderr, done
+
+
+def main(standin, console):
+    if shutil.which("tmux") is None:
+        print("nothing was tested: tmux was not found")
+        return
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            test(standin, console, pathlib.Path(folder))
+        print(name.removeprefix("test_").replace("_", " "))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
