@@ -121,7 +121,7 @@ void Follower::lose(std::string problem) {
   wait_ = std::min<std::chrono::milliseconds>(wait_ * 2, longest_wait);
 }
 
-// ---- the conversation ----
+// ---- the conversation and the queue ----
 
 void Follower::follow_selected() {
   const AgentNode* const selected = agents_.selected();
@@ -154,6 +154,7 @@ void Follower::load_conversation() {
   timers_.cancel(refresh_);
   conversation_changed_ = false;
   if (conversation_.agent_id().empty()) return;
+  load_queue();
   conversation_.begin_load();
   reading_conversation_ = api_.get(Api::agent_path(conversation_.agent_id()) + "/conversation?limit=50",
                                    [this](const Answer& page) {
@@ -168,6 +169,17 @@ void Follower::load_conversation() {
                                      });
                                      if (std::exchange(conversation_changed_, false)) refresh();
                                    });
+}
+
+// No event says how long a queue is. Nothing else is taken from this answer: events may be newer.
+void Follower::load_queue() {
+  api_.cancel(reading_queue_);
+  const std::string id = conversation_.agent_id();
+  reading_queue_ = api_.get(Api::agent_path(id), [this, id](const Answer& answer) {
+    reading_queue_ = 0;
+    if (const Json* const agent = member(answer.json, "agent"); answer.ok() && agent != nullptr)
+      agents_.apply({{"type", "queue"}, {"agentId", id}, {"length", number_in(*agent, "queueLength")}});
+  });
 }
 
 }  // namespace console_app::top

@@ -19,7 +19,7 @@ class Follower {
   void start();
   // Shows the conversation of the agent that is selected now, if it is another one.
   void follow_selected();
-  // Reads the conversation again soon.
+  // Reads the conversation and the queue of the selected agent again soon.
   void refresh();
 
   bool is_connected() const { return connected_; }
@@ -35,6 +35,7 @@ class Follower {
   void end_stream(const Answer& answer);
   void lose(std::string problem);
   void load_conversation();
+  void load_queue();
 
   Api& api_;
   Timers& timers_;
@@ -49,6 +50,7 @@ class Follower {
   Http::Id reading_ = 0;
   Http::Id stream_ = 0;
   Http::Id reading_conversation_ = 0;
+  Http::Id reading_queue_ = 0;
   bool conversation_changed_ = false;  // while it is being read
   std::chrono::milliseconds wait_;
   Timers::Id retry_ = {};

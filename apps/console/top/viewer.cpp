@@ -14,7 +14,7 @@ const Json with_reason = {{"reason", "agentcore-console top"}};
 std::string reason_in(const Json& answer) {
   std::string reason = text_in(answer, "reason");
   std::replace(reason.begin(), reason.end(), '_', ' ');
-  return reason.empty() ? "nothing to do" : reason;
+  return reason.empty() ? "there was nothing to do" : reason;
 }
 
 }  // namespace
@@ -94,6 +94,7 @@ void Viewer::call(const std::string& method, const std::string& id, const std::s
   const bool has_reason = verb == "stop" || verb == "interrupt" || verb == "pause";
   api_.send(method, path, has_reason ? with_reason : Json(nullptr),
             [this, id, field, done = std::move(done)](const Answer& answer) {
+              follower_.refresh();
               if (!answer.ok())
                 note_ = {id + ": " + answer.problem, true};
               else if (flag_in(answer.json, field))
@@ -101,7 +102,7 @@ void Viewer::call(const std::string& method, const std::string& id, const std::s
               else if (const std::string by = text_in(answer.json, "pausedBy"); !by.empty())
                 note_ = {id + ": still paused by " + by, false};
               else
-                note_ = {id + ": no effect (" + reason_in(answer.json) + ")", false};
+                note_ = {id + ": no effect: " + reason_in(answer.json), false};
             });
 }
 
@@ -182,6 +183,7 @@ void Viewer::write(const std::string& id, const std::string& text) {
   const bool steers = agent != nullptr && agent->is_running();
   api_.send("POST", Api::agent_path(id) + (steers ? "/steer" : "/send"), {{"text", text}},
             [this, id, text, steers](const Answer& answer) {
+              follower_.refresh();
               if (answer.ok()) {
                 note_ = {id + (steers ? ": the message goes into the running turn" : ": sent"), false};
                 return;

@@ -128,9 +128,10 @@ TEST_CASE("a search opens what is collapsed", "[console_top]") {
 
 TEST_CASE("agents of a wrong shape are no harm", "[console_top]") {
   Agents agents = family();
-  for (const char* text : {"null", "[]", "{}", R"({"id":7})", R"({"id":"a","parentAgentId":"a"})",
-                           R"({"id":"e","parentAgentId":"nobody","computeStatus":5,"queueLength":-1,"usage":[]})",
-                           R"({"id":"a","parentAgentId":"c"})"})
+  for (const char* text :
+       {"null", "[]", "{}", R"({"id":7})", R"({"id":"a","parentAgentId":"a"})",
+        R"({"id":"e","parentAgentId":"nobody","computeStatus":5,"queueLength":-1,"usage":[]})",
+        R"({"id":"a","parentAgentId":"c"})"})
     agents.upsert(Json::parse(text));
   agents.apply(Json::parse(R"({"type":"state","agentId":"e","to":null})"));
   CHECK(agents.size() == agents.rows().size());

@@ -68,7 +68,8 @@ TEST_CASE("a model call that is made again takes back its text", "[console_top]"
   Conversation conversation;
   conversation.open("a");
   conversation.take_page(page("e-5", "caf\u00e9 au lait"));
-  CHECK_FALSE(conversation.apply(at(6), {{"type", "reask"}, {"agentId", "a"}, {"call", 1}, {"keptBytes", 4}}));
+  CHECK_FALSE(
+      conversation.apply(at(6), {{"type", "reask"}, {"agentId", "a"}, {"call", 1}, {"keptBytes", 4}}));
   CHECK(conversation.live().text == "caf");  // 4 bytes end within a character
 }
 
@@ -102,10 +103,12 @@ TEST_CASE("ids of events are compared within a run of the server", "[console_top
 }
 
 TEST_CASE("events come in pieces of any size", "[console_top]") {
-  const std::string stream = ": heartbeat\n\nid: e-1\r\ndata: {\"a\":1}\r\n\r\ndata:two\ndata: lines\n\nid: e-3\n\n";
+  const std::string stream =
+      ": heartbeat\n\nid: e-1\r\ndata: {\"a\":1}\r\n\r\ndata:two\ndata: lines\n\nid: e-3\n\n";
   for (std::size_t size = 1; size < stream.size(); ++size) {
     std::vector<std::string> seen;
-    EventParser parser([&](const std::string& id, const std::string& data) { seen.push_back(id + "|" + data); });
+    EventParser parser(
+        [&](const std::string& id, const std::string& data) { seen.push_back(id + "|" + data); });
     for (std::size_t i = 0; i < stream.size(); i += size) CHECK(parser.take(stream.substr(i, size)));
     CHECK(seen == std::vector<std::string>{"e-1|{\"a\":1}", "e-1|two\nlines"});
   }

@@ -82,12 +82,14 @@ TEST_CASE("every size of a screen is filled exactly", "[console_top]") {
   }
   desk.agents.select(39);
   desk.conversation.open(parent);
-  desk.conversation.take_page({{"agentId", parent},
-                               {"messages",
-                                {{{"role", "user"}, {"content", "a \x1b\u4f60\u597d " + std::string(200, 'x')}},
-                                 {{"role", "tool"}, {"content", "\u202e\r\n\t"}}}}});
+  desk.conversation.take_page(
+      {{"agentId", parent},
+       {"messages",
+        {{{"role", "user"}, {"content", "a \x1b\u4f60\u597d " + std::string(200, 'x')}},
+         {{"role", "tool"}, {"content", "\u202e\r\n\t"}}}}});
   desk.note.text = "\x1b]0;title\x07 " + std::string(100, 'n');
-  for (const PromptKind kind : {PromptKind::none, PromptKind::message, PromptKind::search, PromptKind::stop}) {
+  for (const PromptKind kind :
+       {PromptKind::none, PromptKind::message, PromptKind::search, PromptKind::stop}) {
     desk.prompt = {.kind = kind, .agent_id = parent, .line = LineEditor("\u4f60\u597d text that is long")};
     for (std::size_t width = 1; width < 100; ++width) {
       for (const std::size_t height : {1, 2, 3, 4, 5, 8, 17, 24}) {
@@ -147,7 +149,8 @@ TEST_CASE("the end of what is typed is seen, with its cursor", "[console_top]") 
   const Utf8Locale locale;
   Desk desk;
   desk.add("a");
-  desk.prompt = {.kind = PromptKind::message, .agent_id = "a", .line = LineEditor(std::string(200, 'x') + "end")};
+  desk.prompt = {
+      .kind = PromptKind::message, .agent_id = "a", .line = LineEditor(std::string(200, 'x') + "end")};
   const Frame frame = desk.frame(80, 24);
   REQUIRE(frame.cursor_column);
   CHECK(*frame.cursor_column == 79);

@@ -24,16 +24,17 @@ TEST_CASE("the terminal view escapes what controls a terminal", "[console_top]")
   CHECK(printable("a\r\n\tb") == "a\\r\\n\\tb");
   CHECK(printable(std::string_view("\0\x08\x7f", 3)) == "\\x00\\x08\\x7f");
   CHECK(printable("\u009b31m") == "\\u{9b}31m");
-  CHECK(printable("\x9b" "31m") == "\\x9b31m");
+  CHECK(printable("\x9b"
+                  "31m") == "\\x9b31m");
   CHECK(printable("\u202eabc\u200b") == "\\u{202e}abc\\u{200b}");
 }
 
 TEST_CASE("the terminal view escapes bytes that are no UTF-8", "[console_top]") {
   const Utf8Locale locale;
-  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");              // overlong
-  CHECK(printable("\xe4\xbd") == "\\xe4\\xbd");              // incomplete
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");                    // overlong
+  CHECK(printable("\xe4\xbd") == "\\xe4\\xbd");                    // incomplete
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // too large
-  CHECK(printable("\xed\xa0\x80") == "\\u{d800}");           // a surrogate
+  CHECK(printable("\xed\xa0\x80") == "\\u{d800}");                 // a surrogate
 }
 
 TEST_CASE("the terminal view leaves out what joins characters", "[console_top]") {
@@ -62,7 +63,8 @@ TEST_CASE("a text is cut and filled to its columns", "[console_top]") {
   CHECK(cut_front("a\u4f60\u597d", 4) == "\u2026\u597d");
   CHECK(cut("abc", 0).empty());
   CHECK(cut_front("abc", 0).empty());
-  for (std::size_t width = 0; width < 12; ++width) CHECK(columns(fit("a\u4f60b\u597dc\u4f60", width)) == width);
+  for (std::size_t width = 0; width < 12; ++width)
+    CHECK(columns(fit("a\u4f60b\u597dc\u4f60", width)) == width);
 }
 
 TEST_CASE("lines are broken between words", "[console_top]") {
@@ -72,7 +74,8 @@ TEST_CASE("lines are broken between words", "[console_top]") {
   CHECK(wrap("a\n\nb\n", 4, 10) == std::vector<std::string>{"a", "", "b"});
   CHECK(wrap("    code", 6, 10) == std::vector<std::string>{"    co", "de"});
   CHECK(wrap("\u4f60\u597d\u4f60", 4, 10) == std::vector<std::string>{"\u4f60\u597d", "\u4f60"});
-  CHECK(wrap("\u4f60", 1, 10) == std::vector<std::string>{"\u4f60"});  // wider than all columns: no endless loop
+  CHECK(wrap("\u4f60", 1, 10) ==
+        std::vector<std::string>{"\u4f60"});  // wider than all columns: no endless loop
   CHECK(wrap("a\r\n\tb\x1b[", 9, 10) == std::vector<std::string>{"a", " b\\x1b["});
   CHECK(wrap("1\n2\n3\n4", 4, 2) == std::vector<std::string>{"3", "4"});
   CHECK(wrap("text", 0, 10).empty());
