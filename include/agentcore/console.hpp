@@ -1,5 +1,5 @@
 // Console: an HTTP API and a web page that show the agents of a tree, and stop any of them. It is a library
-// of its own: link agentcore::console.
+// of its own: link agentcore::console. <agentcore/agentcore.hpp> does not include it.
 #pragma once
 
 #include <agentcore/agent_spec.hpp>
