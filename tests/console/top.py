@@ -131,10 +131,11 @@ def test_an_agent_gets_a_message_is_stopped_and_deleted(standin, console, folder
                         r"^      reader +idle", r"^  writer +idle", "q quit$")
         terminal.press("Down", "Enter")
         terminal.expect("^Message to scout: *$")
-        terminal.type("Tell me of 你好")
-        terminal.expect("^Message to scout: Tell me of 你好$")
+        terminal.type("Tell me of \u4f60\u597d")
+        terminal.expect("^Message to scout: Tell me of \u4f60\u597d$")
         terminal.press("Enter")
-        first = terminal.expect("scout +model", "> Tell me of 你好", 'You said: "Tell me of 你好"', "▌", "1 running")
+        first = terminal.expect("scout +model", "> Tell me of \u4f60\u597d", 'You said: "Tell me of \u4f60\u597d"', "▌",
+                                "1 running")
 
         # It streams.
         terminal.expect_that(lambda screen: "▌" in screen and screen != first, "more text")
@@ -199,12 +200,12 @@ def test_every_size_and_names_that_would_control_the_terminal(standin, console, 
     with served(standin, console, "--agent", "planner") as server, \
             Terminal(folder, console, "top", "--url", server.url) as terminal:
         terminal.expect("1 agent, ")
-        post(server.url, "api/agents", {"id": "\x1b[2J\x1b]0;x\x07 \u202e 你好"})
+        post(server.url, "api/agents", {"id": "\x1b[2J\x1b]0;x\x07 \u202e \u4f60\u597d"})
         for i in range(300):
             post(server.url, "api/agents", {"id": f"worker {i}", "parentId": "planner"})
         terminal.expect("302 agents")
         terminal.press("End")
-        terminal.expect(r"^  \\x1b\[2J", r"│ \\x1b\[2J\\x1b\]0;x\\x07 \\u\{202e\} 你好$")
+        terminal.expect(r"^  \\x1b\[2J", r"│ \\x1b\[2J\\x1b\]0;x\\x07 \\u\{202e\} \u4f60\u597d$")
         for width, height in ((40, 16), (30, 6), (12, 3), (2, 2), (1, 1), (200, 50), (80, 24)):
             terminal.resize(width, height)
             terminal.press("Up", "NPage", "PPage", "End", "s")

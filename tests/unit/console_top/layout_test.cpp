@@ -92,7 +92,7 @@ TEST_CASE("every size of a screen is filled exactly", "[console_top]") {
        {PromptKind::none, PromptKind::message, PromptKind::search, PromptKind::stop}) {
     desk.prompt = {.kind = kind, .agent_id = parent, .line = LineEditor("\u4f60\u597d text that is long")};
     for (std::size_t width = 1; width < 100; ++width) {
-      for (const std::size_t height : {1, 2, 3, 4, 5, 8, 17, 24}) {
+      for (const std::size_t height : {1UL, 2UL, 3UL, 4UL, 5UL, 8UL, 17UL, 24UL}) {
         const Frame frame = desk.frame(width, height);
         bool fits = frame.lines.size() == height;
         for (const Line& line : frame.lines) fits = fits && columns(line.text()) == width;
