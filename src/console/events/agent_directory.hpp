@@ -37,6 +37,12 @@ struct LiveAnswer {
   std::string new_reasoning = {};  // not in an event yet
 };
 
+// Whether viewers want the text of an agent.
+struct TextWanted {
+  std::size_t viewers = 0;
+  TimePoint until = TimePoint::min();  // also without a viewer, until then
+};
+
 inline constexpr std::size_t max_live_bytes = 16 << 10;
 
 struct AgentEntry {
@@ -51,7 +57,7 @@ struct AgentEntry {
   std::optional<double> cost = {};
   std::uint64_t turns = 0;
   LiveAnswer live = {};
-  std::optional<TimePoint> text_wanted = {};  // until when its text is kept in the log
+  std::shared_ptr<TextWanted> text_wanted = {};  // null: never wanted yet
 
   std::uint64_t serial() const noexcept { return path->serial; }
 };

@@ -56,6 +56,11 @@ void EventFeed::publish(const AgentEntry* entry, Json event) {
   on_change_();
 }
 
+void EventFeed::publish_queue(const AgentEntry& entry) {
+  if (const Result<std::size_t> length = entry.agent.queue_length())
+    publish(&entry, {{"type", "queue"}, {"length", *length}});
+}
+
 void EventFeed::take(const Event& event) {
   const WallTime now = engine_->clock().wall_time();
   if (const auto* delta = event.get<DeltaReceived>()) {
@@ -80,6 +85,7 @@ void EventFeed::take(const Event& event) {
                                                    : to_json(event.body);
   if (entry == nullptr) json["agentId"] = persisted->agent_id;
   if (!json.is_null()) publish(entry, std::move(json));
+  if (event.get<TurnStarted>() != nullptr || event.get<MessageDropped>() != nullptr) publish_queue(*entry);
   if (event.get<AgentDeleted>() != nullptr) {
     unwritten_.erase(entry->serial());
     directory_.erase(event.agent());
@@ -112,18 +118,29 @@ void EventFeed::add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t ca
   if (live.reasoning.size() > max_live_bytes)
     live.reasoning.resize(core::first_bytes(live.reasoning, max_live_bytes).size());
   keep_end(live);
-  if (!entry.text_wanted) return;
-  if (*entry.text_wanted < engine_->now()) {
-    entry.text_wanted.reset();
-    return;
-  }
+  if (!is_wanted(entry)) return;
   (is_reasoning ? live.new_reasoning : live.new_text) += text;
   unwritten_.insert(entry.serial());
   start_merge();
 }
 
+bool EventFeed::is_wanted(const AgentEntry& entry) const {
+  const TextWanted* const wanted = entry.text_wanted.get();
+  return wanted != nullptr && (wanted->viewers > 0 || engine_->now() < wanted->until);
+}
+
 void EventFeed::want_text(AgentEntry& entry) {
-  entry.text_wanted = engine_->now() + text_stays_wanted;
+  if (!entry.text_wanted) entry.text_wanted = std::make_shared<TextWanted>();
+  entry.text_wanted->until = engine_->now() + text_stays_wanted;
+}
+
+std::shared_ptr<const void> EventFeed::view_text(AgentEntry& entry) {
+  want_text(entry);
+  ++entry.text_wanted->viewers;
+  return std::shared_ptr<const void>(nullptr, [wanted = entry.text_wanted, engine = engine_](const void*) {
+    --wanted->viewers;
+    wanted->until = engine->now() + text_stays_wanted;  // its viewer may connect again
+  });
 }
 
 void EventFeed::start_merge() {

@@ -34,16 +34,21 @@ class EventFeed {
   void leave();
 
   AgentDirectory& directory() noexcept { return directory_; }
-  // The text of this agent is kept in the log from now on.
+  // The text of this agent is in the log for the next minute.
   void want_text(AgentEntry& entry);
+  // The same, and as long as the object exists that is returned.
+  std::shared_ptr<const void> view_text(AgentEntry& entry);
   // Writes what was not written yet of the answers that stream.
   void flush_text();
+  // The number of messages that wait in the mailbox of the agent may have changed.
+  void publish_queue(const AgentEntry& entry);
   // An event of no agent, or of an agent that is no event of the tree.
   void publish(const AgentEntry* entry, Json event);
 
  private:
   void take(const Event& event);
   void update(AgentEntry& entry, const EventBody& body);
+  bool is_wanted(const AgentEntry& entry) const;
   void add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t call, std::string_view text,
                 bool is_reasoning);
   void flush_text(AgentEntry& entry);

@@ -13,8 +13,9 @@ namespace agentcore::detail::console {
 
 // What a viewer wants of the events.
 struct EventFilter {
-  std::uint64_t subtree = 0;             // the serial of its root; 0: all agents
-  std::vector<std::uint64_t> text = {};  // the serials of the agents whose text is wanted
+  std::uint64_t subtree = 0;                             // the serial of its root; 0: all agents
+  std::vector<std::shared_ptr<const void>> viewed = {};  // EventFeed::view_text() of these agents
+  std::vector<std::uint64_t> text = {};                  // the serials of the agents whose text is wanted
 
   bool wants(const LoggedEvent& event) const noexcept;
 };

@@ -30,7 +30,7 @@ EventFilter filter_of(RouteCall& call) {
       if (filter.text.size() == most_text_agents)
         throw Refused(400, "invalid_request", "the text of at most 32 agents can be followed");
       filter.text.push_back(entry->serial());
-      call.core.feed.want_text(*entry);
+      filter.viewed.push_back(call.core.feed.view_text(*entry));
     }
   }
   return filter;

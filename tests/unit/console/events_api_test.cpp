@@ -44,13 +44,32 @@ TEST_CASE("a viewer receives what happens to each agent", "[console][B20][X6]") 
   life.request("DELETE", "/api/agent/a?reason=done");
   life.until([&] { return has_type(stream, "deleted") && has_type(stream, "receipt"); }, {&stream});
   const auto events = ConsoleLife::events_of(stream);
-  CHECK(types_of(events, "a") == std::vector<std::string>{"created", "turn_started", "state", "state",
-                                                          "turn_ended", "state", "state", "settled",
+  CHECK(types_of(events, "a") == std::vector<std::string>{"created", "turn_started", "queue", "state",
+                                                          "state", "turn_ended", "state", "state", "settled",
                                                           "deleted"});
   CHECK(events.back()["at"].is_number());
   const auto deleted =
       std::find_if(events.begin(), events.end(), [](const json& e) { return e["type"] == "deleted"; });
   CHECK((*deleted)["reason"] == "done");
+}
+
+TEST_CASE("a viewer receives the lengths of mailboxes", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  life.let_wait(agent);
+  ConsoleClient stream = life.follow("/api/events");
+  life.post("/api/agent/a/send", R"({"text":"later"})");
+  life.post("/api/agent/a/interrupt", R"({"queue":"drop"})");
+  std::vector<int> lengths;
+  life.until(
+      [&] {
+        lengths.clear();
+        for (const json& event : ConsoleLife::events_of(stream))
+          if (event["type"] == "queue") lengths.push_back(event["length"]);
+        return lengths.size() >= 2;
+      },
+      {&stream});
+  CHECK(lengths == std::vector<int>{1, 0});
 }
 
 TEST_CASE("a viewer of a subtree receives no events of others", "[console]") {
@@ -83,6 +102,35 @@ TEST_CASE("text is sent to the viewers that asked for it, merged and complete", 
   CHECK(has_type(with_text, "reasoning"));
   CHECK_FALSE(has_type(without, "text"));
   CHECK_FALSE(has_type(without, "reasoning"));
+}
+
+TEST_CASE("text is sent as long as its viewer is there, and a minute longer", "[console]") {
+  testing::ManualClock clock;
+  ConsoleLife life({}, {}, {.clock = &clock});
+  const Agent agent = life.create("a");
+  ConsoleClient stream = life.follow("/api/events?text=a");
+  clock.advance(std::chrono::minutes(10));
+  life.llm.enqueue({.deltas = {"still "}});
+  REQUIRE(agent.send("go"));
+  const auto ended = [&] { return has_type(stream, "turn_ended"); };
+  const auto drive = [&] {
+    clock.advance(30ms);
+    return ended();
+  };
+  life.until(drive, {&stream});
+  CHECK(text_of(ConsoleLife::events_of(stream)) == "still ");
+  const std::string last = ConsoleLife::events_of(stream).back()["id"];
+  stream.close();
+  life.poll();
+  life.llm.enqueue({.deltas = {"there"}});
+  REQUIRE(agent.send("go"));
+  life.until([&] {
+    clock.advance(30ms);
+    return agent.state().value() == AgentState::idle && life.llm.calls() == 2;
+  });
+  ConsoleClient again = life.follow("/api/events?text=a", "Last-Event-ID: " + last + "\r\n");
+  life.until([&] { return has_type(again, "turn_ended"); }, {&again});
+  CHECK(text_of(ConsoleLife::events_of(again)) == "there");
 }
 
 TEST_CASE("a viewer that comes in mid-stream has the whole text", "[console]") {
