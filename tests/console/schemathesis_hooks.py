@@ -80,7 +80,9 @@ def ids_that_exist(path):
 
 
 def let_all_end():
-    """What is paused, or asks a person, never ends, nor does a request that waits for it."""
+    """What is paused or held, or asks a person, never ends, nor does a request that waits for it."""
+    for held in [agent["id"] for agent in agents() if agent["queueHeld"]]:
+        ask("POST", path_of(held) + "/release")
     if paused := [agent["id"] for agent in agents() if agent["paused"]]:
         ask("POST", "/api/tree/unpause")
         for agent in paused:
@@ -103,8 +105,13 @@ def before_call(_context, case, _kwargs):
     requests += 1
     if requests % 20 == 0:
         resume_all()
-    if requests % TAKEN_AS_IT_IS == 0 or case.meta is None:
-        return
+    if requests % TAKEN_AS_IT_IS and case.meta is not None:
+        use_ids_that_exist(case)
+    if case.query and "wait" in case.query:
+        let_all_end()
+
+
+def use_ids_that_exist(case):
     if case.path_parameters and not case.meta.is_negative_at(ParameterLocation.PATH):
         for name, found in ids_that_exist(case.operation.path).items():
             if found is not None and name in case.path_parameters:
@@ -116,5 +123,3 @@ def before_call(_context, case, _kwargs):
                 body[name] = agent_that_exists()
         if "token" in body and requests % 2:
             body["token"] = TOKEN
-    if case.query and "wait" in case.query:
-        let_all_end()
