@@ -104,6 +104,7 @@ def run(folder, url, options):
 
 
 def main(standin, console, *options):
+    standin, console = (str(pathlib.Path(program).resolve()) for program in (standin, console))
     if importlib.util.find_spec("schemathesis") is None:
         print("nothing was tested: schemathesis is not installed; see the beginning of", __file__)
         return 0
