@@ -10,14 +10,14 @@
 namespace console_app::top {
 namespace {
 
-// Of a longer text only the end is laid out. The beginning moves in large steps, so that the lines stay where
+// Of a longer text only the end is laid out. Its beginning moves in large steps, so that the lines stay where
 // they are while the text grows.
-constexpr std::size_t most_bytes = 64 << 10;
-constexpr std::size_t step = 16 << 10;
+constexpr std::size_t step = 4 << 10;
 
-std::string_view end_of(std::string_view text) {
-  if (text.size() <= most_bytes) return text;
-  text.remove_prefix((text.size() - most_bytes) / step * step);
+std::string_view end_of(std::string_view text, Size size) {
+  const std::size_t most = 4 * size.width * size.height + step;  // a character has at most 4 bytes
+  if (text.size() <= most) return text;
+  text.remove_prefix((text.size() - most + step - 1) / step * step);
   while (!text.empty() && (static_cast<unsigned char>(text.front()) & 0xC0) == 0x80) text.remove_prefix(1);
   return text;
 }
@@ -47,7 +47,7 @@ class Upwards {
     const std::size_t margin_width = columns(margin);
     if (is_full() || size_.width <= margin_width) return;
     std::vector<std::string> wrapped =
-        wrap(end_of(text), size_.width - margin_width, size_.height - lines_.size());
+        wrap(end_of(text, size_), size_.width - margin_width, size_.height - lines_.size());
     while (!wrapped.empty()) {
       Line line;
       line.add(std::string(margin), style).add(wrapped.back(), style);

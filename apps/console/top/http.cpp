@@ -122,7 +122,7 @@ void Http::add_descriptors(std::vector<pollfd>& to) const {
   for (const auto& [socket, events] : sockets_) to.push_back({.fd = socket, .events = events, .revents = 0});
 }
 
-void Http::run(const std::vector<pollfd>& polled, TimePoint now) {
+bool Http::run(const std::vector<pollfd>& polled, TimePoint now) {
   int running = 0;
   for (const pollfd& each : polled) {
     if (each.revents == 0 || !sockets_.contains(each.fd)) continue;
@@ -138,23 +138,27 @@ void Http::run(const std::vector<pollfd>& polled, TimePoint now) {
   std::vector<Id> streams;
   for (const auto& [id, transfer] : transfers_)
     if (transfer->streams()) streams.push_back(id);
-  for (const Id id : streams) deliver(id);
-  take_ended();
+  bool called = false;
+  for (const Id id : streams) called = deliver(id) || called;
+  return take_ended() || called;
 }
 
 // To the handlers of a stream, if it was not canceled.
-void Http::deliver(Id id) {
+bool Http::deliver(Id id) {
   const auto found = transfers_.find(id);
-  if (found == transfers_.end()) return;
+  if (found == transfers_.end()) return false;
   Transfer& transfer = *found->second;
   const std::string bytes = std::exchange(transfer.answer.body, {});
   const HttpHandlers handlers = transfer.handlers;  // they may cancel this transfer
-  if (std::exchange(transfer.opened, false) && handlers.on_open) handlers.on_open();
+  const bool opened = std::exchange(transfer.opened, false);
+  if (opened && handlers.on_open) handlers.on_open();
   if (!bytes.empty() && handlers.on_data && transfers_.contains(id)) handlers.on_data(bytes);
+  return opened || !bytes.empty();
 }
 
-void Http::take_ended() {
+bool Http::take_ended() {
   int left = 0;
+  bool called = false;
   while (const CURLMsg* const message = curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     const CURLcode result = message->data.result;
@@ -168,7 +172,9 @@ void Http::take_ended() {
     transfers_.erase(found);
     if (result != CURLE_OK) transfer->answer.failure = curl_easy_strerror(result);
     transfer->handlers.on_end(std::move(transfer->answer));
+    called = true;
   }
+  return called;
 }
 
 int Http::on_socket(CURL* /*easy*/, curl_socket_t socket, int what, void* self, void* /*data*/) {

@@ -56,15 +56,16 @@ class Http {
   // When run() is to be called though no descriptor is ready.
   std::optional<TimePoint> deadline() const { return deadline_; }
   // `polled`: what ::poll() left in the descriptors of add_descriptors().
-  void run(const std::vector<pollfd>& polled, TimePoint now);
+  // False: no handler was called.
+  bool run(const std::vector<pollfd>& polled, TimePoint now);
 
  private:
   struct Transfer;
 
   static int on_socket(CURL*, curl_socket_t socket, int what, void* self, void*);
   static int on_timer(CURLM*, long milliseconds, void* self);
-  void deliver(Id id);
-  void take_ended();
+  bool deliver(Id id);
+  bool take_ended();
 
   CURLM* multi_;
   std::map<Id, std::unique_ptr<Transfer>> transfers_;

@@ -23,9 +23,12 @@ class Timers {
   std::optional<TimePoint> next() const {
     return actions_.empty() ? std::nullopt : std::optional(actions_.begin()->first.first);
   }
-  void run(TimePoint now) {
-    while (!actions_.empty() && actions_.begin()->first.first <= now)
+  // False: there was nothing to do.
+  bool run(TimePoint now) {
+    bool ran = false;
+    for (; !actions_.empty() && actions_.begin()->first.first <= now; ran = true)
       actions_.extract(actions_.begin()).mapped()();
+    return ran;
   }
 
  private:

@@ -46,14 +46,11 @@ class Loop {
     const bool has_keys = (watched[0].revents & POLLIN) != 0;
     while (const std::optional<KeyPress> key = has_keys ? screen_.read_key() : std::nullopt)
       if (!viewer_.press(*key)) return false;
-    http_.run(watched, now);
-    timers_.run(now);
+    const bool answered = http_.run(watched, now), ran = timers_.run(now);
     follower_.follow_selected();
+    is_old_ = is_old_ || answered || ran;
     // What a person does is seen at once.
-    if (has_keys || seen.resized || now - drawn_ >= between_pictures)
-      draw();
-    else
-      is_old_ = true;
+    if (has_keys || seen.resized || (is_old_ && now - drawn_ >= between_pictures)) draw();
     return true;
   }
 
