@@ -44,6 +44,8 @@ void add_options(CLI::App& app, Settings& settings) {
                  "The environment variable with the key of the model server");
   app.add_option("--system-prompt", settings.system_prompt, "The system prompt of the agents");
   app.add_option("--agent", settings.agents, "An agent to create: NAME, or PARENT/NAME for a child");
+  app.add_option("--approve", settings.approve,
+                 "A tool whose calls a person has to approve; '*' stands for any characters");
   app.add_option("--store", settings.store, "The file in which the agents are kept");
   app.add_option("--receipts", settings.receipts, "The file in which receipts of stops and deletes are kept");
   app.add_flag("--verbose", settings.verbose, "Print log records of all levels");

@@ -25,6 +25,13 @@ T value_of(Result<T> result, const std::string& what) {
   return *std::move(result);
 }
 
+ToolPolicy policy_of(const Settings& settings) {
+  std::vector<ToolRule> rules;
+  for (const std::string& tool : settings.approve)
+    rules.push_back({.tool = tool, .permission = Permission::ask, .agent = "*", .reason = {}});
+  return make_tool_policy(std::move(rules), Permission::allow);
+}
+
 LogSink log_of(const Settings& settings) {
   LogSink all = log_to_stderr();
   if (settings.verbose) return all;
@@ -48,7 +55,8 @@ Host::Host(const Settings& settings)
   if (!settings.receipts.empty()) open_receipts(settings.receipts);
   open_client(settings);
   open_console(settings);
-  tree_ = std::make_unique<AgentTree>(runtime_, TreeOptions{.llm = client_, .audit = console_->receipts()});
+  tree_ = std::make_unique<AgentTree>(
+      runtime_, TreeOptions{.llm = client_, .tool_policy = policy_of(settings), .audit = console_->receipts()});
   shown_ = console_->show(*tree_);
   if (!settings.store.empty()) restore(settings.store);
   create_agents(settings);

@@ -21,6 +21,7 @@ struct Settings {
   std::string api_key_env = {};  // empty: that of `provider`, or none
   std::string system_prompt = {};
   std::vector<std::string> agents = {};   // "name" or "parent/name"
+  std::vector<std::string> approve = {};  // patterns of tools; a person has to approve each call
   std::string store = {};                 // a file; empty: agents are not kept
   std::string receipts = {};              // a file; empty: receipts are not kept
   bool verbose = false;                   // log records of all levels

@@ -146,7 +146,7 @@ const texts = {
   scope: ['Scope of the approval', '批准范围'],
   scope_once: ['once', '仅此一次'],
   scope_agent: ['this agent', '此智能体'],
-  scope_tree: ['whole tree', '整棵树'],
+  scope_subtree: ['this agent and those below it', '此智能体及其下属'],
   answered: ['Answered', '已回答'],
   approved: ['Approved', '已批准'],
   declined: ['Declined', '已拒绝'],

@@ -69,7 +69,7 @@ function answerForm(question) {
 
 function approvalForm() {
   return h('form', {class: 'answer', dataset: {action: 'approve'}}, h('div', {class: 'line'},
-    h('select', {class: 'field', name: 'scope', 'aria-label': t('scope')}, ['once', 'agent', 'tree'].map((scope) => h('option', {value: scope}, t('scope_' + scope)))),
+    h('select', {class: 'field', name: 'scope', 'aria-label': t('scope')}, ['once', 'agent', 'subtree'].map((scope) => h('option', {value: scope}, t('scope_' + scope)))),
     h('button', {class: 'button primary', type: 'submit'}, t('approve')),
     h('button', {class: 'button quiet', type: 'button', dataset: {decline: ''}}, t('decline'))));
 }

@@ -1,0 +1,81 @@
+// The conversation in the middle, and the composer below it.
+
+import assert from 'node:assert/strict';
+import {answers, row, select, toastOf, until, untilStatus, untilText} from '../page.mjs';
+
+export const checks = [
+  {name: 'composer: a message is sent, shown as text, and answered', locale: 'en-US', async body({open}) {
+    const page = await open();
+    await select(page, 'scout');
+    await page.locator('#composer-text').fill('<b>What</b> broke?\n/say Nothing <i>at all</i>.');
+    await page.locator('#composer-text').press('Enter');
+    await page.locator('.message.user', {hasText: '<b>What</b> broke?'}).waitFor();
+    await answers(page).filter({hasText: 'Nothing <i>at all</i>.'}).waitFor();
+    assert.equal(await page.locator('.message b, .message i').count(), 0);
+  }},
+
+  {name: 'composer: a running turn is steered, and Esc interrupts it', locale: 'en-US', async body({open}) {
+    const page = await open();
+    await select(page, 'scout');
+    const field = page.locator('#composer-text');
+    await field.fill('Begin.');
+    await field.press('Enter');
+    await untilText(page, 20);
+    await page.getByLabel('now', {exact: true}).first().check({force: true});
+    await field.fill('Look at the trace first');
+    await page.locator('#composer-send', {hasText: 'Steer'}).click();
+    await page.locator('.message.user', {hasText: 'Look at the trace first'}).locator('.mark', {hasText: 'steered'}).waitFor();
+    await until(page, () => document.querySelector('#live .message > .text')?.textContent.includes('Look at the trace first'));
+    await field.press('Escape');
+    await untilStatus(page, 'scout', 'idle');
+    await answers(page).last().locator('.mark', {hasText: 'interrupted'}).waitFor();
+  }},
+
+  {name: 'queue: its length is shown live, and a message can be removed', locale: 'en-US', async body({api, open}) {
+    const page = await open();
+    await select(page, 'scout');
+    await api.send('scout', 'Begin.');
+    await untilStatus(page, 'scout', 'waiting_llm');
+    for (const text of ['first in line', 'second in line\n/say The second.']) await api.send('scout', text);
+    await row(page, 'scout').locator('.queue', {hasText: '2'}).waitFor();
+    await page.locator('#queue-box summary', {hasText: '2 queued'}).click();
+    await page.locator('#queue-list li', {hasText: 'first in line'}).locator('button').click();
+    await page.locator('#queue-box summary', {hasText: '1 queued'}).waitFor();
+    await until(page, () => document.querySelectorAll('#queue-list li').length === 1);
+    await row(page, 'scout').locator('.abort-btn').click();
+    await answers(page).last().filter({hasText: 'The second.'}).waitFor();
+    await until(page, () => document.querySelector('.row .queue').textContent === '');
+  }},
+
+  {name: 'conversation: earlier messages are loaded at its top, in order', server: {model: {rate: 0, firstTokenMs: 0}}, locale: 'en-US', async body({api, open}) {
+    for (let i = 0; i < 75; i++) {
+      await api.send('scout', 'question number ' + i + '\n/say answer number ' + i);
+      await api.untilStatus('scout', 'idle');
+    }
+    const page = await open();
+    await select(page, 'scout');
+    await page.locator('.message[data-index="149"]').waitFor();
+    assert.equal(await page.locator('.message').count(), 50);
+    for (const index of [50, 0]) {
+      await page.locator('#messages').evaluate((box) => { box.scrollTop = 0; });
+      await page.locator('.message[data-index="' + index + '"]').waitFor({state: 'attached'});
+    }
+    assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.message')].map((each) => Number(each.dataset.index))), Array.from({length: 150}, (_, i) => i));
+  }},
+
+  {name: 'agents: one is created below the selected one, and an id that is taken is refused with the cause', locale: 'en-US', expected: ['Failed to load resource'], async body({api, open}) {
+    const page = await open();
+    await select(page, 'scout');
+    await page.locator('#new-agent').click();
+    const form = page.locator('#create-form');
+    await form.locator('[name=id]').fill('scout');
+    await page.locator('#create-submit').click();
+    await page.locator('#create-error', {hasText: /\w/}).waitFor();
+    await form.locator('[name=id]').fill('helper');
+    await page.locator('#create-submit').click();
+    await until(page, () => window.agentcoreConsole.selected() === 'helper');
+    assert.equal((await api.get(api.of('helper'))).agent.parentAgentId, 'scout');
+    assert.equal(await page.evaluate(() => window.agentcoreConsole.agentCount()), 2);
+    await toastOf(page, 'success', 'helper').waitFor();
+  }},
+];

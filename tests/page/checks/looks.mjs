@@ -1,0 +1,53 @@
+// Accessibility, narrow windows, and motion.
+
+import assert from 'node:assert/strict';
+import {noViolations} from '../axe.mjs';
+import {stage} from '../stage.mjs';
+import {select} from '../page.mjs';
+
+const axe = (scheme, locale) => ({name: 'axe: no violation in any part of the page, ' + scheme, server: stage.server, scheme, locale, async body({api, open}) {
+  await stage.play(api);
+  const page = await open();
+  await noViolations(page, 'nothing selected');
+  await select(page, 'router');
+  await page.locator('.message').nth(4).waitFor();
+  await api.send('router', 'next');
+  await page.locator('#queue-box summary').click();
+  await page.locator('#queue-list li').waitFor();
+  await page.locator('#timeline .event').first().waitFor();
+  for (const summary of await page.locator('#messages details > summary').all()) await summary.click();
+  await page.evaluate(() => Promise.all(document.getAnimations().filter((each) => each.effect.getTiming().iterations === 1).map((each) => each.finished)));
+  await noViolations(page, 'conversation');
+  for (const tab of ['questions', 'receipts', 'tasks', 'usage']) {
+    await page.locator('#tab-' + tab).click();
+    await noViolations(page, tab);
+  }
+  await page.locator('#new-agent').click();
+  await noViolations(page, 'new agent');
+  await page.keyboard.press('Escape');
+  await page.locator('[data-verb=remove]').click();
+  await noViolations(page, 'confirm');
+  await page.keyboard.press('Escape');
+  await page.locator('#tree-menu summary').click();
+  await noViolations(page, 'menu');
+  await page.setViewportSize({width: 360, height: 740});
+  for (const pane of ['tree', 'chat', 'activity']) {
+    await page.locator('[data-pane-of=' + pane + ']').click();
+    await noViolations(page, 'narrow ' + pane);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 360), 'the page is wider than the window: ' + pane);
+  }
+}});
+
+export const checks = [
+  axe('dark', 'en-US'),
+  axe('light', 'zh-CN'),
+
+  {name: 'motion: nothing moves for a person who asked for less of it', locale: 'en-US', async body({server, api, context}) {
+    const page = await context.newPage();
+    await page.emulateMedia({reducedMotion: 'reduce'});
+    await api.send('scout', '/call ask_human {"question":"Which way?"}');
+    await page.goto(server.pageUrl);
+    await page.locator('.compute-status.processing').waitFor();
+    assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector('.compute-status.processing')).animationName), 'none');
+  }},
+];
