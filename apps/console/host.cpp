@@ -88,6 +88,7 @@ void Host::open_console(const Settings& settings) {
   options.agent.tools = tools_;
   options.agent.system_prompt = settings.system_prompt;
   options.agent.code = {.llm = "main", .tools = "main"};
+  options.agent.partial_answers = PartialAnswers::keep;  // a person has read it
   options.receipts_to = receipts_;
   console_ = value_of(Console::open(runtime_, std::move(options)), "the console");
 }
@@ -106,6 +107,7 @@ void Host::create_agent(std::string_view path, const std::string& system_prompt)
   spec.system_prompt = system_prompt;
   spec.tools = tools_;
   spec.code = {.llm = "main", .tools = "main"};
+  spec.partial_answers = PartialAnswers::keep;
   if (slash == std::string_view::npos) {
     value_of(tree_->create(std::move(spec)), "--agent " + std::string(path));
     return;

@@ -34,6 +34,7 @@ export class Api {
       while (!given) {
         const answer = await ask();
         if (test(answer)) return answer;
+        await new Promise((done) => setImmediate(done)); // other things happen, also if `ask` waits for nothing
       }
       return undefined;
     };

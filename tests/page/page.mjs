@@ -41,5 +41,9 @@ export async function hold(page, ending, method = 'POST') {
 }
 
 export const applied = (page) => page.evaluate(() => window.agentcoreConsole.eventsApplied());
-// Waits until the page has applied the last event of the server.
-export const caughtUp = (page, id) => until(page, (wanted) => window.agentcoreConsole.lastEventId() === wanted, id);
+// Waits until the page has applied the event `id` of the server.
+export const caughtUp = (page, id) => until(page, (wanted) => {
+  const [epoch, number] = (window.agentcoreConsole.lastEventId() ?? '').split('-');
+  const [wantedEpoch, wantedNumber] = wanted.split('-');
+  return epoch === wantedEpoch && Number(number) >= Number(wantedNumber);
+}, id);

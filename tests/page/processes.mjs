@@ -5,6 +5,7 @@ import {createInterface} from 'node:readline';
 
 const running = new Set();
 process.on('exit', () => { for (const child of running) child.kill('SIGKILL'); });
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
 
 // Resolves when the program prints a line that matches `ready`. `said` has its lines, of both outputs.
 export function start(program, args, ready) {

@@ -22,6 +22,7 @@ import {checks as tasks} from './checks/tasks.mjs';
 import {checks as tree} from './checks/tree.mjs';
 
 const wanted = process.argv[2] ?? '';
+const atOnce = 2;
 const all = [abort, conversation, questions, stop, remove, tasks, streams, tabs, tree, keyboard, login, looks].flat();
 const chosen = all.filter((check) => check.name.includes(wanted));
 
@@ -65,12 +66,16 @@ async function run(browser, {server: wishes, locale = 'zh-CN', scheme = 'dark', 
 const began = Date.now();
 const browser = await launch();
 let failed = 0;
-for (const check of chosen) {
-  const start = Date.now();
-  const failure = await run(browser, check).catch((error) => error.stack);
-  if (failure) failed++;
-  console.log((failure ? 'FAILED  ' : 'ok      ') + check.name + '  (' + (Date.now() - start) + ' ms)' + (failure ? '\n' + failure : ''));
+const waiting = [...chosen];
+async function runNext() {
+  for (let check = waiting.shift(); check; check = waiting.shift()) {
+    const start = Date.now();
+    const failure = await run(browser, check).catch((error) => error.stack);
+    if (failure) failed++;
+    console.log((failure ? 'FAILED  ' : 'ok      ') + check.name + '  (' + (Date.now() - start) + ' ms)' + (failure ? '\n' + failure : ''));
+  }
 }
+await Promise.all(Array.from({length: atOnce}, runNext));
 await browser.close();
 const passed = chosen.length ? Math.floor(100 * (chosen.length - failed) / chosen.length) : 0;
 console.log('page: ' + passed + '% tests passed, ' + failed + ' tests failed out of ' + chosen.length + ', ' + Math.round((Date.now() - began) / 1000) + ' s');

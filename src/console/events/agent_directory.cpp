@@ -44,6 +44,8 @@ AgentEntry* AgentDirectory::enter(const Agent& agent, WallTime now) {
     if (above != nullptr) entry->parent_id = above->id;
     entry->depth = above ? above->depth + 1 : 0;
     entry->created = entry->active = now;
+    const Result<std::size_t> waiting = entry->agent.queue_length();
+    entry->queue_length = waiting ? *waiting : 0;
     by_agent_.emplace(entry->agent, entry);
     by_id_.emplace(entry->id, entry);
     above = entry;

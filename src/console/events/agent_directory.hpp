@@ -56,6 +56,7 @@ struct AgentEntry {
   Usage usage = {};            // of all turns that ended since
   std::optional<double> cost = {};
   std::uint64_t turns = 0;
+  std::size_t queue_length = 0;  // as the viewers know it
   LiveAnswer live = {};
   std::shared_ptr<TextWanted> text_wanted = {};  // null: never wanted yet
 

@@ -46,6 +46,7 @@ void EventFeed::leave() {
   if (merge_timer_ != 0) engine_->cancel_timer(merge_timer_);
   merge_timer_ = 0;
   unwritten_.clear();
+  queues_.clear();
   directory_.clear();
 }
 
@@ -54,11 +55,6 @@ void EventFeed::publish(const AgentEntry* entry, Json event) {
   if (entry != nullptr) event["agentId"] = entry->id;
   log_->append(entry != nullptr ? entry->path : nullptr, false, to_line(event));
   on_change_();
-}
-
-void EventFeed::publish_queue(const AgentEntry& entry) {
-  if (const Result<std::size_t> length = entry.agent.queue_length())
-    publish(&entry, {{"type", "queue"}, {"length", *length}});
 }
 
 void EventFeed::take(const Event& event) {
@@ -85,10 +81,12 @@ void EventFeed::take(const Event& event) {
                                                    : to_json(event.body);
   if (entry == nullptr) json["agentId"] = persisted->agent_id;
   if (!json.is_null()) publish(entry, std::move(json));
-  if (event.get<TurnStarted>() != nullptr || event.get<MessageDropped>() != nullptr) publish_queue(*entry);
   if (event.get<AgentDeleted>() != nullptr) {
     unwritten_.erase(entry->serial());
+    queues_.erase(entry->serial());
     directory_.erase(event.agent());
+  } else if (entry != nullptr) {
+    look_at_queue(*entry);
   }
 }
 
@@ -143,6 +141,26 @@ std::shared_ptr<const void> EventFeed::view_text(AgentEntry& entry) {
   });
 }
 
+void EventFeed::look_at_queue(const AgentEntry& entry) {
+  const Result<std::size_t> waiting = entry.agent.queue_length();
+  if (!waiting || *waiting == entry.queue_length) return;
+  queues_.insert(entry.serial());
+  start_merge();
+}
+
+// A message to an agent at rest waits for a moment only: that is not worth an event.
+void EventFeed::publish_queues() {
+  for (const std::uint64_t serial : std::exchange(queues_, {})) {
+    const auto found = directory_.entries().find(serial);
+    if (found == directory_.entries().end()) continue;
+    AgentEntry& entry = *directory_.find(found->second.agent);
+    const Result<std::size_t> waiting = entry.agent.queue_length();
+    if (!waiting || *waiting == entry.queue_length) continue;
+    entry.queue_length = *waiting;
+    publish(&entry, {{"type", "queue"}, {"length", *waiting}});
+  }
+}
+
 void EventFeed::start_merge() {
   if (merge_timer_ != 0) return;
   merge_timer_ = engine_->start_timer(
@@ -150,6 +168,7 @@ void EventFeed::start_merge() {
       [this] {
         merge_timer_ = 0;
         flush_text();
+        publish_queues();
       },
       loop::TimerUse::watch);
 }

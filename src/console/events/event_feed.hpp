@@ -19,7 +19,8 @@ namespace agentcore::detail::console {
 
 // Keeps the directory and the answers that stream up to date. Pieces of an answer are merged for
 // `merge_interval`, and are in the log only while a viewer wants them, or wanted them a minute ago, so that a
-// viewer that connects again misses nothing. All functions: @loop_thread
+// viewer that connects again misses nothing. A mailbox has no events of its own: its length is looked at after
+// events of its agent, and after requests. All functions: @loop_thread
 class EventFeed {
  public:
   // `on_change`: the log has more events.
@@ -40,8 +41,8 @@ class EventFeed {
   std::shared_ptr<const void> view_text(AgentEntry& entry);
   // Writes what was not written yet of the answers that stream.
   void flush_text();
-  // The number of messages that wait in the mailbox of the agent may have changed.
-  void publish_queue(const AgentEntry& entry);
+  // The mailbox of this agent may have changed.
+  void look_at_queue(const AgentEntry& entry);
   // An event of no agent, or of an agent that is no event of the tree.
   void publish(const AgentEntry* entry, Json event);
 
@@ -53,6 +54,7 @@ class EventFeed {
                 bool is_reasoning);
   void flush_text(AgentEntry& entry);
   void append_text(AgentEntry& entry, std::string_view type, std::string& text);
+  void publish_queues();
   void start_merge();
 
   const std::shared_ptr<loop::Engine> engine_;
@@ -60,6 +62,7 @@ class EventFeed {
   const std::function<void()> on_change_;
   AgentDirectory directory_;
   std::unordered_set<std::uint64_t> unwritten_;  // serials of the agents with text that is not in the log
+  std::unordered_set<std::uint64_t> queues_;     // of those whose mailbox may have changed
   std::uint64_t merge_timer_ = 0;                // 0: none
   Subscription events_;
 };

@@ -13,13 +13,24 @@ const list = byId('task-list');
 const most = 50;
 const endings = new Set(['terminated', 'complete', 'error']);
 let tasks = [];
+const results = new Map(); // taskId -> the result of a task that has ended; the list of the server has none
 let followed = null; // {taskId, source}
 
 async function load() {
   try {
     tasks = (await get('tasks')).tasks.slice(0, most);
     draw();
+    await loadResults();
   } catch { /* asked again by the next event */ }
+}
+
+async function loadResults() {
+  for (const id of results.keys()) if (!tasks.some((task) => task.taskId === id)) results.delete(id);
+  for (const task of tasks) {
+    if (isOpen(task) || results.has(task.taskId)) continue;
+    results.set(task.taskId, (await get('tasks/' + encodeURIComponent(task.taskId))).result);
+    draw();
+  }
 }
 const loadSoon = atMostEvery(500, load);
 
@@ -50,13 +61,15 @@ function unfollow(taskId = followed?.taskId) {
 export const followedTask = () => followed?.taskId ?? null;
 
 const stateOf = (status) => (status.startsWith('failed') ? 'failed' : status);
+const isOpen = (task) => task.status === 'running' || task.status === 'pending';
 
 const draw = onNextFrame(() => {
   byId('no-tasks').hidden = tasks.length > 0;
   list.replaceChildren(...tasks.map((task) => {
     const state = stateOf(task.status);
-    const running = state === 'running' || state === 'pending';
-    const answer = task.result?.response || task.result?.error?.message || task.result?.error;
+    const running = isOpen(task);
+    const result = results.get(task.taskId);
+    const answer = result?.response || result?.error?.message || result?.error;
     return h('li', {class: 'card task', dataset: {taskId: task.taskId}},
       h('header', {}, h('span', {class: 'mark' + (running ? ' accent' : '')}, t('task_' + state)), h('span', {class: 'mono'}, task.taskId.slice(0, 40)),
         nameElement(task.agentId, 40),

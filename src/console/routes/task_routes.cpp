@@ -47,6 +47,8 @@ std::optional<Response> create_task(RouteCall& call) {
   Result<Agent> agent = agent_id.empty() ? tree.create(call.core.options.agent) : tree.find(agent_id);
   if (!agent) throw Refused(agent.error());
   const auto task = call.core.tasks->create(*agent, prompt);
+  if (const AgentEntry* const entry = call.core.feed.directory().find(*agent))
+    call.core.feed.look_at_queue(*entry);
   if (key != nullptr) call.core.tasks->set_key(*key, call.request.body, task);
   return created(*task);
 }

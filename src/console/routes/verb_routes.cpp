@@ -42,7 +42,7 @@ std::optional<Response> send_message(RouteCall& call) {
       "priority", {{"normal", MessagePriority::normal}, {"urgent", MessagePriority::urgent}});
   const SendResult sent = agent.send(Message{.text = arguments.text("text"), .priority = priority});
   if (!sent) throw Refused(sent.reason);
-  call.core.feed.publish_queue(call.entry());
+  call.core.feed.look_at_queue(call.entry());
   return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", to_string(sent.id)}});
 }
 
@@ -52,7 +52,7 @@ std::optional<Response> steer(RouteCall& call) {
       arguments.one_of<SteerWhen>("when", {{"next_step", SteerWhen::next_step}, {"now", SteerWhen::now}});
   const SteerResult steered = call.agent().steer(arguments.text("text"), {.when = when});
   if (!steered) throw Refused(steered.reason);
-  call.core.feed.publish_queue(call.entry());
+  call.core.feed.look_at_queue(call.entry());
   return json_response({{"ok", true},
                         {"agentId", call.ids[0]},
                         {"messageId", to_string(steered.id)},

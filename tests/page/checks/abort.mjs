@@ -15,7 +15,7 @@ const shows = (page, id, html) => until(page, (wanted) => {
 }, {id, html});
 
 export const checks = [
-  {name: 'abort: the button is there exactly in waiting_llm, in each state that an agent goes through (S0-P1, H1-H3)', async body({api, open}) {
+  {name: 'abort: the button is there exactly in waiting_llm, in each state that an agent goes through', tags: '[H1][H2][H3]', async body({api, open}) {
     const page = await open();
     await shows(page, 'scout', '');
     await api.send('scout', 'What is there?');
@@ -33,7 +33,7 @@ export const checks = [
     assert.equal(await statusBox(page, 'scout').innerHTML(), '');
   }},
 
-  {name: 'abort: no state but waiting_llm has a button, also those that pass too fast to be seen', async body({open}) {
+  {name: 'abort: no state but waiting_llm has a button, also those that pass too fast to be seen', tags: '[H1][H2][H3]', async body({open}) {
     const page = await open();
     const shown = await page.evaluate(async () => {
       const {statusElements} = await import('/tree_row.js');
@@ -44,7 +44,7 @@ export const checks = [
       terminating: '<span class="compute-status terminating" title="正在删除">🗑️</span>', something_new: '', '': ''});
   }},
 
-  {name: 'abort: the button looks as it is fixed, and its text follows the language (H8)', async body({api, open}) {
+  {name: 'abort: the button looks as it is fixed, and its text follows the language', tags: '[H8]', async body({api, open}) {
     const page = await open();
     await api.send('scout', 'go');
     const button = row(page, 'scout').locator('.abort-btn');
@@ -63,7 +63,7 @@ export const checks = [
     assert.equal(await page.locator('#language').inputValue(), 'en');
   }},
 
-  {name: 'abort: in mid-stream the text ends, the button goes, the model is left, and a new message works (T2, H6, H9)', async body({server, api, open}) {
+  {name: 'abort: in mid-stream the text ends, the button goes, the model is left, and a new message works', tags: '[H6][H9]', async body({server, api, open}) {
     const page = await open();
     await select(page, 'scout');
     await api.send('scout', 'Tell me all.');
@@ -89,7 +89,7 @@ export const checks = [
     assert.equal((await api.messages('scout')).filter((message) => message.role === 'assistant')[0].content, kept.content);
   }},
 
-  {name: 'abort: a click on the button does not select the row, and keeps the selection (H4)', server: {agents: ['scout', 'editor']}, async body({api, open}) {
+  {name: 'abort: a click on the button does not select the row, and keeps the selection', tags: '[H4]', server: {agents: ['scout', 'editor']}, async body({api, open}) {
     const page = await open();
     for (const selected of [null, 'editor']) {
       if (selected) await select(page, selected);
@@ -101,7 +101,7 @@ export const checks = [
     }
   }},
 
-  {name: 'abort: it names the agent, whatever characters its id has (H5)', async body({api, open}) {
+  {name: 'abort: it names the agent, whatever characters its id has', tags: '[H5]', async body({api, open}) {
     const id = 'a/b %2F?#"c';
     await api.create(id);
     await api.send(id, 'go');
@@ -114,7 +114,7 @@ export const checks = [
     assert.equal(await api.status('scout'), 'waiting_llm');
   }},
 
-  {name: 'abort: when the call has just ended, the page says that nothing was in progress (H6)', async body({api, open}) {
+  {name: 'abort: when the call has just ended, the page says that nothing was in progress', tags: '[H6]', async body({api, open}) {
     const page = await open();
     await api.send('scout', 'go');
     const held = await hold(page, '/abort');
@@ -125,7 +125,7 @@ export const checks = [
     assert.equal(await toastOf(page, 'info').textContent(), '当前没有进行中的 LLM 调用');
   }},
 
-  {name: 'abort: a refusal of the server is shown with its cause (H6)', expected: [resource], async body({api, open}) {
+  {name: 'abort: a refusal of the server is shown with its cause', tags: '[H6]', expected: [resource], async body({api, open}) {
     const page = await open();
     await api.send('scout', 'go');
     const held = await hold(page, '/abort');
@@ -136,7 +136,7 @@ export const checks = [
     assert.equal(await toastOf(page, 'error').textContent(), '停止调用失败: agent_not_found');
   }},
 
-  {name: 'abort: when the server is gone, a toast and an error in the browser\'s console say so (H7)', expected: [resource, 'net::ERR', '中断 LLM 调用失败:'],
+  {name: 'abort: when the server is gone, a toast and an error in the console of the browser say so', tags: '[H7]', expected: [resource, 'net::ERR', '中断 LLM 调用失败:'],
     async body({server, api, open, errors}) {
       const page = await open();
       await api.send('scout', 'go');
@@ -151,7 +151,7 @@ export const checks = [
       assert.ok(errors.some((line) => line.startsWith('中断 LLM 调用失败:')), errors.join('\n'));
     }},
 
-  {name: 'abort: the status follows the answer when the event stream is down (H9)', server: {proxied: true}, expected: [resource, 'net::ERR'], async body({server, api, open}) {
+  {name: 'abort: the status follows the answer when the event stream is down', tags: '[H9]', server: {proxied: true}, expected: [resource, 'net::ERR'], async body({server, api, open}) {
     const page = await open();
     await api.send('scout', 'go');
     await row(page, 'scout').locator('.abort-btn').waitFor();

@@ -7,7 +7,7 @@ const tree = ['lead', 'lead/scout', 'lead/editor', 'other'];
 const resource = 'Failed to load resource';
 
 export const checks = [
-  {name: 'stop: shown at once for the subtree, and confirmed by the server; resume opens it again', server: {agents: tree}, async body({api, open}) {
+  {name: 'stop: shown at once for the subtree, and confirmed by the server; resume opens it again', tags: '[H10][H11]', server: {agents: tree}, async body({api, open}) {
     const page = await open();
     await api.send('scout', 'go');
     await untilStatus(page, 'scout', 'waiting_llm');
@@ -29,7 +29,7 @@ export const checks = [
     await row(page, 'scout').locator('.compute-status').waitFor({state: 'detached'});
   }},
 
-  {name: 'stop: taken back, with the cause, when the server refuses', server: {agents: tree}, expected: [resource], async body({api, open}) {
+  {name: 'stop: taken back, with the cause, when the server refuses', tags: '[H14]', server: {agents: tree}, expected: [resource], async body({api, open}) {
     const page = await open();
     await api.send('scout', 'go');
     await untilStatus(page, 'scout', 'waiting_llm');
@@ -42,7 +42,7 @@ export const checks = [
     await untilStatus(page, 'scout', 'waiting_llm');
     await untilStatus(page, 'editor', 'idle');
     await row(page, 'scout').locator('.abort-btn').waitFor();
-    assert.match(await toastOf(page, 'error').textContent(), /^lead 停止失败: .*when/);
+    assert.equal(await toastOf(page, 'error').textContent(), 'lead 停止失败: invalid_request');
   }},
 
   {name: 'stop: taken back when the server is gone', server: {agents: tree}, expected: [resource, 'net::ERR'], async body({server, api, open}) {

@@ -23,7 +23,7 @@ export const checks = [
     const begin = await api.lastEventId();
     await caughtUp(page, begin);
     const base = await applied(page);
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       await flicker(api, 'scout', 10);
       server.proxy.cutStreams();
       await flicker(api, 'scout', 10);
@@ -31,14 +31,14 @@ export const checks = [
       await caughtUp(page, last);
       await server.witness.until((events) => events.some((event) => event.id === last), 'the witness has the last event');
     }
-    assert.equal(eventsAfter(server.witness, begin), 80);
-    assert.equal(await applied(page) - base, 80);
+    assert.equal(eventsAfter(server.witness, begin), 40);
+    assert.equal(await applied(page) - base, 40);
     assert.equal(await page.evaluate(() => window.agentcoreConsole.eventsDropped()), 0);
-    assert.ok(server.proxy.streamsOpened >= 5);
+    assert.ok(server.proxy.streamsOpened >= 3);
     assert.equal(server.proxy.streams(), 1);
   }},
 
-  {name: 'stream: streaming text stays whole over cuts and changes of the selection', server: {agents: ['scout', 'editor'], proxied: true, model: {tokens: 250, rate: 150}}, expected: network,
+  {name: 'stream: streaming text stays whole over cuts and changes of the selection', server: {agents: ['scout', 'editor'], proxied: true}, expected: network,
     async body({server, api, open}) {
       const page = await open();
       for (const id of ['scout', 'editor']) await api.send(id, 'Tell me about ' + id + '.');
@@ -48,7 +48,7 @@ export const checks = [
         const text = document.querySelector('#live .message > .text')?.textContent;
         if (text) window.textIs(window.agentcoreConsole.selected(), text);
       }).observe(document.getElementById('live'), {subtree: true, childList: true, characterData: true}));
-      for (const id of ['scout', 'editor', 'scout', 'editor']) {
+      for (const id of ['scout', 'editor']) {
         await select(page, id);
         const before = (witnesses[id] ?? []).length;
         await until(page, () => document.querySelector('#live .message > .text')?.textContent.length > 30);
@@ -57,6 +57,7 @@ export const checks = [
       }
       for (const id of ['scout', 'editor']) {
         await select(page, id);
+        await api.verb(id, 'abort');
         await untilStatus(page, id, 'idle');
         const whole = (await api.messages(id)).at(-1).content;
         await shown(page, whole);

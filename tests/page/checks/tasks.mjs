@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {toastOf, until} from '../page.mjs';
 
 export const checks = [
-  {name: 'tasks: one is made and terminated from the page, and its stream is closed (H15)', locale: 'en-US', server: {proxied: true}, async body({api, open}) {
+  {name: 'tasks: one is made and terminated from the page, and its stream is closed', tags: '[H15]', locale: 'en-US', server: {proxied: true}, async body({api, open}) {
     const page = await open();
     await page.locator('#tab-tasks').click();
     await page.locator('#task-form [name=prompt]').fill('Summarise the trace.');

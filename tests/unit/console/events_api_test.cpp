@@ -44,7 +44,7 @@ TEST_CASE("a viewer receives what happens to each agent", "[console][B20][X6]") 
   life.request("DELETE", "/api/agent/a?reason=done");
   life.until([&] { return has_type(stream, "deleted") && has_type(stream, "receipt"); }, {&stream});
   const auto events = ConsoleLife::events_of(stream);
-  CHECK(types_of(events, "a") == std::vector<std::string>{"created", "turn_started", "queue", "state",
+  CHECK(types_of(events, "a") == std::vector<std::string>{"created", "turn_started", "state",
                                                           "state", "turn_ended", "state", "state", "settled",
                                                           "deleted"});
   CHECK(events.back()["at"].is_number());
@@ -234,4 +234,49 @@ TEST_CASE("the number of viewers is limited", "[console][G15]") {
   life.poll();
   ConsoleClient three = life.follow("/api/events");
   CHECK(three.received().find("200 OK") != std::string::npos);
+}
+
+TEST_CASE("text is sent to a viewer however long it stays", "[console]") {
+  testing::ManualClock clock;
+  ConsoleLife life({}, {}, {.clock = &clock});
+  const Agent agent = life.create("a");
+  life.llm.enqueue({.deltas = {"one ", "two ", "three ", "four "}, .interval = 45s});
+  ConsoleClient stream = life.follow("/api/events?text=a");
+  REQUIRE(agent.send("go"));
+  for (const std::string text : {"one ", "one two ", "one two three ", "one two three four "}) {
+    clock.advance(45s);
+    life.until(
+        [&] {
+          clock.advance(20ms);  // pieces are merged for as long
+          return text_of(ConsoleLife::events_of(stream)) == text;
+        },
+        {&stream});
+  }
+}
+
+TEST_CASE("a viewer sees how many messages wait in a mailbox", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  ConsoleClient stream = life.follow("/api/events");
+  life.post("/api/agent/a/send", R"({"text":"at rest, it begins at once"})");
+  life.let_wait(agent);
+  const auto lengths = [&] {
+    std::vector<int> lengths;
+    for (const json& event : ConsoleLife::events_of(stream))
+      if (event["type"] == "queue") lengths.push_back(event["length"]);
+    return lengths;
+  };
+  const auto until_last = [&](int length) {
+    life.until([&] { return !lengths().empty() && lengths().back() == length; }, {&stream});
+  };
+  const std::string id = life.post("/api/agent/a/send", R"({"text":"one"})").json()["messageId"];
+  until_last(1);
+  life.post("/tasks", R"({"agentId":"a","prompt":"two"})");
+  until_last(2);
+  life.request("DELETE", "/api/agent/a/queue/" + id);
+  until_last(1);
+  life.llm.enqueue({.deltas = {"two is done"}});
+  life.post("/api/agent/a/abort");
+  until_last(0);
+  CHECK(lengths() == std::vector<int>{1, 2, 1, 0});
 }
