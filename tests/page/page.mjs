@@ -21,7 +21,7 @@ export const liveText = (page) => page.evaluate(() => document.querySelector('#l
 // Waits until the answer that streams has more than `length` characters.
 export const untilText = (page, length) => until(page, (least) => (document.querySelector('#live .message > .text')?.textContent.length ?? 0) > least, length);
 
-// Holds back the requests whose path ends with `ending`: `asked` resolves at the first, `pass` lets all go on, changed by `how`.
+// Holds back the request whose path ends with `ending`: `asked` resolves when it was made, `release` lets it go on, changed by `how`.
 export async function hold(page, ending, method = 'POST') {
   const held = {};
   held.asked = new Promise((done) => { held.onAsked = done; });
@@ -31,11 +31,14 @@ export async function hold(page, ending, method = 'POST') {
     if (route.request().method() !== method) return route.fallback();
     held.onAsked();
     const how = await passing;
-    return how?.fulfill ? route.fulfill(how.fulfill) : route.continue(how);
+    await route.continue(how);
+    return held.onPassed();
   });
   held.release = async (how) => {
+    const passed = new Promise((done) => { held.onPassed = done; });
     held.pass(how);
-    await page.unroute(matches, {behavior: 'wait'}).catch(() => {});
+    await passed;
+    await page.unroute(matches);
   };
   return held;
 }

@@ -17,7 +17,7 @@ const axe = (scheme, locale) => ({name: 'axe: no violation in any part of the pa
   await api.verb('parser', 'resume');
   await api.verb('parser', 'stop', {reason: 'not yet'});
   await page.locator('#timeline .event').nth(3).waitFor();
-  for (const summary of await page.locator('#messages details > summary').all()) await summary.click();
+  for (const summary of await page.locator('#messages details > summary:visible').all()) await summary.click();
   await page.evaluate(() => Promise.all(document.getAnimations().filter((each) => each.effect.getTiming().iterations === 1).map((each) => each.finished)));
   await noViolations(page, 'conversation');
   for (const tab of ['questions', 'receipts', 'tasks', 'usage']) {
