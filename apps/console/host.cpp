@@ -56,7 +56,8 @@ Host::Host(const Settings& settings)
   open_client(settings);
   open_console(settings);
   tree_ = std::make_unique<AgentTree>(
-      runtime_, TreeOptions{.llm = client_, .tool_policy = policy_of(settings), .audit = console_->receipts()});
+      runtime_,
+      TreeOptions{.llm = client_, .tool_policy = policy_of(settings), .audit = console_->receipts()});
   shown_ = console_->show(*tree_);
   if (!settings.store.empty()) restore(settings.store);
   create_agents(settings);

@@ -23,7 +23,8 @@ import {checks as tree} from './checks/tree.mjs';
 
 const wanted = process.argv[2] ?? '';
 const atOnce = 2;
-const all = [abort, conversation, questions, stop, remove, tasks, streams, tabs, tree, keyboard, login, looks].flat();
+// The longest first, because two run at a time.
+const all = [tree, looks, streams, tabs, abort, conversation, questions, stop, remove, tasks, keyboard, login].flat();
 const chosen = all.filter((check) => check.name.includes(wanted));
 
 // What goes wrong in the pages of a context without being asked for.

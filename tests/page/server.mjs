@@ -13,14 +13,14 @@ const program = (name) => path.join(process.env.AGENTCORE_BUILD ?? 'build/releas
 // Answers without an end, until a verb ends them; `/say TEXT` in a message ends at once.
 const endless = {tokens: 0, rate: 60, firstTokenMs: 10};
 
-export async function startServer({agents = ['scout'], model = {}, token = null, keep = false, proxied = false, options = []} = {}) {
+export async function startServer({agents = ['scout'], model = {}, token = null, keep = false, proxied = false, baseUrl = null, options = []} = {}) {
   const {tokens, rate, firstTokenMs} = {...endless, ...model};
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'agentcore-page-'));
   const file = (name) => path.join(folder, name);
   const standin = await start(program('agentcore-standin'),
     ['--tokens', tokens, '--rate', rate, '--first-token-ms', firstTokenMs].map(String), /listening on (\S+)/);
   fs.writeFileSync(file('config'), 'agent=' + JSON.stringify(agents) + '\n');
-  const args = ['--base-url', standin.match[1], '--model', 'standin', '--config', file('config'), '--host-name', '127.0.0.1', ...options];
+  const args = ['--base-url', baseUrl ?? standin.match[1], '--model', 'standin', '--config', file('config'), '--host-name', '127.0.0.1', ...options];
   if (keep) args.push('--store', file('agents.db'), '--receipts', file('receipts'));
   if (token) {
     fs.writeFileSync(file('token'), token + '\n');

@@ -58,17 +58,21 @@ TEST_CASE("a viewer receives the lengths of mailboxes", "[console]") {
   const Agent agent = life.create("a");
   life.let_wait(agent);
   ConsoleClient stream = life.follow("/api/events");
-  life.post("/api/agent/a/send", R"({"text":"later"})");
-  life.post("/api/agent/a/interrupt", R"({"queue":"drop"})");
   std::vector<int> lengths;
-  life.until(
-      [&] {
-        lengths.clear();
-        for (const json& event : ConsoleLife::events_of(stream))
-          if (event["type"] == "queue") lengths.push_back(event["length"]);
-        return lengths.size() >= 2;
-      },
-      {&stream});
+  const auto until_lengths = [&](std::size_t count) {
+    life.until(
+        [&] {
+          lengths.clear();
+          for (const json& event : ConsoleLife::events_of(stream))
+            if (event["type"] == "queue") lengths.push_back(event["length"]);
+          return lengths.size() >= count;
+        },
+        {&stream});
+  };
+  life.post("/api/agent/a/send", R"({"text":"later"})");
+  until_lengths(1);
+  life.post("/api/agent/a/interrupt", R"({"queue":"drop"})");
+  until_lengths(2);
   CHECK(lengths == std::vector<int>{1, 0});
 }
 
