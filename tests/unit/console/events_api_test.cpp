@@ -44,8 +44,8 @@ TEST_CASE("a viewer receives what happens to each agent", "[console][B20][X6]") 
   life.request("DELETE", "/api/agent/a?reason=done");
   life.until([&] { return has_type(stream, "deleted") && has_type(stream, "receipt"); }, {&stream});
   const auto events = ConsoleLife::events_of(stream);
-  CHECK(types_of(events, "a") == std::vector<std::string>{"created", "turn_started", "state",
-                                                          "state", "turn_ended", "state", "state", "settled",
+  CHECK(types_of(events, "a") == std::vector<std::string>{"created", "turn_started", "state", "state",
+                                                          "turn_ended", "state", "state", "settled",
                                                           "deleted"});
   CHECK(events.back()["at"].is_number());
   const auto deleted =
