@@ -3,7 +3,7 @@
 namespace console_app::top {
 namespace {
 
-constexpr std::size_t most_bytes = 16 << 20;  // of one event
+constexpr std::size_t most_event_bytes = 16 << 20;  // of one event
 
 }  // namespace
 
@@ -11,7 +11,7 @@ bool EventParser::take(std::string_view bytes) {
   while (true) {
     const std::size_t end = bytes.find('\n');
     line_ += bytes.substr(0, end);
-    if (line_.size() + data_.size() > most_bytes) return false;
+    if (line_.size() + data_.size() > most_event_bytes) return false;
     if (end == std::string_view::npos) return true;
     if (!line_.empty() && line_.back() == '\r') line_.pop_back();
     const std::string line = std::exchange(line_, {});

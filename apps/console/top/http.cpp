@@ -6,7 +6,7 @@
 namespace console_app::top {
 namespace {
 
-constexpr std::size_t most_bytes = 64 << 20;  // of an answer
+constexpr std::size_t most_answer_bytes = 64 << 20;  // of an answer
 constexpr long answer_takes_ms = 15'000;
 constexpr long silence_s = 40;  // of a stream: the console sends something every 15 s
 
@@ -72,7 +72,7 @@ Http::Transfer::Transfer(HttpRequest the_request, HttpHandlers the_handlers)
 
 std::size_t Http::Transfer::on_write(char* bytes, std::size_t size, std::size_t count, void* self) {
   std::string& body = static_cast<Transfer*>(self)->answer.body;
-  if (body.size() + size * count > most_bytes) return 0;
+  if (body.size() + size * count > most_answer_bytes) return 0;
   body.append(bytes, size * count);
   return size * count;
 }

@@ -18,7 +18,7 @@ struct CodePoints {
 };
 
 // What a person does not see, or what changes how other text is shown.
-constexpr std::array hidden{
+constexpr std::array never_shown{
     CodePoints{0x80, 0x9F},       CodePoints{0xAD, 0xAD},      CodePoints{0x61C, 0x61C},
     CodePoints{0x180E, 0x180E},   CodePoints{0x200B, 0x200B},  CodePoints{0x200E, 0x200F},
     CodePoints{0x2028, 0x202E},   CodePoints{0x2060, 0x206F},  CodePoints{0xD800, 0xDFFF},
@@ -71,7 +71,7 @@ std::string shown(const Character& character, std::string_view bytes) {
   if (code_point < 0x20 || code_point == 0x7F || !character.valid)
     return fmt::format("\\x{:02x}", code_point);
   if (is_one_of(left_out, character.code_point)) return {};
-  if (is_one_of(hidden, character.code_point) || width_of(character.code_point) < 0)
+  if (is_one_of(never_shown, character.code_point) || width_of(character.code_point) < 0)
     return fmt::format("\\u{{{:x}}}", code_point);
   return std::string(bytes.substr(0, character.bytes));
 }
