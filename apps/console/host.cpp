@@ -1,7 +1,9 @@
 #include "console/host.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -38,6 +40,14 @@ LogSink log_of(const Settings& settings) {
   return [all](const LogRecord& record) {
     if (record.level >= LogLevel::warning || record.message.starts_with("console:")) all(record);
   };
+}
+
+// How long poll(2) may wait, in milliseconds; -1: until the descriptor is readable.
+int wait_of(const Runtime& runtime) {
+  const auto next = runtime.next_deadline();
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - runtime.now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
 }
 
 std::string first_line(const std::string& path) {
@@ -120,13 +130,13 @@ void Host::create_agent(std::string_view path, const std::string& system_prompt)
 }
 
 void Host::run(int quit) {
+  bool has_more = false;
   while (true) {
     pollfd watched[] = {{.fd = runtime_.poll_descriptor(), .events = POLLIN, .revents = 0},
                         {.fd = quit, .events = POLLIN, .revents = 0}};
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR) fail("poll(2) failed");
+    if (::poll(watched, 2, has_more ? 0 : wait_of(runtime_)) < 0 && errno != EINTR) fail("poll(2) failed");
     if (watched[1].revents != 0) break;
-    while (runtime_.poll()) {
-    }
+    has_more = runtime_.poll();
   }
   bool settled = false;
   StopOptions options{.cause = StopCause::shutdown, .reason = "the console ends"};

@@ -85,6 +85,7 @@ struct Console::Parts : std::enable_shared_from_this<Console::Parts> {
     if (core.server) core.server->close();
     core.tree = nullptr;
     core.feed.leave();
+    core.tasks->clear();
   }
   void wake() {
     if (core.server) core.server->wake_streams();

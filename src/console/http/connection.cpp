@@ -92,6 +92,7 @@ void Connection::read_some() {
 void Connection::end_of_input() {
   input_ended_ = true;
   keep_alive_ = false;
+  if (phase_ == Phase::answering) since_ = server_->engine().now();
   if (phase_ == Phase::reading || phase_ == Phase::draining || is_streaming()) close();
 }
 
@@ -128,7 +129,7 @@ void Connection::hand_over() {
 // What arrived is no request.
 void Connection::refuse() {
   phase_ = Phase::answering;
-  keep_alive_ = false;
+  keep_alive_ = head_only_ = false;
   answer(Response::error(reader_.status(), reader_.error(), reader_.problem()));
 }
 
@@ -222,10 +223,12 @@ void Connection::check_time(TimePoint now) {
   const ServerOptions& options = server_->options();
   if (phase_ == Phase::reading && reader_.is_in_request() && now - since_ > options.request_timeout) {
     phase_ = Phase::answering;
-    keep_alive_ = false;
+    keep_alive_ = head_only_ = false;
     return answer(Response::error(408, "request_timeout", "the request was not complete in time"));
   }
   if (phase_ == Phase::reading && now - since_ > options.idle_timeout) return close();
+  // Its client may still wait for the answer, or is gone: that looks the same.
+  if (phase_ == Phase::answering && input_ended_ && now - since_ > options.request_timeout) return close();
   if (phase_ == Phase::draining && now - since_ > drain_timeout) return close();
   if (has_output() && now - moved_ > options.stuck_timeout) return close();
   if (is_streaming() && !has_output() && now - moved_ > options.heartbeat) {

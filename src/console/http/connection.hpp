@@ -57,7 +57,11 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   void close();
 
   // Nothing of a request has arrived: it may be closed to make room for another one.
-  bool is_idle() const noexcept { return phase_ == Phase::reading && !reader_.is_in_request(); }
+  bool is_idle() const noexcept {
+    return phase_ == Phase::reading && !reader_.is_in_request() && in_.empty();
+  }
+  // Its client has closed its side while a handler has its request: it is probably gone.
+  bool is_deserted() const noexcept { return phase_ == Phase::answering && input_ended_; }
   bool is_streaming() const noexcept { return phase_ == Phase::streaming; }
   // The server has too many connections: answers 503, and closes.
   void refuse_for_load();

@@ -76,7 +76,9 @@ RequestReader::State RequestReader::read(std::string& in) {
       return fail(400, "invalid_request", "the only transfer coding that is understood is chunked");
     return State::complete;
   }
-  if (in.size() > limits_.max_header_bytes && !parser_->http.is_header_done())
+  // Bytes of a body are always taken: what is left is a part of the headers, of the size of a chunk, or of
+  // trailers.
+  if (in.size() > limits_.max_header_bytes)
     return fail(431, "headers_too_large", "the request line and the headers are too long");
   if (parser_->http.is_header_done() && !continued_ &&
       lower_case(view_of(parser_->http.get()[beast::field::expect])) == "100-continue") {

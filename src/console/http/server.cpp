@@ -131,10 +131,11 @@ void Server::accept_one(int socket) {
   start_check();
 }
 
-// Closes the oldest connection that has sent nothing of a request.
+// Closes the oldest connection that has sent nothing of a request, or whose client is gone.
 void Server::make_room() {
-  const auto idle = std::find_if(connections_.begin(), connections_.end(),
-                                 [](const auto& connection) { return connection->is_idle(); });
+  const auto idle = std::find_if(connections_.begin(), connections_.end(), [](const auto& connection) {
+    return connection->is_idle() || connection->is_deserted();
+  });
   if (idle != connections_.end()) (*idle)->close();
 }
 
@@ -147,7 +148,7 @@ void Server::stop_accepting() {
 }
 
 void Server::start_check() {
-  if (check_timer_ != 0) return;
+  if (check_timer_ != 0 || handler_ == nullptr) return;
   check_timer_ = engine_->start_timer(
       engine_->now() + check_interval, [this] { check_times(); }, loop::TimerUse::watch);
 }

@@ -62,6 +62,13 @@ std::string Arguments::text_or(std::string_view name, std::string_view otherwise
   return member->get<std::string>();
 }
 
+std::string Arguments::reason_or(std::string_view otherwise) const {
+  constexpr std::size_t most = 4096;
+  std::string reason = text_or("reason", otherwise);
+  if (reason.size() > most) refuse("invalid_request", "reason must have at most 4096 bytes");
+  return reason;
+}
+
 bool Arguments::flag_or(std::string_view name, bool otherwise) const {
   const nlohmann::json* const member = find(name);
   if (member == nullptr) return otherwise;

@@ -41,7 +41,7 @@ std::optional<Response> approve(RouteCall& call) {
 
 std::optional<Response> decline(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
-  return answered(call, call.tree().decline(call.ids[0], arguments.text_or("reason", "")));
+  return answered(call, call.tree().decline(call.ids[0], arguments.reason_or("")));
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 namespace agentcore::detail::console {
 namespace {
 
+// Of all clients, so that no token is found by trying.
+constexpr std::uint32_t logins_per_second = 5;
+
 std::vector<std::string_view> split(std::string_view pattern) {
   std::vector<std::string_view> segments;
   pattern.remove_prefix(1);
@@ -66,7 +69,8 @@ void RouteCall::check_viewers() const {
     throw Refused(503, "too_many_connections", "the console has as many viewers as it may have");
 }
 
-Router::Router(ConsoleCore& core) : core_(core), writes_(core.options.max_writes_per_second) {
+Router::Router(ConsoleCore& core)
+    : core_(core), writes_(core.options.max_writes_per_second), logins_(logins_per_second) {
   for (const auto& routes : {agent_routes(), verb_routes(), conversation_routes(), question_routes(),
                              task_routes(), overview_routes(), session_routes(), page_routes()})
     for (const Route& route : routes) entries_.push_back({route, split(route.pattern)});
@@ -99,7 +103,7 @@ std::optional<Response> Router::refusal(const Entry& entry, const Request& reque
     response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;
   }
-  if ((use == RouteUse::write || use == RouteUse::login) && !writes_.take(now)) {
+  if ((use == RouteUse::write && !writes_.take(now)) || (use == RouteUse::login && !logins_.take(now))) {
     Response response =
         Response::error(429, "too_many_writes", "too many changes in a second; try again later");
     response.headers.emplace_back("Retry-After", "1");

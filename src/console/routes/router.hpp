@@ -38,7 +38,7 @@ struct RouteCall {
 // What a route allows and needs.
 enum class RouteUse : std::uint8_t {
   open,   // needs no token
-  login,  // needs no token; counts for the limit of writes
+  login,  // needs no token; has a limit of its own
   read,   // changes nothing
   write,  // counts for the limit of writes
   stop    // ends something: never refused because of a limit
@@ -83,7 +83,7 @@ class Router final : public RequestHandler {
 
   ConsoleCore& core_;
   std::vector<Entry> entries_;
-  WriteLimit writes_;
+  WriteLimit writes_, logins_;
 };
 
 // An answer with a JSON body.

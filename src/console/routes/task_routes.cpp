@@ -80,7 +80,7 @@ std::optional<Response> show_result(RouteCall& call) {
   if (task->is_over) return result_response(*task);
   if (!waits) throw Refused(409, "task_not_ended", "the task has not ended; wait=ended waits for it");
   const auto reply = std::make_shared<Reply>(std::move(call.reply));
-  task->on_end.emplace_back([reply, task] { reply->send(result_response(*task)); });
+  task->on_end.emplace_back([reply, ended = task.get()] { reply->send(result_response(*ended)); });
   return std::nullopt;
 }
 

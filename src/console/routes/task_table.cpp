@@ -89,6 +89,12 @@ void TaskTable::set_key(const std::string& key, const std::string& request,
 }
 
 void TaskTable::clear() {
+  // Their agents are not shown any more: what waits for them is answered.
+  for (const auto& task : tasks_) {
+    finish(*task, Task::Phase::terminated,
+           {{"type", "terminated"}, {"message", "The tree is not shown any more"}});
+    task->on_end.clear();
+  }
   tasks_.clear();
   by_id_.clear();
   by_key_.clear();
@@ -153,11 +159,10 @@ void TaskTable::publish(Task& task, Json event) {
 
 // Tasks that run are kept.
 void TaskTable::forget_old() {
-  for (auto task = tasks_.rbegin(); tasks_.size() > kept_tasks && task != tasks_.rend(); ++task) {
-    if (!(*task)->has_ended()) continue;
-    by_id_.erase((*task)->id);
-    tasks_.erase(std::next(task).base());
-    return;
+  for (std::size_t i = tasks_.size(); i-- > 0 && tasks_.size() > kept_tasks;) {
+    if (!tasks_[i]->has_ended()) continue;
+    by_id_.erase(tasks_[i]->id);
+    tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 

@@ -74,7 +74,7 @@ std::optional<Response> interrupt(RouteCall& call) {
       "queue", {{"deliver", QueueAction::deliver}, {"hold", QueueAction::hold}, {"drop", QueueAction::drop}});
   options.scope = arguments.one_of<InterruptScope>(
       "scope", {{"turn", InterruptScope::turn}, {"subtree", InterruptScope::subtree}});
-  options.reason = arguments.text_or("reason", "");
+  options.reason = arguments.reason_or("");
   const VerbResult result = call.agent().interrupt(options);
   return json_response(verb_json(result, call.ids[0], "interrupted"));
 }
@@ -82,7 +82,7 @@ std::optional<Response> interrupt(RouteCall& call) {
 std::optional<Response> pause(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
   return json_response(
-      verb_json(call.agent().pause({.reason = arguments.text_or("reason", "")}), call.ids[0], "paused"));
+      verb_json(call.agent().pause({.reason = arguments.reason_or("")}), call.ids[0], "paused"));
 }
 
 std::optional<Response> unpause(RouteCall& call) {
@@ -164,7 +164,7 @@ std::optional<Response> stop(RouteCall& call) {
   const Arguments arguments(call.request, {"reason", "when", "cascade"});
   const Agent agent = call.agent();
   StopOptions options;
-  options.reason = arguments.text_or("reason", "");
+  options.reason = arguments.reason_or("");
   options.when = when_of(arguments);
   options.cascade = arguments.flag_or("cascade", true);
   const std::string reason = options.reason;
@@ -179,7 +179,7 @@ std::optional<Response> terminate(RouteCall& call) {
   const Arguments arguments(call.request, {"reason", "when"});
   const Agent agent = call.agent();
   TerminateOptions options;
-  options.reason = arguments.text_or("reason", text_in_query(call.request, "reason"));
+  options.reason = arguments.reason_or(text_in_query(call.request, "reason"));
   options.when = when_of(arguments);
   const std::string reason = options.reason;
   const SettledAnswer answer(call);
@@ -193,7 +193,7 @@ std::optional<Response> terminate(RouteCall& call) {
 std::optional<Response> stop_all(RouteCall& call) {
   const Arguments arguments(call.request, {"reason", "when"});
   StopOptions options;
-  options.reason = arguments.text_or("reason", "");
+  options.reason = arguments.reason_or("");
   options.when = when_of(arguments);
   const std::string reason = options.reason;
   const VerbResult result = call.tree().stop_all(std::move(options));
@@ -208,8 +208,7 @@ std::optional<Response> resume_all(RouteCall& call) {
 
 std::optional<Response> pause_all(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
-  return json_response(
-      verb_json(call.tree().pause_all({.reason = arguments.text_or("reason", "")}), "", "paused"));
+  return json_response(verb_json(call.tree().pause_all({.reason = arguments.reason_or("")}), "", "paused"));
 }
 
 std::optional<Response> unpause_all(RouteCall& call) {
@@ -219,14 +218,13 @@ std::optional<Response> unpause_all(RouteCall& call) {
 
 std::optional<Response> cancel_call(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
-  const VerbResult result =
-      call.agent().cancel_call(call.ids[1], {.reason = arguments.text_or("reason", "")});
+  const VerbResult result = call.agent().cancel_call(call.ids[1], {.reason = arguments.reason_or("")});
   return json_response(verb_json(result, call.ids[0], "cancelled"));
 }
 
 std::optional<Response> cancel_background(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
-  const VerbResult result = call.tree().cancel_task(call.ids[0], {.reason = arguments.text_or("reason", "")});
+  const VerbResult result = call.tree().cancel_task(call.ids[0], {.reason = arguments.reason_or("")});
   return json_response(verb_json(result, "", "cancelled"));
 }
 

@@ -116,6 +116,9 @@ TEST_CASE("what is no request is refused with a status", "[console][http][G15]")
   CHECK(refusal("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n") == 400);
   CHECK(refusal("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n") == 400);
   CHECK(refusal("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n") == 400);
+  const std::string chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  CHECK(refusal(chunked + "1;" + std::string(20'000, 'a')) == 431);
+  CHECK(refusal(chunked + "0\r\nX: " + std::string(20'000, 'a')) == 431);
   CHECK(refusal("GET / HTTP/1.1\r\nA: " + std::string(20'000, 'x') + "\r\n\r\n") == 431);
   CHECK(refusal("GET /" + std::string(20'000, 'x')) == 431);
   CHECK(refusal("POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n", {.max_body_bytes = 10}) == 413);

@@ -85,6 +85,26 @@ TEST_CASE("a client that sends slowly or nothing is closed in time", "[console][
   CHECK_FALSE(viewer.ended());
 }
 
+TEST_CASE("a request that waits is forgotten when its client is gone", "[console][http][G15]") {
+  testing::ManualClock clock;
+  ConsoleLife life({.max_connections = 10}, {}, {.clock = &clock});
+  const Agent agent = life.create("a");
+  life.let_wait(agent);
+  const std::string task = life.post("/tasks", R"({"agentId":"a","prompt":"later"})").json()["taskId"];
+  for (int i = 0; i < 30; ++i) {
+    ConsoleClient client(life.console->port());
+    client.send(life.text_of("GET", "/tasks/" + task + "/result?wait=ended"));
+    life.poll();
+  }
+  CHECK(life.get("/healthz").status == 200);
+  // One that is still there is answered when its tree is not shown any more.
+  ConsoleClient waiting(life.console->port());
+  waiting.send(life.text_of("GET", "/tasks/" + task + "/result?wait=ended"));
+  life.poll();
+  life.shown.reset();
+  life.until([&] { return waiting.received().find("HTTP/1.1 ") == 0; }, {&waiting});
+}
+
 TEST_CASE("half-open connections make room for others", "[console][http][G15]") {
   ConsoleLife life({.max_connections = 20});
   std::vector<std::unique_ptr<ConsoleClient>> idle;

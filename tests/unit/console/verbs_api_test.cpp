@@ -203,6 +203,7 @@ TEST_CASE("a deferred stop is pending until it takes effect", "[console]") {
   CHECK(life.get("/api/agent/a").json()["agent"]["stopPending"] == "after_turn");
   CHECK(agent.state().value() == AgentState::waiting_llm);
   CHECK(life.post("/api/agent/a/stop", R"({"when":"later"})").status == 400);
+  CHECK(life.post("/api/agent/a/stop", R"({"reason":")" + std::string(5000, 'x') + R"("})").status == 400);
 }
 
 TEST_CASE("all agents are stopped, resumed and paused at once", "[console]") {
