@@ -25,8 +25,9 @@ struct ConsoleOptions {
   std::string address = "127.0.0.1";
   /// The TCP port. 0: any that is free; see Console::port().
   std::uint16_t port = 0;
-  /// Who has this text may use the console: in the header `Authorization: Bearer`, or by the login of the
-  /// page, which sets a cookie. It is never part of a URL, and in no log. Empty: nothing is asked for.
+  /// The text that gives access to the console: a client sends it in the header `Authorization: Bearer`, or
+  /// logs in with it on the page, which sets a cookie. It is never part of a URL, and in no log. Empty: every
+  /// client has access.
   std::string token = {};
   /// Further names, without a port, that the header Host may have, for example that of a reverse proxy:
   /// "agents.example.org". By default "localhost", 127.0.0.1 and [::1] with the port of the console. A

@@ -8,7 +8,6 @@
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/console.hpp>
 
-#include <stdexcept>
 #include <utility>
 
 namespace agentcore {
@@ -16,7 +15,7 @@ namespace {
 
 using namespace detail::console;
 
-// "16384: must be from 1 to 100" for an option that is out of range; empty: none is.
+// The name of an option that is out of range, its value and its range. Empty: all are in range.
 std::string option_problem(const ConsoleOptions& options) {
   const auto outside = [](std::string_view name, std::size_t value, std::size_t smallest,
                           std::size_t largest) {
@@ -63,14 +62,15 @@ struct Console::Parts : std::enable_shared_from_this<Console::Parts> {
       : options(std::move(the_options)),
         receipts(std::make_shared<ReceiptList>(options.receipts_to)),
         log(std::make_shared<EventLog>(new_epoch(*engine), options.max_event_bytes)),
-        core{engine,
-             options,
-             nullptr,
-             log,
-             EventFeed(engine, log, [this] { wake(); }),
-             std::make_shared<TaskTable>([this] { wake(); }),
-             *receipts,
-             Access(options.token, options.host_names)},
+        core{
+            engine,
+            options,
+            nullptr,
+            log,
+            EventFeed(engine, log, [this] { wake(); }),
+            std::make_shared<TaskTable>([engine] { return engine->clock().wall_time(); }, [this] { wake(); }),
+            *receipts,
+            Access(options.token, options.host_names)},
         router(core) {
     receipts->on_record = [this](const std::string& receipt) {
       core.feed.publish(nullptr, {{"type", "receipt"}, {"receipt", Json::parse(receipt)}});

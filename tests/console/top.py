@@ -2,7 +2,7 @@
 """agentcore-console top in a real terminal, that of tmux, before the console and the stand-in server.
 
 usage: top.py STANDIN CONSOLE
-Waits for what is on the screen, never for time; what does not come within PATIENCE seconds is a failure.
+Waits for what is on the screen, never for time; what does not come within TIMEOUT seconds is a failure.
 """
 import contextlib
 import json
@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.request
 
-PATIENCE = 20
+TIMEOUT = 20
 
 # Neither a proxy nor a key of the person who runs the tests.
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "no_proxy": "*"}
@@ -33,10 +33,10 @@ class Server:
     def __init__(self, pattern, *command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT)
         text = ""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not (found := re.search(pattern, text)):
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"no {pattern!r} within {PATIENCE} s, but {text!r}"
+            assert ready, f"no {pattern!r} within {TIMEOUT} s, but {text!r}"
             piece = os.read(self.process.stdout.fileno(), 4096)
             assert piece, f"no {pattern!r} before the end, but {text!r}"
             text += piece.decode()
@@ -66,7 +66,7 @@ class Terminal:
         self._tmux("pipe-pane", "-O", f"exec cat >{shlex.quote(str(output))}")
 
     def _tmux(self, *arguments):
-        return subprocess.run(["tmux", "-S", self.socket, *arguments], env=ENVIRONMENT, timeout=PATIENCE, check=True,
+        return subprocess.run(["tmux", "-S", self.socket, *arguments], env=ENVIRONMENT, timeout=TIMEOUT, check=True,
                               capture_output=True).stdout.decode()
 
     def press(self, *keys):
@@ -86,9 +86,9 @@ class Terminal:
         return self.expect_that(lambda screen: all(re.search(each, screen, re.M) for each in patterns), patterns)
 
     def expect_that(self, holds, what):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not holds(screen := self.screen()):
-            assert time.monotonic() < deadline, f"not {what!r} within {PATIENCE} s, but\n{screen}"
+            assert time.monotonic() < deadline, f"not {what!r} within {TIMEOUT} s, but\n{screen}"
             if select.select([self.output], [], [], 0.3)[0]:
                 os.read(self.output, 1 << 20)
         return screen
@@ -109,7 +109,7 @@ class Terminal:
 def post(url, path, body):
     request = urllib.request.Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=PATIENCE) as answer:
+    with opener.open(request, timeout=TIMEOUT) as answer:
         return json.load(answer)
 
 
@@ -245,10 +245,10 @@ def test_a_server_that_is_gone(standin, console, folder):
 
 
 def test_no_terminal(_standin, console, folder):
-    done = subprocess.run([console, "top"], env=ENVIRONMENT, timeout=PATIENCE, stdin=subprocess.DEVNULL,
+    done = subprocess.run([console, "top"], env=ENVIRONMENT, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "needs a terminal" in done.stderr, done
-    done = subprocess.run([console, "top", "--token-file", str(folder / "none")], env=ENVIRONMENT, timeout=PATIENCE,
+    done = subprocess.run([console, "top", "--token-file", str(folder / "none")], env=ENVIRONMENT, timeout=TIMEOUT,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "has no token" in done.stderr, done
 

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import {launch} from './browser.mjs';
 import {startServer} from './server.mjs';
-import {patience} from './wait.mjs';
+import {timeout} from './wait.mjs';
 import {checks as abort} from './checks/abort.mjs';
 import {checks as conversation} from './checks/conversation.mjs';
 import {checks as keyboard} from './checks/keyboard.mjs';
@@ -31,7 +31,7 @@ const chosen = all.filter((check) => check.name.includes(wanted));
 function watch(context, expected) {
   const watched = {problems: [], errors: []};
   context.on('page', (page) => {
-    page.setDefaultTimeout(patience);
+    page.setDefaultTimeout(timeout);
     page.on('pageerror', (error) => watched.problems.push('exception: ' + error.stack));
     page.on('console', (message) => {
       if (message.type() !== 'error') return;

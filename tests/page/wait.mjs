@@ -1,10 +1,10 @@
 // How long a condition may take to become true.
 
-export const patience = 20000;
+export const timeout = 20000;
 
 export function within(what, promise) {
   let timer;
-  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error('waited in vain: ' + what)), patience); });
+  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error('waited in vain: ' + what)), timeout); });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 

@@ -252,7 +252,8 @@ void Connection::watch() {
 }
 
 Reply::~Reply() {
-  send(Response::error(500, "internal_error", "the request could not be answered"));
+  if (!connection_.expired())
+    send(Response::error(500, "internal_error", "the request could not be answered"));
 }
 
 void Reply::send(Response response) {

@@ -106,8 +106,4 @@ bool RequestReader::is_in_request() const noexcept {
   return begun_;
 }
 
-bool RequestReader::is_in_body() const noexcept {
-  return parser_->http.is_header_done();
-}
-
 }  // namespace agentcore::detail::console

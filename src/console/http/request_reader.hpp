@@ -40,8 +40,6 @@ class RequestReader {
   Request take();
   // True if bytes of a request that is not complete were read.
   bool is_in_request() const noexcept;
-  // True if its headers are complete, and its body is not.
-  bool is_in_body() const noexcept;
 
   // After `failed`: the status of the answer (400, 413 or 431), its code, and what is wrong.
   int status() const noexcept { return status_; }

@@ -11,10 +11,6 @@ std::string_view phrase_of(int status) noexcept {
       return "OK";
     case 201:
       return "Created";
-    case 204:
-      return "No Content";
-    case 304:
-      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:

@@ -5,7 +5,7 @@ import {on} from './bus.js';
 import {conversation, loadEarlier, messagesInOrder} from './conversation.js';
 import {byId, h, onNextFrame, setText} from './dom.js';
 import {language, t} from './i18n.js';
-import {callElement, messageElement, thoughts} from './message_view.js';
+import {callElement, messageElement, reasoningElement} from './message_view.js';
 import {toast} from './toast.js';
 import {reason} from './verbs.js';
 
@@ -88,7 +88,7 @@ function drawLive() {
   if (!live || (!live.text && !live.reasoning)) return liveBox.replaceChildren();
   const id = live.turn + '/' + live.call + '/' + language();
   if (liveBox.dataset.id !== id || !liveBox.firstElementChild) {
-    const folded = thoughts('');
+    const folded = reasoningElement('');
     folded.hidden = true;
     liveBox.dataset.id = id;
     liveBox.replaceChildren(h('article', {class: 'message assistant streaming'},

@@ -93,7 +93,7 @@ const texts = {
   role_system: ['System', '系统'],
   role_tool: ['Tool', '工具'],
   streaming: ['answering', '正在回答'],
-  thoughts: ['Thoughts', '思考过程'],
+  reasoning: ['Reasoning', '思考过程'],
   summary: ['Summary of earlier messages', '早期消息摘要'],
   steeredMark: ['steered', '引导'],
   partial: ['partial answer', '部分回答'],

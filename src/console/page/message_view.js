@@ -1,4 +1,4 @@
-// One message of a conversation as an element: who, marks, thoughts, text, and the tool calls with what they gave.
+// One message of a conversation as an element: who, marks, reasoning, text, and the tool calls with what they gave.
 
 import {h} from './dom.js';
 import {t} from './i18n.js';
@@ -12,7 +12,7 @@ export function messageElement(message, {calls, outcomes, reasoning}) {
   const article = h('article', {class: 'message ' + role + (marks.length ? ' marked' : ''), dataset: {index: message.index}},
     h('header', {}, h('span', {class: 'who'}, message.summary ? t('summary') : t('role_' + message.role)),
       ...marks.map((mark) => h('span', {class: 'mark'}, mark))));
-  if (reasoning) article.append(thoughts(reasoning));
+  if (reasoning) article.append(reasoningElement(reasoning));
   const text = textOf(message.content);
   if (message.summary || message.role === 'system') article.append(folded(message, text));
   else if (text) article.append(h('div', {class: 'body'}, richText(text)));
@@ -41,8 +41,8 @@ export function marksOf(message) {
   return marks;
 }
 
-export function thoughts(text) {
-  return h('details', {class: 'fold thoughts'}, h('summary', {}, t('thoughts')), h('div', {class: 'text'}, text));
+export function reasoningElement(text) {
+  return h('details', {class: 'fold reasoning'}, h('summary', {}, t('reasoning')), h('div', {class: 'text'}, text));
 }
 
 // Arguments arrive as JSON, or as a string with JSON in it.

@@ -11,7 +11,7 @@ import {Stream} from './stream.js';
 
 const name = 'agentcore-console';
 const me = Math.random().toString(36).slice(2);
-const patience = 120;      // ms for the answers to a roll call
+const rollCallTimeout = 120;  // ms for the answers to a roll call
 const signEvery = 3000;    // ms between the signs of life of the leader
 const silenceMost = 10000; // ms without a sign, after which a tab in view takes the lead
 
@@ -95,7 +95,7 @@ function lead() {
     let smallest = lastEventId();
     for (const {position} of tabs.values()) if (position && isAfter(smallest, position)) smallest = position;
     reopen(smallest);
-  }, shared ? patience : 0);
+  }, shared ? rollCallTimeout : 0);
 }
 
 function follow() {

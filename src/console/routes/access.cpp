@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
+#include <utility>
 
 #include <sys/random.h>
 
@@ -50,8 +51,12 @@ bool is_loopback(std::string_view address) noexcept {
   return address == "::1" || address.starts_with("127.");
 }
 
+Access::Access(std::string token, const std::vector<std::string>& names) : token_(std::move(token)) {
+  for (const std::string& name : names) names_.push_back(lower_case(name));
+}
+
 void Access::set_address(const std::string& address, std::uint16_t port) {
-  own_name_ = address.find(':') == std::string::npos ? address : "[" + address + "]";
+  own_name_ = lower_case(address.find(':') == std::string::npos ? address : "[" + address + "]");
   port_ = port;
 }
 
@@ -102,7 +107,8 @@ std::string Access::log_in(std::string_view token, TimePoint now) {
   std::erase_if(logins_, [&](const Login& login) { return now >= login.until; });
   if (logins_.size() >= max_logins) logins_.pop_front();
   logins_.push_back({random_id(), now + login_lasts});
-  return cookie(logins_.back().id, std::to_string(std::chrono::seconds(std::chrono::hours(12)).count()));
+  return cookie(logins_.back().id,
+                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(login_lasts).count()));
 }
 
 std::string Access::log_out(const Request& request) {

@@ -26,8 +26,7 @@ namespace agentcore::detail::console {
 class Access {
  public:
   // `names`: further names that a Host may have. An empty `token`: none is needed.
-  Access(std::string token, std::vector<std::string> names)
-      : token_(std::move(token)), names_(std::move(names)) {}
+  Access(std::string token, const std::vector<std::string>& names);
 
   // Where the console listens. Called once, before the first request.
   void set_address(const std::string& address, std::uint16_t port);
@@ -52,8 +51,8 @@ class Access {
   bool is_own_name(std::string_view host) const;
 
   const std::string token_;
-  const std::vector<std::string> names_;
-  std::string own_name_;  // the address, as it is in a URL
+  std::vector<std::string> names_;  // in lower case, as own_name_ is
+  std::string own_name_;            // the address, as it is in a URL
   std::uint16_t port_ = 0;
   std::deque<Login> logins_;  // the oldest first
 };

@@ -150,7 +150,7 @@ void TaskTable::finish(Task& task, Task::Phase phase, Json event) {
 
 void TaskTable::publish(Task& task, Json event) {
   event["taskId"] = task.id;
-  event["at"] = to_milliseconds(std::chrono::system_clock::now());
+  event["at"] = to_milliseconds(now_());
   if (task.event_bytes > max_event_bytes && !task.has_ended()) return;
   task.events.push_back("data: " + to_line(event) + "\n\n");
   task.event_bytes += task.events.back().size();

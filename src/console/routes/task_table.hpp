@@ -46,8 +46,9 @@ struct Task {
 // Keeps the tasks that run, and the last of those that ended. The first end counts. @loop_thread
 class TaskTable : public std::enable_shared_from_this<TaskTable> {
  public:
-  // `on_change`: a task has more events.
-  explicit TaskTable(std::function<void()> on_change) : on_change_(std::move(on_change)) {}
+  // `now`: the time of events. `on_change`: a task has more events.
+  TaskTable(std::function<WallTime()> now, std::function<void()> on_change)
+      : now_(std::move(now)), on_change_(std::move(on_change)) {}
 
   // Sends `prompt` to the agent. Throws Refused if the agent does not take it.
   std::shared_ptr<Task> create(const Agent& agent, std::string prompt);
@@ -77,6 +78,7 @@ class TaskTable : public std::enable_shared_from_this<TaskTable> {
   void publish(Task& task, Json event);
   void forget_old();
 
+  const std::function<WallTime()> now_;
   const std::function<void()> on_change_;
   std::deque<std::shared_ptr<Task>> tasks_;
   std::unordered_map<std::string, std::shared_ptr<Task>> by_id_;

@@ -143,7 +143,7 @@ class SettledAnswer {
       waiting->reply.send(json_response(waiting->json));
     };
   }
-  // After the verb: the answer of a verb that nobody waits for, or that was refused.
+  // After the verb: the answer to a request that does not wait, or whose verb was refused.
   std::optional<Response> answer(const VerbResult& result, std::string_view agent_id,
                                  std::string_view done) const {
     if (!waiting_) return json_response(verb_json(result, agent_id, done));

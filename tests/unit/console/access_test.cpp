@@ -34,7 +34,7 @@ const TimePoint start{std::chrono::hours(1)};
 }  // namespace
 
 TEST_CASE("a request must name this console as its host", "[console][access]") {
-  const Access access = at_port(8700, {}, {"agents.example.org"});
+  const Access access = at_port(8700, {}, {"Agents.Example.org"});
   for (const std::string host : {"127.0.0.1:8700", "192.168.1.5:8700", "localhost:8700", "LocalHost:8700",
                                  "[::1]:8700", "agents.example.org", "agents.example.org:443"})
     CHECK(origin_status(access, {{"host", host}}) == 200);

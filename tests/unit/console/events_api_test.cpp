@@ -178,7 +178,7 @@ TEST_CASE("a viewer that is gone stops no agent, and is forgotten", "[console]")
   CHECK(agent.state().value() == AgentState::waiting_llm);
 }
 
-TEST_CASE("a viewer that does not read is closed, and slows down nobody", "[console][API15][G15]") {
+TEST_CASE("a viewer that does not read is closed, and delays no other viewer", "[console][API15][G15]") {
   ConsoleLife life({.max_event_bytes = 64 << 10});
   ConsoleClient deaf = life.follow("/api/events");
   ConsoleClient good = life.follow("/api/events");

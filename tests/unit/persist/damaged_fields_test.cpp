@@ -25,7 +25,7 @@ namespace {
 using Records = std::vector<std::pair<RecordKey, json>>;
 
 #ifdef SANITIZED
-constexpr std::size_t sampled = 17;  // a restore is slow
+constexpr std::size_t sampled = 11;  // a restore is slow
 #else
 constexpr std::size_t sampled = 3;
 #endif
@@ -199,7 +199,7 @@ void damage_each(std::size_t step) {
       }
   CHECK(refused > count / step / 3);
   // Each kind of record was damaged.
-  for (std::size_t kind = 1; kind < std::size(kinds); ++kind) CHECK(kinds[kind] > 0);
+  for (std::size_t kind = 1; kind < std::size(kinds); ++kind) CHECK(kinds[kind] > 3);
 }
 
 }  // namespace
