@@ -321,6 +321,10 @@ class Agent {
   /// @loop_thread
   ChangeResult grant_subtree(const Budget& budget) const;
 
+  /// Returns AgentSpec::role. Errors: `agent_not_found`, `runtime_gone`. @loop_thread
+  Result<AgentRole> role() const;
+  /// Returns AgentSpec::model, or its replacement. Errors: as role(). @loop_thread
+  Result<std::string> model() const;
   /// Replaces AgentSpec::model, from the next model call on. Empty: the client's default.
   ///
   ///     if (agentcore::ChangeResult changed = agent.set_model("gpt-4o"); !changed)

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace agentcore {
@@ -29,6 +30,9 @@ enum class AgentRole : unsigned char {
   /// `cannot_stop_user`.
   user,
 };
+
+/// Returns the name of the role: "normal", "system" or "user".
+std::string_view to_string(AgentRole role) noexcept;
 
 /// Handles a message in the host's code instead of a model call. The agent is `processing` while the function
 /// runs.

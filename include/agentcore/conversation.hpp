@@ -62,6 +62,29 @@ ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen);
 /// @loop_thread
 ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t bytes);
 
+/// A part of a conversation.
+struct ConversationPage {
+  std::vector<ChatMessage> messages = {};  ///< A copy of these messages, the oldest first.
+  std::size_t first = 0;                   ///< The index of the first of them in Agent::conversation().
+  std::size_t total = 0;                   ///< How many messages the conversation has.
+};
+
+/// Returns a copy of the last `count` messages before the index `end` of Agent::conversation(). Without
+/// `end`: the last ones. An `end` beyond the conversation is that of the conversation. The rest of a long
+/// conversation is not copied.
+///
+///     auto page = agentcore::conversation_page(agent, 50);
+///     if (page && page->first > 0) page = agentcore::conversation_page(agent, 50, page->first);  // older
+///     ones
+///
+/// Unlike a whole conversation, a page may begin in the middle of a turn, so it is no history for another
+/// agent.
+///
+/// Errors: `agent_not_found`, `runtime_gone`, and those of Agent::conversation().
+/// @loop_thread
+Result<ConversationPage> conversation_page(const Agent& agent, std::size_t count,
+                                           std::optional<std::size_t> end = {});
+
 /// Where a turn is in a conversation.
 struct ConversationTurn {
   std::uint64_t turn = 0;    ///< The number of the turn: TurnStarted::turn.

@@ -1,6 +1,7 @@
-// The state table and the names of the states.
+// The state table, and the names of the states and the roles.
 #include "core/enum_names.hpp"
 
+#include <agentcore/agent_spec.hpp>
 #include <agentcore/agent_state.hpp>
 
 #include <array>
@@ -18,6 +19,10 @@ constexpr detail::core::EnumNames agent_state_names{
                                                        {AgentState::terminating, "terminating"}})};
 static_assert(agent_state_names.is_in_order());
 static_assert(agent_state_names.size() == agent_state_count);
+
+constexpr detail::core::EnumNames agent_role_names{std::to_array<detail::core::EnumName<AgentRole>>(
+    {{AgentRole::normal, "normal"}, {AgentRole::system, "system"}, {AgentRole::user, "user"}})};
+static_assert(agent_role_names.is_in_order());
 
 // Row: from. Column: to, in the order of the enumeration. Deleting is not a column: it ends in no state.
 constexpr bool edges[agent_state_count][agent_state_count] = {
@@ -38,6 +43,10 @@ std::string_view to_string(AgentState state) noexcept {
 
 std::optional<AgentState> agent_state_from_string(std::string_view text) noexcept {
   return agent_state_names.value(text);
+}
+
+std::string_view to_string(AgentRole role) noexcept {
+  return agent_role_names.name(role);
 }
 
 bool is_allowed(AgentState from, AgentState to) noexcept {

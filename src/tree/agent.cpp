@@ -188,6 +188,12 @@ ChangeResult Agent::grant_subtree(const Budget& budget) const {
   return core_ ? core_->requests().grant(node_, budget, true) : ChangeResult{no_agent.code, no_agent.message};
 }
 
+Result<AgentRole> Agent::role() const {
+  return read([&](auto& core) { return core.queries().role(node_); });
+}
+Result<std::string> Agent::model() const {
+  return read([&](auto& core) { return core.requests().model(node_); });
+}
 ChangeResult Agent::set_model(std::string model) const {
   return change([&](AgentSpec& spec) { spec.model = std::move(model); });
 }

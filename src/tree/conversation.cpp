@@ -33,6 +33,12 @@ ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t 
   return core->conversation_verbs().truncate_answer(AgentAccess::node(agent), message, bytes);
 }
 
+Result<ConversationPage> conversation_page(const Agent& agent, std::size_t count,
+                                           std::optional<std::size_t> end) {
+  if (const Result<AgentState> exists = agent.state(); !exists) return exists.error();
+  return AgentAccess::core(agent)->requests().page(AgentAccess::node(agent), count, end);
+}
+
 Result<std::vector<ConversationTurn>> turns_of(const Agent& agent) {
   auto* const core = AgentAccess::core(agent);
   if (!core) return empty_handle_error();

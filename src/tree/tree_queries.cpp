@@ -70,6 +70,12 @@ Result<Agent> TreeQueries::parent(core::NodeId id) const {
   return tree_.handle(up->id());
 }
 
+AgentRole TreeQueries::role(core::NodeId id) const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  const Node* node = tree_.resolve(id);
+  return node ? node->role.load(std::memory_order_relaxed) : AgentRole::normal;
+}
+
 std::vector<Agent> TreeQueries::children(core::NodeId id) const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   std::vector<Agent> found;

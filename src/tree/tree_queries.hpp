@@ -28,6 +28,7 @@ class TreeQueries {
   core::NodeId root_sentinel() const noexcept { return tree_.table.root_sentinel().id(); }
 
   // @loop_thread
+  AgentRole role(core::NodeId id) const;
   Result<Agent> parent(core::NodeId id) const;
   std::vector<Agent> children(core::NodeId id) const;
   // Calls visit(agent) for each agent, parents first.

@@ -29,6 +29,24 @@ Result<std::vector<ChatMessage>> TurnRequests::conversation(core::NodeId id) con
   return data ? data->conversation.rendered(prompt) : turn::Conversation{}.rendered(prompt);
 }
 
+Result<ConversationPage> TurnRequests::page(core::NodeId id, std::size_t count,
+                                            std::optional<std::size_t> end) const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  Node* node = tree_.resolve(id);
+  if (!node || !node->spec) return ConversationPage();
+  if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
+  const turn::TurnData* data = data_of(*node);
+  const std::string& prompt = turn::system_prompt_of(*node->spec);
+  return data ? turn::page_of(data->conversation, prompt, count, end)
+              : turn::page_of(turn::Conversation{}, prompt, count, end);
+}
+
+std::string TurnRequests::model(core::NodeId id) const {
+  assert(tree_.is_closed() || tree_.engine->on_loop_thread());
+  const Node* node = tree_.resolve(id);
+  return node && node->spec ? node->spec->model : std::string();
+}
+
 Result<std::vector<ChatMessage>> TurnRequests::context(core::NodeId id) const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   Node* node = tree_.resolve(id);

@@ -4,9 +4,13 @@
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
 
+#include <agentcore/conversation.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +22,9 @@ class TurnRequests {
   TurnRequests(TreeShared& tree, turn::Turns& turns) : tree_(tree), turns_(turns) {}
 
   Result<std::vector<ChatMessage>> conversation(core::NodeId id) const;
+  Result<ConversationPage> page(core::NodeId id, std::size_t count, std::optional<std::size_t> end) const;
   Result<std::vector<ChatMessage>> context(core::NodeId id) const;
+  std::string model(core::NodeId id) const;
   Spent spent(core::NodeId id, bool subtree) const;
   ChangeResult grant(core::NodeId id, const Budget& budget, bool subtree);
   // Replaces the agent's spec by a copy that `change` has changed. The history in the spec is left out: the

@@ -228,4 +228,17 @@ bool Conversation::has_call(std::string_view id) const noexcept {
   });
 }
 
+ConversationPage page_of(const Conversation& conversation, const std::string& system_prompt,
+                         std::size_t count, std::optional<std::size_t> end) {
+  const std::vector<ChatMessage>& messages = conversation.messages();
+  const std::size_t prompts = system_prompt.empty() ? 0 : 1;
+  ConversationPage page{.total = messages.size() + prompts};
+  const std::size_t last = std::min(end.value_or(page.total), page.total);
+  page.first = last - std::min(count, last);
+  page.messages.reserve(last - page.first);
+  for (std::size_t i = page.first; i < last; ++i)
+    page.messages.push_back(i < prompts ? ChatMessage{Role::system, system_prompt} : messages[i - prompts]);
+  return page;
+}
+
 }  // namespace agentcore::detail::turn

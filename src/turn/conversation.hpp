@@ -3,11 +3,13 @@
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/chat.hpp>
+#include <agentcore/conversation.hpp>
 #include <agentcore/message.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -129,6 +131,10 @@ class Conversation {
   bool open_ = false;  // the last turn has no answer yet
   ConversationChanges changes_;
 };
+
+// The `count` messages of rendered(system_prompt) before `end`; without `end`: the last ones.
+ConversationPage page_of(const Conversation& conversation, const std::string& system_prompt,
+                         std::size_t count, std::optional<std::size_t> end);
 
 // The lines about ended tasks with which the question of that turn begins.
 std::string_view tasks_of(const ChatMessage& question, const TurnPlace& place) noexcept;

@@ -38,6 +38,8 @@ Json to_json(const AgentEntry& entry) {
                {"parentAgentId", or_null(!entry.parent_id.empty(), entry.parent_id)},
                {"serial", entry.serial()},
                {"depth", entry.depth},
+               {"model", entry.agent.model().value_or(std::string())},
+               {"role", to_string(entry.agent.role().value_or(AgentRole::normal))},
                {"computeStatus", status ? to_string(status->state) : "terminating"},
                {"paused", status && status->paused},
                {"queueHeld", status && status->queue_held},

@@ -5,8 +5,8 @@
 #include "console/routes/router.hpp"
 
 #include <agentcore/agent_tree.hpp>
+#include <agentcore/conversation.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -47,18 +47,17 @@ std::optional<Response> show_conversation(RouteCall& call) {
   const auto limit =
       number_in_query(call.request, "limit", 1, most_messages_per_page).value_or(messages_per_page);
   const auto before = number_in_query(call.request, "before", 0, UINT64_MAX);
-  const Result<std::vector<ChatMessage>> all = entry.agent.conversation();
-  if (!all) throw Refused(all.error());
-  const std::size_t end = std::min<std::size_t>(all->size(), before.value_or(all->size()));
-  const std::size_t first = end - std::min<std::size_t>(end, limit);
+  const Result<ConversationPage> page = conversation_page(entry.agent, limit, before);
+  if (!page) throw Refused(page.error());
   Json messages = Json::array();
-  for (std::size_t i = first; i < end; ++i) messages.push_back(json_of_message((*all)[i], i));
+  for (std::size_t i = 0; i < page->messages.size(); ++i)
+    messages.push_back(json_of_message(page->messages[i], page->first + i));
   // From here on, the pieces that follow are in the log: a viewer continues `live` with them.
   call.core.feed.flush_text();
   call.core.feed.want_text(entry);
   return json_response({{"agentId", entry.id},
-                        {"total", all->size()},
-                        {"first", first},
+                        {"total", page->total},
+                        {"first", page->first},
                         {"messages", std::move(messages)},
                         {"live", json_of_live(entry.live)},
                         {"lastEventId", call.core.log->id_of(call.core.log->last())}});

@@ -153,6 +153,8 @@ TEST_CASE("agents are listed by pages, parents before children", "[console][API1
   CHECK(agent["parentAgentId"] == "agent2");
   CHECK(agent["computeStatus"] == "idle");
   CHECK(agent["depth"] == 3);
+  CHECK(agent["model"] == "");
+  CHECK(agent["role"] == "normal");
   CHECK(life.get("/api/agent/agent0").json()["agent"]["parentAgentId"].is_null());
   CHECK(life.get("/api/agent/agent0/reach").json()["agents"] == 5);
   for (const std::string limit : {"0", "1001", "x", "-1"})
