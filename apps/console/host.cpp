@@ -1,10 +1,11 @@
 #include "console/host.hpp"
 
+#include "console/token_file.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <stdexcept>
 #include <utility>
 
@@ -50,13 +51,6 @@ int wait_of(const Runtime& runtime) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
 }
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line) || line.empty()) fail(path + ": has no token in its first line");
-  return line;
-}
-
 }  // namespace
 
 Host::Host(const Settings& settings)
@@ -95,7 +89,7 @@ void Host::open_console(const Settings& settings) {
   options.address = settings.address;
   options.port = settings.port;
   options.host_names = settings.host_names;
-  if (!settings.token_file.empty()) options.token = first_line(settings.token_file);
+  if (!settings.token_file.empty()) options.token = read_token(settings.token_file);
   options.agent.tools = tools_;
   options.agent.system_prompt = settings.system_prompt;
   options.agent.code = {.llm = "main", .tools = "main"};

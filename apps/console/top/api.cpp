@@ -1,24 +1,14 @@
 #include "console/top/api.hpp"
 
+#include "console/token_file.hpp"
+
 #include <algorithm>
-#include <fstream>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace console_app::top {
 namespace {
-
-std::string token_in(const std::string& path) {
-  if (path.empty()) return {};
-  std::ifstream file(path);
-  std::string line;
-  if (file) std::getline(file, line);
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  if (line.empty()) throw std::runtime_error(path + ": has no token in its first line");
-  return line;
-}
 
 // Errors of some routes are a code alone.
 std::string problem_in(const Json& json, long status) {
@@ -46,7 +36,9 @@ std::string Api::agent_path(std::string_view id) {
 }
 
 Api::Api(Http& http, const Settings& settings)
-    : http_(http), url_(settings.url), token_(token_in(settings.token_file)) {
+    : http_(http),
+      url_(settings.url),
+      token_(settings.token_file.empty() ? "" : read_token(settings.token_file)) {
   while (url_.ends_with('/')) url_.pop_back();
 }
 
