@@ -44,8 +44,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (std::size_t at = 1; at < size; at += piece) {
     in.append(reinterpret_cast<const char*>(data) + at, std::min(piece, size - at));
     RequestReader::State state = reader.read(in);
-    while (state == RequestReader::State::complete || state == RequestReader::State::send_continue) {
+    while (state == RequestReader::State::complete || state == RequestReader::State::head_complete ||
+           state == RequestReader::State::send_continue) {
       if (state == RequestReader::State::complete) use(reader.take());
+      if (state == RequestReader::State::head_complete) use(reader.head());
       state = reader.read(in);
     }
     if (state == RequestReader::State::failed) {

@@ -58,6 +58,7 @@ struct AgentEntry {
   std::uint64_t turns = 0;
   std::size_t queue_length = 0;  // as the viewers know it
   LiveAnswer live = {};
+  bool has_gap = false;  // a piece of an answer of this turn is in no event, because no viewer wanted it
   std::shared_ptr<TextWanted> text_wanted = {};  // null: never wanted yet
 
   std::uint64_t serial() const noexcept { return path->serial; }

@@ -93,12 +93,14 @@ void EventFeed::take(const Event& event) {
 void EventFeed::update(AgentEntry& entry, const EventBody& body) {
   if (std::get_if<TurnStarted>(&body) != nullptr) {
     entry.live = {};
+    entry.has_gap = false;
   } else if (const auto* reask = std::get_if<ModelCallEnded>(&body)) {
     LiveAnswer& live = entry.live;
     live.text.resize(
         std::min(live.text.size(), reask->kept_bytes > live.dropped ? reask->kept_bytes - live.dropped : 0));
   } else if (const auto* end = std::get_if<TurnEnded>(&body)) {
     entry.live = {};
+    entry.has_gap = false;
     ++entry.turns;
     entry.usage += end->result->usage;
     if (end->result->cost) entry.cost = entry.cost.value_or(0) + *end->result->cost;
@@ -116,7 +118,10 @@ void EventFeed::add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t ca
   if (live.reasoning.size() > max_live_bytes)
     live.reasoning.resize(core::first_bytes(live.reasoning, max_live_bytes).size());
   keep_end(live);
-  if (!is_wanted(entry)) return;
+  if (!is_wanted(entry)) {
+    entry.has_gap = true;
+    return;
+  }
   (is_reasoning ? live.new_reasoning : live.new_text) += text;
   unwritten_.insert(entry.serial());
   start_merge();
@@ -130,6 +135,14 @@ bool EventFeed::is_wanted(const AgentEntry& entry) const {
 void EventFeed::want_text(AgentEntry& entry) {
   if (!entry.text_wanted) entry.text_wanted = std::make_shared<TextWanted>();
   entry.text_wanted->until = engine_->now() + text_stays_wanted;
+  if (!std::exchange(entry.has_gap, false)) return;
+  log_->append(entry.path, true,
+               to_line({{"type", "text_gap"},
+                        {"turn", entry.live.turn},
+                        {"call", entry.live.call},
+                        {"at", to_milliseconds(engine_->clock().wall_time())},
+                        {"agentId", entry.id}}));
+  on_change_();
 }
 
 std::shared_ptr<const void> EventFeed::view_text(AgentEntry& entry) {

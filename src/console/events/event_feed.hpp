@@ -19,8 +19,9 @@ namespace agentcore::detail::console {
 
 // Keeps the directory and the answers that stream up to date. Pieces of an answer are merged for
 // `merge_interval`, and are in the log only while a viewer wants them, or wanted them a minute ago, so that a
-// viewer that connects again misses nothing. A mailbox has no events of its own: its length is looked at
-// after events of its agent, and after requests. All functions: @loop_thread
+// viewer that connects again misses nothing; if pieces are missing after all, an event says so when the text
+// is wanted again. A mailbox has no events of its own: its length is looked at after events of its agent, and
+// after requests. All functions: @loop_thread
 class EventFeed {
  public:
   // `on_change`: the log has more events.

@@ -1,12 +1,17 @@
 #include "console/events/event_stream.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace agentcore::detail::console {
 namespace {
 
 // A viewer that wants few of many events must not keep the loop either.
 constexpr std::size_t events_per_fill = 4096;
+
+// How long a browser waits before it connects again, in milliseconds.
+constexpr std::string_view reconnect_after = "retry: 1000\n\n";
 
 }  // namespace
 
@@ -17,6 +22,7 @@ bool EventFilter::wants(const LoggedEvent& event) const noexcept {
 }
 
 Stream::Next EventStream::fill(std::string& out, std::size_t max_bytes) {
+  if (std::exchange(begins_, false)) out += reconnect_after;
   if (resets_) {
     // With the position, so that the viewer continues from here if it connects again.
     out += "id: " + log_->id_of(next_ - 1) + "\ndata: {\"type\":\"reset\"}\n\n";

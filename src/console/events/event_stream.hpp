@@ -30,12 +30,14 @@ class EventStream final : public Stream {
       : log_(std::move(log)), filter_(std::move(filter)), next_(after + 1), resets_(resets) {}
 
   Next fill(std::string& out, std::size_t max_bytes) override;
-  std::string heartbeat() const override { return ": nothing new\n\n"; }
+  // With the position: events that the viewer did not want may have left the log when it connects again.
+  std::string heartbeat() const override { return "id: " + log_->id_of(next_ - 1) + "\n\n"; }
 
  private:
   const std::shared_ptr<const EventLog> log_;
   const EventFilter filter_;
   std::uint64_t next_;
+  bool begins_ = true;  // nothing was sent
   bool resets_;
 };
 

@@ -91,15 +91,19 @@ void Connection::read_some() {
 // gone.
 void Connection::end_of_input() {
   input_ended_ = true;
-  keep_alive_ = false;
   if (phase_ == Phase::answering) since_ = server_->engine().now();
-  if (phase_ == Phase::reading || phase_ == Phase::draining || is_streaming()) close();
+  if (phase_ == Phase::reading) return read_requests();  // what it has sent before
+  if (phase_ == Phase::draining || is_streaming()) close();
 }
 
 void Connection::read_requests() {
   switch (reader_.read(in_)) {
     case RequestReader::State::need_more:
+      if (input_ended_) close();
       return;
+    case RequestReader::State::head_complete:
+      if (auto refused = server_->refuse(reader_.head())) return refuse(*refused);
+      return read_requests();
     case RequestReader::State::send_continue:
       out_ += "HTTP/1.1 100 Continue\r\n\r\n";
       write_some();
@@ -108,14 +112,14 @@ void Connection::read_requests() {
     case RequestReader::State::complete:
       return hand_over();
     case RequestReader::State::failed:
-      return refuse();
+      return refuse(Response::error(reader_.status(), reader_.error(), reader_.problem()));
   }
 }
 
 void Connection::hand_over() {
   Request request = reader_.take();
   request.client = peer_of(socket_);
-  keep_alive_ = request.keep_alive && !input_ended_;
+  keep_alive_ = request.keep_alive && !(input_ended_ && in_.empty());
   head_only_ = request.method == "HEAD";
   phase_ = Phase::answering;
   const auto server = server_->shared_from_this();  // a handler may close it
@@ -126,11 +130,11 @@ void Connection::hand_over() {
   }
 }
 
-// What arrived is no request.
-void Connection::refuse() {
+// What follows on the connection is not read.
+void Connection::refuse(const Response& response) {
   phase_ = Phase::answering;
   keep_alive_ = head_only_ = false;
-  answer(Response::error(reader_.status(), reader_.error(), reader_.problem()));
+  answer(response);
 }
 
 void Connection::refuse_for_load() {
@@ -143,19 +147,24 @@ void Connection::refuse_for_load() {
 
 void Connection::answer(const Response& response) {
   if (phase_ != Phase::answering) return;
+  out_ += to_bytes(response, keep_alive_, head_only_);
+  send_answer();
+}
+
+void Connection::send_answer() {
   const auto self = shared_from_this();
   phase_ = Phase::writing;
   since_ = moved_ = server_->engine().now();
-  out_ += to_bytes(response, keep_alive_, head_only_);
   write_some();
   if (phase_ != Phase::closed) watch();
 }
 
 void Connection::answer(const Response& response, std::unique_ptr<Stream> stream) {
   if (phase_ != Phase::answering) return;
-  if (head_only_ || input_ended_) return answer(response);
-  keep_alive_ = false;
-  out_ += response_head(response, -1, false);
+  const bool has_viewer = !head_only_ && !input_ended_;
+  keep_alive_ = keep_alive_ && head_only_;  // the body of any other answer ends with the connection
+  out_ += response_head(response, -1, keep_alive_);
+  if (!has_viewer) return send_answer();
   stream_ = std::move(stream);
   phase_ = Phase::streaming;
   moved_ = server_->engine().now();
@@ -180,7 +189,7 @@ void Connection::write_some() {
 void Connection::after_write() {
   if (is_streaming() && !stream_ended_) return server_->pump().unblock(*this);
   if (phase_ != Phase::writing && !is_streaming()) return;
-  if (!keep_alive_) return drain();
+  if (!keep_alive_ || (input_ended_ && in_.empty())) return drain();
   phase_ = Phase::reading;
   since_ = server_->engine().now();
   // A client that sends its next requests early must not keep the loop: one request for each call.
@@ -252,17 +261,23 @@ void Connection::watch() {
 }
 
 Reply::~Reply() {
-  if (!connection_.expired())
-    send(Response::error(500, "internal_error", "the request could not be answered"));
+  const auto connection = connection_.lock();
+  if (!connection) return;
+  try {
+    connection->answer(Response::error(500, "internal_error", "the request could not be answered"));
+  } catch (const std::exception&) {  // no memory
+    connection->close();
+  }
 }
 
 void Reply::send(Response response) {
-  if (const auto connection = std::exchange(connection_, {}).lock()) connection->answer(response);
+  if (const auto connection = connection_.lock()) connection->answer(response);
+  connection_.reset();
 }
 
 void Reply::send(Response response, std::unique_ptr<Stream> stream) {
-  if (const auto connection = std::exchange(connection_, {}).lock())
-    connection->answer(response, std::move(stream));
+  if (const auto connection = connection_.lock()) connection->answer(response, std::move(stream));
+  connection_.reset();
 }
 
 }  // namespace agentcore::detail::console

@@ -73,7 +73,8 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   void read_some();
   void read_requests();
   void hand_over();
-  void refuse();
+  void refuse(const Response& response);
+  void send_answer();
   void write_some();
   void after_write();
   void end_of_input();

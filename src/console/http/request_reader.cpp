@@ -34,9 +34,21 @@ void RequestReader::begin() {
   parser_ = std::make_unique<Parser>();
   parser_->http.header_limit(limits_.max_header_bytes);
   parser_->http.body_limit(limits_.max_body_bytes);
+  request_ = {};
+  begun_ = has_head_ = continued_ = false;
+}
+
+// The fields that follow a body in chunks are no part of it.
+void RequestReader::take_head() {
+  const auto& message = parser_->http.get();
+  request_.method = view_of(message.method_string());
+  request_.keep_alive = message.keep_alive();
+  for (const auto& field : message)
+    request_.headers.emplace_back(lower_case(view_of(field.name_string())),
+                                  std::string(view_of(field.value())));
+  if (!parse_target(view_of(message.target()), request_)) request_.path.clear();
+  has_head_ = true;
   parser_->http.eager(true);
-  begun_ = false;
-  continued_ = false;
 }
 
 RequestReader::State RequestReader::fail(int status, std::string_view error,
@@ -68,20 +80,21 @@ RequestReader::State RequestReader::read(std::string& in) {
     if (failure == beast::error::body_limit || failure == beast::error::buffer_overflow)
       return fail(413, "body_too_large", "the body is too large");
     if (failure) return fail(400, "invalid_request", "this is not an HTTP/1.1 request");
-  }
-  if (parser_->http.is_done()) {
+    if (has_head_ || !parser_->http.is_header_done()) continue;
+    take_head();
     // Another coding would leave it open where the body ends.
-    const auto coding = parser_->http.get()[beast::field::transfer_encoding];
-    if (!coding.empty() && lower_case(view_of(coding)) != "chunked")
+    const std::string* const coding = request_.header("transfer-encoding");
+    if (coding != nullptr && lower_case(*coding) != "chunked")
       return fail(400, "invalid_request", "the only transfer coding that is understood is chunked");
-    return State::complete;
+    if (!parser_->http.is_done()) return State::head_complete;
   }
+  if (parser_->http.is_done()) return State::complete;
   // Bytes of a body are always taken: what is left is a part of the headers, of the size of a chunk, or of
   // trailers.
   if (in.size() > limits_.max_header_bytes)
     return fail(431, "headers_too_large", "the request line and the headers are too long");
-  if (parser_->http.is_header_done() && !continued_ &&
-      lower_case(view_of(parser_->http.get()[beast::field::expect])) == "100-continue") {
+  const std::string* const expected = request_.header("expect");
+  if (expected != nullptr && !continued_ && lower_case(*expected) == "100-continue") {
     continued_ = true;
     return State::send_continue;
   }
@@ -89,15 +102,8 @@ RequestReader::State RequestReader::read(std::string& in) {
 }
 
 Request RequestReader::take() {
-  auto message = parser_->http.release();
-  Request request;
-  request.method = view_of(message.method_string());
-  request.keep_alive = message.keep_alive();
-  for (const auto& field : message)
-    request.headers.emplace_back(lower_case(view_of(field.name_string())),
-                                 std::string(view_of(field.value())));
-  request.body = std::move(message.body());
-  if (!parse_target({message.target().data(), message.target().size()}, request)) request.path.clear();
+  Request request = std::move(request_);
+  request.body = std::move(parser_->http.get().body());
   begin();
   return request;
 }

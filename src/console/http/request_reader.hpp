@@ -23,6 +23,7 @@ class RequestReader {
  public:
   enum class State : std::uint8_t {
     need_more,      // all bytes were taken or are needed again: append more, and call read() again
+    head_complete,  // once for each request with a body: look at head(), and call read() again for the body
     send_continue,  // once for each request with "Expect: 100-continue": answer "100 Continue", call read()
                     // again
     complete,       // take() the request
@@ -36,6 +37,8 @@ class RequestReader {
 
   // Takes what it can use from the front of `in`. Bytes behind the request are left there.
   State read(std::string& in);
+  // After `head_complete`: the request without its body.
+  const Request& head() const noexcept { return request_; }
   // The request; read() begins the next one.
   Request take();
   // True if bytes of a request that is not complete were read.
@@ -50,12 +53,15 @@ class RequestReader {
   struct Parser;
 
   void begin();
+  void take_head();
   bool waits_for_chunk(const std::string& in) const;
   State fail(int status, std::string_view error, std::string_view problem) noexcept;
 
   const RequestLimits limits_;
   std::unique_ptr<Parser> parser_;
+  Request request_;  // from the end of its head on
   bool begun_ = false;
+  bool has_head_ = false;
   bool continued_ = false;  // send_continue was returned for this request
   int status_ = 0;
   std::string_view error_;

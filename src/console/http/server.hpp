@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace agentcore::detail::console {
@@ -38,6 +39,8 @@ struct ServerOptions {
 class RequestHandler {
  public:
   virtual void handle(const Request& request, Reply reply) = 0;
+  // The head of a request has arrived, and its body has not: an answer refuses it, and the body is not read.
+  virtual std::optional<Response> refuse(const Request& /*head*/) { return std::nullopt; }
 
  protected:
   ~RequestHandler() = default;
@@ -68,6 +71,9 @@ class Server final : private loop::IoHandler, public std::enable_shared_from_thi
   loop::Engine& engine() noexcept { return *engine_; }
   StreamPump& pump() noexcept { return *pump_; }
   void handle(const Request& request, Reply reply);
+  std::optional<Response> refuse(const Request& head) {
+    return handler_ != nullptr ? handler_->refuse(head) : std::nullopt;
+  }
   void forget(Connection& connection);
 
  private:

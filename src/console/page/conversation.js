@@ -148,6 +148,11 @@ function onReask(event) {
   fetchLater();
 }
 
+// Pieces of the answer are in no event.
+function onGap(event, id) {
+  if (isAfter(id, conversation.at)) fetchLater();
+}
+
 function takeCalls(running) {
   const {calls} = conversation;
   for (const call of running) calls.set(call.callId, {...calls.get(call.callId), ...call, state: 'running'});
@@ -165,6 +170,7 @@ const handlers = {
   text: onText,
   reasoning: onText,
   reask: onReask,
+  text_gap: onGap,
   turn_started: fetchLater,
   turn_ended: fetchLater,
   steered: fetchLater,

@@ -7,7 +7,7 @@ import {t} from './i18n.js';
 import {store} from './store.js';
 
 const most = 500;
-const silent = new Set(['text', 'reasoning', 'tool_progress', 'persisted', 'queue']);
+const silent = new Set(['text', 'reasoning', 'text_gap', 'tool_progress', 'persisted', 'queue']);
 const list = byId('timeline');
 const only = byId('timeline-only');
 let events = [];   // {event, n}

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t max_logins = 100;
 constexpr Duration login_lasts = std::chrono::hours(12);
-constexpr std::string_view cookie_name = "agentcore_session";
 
 // Takes the same time wherever two texts of the same length differ.
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
@@ -33,8 +32,8 @@ std::string random_id() {
   return id;
 }
 
-std::string cookie(std::string_view value, std::string_view age) {
-  return std::string(cookie_name)
+std::string cookie(const std::string& name, std::string_view value, std::string_view age) {
+  return std::string(name)
       .append("=")
       .append(value)
       .append("; Path=/; HttpOnly; SameSite=Strict; Max-Age=")
@@ -58,6 +57,7 @@ Access::Access(std::string token, const std::vector<std::string>& names) : token
 void Access::set_address(const std::string& address, std::uint16_t port) {
   own_name_ = lower_case(address.find(':') == std::string::npos ? address : "[" + address + "]");
   port_ = port;
+  cookie_ = "agentcore_session_" + std::to_string(port);
 }
 
 // `host`: "localhost:8080". The port counts, because another program of this machine may have another one.
@@ -96,7 +96,7 @@ bool Access::is_logged_in(const Request& request, TimePoint now) const {
         equal_in_constant_time(std::string_view(*header).substr(scheme.size()), token_))
       return true;
   }
-  const std::string_view id = request.cookie(cookie_name);
+  const std::string_view id = request.cookie(cookie_);
   return !id.empty() && std::any_of(logins_.begin(), logins_.end(), [&](const Login& login) {
     return now < login.until && equal_in_constant_time(login.id, id);
   });
@@ -107,14 +107,14 @@ std::string Access::log_in(std::string_view token, TimePoint now) {
   std::erase_if(logins_, [&](const Login& login) { return now >= login.until; });
   if (logins_.size() >= max_logins) logins_.pop_front();
   logins_.push_back({random_id(), now + login_lasts});
-  return cookie(logins_.back().id,
+  return cookie(cookie_, logins_.back().id,
                 std::to_string(std::chrono::duration_cast<std::chrono::seconds>(login_lasts).count()));
 }
 
 std::string Access::log_out(const Request& request) {
-  const std::string_view id = request.cookie(cookie_name);
+  const std::string_view id = request.cookie(cookie_);
   std::erase_if(logins_, [&](const Login& login) { return equal_in_constant_time(login.id, id); });
-  return cookie("", "0");
+  return cookie(cookie_, "", "0");
 }
 
 }  // namespace agentcore::detail::console

@@ -54,6 +54,7 @@ class Access {
   std::vector<std::string> names_;  // in lower case, as own_name_ is
   std::string own_name_;            // the address, as it is in a URL
   std::uint16_t port_ = 0;
+  std::string cookie_;        // its name; a browser sends the cookies of all ports of a host
   std::deque<Login> logins_;  // the oldest first
 };
 

@@ -82,11 +82,12 @@ void Router::handle(const Request& request, Reply reply) {
   if (request.path.empty())
     return reply.send(
         Response::error(400, "invalid_request", "the target of the request is not a valid path"));
+  if (const Entry* const entry = find(request)) return answer(*entry, request, std::move(reply));
   std::string allowed;
   for (const Entry& entry : entries_) {
     if (!matches(entry.segments, request.path)) continue;
-    if (entry.route.method == method_of(request)) return answer(entry, request, std::move(reply));
     allowed.append(allowed.empty() ? "" : ", ").append(entry.route.method);
+    if (entry.route.method == "GET") allowed.append(", HEAD");
   }
   if (allowed.empty()) return reply.send(Response::error(404, "not_found", "there is no such path"));
   Response response = Response::error(405, "method_not_allowed", "this path takes: " + allowed);
@@ -94,26 +95,46 @@ void Router::handle(const Request& request, Reply reply) {
   reply.send(std::move(response));
 }
 
-std::optional<Response> Router::refusal(const Entry& entry, const Request& request) {
+// Null: no route takes its path with its method.
+const Router::Entry* Router::find(const Request& request) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return matches(entry.segments, request.path) && entry.route.method == method_of(request);
+  });
+  return found != entries_.end() ? &*found : nullptr;
+}
+
+// A body of somebody who may not send it is not read.
+std::optional<Response> Router::refuse(const Request& head) {
+  if (auto refused = core_.access.refuse_origin(head)) return refused;
+  const Entry* const entry = find(head);
+  return entry != nullptr ? refuse_stranger(*entry, head) : std::nullopt;
+}
+
+std::optional<Response> Router::refuse_stranger(const Entry& entry, const Request& request) const {
+  const RouteUse use = entry.route.use;
+  if (use == RouteUse::open || use == RouteUse::login ||
+      core_.access.is_logged_in(request, core_.engine->now()))
+    return std::nullopt;
+  Response response =
+      Response::error(401, "unauthorized", "this needs a login, or the header Authorization: Bearer");
+  response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+std::optional<Response> Router::refuse_too_many(const Entry& entry) {
   const TimePoint now = core_.engine->now();
   const RouteUse use = entry.route.use;
-  if (use != RouteUse::open && use != RouteUse::login && !core_.access.is_logged_in(request, now)) {
-    Response response =
-        Response::error(401, "unauthorized", "this needs a login, or the header Authorization: Bearer");
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return response;
-  }
-  if ((use == RouteUse::write && !writes_.take(now)) || (use == RouteUse::login && !logins_.take(now))) {
-    Response response =
-        Response::error(429, "too_many_writes", "too many changes in a second; try again later");
-    response.headers.emplace_back("Retry-After", "1");
-    return response;
-  }
-  return std::nullopt;
+  if ((use != RouteUse::write || writes_.take(now)) && (use != RouteUse::login || logins_.take(now)))
+    return std::nullopt;
+  Response response =
+      Response::error(429, "too_many_writes", "too many changes in a second; try again later");
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 void Router::answer(const Entry& entry, const Request& request, Reply reply) {
-  if (auto refused = refusal(entry, request)) return reply.send(std::move(*refused));
+  if (auto refused = refuse_stranger(entry, request)) return reply.send(std::move(*refused));
+  if (auto refused = refuse_too_many(entry)) return reply.send(std::move(*refused));
   RouteCall call{core_, request, {}, reply};
   for (std::size_t i = 0; i < entry.segments.size(); ++i)
     if (entry.segments[i] == "*") call.ids.push_back(request.path[i]);

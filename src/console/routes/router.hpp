@@ -71,6 +71,7 @@ class Router final : public RequestHandler {
   explicit Router(ConsoleCore& core);
 
   void handle(const Request& request, Reply reply) override;
+  std::optional<Response> refuse(const Request& head) override;
 
  private:
   struct Entry {
@@ -79,7 +80,9 @@ class Router final : public RequestHandler {
   };
 
   void answer(const Entry& entry, const Request& request, Reply reply);
-  std::optional<Response> refusal(const Entry& entry, const Request& request);
+  const Entry* find(const Request& request) const;
+  std::optional<Response> refuse_stranger(const Entry& entry, const Request& request) const;
+  std::optional<Response> refuse_too_many(const Entry& entry);
 
   ConsoleCore& core_;
   std::vector<Entry> entries_;

@@ -14,12 +14,10 @@ namespace agentcore::detail::console {
 namespace {
 
 constexpr std::size_t most_tasks_listed = 200;
+constexpr std::size_t max_key_bytes = 256;
 
 Json json_of_task(const Task& task) {
-  Json json = {
-      {"taskId", task.id}, {"agentId", task.agent_id}, {"status", task.status()}, {"result", nullptr}};
-  if (task.result) json["result"] = Json::parse(agentcore::to_json(*task.result));
-  return json;
+  return {{"taskId", task.id}, {"agentId", task.agent_id}, {"status", task.status()}};
 }
 
 std::shared_ptr<Task> task_of(const RouteCall& call) {
@@ -39,33 +37,38 @@ std::optional<Response> create_task(RouteCall& call) {
   const std::string prompt = arguments.text("prompt"), agent_id = arguments.text_or("agentId", "");
   AgentTree& tree = call.tree();
   const std::string* const key = call.request.header("idempotency-key");
-  const auto created = [](const Task& task) {
-    return json_response({{"taskId", task.id}, {"agentId", task.agent_id}}, 201);
+  const auto created = [](std::string_view task, std::string_view agent) {
+    return json_response({{"taskId", task}, {"agentId", agent}}, 201);
   };
-  if (key != nullptr)
-    if (const auto known = call.core.tasks->find_key(*key, call.request.body)) return created(*known);
+  if (key != nullptr) {
+    if (key->size() > max_key_bytes)
+      throw Refused(400, "invalid_request", "the header Idempotency-Key is longer than 256 bytes");
+    if (const KeyedTask* const known = call.core.tasks->find_key(*key, call.request.body))
+      return created(known->task_id, known->agent_id);
+  }
   Result<Agent> agent = agent_id.empty() ? tree.create(call.core.options.agent) : tree.find(agent_id);
   if (!agent) throw Refused(agent.error());
   const auto task = call.core.tasks->create(*agent, prompt);
   if (const AgentEntry* const entry = call.core.feed.directory().find(*agent))
     call.core.feed.look_at_queue(*entry);
-  if (key != nullptr) call.core.tasks->set_key(*key, call.request.body, task);
-  return created(*task);
+  if (key != nullptr) call.core.tasks->set_key(*key, call.request.body, *task);
+  return created(task->id, task->agent_id);
 }
 
 std::optional<Response> list_tasks(RouteCall& call) {
   Json tasks = Json::array();
   for (const auto& task : call.core.tasks->tasks()) {
     if (tasks.size() == most_tasks_listed) break;
-    Json json = json_of_task(*task);
-    json.erase("result");
-    tasks.push_back(std::move(json));
+    tasks.push_back(json_of_task(*task));
   }
   return json_response({{"tasks", std::move(tasks)}});
 }
 
 std::optional<Response> show_task(RouteCall& call) {
-  return json_response(json_of_task(*task_of(call)));
+  const auto task = task_of(call);
+  Json json = json_of_task(*task);
+  json["result"] = task->result ? Json::parse(agentcore::to_json(*task->result)) : Json(nullptr);
+  return json_response(json);
 }
 
 Response result_response(const Task& task) {

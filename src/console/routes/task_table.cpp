@@ -3,6 +3,7 @@
 #include "console/events/agent_json.hpp"
 #include "console/events/event_json.hpp"
 #include "console/routes/refused.hpp"
+#include "core/text_hash.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -71,17 +72,17 @@ bool TaskTable::terminate(Task& task) {
   return true;
 }
 
-std::shared_ptr<Task> TaskTable::find_key(const std::string& key, const std::string& request) const {
+const KeyedTask* TaskTable::find_key(const std::string& key, std::string_view request) const {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return nullptr;
-  if (found->second.request != request)
+  const KeyedTask& known = found->second;
+  if (known.request_bytes != request.size() || known.request_hash != core::text_hash(request))
     throw Refused(409, "idempotency_key_in_use", "another request had this Idempotency-Key");
-  return found->second.task;
+  return &known;
 }
 
-void TaskTable::set_key(const std::string& key, const std::string& request,
-                        const std::shared_ptr<Task>& task) {
-  by_key_[key] = {request, task};
+void TaskTable::set_key(const std::string& key, std::string_view request, const Task& task) {
+  by_key_[key] = {request.size(), core::text_hash(request), task.id, task.agent_id};
   keys_.push_back(key);
   if (keys_.size() <= kept_keys) return;
   by_key_.erase(keys_.front());

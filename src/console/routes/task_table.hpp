@@ -43,6 +43,14 @@ struct Task {
   std::string status() const;
 };
 
+// A task that was created with an Idempotency-Key. It may not be kept any more.
+struct KeyedTask {
+  std::size_t request_bytes = 0;
+  std::uint64_t request_hash = 0;  // two requests of a client with the same key are told apart by it
+  std::string task_id = {};
+  std::string agent_id = {};
+};
+
 // Keeps the tasks that run, and the last of those that ended. The first end counts. @loop_thread
 class TaskTable : public std::enable_shared_from_this<TaskTable> {
  public:
@@ -60,17 +68,13 @@ class TaskTable : public std::enable_shared_from_this<TaskTable> {
   // task was just ending by itself.
   bool terminate(Task& task);
 
-  // The task that was created with this key; null: none. `request`: what was asked for with it.
-  std::shared_ptr<Task> find_key(const std::string& key, const std::string& request) const;
-  void set_key(const std::string& key, const std::string& request, const std::shared_ptr<Task>& task);
+  // What was created with this key; null: nothing. `request`: what was asked for with it. Throws Refused if
+  // that was something else.
+  const KeyedTask* find_key(const std::string& key, std::string_view request) const;
+  void set_key(const std::string& key, std::string_view request, const Task& task);
   void clear();
 
  private:
-  struct Keyed {
-    std::string request;
-    std::shared_ptr<Task> task;
-  };
-
   void take(Task& task, const Event& event);
   void end(Task& task, const MessageEnd& end);
   void publish_end(Task& task, const MessageEnd& end);
@@ -82,7 +86,7 @@ class TaskTable : public std::enable_shared_from_this<TaskTable> {
   const std::function<void()> on_change_;
   std::deque<std::shared_ptr<Task>> tasks_;
   std::unordered_map<std::string, std::shared_ptr<Task>> by_id_;
-  std::unordered_map<std::string, Keyed> by_key_;
+  std::unordered_map<std::string, KeyedTask> by_key_;
   std::deque<std::string> keys_;  // the oldest first
 };
 

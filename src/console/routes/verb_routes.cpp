@@ -5,6 +5,7 @@
 
 #include <agentcore/agent_tree.hpp>
 
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -115,7 +116,11 @@ struct SettledReply {
   explicit SettledReply(Reply&& the_reply) : reply(std::move(the_reply)) {}
   // A deferred stop that is withdrawn never settles.
   ~SettledReply() {
-    if (!json.is_null()) reply.send(json_response({{"error", "withdrawn"}}, 409));
+    if (json.is_null()) return;
+    try {
+      reply.send(json_response({{"error", "withdrawn"}}, 409));
+    } catch (const std::exception&) {  // no memory: see ~Reply()
+    }
   }
   SettledReply(const SettledReply&) = delete;
   SettledReply& operator=(const SettledReply&) = delete;

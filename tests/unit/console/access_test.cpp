@@ -74,7 +74,7 @@ TEST_CASE("with a token, a request needs it or the cookie of a login", "[console
   const Request later = with({{"cookie", set.substr(0, set.find(';'))}});
   CHECK(access.is_logged_in(later, start + std::chrono::hours(11)));
   CHECK_FALSE(access.is_logged_in(later, start + std::chrono::hours(13)));
-  CHECK_FALSE(access.is_logged_in(with({{"cookie", "agentcore_session="}}), start));
+  CHECK_FALSE(access.is_logged_in(with({{"cookie", "agentcore_session_1="}}), start));
   CHECK(access.log_out(later).find("Max-Age=0") != std::string::npos);
   CHECK_FALSE(access.is_logged_in(later, start));
 }
@@ -85,6 +85,17 @@ TEST_CASE("two logins have different cookies, and the number of logins is limite
   CHECK(first != access.log_in("secret", start));
   for (int i = 0; i < 100; ++i) CHECK_FALSE(access.log_in("secret", start).empty());
   CHECK_FALSE(access.is_logged_in(with({{"cookie", first.substr(0, first.find(';'))}}), start));
+}
+
+TEST_CASE("two consoles of one host do not end each other's logins", "[console][access]") {
+  Access one = at_port(1, "secret"), two = at_port(2, "other");
+  const std::string first = one.log_in("secret", start), second = two.log_in("other", start);
+  CHECK(first.substr(0, first.find('=')) == "agentcore_session_1");
+  CHECK(second.substr(0, second.find('=')) == "agentcore_session_2");
+  const Request both =
+      with({{"cookie", first.substr(0, first.find(';')) + "; " + second.substr(0, second.find(';'))}});
+  CHECK(one.is_logged_in(both, start));
+  CHECK(two.is_logged_in(both, start));
 }
 
 TEST_CASE("without a token nothing is asked for", "[console][access]") {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 using namespace agentcore::detail::console;
 
@@ -22,6 +23,8 @@ std::string all_of(EventStream& stream, Stream::Next last = Stream::Next::wait) 
   Stream::Next next = Stream::Next::more;
   while (next == Stream::Next::more) next = stream.fill(out, out.size() + 64);
   CHECK(next == last);
+  constexpr std::string_view begin = "retry: 1000\n\n";
+  if (out.starts_with(begin)) out.erase(0, begin.size());
   return out;
 }
 

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace agentcore;
@@ -114,6 +117,38 @@ TEST_CASE("text is sent as long as its viewer is there, and a minute longer", "[
   CHECK(text_of(ConsoleLife::events_of(again)) == "there");
 }
 
+TEST_CASE("a viewer that was away for long is told that text is missing", "[console]") {
+  testing::ManualClock clock;
+  ConsoleLife life({}, {}, {.clock = &clock});
+  const Agent agent = life.create("a");
+  ConsoleClient stream = life.follow("/api/events?text=a");
+  life.llm.enqueue({.deltas = {"one ", "two ", "three"}, .interval = std::chrono::minutes(2)});
+  std::string text;
+  const auto pieces = agent.on<DeltaReceived>([&](const DeltaReceived& delta) { text += delta.text; });
+  REQUIRE(agent.send("go"));
+  const auto drive_until = [&](const std::function<bool()>& condition, std::vector<ConsoleClient*> clients) {
+    life.until(
+        [&] {
+          clock.advance(1s);
+          return condition();
+        },
+        std::move(clients));
+  };
+  drive_until([&] { return has_type(stream, "text"); }, {&stream});
+  CHECK(text == "one ");
+  const std::string last = ConsoleLife::events_of(stream).back()["id"];
+  stream.close();
+  drive_until([&] { return text == "one two "; }, {});  // two minutes later
+  ConsoleClient again = life.follow("/api/events?text=a", "Last-Event-ID: " + last + "\r\n");
+  ConsoleClient other = life.follow("/api/events", "Last-Event-ID: " + last + "\r\n");
+  drive_until([&] { return has_type(again, "turn_ended") && has_type(other, "turn_ended"); },
+              {&again, &other});
+  std::vector<std::string> types;
+  for (const json& event : ConsoleLife::events_of(again)) types.push_back(event["type"]);
+  CHECK(types == std::vector<std::string>{"text_gap", "text", "state", "turn_ended", "state"});
+  CHECK_FALSE(has_type(other, "text_gap"));
+}
+
 TEST_CASE("a viewer that comes in mid-stream has the whole text", "[console]") {
   ConsoleLife life;
   const Agent agent = life.create("a");
@@ -203,8 +238,38 @@ TEST_CASE("a stream has heartbeats when nothing happens", "[console]") {
   testing::ManualClock clock;
   ConsoleLife life({}, {}, {.clock = &clock});
   ConsoleClient stream = life.follow("/api/events");
+  const auto begins = [&] { return stream.received().find("retry: 1000\n\n") != std::string::npos; };
+  life.until(begins, {&stream});
   clock.advance(20s);
-  life.until([&] { return stream.received().find(": nothing new") != std::string::npos; }, {&stream});
+  life.until([&] { return stream.received().find("\nid: ") != std::string::npos; }, {&stream});
+  CHECK(ConsoleLife::events_of(stream).empty());
+}
+
+TEST_CASE("a viewer that wants few events continues where it was", "[console]") {
+  testing::ManualClock clock;
+  ConsoleLife life({.max_event_bytes = 64 << 10}, {}, {.clock = &clock});
+  life.create("quiet");
+  const Agent busy = life.create("busy");
+  ConsoleClient stream = life.follow("/api/events?subtree=quiet");
+  const auto position = [&] {
+    const std::size_t at = stream.received().rfind("id: ");
+    return at == std::string::npos
+               ? std::string()
+               : stream.received().substr(at + 4, stream.received().find('\n', at) - at - 4);
+  };
+  for (int i = 0; i < 500; ++i) {
+    REQUIRE(busy.pause().took_effect());
+    REQUIRE(busy.unpause().took_effect());
+    clock.advance(30ms);
+    life.poll();
+  }
+  clock.advance(20s);
+  life.until([&] { return !position().empty(); }, {&stream});
+  ConsoleClient again = life.follow("/api/events?subtree=quiet", "Last-Event-ID: " + position() + "\r\n");
+  const Result<Agent> quiet = life.tree->find("quiet");
+  REQUIRE(quiet.value().pause().took_effect());
+  life.until([&] { return !ConsoleLife::events_of(again).empty(); }, {&again});
+  CHECK(ConsoleLife::events_of(again).front()["type"] == "paused");
 }
 
 TEST_CASE("the number of viewers is limited", "[console][G15]") {

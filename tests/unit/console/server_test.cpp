@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/socket.h>
+
 using namespace agentcore;
 using namespace agentcore::test;
 using namespace std::chrono_literals;
@@ -49,8 +51,44 @@ TEST_CASE("HEAD is answered as GET without a body, and other methods say what is
   CHECK(head.head.find("{\"ok\"") == std::string::npos);
   const HttpAnswer put = life.request("PUT", "/api/agents");
   CHECK(put.status == 405);
-  CHECK(put.header("Allow") == "GET, POST");
-  CHECK(life.request("HEAD", "/api/events").status == 200);
+  CHECK(put.header("Allow") == "GET, HEAD, POST");
+  CHECK(life.request("PUT", "/api/agent/a/stop").header("Allow") == "POST");
+  ConsoleClient stream(life.console->port());
+  stream.send(life.text_of("HEAD", "/api/events") + life.text_of("GET", "/healthz"));
+  life.until([&] { return stream.received().find("{\"ok\"") != std::string::npos; }, {&stream});
+  const std::string head_of_stream = stream.received().substr(0, stream.received().find("\r\n\r\n"));
+  CHECK(head_of_stream.find("HTTP/1.1 200 ") == 0);
+  CHECK(head_of_stream.find("text/event-stream") != std::string::npos);
+  CHECK(head_of_stream.find("Content-Length") == std::string::npos);
+}
+
+TEST_CASE("all requests are answered of a client that has closed its side", "[console][http]") {
+  ConsoleLife life;
+  const std::string one = life.text_of("GET", "/healthz");
+  for (const std::string rest : {"", "GET /unfinished"}) {
+    ConsoleClient client(life.console->port());
+    client.send(one + one + one + rest);
+    ::shutdown(client.socket(), SHUT_WR);
+    life.until([&] { return client.ended(); }, {&client});
+    int answers = 0;
+    while (const auto answer = client.take_answer()) answers += answer->status == 200;
+    CHECK(answers == 3);
+  }
+}
+
+TEST_CASE("the body of a client without access is not read", "[console][access][G15]") {
+  ConsoleLife life({.token = "secret", .max_body_bytes = 1 << 20});
+  const std::string length = "Content-Length: 1000000\r\n";
+  const auto refused = [&](std::string request) {
+    ConsoleClient client(life.console->port());
+    client.send(request);  // the body never comes
+    life.until([&] { return client.ended(); }, {&client});
+    return client.received().substr(0, 12);
+  };
+  CHECK(refused(life.text_of("POST", "/api/agents", {}, length)) == "HTTP/1.1 401");
+  CHECK(refused("POST /api/agents HTTP/1.1\r\nHost: evil.example\r\n" + length + "\r\n") == "HTTP/1.1 403");
+  CHECK(refused("POST /api/agents HTTP/1.1\r\nHost: evil.example\r\nExpect: 100-continue\r\n" + length +
+                "\r\n") == "HTTP/1.1 403");
 }
 
 TEST_CASE("a request that is malformed gets an error in JSON, and ends its connection",

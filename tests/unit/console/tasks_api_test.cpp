@@ -190,6 +190,34 @@ TEST_CASE("a task that is sent again with its key is made once", "[console]") {
   CHECK(other.json()["error"] == "idempotency_key_in_use");
 }
 
+TEST_CASE("a key is known longer than its task is kept", "[console]") {
+  ConsoleLife life({.max_writes_per_second = 100'000});
+  life.create("a");
+  const std::string body = R"({"agentId":"a","prompt":"pay"})", key = "Idempotency-Key: k1\r\n";
+  const json first = life.request("POST", "/tasks", body, key).json();
+  const std::string id = first["taskId"];
+  for (int i = 0; i < 200; ++i) {
+    life.llm.enqueue({.deltas = {"Hi."}});
+    life.post("/tasks", body);
+    life.runtime.run_until_idle();
+  }
+  CHECK(life.get("/tasks/" + id).status == 404);
+  CHECK(life.request("POST", "/tasks", body, key).json() == first);
+}
+
+TEST_CASE("a key that is too long is refused", "[console]") {
+  ConsoleLife life;
+  life.create("a");
+  const auto status = [&](std::size_t bytes) {
+    return life
+        .request("POST", "/tasks", R"({"agentId":"a","prompt":"pay"})",
+                 "Idempotency-Key: " + std::string(bytes, 'k') + "\r\n")
+        .status;
+  };
+  CHECK(status(256) == 201);
+  CHECK(status(257) == 400);
+}
+
 TEST_CASE("a person answers a question", "[console][API13][I14]") {
   AskingLife life("ask_human");
   const json question = life.get("/api/questions").json()["questions"][0];
