@@ -13,9 +13,10 @@ const verbs = {interrupt, pause, unpause, resume, release, remove, stop: (node) 
 const icons = {interrupt: 'interrupt', pause: 'pause', unpause: 'play', resume: 'play', release: 'queue', remove: 'trash', stop: 'stop'};
 let announced = null;
 
-// The verbs that make sense in a state.
-function offered(node) {
+// The verbs that make sense in a state, and that the role allows.
+export function offered(node) {
   const status = statusOf(node);
+  const {role} = node.agent;
   if (status === 'terminating') return [];
   const resting = status === 'stopped';
   const names = [];
@@ -23,8 +24,8 @@ function offered(node) {
   if (node.agent.queueHeld) names.push('release');
   if (resting || node.agent.stopPending) names.push('resume');
   if (!resting) names.push(node.agent.paused ? 'unpause' : 'pause');
-  if (!resting && status !== 'stopping') names.push('stop');
-  names.push('remove');
+  if (!resting && status !== 'stopping' && role !== 'user') names.push('stop');
+  if (role !== 'system' && role !== 'user') names.push('remove');
   return names;
 }
 
@@ -41,7 +42,8 @@ const draw = onNextFrame(() => {
   const state = t(status in {waiting_llm: 1, processing: 1, stopping: 1, stopped: 1, terminating: 1} ? status : 'idle');
   setText(byId('agent-state'), [state, ...stateMarks(node.agent)].join(' · '));
   byId('agent-state').dataset.state = status;
-  setText(byId('agent-facts'), [node.agent.model, counted('agentsCount', n)].filter(Boolean).join(' · '));
+  const role = {system: t('roleSystem'), user: t('roleUser')}[node.agent.role] ?? '';
+  setText(byId('agent-facts'), [node.agent.model, role, counted('agentsCount', n)].filter(Boolean).join(' · '));
   drawVerbs(n, offered(node));
   const now = node.key + status;
   if (announced && announced !== now && announced.startsWith(String(node.key))) announce(node.id.slice(0, 60) + ': ' + state);

@@ -18,6 +18,8 @@ const texts = {
   pendingStepShort: ['stop: step', '步骤后停'],
   pendingTurnShort: ['stop: turn', '本轮后停'],
   queueLength: ['{n} queued', '队列中 {n} 条'],
+  roleSystem: ['protected', '受保护'],
+  roleUser: ['a person', '人'],
   // abort
   abortTitle: ['Stop this call', '停止调用'],
   abortDone: ['The model call was stopped', '已停止 LLM 调用'],

@@ -63,6 +63,40 @@ export const checks = [
     assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.message')].map((each) => Number(each.dataset.index))), Array.from({length: 150}, (_, i) => i));
   }},
 
+  {name: 'conversation: is read again when the server says that text is missing', locale: 'en-US', async body({api, open}) {
+    const page = await open();
+    await select(page, 'scout');
+    await api.send('scout', 'Begin.');
+    await untilText(page, 20);
+    const reads = (action) => Promise.all([page.waitForResponse((answer) => answer.url().includes('/conversation?')), action()]);
+    await reads(() => page.evaluate(async () => {
+      const {lastEventId} = await import('/intake.js');
+      const {notify} = await import('/bus.js');
+      const [epoch, n] = lastEventId().split('-');
+      document.querySelector('#live .message > .text').textContent = '';
+      notify('event', {type: 'text_gap', agentId: 'scout', turn: 1, call: 1}, epoch + '-' + (Number(n) + 1000));
+    }));
+    await untilText(page, 20);
+  }},
+
+  {name: 'agents: the header has the model and the role, and offers no verb that the role forbids', locale: 'en-US', async body({open}) {
+    const page = await open();
+    await select(page, 'scout');
+    const shown = await page.evaluate(async () => {
+      const {offered} = await import('/agent_header.js');
+      const {store, upsert} = await import('/store.js');
+      const agent = {...store.selected().agent};
+      const of = (role) => {
+        upsert({...agent, model: 'gpt-4o', role});
+        return offered(store.selected()).join(' ');
+      };
+      return {normal: of('normal'), user: of('user'), system: of('system')};
+    });
+    assert.deepEqual(shown, {normal: 'pause stop remove', user: 'pause', system: 'pause stop'});
+    await page.locator('#agent-facts', {hasText: 'gpt-4o · protected · '}).waitFor();
+    assert.equal(await page.locator('#agent-verbs [data-verb=remove]').isHidden(), true);
+  }},
+
   {name: 'agents: one is created below the selected one, and an id that is taken is refused with the cause', locale: 'en-US', expected: ['Failed to load resource'], async body({api, open}) {
     const page = await open();
     await select(page, 'scout');
