@@ -17,10 +17,14 @@ class PollBudget {
   // granted, so that each source makes progress. The clock is read before the steps 2, 3, 5, 9, ... 65 and
   // then before every 64th, so that quick steps cost nothing and slow ones are noticed early.
   bool spend() noexcept;
+  // The same for a step that takes some microseconds, such as a call of the system: always reads the clock.
+  bool spend_slow() noexcept;
   bool exhausted() const noexcept { return exhausted_; }
   std::uint32_t used() const noexcept { return used_; }
 
  private:
+  bool take(bool reads_clock) noexcept;
+
   const Clock& clock_;
   TimePoint end_;
   std::uint32_t steps_;

@@ -187,7 +187,7 @@ void Connection::write_some() {
 
 // All output was taken by the system.
 void Connection::after_write() {
-  if (is_streaming() && !stream_ended_) return server_->pump().unblock(*this);
+  if (is_streaming() && !stream_ended_) return server_->pump().serve(*this);
   if (phase_ != Phase::writing && !is_streaming()) return;
   if (!keep_alive_ || (input_ended_ && in_.empty())) return drain();
   phase_ = Phase::reading;
@@ -215,6 +215,7 @@ void Connection::drain() {
 
 Stream::Next Connection::pump() {
   const Stream::Next next = stream_->fill(out_, bytes_per_pump);
+  if (needs_heartbeat(server_->engine().now())) out_ += stream_->heartbeat();
   if (next == Stream::Next::end) {
     stream_ended_ = true;
     if (!has_output()) {
@@ -240,11 +241,11 @@ void Connection::check_time(TimePoint now) {
   if (phase_ == Phase::answering && input_ended_ && now - since_ > options.request_timeout) return close();
   if (phase_ == Phase::draining && now - since_ > drain_timeout) return close();
   if (has_output() && now - moved_ > options.stuck_timeout) return close();
-  if (is_streaming() && !has_output() && now - moved_ > options.heartbeat) {
-    out_ += stream_->heartbeat();
-    write_some();
-    if (phase_ != Phase::closed) watch();
-  }
+  if (needs_heartbeat(now)) server_->pump().serve(*this);
+}
+
+bool Connection::needs_heartbeat(TimePoint now) const noexcept {
+  return is_streaming() && !has_output() && now - moved_ > server_->options().heartbeat;
 }
 
 void Connection::watch() {

@@ -52,7 +52,7 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   // Sends what the stream has, once. Returns what follows: with `wait`, StreamPump::wake(), or the end of a
   // block of the socket, begins it again.
   Stream::Next pump();
-  // Ends what takes too long, and sends heartbeats. Called about once in a second.
+  // Ends what takes too long, and asks for heartbeats. Called about once in a second.
   void check_time(TimePoint now);
   void close();
 
@@ -80,6 +80,7 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   void end_of_input();
   void drain();
   void watch();
+  bool needs_heartbeat(TimePoint now) const noexcept;
   bool has_output() const noexcept { return sent_ < out_.size(); }
 
   Server* server_;

@@ -21,8 +21,8 @@ void StreamPump::move(Connection& connection, List& to) {
   connection.stream_list_ = &to;
 }
 
-void StreamPump::unblock(Connection& connection) {
-  if (connection.stream_list_ != &blocked_) return;
+void StreamPump::serve(Connection& connection) {
+  if (connection.stream_list_ == &ready_) return;
   move(connection, ready_);
   engine_.waker()->notify();
 }
@@ -53,7 +53,7 @@ void StreamPump::close() {
 
 void StreamPump::run_round(loop::PollBudget& budget) {
   const auto self = shared_from_this();
-  while (!ready_.empty() && budget.spend()) {
+  while (!ready_.empty() && budget.spend_slow()) {
     Connection& connection = *ready_.front();
     const auto keep = connection.shared_from_this();
     const Stream::Next next = connection.pump();

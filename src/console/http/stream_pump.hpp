@@ -31,8 +31,8 @@ class StreamPump final : public loop::Source, public std::enable_shared_from_thi
 
   void add(Connection& connection);
   void remove(Connection& connection);
-  // The socket of a connection takes more again.
-  void unblock(Connection& connection);
+  // The socket of the connection takes more again, or a heartbeat is due.
+  void serve(Connection& connection);
   // The streams may have something new.
   void wake();
   // No more calls of the engine.

@@ -245,6 +245,29 @@ TEST_CASE("a stream has heartbeats when nothing happens", "[console]") {
   CHECK(ConsoleLife::events_of(stream).empty());
 }
 
+TEST_CASE("heartbeats are sent within the budget of a poll", "[console][API15]") {
+  testing::ManualClock clock;
+  ConsoleLife life({}, {}, {.clock = &clock});
+  std::vector<ConsoleClient> streams;
+  for (int i = 0; i < 20; ++i) streams.push_back(life.follow("/api/events"));
+  life.poll();
+  const auto beats = [&] {
+    std::size_t count = 0;
+    for (ConsoleClient& stream : streams) {
+      stream.receive();
+      count += stream.received().find("\nid: ") != std::string::npos;
+    }
+    return count;
+  };
+  REQUIRE(beats() == 0);
+  clock.advance(20s);
+  for (std::size_t polls = 1; polls <= streams.size(); ++polls) {
+    life.runtime.poll(Duration::zero());  // one step of each kind of work
+    CHECK(beats() <= polls);
+  }
+  life.until([&] { return beats() == streams.size(); });
+}
+
 TEST_CASE("a viewer that wants few events continues where it was", "[console]") {
   testing::ManualClock clock;
   ConsoleLife life({.max_event_bytes = 64 << 10}, {}, {.clock = &clock});
