@@ -24,7 +24,9 @@ constexpr const char* top_manual =
     "Keys: up, down, page up, page down, home, end select an agent; left, right collapse and expand.\n"
     "  Enter, m   write a message; while a turn runs, it goes into the turn\n"
     "  s, d       stop, delete the agent and all below it, after a question\n"
-    "  i, a       interrupt the turn, abort the model call\n"
+    "  a          answer a question of the agent, or approve a tool call; if it asks nothing, of another "
+    "one\n"
+    "  i, x       interrupt the turn, abort the model call\n"
     "  p, r       pause or unpause, resume after a stop\n"
     "  /, n       search, and the next one\n"
     "  q          quit\n";

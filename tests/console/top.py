@@ -114,9 +114,9 @@ def post(url, path, body):
 
 
 @contextlib.contextmanager
-def served(standin, console, *options, port=0):
+def served(standin, console, *options, port=0, rate=50):
     """A console whose agents answer without an end."""
-    with (Server(r"listening on (\S+)\n", standin, "--tokens", "0", "--rate", "50") as model,
+    with (Server(r"listening on (\S+)\n", standin, "--tokens", "0", "--rate", str(rate)) as model,
           Server(r"the console is at (\S+)\n", console, "--port", str(port), "--base-url", model.url, "--model", "m",
                  *options) as server):
         yield server
@@ -175,7 +175,7 @@ def test_turns_are_interrupted_aborted_and_paused(standin, console, folder):
         terminal.type("WRIT")
         terminal.press("Enter")
         terminal.expect("│ writer$")
-        for key, what in (("i", "the turn was interrupted"), ("a", "the model call was stopped")):
+        for key, what in (("i", "the turn was interrupted"), ("x", "the model call was stopped")):
             terminal.press("m")
             terminal.type("Talk")
             terminal.press("Enter")
@@ -219,6 +219,128 @@ def test_every_size_and_names_that_would_control_the_terminal(standin, console, 
         terminal.expect(r"^    worker 19", r"│ worker 19")
         terminal.press("q")
         assert terminal.exit_status() == 0
+
+
+def ask(server, agent, question, *then, **more):
+    """Lets an agent ask a person, and then say something."""
+    call = "/call ask_human " + json.dumps({"question": question, **more})
+    post(server.url, f"api/agent/{agent}/send", {"text": "\n".join((call, *then, "/then", "/say Thank you."))})
+
+
+def open_questions(server):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(server.url + "api/questions", timeout=TIMEOUT) as answer:
+        return json.load(answer)["questions"]
+
+
+def test_questions_are_answered(standin, console, folder):
+    with served(standin, console, *TREE) as server, Terminal(folder, console, "top", "--url", server.url) as terminal:
+        terminal.expect("4 agents, 0 running, 0 stopped$", "^m message")
+        terminal.press("a")
+        terminal.expect("^there is no open question$")
+        ask(server, "reader", "Which \x1b[2J city?", choices=["Rome", "Oslo"])
+        terminal.expect("0 stopped, 1 question$", "^      reader +asks", "^a answer m message", "q quit$")
+        terminal.press("Left")
+        terminal.expect(r"^\u25b8 planner \+2\? ")
+        terminal.press("a")
+        terminal.expect("^Answer to reader: *$", r"│ question:", r"│ ┃ Which \\x1b\[2J city\?$", "│ ┃ 2: Oslo$",
+                        "^      reader +asks")
+        terminal.type("2")
+        terminal.expect("^Answer to reader: Oslo$")
+        terminal.press("Enter")
+        screen = terminal.expect("^reader: answered$", "0 stopped$", "^      reader +idle", "Oslo$", "Thank you.")
+        assert "┃" not in screen, screen
+
+        ask(server, "writer", "How long?")
+        terminal.expect("1 question$", "^  writer +asks")
+        terminal.press("a")
+        terminal.type("3 days, \u4f60\u597d")
+        terminal.press("Enter")
+        terminal.expect("^writer: answered$", "3 days, \u4f60\u597d$", "0 stopped$")
+
+        ask(server, "writer", "Really?")
+        terminal.expect("1 question$")
+        terminal.press("a")
+        terminal.type("ye")
+        terminal.press("Escape")
+        terminal.expect("^not answered: a opens it again$", r"│ question, a answers:$", r"│ ┃ Really\?$")
+        terminal.press("a", "C-d")
+        terminal.type("too late in the day")
+        terminal.press("Enter")
+        terminal.expect("^writer: declined$", "0 stopped$", "tool: error: the person declined to answer:$", "│   too late in the day$")
+
+
+def test_tool_calls_are_approved(standin, console, folder):
+    with served(standin, console, *TREE, "--approve", "*") as server, \
+            Terminal(folder, console, "top", "--url", server.url) as terminal:
+        terminal.expect("4 agents")
+        ask(server, "writer", "First?")
+        terminal.expect("1 question$", "^  writer +approve\\?")
+        terminal.press("a")
+        terminal.expect(r"^writer: approve this call of ask_human\? y/n$", "│ approval of ask_human:$",
+                        r'│ ┃ {"question": ?"First\?"}$', "^y approve n decline s for how long Esc later$")
+        terminal.press("n")
+        terminal.expect("^Decline, reason \\(or none\\): *$")
+        terminal.type("not now")
+        terminal.press("Enter")
+        terminal.expect("^writer: declined$", "0 stopped$", "not now")
+
+        # For longer: the same call needs no approval the next time.
+        ask(server, "writer", "Second?")
+        terminal.expect("1 question$")
+        terminal.press("a", "s")
+        terminal.expect(r"^writer: approve all such calls of ask_human\? y/n$")
+        terminal.press("y")
+        terminal.expect("^writer: approved, and all such calls from now on$", "^  writer +asks", "1 question$")
+        terminal.press("a")
+        terminal.expect("^Answer to writer: *$")
+        terminal.type("one")
+        terminal.press("Enter")
+        terminal.expect("^writer: answered$", "0 stopped$", "^  writer +idle")
+        ask(server, "writer", "Second?")
+        terminal.expect("^  writer +asks")
+        assert [each["kind"] for each in open_questions(server)] == ["question"]
+
+        # Once: another agent has to ask again.
+        ask(server, "scout", "Third?")
+        terminal.expect("2 questions$")
+        terminal.press("Home", "Down", "a", "y")
+        terminal.expect("^scout: approved$", "^  ▾ scout +asks", "^  writer +asks")
+
+
+def test_a_question_that_another_person_has_answered(standin, console, folder):
+    with served(standin, console, *TREE) as server, Terminal(folder, console, "top", "--url", server.url) as terminal:
+        terminal.expect("4 agents")
+        ask(server, "writer", "Who is first?")
+        terminal.expect("1 question$")
+        terminal.press("a")
+        terminal.type("stop, y or n")  # keys that would do something else if the line closed by itself
+        terminal.expect("^Answer to writer: stop, y or n$")
+        post(server.url, f"api/questions/{open_questions(server)[0]['id']}/answer", {"text": "I am"})
+        terminal.expect("^Answer to writer: stop, y or n$", "│ closed, an answer is too late:$", "0 stopped$",
+                        "^  writer +idle", "I am$")
+        terminal.press("Enter")
+        terminal.expect("^writer: too late, this question is closed$")
+
+
+def test_a_long_question_on_every_screen_while_text_streams(standin, console, folder):
+    long = "".join(f"\u202eline {i}. \x1b[2J\n" for i in range(1, 500))  # 10 kB
+    with served(standin, console, *TREE, rate=2000) as server, \
+            Terminal(folder, console, "top", "--url", server.url) as terminal:
+        terminal.expect("4 agents")
+        post(server.url, "api/agent/planner/send", {"text": "Talk"})
+        ask(server, "writer", long)
+        terminal.expect("2 running, 0 stopped, 1 question$", "▌")
+        terminal.press("a")
+        terminal.expect(r"┃ \\u\{202e\}line 1\. \\x1b\[2J$", r"lines 1-15 of 499: up, down")
+        terminal.press("Down", "NPage")
+        terminal.expect(r"lines 16-30 of 499: up, down", r"line 16\.")
+        for width, height in ((63, 14), (40, 10), (30, 5), (200, 50), (80, 24)):
+            terminal.resize(width, height)
+            terminal.expect("^Answer to writer: *$", r"┃ .*line \d+\.", "lines ")
+        terminal.type("yes")
+        terminal.press("Enter")
+        terminal.expect("^writer: answered$", "1 running, 0 stopped$")
 
 
 def test_a_server_that_is_gone(standin, console, folder):

@@ -69,6 +69,8 @@ void Agents::upsert(const Json& agent) {
   if (id.empty() || id == parent_id) return;
   AgentNode& changed = node(id, parent_id);
   changed.stale = false;
+  changed.model = text_in(agent, "model");
+  changed.role = text_in(agent, "role");
   set_state(changed, state_of(text_in(agent, "computeStatus")));
   changed.paused = flag_in(agent, "paused");
   changed.queue_held = flag_in(agent, "queueHeld");
@@ -161,6 +163,10 @@ void Agents::select(std::size_t row) {
   rows();
   row_ = rows_.empty() ? 0 : std::min(row, rows_.size() - 1);
   selected_ = rows_.empty() ? nullptr : rows_[row_];
+}
+
+void Agents::select(const std::string& id) {
+  if (const auto found = nodes_.find(id); found != nodes_.end()) show(*found->second);
 }
 
 void Agents::expand() {

@@ -25,6 +25,8 @@ struct AgentNode {
   std::vector<AgentNode*> children = {};  // in the order of creation
   std::size_t depth = 0;
   std::size_t descendants = 0;
+  std::string model = {};  // empty: the default one
+  std::string role = {};   // "normal", "system", "user"
   State state = State::unknown;
   bool paused = false;
   bool queue_held = false;
@@ -56,9 +58,10 @@ class Agents {
   // Null: there is no agent. Otherwise one is always selected, and it is in a row.
   const AgentNode* selected();
   std::size_t selected_row();
-  void select(std::size_t row);  // the last one, if there are fewer
-  void expand();                 // or go to the first child
-  void collapse();               // or go to the parent
+  void select(std::size_t row);        // the last one, if there are fewer
+  void select(const std::string& id);  // if there is such an agent
+  void expand();                       // or go to the first child
+  void collapse();                     // or go to the parent
   // Selects the next agent, in the order of the whole tree, whose id has the text; false: there is none.
   // Letters of ASCII are equal in both cases.
   bool search(std::string_view text);

@@ -13,6 +13,7 @@ namespace {
 // Of a longer text only the end is laid out. Its beginning moves in large steps, so that the lines stay where
 // they are while the text grows.
 constexpr std::size_t step = 4 << 10;
+constexpr std::size_t more_from = 8;  // columns behind a name
 
 std::string_view end_of(std::string_view text, Size size) {
   const std::size_t most = 4 * size.width * size.height + step;  // a character has at most 4 bytes
@@ -35,6 +36,17 @@ std::string state_sentence(const AgentNode& agent) {
   if (agent.queue_length > 0) sentence += fmt::format(", {} in the queue", agent.queue_length);
   if (agent.queue_held) sentence += " (held)";
   return sentence;
+}
+
+// The name, and the model and the role as far as there is room.
+Line name_line(const AgentNode& agent, std::size_t width) {
+  std::string more = printable(agent.model);
+  if (agent.role == "system" || agent.role == "user") more += (more.empty() ? "" : ", ") + agent.role;
+  Line line;
+  line.add(cut(printable(agent.id), width), Style::bold);
+  const std::size_t room = width - columns(line.text());
+  if (!more.empty() && room > more_from) line.add(" " + cut(more, room - 1), Style::dim);
+  return line;
 }
 
 // Adds lines from the bottom to the top, as many as there is room for.
@@ -104,7 +116,7 @@ std::vector<Line> messages(const Conversation& conversation, Size size) {
 std::vector<Line> conversation_lines(const AgentNode* agent, const Conversation& conversation, Size size) {
   std::vector<Line> lines;
   if (agent == nullptr || size.height < 3) return lines;
-  lines.emplace_back().add(cut(printable(agent->id), size.width), Style::bold);
+  lines.push_back(name_line(*agent, size.width));
   lines.emplace_back().add(cut(state_sentence(*agent), size.width), Style::note);
   lines.emplace_back().add(
       cut(counted(agent->turns, "turn") + ", " + counted(agent->tokens, "token"), size.width), Style::dim);

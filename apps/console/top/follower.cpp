@@ -19,10 +19,11 @@ constexpr auto refresh_interval =
 
 }  // namespace
 
-Follower::Follower(Api& api, Timers& timers, Agents& agents, Conversation& conversation)
+Follower::Follower(Api& api, Timers& timers, Agents& agents, Questions& questions, Conversation& conversation)
     : api_(api),
       timers_(timers),
       agents_(agents),
+      questions_(questions),
       conversation_(conversation),
       parser_([this](const std::string& id, const std::string& data) { receive(id, data); }),
       wait_(first_wait) {
@@ -60,6 +61,20 @@ void Follower::take_page(const Answer& page) {
   if (const std::uint64_t next = number_in(page.json, "next"); next != 0)
     return load_page("&after=" + std::to_string(next));
   agents_.end_reload();
+  load_questions();
+}
+
+// Read after the agents, and before the events since then: these close what was closed in between.
+void Follower::load_questions() {
+  reading_ = api_.get("api/questions", [this](const Answer& answer) {
+    reading_ = 0;
+    if (!answer.ok()) return lose(answer.problem);
+    questions_.take(answer.json);
+    begin_following();
+  });
+}
+
+void Follower::begin_following() {
   position_ = event_id(first_);
   loaded_ = true;
   const AgentNode* const selected = agents_.selected();
@@ -97,6 +112,7 @@ void Follower::receive(const std::string& id, const std::string& data) {
   if (!at.is_after(position_)) return;
   position_ = at;
   agents_.apply(event);
+  questions_.apply(event);
   if (!conversation_.apply(at, event)) refresh();
 }
 

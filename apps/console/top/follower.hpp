@@ -1,11 +1,12 @@
-// Follower: keeps what is shown up to date. It reads all agents, follows the events from there, connects
-// again when the connection ends, and reads all again when the server says that events are missing.
+// Follower: keeps what is shown up to date. It reads all agents and questions, follows the events from there,
+// connects again when the connection ends, and reads all again when the server says that events are missing.
 #pragma once
 
 #include "console/top/agents.hpp"
 #include "console/top/api.hpp"
 #include "console/top/conversation.hpp"
 #include "console/top/event_parser.hpp"
+#include "console/top/questions.hpp"
 
 #include <chrono>
 #include <string>
@@ -14,7 +15,7 @@ namespace console_app::top {
 
 class Follower {
  public:
-  Follower(Api& api, Timers& timers, Agents& agents, Conversation& conversation);
+  Follower(Api& api, Timers& timers, Agents& agents, Questions& questions, Conversation& conversation);
 
   void start();
   // Shows the conversation of the agent that is selected now, if it is another one.
@@ -30,6 +31,8 @@ class Follower {
   void load();
   void load_page(const std::string& query);
   void take_page(const Answer& page);
+  void load_questions();
+  void begin_following();
   void open_stream();
   void receive(const std::string& id, const std::string& data);
   void end_stream(const Answer& answer);
@@ -40,6 +43,7 @@ class Follower {
   Api& api_;
   Timers& timers_;
   Agents& agents_;
+  Questions& questions_;
   Conversation& conversation_;
   EventParser parser_;
   bool connected_ = false;

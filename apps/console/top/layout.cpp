@@ -10,8 +10,10 @@
 namespace console_app::top {
 namespace {
 
-constexpr std::size_t beside_from = 64;  // columns: the conversation is beside the tree, else below it
-constexpr std::size_t below_from = 14;   // lines
+constexpr std::size_t beside_from = 64;   // columns: the conversation is beside the tree, else below it
+constexpr std::size_t below_from = 14;    // lines
+constexpr std::size_t header_height = 4;  // of an agent, with the line below it
+constexpr std::size_t whole_from = 10;  // lines: a question that is being answered leaves room for the header
 
 Line title_line(const Picture& picture, std::size_t width) {
   const Agents& agents = picture.agents;
@@ -19,99 +21,80 @@ Line title_line(const Picture& picture, std::size_t width) {
   const std::size_t stopped = agents.count(State::stopped) + agents.count(State::stopping);
   std::string right = fmt::format("{} agent{}, {} running, {} stopped ", agents.size(),
                                   agents.size() == 1 ? "" : "s", running, stopped);
-  if (!picture.connected) right = picture.problem.empty() ? "connecting " : "NOT CONNECTED ";
+  if (!picture.connected)
+    right = picture.problem.empty() ? "connecting " : "NOT CONNECTED ";
+  else if (const std::size_t questions = picture.questions.all().size(); questions > 0)
+    right.insert(right.size() - 1, fmt::format(", {} question{}", questions, questions == 1 ? "" : "s"));
   right = cut(right, width);
+  const std::size_t room = width - columns(right);
+  std::string left = " agentcore top  " + printable(picture.url);
+  if (columns(left) > room) left = " " + printable(picture.url);
   Line line;
-  line.add(fit(" agentcore top  " + printable(picture.url), width - columns(right)), Style::title);
+  line.add(fit(left, room), Style::title);
   return line.add(std::move(right), Style::title);
 }
 
-Line help_line(const Prompt& prompt, std::size_t width) {
-  static const std::vector<std::pair<std::string, std::string>> browsing{
-      {"m", "message"}, {"s", "stop"},   {"i", "interrupt"}, {"a", "abort"}, {"p", "pause"},
-      {"r", "resume"},  {"d", "delete"}, {"/", "search"},    {"q", "quit"}};
-  static const std::vector<std::pair<std::string, std::string>> typing{{"Enter", "done"}, {"Esc", "cancel"}};
-  static const std::vector<std::pair<std::string, std::string>> asking{{"y", "yes"}, {"n", "no"}};
-  const auto& keys = prompt.kind == PromptKind::none ? browsing : prompt.takes_text() ? typing : asking;
-  const std::string gap = width > 90 ? "   " : " ";
-  Line line;
-  for (const auto& [key, what] : keys)
-    line.add(line.spans.empty() ? key : gap + key, Style::bold).add(" " + what, Style::dim);
-  return line;
-}
-
-Line question_line(const Prompt& prompt) {
-  const std::string verb = prompt.kind == PromptKind::stop ? "Stop " : "Delete ";
-  const std::string reach = prompt.reach.empty() ? "all below it, too" : prompt.reach;
-  Line line;
-  return line.add(verb + cut(printable(prompt.agent_id), 30) + ": " + reach + "? y/n", Style::warning);
-}
-
-// What is typed, with the place of the cursor. The end before the cursor is what is seen.
-Line typing_line(const Picture& picture, std::size_t width, Frame& frame) {
+// The conversation of the selected agent with what the agent asks, or the question that is being answered.
+std::vector<Line> pane_lines(const Picture& picture, Size size, View& view) {
   const Prompt& prompt = picture.prompt;
-  std::string label = "Search: ";
-  if (prompt.kind == PromptKind::message) {
-    const AgentNode* const agent = picture.agents.find(prompt.agent_id);
-    const std::string_view verb = agent != nullptr && agent->is_running() ? "Steer " : "Message to ";
-    label = std::string(verb) + cut(printable(prompt.agent_id), 20) + ": ";
+  const AgentNode* const agent = picture.agents.selected();
+  const bool answers = prompt.is_of_question();
+  if (answers && size.height < whole_from)
+    return answered_lines(picture.questions, prompt.question, size, view);
+  const Size part{size.width, answers ? size.height - header_height : size.height / 2};
+  std::vector<Line> asked;
+  if (answers)
+    asked = answered_lines(picture.questions, prompt.question, part, view);
+  else if (agent != nullptr)
+    asked = asked_lines(picture.questions, agent->id, part);
+  if (!asked.empty() && size.height >= whole_from) asked.insert(asked.begin(), Line());
+  std::vector<Line> lines =
+      conversation_lines(agent, picture.conversation, {size.width, size.height - asked.size()});
+  for (Line& line : asked) lines.push_back(std::move(line));
+  return lines;
+}
+
+// Adds to each line one of the lines on the right, of which there are as many.
+void put_beside(std::vector<Line>& lines, std::size_t width, std::vector<Line> right) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    lines[i] = fitted(lines[i], width);
+    lines[i].add(" │ ", Style::dim);
+    for (Span& span : right[i].spans) lines[i].spans.push_back(std::move(span));
   }
-  label = cut(label, width / 2);
-  const std::size_t room = width - columns(label);
-  const std::string before =
-      cut_front(printable(prompt.line.before()), room - std::min<std::size_t>(room, 1));
-  const std::string all = printable(prompt.line.text());
-  const std::size_t typed = printable(prompt.line.before()).size();
-  frame.cursor_column = columns(label) + columns(before);
-  Line line;
-  line.add(label, Style::bold).add(before);
-  return line.add(cut(std::string_view(all).substr(typed), width - *frame.cursor_column));
 }
 
-Line message_line(const Picture& picture, std::size_t width, Frame& frame) {
-  if (picture.prompt.takes_text()) return typing_line(picture, width, frame);
-  if (picture.prompt.kind != PromptKind::none) return question_line(picture.prompt);
-  Line line;
-  if (!picture.connected && !picture.problem.empty())
-    line.add(printable(picture.problem), Style::bad);
-  else
-    line.add(printable(picture.note.text), picture.note.failed ? Style::bad : Style::plain);
-  return line;
-}
-
-// The tree, and the conversation beside or below it.
-std::vector<Line> body_lines(const Picture& picture, Size size, std::size_t& first_row,
-                             std::size_t& tree_height) {
+// The tree, and the pane beside or below it.
+std::vector<Line> body_lines(const Picture& picture, Size size, View& view) {
   const bool beside = size.width >= beside_from && size.height >= 4;
   const bool below = !beside && size.height >= below_from;
   const std::size_t tree_width = beside ? std::clamp<std::size_t>(size.width * 2 / 5, 32, 60) : size.width;
-  tree_height = below ? size.height / 2 : size.height;
-  std::vector<Line> tree = tree_lines(picture.agents, {tree_width, tree_height}, first_row);
-  if (tree.empty() && tree_height > 0)
+  if (!beside && !below && picture.prompt.is_of_question()) {
+    std::vector<Line> lines = answered_lines(picture.questions, picture.prompt.question, size, view);
+    lines.resize(size.height);
+    return lines;
+  }
+  view.tree_height = below ? size.height / 2 : size.height;
+  std::vector<Line> tree =
+      tree_lines(picture.agents, picture.questions, {tree_width, view.tree_height}, view.first_row);
+  if (tree.empty() && view.tree_height > 0)
     tree.emplace_back().add(picture.connected ? "there are no agents" : "", Style::dim);
-  tree.resize(tree_height);
-  const AgentNode* const agent = picture.agents.selected();
+  tree.resize(view.tree_height);
   if (below) {
     tree.emplace_back().add(std::string(size.width, '-'), Style::dim);
     const Size rest{size.width, size.height - tree.size()};
-    for (Line& line : conversation_lines(agent, picture.conversation, rest)) tree.push_back(std::move(line));
+    for (Line& line : pane_lines(picture, rest, view)) tree.push_back(std::move(line));
   }
   tree.resize(size.height);
   if (!beside) return tree;
-  std::vector<Line> right =
-      conversation_lines(agent, picture.conversation, {size.width - tree_width - 3, size.height});
+  std::vector<Line> right = pane_lines(picture, {size.width - tree_width - 3, size.height}, view);
   right.resize(size.height);
-  for (std::size_t i = 0; i < size.height; ++i) {
-    tree[i] = fitted(tree[i], tree_width);
-    tree[i].add(" │ ", Style::dim);
-    for (Span& span : right[i].spans) tree[i].spans.push_back(std::move(span));
-  }
+  put_beside(tree, tree_width, std::move(right));
   return tree;
 }
 
 }  // namespace
 
-Frame draw(const Picture& picture, Size size, std::size_t& first_row, std::size_t& tree_height) {
+Frame draw(const Picture& picture, Size size, View& view) {
   Frame frame;
   if (size.width == 0 || size.height == 0) return frame;
   const bool has_title = size.height >= 4, has_help = size.height >= 5;
@@ -119,10 +102,10 @@ Frame draw(const Picture& picture, Size size, std::size_t& first_row, std::size_
   const std::size_t others = std::size_t(has_title) + std::size_t(has_help) + std::size_t(has_message);
   const Size body{size.width, size.height - others};
   if (has_title) frame.lines.push_back(title_line(picture, size.width));
-  for (Line& line : body_lines(picture, body, first_row, tree_height)) frame.lines.push_back(std::move(line));
+  for (Line& line : body_lines(picture, body, view)) frame.lines.push_back(std::move(line));
   frame.cursor_row = frame.lines.size();
   if (has_message) frame.lines.push_back(message_line(picture, size.width, frame));
-  if (has_help) frame.lines.push_back(help_line(picture.prompt, size.width));
+  if (has_help) frame.lines.push_back(help_line(picture, size.width));
   for (Line& line : frame.lines) line = fitted(line, size.width);
   return frame;
 }

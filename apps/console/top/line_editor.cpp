@@ -46,6 +46,17 @@ std::u32string decoded(std::string_view bytes) {
 LineEditor::LineEditor(const std::string& utf8) : text_(decoded(utf8)), at_(text_.size()) {
 }
 
+void LineEditor::press(KeyPress key) {
+  if (key.is(control('U'))) return erase_all();
+  if (key.key == Key::character) insert(key.character);
+  if (key.key == Key::backspace) erase_before();
+  if (key.key == Key::erase) erase_after();
+  if (key.key == Key::left) move(-1);
+  if (key.key == Key::right) move(1);
+  if (key.key == Key::home) move_to_begin();
+  if (key.key == Key::end) move_to_end();
+}
+
 void LineEditor::insert(char32_t character) {
   if (character < ' ' || character == 0x7F || character > 0x10FFFF ||
       (character >= 0xD800 && character < 0xE000))

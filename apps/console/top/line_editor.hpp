@@ -1,6 +1,8 @@
 // One line of text that a person types.
 #pragma once
 
+#include "console/top/key_press.hpp"
+
 #include <cstddef>
 #include <string>
 
@@ -10,6 +12,8 @@ class LineEditor {
  public:
   explicit LineEditor(const std::string& utf8 = {});
 
+  // Does what the key does in a line; another key does nothing.
+  void press(KeyPress key);
   void insert(char32_t character);
   void erase_before();
   void erase_after();

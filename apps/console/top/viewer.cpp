@@ -19,24 +19,32 @@ std::string reason_in(const Json& answer) {
 
 }  // namespace
 
-Viewer::Viewer(Api& api, Agents& agents, Conversation& conversation, Follower& follower)
-    : api_(api), agents_(agents), conversation_(conversation), follower_(follower) {
+Viewer::Viewer(Api& api, Agents& agents, Questions& questions, Conversation& conversation, Follower& follower)
+    : api_(api),
+      agents_(agents),
+      questions_(questions),
+      conversation_(conversation),
+      follower_(follower),
+      answering_(api, questions, prompt_, note_) {
 }
 
 Frame Viewer::frame(Size size) {
   const Picture picture{.agents = agents_,
+                        .questions = questions_,
                         .conversation = conversation_,
                         .url = api_.url(),
                         .connected = follower_.is_connected(),
                         .problem = follower_.problem(),
                         .prompt = prompt_,
                         .note = note_};
-  return draw(picture, size, first_row_, tree_height_);
+  return draw(picture, size, view_);
 }
 
 bool Viewer::press(KeyPress key) {
   if (prompt_.kind == PromptKind::none) return browse(key);
-  if (prompt_.takes_text())
+  if (prompt_.is_of_question())
+    scroll_or_answer(key);
+  else if (prompt_.takes_text())
     type(key);
   else
     confirm(key);
@@ -55,6 +63,8 @@ bool Viewer::browse(KeyPress key) {
     open(PromptKind::search);
   } else if (key.character == 'n' && !last_search_.empty()) {
     search(last_search_);
+  } else if (key.character == 'a') {
+    open_question();
   } else if (const AgentNode* const agent = agents_.selected()) {
     use_verb(key.character, *agent);
   }
@@ -62,7 +72,7 @@ bool Viewer::browse(KeyPress key) {
 }
 
 void Viewer::navigate(Key key) {
-  const std::size_t row = agents_.selected_row(), page = std::max<std::size_t>(tree_height_, 2) - 1;
+  const std::size_t row = agents_.selected_row(), page = std::max<std::size_t>(view_.tree_height, 2) - 1;
   if (key == Key::up) agents_.select(row - std::min<std::size_t>(row, 1));
   if (key == Key::down) agents_.select(row + 1);
   if (key == Key::page_up) agents_.select(row - std::min(row, page));
@@ -81,7 +91,7 @@ void Viewer::use_verb(char32_t key, const AgentNode& agent) {
   if (key == 's') open(PromptKind::stop);
   if (key == 'd') open(PromptKind::erase);
   if (key == 'i') call("POST", id, "interrupt", "interrupted", "the turn was interrupted");
-  if (key == 'a') call("POST", id, "abort", "aborted", "the model call was stopped");
+  if (key == 'x') call("POST", id, "abort", "aborted", "the model call was stopped");
   if (key == 'r') call("POST", id, "resume", "resumed", "resumed");
   if (key == 'p' && agent.paused) call("POST", id, "unpause", "unpaused", "unpaused");
   if (key == 'p' && !agent.paused) call("POST", id, "pause", "paused", "paused");
@@ -111,16 +121,47 @@ void Viewer::call(const std::string& method, const std::string& id, const std::s
 void Viewer::open(PromptKind kind) {
   const AgentNode* const agent = agents_.selected();
   prompt_ = {.kind = kind};
-  ++question_;
+  ++prompts_;
   if (agent != nullptr) prompt_.agent_id = agent->id;
   if (kind == PromptKind::message) prompt_.line = LineEditor(std::exchange(drafts_[prompt_.agent_id], {}));
   if (!prompt_.takes_text()) ask_reach();
 }
 
+// The oldest one of the selected agent, or of all.
+void Viewer::open_question() {
+  const AgentNode* const agent = agents_.selected();
+  const Question* question = agent != nullptr ? questions_.oldest_of(agent->id) : nullptr;
+  if (question == nullptr && !questions_.all().empty()) question = &questions_.all().front();
+  if (question == nullptr) {
+    note_ = {"there is no open question", false};
+    return;
+  }
+  agents_.select(question->agent_id);
+  follower_.follow_selected();
+  view_.question_row = 0;
+  ++prompts_;
+  answering_.open(*question);
+}
+
+void Viewer::scroll_or_answer(KeyPress key) {
+  std::size_t& row = view_.question_row;
+  const std::size_t page = std::max<std::size_t>(view_.question_height, 2) - 1;
+  if (key.key == Key::up)
+    row -= std::min<std::size_t>(row, 1);
+  else if (key.key == Key::down)
+    ++row;
+  else if (key.key == Key::page_up)
+    row -= std::min(row, page);
+  else if (key.key == Key::page_down)
+    row += page;
+  else
+    answering_.press(key);
+}
+
 // The question is on the screen at once: a stop need not wait for this answer.
 void Viewer::ask_reach() {
-  api_.get(Api::agent_path(prompt_.agent_id) + "/reach", [this, question = question_](const Answer& answer) {
-    if (question != question_ || prompt_.takes_text() || !answer.ok()) return;
+  api_.get(Api::agent_path(prompt_.agent_id) + "/reach", [this, prompt = prompts_](const Answer& answer) {
+    if (prompt != prompts_ || prompt_.takes_text() || !answer.ok()) return;
     const std::uint64_t agents = number_in(answer.json, "agents");
     prompt_.reach = fmt::format("{} agent{}", agents, agents == 1 ? "" : "s");
   });
@@ -131,7 +172,7 @@ void Viewer::confirm(KeyPress key) {
   const bool yes = key.key == Key::character && key.character == 'y';
   if (!yes && !no) return;
   const Prompt asked = std::exchange(prompt_, {});
-  ++question_;
+  ++prompts_;
   if (no)
     note_ = {"nothing was done", false};
   else if (asked.kind == PromptKind::stop)
@@ -141,21 +182,10 @@ void Viewer::confirm(KeyPress key) {
 }
 
 void Viewer::type(KeyPress key) {
-  LineEditor& line = prompt_.line;
   if (key.key == Key::enter) return finish_typing();
-  if (key.key == Key::escape) {
-    if (prompt_.kind == PromptKind::message) drafts_[prompt_.agent_id] = line.text();
-    prompt_ = {};
-    return;
-  }
-  if (key.key == Key::character && key.character == 'U' - '@') return line.erase_all();  // Ctrl-U
-  if (key.key == Key::character) line.insert(key.character);
-  if (key.key == Key::backspace) line.erase_before();
-  if (key.key == Key::erase) line.erase_after();
-  if (key.key == Key::left) line.move(-1);
-  if (key.key == Key::right) line.move(1);
-  if (key.key == Key::home) line.move_to_begin();
-  if (key.key == Key::end) line.move_to_end();
+  if (key.key != Key::escape) return prompt_.line.press(key);
+  if (prompt_.kind == PromptKind::message) drafts_[prompt_.agent_id] = prompt_.line.text();
+  prompt_ = {};
 }
 
 void Viewer::finish_typing() {

@@ -1,7 +1,9 @@
 // Viewer: what a person does with the keys.
 #pragma once
 
+#include "console/top/answering.hpp"
 #include "console/top/follower.hpp"
+#include "console/top/key_press.hpp"
 #include "console/top/layout.hpp"
 #include "console/top/prompt.hpp"
 
@@ -11,30 +13,9 @@
 
 namespace console_app::top {
 
-enum class Key {
-  character,  // see KeyPress::character
-  up,
-  down,
-  page_up,
-  page_down,
-  home,
-  end,
-  left,
-  right,
-  enter,
-  escape,
-  backspace,
-  erase,
-};
-
-struct KeyPress {
-  Key key = Key::character;
-  char32_t character = 0;
-};
-
 class Viewer {
  public:
-  Viewer(Api& api, Agents& agents, Conversation& conversation, Follower& follower);
+  Viewer(Api& api, Agents& agents, Questions& questions, Conversation& conversation, Follower& follower);
 
   // False: the person quits.
   bool press(KeyPress key);
@@ -44,8 +25,10 @@ class Viewer {
   bool browse(KeyPress key);
   void navigate(Key key);
   void type(KeyPress key);
+  void scroll_or_answer(KeyPress key);
   void confirm(KeyPress key);
   void open(PromptKind kind);
+  void open_question();
   void ask_reach();
   void finish_typing();
   void write(const std::string& id, const std::string& text);
@@ -57,15 +40,16 @@ class Viewer {
 
   Api& api_;
   Agents& agents_;
+  Questions& questions_;
   Conversation& conversation_;
   Follower& follower_;
   Prompt prompt_ = {};
-  std::size_t question_ = 0;  // counts the prompts, so that a late answer is not shown in another one
+  std::size_t prompts_ = 0;  // so that a late answer is not shown in another prompt
   Note note_ = {};
+  Answering answering_;
   std::string last_search_ = {};
   std::map<std::string, std::string> drafts_ = {};  // what was typed and not sent, by agent
-  std::size_t first_row_ = 0;
-  std::size_t tree_height_ = 0;
+  View view_ = {};
 };
 
 }  // namespace console_app::top

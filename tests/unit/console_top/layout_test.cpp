@@ -3,56 +3,15 @@
 
 #include "console/top/text.hpp"
 #include "support/catch.hpp"
+#include "unit/console_top/desk.hpp"
 #include "unit/console_top/utf8_locale.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
 using namespace console_app::top;
-using console_top_test::Utf8Locale;
-
-namespace {
-
-struct Desk {
-  Agents agents = {};
-  Conversation conversation = {};
-  Prompt prompt = {};
-  Note note = {};
-  bool connected = true;
-  std::string problem = {};
-  std::size_t first_row = 0;
-  std::size_t tree_height = 0;
-
-  void add(const std::string& id, const std::string& parent = "", const std::string& state = "idle",
-           int queue = 0) {
-    Json agent = {{"id", id}, {"computeStatus", state}, {"queueLength", queue}};
-    if (!parent.empty()) agent["parentAgentId"] = parent;
-    agents.upsert(agent);
-  }
-  Frame frame(std::size_t width, std::size_t height) {
-    const Picture picture{.agents = agents,
-                          .conversation = conversation,
-                          .url = "http://h",
-                          .connected = connected,
-                          .problem = problem,
-                          .prompt = prompt,
-                          .note = note};
-    return draw(picture, {width, height}, first_row, tree_height);
-  }
-  std::string text(std::size_t width = 80, std::size_t height = 24) {
-    std::string all;
-    for (const Line& line : frame(width, height).lines) all += line.text() + "\n";
-    return all;
-  }
-};
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
+using namespace console_top_test;
 
 TEST_CASE("the screen shows agents, states and queues", "[console_top]") {
   const Utf8Locale locale;
@@ -88,9 +47,14 @@ TEST_CASE("every size of a screen is filled exactly", "[console_top]") {
         {{{"role", "user"}, {"content", "a \x1b\u4f60\u597d " + std::string(200, 'x')}},
          {{"role", "tool"}, {"content", "\u202e\r\n\t"}}}}});
   desk.note.text = "\x1b]0;title\x07 " + std::string(100, 'n');
-  for (const PromptKind kind :
-       {PromptKind::none, PromptKind::message, PromptKind::search, PromptKind::stop}) {
+  const std::string hostile = "\x1b]0;t\x07\u202e \r\n\t" + std::string(10'000, 'q');
+  desk.ask("q_1", parent, hostile, "ask_human", {hostile, "\u4f60\u597d"});
+  desk.ask("q_2", parent, hostile, "\x1b[2J\u4f60\u597d tool");
+  for (const PromptKind kind : {PromptKind::none, PromptKind::message, PromptKind::search, PromptKind::stop,
+                                PromptKind::answer, PromptKind::approval, PromptKind::decline}) {
     desk.prompt = {.kind = kind, .agent_id = parent, .line = LineEditor("\u4f60\u597d text that is long")};
+    desk.prompt.question = desk.questions.all()[kind == PromptKind::approval ? 1 : 0];
+    desk.prompt.scope = Scope::subtree;
     for (std::size_t width = 1; width < 100; ++width) {
       for (const std::size_t height : {1UL, 2UL, 3UL, 4UL, 5UL, 8UL, 17UL, 24UL}) {
         const Frame frame = desk.frame(width, height);
@@ -111,7 +75,7 @@ TEST_CASE("only the rows that are seen are laid out", "[console_top]") {
   const Utf8Locale locale;
   Desk desk;
   for (int i = 0; i < 10'000; ++i) desk.add("w" + std::to_string(i));
-  CHECK(tree_lines(desk.agents, {40, 20}, desk.first_row).size() == 20);
+  CHECK(tree_lines(desk.agents, desk.questions, {40, 20}, desk.view.first_row).size() == 20);
   desk.agents.select(5000);
   std::string text = desk.text();
   CHECK(has(text, "w5000 "));
@@ -133,6 +97,30 @@ TEST_CASE("questions name the agent and what they reach", "[console_top]") {
   CHECK(has(desk.text(), "Stop planner: 3 agents? y/n"));
   desk.prompt.kind = PromptKind::erase;
   CHECK(has(desk.text(), "Delete planner: 3 agents? y/n"));
+}
+
+TEST_CASE("the model and the role of an agent are shown if there is room", "[console_top]") {
+  const Utf8Locale locale;
+  Desk desk;
+  desk.agents.upsert({{"id", "planner"}, {"model", "gpt-\x1b"}, {"role", "system"}});
+  CHECK(has(desk.text(), "\u2502 planner gpt-\\x1b, system "));
+  desk.agents.upsert({{"id", "planner"}, {"model", ""}, {"role", "user"}});
+  CHECK(has(desk.text(), "\u2502 planner user "));
+  desk.agents.upsert({{"id", "planner"}, {"model", ""}, {"role", "normal"}});
+  CHECK(has(desk.text(), "\u2502 planner  "));
+  desk.agents.upsert({{"id", std::string(60, 'p')}, {"model", "gpt"}});
+  desk.agents.select(1);
+  CHECK_FALSE(has(desk.text(), "gpt"));
+}
+
+TEST_CASE("keys that do not fit are left out, but not the one that quits", "[console_top]") {
+  const Utf8Locale locale;
+  Desk desk;
+  desk.add("a");
+  for (const std::size_t width : {16UL, 40UL, 64UL, 80UL}) {
+    CHECK(has(desk.text(width), "q quit"));
+    CHECK(has(desk.text(width), "m message"));
+  }
 }
 
 TEST_CASE("a connection that is lost is a clear line", "[console_top]") {

@@ -2,6 +2,7 @@
 
 #include "console/top/terminal/screen.hpp"
 #include "console/top/terminal/signals.hpp"
+#include "console/top/viewer.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -74,9 +75,10 @@ class Loop {
   Timers timers_;
   Api api_;
   Agents agents_;
+  Questions questions_;
   Conversation conversation_;
-  Follower follower_{api_, timers_, agents_, conversation_};
-  Viewer viewer_{api_, agents_, conversation_, follower_};
+  Follower follower_{api_, timers_, agents_, questions_, conversation_};
+  Viewer viewer_{api_, agents_, questions_, conversation_, follower_};
   Signals signals_;
   Screen screen_;
   TimePoint drawn_ = {};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "console/top/frame.hpp"
-#include "console/top/viewer.hpp"
+#include "console/top/key_press.hpp"
 
 #include <optional>
 
