@@ -108,7 +108,7 @@ void Follower::receive(const std::string& id, const std::string& data) {
   const Json event = Json::parse(data, nullptr, false);
   const std::string type = text_in(event, "type");
   const EventId at = event_id(id);
-  if (type == "reset" || type == "lagged" || (type != "" && at.epoch != position_.epoch)) return load();
+  if (type == "reset" || type == "lagged" || (!type.empty() && at.epoch != position_.epoch)) return load();
   if (!at.is_after(position_)) return;
   position_ = at;
   agents_.apply(event);

@@ -11,15 +11,21 @@
 namespace console_app::top {
 namespace {
 
-constexpr std::size_t most_bytes = 64 << 10;  // of a text; more is not laid out
+constexpr std::size_t most_bytes = 64 << 10;  // of a question with its choices; more is not laid out
 // Before each line of a text: a text cannot look like a line of this program.
 constexpr std::string_view margin = "┃ ";
 
-void add_text(std::vector<Line>& lines, std::string_view text, std::size_t width) {
-  std::string_view seen = text.substr(0, most_bytes);
-  while (seen.size() < text.size() && !seen.empty() &&
-         (static_cast<unsigned char>(text[seen.size()]) & 0xC0) == 0x80)
-    seen.remove_suffix(1);
+// The beginning of a text, of at most `bytes` bytes and of whole characters.
+std::string_view beginning(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
+// `left`: how many bytes may be laid out still.
+void add_text(std::vector<Line>& lines, std::string_view text, std::size_t width, std::size_t& left) {
+  const std::string_view seen = beginning(text, left);
+  left -= seen.size();
   const std::size_t room = width - std::min(width, columns(margin));
   for (std::string& line : wrap(seen, room, std::numeric_limits<std::size_t>::max()))
     lines.emplace_back().add(std::string(margin), Style::warning).add(std::move(line));
@@ -29,9 +35,10 @@ void add_text(std::vector<Line>& lines, std::string_view text, std::size_t width
 
 std::vector<Line> lines_of(const Question& question, std::size_t width) {
   std::vector<Line> lines;
-  add_text(lines, question.text, width);
+  std::size_t left = most_bytes;
+  add_text(lines, question.text, width, left);
   for (std::size_t i = 0; i < question.choices.size(); ++i)
-    add_text(lines, fmt::format("{}: {}", i + 1, question.choices[i]), width);
+    add_text(lines, fmt::format("{}: {}", i + 1, question.choices[i]), width, left);
   return lines;
 }
 

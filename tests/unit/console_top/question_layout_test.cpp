@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 using namespace console_app::top;
 using namespace console_top_test;
 
@@ -122,11 +124,12 @@ TEST_CASE("a text that is too long to be laid out says so", "[console_top]") {
   const Utf8Locale locale;
   Desk desk;
   desk.add("a");
-  desk.ask("q_1", "a", std::string((64 << 10) - 1, 'x') + "\u4f60" + "tail");
+  desk.ask("q_1", "a", std::string((64 << 10) - 1, 'x') + "\u4f60" + "tail", "ask_human", {"choice"});
   open(desk, desk.questions.all().front());
   desk.view.question_row = 1'000'000;
   const std::string text = desk.text();
   CHECK(has(text, "7 more bytes are not shown here"));
+  CHECK(has(text, "8 more bytes are not shown here"));  // of the choice
   CHECK_FALSE(has(text, "tail"));
   CHECK_FALSE(has(text, "\\x"));
 }
