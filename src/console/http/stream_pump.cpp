@@ -3,6 +3,12 @@
 #include "console/http/connection.hpp"
 
 namespace agentcore::detail::console {
+namespace {
+
+// About a millisecond. Timers and what arrives come before the next ones.
+constexpr std::size_t most_per_poll = 64;
+
+}  // namespace
 
 void StreamPump::add(Connection& connection) {
   ready_.push_back(&connection);
@@ -51,9 +57,14 @@ void StreamPump::close() {
   timer_ = 0;
 }
 
+bool StreamPump::has_work() const noexcept {
+  return !ready_.empty() && served_ < most_per_poll;
+}
+
 void StreamPump::run_round(loop::PollBudget& budget) {
   const auto self = shared_from_this();
-  while (!ready_.empty() && budget.spend_slow()) {
+  while (has_work() && budget.spend_slow()) {
+    ++served_;
     Connection& connection = *ready_.front();
     const auto keep = connection.shared_from_this();
     const Stream::Next next = connection.pump();

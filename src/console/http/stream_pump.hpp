@@ -16,8 +16,8 @@ namespace agentcore::detail::console {
 class Connection;
 
 // wake() makes all streams ready, at most once in an interval, so that events which follow each other quickly
-// are sent together. run_round() then serves one connection for each step of its budget. So a thousand
-// viewers cost the loop what its budget allows, and not what the events would.
+// are sent together. run_round() then serves one connection for each step of its budget, and a limited number
+// in one poll. So a thousand viewers delay the loop by what these few cost, and not by what the events would.
 //
 // Invariant: each connection that streams is in exactly one list. `ready_`: run_round() serves it.
 // `waiting_`: its stream has nothing, and its socket takes more. `blocked_`: its socket takes no more. All
@@ -41,7 +41,8 @@ class StreamPump final : public loop::Source, public std::enable_shared_from_thi
 
   void run_control(loop::PollBudget& /*budget*/) override {}
   void run_round(loop::PollBudget& budget) override;
-  bool has_work() const noexcept override { return !ready_.empty(); }
+  bool has_work() const noexcept override;
+  void end_poll() override { served_ = 0; }
   bool has_pending() const noexcept override { return false; }
 
  private:
@@ -54,6 +55,7 @@ class StreamPump final : public loop::Source, public std::enable_shared_from_thi
   const Duration interval_;
   List ready_, waiting_, blocked_;
   TimePoint woken_ = TimePoint::min();
+  std::size_t served_ = 0;   // in this poll
   std::uint64_t timer_ = 0;  // runs until the interval has passed; 0: none
 };
 

@@ -245,6 +245,29 @@ TEST_CASE("a stream has heartbeats when nothing happens", "[console]") {
   CHECK(ConsoleLife::events_of(stream).empty());
 }
 
+TEST_CASE("one poll serves a limited number of viewers, and the next ones the others", "[console][API15]") {
+  testing::ManualClock clock;  // stands still: no poll ends because of its time
+  ConsoleLife life({}, {}, {.clock = &clock});
+  std::vector<ConsoleClient> streams;
+  for (int i = 0; i < 100; ++i) streams.push_back(life.follow("/api/events"));
+  life.poll();
+  clock.advance(30ms);
+  life.create("a");
+  const auto served = [&] {
+    std::size_t count = 0;
+    for (ConsoleClient& stream : streams) {
+      stream.receive();
+      count += has_type(stream, "created");
+    }
+    return count;
+  };
+  CHECK(life.runtime.poll());  // more is ready
+  CHECK(served() == 64);
+  while (life.runtime.poll()) {
+  }
+  CHECK(served() == 100);
+}
+
 TEST_CASE("heartbeats are sent within the budget of a poll", "[console][API15]") {
   testing::ManualClock clock;
   ConsoleLife life({}, {}, {.clock = &clock});
