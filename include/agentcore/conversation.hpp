@@ -67,6 +67,9 @@ struct ConversationPage {
   std::vector<ChatMessage> messages = {};  ///< A copy of these messages, the oldest first.
   std::size_t first = 0;                   ///< The index of the first of them in Agent::conversation().
   std::size_t total = 0;                   ///< How many messages the conversation has.
+  /// The indexes in Agent::conversation() of those messages that stand for tool calls of the turn in progress
+  /// which have not ended. They say what the model would read if the turn ended now.
+  std::vector<std::size_t> open_calls = {};
 };
 
 /// Returns a copy of the last `count` messages before the index `end` of Agent::conversation(). Without

@@ -37,8 +37,15 @@ Result<ConversationPage> TurnRequests::page(core::NodeId id, std::size_t count,
   if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
   const turn::TurnData* data = data_of(*node);
   const std::string& prompt = turn::system_prompt_of(*node->spec);
-  return data ? turn::page_of(data->conversation, prompt, count, end)
-              : turn::page_of(turn::Conversation{}, prompt, count, end);
+  if (!data) return turn::page_of(turn::Conversation{}, prompt, count, end);
+  ConversationPage page = turn::page_of(data->conversation, prompt, count, end);
+  if (const turn::ActiveTurn* const active = turn::active_turn(*node))
+    for (const turn::PendingCall& call : active->calls) {
+      const std::size_t index = call.message + (prompt.empty() ? 0 : 1);
+      if (call.state != turn::PendingCall::State::done && index - page.first < page.messages.size())
+        page.open_calls.push_back(index);
+    }
+  return page;
 }
 
 std::string TurnRequests::model(core::NodeId id) const {

@@ -35,6 +35,7 @@ ShownMessage message_of(const Json& json) {
   if (message.mark == "none") message.mark.clear();
   if (flag_in(json, "steered")) message.mark = "steered";
   if (flag_in(json, "summary")) message.mark = "summary";
+  if (flag_in(json, "open")) message = {.role = message.role, .text = {}, .mark = "not ended"};
   for (const Json& call : list_in(json, "toolCalls")) {
     if (!message.text.empty()) message.text += '\n';
     message.text += "→ " + text_in(call, "name") + " " + text_in(call, "arguments");

@@ -58,9 +58,9 @@ function pretty(value) {
 
 const oneLine = (value) => pretty(value).replace(/\s+/g, ' ').slice(0, 160);
 
-// `call` is {id, name, arguments}; `known` comes from the events, `outcome` is a text or undefined.
+// `call` is {id, name, arguments}; `known` comes from the events; `outcome` is a text, null if the call has not ended, or undefined.
 export function callElement(call, known, outcome) {
-  const state = known?.state && known.state !== 'ended' ? known.state : outcome === undefined ? '' : 'completed';
+  const state = known?.state && known.state !== 'ended' ? known.state : (outcome ?? null) === null ? '' : 'completed';
   const running = known?.state === 'running';
   const summary = h('summary', {}, h('span', {class: 'tool-name'}, call.name ?? known?.tool ?? ''), h('span', {class: 'tool-args'}, oneLine(call.arguments)),
     state && h('span', {class: 'tool-state ' + state}, t(running ? 'running' : 'call_' + state)));

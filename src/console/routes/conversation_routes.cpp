@@ -25,7 +25,8 @@ Json json_of_message(const ChatMessage& message, std::size_t index) {
                {"steered", message.steered},
                {"summary", message.summary},
                {"images", message.parts.size()}};
-  if (!message.tool_call_id.empty()) json["toolCallId"] = message.tool_call_id;
+  if (message.role == Role::tool) json["toolCallId"] = message.tool_call_id;
+  if (message.role == Role::tool) json["open"] = false;
   Json calls = Json::array();
   for (const ToolCall& call : message.tool_calls)
     calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
@@ -52,6 +53,7 @@ std::optional<Response> show_conversation(RouteCall& call) {
   Json messages = Json::array();
   for (std::size_t i = 0; i < page->messages.size(); ++i)
     messages.push_back(json_of_message(page->messages[i], page->first + i));
+  for (const std::size_t index : page->open_calls) messages[index - page->first]["open"] = true;
   // From here on, the pieces that follow are in the log: a viewer continues `live` with them.
   call.core.feed.flush_text();
   call.core.feed.want_text(entry);

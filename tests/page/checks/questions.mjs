@@ -47,6 +47,11 @@ export const checks = [
       await api.send('scout', askFor('May I?') + '\n/then\n/say Thank you.');
       const approval = page.locator('.question', {has: page.locator('[data-action=approve]')});
       await approval.waitFor();
+      await select(page, 'scout');
+      const call = page.locator('.tool-box', {hasText: 'ask_human'});
+      await call.waitFor();
+      assert.equal(await call.locator('.tool-state').count(), 0); // it has not ended
+      assert.doesNotMatch(await call.textContent(), /not started/);
       assert.equal(await approval.locator('.mark.attention').textContent(), 'Approval');
       assert.deepEqual(await approval.locator('[name=scope] option').evaluateAll((options) => options.map((option) => option.value)), ['once', 'agent', 'subtree']);
       await approval.locator('[name=scope]').selectOption('subtree');

@@ -218,6 +218,18 @@ TEST_CASE("a key that is too long is refused", "[console]") {
   CHECK(status(257) == 400);
 }
 
+TEST_CASE("a call that waits for its approval has no result in the conversation", "[console]") {
+  AskingLife life("pay");
+  const auto result_of_call = [&] { return life.get("/api/agent/a/conversation").json()["messages"].back(); };
+  json message = result_of_call();
+  CHECK(message["toolCallId"] == "c1");
+  CHECK(message["open"] == true);
+  life.llm.enqueue({.interval = std::chrono::hours(1)});
+  life.post("/api/questions/" + life.tree->questions().at(0).id + "/approve");
+  life.until([&] { return result_of_call()["content"] == "paid"; });
+  CHECK(result_of_call()["open"] == false);
+}
+
 TEST_CASE("a person answers a question", "[console][API13][I14]") {
   AskingLife life("ask_human");
   const json question = life.get("/api/questions").json()["questions"][0];

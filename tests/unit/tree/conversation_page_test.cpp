@@ -1,5 +1,5 @@
 // Pages of a conversation, and what an agent says of its spec.
-#include "support/drive/tree_fixture.hpp"
+#include "support/drive/tool_turn.hpp"
 
 #include <agentcore/conversation.hpp>
 
@@ -68,6 +68,42 @@ TEST_CASE("the conversation of an agent without a turn is its system prompt", "[
   spec.system_prompt = "Be brief.";
   CHECK(page(t.root("a", std::move(spec)), 10) == "0 of 1: Be brief.");
   CHECK(page(t.root("b"), 10) == "0 of 0:");
+}
+
+TEST_CASE("a page names the calls that have not ended", "[tree][conversation]") {
+  ToolTurn t;
+  AgentSpec spec;
+  if (GENERATE(false, true)) spec.system_prompt = "Be brief.";
+  const std::size_t first = spec.system_prompt.empty() ? 0 : 1;  // of the question
+  const Agent agent = t.agent(std::move(spec));
+  const auto open_calls = [&](std::size_t count) {
+    return conversation_page(agent, count).value().open_calls;
+  };
+  t.ask(agent, "Add.");
+  CHECK(open_calls(10).empty());
+  t.call({add_call("c1", 1, 2), {.id = "c2", .name = "held", .arguments = "{}"}});
+  CHECK(open_calls(10) == std::vector<std::size_t>{first + 3});
+  CHECK(conversation_page(agent, 10).value().messages[first + 3].tool_call_id == "c2");
+  CHECK(open_calls(1) == std::vector<std::size_t>{first + 3});
+  CHECK(conversation_page(agent, 10, first + 3).value().open_calls.empty());
+  t.held.calls.at(0).done(ToolResult::done("x"));
+  t.settle();
+  CHECK(open_calls(10).empty());
+  t.answer("Done.");
+  CHECK(open_calls(10).empty());
+}
+
+TEST_CASE("a page names the calls of an answer that wait for an approval", "[tree][conversation]") {
+  ToolTurn t;
+  t.tools->add(make_tool({.name = "pay", .needs_approval = true},
+                         [](const nlohmann::json&, const ToolContext&) { return ToolResult::done("paid"); }));
+  const Agent agent = t.agent();
+  t.ask(agent, "Pay.");
+  t.call({{.id = "c1", .name = "pay", .arguments = "{}"}});
+  CHECK(conversation_page(agent, 10).value().open_calls == std::vector<std::size_t>{2});
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  CHECK(conversation_page(agent, 10).value().open_calls.empty());
 }
 
 TEST_CASE("there is no page of the conversation of an agent that does not exist", "[tree][conversation]") {
