@@ -3,6 +3,7 @@
 #include "console/host.hpp"
 #include "console/top/run.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
@@ -27,6 +29,16 @@ bool catch_signals() {
   return std::signal(SIGINT, on_signal) != SIG_ERR && std::signal(SIGTERM, on_signal) != SIG_ERR;
 }
 
+// A process often may have 1,024 descriptors; the console has up to 2,048 connections, and the agents call
+// models and write files.
+void raise_descriptor_limit() {
+  constexpr rlim_t needed = 4096;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(limit.rlim_max, needed);
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -39,6 +51,7 @@ int main(int argc, char** argv) {
     }
     if (settings->top) return console_app::top::run(*settings->top);
     if (!catch_signals()) throw std::runtime_error("the system refuses a pipe or a signal handler");
+    raise_descriptor_limit();
     console_app::Host host(*settings);
     std::printf("the console is at %s\n", host.url().c_str());
     std::fflush(stdout);

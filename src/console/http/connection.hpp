@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace agentcore::detail::console {
@@ -62,6 +63,13 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   }
   // Its client has closed its side while a handler has its request: it is probably gone.
   bool is_deserted() const noexcept { return phase_ == Phase::answering && input_ended_; }
+  // Since when it waits for its client: for a request, for the rest of one, or, after the last answer, for
+  // the client's end. None: it has a complete request, or is a stream.
+  std::optional<TimePoint> waits_since() const noexcept {
+    const bool waits =
+        is_idle() || (phase_ == Phase::reading && reader_.is_in_request()) || phase_ == Phase::draining;
+    return waits ? std::optional(since_) : std::nullopt;
+  }
   bool is_streaming() const noexcept { return phase_ == Phase::streaming; }
   // The server has too many connections: answers 503, and closes.
   void refuse_for_load();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +23,8 @@ constexpr int accepts_per_poll = 64;
 constexpr Duration check_interval = std::chrono::seconds(1);
 // For a viewer that reads nothing. The system would give megabytes to each.
 constexpr int send_buffer_bytes = 64 << 10;
+// One of so many descriptors is left to the rest of the process: to calls of models, programs, files.
+constexpr rlim_t host_share = 8;
 
 std::string error_text(int error) {
   return std::generic_category().message(error);
@@ -43,6 +47,19 @@ Result<std::shared_ptr<addrinfo>> parse_address(const ServerOptions& options) {
     return Error{Errc::invalid_config,
                  "the address of the console is not a number such as 127.0.0.1 or ::1: " + options.address};
   return std::shared_ptr<addrinfo>(found, ::freeaddrinfo);
+}
+
+bool is_lack(int error) noexcept {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+// The same socket with the smallest descriptor that is free, if that is smaller. Without it a descriptor that
+// was given back would let the next connection look as if it had room.
+int moved_down(int socket) noexcept {
+  const int moved = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  if (moved < 0) return socket;
+  ::close(std::max(moved, socket));
+  return std::min(moved, socket);
 }
 
 std::uint16_t port_of(int socket) noexcept {
@@ -109,34 +126,65 @@ void Server::on_io(int /*descriptor*/, loop::IoEvents /*events*/) {
   for (int i = 0; i < accepts_per_poll && listener_ >= 0; ++i) {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) {
-      accept_one(socket);
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      return stop_accepting();
+      if (!accept_one(socket)) return;
+    } else if (is_lack(errno)) {
+      if (!make_room()) return stop_accepting();
     } else if (errno != EINTR && errno != ECONNABORTED) {
       return;
     }
   }
 }
 
-void Server::accept_one(int socket) {
+// Returns false if the console was full: the next connection then waits for the next poll, so that the search
+// for one to close does not delay the loop.
+bool Server::accept_one(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &send_buffer_bytes, sizeof send_buffer_bytes);
-  if (connections_.size() >= options_.max_connections) make_room();
-  const auto connection = std::make_shared<Connection>(*this, socket);
+  const bool had_room = has_room(socket);
+  const bool has_place = had_room || make_room();
+  const auto connection = std::make_shared<Connection>(*this, had_room ? socket : moved_down(socket));
   connections_.push_back(connection);
   connection->place_ = std::prev(connections_.end());
-  if (connections_.size() > options_.max_connections) return connection->refuse_for_load();
-  if (!connection->start()) return connection->close();
-  start_check();
+  if (!has_place)
+    connection->refuse_for_load();
+  else if (!connection->start())
+    connection->close();
+  else
+    start_check();
+  return had_room;
 }
 
-// Closes the oldest connection that has sent nothing of a request, or whose client is gone.
-void Server::make_room() {
-  const auto idle = std::find_if(connections_.begin(), connections_.end(), [](const auto& connection) {
-    return connection->is_idle() || connection->is_deserted();
-  });
-  if (idle != connections_.end()) (*idle)->close();
+// `newest`: the descriptor of a new connection. The system gives the smallest that is free.
+bool Server::has_room(int newest) const noexcept {
+  if (connections_.size() >= options_.max_connections) return false;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  const rlim_t share = limit.rlim_cur / host_share;
+  return static_cast<rlim_t>(newest) < limit.rlim_cur - share || connections_.size() < share;
+}
+
+// Closes a connection for a new one. Returns false if there is none that may be closed.
+bool Server::make_room() {
+  const std::shared_ptr<Connection> closed = least_needed();
+  if (closed) closed->close();
+  return closed != nullptr;
+}
+
+// The oldest connection that has sent nothing of a request, or whose client is gone; if there is none, the
+// one that has waited longest for its client. Null: all have a request, or are streams. What the newest
+// connections have sent may not be read yet, so these do not count as idle.
+std::shared_ptr<Connection> Server::least_needed() const {
+  const std::size_t newest = connections_.size() / 4;
+  std::size_t newer = connections_.size();
+  std::shared_ptr<Connection> waiting;
+  for (const auto& connection : connections_) {
+    --newer;
+    if (connection->is_deserted() || (connection->is_idle() && newer >= newest)) return connection;
+    const std::optional<TimePoint> since = connection->waits_since();
+    if (since && (!waiting || *since < *waiting->waits_since())) waiting = connection;
+  }
+  return waiting;
 }
 
 // The process has no descriptor left: the listener would be reported at once again.

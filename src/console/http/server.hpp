@@ -79,8 +79,10 @@ class Server final : private loop::IoHandler, public std::enable_shared_from_thi
  private:
   Result<void> listen();
   void on_io(int descriptor, loop::IoEvents events) override;
-  void accept_one(int socket);
-  void make_room();
+  bool accept_one(int socket);
+  bool has_room(int newest) const noexcept;
+  bool make_room();
+  std::shared_ptr<Connection> least_needed() const;
   void stop_accepting();
   void check_times();
   void start_check();
