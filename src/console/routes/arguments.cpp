@@ -65,7 +65,8 @@ std::string Arguments::text_or(std::string_view name, std::string_view otherwise
 std::string Arguments::reason_or(std::string_view otherwise) const {
   constexpr std::size_t most = 4096;
   std::string reason = text_or("reason", otherwise);
-  if (reason.size() > most) refuse("invalid_request", "reason must have at most 4096 bytes");
+  if (std::max(reason.size(), otherwise.size()) > most)
+    refuse("invalid_request", "reason must have at most 4096 bytes");
   return reason;
 }
 

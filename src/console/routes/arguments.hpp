@@ -23,7 +23,8 @@ class Arguments {
 
   std::string text(std::string_view name) const;  // must be there, and not empty
   std::string text_or(std::string_view name, std::string_view otherwise) const;
-  // The member `reason`, which is in events of each agent that it concerns: at most 4 KiB.
+  // The member `reason`, which is in events of each agent that it concerns; without one, `otherwise`. Neither
+  // may be longer than 4 KiB.
   std::string reason_or(std::string_view otherwise) const;
   bool flag_or(std::string_view name, bool otherwise) const;
   // The value whose name is the text of the member. `values`: pairs of a name and a value; the first is the

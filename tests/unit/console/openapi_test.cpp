@@ -129,6 +129,22 @@ TEST_CASE("each reference in the description of the API resolves", "[console][op
   CHECK(references > 100);
 }
 
+TEST_CASE("the longest reason in the description of the API is the longest that is taken",
+          "[console][openapi][G15]") {
+  const json api = document();
+  const std::size_t most = api["components"]["schemas"]["Reason"]["maxLength"];
+  agentcore::test::ConsoleLife life;
+  life.create("a");
+  const std::string longest(most, 'x');
+  const auto body = [](const std::string& reason) { return json({{"reason", reason}}).dump(); };
+  CHECK(life.post("/api/agent/a/stop", body(longest)).status == 200);
+  CHECK(life.post("/api/agent/a/stop", body(longest + "x")).status == 400);
+  const std::string in_query = "/api/agent/a?reason=" + longest;
+  CHECK(life.request("DELETE", in_query + "x").status == 400);
+  CHECK(life.request("DELETE", in_query + "x", body("short")).status == 400);
+  CHECK(life.request("DELETE", in_query).status == 200);
+}
+
 TEST_CASE("the description of the API is served, without a token", "[console][openapi]") {
   agentcore::test::ConsoleLife life({.token = "secret"});
   const agentcore::test::HttpAnswer answer = life.get("/openapi.json");
