@@ -123,3 +123,5 @@ def use_ids_that_exist(case):
                 body[name] = agent_that_exists()
         if "token" in body and requests % 2:
             body["token"] = TOKEN
+        if "response" in body and (question := open_question()) and question["kind"] == "approval":
+            body["response"] = ("approve", "decline")[requests % 2]  # no other text is an answer to that
