@@ -142,6 +142,9 @@ void Connection::refuse_for_load() {
       Response::error(503, "too_many_connections", "the console has as many connections as it may have"),
       false, false);
   static_cast<void>(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  // The request is here already, as a rule: see drain().
+  char request[bytes_per_read];
+  static_cast<void>(::recv(socket_, request, sizeof request, MSG_DONTWAIT));
   close();
 }
 

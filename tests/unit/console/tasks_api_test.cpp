@@ -224,7 +224,7 @@ TEST_CASE("a call that waits for its approval has no result in the conversation"
   json message = result_of_call();
   CHECK(message["toolCallId"] == "c1");
   CHECK(message["open"] == true);
-  life.llm.enqueue({.interval = std::chrono::hours(1)});
+  life.llm.enqueue({.deltas = {"Thank you."}, .first_delay = std::chrono::hours(1)});
   life.post("/api/questions/" + life.tree->questions().at(0).id + "/approve");
   life.until([&] { return result_of_call()["content"] == "paid"; });
   CHECK(result_of_call()["open"] == false);
