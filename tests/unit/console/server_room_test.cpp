@@ -1,5 +1,6 @@
 // Which connections a console closes when it has too many, or when the process has no descriptor left.
 #include "support/console/console_life.hpp"
+#include "support/drive/no_descriptors.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -149,7 +150,7 @@ TEST_CASE("where no descriptor is left, a connection is closed for the new one",
   life.poll();
   ConsoleClient client(life.console->port());
   client.send(life.text_of("GET", "/healthz"));
-  const DescriptorLimit none_left(first_free_descriptor());
+  const NoDescriptors none;
   life.until([&] { return !client.received().empty(); }, {&client});
   CHECK(client.received().find("HTTP/1.1 200 ") == 0);
   CHECK(ended(clients) >= 1);
@@ -164,7 +165,7 @@ TEST_CASE("where no descriptor is left and nothing may be closed, the console ac
   ConsoleClient client(life.console->port());
   client.send(life.text_of("GET", "/healthz"));
   {
-    const DescriptorLimit none_left(first_free_descriptor());
+    const NoDescriptors none;
     life.poll();
     CHECK(std::count(life.log.begin(), life.log.end(),
                      "the console accepts no connection: no descriptor is left") == 1);
