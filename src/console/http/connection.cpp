@@ -218,7 +218,7 @@ void Connection::drain() {
 
 Stream::Next Connection::pump() {
   const Stream::Next next = stream_->fill(out_, bytes_per_pump);
-  if (needs_heartbeat(server_->engine().now())) out_ += stream_->heartbeat();
+  if (std::exchange(needs_heartbeat_, false) && !has_output()) out_ += stream_->heartbeat();
   if (next == Stream::Next::end) {
     stream_ended_ = true;
     if (!has_output()) {
@@ -244,11 +244,10 @@ void Connection::check_time(TimePoint now) {
   if (phase_ == Phase::answering && input_ended_ && now - since_ > options.request_timeout) return close();
   if (phase_ == Phase::draining && now - since_ > drain_timeout) return close();
   if (has_output() && now - moved_ > options.stuck_timeout) return close();
-  if (needs_heartbeat(now)) server_->pump().serve(*this);
-}
-
-bool Connection::needs_heartbeat(TimePoint now) const noexcept {
-  return is_streaming() && !has_output() && now - moved_ > server_->options().heartbeat;
+  if (is_streaming() && !has_output() && now - moved_ > options.heartbeat) {
+    needs_heartbeat_ = true;
+    server_->pump().serve(*this);
+  }
 }
 
 void Connection::watch() {

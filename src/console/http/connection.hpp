@@ -88,7 +88,6 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   void end_of_input();
   void drain();
   void watch();
-  bool needs_heartbeat(TimePoint now) const noexcept;
   bool has_output() const noexcept { return sent_ < out_.size(); }
 
   Server* server_;
@@ -100,6 +99,7 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   std::size_t sent_ = 0;
   std::unique_ptr<Stream> stream_;
   bool stream_ended_ = false;
+  bool needs_heartbeat_ = false;
   bool keep_alive_ = true;    // the connection may serve another request
   bool head_only_ = false;    // the request that is answered is a HEAD
   bool input_ended_ = false;  // the client sends nothing more
