@@ -40,8 +40,8 @@ struct ConsoleOptions {
   /// The maximum number of open connections; 1 to 100,000. If there are more, the oldest without a request is
   /// closed; if there is none, the one that has waited longest for its client, such as for the rest of a
   /// request; and if there is none either, the new one is refused with 503. The same is done where the
-  /// process has few descriptors left: each connection needs one, so RLIMIT_NOFILE should be larger than
-  /// this.
+  /// process has few descriptors left: the console leaves an eighth of RLIMIT_NOFILE to the host, so that
+  /// should be at least 8/7 of this and of what the host opens itself.
   std::size_t max_connections = 2048;
   /// The maximum number of streams of events; 1 to 100,000.
   std::size_t max_viewers = 1500;

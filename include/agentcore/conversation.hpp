@@ -77,8 +77,8 @@ struct ConversationPage {
 /// conversation is not copied.
 ///
 ///     auto page = agentcore::conversation_page(agent, 50);
-///     if (page && page->first > 0) page = agentcore::conversation_page(agent, 50, page->first);  // older
-///     ones
+///     // The messages before these:
+///     if (page && page->first > 0) page = agentcore::conversation_page(agent, 50, page->first);
 ///
 /// Unlike a whole conversation, a page may begin in the middle of a turn, so it is no history for another
 /// agent.

@@ -80,7 +80,7 @@ void Answering::press_in_approval(KeyPress key) {
 }
 
 void Answering::press_in_decline(KeyPress key) {
-  if (key.key == Key::escape) return open(Question(prompt_.question));
+  if (key.key == Key::escape) return open(prompt_.question);
   if (key.key != Key::enter) return prompt_.line.press(key);
   const std::string reason = prompt_.line.text();
   send("decline", reason.empty() ? Json::object() : Json{{"reason", reason}}, "declined");

@@ -28,7 +28,7 @@ class Answering {
   bool pick_choice(KeyPress key);
   void leave();
   void send_answer();
-  // `done`: what the note says then. A text that could not be sent is kept for the next time.
+  // `done`: what the note says then. An answer that could not be sent is kept for the next time.
   void send(const std::string& verb, const Json& body, const std::string& done);
 
   Api& api_;

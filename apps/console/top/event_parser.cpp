@@ -23,19 +23,23 @@ bool EventParser::take(std::string_view bytes) {
 void EventParser::restart() {
   line_.clear();
   data_.clear();
-  has_data_ = false;
+  has_data_ = has_id_ = false;
 }
 
 void EventParser::take_line(std::string_view line) {
   if (line.empty()) {
-    if (std::exchange(has_data_, false)) on_event_(id_, std::exchange(data_, {}));
+    const bool has_id = std::exchange(has_id_, false);
+    if (std::exchange(has_data_, false) || has_id) on_event_(id_, std::exchange(data_, {}));
     return;
   }
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
   std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
   if (value.starts_with(' ')) value.remove_prefix(1);
-  if (name == "id") id_ = value;
+  if (name == "id") {
+    id_ = value;
+    has_id_ = true;
+  }
   if (name != "data") return;
   if (has_data_) data_ += '\n';
   data_ += value;

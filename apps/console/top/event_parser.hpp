@@ -11,7 +11,7 @@ namespace console_app::top {
 
 class EventParser {
  public:
-  // `id`: of this event, or of the last one that had one.
+  // `id`: of this event, or of the last one that had one. `data`: empty if the event is an id alone.
   using OnEvent = std::function<void(const std::string& id, const std::string& data)>;
 
   explicit EventParser(OnEvent on_event) : on_event_(std::move(on_event)) {}
@@ -29,6 +29,7 @@ class EventParser {
   std::string data_ = {};
   std::string id_ = {};
   bool has_data_ = false;
+  bool has_id_ = false;  // of the event that is being read
 };
 
 }  // namespace console_app::top

@@ -105,6 +105,10 @@ void Follower::open_stream() {
 
 void Follower::receive(const std::string& id, const std::string& data) {
   if (!loaded_) return;  // what follows a reset is part of what is being read
+  if (data.empty()) {    // a heartbeat: no event up to here concerns this viewer
+    if (event_id(id).is_after(position_)) position_ = event_id(id);
+    return;
+  }
   const Json event = Json::parse(data, nullptr, false);
   const std::string type = text_in(event, "type");
   const EventId at = event_id(id);

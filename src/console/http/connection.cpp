@@ -82,7 +82,7 @@ void Connection::read_some() {
   if (count < 0) return close();
   if (count == 0) return end_of_input();
   if (is_streaming() || phase_ == Phase::draining) return;  // nothing is expected: dropped
-  if (phase_ == Phase::reading && is_idle() && in_.empty()) since_ = server_->engine().now();
+  if (is_idle()) since_ = server_->engine().now();
   in_.append(bytes, static_cast<std::size_t>(count));
   if (phase_ == Phase::reading) read_requests();
 }
@@ -102,7 +102,8 @@ void Connection::read_requests() {
       if (input_ended_) close();
       return;
     case RequestReader::State::head_complete:
-      if (auto refused = server_->refuse(reader_.head())) return refuse(*refused);
+      if (auto refused = server_->refuse(reader_.head()))
+        return refuse(*refused, reader_.head().method == "HEAD");
       return read_requests();
     case RequestReader::State::send_continue:
       out_ += "HTTP/1.1 100 Continue\r\n\r\n";
@@ -131,10 +132,15 @@ void Connection::hand_over() {
 }
 
 // What follows on the connection is not read.
-void Connection::refuse(const Response& response) {
+void Connection::refuse(const Response& response, bool head_only) {
   phase_ = Phase::answering;
-  keep_alive_ = head_only_ = false;
-  answer(response);
+  keep_alive_ = false;
+  head_only_ = head_only;
+  try {
+    answer(response);
+  } catch (const std::exception&) {  // no memory
+    close();
+  }
 }
 
 void Connection::refuse_for_load() {
@@ -235,9 +241,7 @@ Stream::Next Connection::pump() {
 void Connection::check_time(TimePoint now) {
   const ServerOptions& options = server_->options();
   if (phase_ == Phase::reading && reader_.is_in_request() && now - since_ > options.request_timeout) {
-    phase_ = Phase::answering;
-    keep_alive_ = head_only_ = false;
-    return answer(Response::error(408, "request_timeout", "the request was not complete in time"));
+    return refuse(Response::error(408, "request_timeout", "the request was not complete in time"));
   }
   if (phase_ == Phase::reading && now - since_ > options.idle_timeout) return close();
   // Its client may still wait for the answer, or is gone: that looks the same.

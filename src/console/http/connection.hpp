@@ -67,7 +67,7 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   // the client's end. None: it has a complete request, or is a stream.
   std::optional<TimePoint> waits_since() const noexcept {
     const bool waits =
-        is_idle() || (phase_ == Phase::reading && reader_.is_in_request()) || phase_ == Phase::draining;
+        (phase_ == Phase::reading && (reader_.is_in_request() || in_.empty())) || phase_ == Phase::draining;
     return waits ? std::optional(since_) : std::nullopt;
   }
   bool is_streaming() const noexcept { return phase_ == Phase::streaming; }
@@ -81,7 +81,7 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   void read_some();
   void read_requests();
   void hand_over();
-  void refuse(const Response& response);
+  void refuse(const Response& response, bool head_only = false);
   void send_answer();
   void write_some();
   void after_write();

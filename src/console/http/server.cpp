@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -23,7 +24,8 @@ constexpr int accepts_per_poll = 64;
 constexpr Duration check_interval = std::chrono::seconds(1);
 // For a viewer that reads nothing. The system would give megabytes to each.
 constexpr int send_buffer_bytes = 64 << 10;
-// One of so many descriptors is left to the rest of the process: to calls of models, programs, files.
+// One eighth of the descriptors is left to the rest of the process: to calls of models, programs, files. If
+// the rest has taken more, the console may still have an eighth.
 constexpr rlim_t host_share = 8;
 
 std::string error_text(int error) {
@@ -143,8 +145,15 @@ bool Server::accept_one(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &send_buffer_bytes, sizeof send_buffer_bytes);
   const bool had_room = has_room(socket);
   const bool has_place = had_room || make_room();
-  const auto connection = std::make_shared<Connection>(*this, had_room ? socket : moved_down(socket));
-  connections_.push_back(connection);
+  const int place = had_room ? socket : moved_down(socket);
+  std::shared_ptr<Connection> connection;
+  try {
+    connection = std::make_shared<Connection>(*this, place);
+    connections_.push_back(connection);
+  } catch (const std::bad_alloc&) {
+    if (!connection) ::close(place);
+    return false;
+  }
   connection->place_ = std::prev(connections_.end());
   if (!has_place)
     connection->refuse_for_load();

@@ -2,6 +2,9 @@
 
 #include "console/http/connection.hpp"
 
+#include <cstddef>
+#include <exception>
+
 namespace agentcore::detail::console {
 namespace {
 
@@ -67,7 +70,12 @@ void StreamPump::run_round(loop::PollBudget& budget) {
     ++served_;
     Connection& connection = *ready_.front();
     const auto keep = connection.shared_from_this();
-    const Stream::Next next = connection.pump();
+    Stream::Next next = Stream::Next::end;
+    try {
+      next = connection.pump();
+    } catch (const std::exception&) {  // no memory
+      connection.close();
+    }
     if (!connection.is_streaming()) continue;  // it was closed, and has been removed
     move(connection, connection.has_output() ? blocked_ : next == Stream::Next::wait ? waiting_ : ready_);
   }

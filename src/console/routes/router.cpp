@@ -3,7 +3,10 @@
 #include "console/routes/refused.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 namespace agentcore::detail::console {
@@ -33,6 +36,15 @@ bool matches(const std::vector<std::string_view>& segments, const std::vector<st
 Response error_response(const Route& route, const Refused& refused) {
   if (!route.short_errors) return Response::error(refused.status, refused.code, refused.message);
   return json_response({{"error", refused.code}}, refused.status);
+}
+
+// The body of a login, for example.
+bool has_short_body(const Request& head) {
+  const std::string* const length = head.header("content-length");
+  std::size_t bytes = 0;
+  return length != nullptr &&
+         std::from_chars(length->data(), length->data() + length->size(), bytes).ec == std::errc() &&
+         bytes <= 4096;
 }
 
 // A HEAD is answered as a GET, without the body.
@@ -79,20 +91,24 @@ Router::Router(ConsoleCore& core)
 void Router::handle(const Request& request, Reply reply) {
   const auto keep = core_.owner.lock();
   if (auto refused = core_.access.refuse_origin(request)) return reply.send(std::move(*refused));
-  if (request.path.empty())
-    return reply.send(
-        Response::error(400, "invalid_request", "the target of the request is not a valid path"));
   if (const Entry* const entry = find(request)) return answer(*entry, request, std::move(reply));
+  reply.send(refuse_path(request));
+}
+
+// What no route takes.
+Response Router::refuse_path(const Request& request) const {
+  if (request.path.empty())
+    return Response::error(400, "invalid_request", "the target of the request is not a valid path");
   std::string allowed;
   for (const Entry& entry : entries_) {
     if (!matches(entry.segments, request.path)) continue;
     allowed.append(allowed.empty() ? "" : ", ").append(entry.route.method);
     if (entry.route.method == "GET") allowed.append(", HEAD");
   }
-  if (allowed.empty()) return reply.send(Response::error(404, "not_found", "there is no such path"));
+  if (allowed.empty()) return Response::error(404, "not_found", "there is no such path");
   Response response = Response::error(405, "method_not_allowed", "this path takes: " + allowed);
   response.headers.emplace_back("Allow", allowed);
-  reply.send(std::move(response));
+  return response;
 }
 
 // Null: no route takes its path with its method.
@@ -103,11 +119,15 @@ const Router::Entry* Router::find(const Request& request) const {
   return found != entries_.end() ? &*found : nullptr;
 }
 
-// A body of somebody who may not send it is not read.
+// A body is read where a route takes it, and of a client without access only a short one.
 std::optional<Response> Router::refuse(const Request& head) {
   if (auto refused = core_.access.refuse_origin(head)) return refused;
   const Entry* const entry = find(head);
-  return entry != nullptr ? refuse_stranger(*entry, head) : std::nullopt;
+  if (entry == nullptr) return refuse_path(head);
+  if (auto refused = refuse_stranger(*entry, head)) return refused;
+  if (has_short_body(head) || core_.access.is_logged_in(head, core_.engine->now())) return std::nullopt;
+  return Response::error(413, "body_too_large",
+                         "without a login, a body has at most 4096 bytes and a length");
 }
 
 std::optional<Response> Router::refuse_stranger(const Entry& entry, const Request& request) const {

@@ -81,6 +81,7 @@ class Router final : public RequestHandler {
 
   void answer(const Entry& entry, const Request& request, Reply reply);
   const Entry* find(const Request& request) const;
+  Response refuse_path(const Request& request) const;
   std::optional<Response> refuse_stranger(const Entry& entry, const Request& request) const;
   std::optional<Response> refuse_too_many(const Entry& entry);
 

@@ -76,6 +76,26 @@ TEST_CASE("all requests are answered of a client that has closed its side", "[co
   }
 }
 
+TEST_CASE("requests are answered that a client sent before it closed its side, also while one waits",
+          "[console][http]") {
+  ConsoleLife life;
+  life.let_wait(life.create("a"));
+  const std::string task = life.post("/tasks", R"({"agentId":"a","prompt":"later"})").json()["taskId"];
+  const std::string rest = life.text_of("GET", "/healthz") + life.text_of("GET", "/healthz");
+  ConsoleClient client(life.console->port());
+  client.send(life.text_of("GET", "/tasks/" + task + "/result?wait=ended"));
+  life.poll();
+  client.send(rest);
+  life.poll();
+  ::shutdown(client.socket(), SHUT_WR);
+  life.poll();
+  life.post("/tasks/" + task + "/terminate");
+  life.until([&] { return client.ended(); }, {&client});
+  std::vector<int> statuses;
+  while (const auto answer = client.take_answer()) statuses.push_back(answer->status);
+  CHECK(statuses == std::vector<int>{409, 200, 200});
+}
+
 TEST_CASE("the body of a client without access is not read", "[console][access][G15]") {
   ConsoleLife life({.token = "secret", .max_body_bytes = 1 << 20});
   const std::string length = "Content-Length: 1000000\r\n";
@@ -86,9 +106,19 @@ TEST_CASE("the body of a client without access is not read", "[console][access][
     return client.received().substr(0, 12);
   };
   CHECK(refused(life.text_of("POST", "/api/agents", {}, length)) == "HTTP/1.1 401");
+  for (const std::string path : {"/login", "/logout"})
+    CHECK(refused(life.text_of("POST", path, {}, length)) == "HTTP/1.1 413");
+  CHECK(refused(life.text_of("POST", "/login", {}, "Transfer-Encoding: chunked\r\n")) == "HTTP/1.1 413");
+  CHECK(refused(life.text_of("GET", "/healthz", {}, length)) == "HTTP/1.1 413");
+  CHECK(refused(life.text_of("POST", "/nowhere", {}, length)) == "HTTP/1.1 404");
+  CHECK(refused(life.text_of("PUT", "/healthz", {}, length)) == "HTTP/1.1 405");
   CHECK(refused("POST /api/agents HTTP/1.1\r\nHost: evil.example\r\n" + length + "\r\n") == "HTTP/1.1 403");
   CHECK(refused("POST /api/agents HTTP/1.1\r\nHost: evil.example\r\nExpect: 100-continue\r\n" + length +
                 "\r\n") == "HTTP/1.1 403");
+  const std::string head = life.exchange(life.text_of("HEAD", "/api/agents", {}, length));
+  CHECK(head.find("HTTP/1.1 401 ") == 0);
+  CHECK(head.size() == head.find("\r\n\r\n") + 4);
+  CHECK(life.request("POST", "/login", R"({"token":"secret"})").status == 200);
 }
 
 TEST_CASE("a request that is malformed gets an error in JSON, and ends its connection",

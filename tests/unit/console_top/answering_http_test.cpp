@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/wire/socket_server.hpp"
 
+#include <chrono>
 #include <future>
 #include <string>
 #include <utility>
@@ -40,7 +41,9 @@ class Exchange {
   }
   // Until the note says what became of it.
   void run() {
+    const auto give_up = SteadyClock::now() + std::chrono::seconds(30);
     while (note.text.empty()) {
+      REQUIRE(SteadyClock::now() < give_up);
       std::vector<pollfd> watched;
       http.add_descriptors(watched);
       const auto until = http.deadline();

@@ -110,7 +110,7 @@ TEST_CASE("events come in pieces of any size", "[console_top]") {
     EventParser parser(
         [&](const std::string& id, const std::string& data) { seen.push_back(id + "|" + data); });
     for (std::size_t i = 0; i < stream.size(); i += size) CHECK(parser.take(stream.substr(i, size)));
-    CHECK(seen == std::vector<std::string>{"e-1|{\"a\":1}", "e-1|two\nlines"});
+    CHECK(seen == std::vector<std::string>{"e-1|{\"a\":1}", "e-1|two\nlines", "e-3|"});
   }
 }
 
