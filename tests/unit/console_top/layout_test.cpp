@@ -47,7 +47,8 @@ TEST_CASE("every size of a screen is filled exactly", "[console_top]") {
         {{{"role", "user"}, {"content", "a \x1b\u4f60\u597d " + std::string(200, 'x')}},
          {{"role", "tool"}, {"content", "\u202e\r\n\t"}}}}});
   desk.note.text = "\x1b]0;title\x07 " + std::string(100, 'n');
-  const std::string hostile = "\x1b]0;t\x07\u202e \r\n\t" + std::string(10'000, 'q');
+  const std::string hostile =
+      "\x1b]0;t\x07\u202e \r\n\t" + std::string(2'500, 'q');  // more than the largest screen
   desk.ask("q_1", parent, hostile, "ask_human", {hostile, "\u4f60\u597d"});
   desk.ask("q_2", parent, hostile, "\x1b[2J\u4f60\u597d tool");
   for (const PromptKind kind : {PromptKind::none, PromptKind::message, PromptKind::search, PromptKind::stop,
@@ -55,7 +56,7 @@ TEST_CASE("every size of a screen is filled exactly", "[console_top]") {
     desk.prompt = {.kind = kind, .agent_id = parent, .line = LineEditor("\u4f60\u597d text that is long")};
     desk.prompt.question = desk.questions.all()[kind == PromptKind::approval ? 1 : 0];
     desk.prompt.scope = Scope::subtree;
-    for (std::size_t width = 1; width < 100; ++width) {
+    for (std::size_t width = 1; width < 100; width += width < 40 ? 1 : 7) {
       for (const std::size_t height : {1UL, 2UL, 3UL, 4UL, 5UL, 8UL, 17UL, 24UL}) {
         const Frame frame = desk.frame(width, height);
         bool fits = frame.lines.size() == height;
