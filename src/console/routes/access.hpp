@@ -32,6 +32,7 @@ class Access {
   void set_address(const std::string& address, std::uint16_t port);
 
   bool needs_token() const noexcept { return !token_.empty(); }
+  const std::string& cookie_name() const noexcept { return cookie_; }
   // The answer to a request that did not come from this console, or names another host. Empty: it did.
   std::optional<Response> refuse_origin(const Request& request) const;
   // True if no token is needed, or the request has it, or has the cookie of a login.

@@ -50,7 +50,7 @@ export const checks = [
       await select(page, 'scout');
       const call = page.locator('.tool-box', {hasText: 'ask_human'});
       await call.waitFor();
-      assert.equal(await call.locator('.tool-state').count(), 0); // it has not ended
+      assert.equal(await call.locator('.tool-state.completed').count(), 0);
       assert.doesNotMatch(await call.textContent(), /not started/);
       assert.equal(await approval.locator('.mark.attention').textContent(), 'Approval');
       assert.deepEqual(await approval.locator('[name=scope] option').evaluateAll((options) => options.map((option) => option.value)), ['once', 'agent', 'subtree']);

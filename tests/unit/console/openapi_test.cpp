@@ -150,5 +150,10 @@ TEST_CASE("the description of the API is served, without a token", "[console][op
   const agentcore::test::HttpAnswer answer = life.get("/openapi.json");
   CHECK(answer.status == 200);
   CHECK(answer.header("Content-Type").starts_with("application/json"));
-  CHECK(answer.json() == document());
+  json expected = document();
+  json& cookie = expected["components"]["securitySchemes"]["cookie"]["name"];
+  cookie = "agentcore_session_" + std::to_string(life.console->port());
+  CHECK(answer.json() == expected);
+  const std::string set = life.post("/login", R"({"token":"secret"})").header("Set-Cookie");
+  CHECK(set.substr(0, set.find('=')) == cookie);
 }
