@@ -1,4 +1,5 @@
-// Includes all public headers but those for tests, in agentcore/testing/.
+// Includes all public headers but those for tests, in agentcore/testing/, and for host loops, in
+// agentcore/adapters/.
 #pragma once
 
 #include <agentcore/agent.hpp>
@@ -24,6 +25,7 @@
 #include <agentcore/llm_client.hpp>
 #include <agentcore/llm_router.hpp>
 #include <agentcore/log.hpp>
+#include <agentcore/loop_attachment.hpp>
 #include <agentcore/memory_store.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/no_limit.hpp>

@@ -18,6 +18,7 @@ class HttpRecorder;
 class HttpReplay;
 class LlmClient;
 class LlmRouter;
+class LoopAttachment;
 class Runtime;
 class StopAudit;
 class Subscription;

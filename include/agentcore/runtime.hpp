@@ -115,6 +115,7 @@ class Runtime {
   /// A descriptor for a foreign loop: it is readable whenever poll() has work; call poll() then. It also
   /// becomes readable when the earliest timer is due, so an adapter needs only this function. Owned by the
   /// Runtime, and valid as long as the Runtime. It may be readable without work; poll() then does nothing.
+  /// For Asio, libuv, libevent, GLib, Qt, SDL and games there are adapters: agentcore/adapters/.
   ///
   ///     pollfd watched{.fd = runtime.poll_descriptor(), .events = POLLIN, .revents = 0};
   ///     ::poll(&watched, 1, -1);  // or your loop's wait, with your own descriptors beside it

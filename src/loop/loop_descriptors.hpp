@@ -43,6 +43,8 @@ class LoopDescriptors {
   // call the log sink.
   void request_host_descriptor();
   int host_descriptor() const noexcept { return host_descriptor_; }  // -1: not open
+  // True if it becomes readable for everything, timers and sockets included.
+  bool host_descriptor_reports_all() const noexcept { return host_descriptor_ >= 0 && timer_open_; }
   // While the host has to do without the descriptor that it asked for: when poll() tries to open it.
   std::optional<TimePoint> host_retry_at() const noexcept;
 

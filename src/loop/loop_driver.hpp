@@ -31,6 +31,7 @@ class LoopDriver {
 
   // What a foreign loop needs.
   int poll_descriptor();
+  bool descriptor_reports_all() const noexcept { return descriptors_.host_descriptor_reports_all(); }
   std::optional<TimePoint> next_deadline() const;
 
  private:

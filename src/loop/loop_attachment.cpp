@@ -1,0 +1,67 @@
+#include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
+
+#include <agentcore/loop_attachment.hpp>
+
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace agentcore {
+
+namespace {
+
+[[noreturn]] void raise(std::error_code code, const char* why) {
+  throw std::system_error(code, why);
+}
+
+}  // namespace
+
+LoopAttachment::LoopAttachment(Runtime& runtime) noexcept : engine_(detail::loop::engine_of(runtime)) {
+}
+
+LoopAttachment::~LoopAttachment() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int LoopAttachment::open_descriptor() {
+  if (descriptor_ >= 0) return descriptor_;
+  const auto engine = engine_.lock();
+  if (!engine || engine->closed())
+    raise(std::make_error_code(std::errc::operation_canceled), "LoopAttachment: the Runtime was destroyed");
+  const int descriptor = engine->driver()->poll_descriptor();
+  if (descriptor < 0)
+    raise(
+        std::make_error_code(std::errc::too_many_files_open),
+        "LoopAttachment: the system has no descriptor left for the loop: close some, or raise RLIMIT_NOFILE");
+  if (!engine->driver()->descriptor_reports_all())
+    raise(std::make_error_code(std::errc::not_supported),
+          "LoopAttachment: the descriptor of this Runtime does not report timers: use the SystemClock and "
+          "LoopBackend::automatic, on a system with epoll and timerfd_create()");
+  descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (descriptor_ < 0)
+    raise(
+        {errno, std::generic_category()},
+        "LoopAttachment: the system has no descriptor left for the loop: close some, or raise RLIMIT_NOFILE");
+  return descriptor_;
+}
+
+// The pointer keeps the engine alive: a callback may destroy the Runtime, and this object.
+bool LoopAttachment::poll() {
+  const auto engine = engine_.lock();
+  return engine && engine->driver()->poll();
+}
+
+bool LoopAttachment::poll(Duration budget) {
+  const auto engine = engine_.lock();
+  return engine && engine->driver()->poll(budget);
+}
+
+bool LoopAttachment::is_attached() const noexcept {
+  const auto engine = engine_.lock();
+  return engine && !engine->closed();
+}
+
+}  // namespace agentcore
