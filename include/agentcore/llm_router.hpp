@@ -17,6 +17,10 @@
 #include <string_view>
 #include <vector>
 
+// Qt defines `slots` as a macro, unless QT_NO_KEYWORDS is defined: this header can be included after Qt's.
+#pragma push_macro("slots")
+#undef slots
+
 namespace agentcore {
 
 /// A client and a model that a router can use for a call.
@@ -153,3 +157,5 @@ class LlmRouter final : public LlmClient {
 };
 
 }  // namespace agentcore
+
+#pragma pop_macro("slots")
