@@ -1,0 +1,42 @@
+# The event loops that agentcore has adapters for, as far as they are installed: a target host_loop::NAME for each
+# include/agentcore/adapters/NAME.hpp. The library itself needs none of them.
+
+find_package(Threads QUIET)
+find_package(PkgConfig QUIET)
+
+function(add_host_loop name)
+  if(NOT TARGET host_loop::${name})
+    add_library(host_loop::${name} INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(host_loop::${name} INTERFACE ${ARGN})
+  endif()
+endfunction()
+
+# A library that pkg-config knows.
+function(find_host_loop name module)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(host_loop_${name} QUIET IMPORTED_TARGET GLOBAL ${module})
+  endif()
+  if(host_loop_${name}_FOUND)
+    add_host_loop(${name} PkgConfig::host_loop_${name})
+  endif()
+endfunction()
+
+add_host_loop(game_loop)
+find_path(ASIO_INCLUDE_DIR asio/posix/stream_descriptor.hpp)
+mark_as_advanced(ASIO_INCLUDE_DIR)
+if(ASIO_INCLUDE_DIR)
+  add_host_loop(asio Threads::Threads)
+  target_include_directories(host_loop::asio SYSTEM INTERFACE "${ASIO_INCLUDE_DIR}")
+endif()
+find_package(Boost 1.74 QUIET)
+if(TARGET Boost::headers)
+  add_host_loop(boost_asio Boost::headers Threads::Threads)
+endif()
+find_host_loop(libuv "libuv>=1.0")
+find_host_loop(libevent "libevent_core>=2.1")
+find_host_loop(glib "glib-2.0>=2.58")
+find_package(Qt6 COMPONENTS Core Widgets QUIET)
+if(TARGET Qt6::Widgets)
+  add_host_loop(qt Qt6::Core Qt6::Widgets)
+endif()
+find_host_loop(sdl "sdl2>=2.0")

@@ -1,0 +1,77 @@
+// LibeventLoop: drives a Runtime from libevent's event loop (2.1 or newer).
+#pragma once
+
+#include <agentcore/loop_attachment.hpp>
+
+#include <memory>
+#include <stdexcept>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+namespace agentcore::adapters {
+
+/// Drives a Runtime from an event_base.
+///
+///     event_base* base = event_base_new();
+///     agentcore::Runtime runtime;
+///     agentcore::adapters::LibeventLoop attached{base, runtime};
+///     event_base_dispatch(base);
+///
+/// Threads. The thread that runs the event_base is the loop thread.
+///
+/// Lifetime. The destructor ends the adapter. It may be called in any callback, before and after the end of
+/// the Runtime, and before and after event_base_free(). As long as the adapter exists, event_base_dispatch()
+/// does not return by itself: call event_base_loopbreak(), or destroy the adapter. If the Runtime is
+/// destroyed in one of its callbacks, the adapter lets event_base_dispatch() return.
+///
+/// If there is more work than RuntimeOptions::poll_budget allows, the adapter continues in the next round of
+/// the loop, after the other events. Its event has the default priority of the base.
+///
+/// @loop_thread
+class LibeventLoop {
+ public:
+  /// Attaches `runtime` to `base`. Throws std::system_error for the reasons that
+  /// LoopAttachment::open_descriptor() names, and std::runtime_error if libevent cannot watch one more
+  /// descriptor.
+  LibeventLoop(event_base* base, Runtime& runtime) : watch_(std::make_shared<Watch>(runtime)) {
+    const int descriptor = watch_->attachment.open_descriptor();
+    if (event_assign(&watch_->readable, base, descriptor, EV_READ | EV_PERSIST, on_readable, watch_.get()) !=
+            0 ||
+        event_add(&watch_->readable, nullptr) != 0)
+      throw std::runtime_error("LibeventLoop: libevent cannot watch the descriptor of the Runtime");
+  }
+  /// Detaches. No poll() follows.
+  ~LibeventLoop() { watch_->end(); }
+  LibeventLoop(const LibeventLoop&) = delete;
+  LibeventLoop& operator=(const LibeventLoop&) = delete;
+
+ private:
+  struct Watch : std::enable_shared_from_this<Watch> {
+    explicit Watch(Runtime& runtime) : attachment(runtime) {}
+    ~Watch() {
+      end();
+      event_debug_unassign(&readable);
+    }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+    // event_base_free() removes all events, and event_del() must not be called afterwards.
+    void end() {
+      if ((readable.ev_evcallback.evcb_flags & EVLIST_INSERTED) != 0) event_del(&readable);
+    }
+
+    LoopAttachment attachment;
+    event readable{};
+  };
+
+  static void on_readable(evutil_socket_t, short, void* data) {
+    const auto watch = static_cast<Watch*>(data)->shared_from_this();  // a callback may destroy the adapter
+    watch->attachment.poll();
+    if (!watch->attachment.is_attached()) watch->end();
+  }
+
+  std::shared_ptr<Watch> watch_;
+};
+
+}  // namespace agentcore::adapters

@@ -1,0 +1,149 @@
+// SdlLoop: drives a Runtime from the events of SDL 2, also while SDL_WaitEvent() sleeps.
+#pragma once
+
+#include <agentcore/loop_attachment.hpp>
+
+#include <cerrno>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include <SDL.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace agentcore::adapters {
+
+/// Drives a Runtime from SDL's event queue. SDL cannot watch descriptors, so the adapter has a thread that
+/// does: it sleeps until the Runtime has work, pushes one event, and sleeps again until handle() has got it.
+/// It blocks all signals.
+///
+///     SDL_Init(SDL_INIT_VIDEO);
+///     agentcore::Runtime runtime;
+///     agentcore::adapters::SdlLoop attached{runtime};
+///     for (SDL_Event event; SDL_WaitEvent(&event) == 1 && event.type != SDL_QUIT;) {
+///       if (attached.handle(event)) continue;  // agentcore was driven
+///       // ... your events
+///     }
+///
+/// A game that draws each frame and never sleeps needs no thread: use game_loop.hpp.
+///
+/// Threads. The thread that calls handle() is the loop thread; it is the one that receives SDL's events.
+///
+/// Lifetime. The destructor ends the adapter and its thread; it does not wait for the loop. It may be called
+/// in any callback, before and after the end of the Runtime, and before and after SDL_Quit(). But SDL_Quit()
+/// must not be called while another thread brings work to the Runtime and the adapter exists, because no
+/// thread may push events meanwhile.
+///
+/// If SDL does not take the event, because its queue is full, its events are not initialized or a filter
+/// drops it, the thread tries again every 10 ms. If there is more work than RuntimeOptions::poll_budget
+/// allows, a further event follows, behind those that are in the queue.
+///
+/// @loop_thread
+class SdlLoop {
+ public:
+  /// Attaches `runtime`. Throws std::system_error for the reasons that LoopAttachment::open_descriptor()
+  /// names and if the system has no thread left, and std::runtime_error if SDL has no type of events left.
+  explicit SdlLoop(Runtime& runtime) : watch_(std::make_shared<Watch>(runtime)) {}
+  /// Detaches. No poll() follows.
+  ~SdlLoop() { watch_->end(); }
+  SdlLoop(const SdlLoop&) = delete;
+  SdlLoop& operator=(const SdlLoop&) = delete;
+
+  /// If `event` comes from this adapter, calls Runtime::poll() and returns true. Call it for each event that
+  /// you receive.
+  bool handle(const SDL_Event& event) {
+    if (event.type != event_type() || event.user.data1 != watch_.get()) return false;
+    const auto watch = watch_;  // a callback may destroy the adapter
+    watch->attachment.poll();
+    if (watch->attachment.is_attached()) watch->command(Command::go_on);
+    return true;
+  }
+
+  /// The type of the events of all adapters: one of SDL_RegisterEvents().
+  static Uint32 event_type() {
+    static const Uint32 type = SDL_RegisterEvents(1);
+    return type;
+  }
+
+ private:
+  enum class Command : char { go_on, end };
+
+  // A thread that watches the descriptor, and a pipe for commands to it.
+  struct Watch {
+    explicit Watch(Runtime& runtime) : attachment(runtime) {
+      const int descriptor = attachment.open_descriptor();
+      if (event_type() == static_cast<Uint32>(-1))
+        throw std::runtime_error("SdlLoop: SDL has no type of events left");
+      if (::pipe(pipe) != 0) throw std::system_error(errno, std::generic_category(), "SdlLoop");
+      for (const int end_of_pipe : pipe) ::fcntl(end_of_pipe, F_SETFD, FD_CLOEXEC);
+      sigset_t all, before;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+      start_thread(descriptor);
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      if (!thread.joinable()) {
+        close_pipe();
+        throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "SdlLoop");
+      }
+    }
+    ~Watch() { end(); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+    void start_thread(int descriptor) {
+      try {
+        thread = std::thread([this, descriptor] { push_events(descriptor); });
+      } catch (const std::system_error&) {
+      }
+    }
+    void command(Command one) const {
+      if (thread.joinable()) [[maybe_unused]]
+        const auto count = ::write(pipe[1], &one, 1);
+    }
+    void end() {
+      if (!thread.joinable()) return;
+      command(Command::end);
+      thread.join();
+      close_pipe();
+    }
+    void close_pipe() const {
+      for (const int end_of_pipe : pipe) ::close(end_of_pipe);
+    }
+
+    // On the thread. While an event is in SDL's queue, or SDL refused one, it waits for commands only.
+    void push_events(int descriptor) {
+      enum class State { idle, pushed, refused } state = State::idle;
+      for (;;) {
+        pollfd watched[2] = {{pipe[0], POLLIN, 0}, {state == State::idle ? descriptor : -1, POLLIN, 0}};
+        const int ready = ::poll(watched, 2, state == State::refused ? 10 : -1);
+        if (ready < 0) continue;
+        if (watched[0].revents != 0) {
+          Command command = Command::end;
+          if (::read(pipe[0], &command, 1) != 1 || command == Command::end) return;
+          state = State::idle;
+        } else {
+          state = push_event() ? State::pushed : State::refused;
+        }
+      }
+    }
+    bool push_event() {
+      SDL_Event event{};
+      event.type = event_type();
+      event.user.data1 = this;
+      return SDL_PushEvent(&event) == 1;
+    }
+
+    LoopAttachment attachment;
+    int pipe[2] = {-1, -1};
+    std::thread thread;
+  };
+
+  std::shared_ptr<Watch> watch_;
+};
+
+}  // namespace agentcore::adapters
