@@ -25,7 +25,14 @@ const wanted = process.argv[2] ?? '';
 const atOnce = 2;
 // The longest first, because two run at a time.
 const all = [tree, looks, streams, tabs, abort, conversation, questions, stop, remove, tasks, keyboard, login].flat();
-const chosen = all.filter((check) => check.name.includes(wanted));
+const chosen = sample(all.filter((check) => check.name.includes(wanted)), Number(process.env.AGENTCORE_PAGE_SAMPLE));
+
+// `count` of them, spread over all; others each day, so that all have their turn. 0: all.
+function sample(checks, count) {
+  if (!count || count >= checks.length) return checks;
+  const today = Math.floor(Date.now() / 86_400_000);
+  return Array.from({length: count}, (_, i) => checks[(today + Math.floor(i * checks.length / count)) % checks.length]);
+}
 
 // What goes wrong in the pages of a context without being asked for.
 function watch(context, expected) {

@@ -125,7 +125,8 @@ export function textsBegan(texts, after) {
 
 function applyText(event, id) {
   const c = conversation;
-  if (c.at && id && !isAfter(id, c.at)) return;
+  if (!c.at) return; // the answer so far is still on its way
+  if (id && !isAfter(id, c.at)) return;
   if (!c.live || c.live.call !== event.call || c.live.turn !== event.turn) {
     c.live = {turn: event.turn, call: event.call, text: '', reasoning: '', truncated: false};
   }

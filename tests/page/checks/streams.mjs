@@ -53,7 +53,7 @@ export const checks = [
         const before = (witnesses[id] ?? []).length;
         await until(page, () => document.querySelector('#live .message > .text')?.textContent.length > 30);
         server.proxy.cutStreams();
-        await api.until('text after the cut', async () => (witnesses[id] ?? []).length, (count) => count > before + 3);
+        await api.until('text after the cut', async () => (witnesses[id] ?? []).length, (count) => count > before + 5);
       }
       for (const id of ['scout', 'editor']) {
         await select(page, id);
