@@ -46,7 +46,7 @@ struct Task {
 // A task that was created with an Idempotency-Key. It may not be kept any more.
 struct KeyedTask {
   std::size_t request_bytes = 0;
-  std::uint64_t request_hash = 0;  // two requests of a client with the same key are told apart by it
+  std::uint64_t request_hash = 0;  // distinguishes two requests with the same key
   std::string task_id = {};
   std::string agent_id = {};
 };

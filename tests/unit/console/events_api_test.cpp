@@ -118,7 +118,7 @@ TEST_CASE("text is sent as long as its viewer is there, and a minute longer", "[
   CHECK(text_of(ConsoleLife::events_of(again)) == "there");
 }
 
-TEST_CASE("a viewer that was away for long is told that text is missing", "[console]") {
+TEST_CASE("a viewer that was away for long gets an event where text is missing", "[console]") {
   testing::ManualClock clock;
   ConsoleLife life({}, {}, {.clock = &clock});
   const Agent agent = life.create("a");
