@@ -2,7 +2,7 @@
 #include "llm/history_json.hpp"
 
 #include "core/json_depth.hpp"
-#include "llm/dialects/openai_chat_message.hpp"
+#include "llm/message_json.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -226,7 +226,7 @@ std::string detail::llm::window_of(const std::string& name) {
 }
 
 nlohmann::json detail::llm::message_to_json(const ChatMessage& message) {
-  nlohmann::json entry = openai_chat_message(message);
+  nlohmann::json entry = message_json(message);
   add_own_fields(message, entry);
   return entry;
 }

@@ -5,6 +5,7 @@
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/stable_part.hpp"
 #include "llm/dialects/wire_format.hpp"
+#include "llm/message_json.hpp"
 
 #include <cstddef>
 #include <span>
@@ -40,8 +41,8 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
 }
 
 nlohmann::json message_entry(std::span<const ChatMessage> messages, const BodyDefaults& defaults) {
-  if (messages.size() > 1) return openai_chat_user_message(messages);
-  nlohmann::json entry = openai_chat_message(messages.front());
+  if (messages.size() > 1) return user_message_json(messages);
+  nlohmann::json entry = message_json(messages.front());
   add_reasoning(messages.front(), defaults.server, entry);
   fit_call_ids(defaults.tool_call_id_length.value_or(0), entry);
   return entry;
@@ -79,7 +80,7 @@ std::string messages_text(const ChatRequest& request, const BodyDefaults& defaul
   }
   const bool joins_tail = defaults.join_user_messages == JoinUserMessages::always;
   if (!request.tail.empty() && (entries.empty() || !add_tail(request.tail, joins_tail, entries.back())))
-    entries.push_back(openai_chat_message(ChatMessage::user(request.tail)));
+    entries.push_back(message_json(ChatMessage::user(request.tail)));
   return json_list(entries, json_text);
 }
 

@@ -2,6 +2,7 @@
 #include "core/utf8.hpp"
 #include "llm/dialects/openai_chat_message.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
+#include "llm/message_json.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
@@ -236,7 +237,7 @@ TEST_CASE("reasoning without a call is neither kept nor sent", "[llm][openai][re
   CHECK(outcome.reasoning.empty());
   ChatMessage message{Role::assistant, "Hi"};
   message.reasoning = blocks({R"({"reasoning_content":"Hm"})"});
-  CHECK(sent(message) == detail::llm::openai_chat_message(message));
+  CHECK(sent(message) == detail::llm::message_json(message));
 }
 
 TEST_CASE("an exported history has reasoning in one place", "[llm][openai][reasoning]") {
