@@ -1,37 +1,84 @@
-# Install rules: library, headers, CMake package, pkg-config file, documents and examples.
+# Install rules: libraries, headers, CMake package, pkg-config files, documents and examples.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/agentcore")
-install(TARGETS agentcore EXPORT agentcoreTargets FILE_SET HEADERS)
-if(AGENTCORE_HAS_STORE)
-  install(TARGETS agentcore_store EXPORT agentcoreStoreTargets)
-  # A file of its own, for the component "store".
-  install(EXPORT agentcoreStoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
-endif()
-if(AGENTCORE_HAS_CONSOLE)
-  install(TARGETS agentcore_console EXPORT agentcoreConsoleTargets)
-  install(EXPORT agentcoreConsoleTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
-endif()
-install(EXPORT agentcoreTargets NAMESPACE agentcore:: DESTINATION "${config_dir}")
-
+set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+# Found relative to the file itself, so that an installation can be moved.
+file(RELATIVE_PATH pc_prefix "/root/${pc_dir}" "/root")
 # A static library passes its dependencies on to its consumers.
-get_target_property(library_type agentcore TYPE)
-set(pc_store_private "sqlite3 >= ${AGENTCORE_SQLITE_VERSION} libcrypto >= ${AGENTCORE_OPENSSL_VERSION}")
-set(pc_private "libcurl simdjson fmt")
-if(AGENTCORE_HAS_RE2)
-  string(APPEND pc_private " re2")
-endif()
+get_target_property(library_type agentcore_core TYPE)
 if(library_type STREQUAL "STATIC_LIBRARY")
   set(AGENTCORE_IS_STATIC TRUE)
-  set(pc_requires "Requires: nlohmann_json ${pc_private}")
-  set(pc_store_requires "Requires: agentcore = ${PROJECT_VERSION} ${pc_store_private}")
 else()
   set(AGENTCORE_IS_STATIC FALSE)
-  set(pc_requires "Requires: nlohmann_json\nRequires.private: ${pc_private}")
-  set(pc_store_requires "Requires: agentcore = ${PROJECT_VERSION}\nRequires.private: ${pc_store_private}")
 endif()
+
+# agentcore_install_pc(NAME DESCRIPTION text [REQUIRES ...] [PRIVATE ...] [LIBS ...] [CFLAGS ...]): writes NAME.pc and
+# installs it. PRIVATE: what the library uses and its consumers do not.
+function(agentcore_install_pc pc_name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESCRIPTION" "REQUIRES;PRIVATE;LIBS;CFLAGS")
+  set(pc_description "${arg_DESCRIPTION}")
+  if(AGENTCORE_IS_STATIC)
+    list(APPEND arg_REQUIRES ${arg_PRIVATE})
+    set(arg_PRIVATE "")
+  endif()
+  set(pc_fields "")
+  foreach(field IN ITEMS Requires=REQUIRES Requires.private=PRIVATE Libs=LIBS Cflags=CFLAGS)
+    string(REPLACE "=" ";" field "${field}")
+    list(POP_BACK field argument)
+    if(arg_${argument})
+      list(JOIN arg_${argument} " " value)
+      list(APPEND pc_fields "${field}: ${value}")
+    endif()
+  endforeach()
+  list(JOIN pc_fields "\n" pc_fields)
+  configure_file(cmake/agentcore-component.pc.in "${PROJECT_BINARY_DIR}/${pc_name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${pc_dir}")
+endfunction()
+
+# agentcore_install_component(NAME DESCRIPTION text [REQUIRES ...] [PRIVATE ...]): the library or headers, its export set,
+# and agentcore-NAME.pc.
+function(agentcore_install_component name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESCRIPTION" "REQUIRES;PRIVATE")
+  install(TARGETS agentcore_${name} EXPORT agentcore_${name} FILE_SET HEADERS)
+  install(EXPORT agentcore_${name} NAMESPACE agentcore:: DESTINATION "${config_dir}"
+    FILE agentcore-${name}-targets.cmake)
+  get_target_property(type agentcore_${name} TYPE)
+  set(libs "")
+  if(NOT type STREQUAL "INTERFACE_LIBRARY")
+    set(libs LIBS "-L\${libdir}" -lagentcore_${name} -pthread)
+  endif()
+  agentcore_install_pc(agentcore-${name} DESCRIPTION "${arg_DESCRIPTION}"
+    REQUIRES ${arg_REQUIRES} PRIVATE ${arg_PRIVATE} ${libs} CFLAGS "-I\${includedir}" -pthread)
+endfunction()
+
+set(same_core "agentcore-core = ${PROJECT_VERSION}")
+set(pattern_library "")
+if(AGENTCORE_HAS_RE2)
+  set(pattern_library re2)
+endif()
+agentcore_install_component(core DESCRIPTION "Agents, turns and tools of agentcore, without HTTP"
+  REQUIRES nlohmann_json PRIVATE fmt ${pattern_library})
+agentcore_install_component(testing DESCRIPTION "For tests of programs that use agentcore"
+  REQUIRES "${same_core}")
+set(whole "${same_core}")
+if(AGENTCORE_HAS_HTTP)
+  agentcore_install_component(http DESCRIPTION "Clients of models over HTTP, for agentcore"
+    REQUIRES "${same_core}" PRIVATE "libcurl >= ${AGENTCORE_CURL_VERSION}" simdjson fmt)
+  list(APPEND whole "agentcore-http = ${PROJECT_VERSION}")
+endif()
+if(AGENTCORE_HAS_STORE)
+  agentcore_install_component(store DESCRIPTION "Keeps agents of agentcore in SQLite files, and writes receipts of stops"
+    REQUIRES "${same_core}"
+    PRIVATE "sqlite3 >= ${AGENTCORE_SQLITE_VERSION}" "libcrypto >= ${AGENTCORE_OPENSSL_VERSION}")
+endif()
+if(AGENTCORE_HAS_CONSOLE)
+  agentcore_install_component(console
+    DESCRIPTION "Shows agents of agentcore on a web page and over HTTP, and stops any of them" REQUIRES "${same_core}")
+endif()
+agentcore_install_pc(agentcore DESCRIPTION "${PROJECT_DESCRIPTION}" REQUIRES ${whole})
 
 configure_package_config_file(cmake/agentcoreConfig.cmake.in
   "${PROJECT_BINARY_DIR}/agentcoreConfig.cmake" INSTALL_DESTINATION "${config_dir}")
@@ -42,20 +89,6 @@ install(FILES
   DESTINATION "${config_dir}")
 if(AGENTCORE_IS_STATIC AND AGENTCORE_HAS_RE2)
   install(FILES cmake/AgentcoreRe2.cmake DESTINATION "${config_dir}")
-endif()
-
-# Found relative to the file itself, so that an installation can be moved.
-cmake_path(SET pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-file(RELATIVE_PATH pc_prefix "/root/${pc_dir}" "/root")
-configure_file(cmake/agentcore.pc.in "${PROJECT_BINARY_DIR}/agentcore.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/agentcore.pc" DESTINATION "${pc_dir}")
-if(AGENTCORE_HAS_STORE)
-  configure_file(cmake/agentcore-store.pc.in "${PROJECT_BINARY_DIR}/agentcore-store.pc" @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/agentcore-store.pc" DESTINATION "${pc_dir}")
-endif()
-if(AGENTCORE_HAS_CONSOLE)
-  configure_file(cmake/agentcore-console.pc.in "${PROJECT_BINARY_DIR}/agentcore-console.pc" @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/agentcore-console.pc" DESTINATION "${pc_dir}")
 endif()
 
 # Placed as in the source tree, so that the links from README to the documents and examples are valid.

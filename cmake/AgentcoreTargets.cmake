@@ -12,10 +12,10 @@ function(agentcore_set_options target)
   endif()
 endfunction()
 
-# An executable or library inside the project: can use agentcore, JSON and text formatting.
+# An executable or library inside the project: can use components of agentcore, JSON and text formatting.
 function(agentcore_link_internal target)
   agentcore_set_options(${target})
-  target_link_libraries(${target} PRIVATE agentcore::agentcore nlohmann_json::nlohmann_json fmt::fmt)
+  target_link_libraries(${target} PRIVATE ${ARGN} nlohmann_json::nlohmann_json fmt::fmt)
 endfunction()
 
 # simdjson turns its development checks on where nothing is optimized, and its classes are larger then. They

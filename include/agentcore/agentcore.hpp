@@ -1,4 +1,5 @@
-// Includes all public headers but those for tests, in agentcore/testing/, and for host loops, in
+// Includes the public headers of the components core, http and store, as far as they are installed. Not
+// included: agentcore/console.hpp, the headers for tests in agentcore/testing/, and those for host loops in
 // agentcore/adapters/.
 #pragma once
 
@@ -9,7 +10,6 @@
 #include <agentcore/agent_tool.hpp>
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/budget.hpp>
-#include <agentcore/call_slots.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/checkpoint.hpp>
 #include <agentcore/clock.hpp>
@@ -20,23 +20,16 @@
 #include <agentcore/event.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/history.hpp>
-#include <agentcore/http_llm_client.hpp>
-#include <agentcore/http_recording.hpp>
 #include <agentcore/llm_client.hpp>
-#include <agentcore/llm_router.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/loop_attachment.hpp>
-#include <agentcore/memory_store.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/pause_token.hpp>
-#include <agentcore/provider.hpp>
 #include <agentcore/question.hpp>
-#include <agentcore/receipt_file.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/restore.hpp>
 #include <agentcore/runtime.hpp>
-#include <agentcore/sqlite_store.hpp>
 #include <agentcore/stop_audit.hpp>
 #include <agentcore/stop_origin.hpp>
 #include <agentcore/store.hpp>
@@ -53,3 +46,19 @@
 #include <agentcore/verbs.hpp>
 #include <agentcore/version.hpp>
 #include <agentcore/window.hpp>
+
+// Of the component http.
+#if __has_include(<agentcore/http_llm_client.hpp>)
+#include <agentcore/call_slots.hpp>
+#include <agentcore/http_llm_client.hpp>
+#include <agentcore/http_recording.hpp>
+#include <agentcore/llm_router.hpp>
+#include <agentcore/provider.hpp>
+#endif
+
+// Of the component store.
+#if __has_include(<agentcore/sqlite_store.hpp>)
+#include <agentcore/memory_store.hpp>
+#include <agentcore/receipt_file.hpp>
+#include <agentcore/sqlite_store.hpp>
+#endif
