@@ -6,6 +6,7 @@
 #include <agentcore/agent_status.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/pause.hpp>
@@ -40,7 +41,7 @@ namespace agentcore {
 ///   destroyed; it does not depend on the Runtime.
 ///
 /// Threads: handles may be copied on any thread. Two threads must not write the same handle object at once.
-class Agent {
+class AGENTCORE_API Agent {
  public:
   /// Creates an empty handle, which refers to no agent. Its functions return `agent_not_found`.
   Agent() noexcept = default;

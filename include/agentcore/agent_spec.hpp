@@ -5,6 +5,7 @@
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/context.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
@@ -32,7 +33,7 @@ enum class AgentRole : unsigned char {
 };
 
 /// Returns the name of the role: "normal", "system" or "user".
-std::string_view to_string(AgentRole role) noexcept;
+AGENTCORE_API std::string_view to_string(AgentRole role) noexcept;
 
 /// Handles a message in the host's code instead of a model call. The agent is `processing` while the function
 /// runs.
@@ -65,7 +66,7 @@ enum class PartialAnswers : unsigned char {
   keep_acknowledged  ///< What was acknowledged; nothing if acknowledge() was not called. For voice.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(PartialAnswers partial) noexcept;
+AGENTCORE_API std::string_view to_string(PartialAnswers partial) noexcept;
 
 /// The names of the code that a spec refers to, for agents that a store keeps: see CodeRegistry. An empty
 /// name means that the field has no name: what it refers to is not found again after a restart.

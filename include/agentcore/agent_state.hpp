@@ -1,6 +1,8 @@
 // The states of an agent, and the transitions between them.
 #pragma once
 
+#include <agentcore/export.hpp>
+
 #include <optional>
 #include <string_view>
 
@@ -24,14 +26,14 @@ enum class AgentState : unsigned char {
 inline constexpr int agent_state_count = 6;
 
 /// Returns "idle", "waiting_llm", "processing", "stopping", "stopped" or "terminating".
-std::string_view to_string(AgentState state) noexcept;
+AGENTCORE_API std::string_view to_string(AgentState state) noexcept;
 /// Returns the state with that name, or nullopt. The comparison is case-sensitive.
-std::optional<AgentState> agent_state_from_string(std::string_view text) noexcept;
+AGENTCORE_API std::optional<AgentState> agent_state_from_string(std::string_view text) noexcept;
 
 /// Returns true if an agent may change from `from` to `to`, and false for every other pair, including two
 /// equal states. The change from `stopped` to `idle` happens only by resume(). A deletion ends in no state:
 /// the agent no longer exists.
-bool is_allowed(AgentState from, AgentState to) noexcept;
+AGENTCORE_API bool is_allowed(AgentState from, AgentState to) noexcept;
 
 /// Returns true for idle, waiting_llm and processing: the agent may start a new operation.
 constexpr bool can_process(AgentState state) noexcept {

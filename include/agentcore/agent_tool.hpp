@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/agent_spec.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/tool.hpp>
 
 #include <functional>
@@ -63,6 +64,6 @@ struct AgentToolOptions {
 ///
 /// Throws std::invalid_argument if AgentToolOptions::agent has a `handler`, or a `role` but no id: a child of
 /// one call has to be deleted.
-Tool make_agent_tool(AgentToolOptions options);
+AGENTCORE_API Tool make_agent_tool(AgentToolOptions options);
 
 }  // namespace agentcore

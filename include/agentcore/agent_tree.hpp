@@ -3,6 +3,7 @@
 
 #include <agentcore/agent.hpp>
 #include <agentcore/event.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
@@ -116,10 +117,12 @@ struct MessageInfo {
 /// The tree may outlive its Runtime. After the Runtime was destroyed, nothing happens in the tree, and every
 /// function with a Result or a reason returns `runtime_gone`. These functions can still read: find(), size(),
 /// roots(), walk() and Agent::id().
-class AgentTree {
+class AGENTCORE_API AgentTree {
  public:
   /// Creates a tree without agents. Throws std::invalid_argument if an option is out of range.
   explicit AgentTree(Runtime& runtime, TreeOptions options = {});
+  /// As the constructor, for hosts without exceptions. Errors: invalid_config, out_of_memory.
+  static Result<std::unique_ptr<AgentTree>> make(Runtime& runtime, TreeOptions options = {});
   /// Ends everything and deletes all agents (see AgentTree). In a tree with a store, what has changed is
   /// written before, which blocks as long as the store does; the agents stay in the store. May be called in a
   /// callback.

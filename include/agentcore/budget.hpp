@@ -3,6 +3,7 @@
 
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/no_limit.hpp>
 
 #include <cstdint>
@@ -62,7 +63,7 @@ struct Prices {
 ///
 ///     agentcore::Usage usage{.prompt_tokens = 1'000, .completion_tokens = 200};
 ///     double cost = agentcore::cost_of(usage, {.prompt = 2.50, .completion = 10});  // 0.0045
-double cost_of(const Usage& usage, const Prices& prices) noexcept;
+AGENTCORE_API double cost_of(const Usage& usage, const Prices& prices) noexcept;
 
 /// What was used of a budget since it was granted.
 struct Spent {

@@ -3,6 +3,7 @@
 
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
 
@@ -58,7 +59,7 @@ struct EndpointLimits {
 ///         runtime, {.routes = {{.client = &model, .endpoint = "local"}}, .slots = slots}};
 ///
 /// @loop_thread
-class CallSlots {
+class AGENTCORE_API CallSlots {
  public:
   /// Makes slots with `limits`, for routers of `runtime`.
   explicit CallSlots(Runtime& runtime, CallLimits limits = {});

@@ -3,6 +3,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/pause_token.hpp>
 
 #include <chrono>
@@ -23,7 +24,7 @@ enum class Role : unsigned char {
   tool        ///< The result of one tool call.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(Role role) noexcept;
+AGENTCORE_API std::string_view to_string(Role role) noexcept;
 
 /// What interrupted a turn or an answer: the mark of a question whose turn ended without its final answer, or
 /// of an answer of which only a part was kept (AgentSpec::partial_answers). The mark is stored beside the
@@ -38,7 +39,7 @@ enum class Interruption : unsigned char {
   truncated     ///< Only of an answer: it was complete, and was shortened by truncate_answer().
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(Interruption interruption) noexcept;
+AGENTCORE_API std::string_view to_string(Interruption interruption) noexcept;
 
 /// One tool call, as requested by the model in an answer.
 struct ToolCall {
@@ -185,7 +186,7 @@ enum class FinishReason : unsigned char {
   refusal          ///< The model refuses to answer. The text of the refusal is the text of the answer.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(FinishReason reason) noexcept;
+AGENTCORE_API std::string_view to_string(FinishReason reason) noexcept;
 
 /// The description of a tool in a request.
 struct ToolDescription {

@@ -5,6 +5,7 @@
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/code_registry.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 
 #include <cstddef>
 #include <string>
@@ -39,7 +40,7 @@ struct ExportOptions {
 /// Errors: `agent_not_found` (also for one that works for one tool call), `agent_terminating`,
 /// `runtime_gone`, `out_of_memory`; in a tree with a store those of Store::read() and `store_corrupt`.
 /// @loop_thread
-Result<std::string> export_agents(const Agent& agent, ExportOptions options = {});
+AGENTCORE_API Result<std::string> export_agents(const Agent& agent, ExportOptions options = {});
 
 /// Options of import_agents().
 struct ImportOptions {
@@ -76,6 +77,7 @@ struct ImportReport {
 /// where), `invalid_history`, `agent_exists`, `agent_limit`, `out_of_memory`, and those of
 /// Agent::create_child() and AgentTree::create(). Then no agent was created, or those that were are deleted.
 /// @loop_thread
-Result<ImportReport> import_agents(AgentTree& tree, std::string_view document, ImportOptions options = {});
+AGENTCORE_API Result<ImportReport> import_agents(AgentTree& tree, std::string_view document,
+                                                 ImportOptions options = {});
 
 }  // namespace agentcore

@@ -1,6 +1,8 @@
 // The time of a Runtime. A clock that a test moves: testing/manual_clock.hpp.
 #pragma once
 
+#include <agentcore/export.hpp>
+
 #include <chrono>
 
 namespace agentcore {
@@ -14,7 +16,7 @@ using TimePoint = std::chrono::steady_clock::time_point;
 using WallTime = std::chrono::system_clock::time_point;
 
 /// The source of time of a Runtime (RuntimeOptions::clock).
-class Clock {
+class AGENTCORE_API Clock {
  public:
   /// Destroys the clock. Must not be called while a Runtime, or an object of a Runtime, still uses it.
   /// @threadsafe
@@ -39,7 +41,7 @@ class Clock {
 };
 
 /// std::chrono::steady_clock: the default clock of every Runtime.
-class SystemClock final : public Clock {
+class AGENTCORE_API SystemClock final : public Clock {
  public:
   TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
 };

@@ -3,6 +3,7 @@
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/context.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/tool_policy.hpp>
@@ -30,7 +31,7 @@ namespace agentcore {
 /// code is empty.
 ///
 /// Threads: distinct registries may be used on several threads.
-class CodeRegistry {
+class AGENTCORE_API CodeRegistry {
  public:
   /// For CodeNames::llm.
   void add_llm(std::string name, Ref<LlmClient> client);

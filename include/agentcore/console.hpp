@@ -4,6 +4,7 @@
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/stop_audit.hpp>
@@ -73,7 +74,7 @@ struct ConsoleOptions {
 /// the reason.
 ///
 /// All functions: @loop_thread
-class Console {
+class AGENTCORE_API Console {
  public:
   /// Listens from now on. Until show() is called, the API answers 500 with `society_not_initialized`.
   ///

@@ -1,6 +1,7 @@
 // ContextOptions: how much of a conversation is sent to a model.
 #pragma once
 
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
@@ -23,7 +24,7 @@ using TokenCounter = std::function<std::size_t(std::string_view text)>;
 /// points), rounded up. In invalid UTF-8, every byte that does not continue a code point counts as a
 /// character.
 /// @threadsafe
-std::size_t estimate_tokens(std::string_view text) noexcept;
+AGENTCORE_API std::size_t estimate_tokens(std::string_view text) noexcept;
 
 /// The number of tokens that estimates count for one image. The number that a provider counts depends on the
 /// size of the image.
@@ -35,7 +36,7 @@ enum class VolatilePlace : unsigned char {
   system_prompt  ///< At the end of the system message, for models that do not notice it elsewhere.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(VolatilePlace place) noexcept;
+AGENTCORE_API std::string_view to_string(VolatilePlace place) noexcept;
 
 /// How older turns are summarised, instead of being left out, when a conversation becomes too long.
 ///

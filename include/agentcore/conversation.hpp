@@ -5,6 +5,7 @@
 #include <agentcore/agent.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/message.hpp>
 
 #include <cstddef>
@@ -44,7 +45,7 @@ struct Acknowledgement {
 /// Reasons for a refusal: `agent_not_found`, `runtime_gone`, `turn_over` (the message is not that of the turn
 /// in progress), `invalid_config` (`call` is 0). Never blocks.
 /// @threadsafe
-ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen);
+AGENTCORE_API ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen);
 
 /// Shortens the last answer of the conversation to its first `bytes` bytes: what was seen or heard of it. Use
 /// it for voice, when a person interrupts an answer that is complete but not yet spoken to its end. A number
@@ -60,7 +61,7 @@ ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen);
 /// turn has begun, its own turn is in progress, or it had no answer; `agent_not_found`, `runtime_gone`,
 /// `agent_terminating`, `out_of_memory`. An answer that is not longer than `bytes` is not changed.
 /// @loop_thread
-ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t bytes);
+AGENTCORE_API ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t bytes);
 
 /// A part of a conversation.
 struct ConversationPage {
@@ -85,8 +86,8 @@ struct ConversationPage {
 ///
 /// Errors: `agent_not_found`, `runtime_gone`, and those of Agent::conversation().
 /// @loop_thread
-Result<ConversationPage> conversation_page(const Agent& agent, std::size_t count,
-                                           std::optional<std::size_t> end = {});
+AGENTCORE_API Result<ConversationPage> conversation_page(const Agent& agent, std::size_t count,
+                                                         std::optional<std::size_t> end = {});
 
 /// Where a turn is in a conversation.
 struct ConversationTurn {
@@ -102,7 +103,7 @@ struct ConversationTurn {
 ///
 /// Errors: `agent_not_found`, `runtime_gone`.
 /// @loop_thread
-Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
+AGENTCORE_API Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
 
 /// Takes the conversation back to before a turn: removes its question and everything after it. A turn in
 /// progress ends first, as by Agent::interrupt(). Messages that wait in the mailbox stay there. Background
@@ -124,7 +125,7 @@ Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
 /// stays stopped. A turn of a MessageHandler goes on. May be called from any callback but a TokenCounter;
 /// while a turn is ending, between its end and its TurnEnded, it is refused with `turn_over`.
 /// @loop_thread
-Result<std::vector<ChatMessage>> rewind(const Agent& agent, std::uint64_t turn);
+AGENTCORE_API Result<std::vector<ChatMessage>> rewind(const Agent& agent, std::uint64_t turn);
 
 /// Sends the last question of the conversation again: removes its turn as rewind() does, and sends the
 /// question as an urgent message (MessagePriority::urgent), with its images. Messages that were steered into
@@ -137,7 +138,7 @@ Result<std::vector<ChatMessage>> rewind(const Agent& agent, std::uint64_t turn);
 /// `turn_over` while a turn is ending, as for rewind(). Then nothing is changed. May be called from any
 /// callback but a TokenCounter.
 /// @loop_thread
-SendResult regenerate(const Agent& agent, SendOptions options = {});
+AGENTCORE_API SendResult regenerate(const Agent& agent, SendOptions options = {});
 
 /// Options of fork().
 struct ForkOptions {
@@ -162,6 +163,6 @@ struct ForkOptions {
 ///
 /// Errors: `turn_not_found`, and those of AgentTree::create() and Agent::create_child().
 /// @loop_thread
-Result<Agent> fork(const Agent& agent, ForkOptions options = {});
+AGENTCORE_API Result<Agent> fork(const Agent& agent, ForkOptions options = {});
 
 }  // namespace agentcore

@@ -2,6 +2,8 @@
 // more fields: ChatError in chat.hpp.
 #pragma once
 
+#include <agentcore/export.hpp>
+
 #include <exception>
 #include <optional>
 #include <string>
@@ -114,7 +116,7 @@ enum class Errc : unsigned char {
 };
 
 /// The name of the enumerator, e.g. "agent_not_found"; "" for Errc::none.
-std::string_view to_string(Errc code) noexcept;
+AGENTCORE_API std::string_view to_string(Errc code) noexcept;
 
 /// An error as a value.
 struct Error {
@@ -142,7 +144,7 @@ struct [[nodiscard]] ChangeResult {
 
 /// The exception that Result<T>::value() throws if the Result holds an Error. what() returns the name of the
 /// code and the message.
-class BadResultAccess : public std::exception {
+class AGENTCORE_API BadResultAccess : public std::exception {
  public:
   explicit BadResultAccess(const Error& error);
   const char* what() const noexcept override { return what_.c_str(); }
@@ -150,6 +152,11 @@ class BadResultAccess : public std::exception {
  private:
   std::string what_;
 };
+
+namespace detail {
+/// Internal: throws BadResultAccess. Not inline, so that the headers can be used with -fno-exceptions.
+[[noreturn]] AGENTCORE_API void throw_bad_result(const Error& error);
+}  // namespace detail
 
 /// A value or an Error, with the interface of std::expected<T, Error>.
 ///
@@ -196,7 +203,7 @@ class [[nodiscard]] Result {
 
  private:
   void check() const {
-    if (!has_value()) throw BadResultAccess(error());
+    if (!has_value()) detail::throw_bad_result(error());
   }
   std::variant<T, Error> state_;
 };
@@ -219,7 +226,7 @@ class [[nodiscard]] Result<void> {
   explicit operator bool() const noexcept { return has_value(); }
   /// Throws BadResultAccess if it holds an Error.
   void value() const {
-    if (error_) throw BadResultAccess(*error_);
+    if (error_) detail::throw_bad_result(*error_);
   }
   /// The error, without a check: undefined if has_value() is true.
   const Error& error() const& noexcept { return *error_; }

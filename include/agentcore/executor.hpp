@@ -1,6 +1,9 @@
 // Executor: runs blocking work on threads other than the loop thread.
 #pragma once
 
+#include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -9,7 +12,7 @@ namespace agentcore {
 
 /// Runs jobs that must not run on the loop thread. Implement it with the host's own thread pool, or use
 /// ThreadPool.
-class Executor {
+class AGENTCORE_API Executor {
  public:
   /// Called on the thread that releases the last reference. The library releases the references of tools on
   /// the loop thread.
@@ -35,11 +38,14 @@ class Executor {
 ///         {.name = "now"}, pool, [](const nlohmann::json&, const agentcore::ToolContext&) {
 ///           return agentcore::ToolResult::done("12:00");
 ///         }));
-class ThreadPool final : public Executor {
+class AGENTCORE_API ThreadPool final : public Executor {
  public:
   /// Starts `threads` threads, 1 to 1024. Throws std::invalid_argument if the number is out of range, and
   /// std::system_error if the system refuses a thread.
   explicit ThreadPool(std::size_t threads);
+  /// As the constructor, for hosts without exceptions. Errors: invalid_config; out_of_memory, also if the
+  /// system refuses a thread.
+  static Result<std::unique_ptr<ThreadPool>> make(std::size_t threads);
   /// Drops the jobs that have not started and waits for the jobs that have. Stop the agents first: the stop
   /// tokens of their tools are then triggered. A job must not destroy its own pool, because it cannot wait
   /// for itself.

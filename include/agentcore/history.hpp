@@ -3,6 +3,7 @@
 
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 
 #include <string>
 #include <string_view>
@@ -33,7 +34,7 @@ namespace agentcore {
 /// The last user message may be unanswered. Agent::conversation() is always valid.
 ///
 /// @threadsafe
-bool is_valid_history(const std::vector<ChatMessage>& messages);
+AGENTCORE_API bool is_valid_history(const std::vector<ChatMessage>& messages);
 
 /// The result of repair_history().
 struct RepairedHistory {
@@ -60,7 +61,7 @@ struct RepairedHistory {
 ///     for (const std::string& change : repaired.changes) std::puts(change.c_str());
 ///
 /// @threadsafe
-RepairedHistory repair_history(std::vector<ChatMessage> messages);
+AGENTCORE_API RepairedHistory repair_history(std::vector<ChatMessage> messages);
 
 /// Returns a JSON array: the `messages` of a chat-completions request, with these further fields of agentcore
 /// where they are not empty:
@@ -82,7 +83,7 @@ RepairedHistory repair_history(std::vector<ChatMessage> messages);
 /// only "reasoning_blocks". A reader of format 3 reads all of them.
 ///
 /// @threadsafe
-std::string history_to_json(const std::vector<ChatMessage>& messages);
+AGENTCORE_API std::string history_to_json(const std::vector<ChatMessage>& messages);
 
 /// Reads such an array, written by agentcore or by another program:
 ///
@@ -107,6 +108,6 @@ std::string history_to_json(const std::vector<ChatMessage>& messages);
 ///     if (messages) spec.history = agentcore::repair_history(*std::move(messages)).messages;
 ///
 /// @threadsafe
-Result<std::vector<ChatMessage>> history_from_json(std::string_view json);
+AGENTCORE_API Result<std::vector<ChatMessage>> history_from_json(std::string_view json);
 
 }  // namespace agentcore

@@ -3,6 +3,7 @@
 
 #include <agentcore/budget.hpp>
 #include <agentcore/clock.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/ref.hpp>
@@ -25,7 +26,7 @@ enum class Dialect : unsigned char {
   anthropic_messages,  ///< POST {base_url}/messages: Anthropic.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(Dialect dialect) noexcept;
+AGENTCORE_API std::string_view to_string(Dialect dialect) noexcept;
 
 /// When consecutive user messages are sent as one.
 enum class JoinUserMessages : unsigned char {
@@ -36,7 +37,7 @@ enum class JoinUserMessages : unsigned char {
   always  ///< For servers whose chat templates refuse two consecutive user messages, as many local ones do.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(JoinUserMessages join) noexcept;
+AGENTCORE_API std::string_view to_string(JoinUserMessages join) noexcept;
 
 /// The prices of a million tokens, by model. A model without an entry has the prices of the longest entry
 /// that its name begins with: "gpt-4o" also applies to "gpt-4o-2024-08-06".
@@ -158,7 +159,7 @@ struct HttpLlmOptions {
 ///
 /// All functions except abort() and has_active_request():
 /// @loop_thread
-class HttpLlmClient final : public LlmClient {
+class AGENTCORE_API HttpLlmClient final : public LlmClient {
  public:
   /// Makes a client. Reads the key from the environment, if `options.api_key_env` is set.
   HttpLlmClient(Runtime& runtime, HttpLlmOptions options);

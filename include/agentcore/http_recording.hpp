@@ -3,6 +3,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 
 #include <functional>
 #include <memory>
@@ -45,10 +46,10 @@ struct HttpExchange {
 };
 
 /// Returns the exchange as one line of JSON, without a line break. Bytes that are not UTF-8 are preserved.
-std::string to_json_line(const HttpExchange& exchange);
+AGENTCORE_API std::string to_json_line(const HttpExchange& exchange);
 /// Reads an exchange from one line of JSON. Error: Errc::invalid_recording, whose message specifies the
 /// fault.
-Result<HttpExchange> exchange_from_json_line(std::string_view line);
+AGENTCORE_API Result<HttpExchange> exchange_from_json_line(std::string_view line);
 
 /// Records every exchange of the clients that have it as HttpLlmOptions::recorder, without their secrets.
 ///
@@ -64,7 +65,7 @@ Result<HttpExchange> exchange_from_json_line(std::string_view line);
 ///
 /// Threads: one thread at a time may use a recorder. The destructor may be called on any thread; it destroys
 /// `write` there.
-class HttpRecorder {
+class AGENTCORE_API HttpRecorder {
  public:
   /// Makes a recorder that calls `write` with one line, its line break included, when an exchange has ended
   /// and before the outcome of its call is reported. An exception of `write` is logged and does not affect
@@ -100,7 +101,7 @@ class HttpRecorder {
 ///
 /// A replay does not change. All functions, the destructor included:
 /// @threadsafe
-class HttpReplay {
+class AGENTCORE_API HttpReplay {
  public:
   /// When the pieces of an answer are delivered.
   enum class Pace : unsigned char {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/chat.hpp>
+#include <agentcore/export.hpp>
 
 #include <functional>
 #include <memory>
@@ -33,7 +34,7 @@ using StopSource = std::stop_source;
 ///                                  [](const agentcore::ChatOutcome&) {}));
 ///
 /// @loop_thread
-class ChatSink {
+class AGENTCORE_API ChatSink {
  public:
   /// Receives the deltas, the notices and the outcome of one call. on_outcome() is the last function called.
   /// The receiver is destroyed after it, as soon as none of its functions is running.
@@ -116,7 +117,7 @@ class ChatSink {
 ///       bool abort(std::string_view) override { return false; }
 ///       bool has_active_request(std::string_view) const override { return false; }
 ///     };
-class LlmClient {
+class AGENTCORE_API LlmClient {
  public:
   /// A client ends its open calls before it is destroyed: each receives the outcome `cancelled`.
   /// @loop_thread

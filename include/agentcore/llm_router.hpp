@@ -4,6 +4,7 @@
 #include <agentcore/call_slots.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/no_limit.hpp>
@@ -129,7 +130,7 @@ struct RouterOptions {
 ///
 /// All functions except abort() and has_active_request():
 /// @loop_thread
-class LlmRouter final : public LlmClient {
+class AGENTCORE_API LlmRouter final : public LlmClient {
  public:
   /// Makes a router.
   LlmRouter(Runtime& runtime, RouterOptions options);

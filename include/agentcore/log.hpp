@@ -1,6 +1,8 @@
 // Structured log records. The library prints nothing unless the host provides a sink.
 #pragma once
 
+#include <agentcore/export.hpp>
+
 #include <functional>
 #include <span>
 #include <string_view>
@@ -11,7 +13,7 @@ namespace agentcore {
 enum class LogLevel : unsigned char { debug, info, warning, error };
 
 /// The name of the enumerator: "debug", "info", "warning" or "error".
-std::string_view to_string(LogLevel level) noexcept;
+AGENTCORE_API std::string_view to_string(LogLevel level) noexcept;
 
 /// One named value of a log record.
 struct LogField {
@@ -55,6 +57,6 @@ using LogSink = std::function<void(const LogRecord&)>;
 /// Each line is written with one call of std::fwrite(). If the reader of standard error does not read, the
 /// call blocks, and with it the loop.
 /// @threadsafe
-LogSink log_to_stderr(LogLevel at_least = LogLevel::info);
+AGENTCORE_API LogSink log_to_stderr(LogLevel at_least = LogLevel::info);
 
 }  // namespace agentcore

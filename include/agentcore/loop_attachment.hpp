@@ -1,6 +1,7 @@
 // LoopAttachment: what an adapter to a host's event loop holds of a Runtime.
 #pragma once
 
+#include <agentcore/export.hpp>
 #include <agentcore/runtime.hpp>
 
 #include <memory>
@@ -21,7 +22,7 @@ namespace agentcore {
 /// its turns therefore continues with the next turn, and its own events run in between.
 ///
 /// @loop_thread
-class LoopAttachment {
+class AGENTCORE_API LoopAttachment {
  public:
   /// An attachment to `runtime`, without a descriptor yet.
   explicit LoopAttachment(Runtime& runtime) noexcept;

@@ -1,6 +1,7 @@
 // MemoryStore: a Store in memory. Link agentcore::store.
 #pragma once
 
+#include <agentcore/export.hpp>
 #include <agentcore/store.hpp>
 
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace agentcore {
 ///     agentcore::StoreBatch batch;
 ///     batch.put({.kind = 1, .owner = 1}, "a record");
 ///     store.commit(batch, agentcore::StoreSync::process).value();
-class MemoryStore final : public Store {
+class AGENTCORE_API MemoryStore final : public Store {
  public:
   Result<void> commit(const StoreBatch& batch, StoreSync sync) override;
   Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) override;

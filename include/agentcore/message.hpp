@@ -5,6 +5,7 @@
 #include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 
 #include <compare>
@@ -34,7 +35,7 @@ struct MessageId {
   friend auto operator<=>(MessageId, MessageId) noexcept = default;
 };
 /// "m" and the number, for example "m268435457"; "" for no message.
-std::string to_string(MessageId id);
+AGENTCORE_API std::string to_string(MessageId id);
 
 /// Which message of a mailbox an agent takes first.
 enum class MessagePriority : unsigned char {
@@ -42,7 +43,7 @@ enum class MessagePriority : unsigned char {
   urgent   ///< before all normal ones; among each other in the order of sending
 };
 /// The name of the enumerator.
-std::string_view to_string(MessagePriority priority) noexcept;
+AGENTCORE_API std::string_view to_string(MessagePriority priority) noexcept;
 
 /// A message to an agent.
 ///
@@ -87,7 +88,7 @@ enum class DropReason : unsigned char {
   deadline_exceeded  ///< SendOptions::deadline passed while the message waited
 };
 /// The name of the enumerator.
-std::string_view to_string(DropReason reason) noexcept;
+AGENTCORE_API std::string_view to_string(DropReason reason) noexcept;
 
 /// What became of one message. Passed to SendOptions::on_end.
 struct MessageEnd {
@@ -149,7 +150,7 @@ enum class SteerWhen : unsigned char {
   now         ///< the open model call is ended, and the model is asked again with the message
 };
 /// The name of the enumerator.
-std::string_view to_string(SteerWhen when) noexcept;
+AGENTCORE_API std::string_view to_string(SteerWhen when) noexcept;
 
 /// What becomes of a steered message if its turn ends before the model is asked again.
 enum class SteerFallback : unsigned char {
@@ -157,7 +158,7 @@ enum class SteerFallback : unsigned char {
   give_back  ///< it is in the event Steered, with the fate `returned`, and is sent nowhere
 };
 /// The name of the enumerator.
-std::string_view to_string(SteerFallback fallback) noexcept;
+AGENTCORE_API std::string_view to_string(SteerFallback fallback) noexcept;
 
 /// Options of Agent::steer().
 ///
@@ -193,7 +194,7 @@ enum class SteerFate : unsigned char {
   returned    ///< it was sent nowhere
 };
 /// The name of the enumerator.
-std::string_view to_string(SteerFate fate) noexcept;
+AGENTCORE_API std::string_view to_string(SteerFate fate) noexcept;
 
 /// A message that waits in a mailbox, from Agent::queued().
 struct QueuedMessage {

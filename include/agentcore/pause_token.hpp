@@ -1,6 +1,8 @@
 // PauseToken: how an LlmClient learns that the agent of a call is paused.
 #pragma once
 
+#include <agentcore/export.hpp>
+
 #include <functional>
 #include <memory>
 #include <utility>
@@ -19,7 +21,7 @@ namespace agentcore {
 ///
 /// A copy refers to the same agent. May outlive the agent, its tree and the Runtime: then nothing is paused,
 /// and no callback is called.
-class PauseToken {
+class AGENTCORE_API PauseToken {
  public:
   /// What a token asks: implemented by an AgentTree for each call, and by tests of clients.
   class Source {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/http_llm_client.hpp>
 
 #include <optional>
@@ -42,7 +43,7 @@ struct AppIdentity {
 /// Returns all known providers, sorted by name.
 ///
 /// @threadsafe
-std::span<const Provider> providers() noexcept;
+AGENTCORE_API std::span<const Provider> providers() noexcept;
 
 /// Returns the options for the provider of that name, complete except for the model (and the base_url, if the
 /// provider has none). The client reads the key from the provider's environment variable. To use another key,
@@ -54,6 +55,6 @@ std::span<const Provider> providers() noexcept;
 ///     agentcore::HttpLlmClient llm{runtime, options};
 ///
 /// @threadsafe
-Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity& app = {});
+AGENTCORE_API Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity& app = {});
 
 }  // namespace agentcore

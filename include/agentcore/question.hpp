@@ -4,6 +4,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +20,7 @@ enum class QuestionKind : unsigned char {
   approval,  ///< may this tool call run? AgentTree::approve() allows it, AgentTree::decline() refuses it
 };
 /// The name of the enumerator.
-std::string_view to_string(QuestionKind kind) noexcept;
+AGENTCORE_API std::string_view to_string(QuestionKind kind) noexcept;
 
 /// The end of a question. Each question has exactly one, once.
 enum class QuestionOutcome : unsigned char {
@@ -29,7 +30,7 @@ enum class QuestionOutcome : unsigned char {
   timed_out   ///< no answer within the time-out
 };
 /// The name of the enumerator.
-std::string_view to_string(QuestionOutcome outcome) noexcept;
+AGENTCORE_API std::string_view to_string(QuestionOutcome outcome) noexcept;
 
 /// A question that a tool asks with ToolContext::ask().
 ///

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/stop_audit.hpp>
 #include <agentcore/store.hpp>
 
@@ -63,7 +64,7 @@ struct ReceiptAnchor {
 /// name, until its destruction or the end of the process. Files are created with mode 0600.
 ///
 /// Threads: one at a time; as TreeOptions::audit that is the loop thread.
-class ReceiptFile final : public StopAudit {
+class AGENTCORE_API ReceiptFile final : public StopAudit {
  public:
   /// Opens the file, or creates it, and verifies it: takes time proportional to its size. A last line without
   /// its end, as a crash may leave it, is removed: see torn_bytes(). `path`: not empty.
@@ -141,13 +142,13 @@ struct ReceiptCheck {
 /// Errors: `invalid_config`, `store_unavailable`, `store_read_only`, `store_failed`, `out_of_memory`. A wrong
 /// receipt is no error, but a result.
 /// @threadsafe
-Result<ReceiptCheck> verify_receipts(const std::string& path, VerifyOptions options = {});
+AGENTCORE_API Result<ReceiptCheck> verify_receipts(const std::string& path, VerifyOptions options = {});
 
 /// Returns all receipts as one JSON array, as they are in the file; an erased body is `null`. A last line
 /// without its end is left out. The chain is not verified.
 ///
 /// Errors: as verify_receipts(), and `store_corrupt` if a line is not a receipt; the message names the line.
 /// @threadsafe
-Result<std::string> receipts_to_json(const std::string& path);
+AGENTCORE_API Result<std::string> receipts_to_json(const std::string& path);
 
 }  // namespace agentcore

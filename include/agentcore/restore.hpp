@@ -4,6 +4,7 @@
 #include <agentcore/code_registry.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/executor.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/store.hpp>
 
@@ -27,7 +28,7 @@ enum class Durability : std::uint8_t {
   each_message  ///< also each message that is sent, taken or dropped
 };
 /// The name of the enumerator.
-std::string_view to_string(Durability durability) noexcept;
+AGENTCORE_API std::string_view to_string(Durability durability) noexcept;
 
 /// What the tree does after a commit has failed.
 enum class AfterStoreFailure : std::uint8_t {
@@ -38,7 +39,7 @@ enum class AfterStoreFailure : std::uint8_t {
   stop_all  ///< as `retry`, and AgentTree::stop_all() is called with the error as the reason
 };
 /// The name of the enumerator.
-std::string_view to_string(AfterStoreFailure after) noexcept;
+AGENTCORE_API std::string_view to_string(AfterStoreFailure after) noexcept;
 
 /// What restore() does with a turn that was in progress when the process ended.
 enum class InterruptedTurns : std::uint8_t {
@@ -51,7 +52,7 @@ enum class InterruptedTurns : std::uint8_t {
   go_on
 };
 /// The name of the enumerator.
-std::string_view to_string(InterruptedTurns turns) noexcept;
+AGENTCORE_API std::string_view to_string(InterruptedTurns turns) noexcept;
 
 /// Options of AgentTree::restore().
 struct RestoreOptions {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/ref.hpp>
@@ -71,10 +73,12 @@ struct RuntimeOptions {
 ///
 /// Functions that take a function to call later throw std::invalid_argument if it is empty. What such a
 /// function throws is caught and logged.
-class Runtime {
+class AGENTCORE_API Runtime {
  public:
   /// Throws std::invalid_argument if an option is out of range.
   explicit Runtime(RuntimeOptions options = {});
+  /// As the constructor, for hosts without exceptions. Errors: invalid_config, out_of_memory.
+  static Result<std::unique_ptr<Runtime>> make(RuntimeOptions options = {});
   /// Drops all timers and posted functions without calling them. May be called in a callback.
   /// @loop_thread
   ~Runtime();
@@ -188,7 +192,7 @@ class Runtime {
 ///     timer.cancel();
 ///
 /// @loop_thread
-class [[nodiscard]] Timer {
+class [[nodiscard]] AGENTCORE_API Timer {
  public:
   /// A timer without a call.
   Timer() = default;

@@ -3,6 +3,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/store.hpp>
 
 #include <chrono>
@@ -45,7 +46,7 @@ struct SqliteStoreOptions {
 ///       std::fprintf(stderr, "%s\n", store.error().message.c_str());
 ///       return 1;
 ///     }
-class SqliteStore final : public Store {
+class AGENTCORE_API SqliteStore final : public Store {
  public:
   /// Opens the file, or creates it. `path`: UTF-8, not empty.
   ///

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <agentcore/clock.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/tool.hpp>
 #include <agentcore/tool_events.hpp>
@@ -57,11 +58,11 @@ enum class StopVerb : unsigned char {
   terminate,  ///< Agent::terminate(), also of a TerminateScope
 };
 /// The name of the enumerator.
-std::string_view to_string(StopVerb verb) noexcept;
+AGENTCORE_API std::string_view to_string(StopVerb verb) noexcept;
 
 /// What one stop or delete did. From the same data as StopReport and TerminateReport. It has ids, counts and
 /// times, and no content of a conversation; `reason` is a free text of the host.
-struct StopRecord {
+struct AGENTCORE_API StopRecord {
   StopVerb verb = StopVerb::stop;  ///< Which verb it was.
   std::uint64_t tree = 0;          ///< The number of the tree in its Runtime (ChatRequest::tree).
   std::string agent_id = {};       ///< The agent on which it was called. Empty for AgentTree::stop_all().
@@ -117,7 +118,7 @@ struct StopRecord {
 /// There is one record for each stop or delete that took effect, and for each deferred one that another one
 /// overtook. There is none for a verb that had no effect, for a deferred stop that was withdrawn, and for
 /// those that have not settled when the tree or its Runtime is destroyed.
-class StopAudit {
+class AGENTCORE_API StopAudit {
  public:
   virtual ~StopAudit() = default;
 

@@ -1,6 +1,8 @@
 // StopOrigin: who ended something by a verb, and why.
 #pragma once
 
+#include <agentcore/export.hpp>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,7 +19,7 @@ namespace agentcore {
 ///         std::printf("stopped: %.*s\n", static_cast<int>(change.origin.reason().size()),
 ///                     change.origin.reason().data());
 ///     });
-class StopOrigin {
+class AGENTCORE_API StopOrigin {
  public:
   /// An origin without texts.
   StopOrigin() = default;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 
 #include <compare>
 #include <cstddef>
@@ -51,7 +52,7 @@ struct RecordKey {
 ///     batch.erase({.kind = 4, .owner = 17}, agentcore::RecordKey::last_of(4, 17));
 ///     if (auto done = store.commit(batch, agentcore::StoreSync::disk); !done)
 ///       std::fprintf(stderr, "not stored: %s\n", done.error().message.c_str());
-class StoreBatch {
+class AGENTCORE_API StoreBatch {
  public:
   /// One change: a record that is written, or a range of records that is erased.
   struct Change {
@@ -91,7 +92,7 @@ enum class StoreSync : std::uint8_t {
 /// host.
 ///
 /// A store is used by one thread at a time: a call may come from any thread, but never during another call.
-class Store {
+class AGENTCORE_API Store {
  public:
   /// Gets a record. False: no further record is read. It must not call functions of the store. The body is
   /// valid during the call.

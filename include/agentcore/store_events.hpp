@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/agent.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/message.hpp>
 
 #include <cstddef>
@@ -21,7 +22,7 @@ enum class RestoredTurn : std::uint8_t {
   continues
 };
 /// The name of the enumerator.
-std::string_view to_string(RestoredTurn turn) noexcept;
+AGENTCORE_API std::string_view to_string(RestoredTurn turn) noexcept;
 
 /// A tool call, or a background task, that may have begun, and whose result is not in the store: its effect
 /// is unknown.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/clock.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/tool.hpp>
 
 #include <chrono>
@@ -77,6 +78,6 @@ struct SubprocessOptions {
 ///
 /// Throws std::invalid_argument if `command` is empty or an option is out of range. The library uses
 /// the tool on the loop thread.
-Tool make_subprocess_tool(ToolSpec spec, SubprocessOptions options);
+AGENTCORE_API Tool make_subprocess_tool(ToolSpec spec, SubprocessOptions options);
 
 }  // namespace agentcore

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/agent.hpp>
+#include <agentcore/export.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -36,7 +37,7 @@ enum class ScopePolicy : unsigned char {
 /// Threads: the scope object is not synchronized, so two threads must not use it at once. create() and
 /// attach() must be called on the loop thread; the owner may call close(), release() and the destructor on
 /// any thread.
-class TerminateScope {
+class AGENTCORE_API TerminateScope {
  public:
   /// Creates an open scope whose create() creates children of `parent`.
   explicit TerminateScope(Agent parent, ScopePolicy policy = ScopePolicy::terminate) noexcept;

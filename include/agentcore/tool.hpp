@@ -6,6 +6,7 @@
 #include <agentcore/agent.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/executor.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/question.hpp>
@@ -35,7 +36,7 @@ enum class ToolMode : unsigned char {
   async,  ///< a background task, if AgentSpec::background_tasks allows any for the agent; otherwise as sync
 };
 /// The name of the enumerator.
-std::string_view to_string(ToolMode mode) noexcept;
+AGENTCORE_API std::string_view to_string(ToolMode mode) noexcept;
 
 /// Whether a call of a tool may be made again if the process has ended before its result was stored. It has
 /// no effect in a tree without a store (AgentTree::restore()).
@@ -46,7 +47,7 @@ enum class ToolReplay : unsigned char {
   safe  ///< yes: the call does not wait for the store
 };
 /// The name of the enumerator.
-std::string_view to_string(ToolReplay replay) noexcept;
+AGENTCORE_API std::string_view to_string(ToolReplay replay) noexcept;
 
 /// How a tool call ended (G9).
 enum class ToolOutcome : unsigned char {
@@ -61,7 +62,7 @@ enum class ToolOutcome : unsigned char {
   abandoned,
 };
 /// The name of the enumerator.
-std::string_view to_string(ToolOutcome outcome) noexcept;
+AGENTCORE_API std::string_view to_string(ToolOutcome outcome) noexcept;
 
 /// An application to open: a tool asks the LaunchHandler of its ToolRegistry for it with ToolResult::launch.
 struct Launch {
@@ -132,7 +133,7 @@ struct ToolSpec {
 ///
 /// All functions, the destructor included:
 /// @threadsafe
-class ToolContext {
+class AGENTCORE_API ToolContext {
  public:
   /// Internal: tools receive their context from the library.
   explicit ToolContext(std::shared_ptr<const detail::tools::CallScope> scope) : scope_(std::move(scope)) {}
@@ -196,7 +197,7 @@ class ToolContext {
 ///
 /// All functions, the destructor included:
 /// @threadsafe
-class ToolDone {
+class AGENTCORE_API ToolDone {
  public:
   /// Internal: tools receive their ToolDone from the library.
   explicit ToolDone(std::shared_ptr<detail::tools::Completion> completion)
@@ -242,7 +243,7 @@ struct Tool {
 ///         [&](const nlohmann::json&, const agentcore::ToolContext&) {
 ///           return agentcore::ToolResult::done(std::to_string(runtime.random() % 6 + 1));
 ///         }));
-Tool make_tool(ToolSpec spec, ToolFunction function);
+AGENTCORE_API Tool make_tool(ToolSpec spec, ToolFunction function);
 
 /// Creates a tool that calls `function` on `executor`. The function should check context.stop() regularly. A
 /// call that is stopped before the executor runs it does not begin. Without ToolSpec::parameters, `arguments`
@@ -255,12 +256,12 @@ Tool make_tool(ToolSpec spec, ToolFunction function);
 ///           while (count < 1'000'000 && !context.stop().stop_requested()) ++count;
 ///           return agentcore::ToolResult::done(std::to_string(count));
 ///         }));
-Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction function);
+AGENTCORE_API Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction function);
 
 /// Creates the tool `ask_human`. It asks the person the question in its argument `question`, with the
 /// suggested answers in its argument `choices`, if any, and returns the answer to the model. If the person
 /// declines or does not answer in time, the result is a failure that states this. `timeout` is
 /// Question::timeout; the call itself has no time-out. Throws std::invalid_argument if `timeout` is negative.
-Tool make_ask_human_tool(std::optional<Duration> timeout = {});
+AGENTCORE_API Tool make_ask_human_tool(std::optional<Duration> timeout = {});
 
 }  // namespace agentcore

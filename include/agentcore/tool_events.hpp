@@ -3,6 +3,7 @@
 #pragma once
 
 #include <agentcore/agent.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/question.hpp>
 #include <agentcore/tool.hpp>
 
@@ -83,7 +84,7 @@ enum class TaskState : unsigned char {
   cancelled   ///< AgentTree::cancel_task(), or a stop or a delete of the agent
 };
 /// The name of the enumerator.
-std::string_view to_string(TaskState state) noexcept;
+AGENTCORE_API std::string_view to_string(TaskState state) noexcept;
 
 /// A background task of the agent started or ended. In its next turn the agent informs the model how its
 /// tasks ended, except tasks that a stop cancelled.
@@ -102,7 +103,7 @@ enum class WindowCloseReason : unsigned char {
   after_action  ///< an action succeeded, and the window has Window::auto_close_on_action
 };
 /// The name of the enumerator.
-std::string_view to_string(WindowCloseReason reason) noexcept;
+AGENTCORE_API std::string_view to_string(WindowCloseReason reason) noexcept;
 
 /// A call of the agent closed a window, before the ToolEnded of the call, or the TaskChanged of the task. If
 /// the registry is shared, the window is closed for the other agents as well, and this is the only event.
@@ -123,7 +124,7 @@ enum class TaskKind : unsigned char {
   background   ///< a background task
 };
 /// The name of the enumerator.
-std::string_view to_string(TaskKind kind) noexcept;
+AGENTCORE_API std::string_view to_string(TaskKind kind) noexcept;
 
 /// An operation of the agent did not end within the grace period of a stop, a delete, an interrupt, a cancel
 /// or the deadline of its turn, and the tree gave it up. After a stop or a delete this event comes before the

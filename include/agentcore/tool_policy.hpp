@@ -1,6 +1,7 @@
 // ToolPolicy: which agent may run which tool call. Also ready-made rules, and the grants of people.
 #pragma once
 
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 
 #include <cstdint>
@@ -18,7 +19,7 @@ enum class Permission : unsigned char {
   deny    ///< It does not run. The model reads the reason as the result.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(Permission permission) noexcept;
+AGENTCORE_API std::string_view to_string(Permission permission) noexcept;
 
 /// A tool call, for a ToolPolicy. Valid while the policy runs.
 struct ToolRequest {
@@ -79,7 +80,8 @@ struct ToolRule {
 ///         {{.tool = "read_*"},
 ///          {.tool = "shell", .permission = agentcore::Permission::deny, .agent = "guest-*"},
 ///          {.tool = "shell", .permission = agentcore::Permission::ask}});
-ToolPolicy make_tool_policy(std::vector<ToolRule> rules, Permission otherwise = Permission::deny);
+AGENTCORE_API ToolPolicy make_tool_policy(std::vector<ToolRule> rules,
+                                          Permission otherwise = Permission::deny);
 
 /// How long the answer to an approval holds.
 enum class GrantScope : unsigned char {
@@ -88,7 +90,7 @@ enum class GrantScope : unsigned char {
   subtree  ///< For such calls of this agent and of its descendants, until revoked.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(GrantScope scope) noexcept;
+AGENTCORE_API std::string_view to_string(GrantScope scope) noexcept;
 
 /// What a person has approved for longer than one call, from AgentTree::grants(). While it exists, calls that
 /// it covers are not asked about again; calls that a policy denies are denied nevertheless.

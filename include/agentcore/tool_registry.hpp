@@ -1,6 +1,7 @@
 // ToolRegistry: the tools that agents may call, and the windows that their models see.
 #pragma once
 
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/tool.hpp>
 #include <agentcore/window.hpp>
@@ -41,7 +42,7 @@ using LaunchHandler = std::function<void(ToolRegistry& registry, const Agent& ag
 /// be registered: a name that is taken or not allowed, a schema that is not valid, a text that is not UTF-8,
 /// a negative time-out, or a tool without ToolStart.
 /// @loop_thread
-class ToolRegistry {
+class AGENTCORE_API ToolRegistry {
  public:
   /// `launch` opens applications for the model. The registry has the window `launcher`, with the action
   /// `open`, if `launch` is not empty, or as soon as another window was opened. The launcher cannot be
@@ -55,6 +56,8 @@ class ToolRegistry {
 
   /// Adds an ordinary tool: one that belongs to no window.
   void add(Tool tool);
+  /// As add(), for hosts without exceptions. Errors: invalid_config, out_of_memory.
+  Result<void> try_add(Tool tool);
   /// Removes an ordinary tool. Returns false if there is no tool of that name.
   bool remove(std::string_view name);
   /// The names of the ordinary tools, in the order of adding.
@@ -62,6 +65,8 @@ class ToolRegistry {
 
   /// Opens a window.
   void open(Window window);
+  /// As open(), for hosts without exceptions. Errors: invalid_config, out_of_memory.
+  Result<void> try_open(Window window);
   /// Closes a window, even one that the model may not close. Returns false if there is no window of that id,
   /// and for the launcher, which stays open.
   bool close(std::string_view window_id);

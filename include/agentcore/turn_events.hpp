@@ -4,6 +4,7 @@
 
 #include <agentcore/agent.hpp>
 #include <agentcore/chat.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/turn_result.hpp>
 
@@ -46,7 +47,7 @@ enum class ReaskCause : unsigned char {
   invalid_answer     ///< the text of the answer does not match AgentSpec::response_format
 };
 /// The name of the enumerator.
-std::string_view to_string(ReaskCause cause) noexcept;
+AGENTCORE_API std::string_view to_string(ReaskCause cause) noexcept;
 
 /// A model call has ended without an effect, and the model is asked again, unless a verb or a budget ends the
 /// turn before. The deltas of that call are void after the first `kept_bytes` bytes; a view should remove
@@ -77,7 +78,7 @@ enum class ConversationChange : unsigned char {
   compacted   ///< older turns are sent as a summary from now on (ContextOptions::compact)
 };
 /// The name of the enumerator.
-std::string_view to_string(ConversationChange change) noexcept;
+AGENTCORE_API std::string_view to_string(ConversationChange change) noexcept;
 
 /// The conversation of the agent was changed. A view should read Agent::conversation() again from the message
 /// with the index `kept_messages` on.
@@ -145,7 +146,7 @@ enum class LateResult : unsigned char {
   tool_result  ///< the result of a tool call or background task, with success or not
 };
 /// The name of the enumerator.
-std::string_view to_string(LateResult kind) noexcept;
+AGENTCORE_API std::string_view to_string(LateResult kind) noexcept;
 
 /// Why a result arrived too late.
 enum class DiscardReason : unsigned char {
@@ -162,7 +163,7 @@ enum class DiscardReason : unsigned char {
   given_up            ///< the operation had been given up: see Abandoned
 };
 /// The name of the enumerator.
-std::string_view to_string(DiscardReason reason) noexcept;
+AGENTCORE_API std::string_view to_string(DiscardReason reason) noexcept;
 
 /// A result that arrived too late, after the end of its turn, tool call or background task, was dropped
 /// unread, whether it was a success or not. A tool that drops its ToolDone after its call has ended delivers

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/chat.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/tool.hpp>
 
 #include <cstdint>
@@ -21,7 +22,7 @@ enum class TurnOutcome : unsigned char {
   interrupted  ///< by Agent::interrupt()
 };
 /// The name of the enumerator.
-std::string_view to_string(TurnOutcome outcome) noexcept;
+AGENTCORE_API std::string_view to_string(TurnOutcome outcome) noexcept;
 
 /// The record of one tool call of a turn.
 struct ToolCallRecord {
@@ -87,6 +88,6 @@ struct TurnResult {
 /// "usage":{...},"cost":0.01}. `steps` are the tool calls; if the turn was stopped or interrupted, the last
 /// step has the type "terminated". A cost that is not known is null. `partial` is there only if a part of an
 /// answer was kept. Broken UTF-8 is replaced.
-std::string to_json(const TurnResult& result);
+AGENTCORE_API std::string to_json(const TurnResult& result);
 
 }  // namespace agentcore

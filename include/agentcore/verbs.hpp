@@ -4,6 +4,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/message.hpp>
 
 #include <cstddef>
@@ -26,7 +27,7 @@ enum class StopCause : unsigned char {
   lease       ///< Its lease was not renewed in time (AgentSpec::lease).
 };
 /// Returns the name of the enumerator, for example "user".
-std::string_view to_string(StopCause cause) noexcept;
+AGENTCORE_API std::string_view to_string(StopCause cause) noexcept;
 
 /// The result of Agent::send() and Agent::simulate().
 ///
@@ -55,7 +56,7 @@ enum class VerbStatus : unsigned char {
   refused     ///< The verb is not possible. Nothing was changed.
 };
 /// Returns the name of the enumerator, spelled as above.
-std::string_view to_string(VerbStatus status) noexcept;
+AGENTCORE_API std::string_view to_string(VerbStatus status) noexcept;
 
 /// The result of abort(), interrupt(), release_queue(), pause(), unpause() (see UnpauseResult), renew(),
 /// stop(), resume(), terminate(), cancel_call(), complete_call(), cancel_task(), stop_all(), resume_all(),
@@ -185,7 +186,7 @@ enum class StopWhen : unsigned char {
   after_turn   ///< After the current turn.
 };
 /// Returns the name of the enumerator, for example "after_step".
-std::string_view to_string(StopWhen when) noexcept;
+AGENTCORE_API std::string_view to_string(StopWhen when) noexcept;
 
 /// What a stop did. Passed to StopOptions::on_settled when all stopped agents have settled.
 struct StopReport {

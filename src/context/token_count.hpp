@@ -2,6 +2,8 @@
 // limits and the usage of stopped calls all use it, so that they agree. Pure.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/chat.hpp>
 #include <agentcore/context.hpp>
 
@@ -31,6 +33,7 @@ std::size_t tool_tokens(std::string_view name, std::string_view description, std
                         const TokenCounter& count = {});
 
 // The prompt of a request: its messages, its tail and its tools.
-std::uint64_t request_tokens(const ChatRequest& request, const TokenCounter& count = {});
+AGENTCORE_INTERNAL_API std::uint64_t request_tokens(const ChatRequest& request,
+                                                    const TokenCounter& count = {});
 
 }  // namespace agentcore::detail::context

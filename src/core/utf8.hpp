@@ -1,6 +1,8 @@
 // UTF-8: checks and repairs text. Received text is made valid before it is used.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,18 +49,19 @@ inline bool is_utf8(std::string_view text) noexcept {
 }
 
 // Appends the code point in UTF-8. An invalid one (a surrogate, or too large) is appended as U+FFFD.
-void append_utf8(std::string& to, char32_t code_point);
+AGENTCORE_INTERNAL_API void append_utf8(std::string& to, char32_t code_point);
 
 // `text` with every maximal broken sequence replaced by one U+FFFD, as browsers do.
-std::string valid_utf8(std::string_view text);
+AGENTCORE_INTERNAL_API std::string valid_utf8(std::string_view text);
 
 // The longest beginning of valid UTF-8 that has at most `characters` code points.
-std::string_view first_characters(std::string_view text, std::size_t characters) noexcept;
+AGENTCORE_INTERNAL_API std::string_view first_characters(std::string_view text,
+                                                         std::size_t characters) noexcept;
 
 // The longest beginning of `text` that has at most `bytes` bytes and ends with a whole character.
-std::string_view first_bytes(std::string_view text, std::size_t bytes) noexcept;
+AGENTCORE_INTERNAL_API std::string_view first_bytes(std::string_view text, std::size_t bytes) noexcept;
 
 // `text` without the last character, if a cut has left that one incomplete.
-std::string_view whole_characters(std::string_view text) noexcept;
+AGENTCORE_INTERNAL_API std::string_view whole_characters(std::string_view text) noexcept;
 
 }  // namespace agentcore::detail::core

@@ -2,6 +2,8 @@
 // wording.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/budget.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
@@ -22,7 +24,7 @@ inline constexpr std::size_t max_cache_key = 64;  // bytes; the limit of OpenAI
 
 // Checks the fields of one options struct and keeps the first that is out of range, as an `invalid_config`
 // with the field, its value and the allowed range.
-class Validation {
+class AGENTCORE_INTERNAL_API Validation {
  public:
   explicit Validation(std::string_view owner) : owner_(owner) {}
 
@@ -49,7 +51,7 @@ class Validation {
 };
 
 // Throws std::invalid_argument with `name` in its message unless `is_set`.
-void require_function(bool is_set, std::string_view name);
+AGENTCORE_INTERNAL_API void require_function(bool is_set, std::string_view name);
 
 // True for a valid cost: a number from 0 to max_amount. For costs from a client or a server.
 bool is_amount(double value) noexcept;

@@ -1,6 +1,7 @@
 // ActiveCalls: the registry of the open model calls of one client, by agent. Any thread can stop a call.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "core/stoppable.hpp"
 
 #include <agentcore/chat.hpp>
@@ -28,7 +29,7 @@ class ActiveCalls;
 
 // The entry of one call, removed with this object. A registration removes only its own entry, never the entry
 // of a later call of the same agent (X11). @loop_thread
-class Registration {
+class AGENTCORE_INTERNAL_API Registration {
  public:
   Registration() = default;  // empty: anonymous calls are not registered (A4)
   Registration(Registration&& other) noexcept = default;
@@ -48,7 +49,7 @@ class Registration {
 
 // The open calls of one client by agent. A stopped call counts as removed at once, on the thread that stopped
 // it, so the call itself does not depend on the registry. Held by shared_ptr. @threadsafe
-class ActiveCalls : public std::enable_shared_from_this<ActiveCalls> {
+class AGENTCORE_INTERNAL_API ActiveCalls : public std::enable_shared_from_this<ActiveCalls> {
  public:
   // Registers a call. Empty when the caller has an open call already.
   std::optional<Registration> add(const CallerKey& caller, std::shared_ptr<core::Stoppable> call);

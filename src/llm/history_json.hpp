@@ -1,6 +1,8 @@
 // One message of a history as JSON: the form of history_to_json().
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
 
@@ -10,7 +12,7 @@
 
 namespace agentcore::detail::llm {
 
-nlohmann::json message_to_json(const ChatMessage& message);
+AGENTCORE_INTERNAL_API nlohmann::json message_to_json(const ChatMessage& message);
 // The window that a call of that name means, unless the history names another one; empty: none.
 std::string window_of(const std::string& name);
 // Error: `invalid_history`, with what is wrong.

@@ -2,6 +2,8 @@
 // it, too.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/chat.hpp>
 
 #include <span>
@@ -11,11 +13,11 @@
 namespace agentcore::detail::llm {
 
 // An entry of `messages`. Strings are copied without a check: dump it with error_handler_t::replace.
-nlohmann::json message_json(const ChatMessage& message);
+AGENTCORE_INTERNAL_API nlohmann::json message_json(const ChatMessage& message);
 
 // One entry for consecutive messages of the role user: their texts with an empty line between them, or, if
 // one of them has images, a list of parts. As long as none has images, what was written for the first
 // messages stays a prefix, byte for byte, when others follow.
-nlohmann::json user_message_json(std::span<const ChatMessage> messages);
+AGENTCORE_INTERNAL_API nlohmann::json user_message_json(std::span<const ChatMessage> messages);
 
 }  // namespace agentcore::detail::llm

@@ -1,6 +1,7 @@
 // Engine: what Runtime is made of: the parts of the loop, and what the rest of the library uses of them.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "loop/host_calls.hpp"
 #include "loop/host_log.hpp"
 #include "loop/loop_descriptors.hpp"
@@ -28,7 +29,7 @@
 
 namespace agentcore::detail::loop {
 
-class Engine : public std::enable_shared_from_this<Engine> {
+class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine> {
  public:
   explicit Engine(RuntimeOptions options);
   ~Engine();

@@ -1,6 +1,7 @@
 // HostCalls: calls code of the host, and keeps the loop still while that code runs.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "loop/host_log.hpp"
 #include "loop/loop_descriptors.hpp"
 #include "loop/loop_state.hpp"
@@ -16,7 +17,7 @@ namespace agentcore::detail::loop {
 // Within a callback nothing is driven (docs/design/nested-loops.md). The first attempt to drive the loop in
 // a callback makes the descriptor and on_wake silent, so that a nested loop of the host can sleep. The
 // silence ends when the outermost callback, or the poll around it, has returned. @loop_thread
-class HostCalls {
+class AGENTCORE_INTERNAL_API HostCalls {
  public:
   HostCalls(const LoopState& state, HostLog& log, LoopDescriptors& descriptors, const LoopWork& work,
             Waker& waker)

@@ -1,6 +1,7 @@
 // HostLog: the log sink of the host.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "loop/loop_state.hpp"
 
 #include <agentcore/log.hpp>
@@ -13,7 +14,7 @@ namespace agentcore::detail::loop {
 
 // Calls the log sink. The sink may close the engine, and so destroy itself: it is kept until it has returned.
 // @loop_thread
-class HostLog {
+class AGENTCORE_INTERNAL_API HostLog {
  public:
   HostLog(const LoopState& state, LogSink sink) : state_(state), sink_(std::move(sink)) {}
 

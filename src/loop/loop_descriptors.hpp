@@ -1,6 +1,7 @@
 // LoopDescriptors: what the loop waits with: the poller, the wake-up, and the descriptor for a foreign loop.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "loop/host_log.hpp"
 #include "loop/loop_state.hpp"
 #include "loop/poller.hpp"
@@ -17,7 +18,7 @@ namespace agentcore::detail::loop {
 // Each of them needs a descriptor of the system, which may have none left. Then the loop works without: it
 // polls every `retry_after`, tries again to open what is missing, and logs when the lack begins and ends.
 // Functions that open descriptors may call the log sink, which may close the engine. @loop_thread
-class LoopDescriptors {
+class AGENTCORE_INTERNAL_API LoopDescriptors {
  public:
   LoopDescriptors(const LoopState& state, HostLog& log, Waker& waker, LoopBackend backend)
       : state_(state), log_(log), waker_(waker), backend_(backend) {}

@@ -1,6 +1,8 @@
 // PollBudget: the time and the steps that a part of one poll may use.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/clock.hpp>
 
 #include <cstdint>
@@ -8,7 +10,7 @@
 namespace agentcore::detail::loop {
 
 // Limits the time and the steps that a source has in one poll(). @loop_thread
-class PollBudget {
+class AGENTCORE_INTERNAL_API PollBudget {
  public:
   PollBudget(const Clock& clock, TimePoint end, std::uint32_t steps)
       : clock_(clock), end_(end), steps_(steps) {}

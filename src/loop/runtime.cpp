@@ -1,10 +1,12 @@
 #include "core/validate.hpp"
+#include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
 #include "loop/time.hpp"
 
 #include <agentcore/runtime.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace agentcore {
@@ -20,6 +22,9 @@ RuntimeOptions checked(RuntimeOptions options) {
 
 Runtime::Runtime(RuntimeOptions options)
     : engine_(std::make_shared<detail::loop::Engine>(checked(std::move(options)))) {
+}
+Result<std::unique_ptr<Runtime>> Runtime::make(RuntimeOptions options) {
+  return detail::core::make<Runtime>(std::move(options));
 }
 Runtime::~Runtime() {
   engine_->close();

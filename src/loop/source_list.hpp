@@ -1,6 +1,7 @@
 // SourceList: the sources and services of an engine, and what keeps them until no caller uses them.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "loop/loop_state.hpp"
 #include "loop/source.hpp"
 #include "loop/waker.hpp"
@@ -20,7 +21,7 @@ namespace agentcore::detail::loop {
 //    destructors do it.
 // 3. During a poll no source changes its index: a removed one leaves a null pointer.
 // All functions: @loop_thread
-class SourceList {
+class AGENTCORE_INTERNAL_API SourceList {
  public:
   SourceList(const LoopState& state, Waker& waker) : state_(state), waker_(waker) {}
 

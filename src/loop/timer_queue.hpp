@@ -1,6 +1,8 @@
 // TimerQueue: pending timers, the earliest first.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/clock.hpp>
 
 #include <cstddef>
@@ -19,7 +21,7 @@ enum class TimerUse : std::uint8_t {
 // A binary heap over slots that know their place in it: add, cancel and take are O(log n) and allocate only
 // while the number of timers grows. Timers of the same time come in the order in which they were added.
 // @loop_thread
-class TimerQueue {
+class AGENTCORE_INTERNAL_API TimerQueue {
  public:
   // The new timer's id: never 0, never one that was handed out before.
   std::uint64_t add(TimePoint when, std::function<void()> function, TimerUse use = TimerUse::work);

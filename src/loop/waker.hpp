@@ -1,6 +1,8 @@
 // Waker: wakes a loop from any thread, once per batch.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/subscription.hpp>
 
 #include <atomic>
@@ -22,7 +24,7 @@ namespace agentcore::detail::loop {
 // Source::has_work() or a post.
 //
 // Each caller of notify() holds it by shared_ptr; it may outlive its engine, and does nothing then.
-class Waker : public std::enable_shared_from_this<Waker> {
+class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> {
  public:
   Waker() = default;
   ~Waker();

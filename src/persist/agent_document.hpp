@@ -1,6 +1,7 @@
 // AgentDocument: agents as one JSON text, for export and import.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "persist/agent_record.hpp"
 #include "persist/mail_record.hpp"
 #include "persist/spec_json.hpp"
@@ -49,9 +50,9 @@ inline bool is_being_deleted(const AgentRecord& record) noexcept {
 // The record is as a store has it, and the conversation, the context and the messages are complete: leaves
 // out what refers to other agents, to a store, or to work in progress. `in_turn`: the conversation ends with
 // a turn in progress. `above`: null if the parent is in the document. Throws std::bad_alloc.
-void make_portable(DocumentAgent& agent, bool in_turn, const AboveDocument* above);
+AGENTCORE_INTERNAL_API void make_portable(DocumentAgent& agent, bool in_turn, const AboveDocument* above);
 
-std::string to_json(const AgentDocument& document);
+AGENTCORE_INTERNAL_API std::string to_json(const AgentDocument& document);
 struct DocumentLimits {
   std::size_t bytes = 0;         // of the text
   std::size_t agents = 0;        // for which the tree has room

@@ -1,6 +1,7 @@
 // AgentRecord: what a store keeps of an agent beside its spec, its messages and its conversation.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "core/node.hpp"
 #include "loop/engine.hpp"
 #include "turn/account.hpp"
@@ -79,8 +80,8 @@ struct AgentRecord {
 AccountRecord account_record(const turn::Account& account, const loop::Engine& engine);
 
 // Fields with their default value are left out.
-std::string to_json(const AgentRecord& record);
+AGENTCORE_INTERNAL_API std::string to_json(const AgentRecord& record);
 // Throws nlohmann::json::exception.
-AgentRecord read_agent(std::string_view text);
+AGENTCORE_INTERNAL_API AgentRecord read_agent(std::string_view text);
 
 }  // namespace agentcore::detail::persist

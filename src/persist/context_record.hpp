@@ -1,6 +1,7 @@
 // What of a conversation is sent to the model, as a record.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "turn/sent_context.hpp"
 
 #include <cstddef>
@@ -15,6 +16,6 @@ bool sends_all(const turn::SentContext& context) noexcept;
 // Without what is computed again: the tokens of messages, the ends of requests, the windows.
 std::string to_json(const turn::SentContext& context);
 // `most`: how many messages the conversation has. Throws nlohmann::json::exception.
-turn::SentContext read_context(std::string_view text, std::size_t most);
+AGENTCORE_INTERNAL_API turn::SentContext read_context(std::string_view text, std::size_t most);
 
 }  // namespace agentcore::detail::persist

@@ -1,6 +1,8 @@
 // AgentSpec as JSON: what of it is data, and the names of what is code.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/agent_spec.hpp>
 
 #include <string>
@@ -11,7 +13,7 @@ namespace agentcore::detail::persist {
 
 // Without the id and the history, whose system message becomes the system prompt. Fields with their default
 // value are left out.
-std::string to_json(const AgentSpec& spec);
+AGENTCORE_INTERNAL_API std::string to_json(const AgentSpec& spec);
 
 struct StoredSpec {
   AgentSpec spec;                    // its code is empty, but for the names

@@ -1,6 +1,7 @@
 // StoredForest: the agents that a store has, read and checked, but for their conversations. Needs no tree.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "persist/found_state.hpp"
 #include "persist/mail_record.hpp"
 #include "persist/mail_writer.hpp"
@@ -22,7 +23,7 @@
 
 namespace agentcore::detail::persist {
 
-struct ForestAgent {
+struct AGENTCORE_INTERNAL_API ForestAgent {
   std::uint64_t key = 0;
   AgentRecord record;
   const ForestAgent* parent = nullptr;  // null: it is a root
@@ -38,7 +39,7 @@ struct ForestAgent {
   std::string id() const;
 };
 
-class StoredForest {
+class AGENTCORE_INTERNAL_API StoredForest {
  public:
   // Error: nothing of it may be used. One range is read, so that it is the state after one commit, also while
   // another process writes.

@@ -2,6 +2,7 @@
 
 #include "core/utf8.hpp"
 #include "core/validate.hpp"
+#include "core/without_exceptions.hpp"
 #include "tools/contain.hpp"
 
 #include <algorithm>
@@ -229,6 +230,10 @@ void ToolRegistry::add(Tool tool) {
   impl_->plain.push_back(std::move(entry));
 }
 
+Result<void> ToolRegistry::try_add(Tool tool) {
+  return detail::core::without_exceptions([&] { return add(std::move(tool)), Result<void>(); });
+}
+
 bool ToolRegistry::remove(std::string_view name) {
   return std::erase_if(impl_->plain, [&](const Entry& entry) { return entry.tool->spec.name == name; }) != 0;
 }
@@ -270,6 +275,10 @@ void ToolRegistry::open(Window window) {
   open.number = ++impl_->last_number;
   impl_->ensure_launcher();
   impl_->windows.push_back(std::move(open));
+}
+
+Result<void> ToolRegistry::try_open(Window window) {
+  return detail::core::without_exceptions([&] { return open(std::move(window)), Result<void>(); });
 }
 
 bool ToolRegistry::close(std::string_view window_id) {

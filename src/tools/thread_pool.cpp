@@ -1,4 +1,5 @@
 #include "core/validate.hpp"
+#include "core/without_exceptions.hpp"
 
 #include <agentcore/executor.hpp>
 
@@ -67,6 +68,10 @@ ThreadPool::ThreadPool(std::size_t threads) : impl_(std::make_unique<Impl>()) {
     impl_->close();
     throw;
   }
+}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::make(std::size_t threads) {
+  return detail::core::make<ThreadPool>(threads);
 }
 
 ThreadPool::~ThreadPool() {

@@ -1,12 +1,14 @@
 // AgentTree: checks options and ids, and forwards to the core.
 #include "core/agent_access.hpp"
 #include "core/validate.hpp"
+#include "core/without_exceptions.hpp"
 #include "loop/runtime_access.hpp"
 #include "tree/options.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent_tree.hpp>
 
+#include <memory>
 #include <utility>
 
 namespace agentcore {
@@ -25,6 +27,10 @@ Error unknown(detail::tree::TreeCore& core, std::string_view id) {
 AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
     : core_((detail::tree::check_options(options),
              new detail::tree::TreeCore(detail::loop::engine_of(runtime), options))) {
+}
+
+Result<std::unique_ptr<AgentTree>> AgentTree::make(Runtime& runtime, TreeOptions options) {
+  return detail::core::make<AgentTree>(runtime, std::move(options));
 }
 
 AgentTree::~AgentTree() {

@@ -1,6 +1,7 @@
 // count_references(): shows a test that nothing of a deleted agent is left.
 #pragma once
 
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 
 #include <cstddef>
@@ -22,6 +23,6 @@ namespace agentcore::testing {
 ///     CHECK(agentcore::testing::count_references(tree, "planner") == 0);
 ///
 /// @loop_thread
-std::size_t count_references(const AgentTree& tree, std::string_view id);
+AGENTCORE_API std::size_t count_references(const AgentTree& tree, std::string_view id);
 
 }  // namespace agentcore::testing

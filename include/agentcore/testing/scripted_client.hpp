@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/clock.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
 
@@ -44,7 +45,7 @@ struct ScriptedReply {
 ///
 /// All functions except abort() and has_active_request():
 /// @loop_thread
-class ScriptedClient final : public LlmClient {
+class AGENTCORE_API ScriptedClient final : public LlmClient {
  public:
   /// Returns the reply to a request. It may destroy the client. If it throws, the call fails with
   /// Errc::callback_failed; if its reply has a negative delay, with Errc::invalid_config.
