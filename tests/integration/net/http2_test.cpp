@@ -131,6 +131,15 @@ std::string missing() {
   return std::system("node --version >/dev/null 2>&1") == 0 ? "" : "node is not installed";
 }
 
+// True when the test cannot run here, which is a failure with the libcurl of scripts/newest-curl.
+bool is_left_out() {
+  const std::string why = missing();
+  if (why.empty()) return false;
+  if (std::getenv("AGENTCORE_NEWEST_CURL") != nullptr) FAIL(why);
+  WARN("nothing was tested: " + why);
+  return true;
+}
+
 Call ask(Runtime& runtime, const Http2Server& server, const TlsIdentity& identity) {
   auto request = request_to(server.url());
   request.ca_file = identity.certificate_file();
@@ -140,10 +149,7 @@ Call ask(Runtime& runtime, const Http2Server& server, const TlsIdentity& identit
 }  // namespace
 
 TEST_CASE("a stop on HTTP/2 resets its stream and keeps the connection", "[net][may_skip][G5][G6][A7]") {
-  if (const std::string why = missing(); !why.empty()) {
-    WARN("nothing was tested: " + why);
-    return;
-  }
+  if (is_left_out()) return;
   const TlsIdentity identity;
   Http2Server server(identity);
   REQUIRE(server.runs());
@@ -177,10 +183,7 @@ TEST_CASE("a stop on HTTP/2 resets its stream and keeps the connection", "[net][
 
 TEST_CASE("a stop before an HTTP/2 answer does not fail other streams of the connection",
           "[net][may_skip][G5][G6]") {
-  if (const std::string why = missing(); !why.empty()) {
-    WARN("nothing was tested: " + why);
-    return;
-  }
+  if (is_left_out()) return;
   const TlsIdentity identity;
   Http2Server server(identity);
   REQUIRE(server.runs());
