@@ -70,6 +70,12 @@ CURLcode set_connection(CURL* easy, const EasyOptions& options) {
       .result();
 }
 
+// What makes libcurl use no directory of certificates. Up to 8.20 that is null, which later means the
+// directory that libcurl was built with. A path that can be no directory holds no certificate.
+const char* no_directory(const curl_version_info_data& built) noexcept {
+  return built.version_num >= 0x081500 && built.capath != nullptr ? "/dev/null" : nullptr;
+}
+
 CURLcode set_peer(CURL* easy, const HttpRequest& request) {
   Setter options(easy);
   options.set(CURLOPT_SSL_VERIFYPEER, 1L)
@@ -81,7 +87,7 @@ CURLcode set_peer(CURL* easy, const HttpRequest& request) {
   if (own_bundle) options.set(CURLOPT_CAINFO, request.ca_file.c_str());
   const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
   if (own_bundle || (built->age >= CURLVERSION_SEVENTH && built->cainfo != nullptr))
-    options.set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    options.set(CURLOPT_CAPATH, own_bundle ? no_directory(*built) : nullptr);
   if (!request.proxy.empty())
     options.set(CURLOPT_PROXY, request.proxy == "none" ? "" : request.proxy.c_str());
   return options.result();

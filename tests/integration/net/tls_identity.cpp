@@ -1,5 +1,6 @@
 #include "support/wire/tls_identity.hpp"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -22,7 +23,7 @@ void add_extension(X509* certificate, int kind, const char* value) {
   X509_EXTENSION_free(extension);
 }
 
-Certificate make_certificate(EVP_PKEY* key) {
+Certificate make_certificate(EVP_PKEY* key, const std::string& holder) {
   Certificate certificate(X509_new(), X509_free);
   X509_set_version(certificate.get(), 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
@@ -30,7 +31,7 @@ Certificate make_certificate(EVP_PKEY* key) {
   X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
   X509_set_pubkey(certificate.get(), key);
   X509_NAME* const name = X509_get_subject_name(certificate.get());
-  const auto* const text = reinterpret_cast<const unsigned char*>("agentcore test");
+  const auto* const text = reinterpret_cast<const unsigned char*>(holder.c_str());
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0);
   X509_set_issuer_name(certificate.get(), name);
   add_extension(certificate.get(), NID_subject_alt_name, "IP:127.0.0.1");
@@ -50,11 +51,14 @@ std::string write_file(Write write) {
 
 }  // namespace
 
-TlsIdentity::TlsIdentity() : context_(SSL_CTX_new(TLS_server_method())) {
+TlsIdentity::TlsIdentity(const std::string& name) : context_(SSL_CTX_new(TLS_server_method())) {
   const Key key(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  const Certificate certificate = make_certificate(key.get());
+  const Certificate certificate = make_certificate(key.get(), name);
   SSL_CTX_use_certificate(context_, certificate.get());
   SSL_CTX_use_PrivateKey(context_, key.get());
+  std::array<char, 12> hash{};
+  std::snprintf(hash.data(), hash.size(), "%08lx.0", X509_subject_name_hash(certificate.get()));
+  name_in_directory_ = hash.data();
   file_ = write_file([&](FILE* file) { PEM_write_X509(file, certificate.get()); });
   key_file_ = write_file(
       [&](FILE* file) { PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });

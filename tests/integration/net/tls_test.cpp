@@ -4,6 +4,11 @@
 #include "support/wire/tls_identity.hpp"
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <curl/curl.h>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -65,6 +70,32 @@ TEST_CASE("a configured certificate is accepted and its connection kept", "[net]
   CHECK(server.accepted() == 1);
 }
 
+// libcurl trusts a directory of certificates, too, which was named when it was built. Only the one that
+// scripts/newest-curl builds has a directory that a test may write into.
+TEST_CASE("a configured certificate is the only one that is trusted", "[net][tls][may_skip]") {
+  if (std::getenv("AGENTCORE_NEWEST_CURL") == nullptr) {
+    WARN("nothing was tested: this needs the libcurl of scripts/newest-curl");
+    return;
+  }
+  const TlsIdentity named, other("another authority");
+  const std::filesystem::path directory = curl_version_info(CURLVERSION_NOW)->capath;
+  const std::filesystem::path trusted = directory / other.name_in_directory();
+  std::filesystem::copy_file(other.certificate_file(), trusted,
+                             std::filesystem::copy_options::overwrite_existing);
+  SocketServer server(answer_all, other.context());
+  Runtime runtime;
+  const auto end_with = [&](const std::string& ca_file) {
+    auto request = request_to(server.url("https"));
+    request.ca_file = ca_file;
+    const Call call = start(runtime, std::move(request));
+    CHECK(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
+    return call.heard->end.code;
+  };
+  CHECK(end_with(named.certificate_file()) == Errc::tls_error);
+  CHECK(end_with("") == Errc::none);  // without one the directory counts
+  std::filesystem::remove(trusted);
+}
+
 TEST_CASE("a certificate for another name is refused", "[net][tls]") {
   const TlsIdentity identity;
   SocketServer server(answer_all, identity.context());
@@ -95,6 +126,37 @@ TEST_CASE("a file of certificates that does not exist is an error", "[net][tls]"
   const Call call = start(runtime, std::move(request));
   REQUIRE(drive(runtime, &server, [&] { return call.heard->ends == 1; }));
   CHECK(call.heard->end.code == Errc::tls_error);
+}
+
+TEST_CASE("a stop shuts a kept connection with TLS before the loop runs", "[net][tls][G6]") {
+  const TlsIdentity identity;
+  SocketServer server(
+      [](Peer& peer) {
+        peer.read_request();
+        peer.write(answer("hello"));
+        peer.read_request();
+        if (!peer.wait_step()) return;
+        peer.write(std::string(stream_head) + "data: 1\n\n");
+        peer.wait_close();
+      },
+      identity.context());
+  Runtime runtime;
+  const auto ask = [&] {
+    auto request = request_to(server.url("https"));
+    request.ca_file = identity.certificate_file();
+    return start(runtime, std::move(request));
+  };
+  const Call first = ask();
+  REQUIRE(drive(runtime, &server, [&] { return first.heard->ends == 1; }));
+  const Call second = ask();
+  REQUIRE(drive(runtime, &server, [&] { return server.requests() == 2; }));
+  server.step();  // libcurl waits for the answer by now
+  REQUIRE(drive(runtime, &server, [&] { return !second.heard->body.empty(); }));
+  CHECK(second.handle->cut());
+  CHECK(server.wait([&] { return server.closed() == 1; }));
+  CHECK(server.accepted() == 1);
+  REQUIRE(runtime.run_until_idle());
+  CHECK(second.heard->end.code == Errc::cancelled);
 }
 
 // libcurl says good-bye on a connection that it closes; on one that we shut down that is a write to a broken
