@@ -152,7 +152,7 @@ void SocketTable::retire(int descriptor, Socket& socket) {
 
 void SocketTable::claim(int descriptor, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint) {
   Socket& socket = at(descriptor);
-  if (socket.watched) assign(descriptor, socket, owner, hint);
+  if (socket.watched && socket.use == Use::busy) assign(descriptor, socket, owner, hint);
 }
 
 // False when the transfer was cut: libcurl must not receive another event of it.

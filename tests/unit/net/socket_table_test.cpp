@@ -178,6 +178,27 @@ TEST_CASE("a new socket has nothing of the closed one whose number it got", "[ne
   table.sockets.close(socket);
 }
 
+// A transfer on a kept connection may have its whole answer before libcurl waits for the socket, and then
+// libcurl does not report that the transfer is done with it.
+TEST_CASE("an idle socket is not claimed for a transfer that libcurl does not wait for", "[net][G6]") {
+  Table table;
+  const auto cut = table.owner();
+  int other = -1;
+  const int socket = table.connected(other);
+  CHECK(table.sockets.want(socket, IoEvents::readable, nullptr));
+  table.sockets.connected(cut->sockets(), true);
+  table.sockets.unwant(socket);
+  table.sockets.settle_idle(10);
+  REQUIRE(table.sockets.idle() == 1);
+  table.sockets.claim(socket, cut, {});
+  CHECK_FALSE(Table::has_claims(*cut));
+  CHECK(table.sockets.want(socket, IoEvents::readable, nullptr));
+  table.sockets.claim(socket, cut, {});
+  CHECK(Table::has_claims(*cut));
+  table.sockets.close(socket);
+  ::close(other);
+}
+
 TEST_CASE("a descriptor of the host is watched but never shut down", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
