@@ -41,7 +41,9 @@ void KeptConnections::settle() {
 
 // libcurl has no function that closes one kept connection. But whenever a transfer begins, it closes the kept
 // connections that it finds dead. So this transfer begins, and fails because it gets no socket. It must not
-// use a kept connection: with one to port 80 of this machine it would send its request.
+// use a kept connection: with one to port 80 of this machine it would send its request. Therefore it asks for
+// a local port that no other transfer asks for. CURLOPT_FRESH_CONNECT would do, too, but libcurl 8.22 does
+// not look for dead connections then.
 bool KeptConnections::begin_sweep() {
   sweep_due_ = false;
   if (sockets_.retired() == 0 || !multi_.is_open() || sweeper_ != nullptr) return false;
@@ -50,7 +52,7 @@ bool KeptConnections::begin_sweep() {
   curl_easy_setopt(sweeper_, CURLOPT_URL, "http://127.0.0.1/");
   curl_easy_setopt(sweeper_, CURLOPT_PROXY, "");
   curl_easy_setopt(sweeper_, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(sweeper_, CURLOPT_FRESH_CONNECT, 1L);
+  curl_easy_setopt(sweeper_, CURLOPT_LOCALPORT, 1L);
   curl_easy_setopt(sweeper_, CURLOPT_OPENSOCKETFUNCTION, &open_none);
   if (multi_.add(sweeper_)) return true;
   remove_sweeper();

@@ -118,6 +118,24 @@ TEST_CASE("if a server closes one kept connection the others stay in use", "[net
   CHECK(load.server.accepted() == 4);
 }
 
+TEST_CASE("a call right after a server has closed a kept connection succeeds", "[net][G13]") {
+  Load load([closed = std::make_shared<std::atomic<bool>>(false)](Peer& peer) {
+    if (!closed->exchange(true)) return answer_once(peer);
+    answer_all(peer);
+  });
+  load.run(2);
+  load.server.step();
+  REQUIRE(load.server.wait([&] { return load.server.served() == 1; }));
+  SECTION("before the end is seen here") {
+  }
+  SECTION("after the end was seen here") {
+    while (load.runtime.poll()) {
+    }
+  }
+  load.run(2);
+  CHECK(load.server.accepted() <= 3);
+}
+
 TEST_CASE("busy connections are not counted as kept", "[net]") {
   Load load(
       [](Peer& peer) {
