@@ -86,20 +86,31 @@ std::string not_http(const EndFacts& facts) {
   return fmt::format("the answer from {} is not HTTP; {}{}", facts.peer, check_base_url, tls_hint(facts));
 }
 
-// libcurl's detail names the host that did not answer: the server or a proxy.
+// The proxy that did not answer, as libcurl's detail names it; empty: the server itself did not answer. What
+// follows "Failed to connect to " is in 7.88 "HOST port PORT after", where HOST is the server or the proxy,
+// in 8.17 "SERVER port PORT via PROXY after", and in 8.22 "SERVER:PORT over proxy PROXY after".
+std::string_view silent_proxy(std::string_view detail, const std::string& where) {
+  constexpr std::string_view lead = "Failed to connect to ";
+  if (!detail.starts_with(lead)) return {};
+  const std::string_view called = detail.substr(lead.size(), detail.find(" after ") - lead.size());
+  for (const std::string_view before_proxy : {" over proxy ", " via "})
+    if (const auto at = called.find(before_proxy); at != std::string_view::npos)
+      return called.substr(at + before_proxy.size());
+  const auto port = std::min(called.find(" port "), called.rfind(':'));
+  const std::string host(called.substr(0, port));
+  const bool is_server = where.find("://" + host + ":") != std::string::npos ||
+                         where.find("://[" + host + "]:") != std::string::npos;
+  return is_server ? std::string_view() : called;
+}
+
 std::string no_connection(const EndFacts& facts) {
   const std::string& where = facts.peer;
   const std::string why = facts.os_error != 0 ? errno_text(facts.os_error) : "it could not be reached";
-  std::string_view called = facts.detail;
-  constexpr std::string_view lead = "Failed to connect to ";
-  called = called.starts_with(lead) ? called.substr(lead.size()) : std::string_view();
-  called = called.substr(0, called.find(" after "));
-  const std::string host(called.substr(0, called.find(" port ")));
-  if (host.empty() || where.find("://" + host + ":") != std::string::npos ||
-      where.find("://[" + host + "]:") != std::string::npos)
+  const std::string_view proxy = silent_proxy(facts.detail, where);
+  if (proxy.empty())
     return fmt::format("no connection to {}: {}; {}, and that the server runs", where, why, check_base_url);
-  return fmt::format("no connection to the proxy {} on the way to {}: {}; check HttpLlmOptions::proxy",
-                     called, where, why);
+  return fmt::format("no connection to the proxy {} on the way to {}: {}; check HttpLlmOptions::proxy", proxy,
+                     where, why);
 }
 
 // Why there was no connection, or none that could be used.

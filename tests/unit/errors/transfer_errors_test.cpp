@@ -114,6 +114,26 @@ void add_connections(TransferTable& table) {
                        "; check HttpLlmOptions::base_url and HttpLlmOptions::proxy");
 }
 
+// In the words of libcurl 8.17, and of 8.22.
+void add_connections_of_later_versions(TransferTable& table) {
+  for (const std::string server : {"api.test port 443", "api.test:443"}) {
+    EndFacts refused = with_detail("Failed to connect to " + server + " after 1 ms: Could not connect");
+    table.add_before(
+        "a refused connection", CURLE_COULDNT_CONNECT, Errc::network_error,
+        "no connection to " + peer +
+            ": it could not be reached; check HttpLlmOptions::base_url, and that the server runs",
+        refused);
+  }
+  for (const std::string called : {"api.test port 443 via ", "api.test:443 over proxy "}) {
+    EndFacts refused =
+        with_detail("Failed to connect to " + called + "proxy.test after 1 ms: Could not connect");
+    table.add_before("a refused connection to the proxy", CURLE_COULDNT_CONNECT, Errc::network_error,
+                     "no connection to the proxy proxy.test on the way to " + peer +
+                         ": it could not be reached; check HttpLlmOptions::proxy",
+                     refused);
+  }
+}
+
 void add_tls(TransferTable& table) {
   const auto add = [&table](CURLcode result, std::string detail, std::string advice) {
     table.add_before("TLS", result, Errc::tls_error,
@@ -247,6 +267,7 @@ ErrorRows test::transfer_errors() {
   TransferTable table;
   add_timeouts(table);
   add_connections(table);
+  add_connections_of_later_versions(table);
   add_tls(table);
   add_tunnels(table);
   add_exchanges(table);
