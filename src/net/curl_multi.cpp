@@ -4,6 +4,7 @@
 #include "net/transfer.hpp"
 #include "net/transfer_callbacks.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -15,9 +16,11 @@ constexpr int multi_quick_exit = 21;  // CURLMOPT_QUICK_EXIT
 
 }  // namespace
 
-void CurlMulti::open() {
-  if (multi_ != nullptr) return;
+bool CurlMulti::open() {
+  if (multi_ != nullptr) return true;
+  errno = 0;
   multi_ = curl_multi_init();
+  if (multi_ == nullptr) return false;
   connection_limit_ = 0;
   // The same purpose as CURLOPT_QUICK_EXIT: later versions keep the resolver's threads here, and would wait
   // for their end. Earlier versions do not have the option.
@@ -26,6 +29,7 @@ void CurlMulti::open() {
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &CurlMulti::on_timer);
   curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+  return true;
 }
 
 void CurlMulti::close() noexcept {

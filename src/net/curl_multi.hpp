@@ -23,8 +23,8 @@ class CurlMulti {
   CurlMulti(const CurlMulti&) = delete;
   CurlMulti& operator=(const CurlMulti&) = delete;
 
-  // Creates the handle, if there is none.
-  void open();
+  // Creates the handle, if there is none. On failure false and errno: libcurl may need a descriptor for it.
+  bool open();
   // Releases the handle, and closes all connections that libcurl keeps. No easy handle may be in it any more.
   void close() noexcept;
   bool is_open() const noexcept { return multi_ != nullptr; }

@@ -3,6 +3,7 @@
 #include "net/http2.hpp"
 #include "net/transfer_callbacks.hpp"
 
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -120,8 +121,8 @@ void CurlTransport::run_round(loop::PollBudget& budget) {
 
 void CurlTransport::launch(Transfer& transfer) {
   if (auto ended = transfer.prepare()) return end(transfer, std::move(*ended));
-  multi_.open();
-  if (!multi_.add(transfer.easy())) end(transfer, transfer.end_of(CURLE_OUT_OF_MEMORY));
+  const int error = multi_.open() ? 0 : errno;
+  if (!multi_.add(transfer.easy())) end(transfer, transfer.end_of(CURLE_OUT_OF_MEMORY, error));
 }
 
 void CurlTransport::on_io(int descriptor, loop::IoEvents events) {

@@ -138,8 +138,10 @@ EndFacts Transfer::facts(CURLcode result) const {
   return facts;
 }
 
-HttpEnd Transfer::end_of(CURLcode result) const {
-  return report_end(facts(result));
+HttpEnd Transfer::end_of(CURLcode result, int socket_error) const {
+  EndFacts known = facts(result);
+  if (socket_error != 0) known.socket_error = socket_error;
+  return report_end(known);
 }
 
 HttpEnd Transfer::end_by_deadline() const {

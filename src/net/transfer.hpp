@@ -80,8 +80,9 @@ class Transfer {
   // the destructor, may follow.
   void hang_up();
 
-  // The end of the transfer, by libcurl's result or by the deadline that passed.
-  HttpEnd end_of(CURLcode result) const;
+  // The end of the transfer, by libcurl's result or by the deadline that passed. `socket_error`: the errno of
+  // what libcurl could not open for all transfers; 0: nothing.
+  HttpEnd end_of(CURLcode result, int socket_error = 0) const;
   HttpEnd end_by_deadline() const;
 
   // For libcurl's callbacks. False: the transfer must end. They throw the exceptions of the handler.
