@@ -90,16 +90,20 @@ TEST_CASE("an unanswered connection attempt ends by the connect time-out", "[net
   CHECK(open_transfers(timed.runtime) == 0);
 }
 
-// libcurl looks at an unanswered connection again 200 ms after it began.
+// libcurl 7.88 looks at an unanswered connection again 200 ms after it began; 8.22 does only if there is
+// another address. Both have a timer for their own limit, which is the longest that there is: 2^31 - 1 ms.
 TEST_CASE("a timer of libcurl has the length that libcurl asks for", "[net][G5]") {
   const FullListener listener;
   Timed timed;
-  const Call call = start(timed.runtime, timed.request(listener.url()));
+  auto request = timed.request(listener.url());
+  request.connect_timeout = 1000h;
+  const Call call = start(timed.runtime, std::move(request));
   REQUIRE(drive(timed.runtime, nullptr, [&] { return listener.knocking() > 0; }));
   REQUIRE(timed.runtime.next_deadline());
   const Duration wait = *timed.runtime.next_deadline() - timed.clock.now();
+  constexpr Duration longest = std::chrono::milliseconds(0x7fffffff);
   CHECK(wait > 1ms);
-  CHECK(wait <= 200ms);
+  CHECK((wait <= 200ms || (wait > longest - 1min && wait <= longest)));
   call.handle->cut();
   REQUIRE(drive(timed.runtime, nullptr, [&] { return call.heard->ends == 1; }));
 }
