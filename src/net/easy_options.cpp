@@ -82,7 +82,8 @@ CURLcode set_peer(CURL* easy, const HttpRequest& request) {
       .set(CURLOPT_SSL_VERIFYHOST, 2L)
       .set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   // Without a directory of certificates libcurl keeps the parsed bundle for all connections; with one it
-  // reads everything again for each. Also, a bundle that the host names must be the only one.
+  // reads everything again for each (from 8.21 on always, if it was built with one). Also, a bundle that the
+  // host names must be the only one.
   const bool own_bundle = !request.ca_file.empty();
   if (own_bundle) options.set(CURLOPT_CAINFO, request.ca_file.c_str());
   const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
