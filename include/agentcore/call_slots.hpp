@@ -56,7 +56,7 @@ struct EndpointLimits {
 ///     auto slots = std::make_shared<agentcore::CallSlots>(runtime, agentcore::CallLimits{.total = 8});
 ///     slots->set_endpoint("local", {.calls = 1});
 ///     agentcore::LlmRouter llm{
-///         runtime, {.routes = {{.client = &model, .endpoint = "local"}}, .slots = slots}};
+///         runtime, {.routes = {{.client = &model, .endpoint = "local"}}, .call_slots = slots}};
 ///
 /// @loop_thread
 class AGENTCORE_API CallSlots {

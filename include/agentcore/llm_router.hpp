@@ -18,10 +18,6 @@
 #include <string_view>
 #include <vector>
 
-// Qt defines `slots` as a macro, unless QT_NO_KEYWORDS is defined: this header can be included after Qt's.
-#pragma push_macro("slots")
-#undef slots
-
 namespace agentcore {
 
 /// A client and a model that a router can use for a call.
@@ -90,8 +86,8 @@ struct RouterOptions {
   std::vector<Route> routes = {};  ///< In order of preference; at least one.
   RetryPolicy retry = {};          ///< Whether and when a failed attempt is repeated.
   BreakerPolicy breaker = {};      ///< When the circuit of an endpoint opens.
-  Ref<CallSlots> slots = {};       ///< Slots shared with other routers. Null: slots with `limits`.
-  CallLimits limits = {};          ///< The limits of the router. Ignored if `slots` is set.
+  Ref<CallSlots> call_slots = {};  ///< Slots shared with other routers. Null: slots with `limits`.
+  CallLimits limits = {};          ///< The limits of the router. Ignored if `call_slots` is set.
   /// Called before a call continues on another route or waits for its next attempt. An exception is logged
   /// and does not affect the call. Empty: not called.
   ///
@@ -119,7 +115,7 @@ struct RouterOptions {
 /// route.
 ///
 /// Invalid options make every call fail with Errc::invalid_config: no routes, a route without a client, a
-/// value out of range, or `slots` of another Runtime.
+/// value out of range, or `call_slots` of another Runtime.
 ///
 ///     agentcore::LlmRouter llm{
 ///         runtime,
@@ -146,8 +142,8 @@ class AGENTCORE_API LlmRouter final : public LlmClient {
 
   /// Returns the number of calls without an outcome, in any phase.
   std::size_t open_calls() const noexcept;
-  /// Returns RouterOptions::slots, or the slots of this router.
-  const CallSlots& slots() const noexcept;
+  /// Returns RouterOptions::call_slots, or the slots of this router.
+  const CallSlots& call_slots() const noexcept;
   /// True if a call would skip the route of that index now because its circuit is open, or because another
   /// call is trying the endpoint after the circuit was open. False if there is no such route.
   bool is_circuit_open(std::size_t route) const noexcept;
@@ -158,5 +154,3 @@ class AGENTCORE_API LlmRouter final : public LlmClient {
 };
 
 }  // namespace agentcore
-
-#pragma pop_macro("slots")

@@ -106,7 +106,7 @@ class Junction {
     }
     options.retry.max_attempts = static_cast<std::uint32_t>(case_.max_attempts);
     options.breaker = {.failures = static_cast<std::uint32_t>(case_.failures), .open_for = 5s};
-    options.slots = slots_ = std::make_shared<CallSlots>(
+    options.call_slots = slots_ = std::make_shared<CallSlots>(
         runtime_, CallLimits{.total = static_cast<std::uint32_t>(case_.total),
                              .per_endpoint = static_cast<std::uint32_t>(case_.per_endpoint),
                              .per_agent = static_cast<std::uint32_t>(case_.per_agent),

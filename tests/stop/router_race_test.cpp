@@ -128,8 +128,8 @@ TEST_CASE("no attempt follows a stop that races with attempts and back-offs and 
       REQUIRE_FALSE(router.has_active_request("agent " + std::to_string(n)));
     }
     REQUIRE(router.open_calls() == 0);
-    REQUIRE(router.slots().running() == 0);
-    REQUIRE(router.slots().waiting() == 0);
+    REQUIRE(router.call_slots().running() == 0);
+    REQUIRE(router.call_slots().waiting() == 0);
   }
   INFO(cancelled << " were cancelled, " << failed << " had failed before");
   CHECK(model.after_stop == 0);
@@ -169,7 +169,7 @@ TEST_CASE("an agent that was stopped on another thread may call again at once an
     model.forget_ended();
     REQUIRE(fresh.outcomes == 1);
     REQUIRE(fresh.kind == ChatOutcome::Kind::completed);
-    REQUIRE(router.slots().running() == 0);
+    REQUIRE(router.call_slots().running() == 0);
   }
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("in a race of a stop and an outcome the call has one outcome and its s
     REQUIRE(model.open_calls().empty());
     model.forget_ended();
     REQUIRE(router.open_calls() == 0);
-    REQUIRE(router.slots().running() == 0);
+    REQUIRE(router.call_slots().running() == 0);
   }
   INFO(cancelled << " of " << rounds << " were cancelled");
   CHECK(cancelled >= rounds / 10);

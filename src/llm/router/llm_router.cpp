@@ -19,12 +19,12 @@ struct LlmRouter::Impl {
 
 LlmRouter::LlmRouter(Runtime& runtime, RouterOptions options) : impl_(std::make_shared<Impl>()) {
   impl_->slots =
-      options.slots ? options.slots.shared() : std::make_shared<CallSlots>(runtime, options.limits);
+      options.call_slots ? options.call_slots.shared() : std::make_shared<CallSlots>(runtime, options.limits);
   impl_->error = detail::llm::check_options(options);
   if (!impl_->error && impl_->slots->impl_->engine() != detail::loop::engine_of(runtime))
     impl_->error =
         Error{Errc::invalid_config,
-              "RouterOptions::slots belongs to another Runtime; pass CallSlots of the router's Runtime"};
+              "RouterOptions::call_slots belongs to another Runtime; pass CallSlots of the router's Runtime"};
   if (impl_->error) options.routes.clear();
   impl_->shared = std::make_shared<detail::llm::RouterShared>(detail::loop::engine_of(runtime),
                                                               impl_->slots->impl_, options);
@@ -60,7 +60,7 @@ std::size_t LlmRouter::open_calls() const noexcept {
   return impl_->shared->open.size();
 }
 
-const CallSlots& LlmRouter::slots() const noexcept {
+const CallSlots& LlmRouter::call_slots() const noexcept {
   return *impl_->slots;
 }
 

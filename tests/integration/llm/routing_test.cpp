@@ -62,8 +62,8 @@ struct Routed : LlmFixture {
   void check_stopped() {
     CHECK(heard.cancelled());
     CHECK(router->open_calls() == 0);
-    CHECK(router->slots().running() == 0);
-    CHECK(router->slots().waiting() == 0);
+    CHECK(router->call_slots().running() == 0);
+    CHECK(router->call_slots().waiting() == 0);
     CHECK(llm->open_calls() == 0);
   }
 
@@ -84,7 +84,7 @@ TEST_CASE("a call to a busy server is retried and its answer counts", "[llm][rou
   CHECK(f.heard.text() == "hello");
   CHECK(f.delays.size() == 2);
   CHECK(f.server.requests() == 3);
-  CHECK(f.router->slots().running() == 0);
+  CHECK(f.router->call_slots().running() == 0);
 }
 
 TEST_CASE("a server that asks for an hour of pause gets no call and the next route answers",
@@ -126,7 +126,7 @@ TEST_CASE("a stop in an attempt closes its connection and frees its slot", "[llm
   });
   f.route("a", f.heard);
   REQUIRE(f.drive_until([&] { return f.heard.text() == "x"; }));
-  CHECK(f.router->slots().running() == 1);
+  CHECK(f.router->call_slots().running() == 1);
   // From another thread, while the loop is not polled: the stopping thread itself cuts the wire.
   std::jthread([&] {
     CHECK(f.router->abort("a"));
@@ -148,7 +148,7 @@ TEST_CASE("a stop in a back-off ends it at once and nothing is retried", "[llm][
       options);
   f.route("a", f.heard);
   REQUIRE(f.drive_until([&] { return f.delays.size() == 1; }));
-  CHECK(f.router->slots().running() == 0);  // a back-off holds no slot
+  CHECK(f.router->call_slots().running() == 0);  // a back-off holds no slot
   std::jthread([&] { f.stop.request_stop(); }).join();
   REQUIRE(f.drive_to_end(f.heard));
   f.check_stopped();
@@ -168,12 +168,12 @@ TEST_CASE("a stop in the queue for a slot makes no connection", "[llm][router][Y
   f.router->chat(ask("first"), StopToken(), f.other.sink());
   f.route("a", f.heard);
   REQUIRE(f.drive_until([&] { return f.other.text() == "x"; }));
-  CHECK(f.router->slots().waiting() == 1);
+  CHECK(f.router->call_slots().waiting() == 1);
   std::jthread([&] { f.stop.request_stop(); }).join();
   REQUIRE(f.drive_to_end(f.heard));
   CHECK(f.heard.cancelled());
-  CHECK(f.router->slots().waiting() == 0);
-  CHECK(f.router->slots().running() == 1);
+  CHECK(f.router->call_slots().waiting() == 0);
+  CHECK(f.router->call_slots().running() == 1);
   CHECK(f.server.accepted() == 1);
   CHECK(f.router->abort("first"));
   REQUIRE(f.drive_to_end(f.other));

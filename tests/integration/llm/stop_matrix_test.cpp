@@ -59,7 +59,7 @@ struct Matrix {
     routing.routes = {{.client = &first}, {.client = &second}};
     routing.retry.max_attempts = 3;
     routing.retry.backoff = [](std::uint32_t, const ChatError&) { return std::chrono::hours(1); };
-    routing.slots = slots;
+    routing.call_slots = slots;
     routing.on_retry = [this](const RetryNotice&) { ++retries; };
     return routing;
   }
@@ -181,7 +181,7 @@ struct Matrix {
                                                        to->finish(std::move(outcome));
                                                      });
                                    }};
-  LlmRouter others{runtime, {.routes = {{.client = &third}}, .slots = slots}};
+  LlmRouter others{runtime, {.routes = {{.client = &third}}, .call_slots = slots}};
   AgentTree tree{runtime, {.max_message_bytes = long_question}};
   Recorder seen;
   Agent agent;

@@ -1,5 +1,6 @@
 // The factories for hosts without exceptions: each error of a constructor, as a Result.
 #include "core/without_exceptions.hpp"
+
 #include "support/catch.hpp"
 
 #include <agentcore/agent_tree.hpp>

@@ -42,8 +42,8 @@ void add_options(ErrorRows& rows) {
   add("BreakerPolicy::open_for is -1 s; it must not be negative",
       [](RouterOptions& o) { o.breaker.open_for = -1s; });
   Runtime other;
-  add("RouterOptions::slots belongs to another Runtime; pass CallSlots of the router's Runtime",
-      [&](RouterOptions& o) { o.slots = std::make_shared<CallSlots>(other); });
+  add("RouterOptions::call_slots belongs to another Runtime; pass CallSlots of the router's Runtime",
+      [&](RouterOptions& o) { o.call_slots = std::make_shared<CallSlots>(other); });
 }
 
 void add_attempts(ErrorRows& rows) {

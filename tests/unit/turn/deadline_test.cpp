@@ -251,11 +251,11 @@ TEST_CASE("a deadline ends the wait for a slot and a back-off of the router", "[
     t.clock.advance(1s);
     t.settle();
   } else {
-    CHECK(router.slots().waiting() == 1);
+    CHECK(router.call_slots().waiting() == 1);
     t.advance(10s);
   }
   REQUIRE(t.failed_at_deadline());
-  CHECK(router.slots().waiting() == 0);
+  CHECK(router.call_slots().waiting() == 0);
   CHECK(router.open_calls() == (backs_off ? 0U : 1U));
   CHECK(t.llm->calls() == 1);
   CHECK(t.state("a") == AgentState::idle);

@@ -24,8 +24,8 @@ TEST_CASE_METHOD(Fixture, "a paused call makes no attempt until it is unpaused",
   ask_paused(heard);
   polls();
   CHECK(first.asked.size() == 0);
-  CHECK(router->slots().running() == 0);
-  CHECK(router->slots().waiting() == 0);
+  CHECK(router->call_slots().running() == 0);
+  CHECK(router->call_slots().waiting() == 0);
   CHECK(pause->waits);
   pause->set(false);
   CHECK_FALSE(pause->waits);
@@ -54,10 +54,10 @@ TEST_CASE_METHOD(Fixture, "a paused call leaves the queue and keeps its place in
   ask(holder, "holder", holds.get_token());
   ask_paused(heard);
   ask(other, "b");
-  CHECK(router->slots().waiting() == 2);
+  CHECK(router->call_slots().waiting() == 2);
   SECTION("and others go before it") {
     pause->set(true);
-    CHECK(router->slots().waiting() == 1);
+    CHECK(router->call_slots().waiting() == 1);
     CHECK(pause->waits);
     holds.request_stop();
     polls(20);
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(Fixture, "a paused call leaves the queue and keeps its place in
   SECTION("and it is the next one again") {
     pause->set(true);
     pause->set(false);
-    CHECK(router->slots().waiting() == 2);
+    CHECK(router->call_slots().waiting() == 2);
     holds.request_stop();
     CHECK(idle());
     CHECK(first.asked.at(1).agent_id == "a");

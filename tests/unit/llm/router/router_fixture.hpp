@@ -115,7 +115,8 @@ struct RouterFixture {
   }
   bool idle() { return runtime->run_until_idle(std::chrono::hours(24)); }
   bool all_free() const {
-    return router->open_calls() == 0 && router->slots().running() == 0 && router->slots().waiting() == 0;
+    return router->open_calls() == 0 && router->call_slots().running() == 0 &&
+           router->call_slots().waiting() == 0;
   }
   bool logged(std::string_view text) const {
     for (const auto& line : log)

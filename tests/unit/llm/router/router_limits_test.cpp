@@ -29,8 +29,8 @@ TEST_CASE_METHOD(Fixture, "by default all calls run at once", "[llm][router][Y5]
   options.limits = {};
   make();
   Crowd crowd(*this, 20);
-  CHECK(router->slots().running() == 20);
-  CHECK(router->slots().waiting() == 0);
+  CHECK(router->call_slots().running() == 20);
+  CHECK(router->call_slots().waiting() == 0);
   CHECK(idle());
   CHECK(crowd.ended() == 20);
   CHECK(all_free());
@@ -42,8 +42,8 @@ TEST_CASE_METHOD(Fixture, "with a limit of three, three calls run at once and th
   std::size_t most = 0;
   first.on_asked = [&] { most = std::max(most, first.client->open_calls()); };
   Crowd crowd(*this, 20);
-  CHECK(router->slots().running() == 3);
-  CHECK(router->slots().waiting() == 17);
+  CHECK(router->call_slots().running() == 3);
+  CHECK(router->call_slots().waiting() == 17);
   CHECK(router->open_calls() == 20);
   CHECK(idle());
   CHECK(crowd.ended() == 20);
@@ -73,7 +73,7 @@ TEST_CASE_METHOD(Fixture, "a call that backs off frees its slot and keeps its pl
 }
 
 TEST_CASE_METHOD(Fixture, "routers that share slots share their limits", "[llm][router][Y5]") {
-  options.slots = std::make_shared<CallSlots>(*runtime, CallLimits{.total = 2});
+  options.call_slots = std::make_shared<CallSlots>(*runtime, CallLimits{.total = 2});
   make();
   LlmRouter another(*runtime, options);
   first.script = {silence(), silence(), words({"x"})};
@@ -81,10 +81,10 @@ TEST_CASE_METHOD(Fixture, "routers that share slots share their limits", "[llm][
   another.chat(test::ask("b"), {}, other.sink());
   ChatRecord third;
   another.chat(test::ask("c"), {}, third.sink());
-  CHECK(&router->slots() == options.slots.get());
-  CHECK(options.slots->running() == 2);
-  CHECK(options.slots->running("one") == 2);
-  CHECK(options.slots->waiting() == 1);
+  CHECK(&router->call_slots() == options.call_slots.get());
+  CHECK(options.call_slots->running() == 2);
+  CHECK(options.call_slots->running("one") == 2);
+  CHECK(options.call_slots->waiting() == 1);
   router->abort("a");
   polls();
   CHECK(first.asked.size() == 3);
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(Fixture, "10000 waiting calls are stopped or served and leave n
   make();
   first.script = {silence(), silence(), silence()};
   Crowd crowd(*this, 10'000);
-  CHECK(router->slots().waiting() == 9997);
+  CHECK(router->call_slots().waiting() == 9997);
   for (std::size_t i = 3; i < 10'000; i += 2) CHECK(router->abort("agent " + std::to_string(i)));
   polls(100);
   CHECK(crowd.ended() == 4999);
@@ -324,7 +324,7 @@ TEST_CASE_METHOD(Fixture, "the deadline ends a wait for a slot", "[llm][router][
   router->chat(request, {}, heard.sink());
   runtime->run_for(3s);
   CHECK(heard.failed_with(Errc::deadline_exceeded));
-  CHECK(router->slots().waiting() == 0);
+  CHECK(router->call_slots().waiting() == 0);
   CHECK_FALSE(other.ended());
 }
 

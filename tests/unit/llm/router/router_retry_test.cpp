@@ -304,7 +304,7 @@ TEST_CASE_METHOD(Fixture, "waiting calls leave an endpoint whose pause is too lo
   first.script = {fails(busy(10min))};
   ask(heard, "a");
   ask(other, "b");
-  CHECK(router->slots().waiting() == 1);
+  CHECK(router->call_slots().waiting() == 1);
   CHECK(idle());
   CHECK(heard.text() == "second");
   CHECK(other.text() == "second");
@@ -442,7 +442,7 @@ TEST_CASE_METHOD(Fixture, "invalid options fail every call and name the option",
     options = good;
   }
   Runtime stranger({.clock = &clock});
-  options.slots = std::make_shared<CallSlots>(stranger);
+  options.call_slots = std::make_shared<CallSlots>(stranger);
   make();
   heard = {};
   ask(heard);

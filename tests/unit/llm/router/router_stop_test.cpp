@@ -54,7 +54,7 @@ TEST_CASE_METHOD(Fixture, "a stop in a silent attempt cuts it on the stopping th
     act();
   }
   CHECK_FALSE(heard.ended());
-  CHECK(router->slots().running() == 1);  // until the attempt has ended
+  CHECK(router->call_slots().running() == 1);  // until the attempt has ended
   polls();
   CHECK(heard.cancelled());
   CHECK(heard.error().code == Errc::cancelled);
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(Fixture, "a stop in a back-off ends it in the next poll", "[llm
   ask(heard, "a", stop.get_token());
   polls();
   REQUIRE(notices.size() == 1);
-  CHECK(router->slots().running() == 0);  // a back-off holds no slot
+  CHECK(router->call_slots().running() == 0);  // a back-off holds no slot
   if (foreign) {
     std::thread([&] { stop_it(*this, how); }).join();
   } else {
@@ -116,7 +116,7 @@ TEST_CASE_METHOD(Fixture, "a stop in the queue for a slot ends the wait in the n
   ask(other, "b");
   ask(heard, "a", stop.get_token());
   polls();
-  CHECK(router->slots().waiting() == 1);
+  CHECK(router->call_slots().waiting() == 1);
   if (foreign) {
     std::thread([&] { stop_it(*this, how); }).join();
   } else {
@@ -125,8 +125,8 @@ TEST_CASE_METHOD(Fixture, "a stop in the queue for a slot ends the wait in the n
   CHECK_FALSE(router->has_active_request("a"));
   runtime->poll();
   CHECK(heard.cancelled());
-  CHECK(router->slots().waiting() == 0);
-  CHECK(router->slots().running() == 1);
+  CHECK(router->call_slots().waiting() == 0);
+  CHECK(router->call_slots().running() == 1);
   router->abort("b");
   CHECK(idle());
   CHECK(first.asked.size() == 1);
@@ -197,8 +197,8 @@ TEST_CASE("a call stopped during its start is cancelled and not counted", "[llm]
   router.chat(ask("waiting"), {}, waiting.sink());
   StopSource stop;
   watched.look = [&] {
-    if (has_room) stop.request_stop();                                  // before it listens to its token
-    if (!has_room && router.slots().waiting() == 2) router.abort("a");  // while it is refused
+    if (has_room) stop.request_stop();                                       // before it listens to its token
+    if (!has_room && router.call_slots().waiting() == 2) router.abort("a");  // while it is refused
   };
   router.chat(ask("a"), stop.get_token(), heard.sink());
   watched.look = {};
@@ -282,8 +282,8 @@ TEST_CASE_METHOD(Fixture, "a call that ignores its stop keeps its slot and its d
   ask(other);
   runtime->run_for(9s);
   CHECK_FALSE(heard.ended());
-  CHECK(router->slots().running() == 1);
-  CHECK(router->slots().waiting() == 1);
+  CHECK(router->call_slots().running() == 1);
+  CHECK(router->call_slots().waiting() == 1);
   CHECK(idle());
   CHECK(heard.text().empty());
   CHECK(heard.cancelled());
@@ -363,7 +363,7 @@ TEST_CASE_METHOD(Fixture, "an outcome callback may start the next call or destro
   make();
   router->chat(test::ask("a"), {}, ChatSink({}, [&](const ChatOutcome&) {
                  CHECK_FALSE(router->has_active_request("a"));
-                 CHECK(router->slots().running() == 0);
+                 CHECK(router->call_slots().running() == 0);
                  if (!destroy) return ask(other);
                  router.reset();
                  runtime.reset();
@@ -449,7 +449,7 @@ TEST_CASE_METHOD(Fixture, "a throwing receiver ends its call and cuts the attemp
 
 TEST_CASE_METHOD(Fixture, "destroying the router cancels calls in every phase", "[llm][router]") {
   options.limits.total = 2;
-  options.slots = std::make_shared<CallSlots>(*runtime, options.limits);
+  options.call_slots = std::make_shared<CallSlots>(*runtime, options.limits);
   first.script = {fails(cut), silence({}, true), silence()};
   make();
   ChatRecord backs_off, deaf, silent, waits;
@@ -462,13 +462,13 @@ TEST_CASE_METHOD(Fixture, "destroying the router cancels calls in every phase", 
   CHECK(router->open_calls() == 4);
   router.reset();
   for (const ChatRecord* each : {&backs_off, &deaf, &silent, &waits}) CHECK(each->cancelled());
-  CHECK(options.slots->waiting() == 0);
-  CHECK(options.slots->running() == 2);
+  CHECK(options.call_slots->waiting() == 0);
+  CHECK(options.call_slots->running() == 2);
   polls();
-  CHECK(options.slots->running() == 1);  // of the model that ignores its stop
+  CHECK(options.call_slots->running() == 1);  // of the model that ignores its stop
   CHECK(first.asked.size() == 3);
   first.client.reset();
-  CHECK(options.slots->running() == 0);
+  CHECK(options.call_slots->running() == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "a runtime that goes first leaves the router inert", "[llm][router]") {
