@@ -100,7 +100,7 @@ std::vector<std::string> environment_of(const SubprocessCommand& command) {
   if (command.inherit_environment)
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
   for (const auto& [name, value] : command.environment) {
-    std::erase_if(entries, [&name = name](const std::string& entry) { return sets(entry, name); });
+    std::erase_if(entries, [&added = name](const std::string& entry) { return sets(entry, added); });
     entries.emplace_back(name).append("=").append(value);
   }
   return entries;
