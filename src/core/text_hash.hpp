@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace agentcore::detail::core {
@@ -12,5 +13,8 @@ constexpr std::uint64_t text_hash(std::string_view text) noexcept {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   return hash;
 }
+
+// `prefix` and the hash of `text`, as 16 hexadecimal digits.
+std::string hashed_name(std::string_view prefix, std::string_view text);
 
 }  // namespace agentcore::detail::core

@@ -1,8 +1,7 @@
 #include "llm/active_calls.hpp"
 
+#include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace agentcore::detail::llm {
 
@@ -60,8 +59,8 @@ std::shared_ptr<core::Stoppable> ActiveCalls::next_open(std::string_view agent_i
 }
 
 ChatError ActiveCalls::in_progress(std::string_view client) {
-  return {Errc::request_in_progress,
-          fmt::format("this agent has a model call open in this {}; abort it or wait for its end", client)};
+  return {Errc::request_in_progress, "this agent has a model call open in this " + std::string(client) +
+                                         "; abort it or wait for its end"};
 }
 
 Registration& Registration::operator=(Registration&& other) noexcept {

@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace agentcore {
@@ -45,7 +44,7 @@ Tool make_agent_tool(AgentToolOptions options) {
   if (!spec.timeout) spec.timeout = no_limit;
   // The requests of all calls begin alike, although each call has an agent of its own.
   if (options.agent.cache_key.empty() && options.agent.id.empty())
-    options.agent.cache_key = fmt::format("tool-{:016x}", detail::core::text_hash(spec.name));
+    options.agent.cache_key = detail::core::hashed_name("tool-", spec.name);
   if (!options.write_message) options.write_message = has_parameters ? arguments_as_message : default_message;
   return {std::move(spec),
           [agent = std::make_shared<const AgentSpec>(std::move(options.agent)),

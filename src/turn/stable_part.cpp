@@ -3,8 +3,6 @@
 #include "core/blank.hpp"
 #include "core/text_hash.hpp"
 
-#include <fmt/format.h>
-
 namespace agentcore::detail::turn {
 namespace {
 
@@ -49,7 +47,7 @@ void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end,
 }
 
 std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id) {
-  return spec.cache_key.empty() ? fmt::format("agent-{:016x}", core::text_hash(agent_id)) : spec.cache_key;
+  return spec.cache_key.empty() ? core::hashed_name("agent-", agent_id) : spec.cache_key;
 }
 
 }  // namespace agentcore::detail::turn
