@@ -60,7 +60,7 @@ if(AGENTCORE_HAS_RE2)
   set(pattern_library re2)
 endif()
 agentcore_install_component(core DESCRIPTION "Agents, turns and tools of agentcore, without HTTP"
-  REQUIRES nlohmann_json PRIVATE fmt ${pattern_library})
+  REQUIRES nlohmann_json PRIVATE ${pattern_library})
 agentcore_install_component(testing DESCRIPTION "For tests of programs that use agentcore"
   REQUIRES "${same_core}")
 set(whole "${same_core}")
