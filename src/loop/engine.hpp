@@ -4,12 +4,12 @@
 #include "core/internal_api.hpp"
 #include "loop/host_calls.hpp"
 #include "loop/host_log.hpp"
+#include "loop/io.hpp"
 #include "loop/loop_descriptors.hpp"
 #include "loop/loop_driver.hpp"
 #include "loop/loop_state.hpp"
 #include "loop/loop_work.hpp"
 #include "loop/poll_cycle.hpp"
-#include "loop/poller.hpp"
 #include "loop/source.hpp"
 #include "loop/waker.hpp"
 

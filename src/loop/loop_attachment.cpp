@@ -1,13 +1,11 @@
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
+#include "platform/descriptor.hpp"
 
 #include <agentcore/loop_attachment.hpp>
 
 #include <cerrno>
 #include <system_error>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace agentcore {
 
@@ -23,7 +21,7 @@ LoopAttachment::LoopAttachment(Runtime& runtime) noexcept : engine_(detail::loop
 }
 
 LoopAttachment::~LoopAttachment() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) detail::platform::close_descriptor(descriptor_);
 }
 
 int LoopAttachment::open_descriptor() {
@@ -40,7 +38,7 @@ int LoopAttachment::open_descriptor() {
     raise(std::make_error_code(std::errc::not_supported),
           "LoopAttachment: the descriptor of this Runtime does not report timers: use the SystemClock and "
           "LoopBackend::automatic, on a system with epoll and timerfd_create()");
-  descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  descriptor_ = detail::platform::duplicate_descriptor(descriptor);
   if (descriptor_ < 0)
     raise(
         {errno, std::generic_category()},

@@ -39,7 +39,7 @@ bool LoopDescriptors::try_open_poller() {
   if (poller_ && !stand_in_) return true;
   int error = 0;
   if (backend_ != LoopBackend::poll) {
-    auto made = make_epoll_poller();
+    auto made = platform::make_epoll_poller();
     if (made && (!poller_ || made->take_over(*poller_))) {
       poller_ = std::move(made);
       stand_in_ = wake_watched_ = false;
@@ -48,7 +48,7 @@ bool LoopDescriptors::try_open_poller() {
     error = errno;
     stand_in_ = made || is_lack(error);  // a system without epoll: poll(2) is its poller for good
   }
-  if (!poller_) poller_ = make_poll_poller();
+  if (!poller_) poller_ = platform::make_poll_poller();
   errno = error;
   return !stand_in_;
 }

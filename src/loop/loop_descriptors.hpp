@@ -3,8 +3,8 @@
 
 #include "core/internal_api.hpp"
 #include "loop/host_log.hpp"
+#include "loop/io.hpp"
 #include "loop/loop_state.hpp"
-#include "loop/poller.hpp"
 #include "loop/waker.hpp"
 
 #include <agentcore/runtime.hpp>
@@ -35,7 +35,7 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
 
   // Null until something has to be waited for, and when the engine is closed. ensure_open() may replace it:
   // do not keep the pointer.
-  Poller* poller() const noexcept { return poller_.get(); }
+  platform::Poller* poller() const noexcept { return poller_.get(); }
   // The longest time to wait at once. Without a wake-up descriptor other threads cannot end a wait: it is
   // short then.
   Duration limited_wait(Duration at_most) const noexcept;
@@ -74,7 +74,7 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
   Waker& waker_;
   LoopBackend backend_;
 
-  std::unique_ptr<Poller> poller_;
+  std::unique_ptr<platform::Poller> poller_;
   bool stand_in_ = false;  // poller_ is poll(2), because epoll could not be opened
   bool wake_watched_ = false;
   bool host_asked_ = false;  // request_host_descriptor() was called

@@ -75,16 +75,16 @@ void PollCycle::run_io(PollBudget& budget) {
 
 void PollCycle::deliver_ready(PollBudget& budget) {
   while (!state_.closed && !work_.ready.empty() && budget.spend()) {
-    const Ready ready = work_.ready.take();
+    const platform::Ready ready = work_.ready.take();
     if (!work_.ready.empty()) hint_next_ready();
-    const Delivery delivery = descriptors_.poller()->deliver(ready);
+    const platform::Delivery delivery = descriptors_.poller()->deliver(ready);
     if (delivery.handler != nullptr)
       calls_.guarded("an i/o handler", [&] { delivery.handler->on_io(ready.descriptor, delivery.events); });
   }
 }
 
 void PollCycle::hint_next_ready() const noexcept {
-  const Ready& ready = work_.ready.front();
+  const platform::Ready& ready = work_.ready.front();
   if (IoHandler* const handler = descriptors_.poller()->deliver(ready).handler)
     handler->expect_io(ready.descriptor);
 }

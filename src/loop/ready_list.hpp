@@ -1,7 +1,7 @@
 // ReadyList: the descriptors that the poller found ready and that are not delivered yet.
 #pragma once
 
-#include "loop/poller.hpp"
+#include "platform/poller.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -13,20 +13,20 @@ class ReadyList {
  public:
   bool empty() const noexcept { return next_ == found_.size(); }
   // The first entry; the list is not empty.
-  const Ready& front() const noexcept { return found_[next_]; }
+  const platform::Ready& front() const noexcept { return found_[next_]; }
   // Removes the first entry and returns it; the list is not empty.
-  Ready take() noexcept { return found_[next_++]; }
+  platform::Ready take() noexcept { return found_[next_++]; }
 
   // Drops all entries; returns the vector that the next wait appends to. What was dropped is still ready and
   // will be found again.
-  std::vector<Ready>& refill() noexcept {
+  std::vector<platform::Ready>& refill() noexcept {
     found_.clear();
     next_ = 0;
     return found_;
   }
 
  private:
-  std::vector<Ready> found_;
+  std::vector<platform::Ready> found_;
   std::size_t next_ = 0;  // at most found_.size()
 };
 

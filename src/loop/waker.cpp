@@ -1,44 +1,8 @@
 #include "loop/waker.hpp"
 
-#include <cstdint>
 #include <utility>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#ifdef __linux__
-#include <sys/eventfd.h>
-#endif
-
 namespace agentcore::detail::loop {
-
-namespace {
-
-// Two ends that may be one. False when the system has no descriptor left.
-bool open_ends(int& read_end, int& write_end) noexcept {
-#ifdef __linux__
-  read_end = write_end = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  return read_end >= 0;
-#else
-  int ends[2];
-  if (::pipe(ends) != 0) return false;
-  for (const int end : ends) {
-    ::fcntl(end, F_SETFL, O_NONBLOCK);
-    ::fcntl(end, F_SETFD, FD_CLOEXEC);
-  }
-  read_end = ends[0];
-  write_end = ends[1];
-  return true;
-#endif
-}
-
-void close_ends(int& read_end, int& write_end) noexcept {
-  if (write_end >= 0 && write_end != read_end) ::close(write_end);
-  if (read_end >= 0) ::close(read_end);
-  read_end = write_end = -1;
-}
-
-}  // namespace
 
 // The host's function, with what is needed to end it safely while another thread may be calling it.
 struct Waker::Subscriber {
@@ -78,9 +42,8 @@ void Waker::Subscriber::end() noexcept {
   dropped.swap(function);
 }  // the lock is released first, then the function is destroyed
 
-Waker::~Waker() {
-  close_ends(read_end_, write_end_);
-}
+// Here, where the platform is: other parts of the library destroy wakers, too.
+Waker::~Waker() = default;
 
 void Waker::notify() noexcept {
   if (!notified_.exchange(true, std::memory_order_seq_cst)) signal();
@@ -91,27 +54,22 @@ void Waker::signal() noexcept {
   {
     // Under the lock, so that close() cannot release the descriptor's number for another use in between.
     const std::lock_guard lock(mutex_);
-    write_descriptor();
+    set_signal();
     subscriber = subscriber_;
   }
   if (subscriber && !subscriber->call()) threw_ = true;
 }
 
-void Waker::write_descriptor() noexcept {
-  if (write_end_ < 0 || written_) return;
+void Waker::set_signal() noexcept {
+  if (!signal_.is_open() || written_) return;
   written_ = level_;
-  const std::uint64_t one = 1;
-  // Cannot fail but for a full counter or pipe, and then it is readable as it should be.
-  [[maybe_unused]] const auto count = ::write(write_end_, &one, sizeof one);
+  signal_.set();
 }
 
 void Waker::drain() noexcept {
   if (!level_) return;  // written by this thread only
   const std::lock_guard lock(mutex_);
-  if (!std::exchange(written_, false)) return;
-  std::uint64_t sink[8];
-  while (::read(read_end_, sink, sizeof sink) == static_cast<ssize_t>(sizeof sink)) {
-  }
+  if (std::exchange(written_, false)) signal_.clear();
 }
 
 Subscription Waker::on_wake(std::function<void()> wake) {
@@ -140,13 +98,13 @@ void Waker::end_subscription(const std::shared_ptr<Subscriber>& subscriber) noex
 int Waker::open(bool level) {
   if (closed_) return -1;
   const std::lock_guard lock(mutex_);
-  if (read_end_ >= 0) return read_end_;
-  if (!open_ends(read_end_, write_end_)) return -1;
+  if (signal_.is_open()) return signal_.descriptor();
+  if (!signal_.open()) return -1;
   level_ = level;
   // A notify() before this found no descriptor. During a poll that does not matter: its end looks for work
   // anyway.
-  if (!polling_ && notified_.load(std::memory_order_seq_cst)) write_descriptor();
-  return read_end_;
+  if (!polling_ && notified_.load(std::memory_order_seq_cst)) set_signal();
+  return signal_.descriptor();
 }
 
 void Waker::begin_poll() noexcept {
@@ -167,7 +125,7 @@ void Waker::close() noexcept {
   {
     const std::lock_guard lock(mutex_);
     removed = std::exchange(subscriber_, nullptr);
-    close_ends(read_end_, write_end_);
+    signal_.close();
   }
   if (removed) removed->end();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/internal_api.hpp"
+#include "platform/wake_signal.hpp"
 
 #include <agentcore/subscription.hpp>
 
@@ -59,7 +60,7 @@ class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> 
 
   void signal() noexcept;
   void drain() noexcept;
-  void write_descriptor() noexcept;
+  void set_signal() noexcept;
   void end_subscription(const std::shared_ptr<Subscriber>& subscriber) noexcept;
 
   std::atomic<bool> notified_{false};
@@ -68,8 +69,7 @@ class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> 
   bool closed_ = false;   // used by the loop thread only
 
   std::mutex mutex_;  // guards the rest; never held while the host's function runs
-  int read_end_ = -1;
-  int write_end_ = -1;
+  platform::WakeSignal signal_;
   bool level_ = false;
   bool written_ = false;  // with level_: there is something to read
   std::shared_ptr<Subscriber> subscriber_;

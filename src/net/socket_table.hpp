@@ -2,7 +2,7 @@
 // that each one serves.
 #pragma once
 
-#include "loop/poller.hpp"
+#include "loop/io.hpp"
 #include "net/socket_twins.hpp"
 
 #include <array>

@@ -1,18 +1,17 @@
 #include "process/process.hpp"
 
-#include "loop/await_readable.hpp"
 #include "loop/time.hpp"
+#include "platform/await_readable.hpp"
+#include "platform/pipe.hpp"
 #include "process/processes.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
+#include <cstddef>
+#include <span>
 #include <system_error>
 #include <utility>
-
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 namespace agentcore::detail::process {
 
@@ -41,17 +40,17 @@ Process::~Process() {
   end_group();
   cancel(grace_timer_);
   cancel(check_timer_);
-  for (Descriptor* const descriptor : {&exit_, &input_, &output_.descriptor, &errors_.descriptor})
+  for (platform::Descriptor* const descriptor : {&exit_, &input_, &output_.descriptor, &errors_.descriptor})
     close(*descriptor);
 }
 
-std::string Process::run(Spawned spawned, std::string input, StopToken stop) {
+std::string Process::run(platform::Spawned spawned, std::string input, StopToken stop) {
   group_.lead(spawned.pid);
   input_ = std::move(spawned.input);
   to_write_ = std::move(input);
   output_.descriptor = std::move(spawned.output);
   errors_.descriptor = std::move(spawned.errors);
-  if (options_.watch == ExitWatch::automatic) exit_ = open_exit_descriptor(spawned.pid);
+  if (options_.watch == ExitWatch::automatic) exit_ = platform::open_exit_descriptor(spawned.pid);
   if (exit_ && engine_.watch(exit_.get(), loop::IoEvents::readable, *this)) exit_.reset();
   if (!exit_) check_end_later();
   std::error_code refused;
@@ -66,7 +65,7 @@ std::string Process::run(Spawned spawned, std::string input, StopToken stop) {
 
 // On the stopping thread. Allocates nothing, so that it cannot fail.
 void Process::on_stop() noexcept {
-  group_.signal(SIGTERM);
+  group_.terminate();
   stopped_at_.store(engine_.now(), std::memory_order_relaxed);
   stopped_.store(true, std::memory_order_release);
   all_.note_stopped();
@@ -97,7 +96,7 @@ void Process::check_end_later() {
 }
 
 void Process::write_some() {
-  const ssize_t count = write_quietly(input_, std::string_view(to_write_).substr(written_));
+  const std::ptrdiff_t count = platform::write_quietly(input_, std::string_view(to_write_).substr(written_));
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count > 0) written_ += static_cast<std::size_t>(count);
   if (count > 0 && written_ < to_write_.size()) return;
@@ -108,7 +107,8 @@ void Process::write_some() {
 // Returns the number of bytes read. Closes the stream at its end.
 std::size_t Process::read_some(Stream& stream, std::size_t at_most) {
   auto& buffer = all_.buffer();
-  const ssize_t count = ::read(stream.descriptor.get(), buffer.data(), std::min(at_most, buffer.size()));
+  const std::ptrdiff_t count =
+      platform::read_some(stream.descriptor, std::span(buffer).first(std::min(at_most, buffer.size())));
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
   if (count <= 0) {
     close(stream.descriptor);
@@ -122,9 +122,8 @@ std::size_t Process::read_some(Stream& stream, std::size_t at_most) {
 // Reads the present content of the pipe, and no more: a process that left the group may hold the pipe, too,
 // and write without end.
 void Process::read_rest(Stream& stream) {
-  int held = 0;
-  if (!stream.descriptor || ::ioctl(stream.descriptor.get(), FIONREAD, &held) != 0) return;
-  for (auto left = static_cast<std::size_t>(std::max(held, 0)); left > 0;) {
+  if (!stream.descriptor) return;
+  for (std::size_t left = platform::bytes_held(stream.descriptor); left > 0;) {
     const std::size_t count = read_some(stream, left);
     if (count == 0) return;
     left -= count;
@@ -141,7 +140,7 @@ void Process::finish(std::unique_ptr<Process> process, ExitStatus status) {
   on_end(std::move(end));
 }
 
-void Process::close(Descriptor& descriptor) noexcept {
+void Process::close(platform::Descriptor& descriptor) noexcept {
   if (!descriptor) return;
   engine_.unwatch(descriptor.get());
   descriptor.reset();
@@ -157,7 +156,8 @@ void Process::end_group() noexcept {
   while (group_.alive() && !group_.try_reap()) {
     const auto left = give_up - std::chrono::steady_clock::now();
     if (left <= Duration(0)) return;
-    loop::await_readable(exit_.get(), exit_ ? left : std::min<Duration>(left, std::chrono::milliseconds(1)));
+    platform::await_readable(exit_.get(),
+                             exit_ ? left : std::min<Duration>(left, std::chrono::milliseconds(1)));
   }
 }
 

@@ -2,15 +2,14 @@
 #pragma once
 
 #include "loop/engine.hpp"
-#include "process/descriptor.hpp"
-#include "process/process_group.hpp"
-#include "process/spawn.hpp"
+#include "platform/descriptor.hpp"
+#include "platform/process_group.hpp"
+#include "platform/spawn.hpp"
 
 #include <agentcore/llm_client.hpp>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +20,9 @@
 #include <string_view>
 
 namespace agentcore::detail::process {
+
+using platform::ExitStatus;
+using platform::signal_name;
 
 class Processes;
 
@@ -67,9 +69,9 @@ class Process final : private loop::IoHandler {
   // group gets SIGTERM at once, on the stopping thread; begin_grace() is the second half, on the loop thread.
   // If the system refuses to watch the program, returns the reason: then no end is reported, and the caller
   // destroys this Process.
-  [[nodiscard]] std::string run(Spawned spawned, std::string input, StopToken stop);
+  [[nodiscard]] std::string run(platform::Spawned spawned, std::string input, StopToken stop);
   void begin_grace();
-  void kill() noexcept { group_.signal(SIGKILL); }
+  void kill() noexcept { group_.kill(); }
 
   std::uint64_t id() const noexcept { return id_; }
   // Reports the end and destroys `process`, which must have been removed from all tables.
@@ -77,7 +79,7 @@ class Process final : private loop::IoHandler {
 
  private:
   struct Stream {
-    Descriptor descriptor;
+    platform::Descriptor descriptor;
     CappedText kept;
   };
 
@@ -88,7 +90,7 @@ class Process final : private loop::IoHandler {
   void write_some();
   std::size_t read_some(Stream& stream, std::size_t at_most);
   void read_rest(Stream& stream);
-  void close(Descriptor& descriptor) noexcept;
+  void close(platform::Descriptor& descriptor) noexcept;
   void cancel(std::uint64_t& timer) noexcept;
   void end_group() noexcept;
 
@@ -98,9 +100,9 @@ class Process final : private loop::IoHandler {
   const ProcessOptions options_;
   OnEnd on_end_;
 
-  ProcessGroup group_;
-  Descriptor exit_;
-  Descriptor input_;
+  platform::ProcessGroup group_;
+  platform::Descriptor exit_;
+  platform::Descriptor input_;
   std::string to_write_;
   std::size_t written_ = 0;  // bytes of it
   Stream output_;

@@ -35,7 +35,7 @@ std::string Processes::start(SubprocessCommand command, const ProcessOptions& op
       running_.emplace(id, std::make_unique<Process>(*this, id, options, std::move(on_end))).first;
   std::string error;
   try {
-    Spawned spawned = spawn(command);
+    platform::Spawned spawned = platform::spawn(command);
     error = std::move(spawned.error);
     if (error.empty())
       error = place->second->run(std::move(spawned), std::move(command.input), std::move(stop));

@@ -8,8 +8,8 @@
 #include <agentcore/subprocess.hpp>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,29 +21,9 @@ namespace detail::tools {
 
 namespace {
 
-std::string_view name_of(int signal) noexcept {
-  switch (signal) {
-    case SIGHUP:
-      return " (SIGHUP)";
-    case SIGINT:
-      return " (SIGINT)";
-    case SIGABRT:
-      return " (SIGABRT)";
-    case SIGFPE:
-      return " (SIGFPE)";
-    case SIGILL:
-      return " (SIGILL)";
-    case SIGKILL:
-      return " (SIGKILL)";
-    case SIGPIPE:
-      return " (SIGPIPE)";
-    case SIGSEGV:
-      return " (SIGSEGV)";
-    case SIGTERM:
-      return " (SIGTERM)";
-    default:
-      return "";
-  }
+std::string name_of(int signal) {
+  const std::string_view name = detail::process::signal_name(signal);
+  return name.empty() ? std::string() : " (" + std::string(name) + ")";
 }
 
 std::string text_of(const detail::process::ExitStatus& status) {
@@ -51,8 +31,7 @@ std::string text_of(const detail::process::ExitStatus& status) {
     case detail::process::ExitStatus::Kind::exited:
       return "the program exited with code " + std::to_string(status.number);
     case detail::process::ExitStatus::Kind::signalled:
-      return "the program was ended by signal " + std::to_string(status.number) +
-             std::string(name_of(status.number));
+      return "the program was ended by signal " + std::to_string(status.number) + name_of(status.number);
     case detail::process::ExitStatus::Kind::lost:
       break;
   }

@@ -4,7 +4,7 @@
 #include "console/http/request_reader.hpp"
 #include "console/http/response.hpp"
 #include "console/http/stream.hpp"
-#include "loop/poller.hpp"
+#include "loop/io.hpp"
 
 #include <agentcore/clock.hpp>
 

@@ -7,7 +7,7 @@
 #include "console/http/request_reader.hpp"
 #include "console/http/stream_pump.hpp"
 #include "loop/engine.hpp"
-#include "loop/poller.hpp"
+#include "loop/io.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>

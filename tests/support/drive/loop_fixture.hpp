@@ -1,72 +1,19 @@
-// Fixtures for the loop's tests: both backends, pipes, a scripted source, and checks of descriptors from
-// outside.
+// Fixtures for the loop's tests: both backends and a scripted source.
 #pragma once
 
 #include "loop/engine.hpp"
+#include "support/drive/pipes.hpp"
 
 #include <agentcore/runtime.hpp>
 
-#include <array>
-#include <cstddef>
-#include <filesystem>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <poll.h>
-#include <unistd.h>
-
 namespace loop_test {
 
 using namespace std::chrono_literals;
-
-// True when poll(2) reports `descriptor` as readable now.
-inline bool readable(int descriptor) {
-  pollfd entry{descriptor, POLLIN, 0};
-  return ::poll(&entry, 1, 0) == 1 && (entry.revents & POLLIN) != 0;
-}
-
-// Blocks until `descriptor` is readable.
-inline void wait_readable(int descriptor) {
-  pollfd entry{descriptor, POLLIN, 0};
-  while (::poll(&entry, 1, -1) != 1) {
-  }
-}
-
-inline std::ptrdiff_t open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return std::distance(begin(all), end(all));
-}
-
-class Pipe {
- public:
-  Pipe() {
-    if (::pipe(ends_.data()) != 0) ends_ = {-1, -1};
-  }
-  ~Pipe() {
-    for (const int end : ends_)
-      if (end >= 0) ::close(end);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  int read_end() const { return ends_[0]; }
-  int write_end() const { return ends_[1]; }
-  bool write() const { return ::write(ends_[1], "x", 1) == 1; }
-  bool read() const {
-    char byte = 0;
-    return ::read(ends_[0], &byte, 1) == 1;
-  }
-  void close_write_end() {
-    ::close(ends_[1]);
-    ends_[1] = -1;
-  }
-
- private:
-  std::array<int, 2> ends_{-1, -1};
-};
 
 struct Handler final : agentcore::detail::loop::IoHandler {
   explicit Handler(std::function<void(int, agentcore::detail::loop::IoEvents)> function = nullptr)
@@ -133,12 +80,16 @@ inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend = agentcore
   return options;
 }
 
-inline std::unique_ptr<agentcore::detail::loop::Poller> make_poller(agentcore::LoopBackend backend) {
-  return backend == agentcore::LoopBackend::epoll ? agentcore::detail::loop::make_epoll_poller()
-                                                  : agentcore::detail::loop::make_poll_poller();
+inline std::unique_ptr<agentcore::detail::platform::Poller> make_poller(agentcore::LoopBackend backend) {
+  return backend == agentcore::LoopBackend::epoll ? agentcore::detail::platform::make_epoll_poller()
+                                                  : agentcore::detail::platform::make_poll_poller();
 }
 
 }  // namespace loop_test
 
-// Runs the rest of a test case once for each backend.
+// Runs the rest of a test case once for each backend that this system has.
+#ifdef __linux__
 #define EACH_BACKEND() GENERATE(agentcore::LoopBackend::epoll, agentcore::LoopBackend::poll)
+#else
+#define EACH_BACKEND() GENERATE(agentcore::LoopBackend::poll)
+#endif

@@ -1,9 +1,10 @@
 #include "support/drive/tool_turn.hpp"
 
+#include "platform/await_readable.hpp"
+
+#include <chrono>
 #include <stdexcept>
 #include <utility>
-
-#include <poll.h>
 
 namespace agentcore::test {
 
@@ -55,8 +56,8 @@ bool ToolTurn::drive(const std::function<bool()>& done) {
   for (int i = 0; i < 1000 && !done(); ++i) {
     while (runtime->poll()) {
     }
-    pollfd watched{.fd = runtime->poll_descriptor(), .events = POLLIN, .revents = 0};
-    if (!done()) ::poll(&watched, 1, 10'000);
+    const int watched = runtime->poll_descriptor();
+    if (!done()) detail::platform::await_readable(watched, std::chrono::seconds(10));
   }
   return done();
 }

@@ -1,5 +1,5 @@
 // The timer of the system behind Runtime::poll_descriptor().
-#include "loop/descriptor_timer.hpp"
+#include "platform/posix/descriptor_timer.hpp"
 
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
@@ -10,7 +10,7 @@
 
 using namespace agentcore;
 using namespace loop_test;
-using detail::loop::DescriptorTimer;
+using detail::platform::DescriptorTimer;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "loop/poller.hpp"
+#include "platform/poller.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-namespace agentcore::detail::loop {
+namespace agentcore::detail::platform {
 
 bool Poller::add(int descriptor, IoEvents events, IoHandler& handler) {
   if (descriptor < 0) {
@@ -81,4 +81,4 @@ int Poller::to_milliseconds(std::optional<Duration> timeout) noexcept {
   return static_cast<int>(std::min<decltype(milliseconds)>(milliseconds, std::numeric_limits<int>::max()));
 }
 
-}  // namespace agentcore::detail::loop
+}  // namespace agentcore::detail::platform

@@ -1,6 +1,6 @@
 // The epoll backend: Linux. One descriptor represents all, so a foreign loop can watch it.
-#include "loop/descriptor_timer.hpp"
-#include "loop/poller.hpp"
+#include "platform/poller.hpp"
+#include "platform/posix/descriptor_timer.hpp"
 
 #ifdef __linux__
 
@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-namespace agentcore::detail::loop {
+namespace agentcore::detail::platform {
 
 namespace {
 
@@ -136,15 +136,6 @@ std::unique_ptr<Poller> make_epoll_poller() {
   return nullptr;
 }
 
-}  // namespace agentcore::detail::loop
-
-#else
-
-#include <cerrno>
-
-std::unique_ptr<agentcore::detail::loop::Poller> agentcore::detail::loop::make_epoll_poller() {
-  errno = ENOSYS;
-  return nullptr;
-}
+}  // namespace agentcore::detail::platform
 
 #endif

@@ -1,4 +1,4 @@
-#include "loop/descriptor_timer.hpp"
+#include "platform/posix/descriptor_timer.hpp"
 
 #ifdef __linux__
 
@@ -8,7 +8,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-namespace agentcore::detail::loop {
+namespace agentcore::detail::platform {
 
 DescriptorTimer::~DescriptorTimer() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -32,6 +32,6 @@ void DescriptorTimer::arm(TimePoint next, TimePoint now) noexcept {
   armed_at_ = next;
 }
 
-}  // namespace agentcore::detail::loop
+}  // namespace agentcore::detail::platform
 
 #endif

@@ -1,14 +1,12 @@
-#include "loop/poller.hpp"
+#include "platform/poller.hpp"
 
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 
-#include <unistd.h>
-
 using namespace loop_test;
-using agentcore::detail::loop::Delivery;
-using agentcore::detail::loop::IoEvents;
-using agentcore::detail::loop::Ready;
+using agentcore::detail::platform::Delivery;
+using agentcore::detail::platform::IoEvents;
+using agentcore::detail::platform::Ready;
 
 TEST_CASE("a poller reports a ready descriptor until it is consumed", "[loop][poller]") {
   const auto poller = make_poller(EACH_BACKEND());
@@ -77,23 +75,6 @@ TEST_CASE("a stale event does not reach the next user of the same number", "[loo
   CHECK(poller->deliver(ready[0]).handler == nullptr);
   REQUIRE(poller->add(pipe.read_end(), IoEvents::readable, second));
   CHECK(poller->deliver(ready[0]).handler == nullptr);
-}
-
-TEST_CASE("a descriptor number that was closed and reopened can be watched again", "[loop][poller]") {
-  const auto poller = make_poller(EACH_BACKEND());
-  const Pipe one, two;
-  Handler first, second;
-  std::vector<Ready> ready;
-  const int number = ::dup(one.read_end());
-  REQUIRE(poller->add(number, IoEvents::readable, first));
-  REQUIRE(::dup2(two.read_end(), number) == number);
-  REQUIRE(poller->add(number, IoEvents::readable, second));
-  REQUIRE(two.write());
-  poller->wait(std::nullopt, ready);
-  REQUIRE(ready.size() == 1);
-  CHECK(poller->deliver(ready[0]).handler == &second);
-  poller->remove(number);
-  ::close(number);
 }
 
 TEST_CASE("many descriptors are watched and unwatched", "[loop][poller]") {

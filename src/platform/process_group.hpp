@@ -3,10 +3,11 @@
 
 #include <mutex>
 #include <optional>
+#include <string_view>
 
-#include <sys/types.h>
+namespace agentcore::detail::platform {
 
-namespace agentcore::detail::process {
+using ProcessId = int;
 
 struct ExitStatus {
   enum class Kind : unsigned char {
@@ -18,6 +19,9 @@ struct ExitStatus {
   int number = 0;
 };
 
+// "SIGTERM", or nothing if the number is not one of a usual end.
+std::string_view signal_name(int number) noexcept;
+
 // The group's number is its leader's pid. The system may reuse the number as soon as the leader is reaped and
 // its group is empty, but not before. So: every signal is sent under the mutex and only before the leader is
 // reaped, and reaping takes the mutex. No signal ever reaches another process.
@@ -28,11 +32,12 @@ class ProcessGroup {
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   // To be called once, before anything else.
-  void lead(pid_t leader) noexcept;
+  void lead(ProcessId leader) noexcept;
 
-  // Sends a signal to the whole group, at once; does nothing when there is none. Never blocks longer than the
-  // system calls of another call here. @threadsafe (G5)
-  void signal(int number) noexcept;
+  // Sends SIGTERM or SIGKILL to the whole group, at once; does nothing when there is none. Never blocks
+  // longer than the system calls of another call here. @threadsafe (G5)
+  void terminate() noexcept;
+  void kill() noexcept;
 
   // If the leader has ended: kills the rest of the group, reaps the leader and returns its exit status. Does
   // not wait. Returns nothing once the leader was reaped.
@@ -42,11 +47,12 @@ class ProcessGroup {
   bool alive() const noexcept;
 
  private:
+  void signal(int number) noexcept;
   void send(int number) const noexcept;
 
   mutable std::mutex mutex_;
-  pid_t leader_ = 0;
+  ProcessId leader_ = 0;
   bool alive_ = false;  // not reaped yet
 };
 
-}  // namespace agentcore::detail::process
+}  // namespace agentcore::detail::platform

@@ -1,11 +1,10 @@
 // The poll(2) backend: portable, needs no descriptor of its own.
-#include "loop/poller.hpp"
+#include "platform/poll_entries.hpp"
+#include "platform/poller.hpp"
 
 #include <cstddef>
 
-#include <poll.h>
-
-namespace agentcore::detail::loop {
+namespace agentcore::detail::platform {
 
 namespace {
 
@@ -33,13 +32,12 @@ class PollPoller final : public Poller {
   }
 
   bool wait(std::optional<Duration> timeout, std::vector<Ready>& ready) override {
-    const int count = ::poll(polled_.data(), static_cast<nfds_t>(polled_.size()), to_milliseconds(timeout));
-    int left = count;
+    int left = wait_for(polled_, to_milliseconds(timeout));
     for (std::size_t i = 0; left > 0 && i < polled_.size(); ++i) {
       if (polled_[i].revents == 0) continue;
       --left;
-      if (polled_[i].fd != wake_)
-        ready.push_back({polled_[i].fd, serials_[i], from_poll(polled_[i].revents)});
+      const int descriptor = descriptor_of(polled_[i]);
+      if (descriptor != wake_) ready.push_back({descriptor, serials_[i], from_poll(polled_[i].revents)});
     }
     return false;
   }
@@ -66,7 +64,7 @@ class PollPoller final : public Poller {
  private:
   // Adds to both vectors, or to none when it throws.
   void append(int descriptor, short events, std::uint32_t serial) {
-    polled_.push_back({descriptor, events, 0});
+    polled_.push_back(poll_entry(descriptor, events));
     try {
       serials_.push_back(serial);
     } catch (...) {
@@ -86,13 +84,13 @@ class PollPoller final : public Poller {
     const std::size_t index = places_[static_cast<std::size_t>(descriptor)];
     polled_[index] = polled_.back();
     serials_[index] = serials_.back();
-    place(polled_[index].fd, index);
+    place(descriptor_of(polled_[index]), index);
     polled_.pop_back();
     serials_.pop_back();
   }
 
   int wake_ = -1;
-  std::vector<pollfd> polled_;
+  std::vector<PollEntry> polled_;
   std::vector<std::uint32_t> serials_;  // beside polled_
   std::vector<std::size_t> places_;     // in polled_, by descriptor
 };
@@ -103,4 +101,4 @@ std::unique_ptr<Poller> make_poll_poller() {
   return std::make_unique<PollPoller>();
 }
 
-}  // namespace agentcore::detail::loop
+}  // namespace agentcore::detail::platform

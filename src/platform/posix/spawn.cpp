@@ -1,4 +1,8 @@
-#include "process/spawn.hpp"
+#include "platform/spawn.hpp"
+
+#include "platform/pipe.hpp"
+
+#ifndef _WIN32
 
 #include <algorithm>
 #include <cerrno>
@@ -9,10 +13,15 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-namespace agentcore::detail::process {
+#ifdef __linux__
+#include <sys/syscall.h>
+#else
+extern char** environ;
+#endif
+
+namespace agentcore::detail::platform {
 
 namespace {
 
@@ -40,8 +49,10 @@ class Plan {
     check(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
   }
   void give_nothing_else() noexcept {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 34)
     check(::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1));
+#endif
 #endif
   }
   // Its own group; no signal blocked or ignored: a program must receive SIGTERM even if the host blocks it.
@@ -160,7 +171,7 @@ Spawned spawn(const SubprocessCommand& command) {
   return spawned;
 }
 
-Descriptor open_exit_descriptor([[maybe_unused]] pid_t pid) noexcept {
+Descriptor open_exit_descriptor([[maybe_unused]] ProcessId pid) noexcept {
 #ifdef SYS_pidfd_open
   return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 #else
@@ -168,4 +179,6 @@ Descriptor open_exit_descriptor([[maybe_unused]] pid_t pid) noexcept {
 #endif
 }
 
-}  // namespace agentcore::detail::process
+}  // namespace agentcore::detail::platform
+
+#endif

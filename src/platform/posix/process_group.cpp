@@ -1,13 +1,17 @@
-#include "process/process_group.hpp"
+#include "platform/process_group.hpp"
+
+#ifndef _WIN32
 
 #include <cerrno>
 #include <csignal>
 
 #include <sys/wait.h>
 
-namespace agentcore::detail::process {
+namespace agentcore::detail::platform {
 
-void ProcessGroup::lead(pid_t leader) noexcept {
+static_assert(sizeof(pid_t) <= sizeof(ProcessId));
+
+void ProcessGroup::lead(ProcessId leader) noexcept {
   const std::lock_guard lock(mutex_);
   leader_ = leader;
   alive_ = true;
@@ -16,6 +20,14 @@ void ProcessGroup::lead(pid_t leader) noexcept {
 bool ProcessGroup::alive() const noexcept {
   const std::lock_guard lock(mutex_);
   return alive_;
+}
+
+void ProcessGroup::terminate() noexcept {
+  signal(SIGTERM);
+}
+
+void ProcessGroup::kill() noexcept {
+  signal(SIGKILL);
 }
 
 void ProcessGroup::signal(int number) noexcept {
@@ -49,4 +61,31 @@ std::optional<ExitStatus> ProcessGroup::try_reap() noexcept {
   return ExitStatus{ExitStatus::Kind::signalled, WTERMSIG(status)};
 }
 
-}  // namespace agentcore::detail::process
+std::string_view signal_name(int number) noexcept {
+  switch (number) {
+    case SIGHUP:
+      return "SIGHUP";
+    case SIGINT:
+      return "SIGINT";
+    case SIGABRT:
+      return "SIGABRT";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGILL:
+      return "SIGILL";
+    case SIGKILL:
+      return "SIGKILL";
+    case SIGPIPE:
+      return "SIGPIPE";
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGTERM:
+      return "SIGTERM";
+    default:
+      return "";
+  }
+}
+
+}  // namespace agentcore::detail::platform
+
+#endif

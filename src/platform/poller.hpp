@@ -2,7 +2,6 @@
 #pragma once
 
 #include <agentcore/clock.hpp>
-#include <agentcore/runtime.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace agentcore::detail::loop {
+namespace agentcore::detail::platform {
 
 // Bit flags: what to wait for, and what has come. `error` is always reported. A peer that hung up is reported
 // as readable (and writable, if asked for), because there may still be bytes to read before the end.
@@ -113,8 +112,8 @@ class Poller {
 };
 
 // The two backends. make_epoll_poller() returns null when the system has no epoll (errno is ENOSYS) or no
-// descriptor left for it.
+// descriptor left for it. The other one is poll(2), on Windows WSAPoll(), which watches sockets alone.
 std::unique_ptr<Poller> make_epoll_poller();
 std::unique_ptr<Poller> make_poll_poller();  // never null
 
-}  // namespace agentcore::detail::loop
+}  // namespace agentcore::detail::platform

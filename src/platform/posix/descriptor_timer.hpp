@@ -3,7 +3,7 @@
 
 #include <agentcore/clock.hpp>
 
-namespace agentcore::detail::loop {
+namespace agentcore::detail::platform {
 
 // A timerfd: Linux alone. Invariants:
 // 1. While armed_at_ is a time, the descriptor becomes readable then, or is readable already.
@@ -35,4 +35,4 @@ class DescriptorTimer {
   TimePoint armed_at_ = unarmed;
 };
 
-}  // namespace agentcore::detail::loop
+}  // namespace agentcore::detail::platform

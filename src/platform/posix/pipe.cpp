@@ -1,13 +1,17 @@
-#include "process/descriptor.hpp"
+#include "platform/pipe.hpp"
 
+#ifndef _WIN32
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace agentcore::detail::process {
+namespace agentcore::detail::platform {
 
 namespace {
 
@@ -32,11 +36,6 @@ bool raise(Descriptor& descriptor) noexcept {
 
 }  // namespace
 
-void Descriptor::reset(int descriptor) noexcept {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = descriptor;
-}
-
 bool open_pipe(Pipe& pipe) noexcept {
   int ends[2];
   if (!open_ends(ends)) return false;
@@ -52,9 +51,19 @@ void stop_blocking(const Descriptor& descriptor) noexcept {
 #endif
 }
 
+std::ptrdiff_t read_some(const Descriptor& descriptor, std::span<char> buffer) noexcept {
+  return ::read(descriptor.get(), buffer.data(), buffer.size());
+}
+
+std::size_t bytes_held(const Descriptor& descriptor) noexcept {
+  int held = 0;
+  if (::ioctl(descriptor.get(), FIONREAD, &held) != 0) return 0;
+  return static_cast<std::size_t>(std::max(held, 0));
+}
+
 #ifdef F_SETNOSIGPIPE
 
-ssize_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noexcept {
+std::ptrdiff_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noexcept {
   return ::write(descriptor.get(), bytes.data(), bytes.size());
 }
 
@@ -62,7 +71,7 @@ ssize_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noex
 
 // A write raises SIGPIPE in the thread that writes. So this thread blocks the signal meanwhile, and takes it
 // off before it unblocks; a signal that was pending before is not ours to take.
-ssize_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noexcept {
+std::ptrdiff_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noexcept {
   sigset_t pipe_only, before, pending;
   sigemptyset(&pipe_only);
   sigaddset(&pipe_only, SIGPIPE);
@@ -83,4 +92,6 @@ ssize_t write_quietly(const Descriptor& descriptor, std::string_view bytes) noex
 
 #endif
 
-}  // namespace agentcore::detail::process
+}  // namespace agentcore::detail::platform
+
+#endif
