@@ -161,7 +161,7 @@ TEST_CASE("no wake-up is lost when 100000 notifies race with polls", "[loop][wak
       }
     });
   int seen = 0;
-  std::vector<agentcore::detail::loop::Ready> ready;
+  std::vector<agentcore::detail::platform::Ready> ready;
   while (seen < threads * each) {
     poller->wait(std::nullopt, ready);  // a lost wake-up sleeps here for ever
     waker->begin_poll();
