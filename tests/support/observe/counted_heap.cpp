@@ -79,6 +79,44 @@ void note_peak(std::size_t now) noexcept {
   }
 }
 
+#ifdef _WIN32
+
+// The runtime of Windows tells no size of aligned memory: it stands in front of it.
+constexpr std::size_t every_alignment = 64;
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  if (alignment > every_alignment) return nullptr;
+  void* const block = ::_aligned_malloc(every_alignment + size, every_alignment);
+  if (!block) return nullptr;
+  *static_cast<std::size_t*>(block) = size;
+  return static_cast<char*>(block) + every_alignment;
+}
+void* block_of(void* memory) noexcept {
+  return memory ? static_cast<char*>(memory) - every_alignment : nullptr;
+}
+std::size_t size_of(void* memory) noexcept {
+  return memory ? *static_cast<std::size_t*>(block_of(memory)) : 0;
+}
+void release(void* memory) noexcept {
+  ::_aligned_free(block_of(memory));
+}
+
+#else
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  return alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
+                                                : std::aligned_alloc(alignment, rounded);
+}
+std::size_t size_of(void* memory) noexcept {
+  return ::malloc_usable_size(memory);
+}
+void release(void* memory) noexcept {
+  std::free(memory);
+}
+
+#endif
+
 void* counted(std::size_t size, std::size_t alignment) {
   if (hook.function) {
     const Hook now = std::exchange(hook, {});
@@ -88,13 +126,11 @@ void* counted(std::size_t size, std::size_t alignment) {
     --failures;
     throw std::bad_alloc();
   }
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
-                                                              : std::aligned_alloc(alignment, rounded);
+  void* const memory = allocate(size, alignment);
   if (!memory) throw std::bad_alloc();
   if (!counts) return memory;
   asked.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t size_given = malloc_usable_size(memory);
+  const std::size_t size_given = size_of(memory);
   note_peak(live.fetch_add(size_given, std::memory_order_relaxed) + size_given);
   return memory;
 }
@@ -108,8 +144,8 @@ void* counted_or_null(std::size_t size, std::size_t alignment) noexcept {
 }
 
 void gone(void* memory) noexcept {
-  if (counts) live.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);  // 0 for null
-  std::free(memory);
+  if (counts) live.fetch_sub(size_of(memory), std::memory_order_relaxed);  // 0 for null
+  release(memory);
 }
 
 }  // namespace
