@@ -1,4 +1,4 @@
-// What the rest of the library uses of the poller: events of descriptors, and who is told of them.
+// What the rest of the library uses of the poller: events of descriptors, and who gets them.
 #pragma once
 
 #include "platform/poller.hpp"
