@@ -63,8 +63,8 @@ struct FakeSource final : agentcore::detail::loop::Source {
   std::function<void()> on_control, on_step;
   std::function<void()> on_look;  // called at the end of has_work()
   int controls = 0;
-  long steps = 0;
-  long done = 0;
+  long long steps = 0;
+  long long done = 0;
   bool pending = false;
 };
 

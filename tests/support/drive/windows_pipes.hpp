@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <stdexcept>
 
 namespace loop_test {
 
@@ -17,28 +18,38 @@ inline bool readable(int descriptor) {
 // Blocks until `descriptor` is readable.
 inline void wait_readable(int descriptor) {
   WSAPOLLFD entry{agentcore::detail::platform::to_socket(descriptor), POLLIN, 0};
-  while (::WSAPoll(&entry, 1, -1) != 1) {
+  while (::WSAPoll(&entry, 1, -1) == 0) {
   }
 }
 
-// All handles of the process, sockets among them.
+class Sockets {
+ public:
+  Sockets() {
+    WSADATA ignored{};
+    ::WSAStartup(MAKEWORD(2, 2), &ignored);
+  }
+  ~Sockets() { ::WSACleanup(); }
+  Sockets(const Sockets&) = delete;
+  Sockets& operator=(const Sockets&) = delete;
+};
+
+// The handles that are sockets. They are small multiples of four.
 inline std::ptrdiff_t open_descriptors() {
-  DWORD count = 0;
-  ::GetProcessHandleCount(::GetCurrentProcess(), &count);
-  return static_cast<std::ptrdiff_t>(count);
+  const Sockets sockets;
+  std::ptrdiff_t count = 0;
+  for (SOCKET handle = 4; handle < 4096; handle += 4) {
+    int type = 0, size = sizeof type;
+    if (::getsockopt(handle, SOL_SOCKET, SO_TYPE, reinterpret_cast<char*>(&type), &size) == 0) ++count;
+  }
+  return count;
 }
 
 class Pipe {
  public:
-  Pipe() {
-    WSADATA ignored{};
-    ::WSAStartup(MAKEWORD(2, 2), &ignored);
-    connect_ends();
-  }
+  Pipe() { connect_ends(); }
   ~Pipe() {
     for (const SOCKET end : ends_)
       if (end != INVALID_SOCKET) ::closesocket(end);
-    ::WSACleanup();
   }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
@@ -76,8 +87,10 @@ class Pipe {
     ::connect(ends_[1], address, size);
     ends_[0] = ::accept(listener, nullptr, nullptr);
     ::closesocket(listener);
+    if (ends_[0] == INVALID_SOCKET) throw std::runtime_error("no pair of sockets");
   }
 
+  Sockets sockets_;
   std::array<SOCKET, 2> ends_{INVALID_SOCKET, INVALID_SOCKET};
 };
 

@@ -78,7 +78,7 @@ TEST_CASE("a source with endless work neither blocks a poll nor starves the othe
   const auto modest = std::make_shared<FakeSource>("modest");
   detail::loop::engine_of(runtime)->add_source(greedy);
   detail::loop::engine_of(runtime)->add_source(modest);
-  greedy->steps = 1L << 40;
+  greedy->steps = 1LL << 40;
   modest->steps = 3;
   int posts = 0;
   std::function<void()> again = [&] {

@@ -155,7 +155,7 @@ TEST_CASE("run_for with a manual clock returns however much work is left", "[loo
   if (kind == "timer") start_again();
   detail::loop::engine_of(runtime)->add_source(source);
   source->on_step = [&] { ++calls; };
-  if (kind == "step") source->steps = 1L << 40;
+  if (kind == "step") source->steps = 1LL << 40;
   // The work that never ends does not change when the others are called.
   std::vector<Duration> fired;
   Timer hourly;

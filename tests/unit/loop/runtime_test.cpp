@@ -86,7 +86,7 @@ TEST_CASE("work that another thread posts just after the last check is not lost"
   }
 }
 
-TEST_CASE("with epoll the descriptor stands for all watched ones", "[loop][Q2]") {
+TEST_CASE("with epoll the descriptor stands for all watched ones", "[loop][Q2][epoll]") {
   Runtime runtime(with(LoopBackend::epoll));
   const Pipe pipe;
   Handler handler([&](int, IoEvents) { REQUIRE(pipe.read()); });

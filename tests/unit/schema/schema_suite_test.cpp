@@ -99,7 +99,8 @@ Outcome run_draft(const std::string& folder, const std::string& draft) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(suite / folder)) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream stream(entry.path());
-    for (json& group : json::parse(stream)) run_group(entry.path().stem(), draft, std::move(group), outcome);
+    for (json& group : json::parse(stream))
+      run_group(entry.path().stem().string(), draft, std::move(group), outcome);
   }
   return outcome;
 }
