@@ -92,5 +92,7 @@ if(AGENTCORE_IS_STATIC AND AGENTCORE_HAS_RE2)
 endif()
 
 # Placed as in the source tree, so that the links from README to the documents and examples are valid.
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+if(AGENTCORE_INSTALL_DOCS)
+  install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()
