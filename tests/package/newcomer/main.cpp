@@ -1,0 +1,26 @@
+// The program of README's section "Use it in your project". scripts/check-newcomer and check-package take it
+// from README, not from here.
+
+// [snippet: program]
+#include <agentcore/agentcore.hpp>
+
+#include <iostream>
+
+int main(int, char** argv) {  // argv[1]: the base URL of a server, http://127.0.0.1:8080/v1
+  agentcore::Runtime runtime;
+  agentcore::HttpLlmClient llm{runtime, {.base_url = argv[1], .model = "any"}};
+  agentcore::AgentTree tree{runtime, {.llm = &llm}};
+  agentcore::Agent agent = tree.create({.id = "planner"}).value();
+
+  int deltas = 0;
+  bool stopped = false;
+  auto shown = tree.on<agentcore::DeltaReceived>([&](const agentcore::DeltaReceived& delta) {
+    std::cout << delta.text << std::flush;
+    if (++deltas == 20) stopped = agent.stop().took_effect();  // the connection is closed at once
+  });
+  if (!agent.send("Where is a quiet beach?")) return 1;
+  runtime.run_until_idle();
+  std::cout << "\nthe agent is " << to_string(agent.state().value()) << '\n';
+  return stopped ? 0 : 1;
+}
+// [/snippet]
