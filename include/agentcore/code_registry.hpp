@@ -9,7 +9,7 @@
 #include <agentcore/tool_policy.hpp>
 
 #include <functional>
-#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -49,14 +49,10 @@ class AGENTCORE_API CodeRegistry {
   std::string bind(AgentSpec& spec) const;
 
  private:
-  template <typename T>
-  using Named = std::map<std::string, T, std::less<>>;
+  struct Code;
+  std::shared_ptr<Code> copy() const;
 
-  Named<Ref<LlmClient>> llms_;
-  Named<Ref<ToolRegistry>> tools_;
-  Named<MessageHandler> handlers_;
-  Named<ToolPolicy> policies_;
-  Named<TokenCounter> counters_;
+  std::shared_ptr<const Code> code_;  // never changed, as copies share it; null: nothing was added
 };
 
 }  // namespace agentcore

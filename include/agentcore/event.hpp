@@ -5,6 +5,7 @@
 
 #include <agentcore/agent.hpp>
 #include <agentcore/agent_events.hpp>
+#include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/store_events.hpp>
 #include <agentcore/tool_events.hpp>
@@ -75,9 +76,7 @@ struct Event {
     return std::get_if<T>(&body);
   }
   /// The agent of the event, for every kind of body.
-  const Agent& agent() const noexcept {
-    return std::visit([](const auto& b) -> const Agent& { return b.agent; }, body);
-  }
+  AGENTCORE_API const Agent& agent() const noexcept;
 };
 
 namespace detail {

@@ -79,7 +79,7 @@ class AGENTCORE_API HttpRecorder {
 
   /// Writes one exchange as it is. Clients call it after they removed the secrets. Throws what `write`
   /// throws.
-  void add(const HttpExchange& exchange) const { write_(to_json_line(exchange) + "\n"); }
+  void add(const HttpExchange& exchange) const;
 
  private:
   std::function<void(std::string_view)> write_;

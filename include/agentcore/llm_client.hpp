@@ -67,7 +67,7 @@ class AGENTCORE_API ChatSink {
   /// Makes a sink without a receiver: false, ignores all calls.
   ChatSink() = default;
   /// Makes a sink that forwards to `receiver`.
-  explicit ChatSink(std::unique_ptr<Receiver> receiver) : receiver_(std::move(receiver)) {}
+  explicit ChatSink(std::unique_ptr<Receiver> receiver) noexcept;
   /// Makes a sink that calls two functions, for callers without an agent tree. Either may be empty.
   ChatSink(std::function<void(std::string_view)> on_delta, std::function<void(ChatOutcome)> on_outcome);
   /// Takes over the receiver. `other` becomes false.

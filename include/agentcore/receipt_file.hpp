@@ -94,7 +94,7 @@ class AGENTCORE_API ReceiptFile final : public StopAudit {
   /// failed.
   Result<std::size_t> erase_agents(std::span<const std::string> agent_ids);
   /// The same for one agent.
-  Result<std::size_t> erase_agent(const std::string& agent_id) { return erase_agents({&agent_id, 1}); }
+  Result<std::size_t> erase_agent(const std::string& agent_id);
 
   /// The last receipt.
   ReceiptAnchor last() const;

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace agentcore {
 
@@ -24,10 +23,7 @@ class AGENTCORE_API StopOrigin {
   /// An origin without texts.
   StopOrigin() = default;
   /// An origin with these texts. Allocates unless both are empty. Throws std::bad_alloc.
-  StopOrigin(std::string caller, std::string reason)
-      : texts_(caller.empty() && reason.empty()
-                   ? nullptr
-                   : std::make_shared<const Texts>(Texts{std::move(caller), std::move(reason)})) {}
+  StopOrigin(std::string caller, std::string reason);
 
   /// The id of the agent on whose behalf the verb was called. Empty: the host called it. The text is valid as
   /// long as this object, or a copy.

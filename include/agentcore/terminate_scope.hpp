@@ -49,7 +49,7 @@ class AGENTCORE_API TerminateScope {
   TerminateScope& operator=(TerminateScope&& other) noexcept;
   /// Calls close().
   /// @threadsafe
-  ~TerminateScope() { close(); }
+  ~TerminateScope();
 
   /// Creates an agent that belongs to the scope.
   /// Errors: those of Agent::create_child(). `agent_not_found` if the scope is closed, released or moved

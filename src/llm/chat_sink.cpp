@@ -72,6 +72,9 @@ struct ChatSink::Receiver::Frame {
   std::unique_ptr<Receiver> finished;
 };
 
+ChatSink::ChatSink(std::unique_ptr<Receiver> receiver) noexcept : receiver_(std::move(receiver)) {
+}
+
 ChatSink::ChatSink(std::function<void(std::string_view)> on_delta,
                    std::function<void(ChatOutcome)> on_outcome)
     : receiver_(std::make_unique<FunctionReceiver>(std::move(on_delta), std::move(on_outcome))) {

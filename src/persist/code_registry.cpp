@@ -1,5 +1,6 @@
 #include <agentcore/code_registry.hpp>
 
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -7,16 +8,17 @@ namespace agentcore {
 namespace {
 
 template <typename T>
-void add_code(std::map<std::string, T, std::less<>>& all, const char* what, std::string name, T code) {
+using Named = std::map<std::string, T, std::less<>>;
+
+template <typename T>
+void require(const char* what, const std::string& name, const T& code) {
   if (name.empty() || !code)
     throw std::invalid_argument(std::string("CodeRegistry::") + what + ": the name or the code is empty");
-  all.insert_or_assign(std::move(name), std::move(code));
 }
 
 // Sets `code` if it is empty and has a name. A name that is unknown is added to `missing`.
 template <typename T>
-void bind_code(const std::map<std::string, T, std::less<>>& all, const char* what, const std::string& name,
-               T& code, std::string& missing) {
+void bind_code(const Named<T>& all, const char* what, const std::string& name, T& code, std::string& missing) {
   if (name.empty() || code) return;
   if (const auto found = all.find(name); found != all.end()) {
     code = found->second;
@@ -28,31 +30,59 @@ void bind_code(const std::map<std::string, T, std::less<>>& all, const char* wha
 
 }  // namespace
 
+struct CodeRegistry::Code {
+  Named<Ref<LlmClient>> llms;
+  Named<Ref<ToolRegistry>> tools;
+  Named<MessageHandler> handlers;
+  Named<ToolPolicy> policies;
+  Named<TokenCounter> counters;
+};
+
+std::shared_ptr<CodeRegistry::Code> CodeRegistry::copy() const {
+  return code_ ? std::make_shared<Code>(*code_) : std::make_shared<Code>();
+}
+
 void CodeRegistry::add_llm(std::string name, Ref<LlmClient> client) {
-  add_code(llms_, "add_llm", std::move(name), std::move(client));
+  require("add_llm", name, client);
+  auto code = copy();
+  code->llms.insert_or_assign(std::move(name), std::move(client));
+  code_ = std::move(code);
 }
 void CodeRegistry::add_tools(std::string name, Ref<ToolRegistry> tools) {
-  add_code(tools_, "add_tools", std::move(name), std::move(tools));
+  require("add_tools", name, tools);
+  auto code = copy();
+  code->tools.insert_or_assign(std::move(name), std::move(tools));
+  code_ = std::move(code);
 }
 void CodeRegistry::add_handler(std::string name, MessageHandler handler) {
-  add_code(handlers_, "add_handler", std::move(name), std::move(handler));
+  require("add_handler", name, handler);
+  auto code = copy();
+  code->handlers.insert_or_assign(std::move(name), std::move(handler));
+  code_ = std::move(code);
 }
 void CodeRegistry::add_tool_policy(std::string name, ToolPolicy policy) {
-  add_code(policies_, "add_tool_policy", std::move(name), std::move(policy));
+  require("add_tool_policy", name, policy);
+  auto code = copy();
+  code->policies.insert_or_assign(std::move(name), std::move(policy));
+  code_ = std::move(code);
 }
 void CodeRegistry::add_token_counter(std::string name, TokenCounter counter) {
-  add_code(counters_, "add_token_counter", std::move(name), std::move(counter));
+  require("add_token_counter", name, counter);
+  auto code = copy();
+  code->counters.insert_or_assign(std::move(name), std::move(counter));
+  code_ = std::move(code);
 }
 
 std::string CodeRegistry::bind(AgentSpec& spec) const {
+  const std::shared_ptr<const Code> all = code_ ? code_ : copy();
   std::string missing;
-  bind_code(llms_, "llm", spec.code.llm, spec.llm, missing);
-  bind_code(tools_, "tools", spec.code.tools, spec.tools, missing);
-  bind_code(handlers_, "handler", spec.code.handler, spec.handler, missing);
-  bind_code(policies_, "tool_policy", spec.code.tool_policy, spec.tool_policy, missing);
-  bind_code(counters_, "count_tokens", spec.code.count_tokens, spec.context.count_tokens, missing);
+  bind_code(all->llms, "llm", spec.code.llm, spec.llm, missing);
+  bind_code(all->tools, "tools", spec.code.tools, spec.tools, missing);
+  bind_code(all->handlers, "handler", spec.code.handler, spec.handler, missing);
+  bind_code(all->policies, "tool_policy", spec.code.tool_policy, spec.tool_policy, missing);
+  bind_code(all->counters, "count_tokens", spec.code.count_tokens, spec.context.count_tokens, missing);
   if (spec.context.compact)
-    bind_code(llms_, "summary_llm", spec.code.summary_llm, spec.context.compact->llm, missing);
+    bind_code(all->llms, "summary_llm", spec.code.summary_llm, spec.context.compact->llm, missing);
   return missing;
 }
 

@@ -48,6 +48,10 @@ TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
   return *this;
 }
 
+TerminateScope::~TerminateScope() {
+  close();
+}
+
 Result<Agent> TerminateScope::create(AgentSpec spec) {
   if (!open_) return Error{Errc::agent_not_found, "the TerminateScope is closed; make a new one"};
   try {

@@ -28,6 +28,10 @@ HttpRecorder::HttpRecorder(std::function<void(std::string_view line)> write) : w
   detail::core::require_function(write_ != nullptr, "HttpRecorder: write");
 }
 
+void HttpRecorder::add(const HttpExchange& exchange) const {
+  write_(to_json_line(exchange) + "\n");
+}
+
 Result<std::shared_ptr<HttpRecorder>> HttpRecorder::to_file(const std::string& path) {
   errno = 0;
   auto file = std::make_shared<std::ofstream>(path, std::ios::binary | std::ios::app);

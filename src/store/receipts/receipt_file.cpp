@@ -221,6 +221,10 @@ Result<std::size_t> ReceiptFile::erase_agents(std::span<const std::string> agent
   return erased;
 }
 
+Result<std::size_t> ReceiptFile::erase_agent(const std::string& agent_id) {
+  return erase_agents({&agent_id, 1});
+}
+
 ReceiptAnchor ReceiptFile::last() const {
   return impl_->last;
 }
