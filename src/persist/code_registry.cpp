@@ -18,7 +18,8 @@ void require(const char* what, const std::string& name, const T& code) {
 
 // Sets `code` if it is empty and has a name. A name that is unknown is added to `missing`.
 template <typename T>
-void bind_code(const Named<T>& all, const char* what, const std::string& name, T& code, std::string& missing) {
+void bind_code(const Named<T>& all, const char* what, const std::string& name, T& code,
+               std::string& missing) {
   if (name.empty() || code) return;
   if (const auto found = all.find(name); found != all.end()) {
     code = found->second;
