@@ -50,9 +50,9 @@ class AGENTCORE_API CodeRegistry {
 
  private:
   struct Code;
-  std::shared_ptr<Code> copy() const;
+  Code& own();
 
-  std::shared_ptr<const Code> code_;  // never changed, as copies share it; null: nothing was added
+  std::shared_ptr<Code> code_;  // shared by copies until one of them changes; null: nothing was added
 };
 
 }  // namespace agentcore

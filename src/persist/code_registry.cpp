@@ -1,7 +1,10 @@
 #include <agentcore/code_registry.hpp>
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace agentcore {
@@ -39,51 +42,46 @@ struct CodeRegistry::Code {
   Named<TokenCounter> counters;
 };
 
-std::shared_ptr<CodeRegistry::Code> CodeRegistry::copy() const {
-  return code_ ? std::make_shared<Code>(*code_) : std::make_shared<Code>();
+CodeRegistry::Code& CodeRegistry::own() {
+  if (!code_)
+    code_ = std::make_shared<Code>();
+  else if (code_.use_count() > 1)
+    code_ = std::make_shared<Code>(*code_);
+  return *code_;
 }
 
 void CodeRegistry::add_llm(std::string name, Ref<LlmClient> client) {
   require("add_llm", name, client);
-  auto code = copy();
-  code->llms.insert_or_assign(std::move(name), std::move(client));
-  code_ = std::move(code);
+  own().llms.insert_or_assign(std::move(name), std::move(client));
 }
 void CodeRegistry::add_tools(std::string name, Ref<ToolRegistry> tools) {
   require("add_tools", name, tools);
-  auto code = copy();
-  code->tools.insert_or_assign(std::move(name), std::move(tools));
-  code_ = std::move(code);
+  own().tools.insert_or_assign(std::move(name), std::move(tools));
 }
 void CodeRegistry::add_handler(std::string name, MessageHandler handler) {
   require("add_handler", name, handler);
-  auto code = copy();
-  code->handlers.insert_or_assign(std::move(name), std::move(handler));
-  code_ = std::move(code);
+  own().handlers.insert_or_assign(std::move(name), std::move(handler));
 }
 void CodeRegistry::add_tool_policy(std::string name, ToolPolicy policy) {
   require("add_tool_policy", name, policy);
-  auto code = copy();
-  code->policies.insert_or_assign(std::move(name), std::move(policy));
-  code_ = std::move(code);
+  own().policies.insert_or_assign(std::move(name), std::move(policy));
 }
 void CodeRegistry::add_token_counter(std::string name, TokenCounter counter) {
   require("add_token_counter", name, counter);
-  auto code = copy();
-  code->counters.insert_or_assign(std::move(name), std::move(counter));
-  code_ = std::move(code);
+  own().counters.insert_or_assign(std::move(name), std::move(counter));
 }
 
 std::string CodeRegistry::bind(AgentSpec& spec) const {
-  const std::shared_ptr<const Code> all = code_ ? code_ : copy();
+  const Code none;
+  const Code& all = code_ ? *code_ : none;
   std::string missing;
-  bind_code(all->llms, "llm", spec.code.llm, spec.llm, missing);
-  bind_code(all->tools, "tools", spec.code.tools, spec.tools, missing);
-  bind_code(all->handlers, "handler", spec.code.handler, spec.handler, missing);
-  bind_code(all->policies, "tool_policy", spec.code.tool_policy, spec.tool_policy, missing);
-  bind_code(all->counters, "count_tokens", spec.code.count_tokens, spec.context.count_tokens, missing);
+  bind_code(all.llms, "llm", spec.code.llm, spec.llm, missing);
+  bind_code(all.tools, "tools", spec.code.tools, spec.tools, missing);
+  bind_code(all.handlers, "handler", spec.code.handler, spec.handler, missing);
+  bind_code(all.policies, "tool_policy", spec.code.tool_policy, spec.tool_policy, missing);
+  bind_code(all.counters, "count_tokens", spec.code.count_tokens, spec.context.count_tokens, missing);
   if (spec.context.compact)
-    bind_code(all->llms, "summary_llm", spec.code.summary_llm, spec.context.compact->llm, missing);
+    bind_code(all.llms, "summary_llm", spec.code.summary_llm, spec.context.compact->llm, missing);
   return missing;
 }
 
