@@ -3,6 +3,7 @@
 
 usage: bench/build_cost.py compile COMPILER HEADER PEER FLAG...   PEER: "" if the header is ours
        bench/build_cost.py size PROGRAM VARIANT
+       bench/build_cost.py small COMPILER         a program of the amalgamation, with -Os
 """
 import json
 import os
@@ -11,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def report(name, variant, peer, value, unit):
@@ -41,4 +44,14 @@ def binary_size(program, variant):
         report("binary_size", variant, "", os.path.getsize(copy) / 1e6, "MB")
 
 
-{"compile": compile_cost, "size": binary_size}[sys.argv[1]](*sys.argv[2:])
+def small_binary(compiler):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([ROOT / "scripts" / "amalgamate", folder], check=True, stdout=sys.stderr)
+        program = f"{folder}/program"
+        subprocess.run([compiler, "-std=c++20", "-Os", "-DNDEBUG", "-DAGENTCORE_BUNDLED_JSON", "-ffunction-sections",
+                        "-fdata-sections", f"-I{folder}", ROOT / "tests/package/amalgamation/main.cpp",
+                        f"{folder}/agentcore.cpp", "-pthread", "-Wl,--gc-sections", "-o", program], check=True)
+        binary_size(program, f"two files, -Os, {compiler}")
+
+
+{"compile": compile_cost, "size": binary_size, "small": small_binary}[sys.argv[1]](*sys.argv[2:])
