@@ -122,7 +122,7 @@ TEST_CASE("the budget of one poll can be given with the call", "[loop][Q2][G16]"
   detail::loop::engine_of(runtime)->add_source(source);
   const auto steps_of = [&](auto&& poll) {
     source->steps = 100;
-    const long before = source->done;
+    const auto before = source->done;
     CHECK(poll());
     return source->done - before;
   };
