@@ -1,5 +1,6 @@
 // Stop a tree of agents in mid-stream. Runs without a network: the model is scripted.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <chrono>

@@ -1,6 +1,7 @@
 // One question to a real server. Set OPENAI_BASE_URL (and OPENAI_API_KEY, OPENAI_MODEL where the server wants
 // them), e.g. http://127.0.0.1:8080/v1 for agentcore-standin --port 8080.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <cstdio>
 #include <cstdlib>

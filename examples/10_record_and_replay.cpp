@@ -1,5 +1,6 @@
 // An answer out of a recording, for tests and for faults that a user has sent. Runs without a network.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <cstdio>
 #include <string>

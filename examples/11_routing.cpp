@@ -1,6 +1,7 @@
 // Two models, one client: what passes is tried again, and what is the first model's fault is asked of the
 // second. Runs without a network: in place of the two scripted models stand HttpLlmClients in a real program.
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <cstdio>

@@ -4,6 +4,7 @@
 //   example_18_restart agents.db   works until you kill it; started again, goes on
 //   example_18_restart             does both with a file of its own
 #include <agentcore/agentcore.hpp>
+#include <agentcore/sqlite_store.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <chrono>

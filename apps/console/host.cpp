@@ -2,6 +2,8 @@
 
 #include "console/token_file.hpp"
 
+#include <agentcore/http.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Includes the public headers of the components core, http and store, as far as they are installed. Not
-// included: agentcore/console.hpp, the headers for tests in agentcore/testing/, and those for host loops in
-// agentcore/adapters/.
+// Includes the public headers of the component core. Those of the component http: http.hpp. Not included are
+// the headers of the component store (memory_store.hpp, receipt_file.hpp, sqlite_store.hpp), console.hpp,
+// those for tests in testing/, and those for host loops in adapters/.
 #pragma once
 
 #include <agentcore/agent.hpp>
@@ -46,19 +46,3 @@
 #include <agentcore/verbs.hpp>
 #include <agentcore/version.hpp>
 #include <agentcore/window.hpp>
-
-// Of the component http.
-#if __has_include(<agentcore/http_llm_client.hpp>)
-#include <agentcore/call_slots.hpp>
-#include <agentcore/http_llm_client.hpp>
-#include <agentcore/http_recording.hpp>
-#include <agentcore/llm_router.hpp>
-#include <agentcore/provider.hpp>
-#endif
-
-// Of the component store.
-#if __has_include(<agentcore/sqlite_store.hpp>)
-#include <agentcore/memory_store.hpp>
-#include <agentcore/receipt_file.hpp>
-#include <agentcore/sqlite_store.hpp>
-#endif

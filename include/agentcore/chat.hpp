@@ -6,7 +6,6 @@
 #include <agentcore/export.hpp>
 #include <agentcore/pause_token.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -3,7 +3,13 @@
 
 #include <agentcore/export.hpp>
 
+// The clocks and durations of std::chrono. With libstdc++ its calendar and its streams are left out: they
+// are a twelfth of what a compiler needs for agentcore.hpp.
+#if __has_include(<bits/chrono.h>)
+#include <bits/chrono.h>
+#else
 #include <chrono>
+#endif
 
 namespace agentcore {
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -29,8 +30,8 @@ using EventBody =
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>
-concept EventType = requires(const EventBody& body) {
-  std::get_if<T>(&body);
+concept EventType = requires(const EventBody* body) {
+  std::get_if<T>(body);
 };
 
 /// An event of an agent, for the callbacks of AgentTree::on_event() and Agent::on_event(). Events are
@@ -65,15 +66,19 @@ concept EventType = requires(const EventBody& body) {
 /// A callback may do anything: call any verb for any agent, create agents, subscribe, unsubscribe, destroy
 /// the tree or the Runtime. Exceptions of a callback are caught and logged; the other callbacks are called
 /// nevertheless (G16).
+///
+/// Lifetime: an Event refers to its data, which is valid until the callback returns. A host that keeps an
+/// event copies the body, `EventBody kept = event.body`, and what the body refers to, such as
+/// DeltaReceived::text.
 struct Event {
-  std::uint64_t sequence = 0;  ///< the sequence number
-  EventBody body;              ///< the data
+  std::uint64_t sequence;  ///< the sequence number
+  const EventBody& body;   ///< the data
 
   /// The body if it is a T, otherwise null: `if (auto* delta = event.get<DeltaReceived>()) ...`. The pointer
-  /// is valid as long as the event.
+  /// is valid as long as the body.
   template <typename T>
   const T* get() const noexcept {
-    return std::get_if<T>(&body);
+    return std::get_if<T>(std::addressof(body));
   }
   /// The agent of the event, for every kind of body.
   AGENTCORE_API const Agent& agent() const noexcept;

@@ -6,7 +6,6 @@
 #include <agentcore/export.hpp>
 #include <agentcore/store.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -5,7 +5,6 @@
 #include <agentcore/export.hpp>
 #include <agentcore/tool.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>

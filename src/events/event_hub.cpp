@@ -72,7 +72,8 @@ std::size_t EventHub::count(const core::References& refers) const noexcept {
   std::size_t count = 0;
   for (const auto& [agent, observers] : by_agent_)
     if (refers(agent)) count += observers->size();
-  for (const Deferred& deferred : deferred_) count += refers(core::AgentAccess::node(deferred.event.agent()));
+  for (const Deferred& deferred : deferred_)
+    count += refers(core::AgentAccess::node(Event{deferred.sequence, deferred.body}.agent()));
   return count;
 }
 
@@ -117,8 +118,8 @@ void EventHub::deliver_to_agent(const Event& event, detail::EventKinds kind) {
 }
 
 void EventHub::defer(const Event& event) {
-  Deferred deferred{event, nullptr};
-  if (std::string_view* const text = std::visit(BorrowedText(), deferred.event.body)) {
+  Deferred deferred{event.sequence, event.body, nullptr};
+  if (std::string_view* const text = std::visit(BorrowedText(), deferred.body)) {
     deferred.text = std::make_unique<const std::string>(*text);
     *text = *deferred.text;
   }
@@ -129,7 +130,7 @@ void EventHub::deliver_deferred() noexcept {
   while (!closed_ && !deferred_.empty()) {
     const Deferred deferred = std::move(deferred_.front());
     deferred_.pop_front();
-    deliver(deferred.event);
+    deliver({deferred.sequence, deferred.body});
   }
 }
 

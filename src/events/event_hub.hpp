@@ -110,7 +110,8 @@ class EventHub {
   // An event that a callback caused. It is delivered after all observers have received the event of that
   // callback, so that the sequence numbers are ascending for each of them.
   struct Deferred {
-    Event event;
+    std::uint64_t sequence;
+    EventBody body;
     std::unique_ptr<const std::string> text;  // what the body's text refers to; null: the body has none
   };
 
@@ -125,7 +126,8 @@ class EventHub {
   // throws.
   template <typename Body>
   void emit_body(std::uint64_t sequence, core::NodeId agent, Body&& body) {
-    Event event{sequence, std::forward<Body>(body)};
+    const EventBody data(std::forward<Body>(body));
+    const Event event{sequence, data};
     core::AgentAccess::lend(event.agent(), core_, agent);
     const core::Forgetting forgetting(event.agent());
     if (emitting_)

@@ -4,6 +4,8 @@
 #include "support/store/store_folder.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/memory_store.hpp>
+#include <agentcore/sqlite_store.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include "support/sanitized.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/memory_store.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include "support/observe/transcript.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <atomic>
 #include <cstdlib>

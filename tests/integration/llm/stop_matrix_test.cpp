@@ -8,6 +8,7 @@
 #include "support/wire/hanging_resolver.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 #include <agentcore/testing/manual_clock.hpp>
 
 #include <functional>

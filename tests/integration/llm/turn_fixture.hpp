@@ -8,6 +8,7 @@
 #include "support/drive/tree_fixture.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 #include <agentcore/provider.hpp>
 
 #include <memory>

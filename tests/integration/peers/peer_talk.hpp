@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <chrono>
 #include <cstddef>

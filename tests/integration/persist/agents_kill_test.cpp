@@ -5,6 +5,7 @@
 #include "support/store/store_folder.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/sqlite_store.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <array>

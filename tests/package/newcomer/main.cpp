@@ -3,6 +3,7 @@
 
 // [snippet: program]
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <iostream>
 

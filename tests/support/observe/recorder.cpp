@@ -26,7 +26,10 @@ template <typename... Types>
 void Recorder::watch_all_but_states(AgentTree& tree, const std::variant<Types...>* /*type only*/) {
   const auto watch_one = [&]<typename T>(std::type_identity<T>) {
     if constexpr (!std::is_same_v<T, StateChanged>)
-      events_.push_back(tree.on<T>([this](const T& body) { on_event(Event{last_ + 1, body}); }));
+      events_.push_back(tree.on<T>([this](const T& body) {
+        const EventBody data(body);
+        on_event(Event{last_ + 1, data});
+      }));
   };
   (watch_one(std::type_identity<Types>()), ...);
 }

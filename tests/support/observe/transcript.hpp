@@ -5,6 +5,7 @@
 #include "support/observe/recorder_lines.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <memory>
 #include <string>

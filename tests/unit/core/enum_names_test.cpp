@@ -2,6 +2,7 @@
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <cstddef>
 #include <set>

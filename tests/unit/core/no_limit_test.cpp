@@ -1,6 +1,7 @@
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/http.hpp>
 
 #include <limits>
 #include <optional>

@@ -4,6 +4,8 @@
 #include "support/store/store_folder.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/memory_store.hpp>
+#include <agentcore/receipt_file.hpp>
 
 #include <chrono>
 #include <memory>

@@ -6,6 +6,7 @@
 #include "support/store/life.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/memory_store.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include "support/store/life.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/memory_store.hpp>
 
 #include <string>
 #include <utility>

@@ -33,9 +33,8 @@ struct Heard {
 
 template <typename T>
 std::string event_line() {
-  Event event;
-  event.body = T{};
-  return "event " + std::to_string(event.body.index());
+  const EventBody body(T{});
+  return "event " + std::to_string(body.index());
 }
 
 std::vector<std::string> texts(const Agent& agent) {

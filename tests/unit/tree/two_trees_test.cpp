@@ -1,6 +1,7 @@
 // Two trees that share a client, a router and the id of an agent.
 #include "support/drive/tree_fixture.hpp"
 
+#include <agentcore/llm_router.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
 using namespace agentcore;
