@@ -6,7 +6,6 @@
 #include <atomic>
 #include <latch>
 #include <memory>
-#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -36,12 +35,12 @@ struct Witness {
 struct BusyPool {
   explicit BusyPool() {
     pool->submit([this] {
-      begun.release();
-      go.acquire();
+      begun.count_down();
+      go.wait();
     });
-    begun.acquire();
+    begun.wait();
   }
-  std::binary_semaphore begun{0}, go{0};
+  std::latch begun{1}, go{1};
   std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>(1);
 };
 
@@ -72,33 +71,33 @@ TEST_CASE("a pool has 1 to 1024 threads", "[tools][G15]") {
 }
 
 TEST_CASE("an exception of a job does not leave the pool", "[tools][G16]") {
+  std::latch after{1};
   ThreadPool pool(1);
-  std::binary_semaphore after{0};
   pool.submit([] { throw std::runtime_error("no"); });
   pool.submit([] { throw 7; });
-  pool.submit([&] { after.release(); });
-  after.acquire();
+  pool.submit([&] { after.count_down(); });
+  after.wait();
   CHECK(pool.queued() == 0);
 }
 
 TEST_CASE("the destructor of a pool drops queued jobs and waits for running ones", "[tools][G13]") {
   std::atomic<bool> ran{false}, finished{false};
   std::atomic<int> dropped{0};
-  std::binary_semaphore begun{0}, go{0};
+  std::latch begun{1}, go{1};
   auto pool = std::make_unique<ThreadPool>(1);
   pool->submit([&] {
-    begun.release();
-    go.acquire();
+    begun.count_down();
+    go.wait();
     finished = true;
   });
-  begun.acquire();
+  begun.wait();
   for (int i = 0; i < 3; ++i) {
     // The last of them lets the running job go, so the pool cannot end before they are dropped. Each asks
     // for the queue, which takes the lock: they die outside of it.
     auto witness = std::make_shared<Witness>([&, raw = pool.get()] {
       CHECK(raw->queued() == 0);
       raw->submit([&] { ran = true; });
-      if (++dropped == 3) go.release();
+      if (++dropped == 3) go.count_down();
     });
     pool->submit([&ran, witness] { ran = true; });
   }
@@ -154,7 +153,7 @@ TEST_CASE("a call whose job is dropped has failed", "[tools][G9]") {
       fixture.start(make_blocking_tool(named("t"), busy.pool, [](const nlohmann::json&, const ToolContext&) {
         return ToolResult::done("ran");
       }));
-  busy.pool->submit([witness = std::make_shared<Witness>([&] { busy.go.release(); })] {});
+  busy.pool->submit([witness = std::make_shared<Witness>([&] { busy.go.count_down(); })] {});
   busy.pool.reset();
   CHECK_FALSE(fixture.result_of(call).success);
   CHECK(fixture.result_of(call).message == "the tool dropped its call");
@@ -170,7 +169,7 @@ TEST_CASE("a queued call of a blocking tool is not started after a stop", "[tool
         return ToolResult{};
       }));
   call.stop.request_stop();
-  busy.go.release();
+  busy.go.count_down();
   CHECK_FALSE(fixture.result_of(call).success);
   CHECK(fixture.result_of(call).message == "cancelled");
   CHECK_FALSE(ran);
@@ -179,15 +178,15 @@ TEST_CASE("a queued call of a blocking tool is not started after a stop", "[tool
 TEST_CASE("a running blocking tool sees the stop token", "[tools][G5]") {
   ToolFixture fixture;
   const auto pool = std::make_shared<ThreadPool>(1);
-  std::binary_semaphore begun{0}, stopped{0};
+  std::latch begun{1}, stopped{1};
   auto call = fixture.start(
       make_blocking_tool(named("t"), pool, [&](const nlohmann::json&, const ToolContext& context) {
-        const std::stop_callback heard(context.stop(), [&] { stopped.release(); });
-        begun.release();
-        stopped.acquire();
+        const std::stop_callback heard(context.stop(), [&] { stopped.count_down(); });
+        begun.count_down();
+        stopped.wait();
         return ToolResult::failed("let go");
       }));
-  begun.acquire();
+  begun.wait();
   call.stop.request_stop();
   CHECK(fixture.result_of(call).message == "let go");
 }
@@ -199,7 +198,7 @@ TEST_CASE("a blocking tool may outlive the Runtime", "[tools][G13]") {
     return ToolResult::done("late");
   }));
   fixture.runtime.reset();
-  busy.go.release();
+  busy.go.count_down();
   busy.pool.reset();
   CHECK(fixture.owner.results.empty());
 }
