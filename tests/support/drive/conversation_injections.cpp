@@ -5,6 +5,8 @@
 #include <agentcore/conversation.hpp>
 #include <agentcore/history.hpp>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace agentcore::test {
@@ -54,12 +56,15 @@ std::string inject_truncate(const Agent& agent, MessageId turn) {
 
 }  // namespace
 
-std::string history_problem(const Agent& agent) {
+std::string history_problem(const Agent& agent, std::vector<ChatMessage>& valid) {
   if (!agent.exists()) return {};
-  const auto history = agent.conversation().value();
+  std::vector<ChatMessage> history = agent.conversation().value();
+  if (history == valid) return {};
   if (!is_valid_history(history)) return "a history is not valid";
-  const std::string why = refusal(history);
-  return why.empty() ? why : "a history that a provider refuses: " + why;
+  if (const std::string why = refusal(history); !why.empty())
+    return "a history that a provider refuses: " + why;
+  valid = std::move(history);
+  return {};
 }
 
 std::string change_conversation(Injection injection, const Agent& agent, MessageId message, bool& ended) {

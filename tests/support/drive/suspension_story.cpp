@@ -75,8 +75,10 @@ std::string SuspensionStory::check_end() {
 }
 
 void SuspensionStory::point() {
-  if (tree_ && problem_.empty())
-    for (const Agent& agent : {parent_, child_}) note(history_problem(agent));
+  if (tree_ && problem_.empty()) {
+    note(history_problem(parent_, parents_history_));
+    note(history_problem(child_, childs_history_));
+  }
   if (++passed_ != inject_at_) return;
   if (tree_) inject(injections_.first);
   if (tree_) inject(injections_.second);

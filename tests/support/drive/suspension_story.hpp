@@ -24,6 +24,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace agentcore::test {
 
@@ -190,6 +191,7 @@ class SuspensionStory {
   std::list<LaterReport> later_reports_;
   bool closed_ = false;  // by a verb without a resume since then
   std::string problem_;
+  std::vector<ChatMessage> parents_history_, childs_history_;  // as they were last found valid
   std::unordered_map<Agent, std::uint64_t> last_turn_;    // that began
   MessageId message_;                                     // of the parent's last turn
   std::unordered_map<Agent, std::uint64_t> interrupted_;  // turns up to this one were interrupted
