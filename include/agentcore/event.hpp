@@ -67,10 +67,16 @@ concept EventType = requires(const EventBody* body) {
 /// the tree or the Runtime. Exceptions of a callback are caught and logged; the other callbacks are called
 /// nevertheless (G16).
 ///
-/// Lifetime: an Event refers to its data, which is valid until the callback returns. A host that keeps an
-/// event copies the body, `EventBody kept = event.body`, and what the body refers to, such as
-/// DeltaReceived::text.
+/// Lifetime: an Event refers to its data, which is valid until the callback returns, and cannot be copied. A
+/// host that keeps an event copies the body, `EventBody kept = event.body`, and what the body refers to, such
+/// as DeltaReceived::text.
 struct Event {
+  /// An event with this number and data.
+  Event(std::uint64_t number, const EventBody& data) noexcept : sequence(number), body(data) {}
+  Event(std::uint64_t number, const EventBody&& data) = delete;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
   std::uint64_t sequence;  ///< the sequence number
   const EventBody& body;   ///< the data
 

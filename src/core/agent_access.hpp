@@ -21,24 +21,23 @@ struct AgentAccess {
     return agent;
   }
   // The same, written into an empty handle.
-  static void lend(const Agent& empty, tree::TreeCore* core, NodeId node) noexcept {
-    auto& agent = const_cast<Agent&>(empty);
-    agent.core_ = core;
-    agent.node_ = node;
+  static void lend(Agent& empty, tree::TreeCore* core, NodeId node) noexcept {
+    empty.core_ = core;
+    empty.node_ = node;
   }
-  static void forget(const Agent& agent) noexcept { const_cast<Agent&>(agent).core_ = nullptr; }
+  static void forget(Agent& agent) noexcept { agent.core_ = nullptr; }
 };
 
 // Empties a borrowed handle in an event, also when the delivery of the event throws.
 class Forgetting {
  public:
-  explicit Forgetting(const Agent& agent) noexcept : agent_(agent) {}
+  explicit Forgetting(Agent& agent) noexcept : agent_(agent) {}
   ~Forgetting() { AgentAccess::forget(agent_); }
   Forgetting(const Forgetting&) = delete;
   Forgetting& operator=(const Forgetting&) = delete;
 
  private:
-  const Agent& agent_;
+  Agent& agent_;
 };
 
 // A borrowed handle on the stack.

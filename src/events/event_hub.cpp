@@ -73,7 +73,7 @@ std::size_t EventHub::count(const core::References& refers) const noexcept {
   for (const auto& [agent, observers] : by_agent_)
     if (refers(agent)) count += observers->size();
   for (const Deferred& deferred : deferred_)
-    count += refers(core::AgentAccess::node(Event{deferred.sequence, deferred.body}.agent()));
+    count += refers(core::AgentAccess::node(Event(deferred.sequence, deferred.body).agent()));
   return count;
 }
 
@@ -130,7 +130,7 @@ void EventHub::deliver_deferred() noexcept {
   while (!closed_ && !deferred_.empty()) {
     const Deferred deferred = std::move(deferred_.front());
     deferred_.pop_front();
-    deliver({deferred.sequence, deferred.body});
+    deliver(Event(deferred.sequence, deferred.body));
   }
 }
 

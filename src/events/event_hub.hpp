@@ -15,8 +15,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
 namespace agentcore::detail::events {
 
@@ -126,10 +128,11 @@ class EventHub {
   // throws.
   template <typename Body>
   void emit_body(std::uint64_t sequence, core::NodeId agent, Body&& body) {
-    const EventBody data(std::forward<Body>(body));
-    const Event event{sequence, data};
-    core::AgentAccess::lend(event.agent(), core_, agent);
-    const core::Forgetting forgetting(event.agent());
+    EventBody data(std::forward<Body>(body));
+    Agent& handle = std::get_if<std::decay_t<Body>>(&data)->agent;
+    core::AgentAccess::lend(handle, core_, agent);
+    const core::Forgetting forgetting(handle);
+    const Event event(sequence, data);
     if (emitting_)
       defer(event);
     else

@@ -28,7 +28,7 @@ void Recorder::watch_all_but_states(AgentTree& tree, const std::variant<Types...
     if constexpr (!std::is_same_v<T, StateChanged>)
       events_.push_back(tree.on<T>([this](const T& body) {
         const EventBody data(body);
-        on_event(Event{last_ + 1, data});
+        on_event(Event(last_ + 1, data));
       }));
   };
   (watch_one(std::type_identity<Types>()), ...);
