@@ -1,6 +1,7 @@
 // LoopAttachment: what an adapter to a host's event loop holds of a Runtime.
 #pragma once
 
+#include <agentcore/error.hpp>
 #include <agentcore/export.hpp>
 #include <agentcore/runtime.hpp>
 
@@ -43,6 +44,9 @@ class AGENTCORE_API LoopAttachment {
   ///   SystemClock, its backend is LoopBackend::poll, or the system has no epoll or no timerfd_create();
   /// - operation_canceled: the Runtime was destroyed.
   int open_descriptor();
+  /// As open_descriptor(), for hosts without exceptions. Errors: out_of_memory (no descriptor is left, or no
+  /// memory), invalid_config (not supported by this Runtime), runtime_gone.
+  Result<int> try_open_descriptor();
 
   /// As Runtime::poll(). Returns false, and does nothing, if the Runtime was destroyed.
   bool poll();

@@ -72,6 +72,8 @@ class AGENTCORE_API ToolRegistry {
   bool close(std::string_view window_id);
   /// Replaces Window::content. Returns false if there is no window of that id.
   bool set_content(std::string_view window_id, std::string content);
+  /// As set_content(), for hosts without exceptions. Errors: invalid_config, out_of_memory.
+  Result<bool> try_set_content(std::string_view window_id, std::string content);
   /// The ids of the open windows: `launcher` first, then the others in the order of opening.
   std::vector<std::string> windows() const;
 

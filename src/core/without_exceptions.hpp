@@ -12,18 +12,21 @@
 
 namespace agentcore::detail::core {
 
-// Calls `function`, which returns a Result. Errors: invalid_config with the text of an std::invalid_argument;
-// out_of_memory, also if the system has no resource left, such as a thread.
+// Calls `function`, which returns a Result and throws nothing but the following. Errors: invalid_config with
+// the text of an std::invalid_argument; out_of_memory with the text of an std::system_error, which says that
+// the system has no thread or descriptor left, and for std::bad_alloc.
 template <typename Function>
 auto without_exceptions(Function&& function) -> decltype(function()) {
   try {
-    return std::forward<Function>(function)();
-  } catch (const std::invalid_argument& error) {
-    return Error{Errc::invalid_config, error.what()};
-  } catch (const std::system_error& error) {
-    return Error{Errc::out_of_memory, error.what()};
-  } catch (const std::bad_alloc&) {
-    return Error{Errc::out_of_memory, "an allocation failed"};
+    try {
+      return std::forward<Function>(function)();
+    } catch (const std::invalid_argument& error) {
+      return Error{Errc::invalid_config, error.what()};
+    } catch (const std::system_error& error) {
+      return Error{Errc::out_of_memory, error.what()};
+    }
+  } catch (const std::bad_alloc&) {                      // of `function`, or for the text of an error
+    return Error{Errc::out_of_memory, "out of memory"};  // a short text: no allocation
   }
 }
 

@@ -1,3 +1,4 @@
+#include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
 #include "platform/descriptor.hpp"
@@ -44,6 +45,18 @@ int LoopAttachment::open_descriptor() {
         {errno, std::generic_category()},
         "LoopAttachment: the system has no descriptor left for the loop: close some, or raise RLIMIT_NOFILE");
   return descriptor_;
+}
+
+Result<int> LoopAttachment::try_open_descriptor() {
+  return detail::core::without_exceptions([this]() -> Result<int> {
+    try {
+      return open_descriptor();
+    } catch (const std::system_error& error) {
+      if (error.code() == std::errc::operation_canceled) return Error{Errc::runtime_gone, error.what()};
+      if (error.code() == std::errc::not_supported) return Error{Errc::invalid_config, error.what()};
+      throw;  // no descriptor is left
+    }
+  });
 }
 
 // The pointer keeps the engine alive: a callback may destroy the Runtime, and this object.

@@ -294,6 +294,11 @@ bool ToolRegistry::set_content(std::string_view window_id, std::string content) 
   return true;
 }
 
+Result<bool> ToolRegistry::try_set_content(std::string_view window_id, std::string content) {
+  return detail::core::without_exceptions(
+      [&]() -> Result<bool> { return set_content(window_id, std::move(content)); });
+}
+
 std::vector<std::string> ToolRegistry::windows() const {
   std::vector<std::string> all;
   for (const OpenWindow& open : impl_->windows) all.push_back(open.window.id);

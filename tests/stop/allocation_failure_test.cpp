@@ -4,6 +4,7 @@
 // The allocations of the host's own code fail, too. Two kinds do not fail here: those of curl, because no
 // model is called over the network, and those of the destructor of a nlohmann::json with members, which would
 // terminate the process. So no JSON in here has members.
+#include "core/without_exceptions.hpp"
 #include "support/catch.hpp"
 #include "support/drive/tree_fixture.hpp"
 #include "support/observe/counted_heap.hpp"
@@ -16,6 +17,7 @@
 
 #include <array>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -437,6 +439,30 @@ TEST_CASE("after any series of failed allocations the tree can be stopped and de
     fail_each(11 * sampled, row, true);
   }
 }
+
+#ifndef RACES_WATCHED
+TEST_CASE("a factory returns an error when no memory is left for its text", "[core][factories][G16]") {
+  const auto fails = [](int what) {
+    return detail::core::without_exceptions([what]() -> Result<int> {
+      struct Exhausted : std::invalid_argument {
+        using invalid_argument::invalid_argument;
+        const char* what() const noexcept override {
+          return "a text that is too long to be kept without an allocation";
+        }
+      };
+      if (what == 0) throw std::bad_alloc();
+      throw Exhausted("");
+    });
+  };
+  for (const int what : {0, 1}) {
+    INFO(what);
+    const FailingAllocation failing(1, 100);
+    const Result<int> result = fails(what);
+    CHECK(result.error().code == Errc::out_of_memory);
+    CHECK(result.error().message == "out of memory");
+  }
+}
+#endif
 
 TEST_CASE("every allocation fails once under every memory checker",
           "[.all_allocations][stop][G4][G13][G16]") {

@@ -75,4 +75,11 @@ TEST_CASE("tools and windows are registered without exceptions", "[core][factori
   CHECK(tools.try_open({.id = "notes"}));
   CHECK(tools.try_open({.id = "notes"}).error().code == Errc::invalid_config);
   CHECK(tools.windows().size() == 2);
+
+  CHECK(tools.try_set_content("notes", "two").value());
+  CHECK_FALSE(tools.try_set_content("letters", "two").value());
+  const auto not_utf8 = tools.try_set_content("notes", "\xff");
+  REQUIRE(!not_utf8);
+  CHECK(not_utf8.error().code == Errc::invalid_config);
+  CHECK(not_utf8.error().message.find("'notes' is not UTF-8") != std::string::npos);
 }

@@ -25,6 +25,12 @@ std::pair<std::error_code, std::string> refusal(LoopAttachment& attachment) {
     attachment.open_descriptor();
     return {};
   } catch (const std::system_error& error) {
+    const Result<int> without_exception = attachment.try_open_descriptor();
+    CHECK(without_exception.error().message == error.what());
+    Errc expected = Errc::out_of_memory;
+    if (error.code() == std::errc::operation_canceled) expected = Errc::runtime_gone;
+    if (error.code() == std::errc::not_supported) expected = Errc::invalid_config;
+    CHECK(without_exception.error().code == expected);
     return {error.code(), error.what()};
   }
 }
