@@ -33,6 +33,13 @@ namespace agentcore {
 /// Threads: distinct registries may be used on several threads.
 class AGENTCORE_API CodeRegistry {
  public:
+  /// An empty registry.
+  CodeRegistry();
+  /// A registry with the same names and code.
+  CodeRegistry(const CodeRegistry& other);
+  CodeRegistry& operator=(const CodeRegistry& other);
+  ~CodeRegistry();
+
   /// For CodeNames::llm.
   void add_llm(std::string name, Ref<LlmClient> client);
   /// For CodeNames::tools.
@@ -50,9 +57,8 @@ class AGENTCORE_API CodeRegistry {
 
  private:
   struct Code;
-  Code& own();
 
-  std::shared_ptr<Code> code_;  // shared by copies until one of them changes; null: nothing was added
+  std::unique_ptr<Code> code_;
 };
 
 }  // namespace agentcore

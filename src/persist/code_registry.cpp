@@ -42,38 +42,39 @@ struct CodeRegistry::Code {
   Named<TokenCounter> counters;
 };
 
-CodeRegistry::Code& CodeRegistry::own() {
-  if (!code_)
-    code_ = std::make_shared<Code>();
-  else if (code_.use_count() > 1)
-    code_ = std::make_shared<Code>(*code_);
-  return *code_;
+CodeRegistry::CodeRegistry() : code_(std::make_unique<Code>()) {
 }
+CodeRegistry::CodeRegistry(const CodeRegistry& other) : code_(std::make_unique<Code>(*other.code_)) {
+}
+CodeRegistry& CodeRegistry::operator=(const CodeRegistry& other) {
+  *code_ = *other.code_;
+  return *this;
+}
+CodeRegistry::~CodeRegistry() = default;
 
 void CodeRegistry::add_llm(std::string name, Ref<LlmClient> client) {
   require("add_llm", name, client);
-  own().llms.insert_or_assign(std::move(name), std::move(client));
+  code_->llms.insert_or_assign(std::move(name), std::move(client));
 }
 void CodeRegistry::add_tools(std::string name, Ref<ToolRegistry> tools) {
   require("add_tools", name, tools);
-  own().tools.insert_or_assign(std::move(name), std::move(tools));
+  code_->tools.insert_or_assign(std::move(name), std::move(tools));
 }
 void CodeRegistry::add_handler(std::string name, MessageHandler handler) {
   require("add_handler", name, handler);
-  own().handlers.insert_or_assign(std::move(name), std::move(handler));
+  code_->handlers.insert_or_assign(std::move(name), std::move(handler));
 }
 void CodeRegistry::add_tool_policy(std::string name, ToolPolicy policy) {
   require("add_tool_policy", name, policy);
-  own().policies.insert_or_assign(std::move(name), std::move(policy));
+  code_->policies.insert_or_assign(std::move(name), std::move(policy));
 }
 void CodeRegistry::add_token_counter(std::string name, TokenCounter counter) {
   require("add_token_counter", name, counter);
-  own().counters.insert_or_assign(std::move(name), std::move(counter));
+  code_->counters.insert_or_assign(std::move(name), std::move(counter));
 }
 
 std::string CodeRegistry::bind(AgentSpec& spec) const {
-  const Code none;
-  const Code& all = code_ ? *code_ : none;
+  const Code& all = *code_;
   std::string missing;
   bind_code(all.llms, "llm", spec.code.llm, spec.llm, missing);
   bind_code(all.tools, "tools", spec.code.tools, spec.tools, missing);

@@ -38,7 +38,7 @@ TEST_CASE("a copy of a code registry keeps its own names", "[persist][registry]"
   second.add_handler("a", handler(2));
   CHECK(handler_of(second, called) == 2);
   CHECK(handler_of(first, called) == 1);
-  first.add_handler("a", handler(3));  // replaces it; nothing is shared any more
+  first.add_handler("a", handler(3));  // replaces it
   CHECK(handler_of(first, called) == 3);
   CHECK(handler_of(second, called) == 2);
   CHECK(handler_of(empty, called) == 0);
