@@ -96,8 +96,8 @@ std::string_view silent_proxy(std::string_view detail, const std::string& where)
   for (const std::string_view before_proxy : {" over proxy ", " via "})
     if (const auto at = called.find(before_proxy); at != std::string_view::npos)
       return called.substr(at + before_proxy.size());
-  const auto port = std::min(called.find(" port "), called.rfind(':'));
-  const std::string host(called.substr(0, port));
+  const auto port = called.find(" port ");
+  const std::string host(called.substr(0, port != std::string_view::npos ? port : called.rfind(':')));
   const bool is_server = where.find("://" + host + ":") != std::string::npos ||
                          where.find("://[" + host + "]:") != std::string::npos;
   return is_server ? std::string_view() : called;

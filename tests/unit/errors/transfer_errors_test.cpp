@@ -124,6 +124,15 @@ void add_connections_of_later_versions(TransferTable& table) {
             ": it could not be reached; check HttpLlmOptions::base_url, and that the server runs",
         refused);
   }
+  for (const std::string server : {"::1 port 443", "[::1]:443", "::1:443"}) {
+    EndFacts refused = with_detail("Failed to connect to " + server + " after 1 ms: Could not connect");
+    refused.peer = "https://[::1]:443";
+    table.add_before(
+        "a refused connection to an IPv6 address", CURLE_COULDNT_CONNECT, Errc::network_error,
+        "no connection to " + refused.peer +
+            ": it could not be reached; check HttpLlmOptions::base_url, and that the server runs",
+        refused);
+  }
   for (const std::string called : {"api.test port 443 via ", "api.test:443 over proxy "}) {
     EndFacts refused =
         with_detail("Failed to connect to " + called + "proxy.test after 1 ms: Could not connect");
