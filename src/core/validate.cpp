@@ -16,10 +16,10 @@ std::string to_text(Duration value) {
   return std::to_string(count) + " ns";
 }
 
-// With up to six digits, whatever the locale is: "2.5", "1e+15".
+// The shortest text that is that number alone, whatever the locale is: "2.5", "1e+15", "2.0000001".
 std::string to_text(double value) {
   char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6).ptr};
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
 std::string to_text(std::uint64_t value) {

@@ -22,6 +22,7 @@ struct SpecTable {
   void add_numbers() {
     add({.mailbox_limit = 65'001}, "AgentSpec::mailbox_limit is 65001; it must be 1 to 65000");
     add({.temperature = 2.5}, "AgentSpec::temperature is 2.5; it must be 0 to 2");
+    add({.temperature = 2.0000001}, "AgentSpec::temperature is 2.0000001; it must be 0 to 2");
     add({.max_tokens = 0}, "AgentSpec::max_tokens is 0; it must be at least 1");
     add({.top_p = 1.5}, "AgentSpec::top_p is 1.5; it must be 0 to 1");
     add({.turn_timeout = -1s}, "AgentSpec::turn_timeout is -1 s; it must not be negative");
