@@ -2,13 +2,13 @@
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
+#include "support/drive/latch.hpp"
 #include "support/drive/loop_fixture.hpp"
 
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/manual_clock.hpp>
 
 #include <atomic>
-#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -266,7 +266,7 @@ TEST_CASE("posts from many threads all run and those of each thread run in order
   std::vector<int> next(threads, 0);
   bool ordered = true;
   int left = threads * each;
-  std::latch start(threads);
+  agentcore::test::Latch start(threads);
   std::vector<std::thread> senders;
   for (int t = 0; t < threads; ++t)
     senders.emplace_back([&, t] {
@@ -291,7 +291,7 @@ TEST_CASE("posts may race with the destructor of the Runtime", "[loop][threads][
     auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND()));
     const auto engine = detail::loop::engine_of(*runtime);
     runtime->poll_descriptor();
-    std::latch start(2);
+    agentcore::test::Latch start(2);
     std::thread sender([&] {
       start.arrive_and_wait();
       for (int k = 0; k < 50; ++k) engine->post([] {});

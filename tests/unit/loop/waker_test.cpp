@@ -1,10 +1,10 @@
 #include "loop/waker.hpp"
 
 #include "support/catch.hpp"
+#include "support/drive/latch.hpp"
 #include "support/drive/loop_fixture.hpp"
 
 #include <atomic>
-#include <latch>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -109,7 +109,7 @@ TEST_CASE("after close a notify does nothing and the descriptor is closed", "[lo
 
 TEST_CASE("the reset of a subscription waits for the call that is running", "[loop][waker][threads]") {
   const auto waker = std::make_shared<Waker>();
-  std::latch running(1);
+  agentcore::test::Latch running(1);
   bool returned = false;
   auto subscription = waker->on_wake([&] {
     running.count_down();
@@ -150,7 +150,7 @@ TEST_CASE("no wake-up is lost when 100000 notifies race with polls", "[loop][wak
   constexpr int each = 25'000;
   // Relaxed on purpose: the waker alone has to order the work before the look at it.
   std::atomic<int> published{0};
-  std::latch start(threads);
+  agentcore::test::Latch start(threads);
   std::vector<std::thread> senders;
   for (int t = 0; t < threads; ++t)
     senders.emplace_back([&] {

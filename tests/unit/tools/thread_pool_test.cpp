@@ -1,10 +1,10 @@
 #include "support/catch.hpp"
+#include "support/drive/latch.hpp"
 #include "support/drive/tool_fixture.hpp"
 
 #include <agentcore/executor.hpp>
 
 #include <atomic>
-#include <latch>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -40,7 +40,7 @@ struct BusyPool {
     });
     begun.wait();
   }
-  std::latch begun{1}, go{1};
+  Latch begun{1}, go{1};
   std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>(1);
 };
 
@@ -49,12 +49,12 @@ struct BusyPool {
 TEST_CASE("a pool runs every job on its own threads and as many at a time as it has threads", "[tools]") {
   constexpr int threads = 4, jobs = 200;
   std::atomic<int> done{0};
-  std::latch all_at_once{threads};
+  Latch all_at_once{threads};
   {
     ThreadPool pool(threads);
     for (int i = 0; i < threads; ++i) pool.submit([&] { all_at_once.arrive_and_wait(); });
     all_at_once.wait();
-    std::latch rest{jobs};
+    Latch rest{jobs};
     for (int i = 0; i < jobs; ++i)
       pool.submit([&, loop = std::this_thread::get_id()] {
         if (std::this_thread::get_id() != loop) ++done;
@@ -71,7 +71,7 @@ TEST_CASE("a pool has 1 to 1024 threads", "[tools][G15]") {
 }
 
 TEST_CASE("an exception of a job does not leave the pool", "[tools][G16]") {
-  std::latch after{1};
+  Latch after{1};
   ThreadPool pool(1);
   pool.submit([] { throw std::runtime_error("no"); });
   pool.submit([] { throw 7; });
@@ -83,7 +83,7 @@ TEST_CASE("an exception of a job does not leave the pool", "[tools][G16]") {
 TEST_CASE("the destructor of a pool drops queued jobs and waits for running ones", "[tools][G13]") {
   std::atomic<bool> ran{false}, finished{false};
   std::atomic<int> dropped{0};
-  std::latch begun{1}, go{1};
+  Latch begun{1}, go{1};
   auto pool = std::make_unique<ThreadPool>(1);
   pool->submit([&] {
     begun.count_down();
@@ -178,7 +178,7 @@ TEST_CASE("a queued call of a blocking tool is not started after a stop", "[tool
 TEST_CASE("a running blocking tool sees the stop token", "[tools][G5]") {
   ToolFixture fixture;
   const auto pool = std::make_shared<ThreadPool>(1);
-  std::latch begun{1}, stopped{1};
+  Latch begun{1}, stopped{1};
   auto call = fixture.start(
       make_blocking_tool(named("t"), pool, [&](const nlohmann::json&, const ToolContext& context) {
         const std::stop_callback heard(context.stop(), [&] { stopped.count_down(); });
