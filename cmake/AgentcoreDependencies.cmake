@@ -16,10 +16,19 @@ macro(agentcore_find package version)
   endforeach()
 endmacro()
 
+foreach(option IN ITEMS HTTP SQLITE CONSOLE)
+  if(AGENTCORE_BUILD_TESTS AND AGENTCORE_WITH_${option} STREQUAL "OFF")
+    message(FATAL_ERROR
+      "the tests need all libraries: set AGENTCORE_BUILD_TESTS=OFF, or AGENTCORE_WITH_${option} to AUTO or ON")
+  endif()
+endforeach()
+
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)  # header only; no consumer needs it
+if(NOT TARGET nlohmann_json::nlohmann_json)
+  find_package(nlohmann_json 3.11 REQUIRED)
+endif()
+find_path(AGENTCORE_VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)  # header only; no consumer needs it
 # For `pattern` in the schemas of tools; without it such schemas are refused.
 if(NOT AGENTCORE_WITH_RE2 STREQUAL "OFF")
   include(AgentcoreRe2)

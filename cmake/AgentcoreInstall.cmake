@@ -5,8 +5,20 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/agentcore")
 set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-# Found relative to the file itself, so that an installation can be moved.
-file(RELATIVE_PATH pc_prefix "/root/${pc_dir}" "/root")
+# Relative to the file itself, so that an installation can be moved; folders that are given as absolute paths stay there.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+  set(pc_libdir "${CMAKE_INSTALL_LIBDIR}")
+else()
+  file(RELATIVE_PATH pc_prefix "/root/${pc_dir}" "/root")
+  set(pc_prefix "\${pcfiledir}/${pc_prefix}")
+  set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+else()
+  set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 # A static library passes its dependencies on to its consumers.
 get_target_property(library_type agentcore_core TYPE)
 if(library_type STREQUAL "STATIC_LIBRARY")
@@ -16,16 +28,16 @@ else()
 endif()
 
 # agentcore_install_pc(NAME DESCRIPTION text [REQUIRES ...] [PRIVATE ...] [LIBS ...] [CFLAGS ...]): writes NAME.pc and
-# installs it. PRIVATE: what the library uses and its consumers do not.
+# installs it. PRIVATE: what the library uses and its consumers do not. With shared libraries it is left out: pkg-config
+# demands the .pc files even of Requires.private, and the static libraries that it is for are not installed.
 function(agentcore_install_pc pc_name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESCRIPTION" "REQUIRES;PRIVATE;LIBS;CFLAGS")
   set(pc_description "${arg_DESCRIPTION}")
   if(AGENTCORE_IS_STATIC)
     list(APPEND arg_REQUIRES ${arg_PRIVATE})
-    set(arg_PRIVATE "")
   endif()
   set(pc_fields "")
-  foreach(field IN ITEMS Requires=REQUIRES Requires.private=PRIVATE Libs=LIBS Cflags=CFLAGS)
+  foreach(field IN ITEMS Requires=REQUIRES Libs=LIBS Cflags=CFLAGS)
     string(REPLACE "=" ";" field "${field}")
     list(POP_BACK field argument)
     if(arg_${argument})
@@ -49,18 +61,26 @@ function(agentcore_install_component name)
   set(libs "")
   if(NOT type STREQUAL "INTERFACE_LIBRARY")
     set(libs LIBS "-L\${libdir}" -lagentcore_${name} -pthread)
+    if(WIN32)
+      list(APPEND libs -lws2_32)
+    endif()
   endif()
   agentcore_install_pc(agentcore-${name} DESCRIPTION "${arg_DESCRIPTION}"
     REQUIRES ${arg_REQUIRES} PRIVATE ${arg_PRIVATE} ${libs} CFLAGS "-I\${includedir}" -pthread)
 endfunction()
 
 set(same_core "agentcore-core = ${PROJECT_VERSION}")
+# The types of nlohmann-json in functions have its version in their names.
+set(same_json "")
+if(nlohmann_json_VERSION)
+  set(same_json " = ${nlohmann_json_VERSION}")
+endif()
 set(pattern_library "")
 if(AGENTCORE_HAS_RE2)
   set(pattern_library re2)
 endif()
 agentcore_install_component(core DESCRIPTION "Agents, turns and tools of agentcore, without HTTP"
-  REQUIRES nlohmann_json PRIVATE ${pattern_library})
+  REQUIRES "nlohmann_json${same_json}" PRIVATE ${pattern_library})
 agentcore_install_component(testing DESCRIPTION "For tests of programs that use agentcore"
   REQUIRES "${same_core}")
 set(whole "${same_core}")

@@ -21,9 +21,11 @@ macro(parent_remember)
   foreach(parent_property IN LISTS parent_properties)
     get_directory_property(parent_old_property_${parent_property} ${parent_property})
   endforeach()
+  get_cmake_property(parent_cached CACHE_VARIABLES)
 endmacro()
 
-# parent_expect_unchanged(): fails if one of them has another value now, or a variable that changes builds is new.
+# parent_expect_unchanged(): fails if one of them has another value now, or a variable that changes builds is new, or one of
+# the cache that is neither of agentcore nor of a package that CMake has found for it.
 macro(parent_expect_unchanged)
   foreach(parent_variable IN LISTS parent_variables)
     if(NOT "${${parent_variable}}" STREQUAL "${parent_old_${parent_variable}}")
@@ -41,5 +43,12 @@ macro(parent_expect_unchanged)
   list(REMOVE_ITEM parent_now ${parent_variables})
   if(parent_now)
     message(SEND_ERROR "the parent has new variables: ${parent_now}")
+  endif()
+  get_cmake_property(parent_now CACHE_VARIABLES)
+  list(FILTER parent_now EXCLUDE REGEX
+    "^(AGENTCORE_|agentcore_|FETCHCONTENT_|FIND_PACKAGE_MESSAGE_|CMAKE_HAVE_|PKG_CONFIG_|pkgcfg_lib_|_?(Boost|CURL|CLI11|OPENSSL|OpenSSL|SQLite3|fmt|nlohmann_json|re2|RE2|simdjson)_)")
+  list(REMOVE_ITEM parent_now ${parent_cached} CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)
+  if(parent_now)
+    message(SEND_ERROR "the parent's cache has new variables: ${parent_now}")
   endif()
 endmacro()

@@ -7,9 +7,10 @@
 
 #include <iostream>
 
-int main(int, char** argv) {  // argv[1]: the base URL of a server, http://127.0.0.1:8080/v1
+int main(int argc, char** argv) {
+  const char* const server = argc > 1 ? argv[1] : "http://127.0.0.1:8080/v1";
   agentcore::Runtime runtime;
-  agentcore::HttpLlmClient llm{runtime, {.base_url = argv[1], .model = "any"}};
+  agentcore::HttpLlmClient llm{runtime, {.base_url = server, .model = "any"}};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   agentcore::Agent agent = tree.create({.id = "planner"}).value();
 
@@ -18,6 +19,9 @@ int main(int, char** argv) {  // argv[1]: the base URL of a server, http://127.0
   auto shown = tree.on<agentcore::DeltaReceived>([&](const agentcore::DeltaReceived& delta) {
     std::cout << delta.text << std::flush;
     if (++deltas == 20) stopped = agent.stop().took_effect();  // the connection is closed at once
+  });
+  auto ended = tree.on<agentcore::TurnEnded>([](const agentcore::TurnEnded& turn) {
+    std::cout << '\n' << turn.result->error.message;
   });
   if (!agent.send("Where is a quiet beach?")) return 1;
   runtime.run_until_idle();
