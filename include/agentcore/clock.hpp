@@ -3,9 +3,11 @@
 
 #include <agentcore/export.hpp>
 
-// The clocks and durations of std::chrono. With libstdc++ its calendar and its streams are left out: they
-// are a twelfth of what a compiler needs for agentcore.hpp.
-#if __has_include(<bits/chrono.h>)
+#include <version>
+
+// The clocks and durations of std::chrono. With libstdc++ 12 to 15, which keep them in a file of their own,
+// calendars and streams are left out: a compiler needs a twelfth less time for agentcore.hpp.
+#if defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE >= 12 && _GLIBCXX_RELEASE <= 15
 #include <bits/chrono.h>
 #else
 #include <chrono>

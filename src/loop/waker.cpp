@@ -42,7 +42,7 @@ void Waker::Subscriber::end() noexcept {
   dropped.swap(function);
 }  // the lock is released first, then the function is destroyed
 
-// Here, where the platform is: other parts of the library destroy wakers, too.
+// Not inline: http destroys Wakers, too, and core does not export WakeSignal, whose destructor this calls.
 Waker::~Waker() = default;
 
 void Waker::notify() noexcept {

@@ -1,4 +1,4 @@
-// <winsock2.h>, without the macros of it that names of ours could meet.
+// <winsock2.h>, without min() and max() as macros, and without what is seldom needed.
 #pragma once
 
 #ifndef WIN32_LEAN_AND_MEAN
@@ -11,7 +11,8 @@
 
 namespace agentcore::detail::platform {
 
-// A socket as a descriptor, and back. Handles of Windows have 32 bits that count.
+// A socket as a descriptor, and back. The casts lose nothing: Windows uses the lower 32 bits of a handle
+// alone.
 inline int to_descriptor(SOCKET socket) noexcept {
   return static_cast<int>(socket);
 }

@@ -12,8 +12,8 @@
 
 namespace agentcore::test {
 
-// What is wrong with the history of `agent`; "" if it is valid, or if there is no agent. `valid`: a history that
-// was found valid before, which is not checked again; becomes this one.
+// What is wrong with the history of `agent`; "" if it is valid, or if there is no agent. `valid`: a history
+// that was found valid before, which is not checked again; becomes this one.
 std::string history_problem(const Agent& agent, std::vector<ChatMessage>& valid);
 
 // Injects one of these verbs. Returns what is wrong afterwards; "" if nothing is. `message`: that of the last

@@ -192,11 +192,11 @@ class SuspensionStory {
   bool closed_ = false;  // by a verb without a resume since then
   std::string problem_;
   std::vector<ChatMessage> parents_history_, childs_history_;  // as they were last found valid
-  std::unordered_map<Agent, std::uint64_t> last_turn_;    // that began
-  MessageId message_;                                     // of the parent's last turn
-  std::unordered_map<Agent, std::uint64_t> interrupted_;  // turns up to this one were interrupted
-  std::unordered_set<std::string> ended_calls_;           // by cancel_call and complete_call
-  std::size_t steers_ = 0;                                // messages that were taken
+  std::unordered_map<Agent, std::uint64_t> last_turn_;         // that began
+  MessageId message_;                                          // of the parent's last turn
+  std::unordered_map<Agent, std::uint64_t> interrupted_;       // turns up to this one were interrupted
+  std::unordered_set<std::string> ended_calls_;                // by cancel_call and complete_call
+  std::size_t steers_ = 0;                                     // messages that were taken
   std::unordered_map<Agent, bool> cut_;  // its model call was ended, and nothing of it follows
   std::optional<Audit> audit_;
   Subscription states_;
