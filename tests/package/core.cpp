@@ -1,4 +1,5 @@
-// What a stranger's first program does: include everything, register a tool, let a model use it.
+// What a stranger's first program does: include everything, register a tool, let a model use it. Types of the
+// library are known to the program, also where the library is shared.
 #include <agentcore/agentcore.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
@@ -21,6 +22,16 @@ agentcore::Tool adder() {
     return agentcore::ToolResult::done(
         std::to_string(arguments.at("a").get<int>() + arguments.at("b").get<int>()));
   });
+}
+
+bool types_are_known(agentcore::LlmClient& client) {
+  if (dynamic_cast<agentcore::testing::ScriptedClient*>(&client) == nullptr) return false;
+  try {
+    agentcore::Result<int>(agentcore::Error{agentcore::Errc::out_of_memory, "none"}).value();
+  } catch (const agentcore::BadResultAccess& thrown) {
+    return std::string(thrown.what()).find("none") != std::string::npos;
+  }
+  return false;
 }
 
 }  // namespace
@@ -50,5 +61,5 @@ int main() {
   const bool sent = agent && agent->send("What is 2 + 40?").accepted();
   const bool idle = runtime.run_until_idle();
   std::cout << "agentcore " << agentcore::version << ": " << answer << '\n';
-  return sent && idle && answer == "It is 42" ? EXIT_SUCCESS : EXIT_FAILURE;
+  return types_are_known(model) && sent && idle && answer == "It is 42" ? EXIT_SUCCESS : EXIT_FAILURE;
 }
