@@ -33,8 +33,8 @@ namespace agentcore {
 /// Threads: distinct registries may be used on several threads.
 class AGENTCORE_API CodeRegistry {
  public:
-  /// An empty registry.
-  CodeRegistry();
+  /// An empty registry. Allocates nothing.
+  CodeRegistry() noexcept;
   /// A registry with the same names and code.
   CodeRegistry(const CodeRegistry& other);
   CodeRegistry& operator=(const CodeRegistry& other);
@@ -57,8 +57,9 @@ class AGENTCORE_API CodeRegistry {
 
  private:
   struct Code;
+  Code& own();
 
-  std::unique_ptr<Code> code_;
+  std::unique_ptr<Code> code_;  // null: nothing was added
 };
 
 }  // namespace agentcore

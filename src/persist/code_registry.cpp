@@ -42,39 +42,46 @@ struct CodeRegistry::Code {
   Named<TokenCounter> counters;
 };
 
-CodeRegistry::CodeRegistry() : code_(std::make_unique<Code>()) {
-}
-CodeRegistry::CodeRegistry(const CodeRegistry& other) : code_(std::make_unique<Code>(*other.code_)) {
+CodeRegistry::CodeRegistry() noexcept = default;
+CodeRegistry::CodeRegistry(const CodeRegistry& other)
+    : code_(other.code_ ? std::make_unique<Code>(*other.code_) : nullptr) {
 }
 CodeRegistry& CodeRegistry::operator=(const CodeRegistry& other) {
-  *code_ = *other.code_;
+  CodeRegistry copy(other);
+  code_.swap(copy.code_);
   return *this;
 }
 CodeRegistry::~CodeRegistry() = default;
 
+CodeRegistry::Code& CodeRegistry::own() {
+  if (!code_) code_ = std::make_unique<Code>();
+  return *code_;
+}
+
 void CodeRegistry::add_llm(std::string name, Ref<LlmClient> client) {
   require("add_llm", name, client);
-  code_->llms.insert_or_assign(std::move(name), std::move(client));
+  own().llms.insert_or_assign(std::move(name), std::move(client));
 }
 void CodeRegistry::add_tools(std::string name, Ref<ToolRegistry> tools) {
   require("add_tools", name, tools);
-  code_->tools.insert_or_assign(std::move(name), std::move(tools));
+  own().tools.insert_or_assign(std::move(name), std::move(tools));
 }
 void CodeRegistry::add_handler(std::string name, MessageHandler handler) {
   require("add_handler", name, handler);
-  code_->handlers.insert_or_assign(std::move(name), std::move(handler));
+  own().handlers.insert_or_assign(std::move(name), std::move(handler));
 }
 void CodeRegistry::add_tool_policy(std::string name, ToolPolicy policy) {
   require("add_tool_policy", name, policy);
-  code_->policies.insert_or_assign(std::move(name), std::move(policy));
+  own().policies.insert_or_assign(std::move(name), std::move(policy));
 }
 void CodeRegistry::add_token_counter(std::string name, TokenCounter counter) {
   require("add_token_counter", name, counter);
-  code_->counters.insert_or_assign(std::move(name), std::move(counter));
+  own().counters.insert_or_assign(std::move(name), std::move(counter));
 }
 
 std::string CodeRegistry::bind(AgentSpec& spec) const {
-  const Code& all = *code_;
+  const Code none;
+  const Code& all = code_ ? *code_ : none;
   std::string missing;
   bind_code(all.llms, "llm", spec.code.llm, spec.llm, missing);
   bind_code(all.tools, "tools", spec.code.tools, spec.tools, missing);

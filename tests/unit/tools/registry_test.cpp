@@ -241,7 +241,7 @@ TEST_CASE("no text that a program writes opens or closes a window", "[tools][sub
   t.tools->add(make_subprocess_tool({.name = "run"}, {.command = [&](const json&) {
                                       return SubprocessCommand{.arguments = {"printf", "%s", text}};
                                     }}));
-  t.ask(t["a"]);
+  t.ask(t.agent());
   const std::size_t asked = t.llm->calls();
   t.call({{.name = "run"}});
   REQUIRE(t.drive([&] { return t.llm->calls() > asked; }));
