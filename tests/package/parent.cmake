@@ -46,7 +46,7 @@ macro(parent_expect_unchanged)
   endif()
   get_cmake_property(parent_now CACHE_VARIABLES)
   list(FILTER parent_now EXCLUDE REGEX
-    "^(AGENTCORE_|agentcore_|FETCHCONTENT_|FIND_PACKAGE_MESSAGE_|CMAKE_HAVE_|CMAKE_PROJECT_VERSION|PKG_CONFIG_|__pkg_config_|prefix_result$|boost_headers_DIR$|pkgcfg_lib_|_?(PC_)?(Boost|CURL|CLI11|OPENSSL|OpenSSL|SQLite3|fmt|nlohmann_json|re2|RE2|simdjson)_)")
+    "^(AGENTCORE_|agentcore_|FETCHCONTENT_|FIND_PACKAGE_MESSAGE_|CMAKE_HAVE_|CMAKE_PROJECT_VERSION|PKG_CONFIG_|__pkg_config_|prefix_result$|GIT_EXECUTABLE$|boost_headers_DIR$|pkgcfg_lib_|_?(PC_)?(Boost|CURL|CLI11|OPENSSL|OpenSSL|SQLite3|fmt|nlohmann_json|re2|RE2|simdjson)_)")
   list(REMOVE_ITEM parent_now ${parent_cached} CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)
   if(parent_now)
     message(SEND_ERROR "the parent's cache has new variables: ${parent_now}")
