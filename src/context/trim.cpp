@@ -24,8 +24,9 @@ std::size_t step_end(const Messages& messages, std::size_t begin) {
 class Trimmer {
  public:
   Trimmer(const Messages& messages, const std::vector<std::size_t>& tokens, const std::vector<bool>& sent,
-          const std::vector<WindowCost>& windows, std::size_t fixed_tokens, const ContextOptions& options)
-      : messages_(messages), tokens_(tokens), windows_(windows), max_(options.max_tokens) {
+          const std::vector<WindowCost>& windows, std::size_t fixed_tokens, const ContextOptions& options,
+          std::size_t first)
+      : messages_(messages), tokens_(tokens), windows_(windows), max_(options.max_tokens), first_(first) {
     target_ = options.target_tokens == 0 || options.target_tokens > max_ ? max_ / 2 : options.target_tokens;
     minimum_ = std::min(options.min_conversation_tokens, target_);
     done_.keep_message = sent;
@@ -50,7 +51,7 @@ class Trimmer {
 
  private:
   void count() {
-    for (std::size_t i = 0; i < messages_.size(); ++i) {
+    for (std::size_t i = first_; i < messages_.size(); ++i) {
       if (!done_.keep_message[i]) continue;
       total_ += tokens_[i];
       if (messages_[i].role != Role::system) conversation_ += tokens_[i];
@@ -61,7 +62,7 @@ class Trimmer {
 
   // The old turns, then the steps of the last turn: the order in which they are trimmed.
   void find_units() {
-    std::size_t begin = 0;
+    std::size_t begin = first_;
     while (begin < messages_.size() && messages_[begin].role == Role::system) ++begin;
     while (begin < messages_.size()) {
       const std::size_t end = turn_end(messages_, begin);
@@ -151,6 +152,7 @@ class Trimmer {
   const std::vector<std::size_t>& tokens_;
   const std::vector<WindowCost>& windows_;
   const std::size_t max_;
+  const std::size_t first_;  // none before it is sent
   std::size_t target_ = 0;
   std::size_t minimum_ = 0;
   std::size_t total_ = 0;
@@ -171,9 +173,9 @@ std::size_t turn_end(const Messages& messages, std::size_t begin) noexcept {
 
 Trimmed trim(const std::vector<ChatMessage>& messages, const std::vector<std::size_t>& tokens,
              const std::vector<bool>& sent, const std::vector<WindowCost>& windows, std::size_t fixed_tokens,
-             const ContextOptions& options) {
+             const ContextOptions& options, std::size_t first) {
   assert(tokens.size() == messages.size());
-  return Trimmer(messages, tokens, sent, windows, fixed_tokens, options).run();
+  return Trimmer(messages, tokens, sent, windows, fixed_tokens, options, first).run();
 }
 
 }  // namespace agentcore::detail::context

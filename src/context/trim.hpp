@@ -35,6 +35,7 @@ std::size_t turn_end(const std::vector<ChatMessage>& messages, std::size_t begin
 // some part is kept. `tokens` holds the cost of each message. `sent` has the messages that are still sent;
 // those beyond its end are sent, too. A message or window that was trimmed is never sent again.
 // `fixed_tokens` are always sent: tool descriptions, and the system prompt, unless that is the first message.
+// None of the messages before `first` is sent; the message there is one of the oldest turn of which some are.
 //
 // Nothing is trimmed while no more than max_tokens are sent. Otherwise, down to target_tokens:
 //   1. Oldest first, turns before the last one and windows that are not important. A turn is trimmed as a
@@ -49,9 +50,9 @@ std::size_t turn_end(const std::vector<ChatMessage>& messages, std::size_t begin
 // A turn is a question and all that follows it; one with a pinned message stays, with all its steps. When
 // more than max_tokens are left at the end, nothing else may be trimmed.
 //
-// Takes time linear in the messages, and sorts the windows. A second run changes nothing.
+// Takes time linear in the messages from `first` on, and sorts the windows. A second run changes nothing.
 Trimmed trim(const std::vector<ChatMessage>& messages, const std::vector<std::size_t>& tokens,
              const std::vector<bool>& sent, const std::vector<WindowCost>& windows, std::size_t fixed_tokens,
-             const ContextOptions& options);
+             const ContextOptions& options, std::size_t first = 0);
 
 }  // namespace agentcore::detail::context

@@ -81,7 +81,7 @@ bool Compactor::write(Turn turn, ChatRequest& request) {
     return true;
   }
   turn.active().compaction_failed = true;
-  turn.data().sent.messages = std::move(call.kept);
+  turn.data().sent.decide(std::move(call.kept));
   log_unused(turn, written ? "a budget does not cover the summary"
                            : "there is no room for a summary within ContextOptions::max_tokens");
   return false;
@@ -173,7 +173,7 @@ Next Compactor::take(Turn turn) {
   SentContext& sent = turn.data().sent;
   sent.make_room();
   SummaryCall call = *std::exchange(active.summary, std::nullopt);
-  sent.messages = std::move(call.kept);
+  sent.decide(std::move(call.kept));
   if (used) sent.summarise(std::move(summary), tokens);
   const bool removed = used && limit_archive(turn);
   active.compaction_failed = !used;

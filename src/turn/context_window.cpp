@@ -51,9 +51,9 @@ std::vector<context::WindowCost> costs_of(const AgentSpec& spec, const ToolRegis
 }
 
 void trim(Environment& environment, Turn turn) {
-  const context::Trimmed kept = plan_context(turn);
+  context::Trimmed kept = plan_context(turn);
   hide_windows(turn, kept);
-  turn.data().sent.messages = kept.keep_message;
+  turn.data().sent.decide(std::move(kept.keep_message));
   turn.active().prompt_tokens = kept.tokens_after;
   if (kept.tokens_after < kept.tokens_before)
     environment.log(LogLevel::debug, "context trimmed",
@@ -79,7 +79,7 @@ context::Trimmed plan_context(Turn turn) {
     fixed += context::tokens_around_message + context::text_tokens(prompt, spec.context.count_tokens);
   for (const ChatMessage& message : correction(*data.turn))
     fixed += context::message_tokens(message, spec.context.count_tokens);
-  return context::trim(messages, sent.tokens, sent.messages, windows, fixed, spec.context);
+  return context::trim(messages, sent.tokens, sent.messages, windows, fixed, spec.context, sent.unsent);
 }
 
 void hide_windows(Turn turn, const context::Trimmed& plan) {
@@ -100,7 +100,7 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   data.turn->request_end = history.size() - unstable;
   const ChatMessage* const summary = data.sent.summary();
   request.cache_key = cache_key_of(spec, request.agent_id);
-  request.messages = data.conversation.rendered(prompt, data.sent.messages, summary);
+  request.messages = data.conversation.rendered(prompt, data.sent.messages, summary, data.sent.unsent);
   request.sent_before =
       sent_before(history, data.turn->request_end, data.sent, (prompt.empty() ? 0 : 1) + (summary ? 1 : 0));
   const auto is_shown = [&](std::uint64_t number) {

@@ -43,6 +43,7 @@ const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
 
 void Conversation::restore(std::vector<ChatMessage> history) {
   messages_ = std::move(history);
+  call_ids_.forget_from(0);
   changes_.note(0);
   if (!messages_.empty() && messages_.front().role == Role::system) messages_.erase(messages_.begin());
   for (std::size_t i = 0; i < messages_.size(); ++i)
@@ -55,6 +56,7 @@ void Conversation::restore(std::vector<ChatMessage> history) {
 
 void Conversation::load(std::vector<ChatMessage> messages, std::vector<TurnPlace> turns) noexcept {
   messages_ = std::move(messages);
+  call_ids_.forget_from(0);
   turns_ = std::move(turns);
   open_ = false;
   changes_ = {};
@@ -98,11 +100,13 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
   std::vector<ChatMessage> written;
   written.reserve(1 + calls.size());
   std::vector<std::string> ids;
+  const auto is_taken = [&](const std::string& id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end() || call_ids_.contain(id, messages_);
+  };
   for (ToolCall& call : calls) {
-    const bool taken = has_call(call.id) || std::find(ids.begin(), ids.end(), call.id) != ids.end();
-    if (call.id.empty() || taken)
+    if (call.id.empty() || is_taken(call.id))
       call.id = "call_" + std::to_string(turn) + "_" + std::to_string(ids.size() + 1);
-    while (has_call(call.id) || std::find(ids.begin(), ids.end(), call.id) != ids.end()) call.id += "_";
+    while (is_taken(call.id)) call.id += "_";
     ids.push_back(call.id);
   }
   ChatMessage message{Role::assistant, std::move(text)};
@@ -143,6 +147,7 @@ bool Conversation::shorten_answer(std::size_t bytes) noexcept {
   if (answer.interruption == Interruption::none) answer.interruption = Interruption::truncated;
   if (!core::is_blank(answer.content)) return true;
   messages_.pop_back();
+  call_ids_.forget_from(messages_.size());
   Interruption& mark = messages_[turns_.back().question].interruption;
   if (mark == Interruption::none) mark = Interruption::interrupted;
   return true;
@@ -161,6 +166,7 @@ void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& re
   changes_.note(from.question);
   removed.insert(removed.end(), std::move_iterator(first), std::move_iterator(messages_.end()));
   messages_.erase(first, messages_.end());
+  call_ids_.forget_from(messages_.size());
   std::erase_if(turns_, [turn](const TurnPlace& place) { return place.turn >= turn; });
 }
 
@@ -205,27 +211,22 @@ void Conversation::remove(std::size_t begin, std::size_t end) noexcept {
   else
     changes_.note(begin);
   messages_.erase(at(begin), at(end));
+  call_ids_.forget_from(begin);
   std::erase_if(turns_, [&](const TurnPlace& turn) { return turn.question >= begin && turn.question < end; });
   for (TurnPlace& turn : turns_)
     if (turn.question >= end) turn.question -= end - begin;
 }
 
 std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt,
-                                                const std::vector<bool>& sent,
-                                                const ChatMessage* summary) const {
+                                                const std::vector<bool>& sent, const ChatMessage* summary,
+                                                std::size_t first) const {
   std::vector<ChatMessage> all;
-  all.reserve(messages_.size() + 2);
+  all.reserve(messages_.size() - first + 2);
   if (!system_prompt.empty()) all.push_back({Role::system, system_prompt});
   if (summary) all.push_back(*summary);
-  for (std::size_t i = 0; i < messages_.size(); ++i)
+  for (std::size_t i = first; i < messages_.size(); ++i)
     if (i >= sent.size() || sent[i]) all.push_back(messages_[i]);
   return all;
-}
-
-bool Conversation::has_call(std::string_view id) const noexcept {
-  return std::any_of(messages_.begin(), messages_.end(), [&](const ChatMessage& message) {
-    return message.role == Role::tool && message.tool_call_id == id;
-  });
 }
 
 ConversationPage page_of(const Conversation& conversation, const std::string& system_prompt,

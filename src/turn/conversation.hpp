@@ -1,6 +1,8 @@
 // Conversation: the history of one agent, valid after every change (G8).
 #pragma once
 
+#include "turn/call_ids.hpp"
+
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/chat.hpp>
 #include <agentcore/conversation.hpp>
@@ -119,14 +121,13 @@ class Conversation {
   // True if the conversation ends with an answer, or with a part of one.
   bool ends_with_answer() const noexcept;
   // The system prompt, if any, the summary, if any, and the messages marked in `sent`; those beyond its end
-  // are included.
+  // are included. None before `first` is marked.
   std::vector<ChatMessage> rendered(const std::string& system_prompt, const std::vector<bool>& sent = {},
-                                    const ChatMessage* summary = nullptr) const;
+                                    const ChatMessage* summary = nullptr, std::size_t first = 0) const;
 
  private:
-  bool has_call(std::string_view id) const noexcept;
-
   std::vector<ChatMessage> messages_;
+  CallIds call_ids_;  // of messages_
   std::vector<TurnPlace> turns_;
   bool open_ = false;  // the last turn has no answer yet
   ConversationChanges changes_;

@@ -17,6 +17,12 @@ bool SentContext::has_unsent(std::size_t begin, std::size_t end) const noexcept 
   return first < last && std::find(first, last, false) != last;
 }
 
+void SentContext::decide(std::vector<bool> sent) noexcept {
+  messages = std::move(sent);
+  unsent = std::min(unsent, messages.size());
+  while (unsent < messages.size() && !messages[unsent]) ++unsent;
+}
+
 void SentContext::keep_first(std::size_t count, const Conversation& left) noexcept {
   const std::size_t question = left.turns().empty() ? count : left.turns().back().question;
   const bool lost_question = has_unsent(question, std::min(question + 1, count));
@@ -32,9 +38,11 @@ void SentContext::keep_first(std::size_t count, const Conversation& left) noexce
   if (sends_again) {
     const std::size_t begin = summaries.empty() ? 0 : summaries.back().end;
     for (std::size_t i = begin; i < messages.size(); ++i) messages[i] = true;
+    unsent = std::min(unsent, begin);
     request_ends.clear();
   }
   if (messages.size() > count) messages.resize(count);
+  unsent = std::min(unsent, messages.size());
   if (tokens.size() > count) tokens.resize(count);
   while (!request_ends.empty() && request_ends.back() > count) request_ends.pop_back();
   for (auto& [number, window] : windows) window.opened_at = std::min(window.opened_at, count);
@@ -52,6 +60,7 @@ void SentContext::remove(std::size_t begin, std::size_t end) noexcept {
   const auto move = [&](std::size_t& place) {
     if (place > begin) place -= std::min(place, end) - begin;
   };
+  move(unsent);
   for (std::size_t& place : request_ends) move(place);
   for (Summary& each : summaries) move(each.end);
   for (auto& [number, window] : windows) move(window.opened_at);

@@ -26,8 +26,11 @@ struct Summary {
 
 // Positions are those of the history.
 struct SentContext {
-  std::vector<std::size_t> tokens;              // of each message, as far as counted
-  std::vector<bool> messages;                   // as far as decided; the others are sent
+  std::vector<std::size_t> tokens;  // of each message, as far as counted
+  std::vector<bool> messages;       // as far as decided; the others are sent
+  // No message before this position is sent; it may be less than it could be. So a request takes no time for
+  // the part of a long history that was trimmed.
+  std::size_t unsent = 0;
   std::map<std::uint64_t, SeenWindow> windows;  // by number
   // The ends of the stable parts of earlier requests, rising: of the last request, and of the others those
   // that a user message follows.
@@ -42,6 +45,8 @@ struct SentContext {
   }
   std::size_t summary_tokens() const noexcept { return summaries.empty() ? 0 : summaries.back().tokens; }
 
+  // These messages are sent from now on, and those beyond the end. What was not sent before is not sent now.
+  void decide(std::vector<bool> sent) noexcept;
   // The history has lost all messages but the first `count`, which are those of `left`; the last of them may
   // have changed, too. Summaries that cover a lost message are dropped. What no summary covers any more is
   // sent again, and so is everything behind the last summary, if the last question was left out without one.

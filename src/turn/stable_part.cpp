@@ -23,7 +23,7 @@ bool counts(const std::vector<ChatMessage>& messages, std::size_t end, std::size
 std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, std::size_t end,
                                      const SentContext& sent, std::size_t first) {
   std::vector<std::size_t> ends;
-  std::size_t at = 0, kept = first;
+  std::size_t at = sent.unsent, kept = first;
   for (const std::size_t earlier : sent.request_ends) {
     if (!counts(messages, end, sent.request_ends.back(), earlier)) continue;
     for (; at < earlier; ++at) kept += at >= sent.messages.size() || sent.messages[at] ? 1 : 0;

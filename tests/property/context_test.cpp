@@ -191,6 +191,11 @@ TEST_CASE("what was trimmed stays trimmed", "[property][context][Y8]") {
       if (!is_valid_history(scene.messages)) continue;  // within a step
       const Trimmed result = scene.trimmed();
       RC_ASSERT(is_valid_history(kept(scene, result)));
+      const auto first = static_cast<std::size_t>(std::ranges::find(scene.sent, true) - scene.sent.begin());
+      const Trimmed same = trim(scene.messages, scene.tokens, scene.sent, scene.windows, scene.fixed_tokens,
+                                scene.options, first);
+      RC_ASSERT((same.keep_message == result.keep_message && same.keep_window == result.keep_window));
+      RC_ASSERT((same.tokens_before == result.tokens_before && same.tokens_after == result.tokens_after));
       for (std::size_t m = 0; m < scene.sent.size(); ++m) RC_ASSERT(scene.sent[m] || !result.keep_message[m]);
       for (std::size_t w = 0; w < scene.windows.size(); ++w)
         RC_ASSERT(scene.windows[w].shown || !result.keep_window[w]);

@@ -89,6 +89,37 @@ TEST_CASE("a history that is taken back has the newest summary that covers no lo
   }
 }
 
+TEST_CASE("the part of a history of which nothing is sent is known as it changes", "[turn][context]") {
+  SentContext sent;
+  CHECK(sent.unsent == 0);
+  sent.decide({false, false, true, false, true});
+  CHECK(sent.unsent == 2);
+  sent.decide({false, false, false, false, true});
+  CHECK(sent.unsent == 4);
+  sent.request_ends = {5};
+  SECTION("a shorter history") {
+    sent.keep_first(2, turns_at({}, 2));
+    CHECK(sent.unsent == 2);
+  }
+  SECTION("a history that is sent in full again") {
+    sent.keep_first(5, turns_at({0, 2}, 5));  // its last question was left out
+    CHECK(sent.messages == std::vector<bool>(5, true));
+    CHECK(sent.unsent == 0);
+  }
+  SECTION("messages that are removed") {
+    sent.remove(1, 3);
+    CHECK(sent.unsent == 2);
+    sent.remove(0, 9);
+    CHECK(sent.unsent == 0);
+  }
+  SECTION("nothing is sent, and then a message is new") {
+    sent.decide({false, false, false, false, false});
+    CHECK(sent.unsent == 5);
+    sent.decide({false, false, false, false, false, true});
+    CHECK(sent.unsent == 5);
+  }
+}
+
 TEST_CASE("the positions of what is sent move when older messages are removed",
           "[turn][context][compaction]") {
   SentContext sent;
