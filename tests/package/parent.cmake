@@ -14,7 +14,8 @@ set(parent_properties COMPILE_OPTIONS COMPILE_DEFINITIONS COMPILE_FEATURES INCLU
 # parent_remember(): remembers all variables, those of the cache too, and the properties of the folder.
 macro(parent_remember)
   get_directory_property(parent_variables VARIABLES)
-  list(FILTER parent_variables EXCLUDE REGEX "^(parent_|FETCHCONTENT_|CMAKE_CURRENT_|CMAKE_FILES_DIRECTORY|CMAKE_PARENT_)")
+  list(FILTER parent_variables EXCLUDE REGEX
+    "^(parent_|FETCHCONTENT_|CMAKE_CURRENT_|CMAKE_FILES_DIRECTORY|CMAKE_PARENT_|prefix_result$)")  # the last is of CMake's FindPkgConfig
   foreach(parent_variable IN LISTS parent_variables)
     set(parent_old_${parent_variable} "${${parent_variable}}")
   endforeach()

@@ -37,7 +37,7 @@ std::uint64_t call_index(std::uint64_t place) noexcept {
 
 // The API continues such an answer when all its blocks are sent back. This client does not keep the blocks of
 // the provider's own tools, so it cannot.
-constexpr std::string_view paused =
+constexpr std::string_view paused_by_provider =
     "The provider paused the answer (stop_reason \"pause_turn\"), because a tool that it runs by itself "
     "takes long; what has come is not the whole answer, and this client cannot continue it. Send the "
     "message again, or limit that tool (its max_uses in HttpLlmOptions::extra_body)";
@@ -318,7 +318,7 @@ void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& 
   const auto reason = word(value);
   if (!reason || reason->empty()) return;
   if (*reason == "pause_turn") {
-    object.error = ApiError{std::string(paused), true};
+    object.error = ApiError{std::string(paused_by_provider), true};
     return;
   }
   object.finish_reason = stop_reason_of(*reason);
