@@ -13,9 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_ref_levels =
-    384;                                   // compiling a schema recurses through its references: 0.9 kB each
-constexpr std::size_t max_ref_steps = 16;  // in a chain of references to references
+// Compiling a schema recurses through its references: each level takes 0.9 kB of stack.
+constexpr std::size_t max_ref_levels = 384;
+constexpr std::size_t max_ref_steps = 16;     // in a chain of references to references
 constexpr std::size_t max_reason_part = 200;  // bytes, of the place of a pattern and of its error
 
 // Keywords whose value is a schema; a list of schemas, or one; an object whose members are schemas.
