@@ -25,7 +25,9 @@ bool CallIds::contain(std::string_view id, const std::vector<ChatMessage>& messa
 }
 
 void CallIds::forget_from(std::size_t position) noexcept {
-  read_ = std::min(read_, position);
+  if (position >= read_) return;
+  hashes_.clear();
+  read_ = 0;
 }
 
 void CallIds::read(const std::vector<ChatMessage>& messages) {

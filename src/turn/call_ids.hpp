@@ -10,8 +10,9 @@
 
 namespace agentcore::detail::turn {
 
-// Remembers the ids of the results that it has read, as hashes, and reads only what is new. A short history
-// is read each time: most agents need no memory for this.
+// Remembers the ids of the results that it has read, as hashes, and reads only what is new; all of it again
+// when something was lost, so that it keeps nothing of messages that are gone. A short history is read each
+// time: most agents need no memory for this.
 class CallIds {
  public:
   // True if a result in `messages` has that id. Throws std::bad_alloc.
@@ -22,8 +23,8 @@ class CallIds {
  private:
   void read(const std::vector<ChatMessage>& messages);
 
-  std::unordered_set<std::size_t> hashes_;  // also of messages that are gone
-  std::size_t read_ = 0;                    // messages
+  std::unordered_set<std::size_t> hashes_;
+  std::size_t read_ = 0;  // messages
 };
 
 }  // namespace agentcore::detail::turn
