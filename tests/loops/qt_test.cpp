@@ -24,7 +24,7 @@ TEST_CASE("without an application QtLoop says what is missing", "[loops][qt]") {
   }
 }
 
-TEST_CASE("QtLoop drives a Runtime from the loop of a QThread", "[loops][qt]") {
+TEST_CASE("QtLoop drives a Runtime from the loop of a QThread", "[loops][qt][qthread]") {
   int count = 1;
   char name[] = "test";
   char* words[] = {name, nullptr};
