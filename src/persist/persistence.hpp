@@ -43,7 +43,7 @@ class Persistence final : public loop::Source {
     std::function<void(core::NodeId agent, std::string reason)> stop;
   };
   Persistence(Tree tree, Ref<Store> store, RestoreOptions options);
-  virtual ~Persistence();
+  ~Persistence();
   Persistence(const Persistence&) = delete;
   Persistence& operator=(const Persistence&) = delete;
 
