@@ -78,10 +78,6 @@ Progress RestWatches::run(loop::PollBudget& budget, const std::function<bool()>&
   return Progress::done;
 }
 
-bool RestWatches::has_work() const noexcept {
-  return !list(Stage::queued).empty() || !list(Stage::counting).empty() || !list(Stage::resting).empty();
-}
-
 // A pass counts for the watches that were added before it began.
 Progress RestWatches::count_all(loop::PollBudget& budget, const std::function<bool()>& is_tree_gone) {
   if (budget.exhausted()) return Progress::more;  // more watches may be added before a pass begins

@@ -45,7 +45,9 @@ class RestWatches {
   void check(const core::Node& node) noexcept;
   // Throws std::bad_alloc; the next call tries again.
   Progress run(loop::PollBudget& budget, const std::function<bool()>& is_tree_gone);
-  bool has_work() const noexcept;
+  bool has_work() const noexcept {
+    return !list(Stage::queued).empty() || !list(Stage::counting).empty() || !list(Stage::resting).empty();
+  }
   std::size_t count(const core::References& refers) const noexcept;
   void clear() noexcept;
 

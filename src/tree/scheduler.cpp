@@ -15,42 +15,64 @@ namespace agentcore::detail::tree {
 using core::Node;
 using core::PackedState;
 
+namespace {
+
+// The message of a turn belongs to it until the turn is over, also for a MessageHandler.
+bool is_in_turn(const Node& node) noexcept {
+  return turn::is_active(node) || node.message.load(std::memory_order_relaxed) != 0;
+}
+
+}  // namespace
+
 void Scheduler::run_round(loop::PollBudget& budget) {
   ReadyList& ready = tree_.ready;
   ready.begin_round();
   while (tree_.control.empty() && budget.spend()) {
     Node* node = ready.next();
     if (!node) return;
+    bool began = false;
     try {
-      if (!turn::is_active(*node)) step(*node);  // else the end of its turn schedules it
-    } catch (...) {                              // an allocation failed: the next round tries again
+      if (!turn::is_active(*node)) began = step(*node);  // else the end of its turn schedules it
+    } catch (...) {                                      // an allocation failed: the next round tries again
       ready.again(*node);
       throw;
     }
     if (is_gone()) return;
     drop_blocked(*node);
     if (is_gone()) return;
-    if (wants_step(*node))
+    // After a step that began a turn, the next step checks whether another one may begin.
+    if (began ? has_next(*node) : wants_step(*node))
       ready.again(*node);
     else if (ready.done(*node); wants_step(*node))
       schedule(*node);
   }
 }
 
-void Scheduler::step(Node& node) {
+// Returns whether it took a message.
+bool Scheduler::step(Node& node) {
   const core::ActiveAgentGuard active(tree_.table, node);
   tree_.table.leases().check(node);
   const PackedState packed = node.load(std::memory_order_seq_cst);
-  if (packed.state() != AgentState::idle) return;
+  if (packed.state() != AgentState::idle) return false;
   release_steered(tree_, hub_, node);
-  if (is_gone() || begins(node, packed) == Begins::none) return;
-  if (tree_.persistence && !tree_.persistence->load_for_turn(node)) return;
-  if (node.reported != AgentState::idle) {
-    // Another thread has resumed the agent, and the loop has not read that operation yet.
-    hub_.emit_state(node, AgentState::idle);
-    if (tree_.is_closed()) return;
+  if (is_gone()) return false;
+  Begins may = begins(node, packed);
+  if (may == Begins::none) return false;
+  if (tree_.persistence || node.reported != AgentState::idle) {
+    if (!prepare_step(node)) return false;
+    may = begins(node, packed);
   }
-  if (const std::uint32_t number = take(node, begins(node, packed))) begin(node, packed.epoch(), number);
+  const std::uint32_t number = take(node, may);
+  if (number) begin(node, packed.epoch(), number);
+  return number != 0;
+}
+
+// What may run the host's code before a step. False: no message is taken.
+bool Scheduler::prepare_step(Node& node) {
+  if (tree_.persistence && !tree_.persistence->load_for_turn(node)) return false;
+  // Another thread has resumed the agent, and the loop has not read that operation yet.
+  if (node.reported != AgentState::idle) hub_.emit_state(node, AgentState::idle);
+  return !tree_.is_closed();
 }
 
 // A delegated message is a part of a tool call that a deferred stop of an ancestor lets end. It begins its
@@ -128,20 +150,20 @@ void Scheduler::end_message(Node& node) noexcept {
   tree_.pool.give_back(number);
 }
 
+// True if a message waits for the agent, which is in no turn.
+bool Scheduler::has_next(const Node& node) const noexcept {
+  const PackedState packed = node.load();
+  if (packed.state() != AgentState::idle || turn::is_active(node)) return false;
+  return mailbox::length(node, packed.generation()) != 0 || tree_.steers.count(node.id()) != 0;
+}
+
 // False for a closed agent: its mailbox is emptied when it settles, and a resume schedules it.
 bool Scheduler::wants_step(Node& node) noexcept {
+  if (!has_next(node)) return false;
   const PackedState packed = node.load();
-  const bool has_message =
-      mailbox::length(node, packed.generation()) != 0 || tree_.steers.count(node.id()) != 0;
-  if (packed.state() != AgentState::idle || !has_message || turn::is_active(node)) return false;
   if (tree_.persistence && tree_.persistence->is_delayed(node.id())) return false;
   const Begins may = begins(node, packed);
   return may == Begins::all || (may == Begins::delegated && mailbox::has_delegated(node, tree_.pool));
-}
-
-// The message of a turn belongs to it until the turn is over, also for a MessageHandler.
-bool Scheduler::is_in_turn(const Node& node) const noexcept {
-  return turn::is_active(node) || node.message.load(std::memory_order_relaxed) != 0;
 }
 
 void Scheduler::schedule(Node& node) noexcept {

@@ -50,14 +50,15 @@ class Scheduler {
   // Which messages of an agent may begin a turn now.
   enum class Begins : std::uint8_t { none, delegated, all };
 
-  void step(core::Node& node);
+  bool step(core::Node& node);
+  bool prepare_step(core::Node& node);
   static Begins begins(const core::Node& node, core::PackedState packed) noexcept;
   std::uint32_t take(core::Node& node, Begins begins) noexcept;
   void drop_blocked(core::Node& node) noexcept;
   void begin(core::Node& node, std::uint32_t epoch, std::uint32_t number);
   void drop(core::Node& node, std::uint32_t number, DropReason reason) noexcept;
+  bool has_next(const core::Node& node) const noexcept;
   bool wants_step(core::Node& node) noexcept;
-  bool is_in_turn(const core::Node& node) const noexcept;
   mailbox::DroppedMessages take_dropped(core::Node& node, const ControlOp& op) noexcept;
   void report_end_of_turn(const ControlOp& op);
   void end_if_interrupted(std::uint32_t slot) noexcept;

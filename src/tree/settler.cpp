@@ -121,11 +121,6 @@ void Settler::on_operation_ended(Node& node) noexcept {
   engine_.waker()->notify();
 }
 
-bool Settler::has_work() const noexcept {
-  return !deferred_.empty() || cut_pass_.is_active() || overdue_pass_.is_active() ||
-         retry_pass_.is_active() || agents_.wants_retry() || jobs_.front();
-}
-
 void Settler::run(loop::PollBudget& budget) {
   if (agents_.take_retry()) retry_pass_.restart();
   if (settle_deferred(budget) != Progress::done || run_passes(budget) != Progress::done) return;

@@ -44,7 +44,10 @@ class Settler {
   // settles in the next run(), because no agent may settle or be removed before the callback has returned.
   void on_operation_ended(core::Node& node) noexcept;
 
-  bool has_work() const noexcept;
+  bool has_work() const noexcept {
+    return !deferred_.empty() || cut_pass_.is_active() || overdue_pass_.is_active() ||
+           retry_pass_.is_active() || agents_.wants_retry() || jobs_.front();
+  }
   // Jobs not done yet, waiting ones included.
   std::size_t jobs() const noexcept { return jobs_.size(); }
   // Jobs that have these agents as their roots, and deferred settlings (for leak tests).

@@ -8,6 +8,14 @@ namespace agentcore::detail::tree {
 
 using core::Node;
 
+namespace {
+
+// A few agents with many messages have several rounds in one turn of the tree: a turn costs as much as a
+// step.
+constexpr std::uint32_t steps_at_once = 32;
+
+}  // namespace
+
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
       hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
@@ -161,7 +169,10 @@ bool TreeCore::run_second_halves(loop::PollBudget& budget) {
 void TreeCore::run_round(loop::PollBudget& budget) {
   if (shared_.is_closed() || shared_.ready.empty()) return;  // run_control() may just have closed it
   const LoopEntry entry(*this);
-  scheduler_.run_round(budget);
+  const std::uint32_t last = budget.used() + steps_at_once;
+  do scheduler_.run_round(budget);
+  while (!hub_.closed() && budget.used() < last && !budget.exhausted() && !shared_.ready.empty() &&
+         !has_control_work());
 }
 
 }  // namespace agentcore::detail::tree

@@ -2,6 +2,8 @@
 #include "support/drive/tree_fixture.hpp"
 #include "support/observe/counted_heap.hpp"
 
+#include <algorithm>
+
 using namespace agentcore;
 using namespace agentcore::test;
 
@@ -95,6 +97,41 @@ TEST_CASE("messages are handled in the order of sending and one step per agent a
   for (const char* const text : {"1", "2"}) CHECK(t["b"].send(text).accepted());
   t.settle();
   CHECK(joined(handled) == "a1x b1 a2x b2 a3x");
+}
+
+TEST_CASE("an agent with many messages leaves turns to the agents of another tree", "[tree][Q5]") {
+  TreeFixture t;
+  AgentTree other(*t.runtime);
+  std::vector<std::string> handled;
+  const MessageHandler note = [&](const Agent& agent, const Message&) { handled.push_back(agent.id()); };
+  const Agent busy = t.root("busy", {.handler = note});
+  AgentSpec spec{.id = "late"};
+  spec.handler = note;
+  const Agent late = other.create(std::move(spec)).value();
+  for (int i = 0; i < 100; ++i) CHECK(busy.send("x").accepted());
+  CHECK(late.send("x").accepted());
+  t.settle();
+  REQUIRE(handled.size() == 101);
+  CHECK(std::find(handled.begin(), handled.end(), "late") - handled.begin() <= 32);
+}
+
+TEST_CASE("a verb of a handler takes effect before the next message of its agent", "[tree][C13][Q5]") {
+  TreeFixture t;
+  int handled = 0;
+  std::size_t settled_after = 0;
+  const Agent other = t.root("other");
+  const Agent agent = t.root(
+      "busy", {.handler = [&](const Agent&, const Message&) {
+        if (++handled != 3) return;
+        CHECK(other
+                  .stop({.on_settled =
+                             [&](const StopReport&) { settled_after = static_cast<std::size_t>(handled); }})
+                  .took_effect());
+      }});
+  for (int i = 0; i < 20; ++i) CHECK(agent.send("x").accepted());
+  t.settle();
+  CHECK(handled == 20);
+  CHECK(settled_after == 3);
 }
 
 TEST_CASE("the queue can be counted and cleared", "[tree][F3][F4]") {
