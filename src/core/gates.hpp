@@ -169,6 +169,18 @@ inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint
   return node.load().generation() == generation;
 }
 
+// The agent's packed state if no gate up from it is closed, and no deferred stop is pending: then it accepts
+// messages. Nothing: only look() decides, as some stops of an ancestor do not concern the agent.
+inline std::optional<PackedState> accepting(const Node& node, std::uint32_t generation) noexcept {
+  const PackedState own = node.load(std::memory_order_seq_cst);
+  if (own.generation() != generation || own.is_free() || !own.is_calm()) return std::nullopt;
+  for (const Node* up = node.parent.load(std::memory_order_acquire); up;
+       up = up->parent.load(std::memory_order_acquire))
+    if (!up->load(std::memory_order_seq_cst).is_calm()) return std::nullopt;
+  if (node.load().generation() != generation) return std::nullopt;
+  return own;
+}
+
 // True if no message of the agent begins a turn until a release of it, or of an ancestor.
 inline bool is_queue_held(const Node& node) noexcept {
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire)) {

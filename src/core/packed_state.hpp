@@ -104,6 +104,10 @@ class PackedState {
   constexpr AgentState state() const noexcept { return static_cast<AgentState>(get(layout::state)); }
   constexpr bool is_free() const noexcept { return get(layout::state) == free_state; }
   constexpr bool is_open() const noexcept { return gate() == Gate::open; }
+  // The gate is open, and no deferred stop is pending.
+  constexpr bool is_calm() const noexcept {
+    return (raw_ & (layout::gate.mask() | layout::stop_grade.mask())) == 0;
+  }
   // No message is taken from the mailbox.
   constexpr bool is_held() const noexcept { return get(layout::hold) != 0; }
   // The last turn was ended by an interrupt.

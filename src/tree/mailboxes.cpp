@@ -106,17 +106,21 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
   const std::uint32_t generation = core::generation_of(id);
   for (;;) {
     tree_.table.leases().check(node);
-    const GateView view = core::look_again(node, generation);
-    if (!view.valid) return SendResult{Errc::agent_not_found};
-    if (!view.open()) {
-      const Errc refused = resume_or_refuse(node, id, view.effective);
-      if (refused == Errc::none) continue;
-      return SendResult{refused};
+    std::optional<core::PackedState> accepting = core::accepting(node, generation);
+    if (!accepting) {
+      const GateView view = core::look_again(node, generation);
+      if (!view.valid) return SendResult{Errc::agent_not_found};
+      if (!view.open()) {
+        const Errc refused = resume_or_refuse(node, id, view.effective);
+        if (refused == Errc::none) continue;
+        return SendResult{refused};
+      }
+      const core::Grade grade = origin == Origin::tool_call ? view.own.stop_grade() : view.grade;
+      if (grade != core::Grade::none) return SendResult{Errc::agent_stopping};
+      accepting = view.own;
     }
-    const core::Grade grade = origin == Origin::tool_call ? view.own.stop_grade() : view.grade;
-    if (grade != core::Grade::none) return SendResult{Errc::agent_stopping};
     const MessageId message = cell.id();
-    switch (mailbox::push(node, tree_.pool, cell.number(), generation, view.own.epoch())) {
+    switch (mailbox::push(node, tree_.pool, cell.number(), generation, accepting->epoch())) {
       case mailbox::Push::closed:  // closed after the check: the next check finds the reason
         continue;
       case mailbox::Push::full:
