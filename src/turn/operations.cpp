@@ -158,6 +158,10 @@ void Operations::cut(OperationId id) {
 
 std::size_t Operations::cut_closed_below(const core::Node& root, bool with_subtree, StopCut cut) {
   if (open_.load(std::memory_order_seq_cst) == 0) return 0;
+  if (cut == StopCut::none) {
+    left_.store(true, std::memory_order_release);
+    return 0;
+  }
   const bool few = cut == StopCut::few;
   const std::size_t most = few ? few_cuts : most_cuts;
   const std::size_t looks = few ? few_looks : most_looks;
@@ -220,6 +224,10 @@ void Operations::cut_left() {
 }
 
 std::size_t Operations::cut_turn(const core::Node& node, StopCut cut) {
+  if (cut == StopCut::none) {
+    left_.store(true, std::memory_order_release);
+    return 0;
+  }
   const std::size_t most = cut == StopCut::few ? few_cuts : most_cuts;
   std::size_t count = 0;
   Batch batch;

@@ -93,6 +93,33 @@ TEST_CASE("with StopCut::few the stopping thread cuts a few calls and the loop t
   t.finish_all();
 }
 
+TEST_CASE("with StopCut::none the loop cuts all calls in its next poll", "[tree][G5]") {
+  const bool foreign = GENERATE(false, true);
+  const auto verb = GENERATE(0, 1, 2);
+  Crowd t(20);
+  VerbResult result;
+  Crowd::on_thread(foreign, [&] {
+    if (verb == 0) result = t.top.stop({.cut = StopCut::none});
+    if (verb == 1) result = t.top.terminate({.cut = StopCut::none});
+    if (verb == 2) result = t.top.interrupt({.scope = InterruptScope::subtree, .cut = StopCut::none});
+  });
+  CHECK(result.took_effect());
+  CHECK(result.calls_cut == 0);
+  CHECK(t.triggered() == 0);
+  t.poll();
+  CHECK(t.triggered() == 20);
+  t.finish_all();
+}
+
+TEST_CASE("with StopCut::none the loop cuts the call of an interrupted turn in its next poll", "[tree][G5]") {
+  Crowd t(0);
+  CHECK(t.other.interrupt({.cut = StopCut::none}).calls_cut == 0);
+  CHECK_FALSE(t.llm->call(0).stop.stop_requested());
+  t.poll();
+  CHECK(t.llm->call(0).stop.stop_requested());
+  t.finish_all();
+}
+
 TEST_CASE("the loop cuts the remaining calls of a stop in one poll with any budget", "[tree][G5][G16]") {
   Crowd t(230);
   CHECK(t.top.stop({.cut = StopCut::few}).took_effect());
