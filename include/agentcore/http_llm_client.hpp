@@ -161,7 +161,8 @@ struct HttpLlmOptions {
 /// @loop_thread
 class AGENTCORE_API HttpLlmClient final : public LlmClient {
  public:
-  /// Makes a client. Reads the key from the environment, if `options.api_key_env` is set.
+  /// Makes a client. Reads the key from the environment, if `options.api_key_env` is set. The first client of
+  /// a Runtime initializes libcurl, which takes some milliseconds.
   HttpLlmClient(Runtime& runtime, HttpLlmOptions options);
   /// Cancels all open calls: each receives the outcome `cancelled` before the destructor returns.
   /// @loop_thread

@@ -63,7 +63,7 @@ void Conversation::load(std::vector<ChatMessage> messages, std::vector<TurnPlace
 }
 
 void Conversation::make_room(std::size_t messages) {
-  if (messages_.capacity() - messages_.size() < messages) messages_.reserve(2 * messages_.size() + 4);
+  if (messages_.capacity() - messages_.size() < messages) messages_.reserve(2 * messages_.size() + 2);
   if (turns_.size() == turns_.capacity()) turns_.reserve(2 * turns_.size() + 2);
 }
 

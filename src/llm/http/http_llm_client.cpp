@@ -79,6 +79,8 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmO
   shared->server = defaults.server;
   shared->prices = std::move(options.prices);
   for (std::string& header : options.headers) detail::core::wipe(header);  // some hold credentials
+  // Initializes libcurl now, which takes milliseconds with OpenSSL, and not in a turn of an agent.
+  if (!replays && !shared->engine->closed()) static_cast<void>(transport());
 }
 
 HttpLlmClient::Impl::~Impl() {
