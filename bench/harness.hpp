@@ -40,15 +40,17 @@ inline void pace_ms(long milliseconds) {
   clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
 }
 
-// Resident memory of the process, bytes.
+// Resident memory that only this process has, bytes: without the pages of files, such as the code of
+// libraries.
 inline std::size_t resident() {
   long total = 0;
   long pages = 0;
+  long shared = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%ld %ld", &total, &pages) != 2) pages = 0;
+    if (std::fscanf(file, "%ld %ld %ld", &total, &pages, &shared) != 3) pages = shared = 0;
     std::fclose(file);
   }
-  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return static_cast<std::size_t>(pages - shared) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 // One figure of one run, as a line of JSON. scripts/bench collects them over several runs and takes medians.

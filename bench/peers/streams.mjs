@@ -20,7 +20,11 @@ const closed = () => Number(readWords(1, 1)[0]);
 const seen = () => readWords(4, 65536);
 
 const now = () => process.hrtime.bigint();  // CLOCK_MONOTONIC
-const resident = () => 4096 * Number(fs.readFileSync('/proc/self/statm', 'utf8').split(' ')[1]);
+// Memory that only this process has, without the pages of files.
+const resident = () => {
+  const [, pages, shared] = fs.readFileSync('/proc/self/statm', 'utf8').split(' ').map(Number);
+  return 4096 * (pages - shared);
+};
 const report = (id, detail, value, unit) =>
   console.log(JSON.stringify({ id, variant: `${streams}${detail}`, value, unit, peer: 'Node fetch' }));
 const quantile = (samples, share) =>

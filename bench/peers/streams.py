@@ -38,8 +38,10 @@ def seen(stream):
 
 
 def resident():
+    """Memory that only this process has, without the pages of files."""
     with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * mmap.PAGESIZE
+        _, pages, shared, *_ = map(int, statm.read().split())
+    return (pages - shared) * mmap.PAGESIZE
 
 
 def report(name, detail, value, unit):

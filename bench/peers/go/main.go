@@ -4,6 +4,7 @@
 //	peer_go channel               one message at a time to a goroutine
 //	peer_go fan [AGENTS]          one message to each of many goroutines
 //	peer_go streams PORT RECORD STREAMS SECONDS STOPS     net/http
+//	peer_go stop PORT RECORD STREAMS SECONDS STOPS        net/http, single streams: what a cancellation costs
 package main
 
 import (
@@ -33,11 +34,13 @@ func processCPU() int64 {
 	return r.Utime.Nano() + r.Stime.Nano()
 }
 
-// Resident memory, bytes.
+// Resident memory that only this process has, bytes: without the pages of files.
 func resident() int64 {
 	statm, _ := os.ReadFile("/proc/self/statm")
-	pages, _ := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
-	return pages * int64(os.Getpagesize())
+	words := strings.Fields(string(statm))
+	pages, _ := strconv.ParseInt(words[1], 10, 64)
+	shared, _ := strconv.ParseInt(words[2], 10, 64)
+	return (pages - shared) * int64(os.Getpagesize())
 }
 
 func report(id, variant string, value float64, unit, peer string) {
@@ -92,7 +95,9 @@ func main() {
 		fan(number(2, 1_000_000))
 	case "streams":
 		streams()
+	case "stop":
+		stopCalls()
 	default:
-		fail("usage: peer_go contexts|channel|fan|streams ...")
+		fail("usage: peer_go contexts|channel|fan|streams|stop ...")
 	}
 }

@@ -156,3 +156,30 @@ func streams() {
 	c.stopSome(server, order[:stops])
 	c.stopAll(server, cancel, order[stops:])
 }
+
+// One stream after the other: what the cancellation costs the goroutine that calls it, while all others wait.
+func stopCalls() {
+	if len(os.Args) != 7 {
+		fail("usage: peer_go stop PORT RECORD STREAMS SECONDS STOPS")
+	}
+	stops := number(6, 0)
+	server := openRecord(os.Args[3])
+	c := &client{url: "http://127.0.0.1:" + os.Args[2] + "/chat/completions", stop: make([]context.CancelFunc, stops)}
+	c.http.Transport = &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	calls, ends := make([]float64, stops), make([]float64, stops)
+	for i := 0; i < stops; i++ {
+		c.open(context.Background(), i)
+		server.await("opening a stream", func() bool { return server.opened() == i+1 })
+		time.Sleep(5 * time.Millisecond)
+		called := now()
+		c.stop[i]()
+		calls[i] = float64(now()-called) / 1e3
+		server.await("a stop", func() bool { return server.closed() == i+1 })
+		ends[i] = float64(server.seen(i)-called) / 1e3
+	}
+	// Compared with both ways to stop of ours.
+	for _, variant := range []string{"StopCut::all", "StopCut::none"} {
+		report("stop_call", variant+", until stop() returned", quantile(calls, 0.5), "us", peer)
+		report("stop_call", variant, quantile(ends, 0.5), "us", peer)
+	}
+}
