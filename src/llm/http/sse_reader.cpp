@@ -93,8 +93,9 @@ bool SseReader::take_data(std::string_view value, bool in_piece) {
     has_data_ = true;
     if (in_piece) {
       view_ = value;
-    } else {
-      data_.assign(value);
+    } else {  // the end of line_: its buffer is taken over
+      line_.erase(0, line_.size() - value.size());
+      data_.swap(line_);
     }
     return true;
   }
