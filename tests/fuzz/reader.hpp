@@ -1,6 +1,6 @@
 // The common part of the targets for readers of answers: any bytes, as a whole body and as the chunks of a
-// stream, one on each line, give objects or refusals; all text in them is valid UTF-8, and so is the text
-// that the assemblers make of their tool calls and reasoning.
+// stream, one on each line, give objects or refusals, the same as from a new reader; all text in them is
+// valid UTF-8, and so is the text that the assemblers make of their tool calls and reasoning.
 #pragma once
 
 #include "core/utf8.hpp"
@@ -41,6 +41,16 @@ inline void check(const detail::llm::AnswerObject& object) {
     for (const detail::llm::DetailMember& member : detail.members)
       expect(detail::core::is_utf8(member.name) && detail::core::is_utf8(member.json));
   }
+}
+
+inline bool same(const detail::llm::AnswerObject& a, const detail::llm::AnswerObject& b) {
+  return a.content == b.content && a.reasoning == b.reasoning && a.model == b.model &&
+         a.has_choice == b.has_choice && a.refused == b.refused && a.ends == b.ends &&
+         a.finish_reason == b.finish_reason && a.usage.has_value() == b.usage.has_value() &&
+         a.cost == b.cost && a.error.has_value() == b.error.has_value() &&
+         a.tool_calls.size() == b.tool_calls.size() &&
+         a.reasoning_pieces.size() == b.reasoning_pieces.size() &&
+         a.reasoning_details.size() == b.reasoning_details.size();
 }
 
 // The assemblers of one answer.
@@ -85,9 +95,12 @@ inline void read_stream(const detail::llm::WireFormat& format, detail::llm::Answ
     const std::vector<char> exact(line.begin(), line.end());
     std::vector<char> padded = exact;
     padded.insert(padded.end(), padding.begin(), padding.end());
-    detail::llm::AnswerObject object, in_place;
+    const auto unused = format.make_reader();
+    detail::llm::AnswerObject object, in_place, expected;
     const bool read = reader.parse_chunk({exact.data(), exact.size()}, 0, object);
     check(object);
+    expect(unused->parse_chunk({exact.data(), exact.size()}, 0, expected) == read);
+    expect(!read || same(object, expected));
     if (read && !answer.add(object)) return;
     expect(reader.parse_chunk({padded.data(), line.size()}, padding.size(), in_place) == read);
     check(in_place);

@@ -301,11 +301,29 @@ TEST_CASE("a reader frees the memory of a large chunk after a small one", "[prop
     const auto reader = format->make_reader();
     const std::string large = R"({"a":")" + std::string(1024 * kib, 'x') + "\"}";
     const std::string small = "{}" + std::string(64, ' ');
-    detail::llm::AnswerObject object;
+    detail::llm::AnswerObject first, second;
     const std::size_t before = test::live_heap();
-    CHECK(reader->parse_chunk(large, 0, object));
+    CHECK(reader->parse_chunk(large, 0, first));
     CHECK((test::live_heap() > before + large.size() || test::live_heap() == 0));
-    CHECK(reader->parse_chunk(std::string_view(small).substr(0, 2), 64, object));
+    CHECK(reader->parse_chunk(std::string_view(small).substr(0, 2), 64, second));
     CHECK(test::live_heap() <= before + kept_of(large.size()));
   }
+}
+
+TEST_CASE("a reader frees that memory also after a chunk that is like an earlier one",
+          "[property][llm][G15]") {
+  const auto reader = chat.make_reader();
+  const std::string large = R"({"a":")" + std::string(1024 * kib, 'x') + "\"}";
+  const std::string small = R"({"choices":[{"delta":{"content":"a"}}]})";
+  const auto read = [&reader](std::string_view chunk) {
+    detail::llm::AnswerObject object;
+    return reader->parse_chunk(chunk, 0, object);
+  };
+  CHECK(read(small));
+  const std::size_t before = test::live_heap();
+  CHECK(read(large));
+  CHECK((test::live_heap() > before + large.size() || test::live_heap() == 0));
+  CHECK(read(small));
+  CHECK(read(small));
+  CHECK(test::live_heap() <= before + kept_of(large.size()));
 }

@@ -71,9 +71,20 @@ std::string_view JsonAnswerReader::pad(std::string_view text) {
 
 simdjson::error_code JsonAnswerReader::read(std::string_view text, std::size_t readable_behind,
                                             AnswerObject& object) {
-  if (readable_behind < simdjson::SIMDJSON_PADDING) return read_padded(pad(text), object);
-  if (padded_.capacity() > kept_capacity) std::string().swap(padded_);
-  return read_padded(text, object);
+  if (readable_behind < simdjson::SIMDJSON_PADDING) {
+    text = pad(text);
+  } else if (padded_.capacity() > kept_capacity) {
+    std::string().swap(padded_);
+  }
+  shape_.begin_marks();
+  const auto error = read_padded(text, object);
+  shape_.learn(error ? std::string_view() : text, object);
+  return error;
+}
+
+// True if the next text that simdjson reads frees memory.
+bool JsonAnswerReader::holds_large_buffers() const noexcept {
+  return parser_.capacity() > kept_capacity || padded_.capacity() > kept_capacity;
 }
 
 // The text has padding behind it.
@@ -90,7 +101,8 @@ simdjson::error_code JsonAnswerReader::read_padded(std::string_view text, Answer
 
 simdjson::error_code JsonAnswerReader::read_root(json::document& document, AnswerObject& object) {
   broken_string_ = false;
-  loose_ = {};
+  loose_.message.clear();
+  loose_.retryable = loose_.lasting = loose_.model_specific = false;  // the other members are never set
   other_items_.clear();
   begin();
   json::object root;
@@ -116,6 +128,8 @@ simdjson::error_code JsonAnswerReader::read_members(json::object root, AnswerObj
       read_detail(field.value());
     } else if (key.unsafe_is_equal("type") || key.unsafe_is_equal("code")) {
       read_kind(field.value(), loose_);
+    } else {
+      mark(field.value(), ChunkShape::Use::none);
     }
   }
   return simdjson::SUCCESS;
@@ -206,17 +220,13 @@ void JsonAnswerReader::read_detail(json::value value) {
 }
 
 bool JsonAnswerReader::parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) {
-  object = AnswerObject{};
+  if (!holds_large_buffers() && shape_.read(json, readable_behind, object)) return true;
   auto error = read(json, readable_behind, object);
-  if (error == simdjson::UTF8_ERROR) {
-    object = AnswerObject{};
-    error = read(repaired(json), 0, object);
-  }
+  if (error == simdjson::UTF8_ERROR) error = read(repaired(json), 0, object);
   return error == simdjson::SUCCESS;
 }
 
 bool JsonAnswerReader::parse_body(std::string_view json, AnswerObject& object) {
-  object = AnswerObject{};
   if (json.starts_with("\xEF\xBB\xBF")) json.remove_prefix(3);
   const std::string_view text = core::is_utf8(json) ? pad(json) : pad(repaired(json));
   std::string inner;

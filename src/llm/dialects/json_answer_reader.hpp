@@ -2,6 +2,7 @@
 // of a whole body, and error objects, which have the same form in all dialects.
 #pragma once
 
+#include "llm/dialects/chunk_shape.hpp"
 #include "llm/dialects/ondemand.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -42,6 +43,11 @@ class JsonAnswerReader : public AnswerReader {
   }
   // The same for a short text that is used at once.
   std::optional<std::string_view> word(Value& value) { return text(value, repaired_word_); }
+  // Marks a value that may differ in chunks that are otherwise the same: a content of any type, the model,
+  // and what is not used.
+  void mark(Value& value, ChunkShape::Use use) {
+    if (shape_.takes_marks()) shape_.mark(value.raw_json_token(), use);
+  }
   // Reads an error object or an error text; null and other types are no error.
   void read_error(Value value, AnswerObject& object);
   // Adds the type of an item that is neither text nor reasoning nor a call of our tools to other_items_: each
@@ -65,10 +71,12 @@ class JsonAnswerReader : public AnswerReader {
   std::optional<std::string_view> read_kind(Value value, ApiError& error);
   std::string_view pad(std::string_view text);
   void reserve(std::size_t size);
+  bool holds_large_buffers() const noexcept;
   static bool check(std::string_view text, std::string& inner);
 
   simdjson::ondemand::parser parser_;
   std::string padded_;  // a padded copy, if the original has no padding
+  ChunkShape shape_;    // of the chunks before
 };
 
 // Types and codes of errors that most providers share.

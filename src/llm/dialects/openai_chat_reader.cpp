@@ -76,6 +76,7 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
     read_usage(value, object);
   } else if (key.unsafe_is_equal("model")) {
     if (const auto name = text(value, model_)) object.model = *name;
+    mark(value, ChunkShape::Use::model);
   } else if (key.unsafe_is_equal("x_groq")) {
     read_groq(value, object);
   } else {
@@ -199,6 +200,7 @@ void OpenAiChatReader::read_reasoning(json::value value, bool wanted_back, Answe
 
 // A text, or the parts of one (Mistral).
 void OpenAiChatReader::read_content(json::value value, AnswerObject& object) {
+  mark(value, ChunkShape::Use::content);
   if (const auto words = text(value, content_)) {
     object.content = *words;
     return;

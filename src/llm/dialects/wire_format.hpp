@@ -79,9 +79,10 @@ struct AnswerObject {
   bool too_many_details = false;     // reasoning_details is incomplete
 };
 
-// Reads answer objects, each by itself, without state between them. Made for one chunk of about 250 bytes at
-// a time; strict about JSON's structure, lenient about members that it does not use. For any input the result
-// is an object or false. One per client: its buffers are too large to have one per stream. Not re-entrant.
+// Reads answer objects, each by itself: what was read before does not change the result. Made for one chunk
+// of about 250 bytes at a time; strict about JSON's structure, lenient about members that it does not use.
+// For any input the result is an object or false, with the object as it was. One per client: its buffers are
+// too large to have one per stream. Not re-entrant. The object that is passed must be a new one.
 class AnswerReader {
  public:
   virtual ~AnswerReader() = default;
