@@ -4,7 +4,8 @@
 //
 // Besides this library's reader and parser it runs, in turn: the limit, a `memchr` for the events' ends and
 // simdjson on-demand on each (no SSE rules, no checks); and the usual way, a byte-wise line reader and a DOM
-// by nlohmann/json.
+// by nlohmann/json. In the last variant a chunk has not the shape of the one before, so that simdjson reads
+// it.
 #include "harness.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "llm/http/sse_reader.hpp"
@@ -41,6 +42,17 @@ std::vector<std::string_view> cut(std::string_view bytes, std::size_t size) {
     bytes.remove_prefix(length);
   }
   return pieces;
+}
+
+// The same events, with spaces whose number differs from one event to the next.
+std::string of_different_shapes(std::string_view bytes) {
+  std::string text;
+  std::size_t spaces = 0;
+  for (const std::string_view event : cut(bytes, 0)) {
+    const std::size_t at = std::min(event.find("\"index\""), event.size());
+    text.append(event.substr(0, at)).append(spaces++ % 32, ' ').append(event.substr(at));
+  }
+  return text;
 }
 
 class Ours final : detail::llm::SseReader::Listener {
@@ -128,15 +140,19 @@ double rate(Reader& reader, const Input& input) {
 
 int main(int argc, char** argv) {
   const std::size_t events = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 50'000;
-  constexpr std::array<std::pair<std::size_t, const char*>, 3> feeds{
-      {{0, "one event at a time"}, {1448, "1448 bytes at a time"}, {16384, "16 KB at a time"}}};
+  constexpr std::string_view different_shapes = "16 KB at a time, different shapes";
+  constexpr std::array<std::pair<std::size_t, const char*>, 4> feeds{{{0, "one event at a time"},
+                                                                      {1448, "1448 bytes at a time"},
+                                                                      {16384, "16 KB at a time"},
+                                                                      {16384, different_shapes.data()}}};
   Input input;
   input.bytes = bench::stream_text(events, input.text_bytes);
-  input.bytes.reserve(input.bytes.size() + simdjson::SIMDJSON_PADDING);
   Ours ours;
   Limit limit;
   Usual usual;
   for (const auto& [size, variant] : feeds) {
+    if (variant == different_shapes) input.bytes = of_different_shapes(input.bytes);
+    input.bytes.reserve(input.bytes.size() + simdjson::SIMDJSON_PADDING);
     input.pieces = cut(input.bytes, size);
     rate(ours, input);  // warm-up
     bench::report("parse", variant, bench::median_of(5, [&] { return rate(ours, input); }), "GB/s");
