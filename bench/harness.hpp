@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,17 @@ inline std::size_t resident() {
     std::fclose(file);
   }
   return static_cast<std::size_t>(pages - shared) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A number in /proc/self/status, such as "Threads:" or "VmHWM:" (peak resident memory, KB); 0: not there.
+inline double process_status(std::string_view field) {
+  double value = 0;
+  char line[256];
+  std::FILE* const file = std::fopen("/proc/self/status", "r");
+  while (file && std::fgets(line, sizeof line, file))
+    if (std::string_view(line).starts_with(field)) value = std::strtod(line + field.size(), nullptr);
+  if (file) std::fclose(file);
+  return value;
 }
 
 // One figure of one run, as a line of JSON. scripts/bench collects them over several runs and takes medians.

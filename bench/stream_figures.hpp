@@ -77,6 +77,20 @@ void measure_chunks(const StreamPlan& plan, const std::size_t& chunks, Step step
   plan.report("chunk_cpu", "", spent / counted / 1e3, "us");
 }
 
+// rivals, over plan.seconds of steady streaming. `chunks` returns how many were delivered so far.
+template <typename Chunks, typename Step>
+void measure_rival(const StreamPlan& plan, Chunks chunks, Step step) {
+  const std::uint64_t end = now() + static_cast<std::uint64_t>(plan.seconds * 1e9);
+  const std::size_t chunks_before = chunks();
+  const std::uint64_t cpu_before = process_cpu();
+  while (now() < end) step();
+  const auto spent = static_cast<double>(process_cpu() - cpu_before);
+  const auto counted = static_cast<double>(chunks() - chunks_before);
+  plan.report("rivals", " streams, CPU time per chunk", spent / counted / 1e3, "us");
+  plan.report("rivals", " streams, threads", process_status("Threads:"), "");
+  plan.report("rivals", " streams, peak memory", process_status("VmHWM:") / 1024, "MB");
+}
+
 // From each stop until the server detected it, in microseconds.
 inline void report_stops(const StreamPlan& plan, std::string_view id, const StreamRecord& record,
                          const std::vector<std::pair<std::size_t, std::uint64_t>>& stops) {

@@ -5,6 +5,7 @@
 //	peer_go fan [AGENTS]          one message to each of many goroutines
 //	peer_go streams PORT RECORD STREAMS SECONDS STOPS     net/http
 //	peer_go stop PORT RECORD STREAMS SECONDS STOPS        net/http, single streams: what a cancellation costs
+//	peer_go rivals PORT RECORD STREAMS SECONDS STOPS      the same, for the figures beside other SDKs
 package main
 
 import (
@@ -97,7 +98,9 @@ func main() {
 		streams()
 	case "stop":
 		stopCalls()
+	case "rivals":
+		rivals()
 	default:
-		fail("usage: peer_go contexts|channel|fan|streams|stop ...")
+		fail("usage: peer_go contexts|channel|fan|streams|stop|rivals ...")
 	}
 }

@@ -134,15 +134,44 @@ func (c *client) stopAll(server record, cancel context.CancelFunc, order []int) 
 	report("stop_wire_all", fmt.Sprint(len(c.stop)), float64(last-called)/1e6, "ms", peer)
 }
 
-func streams() {
-	if len(os.Args) != 7 {
-		fail("usage: peer_go streams PORT RECORD STREAMS SECONDS STOPS")
+// A number in /proc/self/status, such as "VmHWM:" in KB.
+func processStatus(field string) float64 {
+	status, _ := os.ReadFile("/proc/self/status")
+	for _, line := range strings.Split(string(status), "\n") {
+		if strings.HasPrefix(line, field) {
+			value, _ := strconv.ParseFloat(strings.Fields(line)[1], 64)
+			return value
+		}
 	}
-	count, stops := number(4, 0), number(6, 0)
+	return 0
+}
+
+func newClient() (*client, record, float64) {
+	if len(os.Args) != 7 {
+		fail("usage: peer_go streams|rivals PORT RECORD STREAMS SECONDS STOPS")
+	}
 	seconds, _ := strconv.ParseFloat(os.Args[5], 64)
-	server := openRecord(os.Args[3])
-	c := &client{url: "http://127.0.0.1:" + os.Args[2] + "/chat/completions", stop: make([]context.CancelFunc, count)}
+	c := &client{url: "http://127.0.0.1:" + os.Args[2] + "/chat/completions", stop: make([]context.CancelFunc, number(4, 0))}
 	c.http.Transport = &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	return c, openRecord(os.Args[3]), seconds
+}
+
+// The figures of the streams themselves; nothing is stopped.
+func rivals() {
+	c, server, seconds := newClient()
+	c.openAll(context.Background(), server)
+	chunks, cpu := c.chunks.Load(), processCPU()
+	time.Sleep(time.Duration(seconds * 1e9))
+	spent := float64(processCPU() - cpu)
+	variant := fmt.Sprint(len(c.stop)) + " streams, "
+	report("rivals", variant+"CPU time per chunk", spent/float64(c.chunks.Load()-chunks)/1e3, "us", peer)
+	report("rivals", variant+"threads", processStatus("Threads:"), "", peer)
+	report("rivals", variant+"peak memory", processStatus("VmHWM:")/1024, "MB", peer)
+}
+
+func streams() {
+	c, server, seconds := newClient()
+	count, stops := len(c.stop), number(6, 0)
 	root, cancel := context.WithCancel(context.Background())
 	runtime.GC()
 	debug.FreeOSMemory()
