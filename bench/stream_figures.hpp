@@ -89,6 +89,7 @@ void measure_rival(const StreamPlan& plan, Chunks chunks, Step step) {
   plan.report("rivals", " streams, CPU time per chunk", spent / counted / 1e3, "us");
   plan.report("rivals", " streams, threads", process_status("Threads:"), "");
   plan.report("rivals", " streams, peak memory", process_status("VmHWM:") / 1024, "MB");
+  plan.report("rivals", " streams, memory without files", process_status("RssAnon:") / 1024, "MB");
 }
 
 // From each stop until the server detected it, in microseconds.

@@ -167,6 +167,7 @@ func rivals() {
 	report("rivals", variant+"CPU time per chunk", spent/float64(c.chunks.Load()-chunks)/1e3, "us", peer)
 	report("rivals", variant+"threads", processStatus("Threads:"), "", peer)
 	report("rivals", variant+"peak memory", processStatus("VmHWM:")/1024, "MB", peer)
+	report("rivals", variant+"memory without files", processStatus("RssAnon:")/1024, "MB", peer)
 }
 
 func streams() {
