@@ -1,6 +1,7 @@
 // Large trees without a network: closing gates, settling, memory.
 //
 //   tree_bench stop [agents]        stop_gate_1m and settle_1m, for several shapes
+//   tree_bench delete [agents]      terminate_gate_1m and terminate_1m, for two memory orders
 //   tree_bench memory [agents]      idle_bytes and create
 //   tree_bench questions [agents]   settle_asking: agents in tool calls, without and with a question each
 #include "forest.hpp"
@@ -127,6 +128,40 @@ void measure_stops(std::size_t count) {
   for (const StopCase& what : cases) StopMeter(what, count).run(7);
 }
 
+// Deletes the root of a tree of `count` agents, five times. An agent without children is deleted before: the
+// first call is a warm-up.
+void measure_delete(const std::string& name, Shape shape, std::size_t count) {
+  const auto spec = std::make_shared<const AgentSpec>();
+  std::vector<double> gates;
+  std::vector<double> wholes;
+  for (int round = 0; round < 5; ++round) {
+    Forest forest;
+    if (!forest.tree.create(spec).value().terminate().took_effect()) std::abort();
+    forest.settle();
+    forest.grow(count, spec, shape);
+    std::size_t gone = 0;
+    const Subscription events =
+        forest.tree.on_event([&](const Event& event) { gone += event.get<AgentDeleted>() != nullptr; });
+    const std::uint64_t begin = now();
+    const bool took_effect = forest.agents.front().terminate().took_effect();
+    const std::uint64_t gate = now() - begin;
+    const std::uint64_t walk_begin = cpu();  // excludes the time that other programs take of this processor
+    forest.settle();
+    const std::uint64_t walk = cpu() - walk_begin;
+    if (!took_effect || gone != count || forest.tree.size() != 0) std::abort();
+    gates.push_back(static_cast<double>(gate) / 1e3);
+    wholes.push_back(static_cast<double>(gate + walk) / static_cast<double>(count));
+  }
+  const std::string variant = name + ", " + std::to_string(count);
+  report("terminate_gate_1m", variant, quantile(gates, 0.5), "us");
+  report("terminate_1m", variant, quantile(wholes, 0.5), "ns/agent");
+}
+
+void measure_deletes(std::size_t count) {
+  measure_delete("tree of 8", Shape::tree, count);
+  measure_delete("tree of 8, random order", Shape::random_order, count);
+}
+
 void measure_memory(std::size_t count) {
   Forest forest;
   const auto spec = std::make_shared<const AgentSpec>();
@@ -189,8 +224,9 @@ int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   const std::size_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1'000'000;
   if (what == "stop") return measure_stops(count), 0;
+  if (what == "delete") return measure_deletes(count), 0;
   if (what == "memory") return measure_memory(count), 0;
   if (what == "questions") return measure_questions(argc > 2 ? count : 20'000), 0;
-  std::fprintf(stderr, "usage: tree_bench stop|memory|questions [agents]\n");
+  std::fprintf(stderr, "usage: tree_bench stop|delete|memory|questions [agents]\n");
   return 2;
 }
