@@ -53,6 +53,7 @@ Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
     Node& node = *job.cursor;
     const bool below = &node == job.root ? job.op->cascade : !skips(job, node);
     job.cursor = next_parent_first(table_, *job.root, node, below);
+    prefetch(job.cursor);  // arrives while this agent is marked
     mark(job, node);
     if (hub_.closed()) return Progress::tree_gone;
   }
