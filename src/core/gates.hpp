@@ -86,6 +86,12 @@ struct GateView {
   bool open() const noexcept { return valid && own.is_open() && above == Gate::open; }
 };
 
+// What of a GateView a walk fills in.
+enum class Look : std::uint8_t {
+  all,
+  gates,  // all but `paused` and `grade`
+};
+
 // The effective state of an agent in state `own`, below an ancestor that is closed for its subtree and in
 // state `above`. None: the ancestors further up decide. The nearest verb in progress decides: a later delete
 // waits for a stop (X13), and a later stop does not change a delete.
@@ -100,7 +106,8 @@ inline std::optional<AgentState> effective_below(AgentState above, AgentState ow
 // the slab, and a freed slot gets a new generation before its parent pointer is written again. So if the
 // generation of the agent is unchanged at the end of the walk, the walk has read only living ancestors of
 // this agent (model: tests/model/gate.pml, `look`).
-inline GateView look(const Node& node, std::uint32_t generation) noexcept {
+template <Look wanted = Look::all>
+GateView look(const Node& node, std::uint32_t generation) noexcept {
   GateView view;
   view.own = node.load(std::memory_order_seq_cst);
   if (view.own.generation() != generation || view.own.is_free()) return view;
@@ -113,8 +120,10 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
     last = up;
-    view.paused = view.paused || packed.is_paused();
-    view.grade = std::max(view.grade, grade_for(node, *up, packed));
+    if constexpr (wanted == Look::all) {
+      view.paused = view.paused || packed.is_paused();
+      view.grade = std::max(view.grade, grade_for(node, *up, packed));
+    }
     if (!packed.closes_subtree()) continue;
     view.above = std::max(view.above, packed.gate());
     if (decided) continue;
@@ -194,10 +203,16 @@ inline bool is_queue_held(const Node& node) noexcept {
 // that agent may be deleted, and then an ancestor may be stopped, which the walk reads as stopping. So an
 // effective state that comes from an ancestor is taken from a second walk; then it follows the state table in
 // every order of events (model: tests/model/effective.pml).
-inline GateView look_again(const Node& node, std::uint32_t generation) noexcept {
-  const GateView view = look(node, generation);
+template <Look wanted = Look::all>
+GateView look_again(const Node& node, std::uint32_t generation) noexcept {
+  const GateView view = look<wanted>(node, generation);
   const bool from_above = view.valid && view.effective != view.own.state();
-  return from_above ? look(node, generation) : view;
+  return from_above ? look<wanted>(node, generation) : view;
+}
+
+// The effective state of an agent that exists.
+inline AgentState effective_state(const Node& node) noexcept {
+  return look_again<Look::gates>(node, node.load().generation()).effective;
 }
 
 // True when `node` is `root` or lies below it. On other threads than the loop thread the caller must check a

@@ -25,8 +25,7 @@ bool is_deleted_above(const Node& node) noexcept {
 bool stops_first(const Node& node, bool deleting) noexcept {
   const PackedState packed = node.load();
   return packed.state() == AgentState::stopping ||
-         (can_process(packed.state()) &&
-          (!deleting || core::look_again(node, packed.generation()).effective == AgentState::stopping));
+         (can_process(packed.state()) && (!deleting || core::effective_state(node) == AgentState::stopping));
 }
 
 // True if a stop without its descendants has visited the agent, and was widened since (invariant 7).

@@ -64,7 +64,7 @@ Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
 void SettleWalk::mark(const SettleJob& job, Node& node) {
   const bool is_root = &node == job.root;
   if (node.is_root_sentinel() || (!is_root && (node.settling.is_visited() || skips(job, node)))) return;
-  const AgentState to = core::look_again(node, node.load().generation()).effective;
+  const AgentState to = core::effective_state(node);
   if (to != AgentState::stopping && to != AgentState::terminating) return;
   if (!is_root && !node.settling.has_own_verb) node.settling.cause = StopCause::parent;
   for (PackedState packed = node.load(); packed.state() != to;) {
