@@ -2,8 +2,9 @@
 //
 //   stop_call_bench PORT RECORD STREAMS SECONDS STOPS
 //
-// Opens STOPS streams one after the other. Each is stopped from another thread while the loop thread waits,
-// and the next one is opened when the server has seen its end. STREAMS and SECONDS have no meaning here.
+// Opens STOPS streams one after the other for each StopCut that it compares. Each is stopped from another
+// thread while the loop thread waits, and the next one is opened when the server has seen its end. STREAMS and
+// SECONDS have no meaning here.
 #include "stream_figures.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -22,16 +23,17 @@ class Host {
  public:
   Host(const bench::StreamPlan& plan, const bench::StreamRecord& record) : plan_(plan), record_(record) {}
 
-  void run() {
-    std::thread other([this] {
-      for (std::size_t i = 0; i < plan_.stops; ++i) stop(i);
+  void run(StopCut cut, const std::string& variant) {
+    calls_.clear();
+    ends_.clear();
+    std::thread other([this, cut] {
+      for (std::size_t i = 0; i < plan_.stops; ++i) stop(first_ + i, cut);
     });
-    for (std::size_t i = 0; i < plan_.stops; ++i) stream(i);
+    for (std::size_t i = 0; i < plan_.stops; ++i) stream(first_ + i);
     other.join();
-    bench::report_peer("stop_call", "1 connection, stop() returned, median", bench::quantile(calls_, 0.5),
-                       "us", "");
-    bench::report_peer("stop_call", "1 connection, server saw the end, median", bench::quantile(ends_, 0.5),
-                       "us", "");
+    first_ += plan_.stops;
+    bench::report("stop_call", variant + ", until stop() returned", bench::quantile(calls_, 0.5), "us");
+    bench::report("stop_call", variant, bench::quantile(ends_, 0.5), "us");
   }
 
  private:
