@@ -254,7 +254,9 @@ DroppedMessages clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t p
 DroppedMessages close(core::Node& node, MessagePool& pool, std::uint32_t ticket) noexcept {
   const std::uint32_t generation = node.load(std::memory_order_relaxed).generation();
   DroppedMessages dropped;
-  if (!Head{node.mailbox_head.load(std::memory_order_relaxed)}.is_closed()) dropped = clear(node, pool);
+  if (const Head now{node.mailbox_head.load(std::memory_order_relaxed)};
+      !now.is_closed() && (node.backlog != 0 || now.newest() != 0))
+    dropped = clear(node, pool);
   const Head before{
       node.mailbox_head.exchange(Head::closed(generation, ticket).raw(), std::memory_order_acq_rel)};
   if (before.is_closed() || before.newest() == 0) return dropped;

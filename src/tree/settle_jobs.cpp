@@ -79,16 +79,16 @@ events::Why SettleJobs::why(const core::Node& node, AgentState to) const noexcep
   const Verb verb = to == AgentState::terminating ? Verb::terminate : Verb::stop;
   for (const core::Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
     if (!up->settling.is_job_root) continue;
-    const ControlOp* found = nullptr;
-    std::uint64_t number = 0;
-    for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) {
-      const SettleJob& job = *it->second;
-      if (!job.op->closes() || job.op->verb != verb || (up != &node && !job.op->cascade)) continue;
-      if (found && job.number < number) continue;
-      found = job.op.get();
-      number = job.number;
-    }
-    if (found) return {up == &node ? found->cause : StopCause::parent, found->origin};
+    const SettleJob* newest = nullptr;
+    const auto look_at = [&](const SettleJob& job) {
+      const bool concerns = job.op->closes() && job.op->verb == verb && (up == &node || job.op->cascade);
+      if (concerns && (!newest || job.number >= newest->number)) newest = &job;
+    };
+    if (jobs_.size() == 1)
+      look_at(*jobs_.begin()->second);  // it is that of the agent: it has one
+    else
+      for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) look_at(*it->second);
+    if (newest) return {up == &node ? newest->op->cause : StopCause::parent, newest->op->origin};
   }
   return {node.settling.cause, {}};  // a verb whose operation the loop has not read
 }

@@ -34,6 +34,7 @@ void SettleReports::each_list(const Node& node, bool stops, bool goes, Visit&& v
 }
 
 bool SettleReports::record(const Node& node, bool stops, bool goes) noexcept {
+  if (!jobs_.wants_reports()) return true;
   return engine_.guarded("a report", [&] { write_names(node, stops, goes); });
 }
 
