@@ -3,8 +3,8 @@
 //   stop_call_bench PORT RECORD STREAMS SECONDS STOPS
 //
 // Opens STOPS streams one after the other for each StopCut that it compares. Each is stopped from another
-// thread while the loop thread waits, and the next one is opened when the server has seen its end. STREAMS and
-// SECONDS have no meaning here.
+// thread while the loop thread waits, and the next one is opened when the server has seen its end. STREAMS
+// and SECONDS have no meaning here.
 #include "stream_figures.hpp"
 
 #include <agentcore/agent_tree.hpp>

@@ -32,6 +32,10 @@ bool has_http2() noexcept {
 
 }  // namespace
 
+std::shared_ptr<const void> Transport::library() {
+  return std::make_shared<CurlLibrary>();
+}
+
 std::shared_ptr<Transport> Transport::of(loop::Engine& engine) {
   return CurlTransport::of(engine);
 }
@@ -52,14 +56,11 @@ CurlTransport::CurlTransport(loop::Engine& engine)
       kept_(engine, sockets_, multi_, engine.max_idle_connections()),
       context_{engine, sockets_, kept_, has_http2(), [this](std::uint64_t id) { on_timer(id); }},
       stops_(std::make_shared<StopQueue>(engine.waker())) {
-  curl_global_init(
-      CURL_GLOBAL_DEFAULT);  // counts: each call has its cleanup, so other users of libcurl do not matter
   multi_.open();
 }
 
 CurlTransport::~CurlTransport() {
   close();
-  curl_global_cleanup();
 }
 
 void CurlTransport::start(HttpRequest request, std::shared_ptr<CallHandle> handle,

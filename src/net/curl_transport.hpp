@@ -3,6 +3,7 @@
 
 #include "loop/engine.hpp"
 #include "net/call_handle.hpp"
+#include "net/curl_library.hpp"
 #include "net/curl_multi.hpp"
 #include "net/kept_connections.hpp"
 #include "net/socket_table.hpp"
@@ -73,6 +74,7 @@ class CurlTransport final : public Transport,
 
   using Transfers = std::map<std::uint64_t, std::unique_ptr<Transfer>>;
 
+  const CurlLibrary library_;  // first: released when nothing of libcurl is left
   loop::Engine& engine_;
   SocketTable sockets_;
   CurlMulti multi_;  // closed from the release of the last hold() until the next transfer

@@ -83,6 +83,10 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
+  // Initializes libcurl, with OpenSSL in milliseconds, and keeps it so as long as the result exists. A
+  // transport does so, too.
+  static std::shared_ptr<const void> library();
+
   // The engine's transport, created when it is first needed. @loop_thread
   static std::shared_ptr<Transport> of(loop::Engine& engine);
 

@@ -47,6 +47,7 @@ struct HttpLlmClient::Impl {
   const std::shared_ptr<detail::llm::HttpShared> shared;
   const std::shared_ptr<const HttpRecorder> recorder;
   const bool replays;
+  const std::shared_ptr<const void> library;                 // initialized now, and not in a turn of an agent
   const std::weak_ptr<detail::llm::ReplayTransport> replay;  // the engine owns it
   std::shared_ptr<const void> transport_hold;                // Transport::hold(), from the first call on
   bool closing = false;
@@ -74,13 +75,12 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmO
           options.max_response_bytes, detail::net::location_of(http.url))),
       recorder(options.recorder.shared()),
       replays(static_cast<bool>(options.replay)),
+      library(replays ? nullptr : detail::net::Transport::library()),
       replay(replays ? detail::llm::ReplayTransport::make(*shared->engine, options.replay.shared())
                      : std::weak_ptr<detail::llm::ReplayTransport>()) {
   shared->server = defaults.server;
   shared->prices = std::move(options.prices);
   for (std::string& header : options.headers) detail::core::wipe(header);  // some hold credentials
-  // Initializes libcurl now, which takes milliseconds with OpenSSL, and not in a turn of an agent.
-  if (!replays && !shared->engine->closed()) static_cast<void>(transport());
 }
 
 HttpLlmClient::Impl::~Impl() {
