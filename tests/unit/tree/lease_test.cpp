@@ -172,6 +172,16 @@ TEST_CASE("the end of a lease is noticed without a timer", "[tree][lease][G1]") 
     t.settle();
     CHECK(t.seen.count("started a") == 0);
   }
+  SECTION("by the beginning of a turn, although another agent took the time in the same poll") {
+    const Agent slow =
+        t.tree->create({.id = "slow", .handler = [&](const Agent&, const Message&) { t.clock.advance(10s); }})
+            .value();
+    CHECK(slow.send("x"));
+    CHECK(t.a.send("question"));
+    t.runtime->poll(std::chrono::hours(1));
+    CHECK(t.seen.count("started slow") == 1);
+    CHECK(t.seen.count("started a") == 0);
+  }
   SECTION("by an answer of the model") {
     t.ask(t.a);
     t.clock.advance(10s);
