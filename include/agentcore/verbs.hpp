@@ -130,9 +130,8 @@ enum class StopCut : unsigned char {
   all,
   /// At most 8: for a thread that may be delayed only by a fraction of a millisecond.
   few,
-  /// None: for a thread that may be delayed only by some 15 us, which a call without a cut takes. While the
-  /// loop
-  /// is busy in code of the host, what is in flight goes on.
+  /// None: for a thread that may be delayed only by some 15 us, which a call without a cut takes. What is in
+  /// flight goes on while the loop is busy in code of the host.
   none,
 };
 

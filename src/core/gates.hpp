@@ -182,10 +182,10 @@ inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint
 // messages. Nothing: only look() decides, as some stops of an ancestor do not concern the agent.
 inline std::optional<PackedState> accepting(const Node& node, std::uint32_t generation) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (own.generation() != generation || own.is_free() || !own.is_calm()) return std::nullopt;
+  if (own.generation() != generation || own.is_free() || !own.has_no_stop()) return std::nullopt;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire))
-    if (!up->load(std::memory_order_seq_cst).is_calm()) return std::nullopt;
+    if (!up->load(std::memory_order_seq_cst).has_no_stop()) return std::nullopt;
   if (node.load().generation() != generation) return std::nullopt;
   return own;
 }

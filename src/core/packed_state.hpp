@@ -105,7 +105,7 @@ class PackedState {
   constexpr bool is_free() const noexcept { return get(layout::state) == free_state; }
   constexpr bool is_open() const noexcept { return gate() == Gate::open; }
   // The gate is open, and no deferred stop is pending.
-  constexpr bool is_calm() const noexcept {
+  constexpr bool has_no_stop() const noexcept {
     return (raw_ & (layout::gate.mask() | layout::stop_grade.mask())) == 0;
   }
   // No message is taken from the mailbox.

@@ -85,7 +85,7 @@ events::Why SettleJobs::why(const core::Node& node, AgentState to) const noexcep
       if (concerns && (!newest || job.number >= newest->number)) newest = &job;
     };
     if (jobs_.size() == 1)
-      look_at(*jobs_.begin()->second);  // it is that of the agent: it has one
+      look_at(*jobs_.begin()->second);  // `up` is the root of a job, so of this one
     else
       for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) look_at(*it->second);
     if (newest) return {up == &node ? newest->op->cause : StopCause::parent, newest->op->origin};

@@ -63,7 +63,8 @@ void Conversation::load(std::vector<ChatMessage> messages, std::vector<TurnPlace
 }
 
 void Conversation::make_room(std::size_t messages) {
-  if (messages_.capacity() - messages_.size() < messages) messages_.reserve(2 * messages_.size() + 2);
+  if (messages_.capacity() - messages_.size() < messages)
+    messages_.reserve(std::max(2 * messages_.size() + 2, messages_.size() + messages));
   if (turns_.size() == turns_.capacity()) turns_.reserve(2 * turns_.size() + 2);
 }
 

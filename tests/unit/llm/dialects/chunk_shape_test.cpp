@@ -131,7 +131,7 @@ TEST_CASE("a chunk with an invalid text does not fit", "[llm][openai]") {
   CHECK_FALSE(fits(chunk_of("\\q")));
   CHECK_FALSE(fits(chunk_of("\\u12")));
   CHECK_FALSE(fits(chunk_of("c-1", "17", "\\q", "one", "xx")));
-  CHECK(fits(chunk_of("c-1", "17", "m", "one", "\\q")));  // nobody unescapes it
+  CHECK(fits(chunk_of("c-1", "17", "m", "one", "\\q")));  // the reader does not unescape it
   for (const std::string time : {"", "null", "\"17\"", "-1", "1.5", "x", "1 7"}) {
     INFO(time);
     CHECK_FALSE(fits(chunk_of("c-1", time, "m", "one", "xx")));
