@@ -40,21 +40,21 @@ namespace agentcore {
 /// - In both cases exists() returns false. id() returns "" once the agent was deleted or the tree was
 ///   destroyed; it does not depend on the Runtime.
 ///
-/// Threads: handles may be copied on any thread. Two threads must not write the same handle object at once.
+/// Threads: any thread may copy and destroy handles. Two threads must not write the same handle at once.
 class AGENTCORE_API Agent {
  public:
   /// Creates an empty handle, which refers to no agent. Its functions return `agent_not_found`.
   Agent() noexcept = default;
   /// Copies the handle, not the agent.
-  /// @threadsafe
   Agent(const Agent& other) noexcept;
   /// Moves the handle. `other` refers to no agent afterwards.
   Agent(Agent&& other) noexcept : core_(other.core_), node_(other.node_) { other.core_ = nullptr; }
   /// Replaces the handle. Neither agent changes.
   Agent& operator=(Agent other) noexcept;
   /// Destroys the handle. The agent continues to exist.
-  /// @threadsafe
-  ~Agent();
+  ~Agent() {
+    if (core_) release();
+  }
 
   /// Returns the agent's id: AgentSpec::id, or the generated id. Returns "" if the agent was deleted.
   /// @threadsafe
@@ -147,8 +147,7 @@ class AGENTCORE_API Agent {
   /// Pauses the agent and its subtree: nothing new begins in it, no turn, model call, tool call, background
   /// task, retry or question for approval. What runs goes on, and its result is kept; nothing is ended, and
   /// nothing is asked twice. Messages are accepted and wait. A stop, an interrupt, an abort and a delete take
-  /// effect as always. A child that is created meanwhile is paused, too. A stop and a resume do not end a
-  /// pause.
+  /// effect as always. A child created meanwhile is paused, too. A stop and a resume do not end a pause.
   ///
   /// These times do not run during a pause: the time-outs of questions, back-offs, Budget::wall_clock. All
   /// others run: those of model calls, RetryPolicy::timeout also during a back-off, those of tools also while
@@ -381,6 +380,7 @@ class AGENTCORE_API Agent {
  private:
   friend struct detail::core::AgentAccess;
   Agent(detail::tree::TreeCore* core, std::uint64_t node) noexcept;
+  void release() noexcept;
   Result<Agent> create_shared(const SharedAgentSpec& spec) const;
   ChangeResult change(const std::function<void(AgentSpec&)>& change) const;
   Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const;

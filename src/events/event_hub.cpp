@@ -46,9 +46,6 @@ detail::EventKinds kind_of(const Event& event) noexcept {
 
 }  // namespace
 
-EventHub::EventHub(tree::TreeCore* core, Guard guard) : core_(core), guard_(std::move(guard)) {
-}
-
 Subscription EventHub::subscribe(detail::EventKinds kinds, Callback callback) {
   return closed_ ? Subscription{} : of_tree_->add(std::move(callback), kinds);
 }
@@ -79,29 +76,34 @@ std::size_t EventHub::count(const core::References& refers) const noexcept {
 
 void EventHub::emit_state(core::Node& node, AgentState to, const Why& why) noexcept {
   if (node.reported == to) return;
-  if (!is_allowed(node.reported, to)) {
-    // Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
-    // which they took effect. Exactly one state between the two is missing.
-    AgentState between = AgentState::idle;
-    if (to == AgentState::stopped) between = AgentState::stopping;
-    if (node.reported == AgentState::stopping) between = AgentState::stopped;
-    emit_change(node, between, between == AgentState::idle ? Why() : why);
-    if (closed_) return;
-    if (!is_allowed(node.reported, to)) emit_change(node, AgentState::idle, Why());
+  if (!is_allowed(node.reported, to)) [[unlikely]] {
+    emit_between(node, to, why);
     if (closed_) return;
   }
   emit_change(node, to, why);
 }
 
-void EventHub::emit_change(core::Node& node, AgentState to, const Why& why) noexcept {
+// Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
+// which they took effect. Exactly one state is missing between the one last emitted and `to`.
+void EventHub::emit_between(core::Node& node, AgentState to, const Why& why) noexcept {
+  AgentState between = AgentState::idle;
+  if (to == AgentState::stopped) between = AgentState::stopping;
+  if (node.reported == AgentState::stopping) between = AgentState::stopped;
+  emit_change(node, between, between == AgentState::idle ? Why() : why);
+  if (closed_) return;
+  if (!is_allowed(node.reported, to)) emit_change(node, AgentState::idle, Why());
+}
+
+inline void EventHub::emit_change(core::Node& node, AgentState to, const Why& why) noexcept {
   const AgentState from = std::exchange(node.reported, to);
   emit(node, [&](Agent agent) { return StateChanged{std::move(agent), from, to, why.cause, why.origin}; });
 }
 
-void EventHub::deliver(const Event& event) {
-  const detail::EventKinds kind = kind_of(event);
+void EventHub::deliver(const Event& event, detail::EventKinds kind) {
   emitting_ = true;
-  if ((of_tree_->kinds() & kind) != 0) of_tree_->notify(event, guard_, kind);
+  if ((of_tree_->kinds() & kind) != 0)
+    of_tree_->notify(
+        event, [this](auto&& call) { guarded(call); }, kind);
   if (!closed_ && (of_agents_ & kind) != 0) deliver_to_agent(event, kind);
   emitting_ = false;
 }
@@ -111,7 +113,8 @@ void EventHub::deliver_to_agent(const Event& event, detail::EventKinds kind) {
   const auto found = by_agent_.find(agent);
   if (found == by_agent_.end()) return;
   const std::shared_ptr<Observers> observers = found->second;  // a callback may remove the entry
-  observers->notify(event, guard_, kind);
+  observers->notify(
+      event, [this](auto&& call) { guarded(call); }, kind);
   if (closed_ || (observers->size() != 0 && event.get<AgentDeleted>() == nullptr)) return;
   by_agent_.erase(agent);
   if (by_agent_.empty()) of_agents_ = 0;
@@ -130,7 +133,8 @@ void EventHub::deliver_deferred() noexcept {
   while (!closed_ && !deferred_.empty()) {
     const Deferred deferred = std::move(deferred_.front());
     deferred_.pop_front();
-    deliver(Event(deferred.sequence, deferred.body));
+    const Event event(deferred.sequence, deferred.body);
+    deliver(event, kind_of(event));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "core/references.hpp"
 #include "events/change_listener.hpp"
 #include "events/observer_list.hpp"
+#include "loop/engine.hpp"
 
 #include <agentcore/event.hpp>
 
@@ -32,12 +33,10 @@ struct Why {
 // closed() before continuing.
 class EventHub {
  public:
-  // Runs a callback of the host so that no exception leaves it (G16).
-  using Guard = std::function<void(const std::function<void()>&)>;
   using Callback = std::function<void(const Event&)>;
 
-  // `core` is only put into handles.
-  EventHub(tree::TreeCore* core, Guard guard);
+  // `core` is only put into handles. The engine runs the callbacks, so that no exception leaves them (G16).
+  EventHub(tree::TreeCore* core, loop::Engine& engine) : core_(core), engine_(engine) {}
 
   // Calls `callback` for the events of these kinds: of all agents, or of one that exists.
   Subscription subscribe(detail::EventKinds kinds, Callback callback);
@@ -83,14 +82,7 @@ class EventHub {
   // Calls `function`; logs what it throws. Returns whether it returned.
   template <typename Function>
   bool guarded(Function&& function) noexcept {
-    bool returned = false;
-    guard_and_report([&] {
-      guard_([&] {
-        std::forward<Function>(function)();
-        returned = true;
-      });
-    });
-    return returned;
+    return engine_.guarded("observer", std::forward<Function>(function));
   }
 
   Agent handle(const core::Node& node) const noexcept { return core::AgentAccess::make(core_, node.id()); }
@@ -119,44 +111,40 @@ class EventHub {
 
   template <typename Make>
   void emit_wanted(std::uint64_t sequence, core::NodeId agent, Make&& make) noexcept {
-    guard_and_report([&] { emit_body(sequence, agent, std::forward<Make>(make)(Agent())); });
+    try {
+      emit_body(sequence, agent, std::forward<Make>(make));
+    } catch (...) {
+      guarded([] { throw; });
+    }
     if (!emitting_ && !deferred_.empty()) deliver_deferred();
   }
 
   // The handle in the body is empty until the event is built: the destructor of a borrowed handle would
   // release a reference that was never counted. After that, Forgetting empties it again, also when a callback
   // throws.
-  template <typename Body>
-  void emit_body(std::uint64_t sequence, core::NodeId agent, Body&& body) {
-    EventBody data(std::forward<Body>(body));
-    Agent& handle = std::get_if<std::decay_t<Body>>(&data)->agent;
+  template <typename Make>
+  void emit_body(std::uint64_t sequence, core::NodeId agent, Make&& make) {
+    using Body = std::invoke_result_t<Make, Agent>;
+    EventBody data(std::in_place_type<Body>, std::forward<Make>(make)(Agent()));
+    Agent& handle = std::get_if<Body>(&data)->agent;
     core::AgentAccess::lend(handle, core_, agent);
     const core::Forgetting forgetting(handle);
     const Event event(sequence, data);
-    if (emitting_)
+    if (emitting_) [[unlikely]]
       defer(event);
     else
-      deliver(event);
+      deliver(event, detail::event_kind<Body>);
   }
 
-  // An exception of `emit` is logged like one of an observer.
-  template <typename Emit>
-  void guard_and_report(Emit&& emit) noexcept {
-    try {
-      std::forward<Emit>(emit)();
-    } catch (...) {
-      guard_([] { throw; });
-    }
-  }
-
+  void emit_between(core::Node& node, AgentState to, const Why& why) noexcept;
   void emit_change(core::Node& node, AgentState to, const Why& why) noexcept;
-  void deliver(const Event& event);
+  void deliver(const Event& event, detail::EventKinds kind);
   void deliver_to_agent(const Event& event, detail::EventKinds kind);
   void defer(const Event& event);
   void deliver_deferred() noexcept;
 
   tree::TreeCore* core_;
-  Guard guard_;
+  loop::Engine& engine_;
   std::shared_ptr<Observers> of_tree_ = std::make_shared<Observers>();
   // The observers of single agents. An entry is removed with its agent, or when an event finds it empty.
   std::unordered_map<core::NodeId, std::shared_ptr<Observers>> by_agent_;

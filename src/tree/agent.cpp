@@ -25,8 +25,9 @@ Agent& Agent::operator=(Agent other) noexcept {
   return *this;
 }
 
-Agent::~Agent() {
-  if (core_) core_->release();
+// Out of line: most handles that are destroyed are empty.
+void Agent::release() noexcept {
+  core_->release();
 }
 
 namespace {

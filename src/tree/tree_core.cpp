@@ -18,7 +18,7 @@ constexpr std::uint32_t steps_at_once = 32;
 
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
-      hub_(this, [this](const std::function<void()>& call) { shared_.engine->guarded("observer", call); }),
+      hub_(this, *shared_.engine),
       turns_(
           shared_.table, hub_, *shared_.engine, *this, listener_,
           turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},

@@ -26,12 +26,8 @@ concept BorrowsText = requires(Body& body) {
 
 struct Hub {
   detail::core::Node node;
-  EventHub hub{nullptr, [](const std::function<void()>& call) {
-                 try {
-                   call();
-                 } catch (...) {  // as the engine's guard
-                 }
-               }};
+  detail::loop::Engine engine{RuntimeOptions()};
+  EventHub hub{nullptr, engine};
 };
 
 // Reports a Body within a callback, then changes the text that it borrowed; returns what the observer gets.
