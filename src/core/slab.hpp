@@ -1,6 +1,8 @@
 // Slab: objects that are addressed by index and never move.
 #pragma once
 
+#include "platform/large_pages.hpp"
+
 #include <array>
 #include <atomic>
 #include <bit>
@@ -26,8 +28,7 @@ class Slab {
     const std::uint32_t end = size();
     for (std::uint32_t i = 0; i < end; ++i) std::destroy_at(&(*this)[i]);
     for (std::size_t k = 0; k < chunks_.size(); ++k)
-      if (T* chunk = chunks_[k].load(std::memory_order_relaxed))
-        ::operator delete (chunk, std::align_val_t{alignof(T)});
+      if (T* chunk = chunks_[k].load(std::memory_order_relaxed)) ::operator delete(chunk, alignment(k));
   }
 
   // Makes one more object and returns its index. @threadsafe. Throws std::bad_alloc.
@@ -37,7 +38,8 @@ class Slab {
     const auto [k, offset] = place(index);
     T* chunk = chunks_[k].load(std::memory_order_relaxed);
     if (!chunk) {
-      chunk = static_cast<T*>(::operator new (bytes(k), std::align_val_t{alignof(T)}));
+      chunk = static_cast<T*>(::operator new(bytes(k), alignment(k)));
+      platform::prefer_large_pages(chunk, bytes(k));
       chunks_[k].store(chunk, std::memory_order_release);
     }
     std::construct_at(chunk + offset);
@@ -66,6 +68,9 @@ class Slab {
   }
   static constexpr std::size_t bytes(std::size_t k) noexcept {
     return (std::size_t{1} << (first_bits + k)) * sizeof(T);
+  }
+  static constexpr std::align_val_t alignment(std::size_t k) noexcept {
+    return std::align_val_t{bytes(k) < platform::large_page ? alignof(T) : platform::large_page};
   }
 
   std::array<std::atomic<T*>, 32 - first_bits + 1> chunks_{};
