@@ -210,9 +210,27 @@ GateView look_again(const Node& node, std::uint32_t generation) noexcept {
   return from_above ? look<wanted>(node, generation) : view;
 }
 
-// The effective state of an agent that exists.
+// What look() finds as the effective state of an agent that exists. The walk ends at the ancestor that
+// decides.
+inline AgentState look_for_state(const Node& node) noexcept {
+  const AgentState own = node.load(std::memory_order_seq_cst).state();
+  if (own == AgentState::stopping || own == AgentState::terminating) return own;
+  const Node* last = &node;
+  for (const Node* up = node.parent.load(std::memory_order_acquire); up;
+       up = up->parent.load(std::memory_order_acquire)) {
+    last = up;
+    const PackedState packed = up->load(std::memory_order_seq_cst);
+    if (!packed.closes_subtree()) continue;
+    if (const auto from_above = effective_below(packed.state(), own)) return *from_above;
+  }
+  return can_process(own) && is_interrupted(node, *last) ? AgentState::idle : own;
+}
+
+// The effective state of an agent that exists, as look_again() finds it.
 inline AgentState effective_state(const Node& node) noexcept {
-  return look_again<Look::gates>(node, node.load().generation()).effective;
+  const AgentState state = look_for_state(node);
+  const bool from_above = state != node.load(std::memory_order_seq_cst).state();
+  return from_above ? look_for_state(node) : state;
 }
 
 // True when `node` is `root` or lies below it. On other threads than the loop thread the caller must check a

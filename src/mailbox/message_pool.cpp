@@ -132,10 +132,6 @@ DroppedMessages& DroppedMessages::operator=(DroppedMessages&& other) noexcept {
   return *this;
 }
 
-DroppedMessages::~DroppedMessages() {
-  give();
-}
-
 void DroppedMessages::append(MessagePool& pool, std::uint32_t number) noexcept {
   pool_ = &pool;
   pool[number].next.store(0, std::memory_order_relaxed);

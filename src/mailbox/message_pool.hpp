@@ -161,7 +161,9 @@ class DroppedMessages {
   DroppedMessages() noexcept = default;
   DroppedMessages(DroppedMessages&& other) noexcept;
   DroppedMessages& operator=(DroppedMessages&& other) noexcept;
-  ~DroppedMessages();
+  ~DroppedMessages() {
+    if (first_ != 0) give();
+  }
 
   std::size_t count() const noexcept { return count_; }
   void append(MessagePool& pool, std::uint32_t number) noexcept;

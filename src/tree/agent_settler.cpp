@@ -47,16 +47,18 @@ void AgentSettler::count_in_parent(Node& node) noexcept {
 }
 
 void AgentSettler::settle_if_ready(Node& node) noexcept {
-  if (is_ready(node)) settle_upwards(node, is_deleted_above(node));
+  if (is_ready(node)) settle_upwards(node, is_deleted_above(node), false);
 }
 
-void AgentSettler::settle_upwards(Node& node, bool deleting_above) noexcept {
+void AgentSettler::settle_upwards(Node& node, bool deleting_above, bool in_walk) noexcept {
   for (Node* next = &node; next;) {
-    if (!record(*next, deleting_above)) return;
+    if (reports_.are_wanted() && !record(*next, deleting_above)) return;
     Node* const parent = next->parent.load(std::memory_order_relaxed);
     const bool counted = next->settling.counted_in_parent;
+    const bool ends_walk = in_walk && next == jobs_.front()->root;
     next->settling.counted_in_parent = false;
-    const Outcome outcome = settle(*next, deleting_above);
+    const Outcome outcome = settle(*next, deleting_above, in_walk);
+    if (ends_walk) in_walk = false;
     // The ancestors wait for the agent until its delete settles it.
     if (outcome == Outcome::waits_for_delete) next->settling.counted_in_parent = counted;
     if (outcome != Outcome::settled || !counted) return;
@@ -79,48 +81,51 @@ bool AgentSettler::record(Node& node, bool deleting_above) noexcept {
 }
 
 // Nothing of the agent and its subtree is in flight: writes the end and reports it.
-AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above) noexcept {
+AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above, bool in_walk) noexcept {
   const core::NodeId id = node.id();
+  const bool has_jobs = node.settling.is_job_root;
   const bool deleting = deleting_above || node.settling.is_deleting;
   node.settling.visit = Visit::none;
   node.settling.is_overdue = node.settling.is_overdue_alone = false;
   turns_.stop(node);  // a turn that is parked has no operation that would have ended it
   if (hub_.closed()) return Outcome::tree_gone;
   reports_.take_cuts(node, stops_first(node, deleting), deleting && node.first_child == core::no_node);
-  stop(node, deleting);
+  stop(node, deleting, in_walk);
   if (hub_.closed()) return Outcome::tree_gone;
   // Where a stop meets an agent whose delete waits for it (X13), the agents below have only been stopped: the
   // delete settles all of them.
   const bool removes = deleting && node.first_child == core::no_node;
   if (removes) {
-    remove(node);
+    remove(node, in_walk);
     if (hub_.closed()) return Outcome::tree_gone;
   } else {
     node.settling.has_abandoned = false;
     node.settling.has_own_verb = deleting;
   }
-  reports_.complete(id);
-  if (hub_.closed()) return Outcome::tree_gone;
+  if (has_jobs) {
+    reports_.complete(id);
+    if (hub_.closed()) return Outcome::tree_gone;
+  }
   return deleting && !removes ? Outcome::waits_for_delete : Outcome::settled;
 }
 
-// The jobs are searched only where an observer is told.
-events::Why AgentSettler::why_of(const Node& node, AgentState to) const noexcept {
-  constexpr EventKinds told = event_kind<StateChanged> | event_kind<Settled> | event_kind<AgentDeleted>;
-  return hub_.wants(told) ? jobs_.why(node, to) : events::Why();
+// The jobs are searched only for an observer.
+events::Why AgentSettler::why_of(const Node& node, AgentState to, bool in_walk) const noexcept {
+  constexpr EventKinds kinds = event_kind<StateChanged> | event_kind<Settled> | event_kind<AgentDeleted>;
+  return hub_.wants(kinds) ? jobs_.why(node, to, in_walk) : events::Why();
 }
 
 // Writes and reports `stopped`, unless the agent has stopped before or is deleted without a stop.
-void AgentSettler::stop(Node& node, bool deleting) noexcept {
+void AgentSettler::stop(Node& node, bool deleting, bool in_walk) noexcept {
   const PackedState packed = node.load();
   if (stops_first(node, deleting)) {
     const mailbox::DroppedMessages dropped = write_stopped(node);
     reports_.count_dropped(node, dropped, false);
     if (node.is_root_sentinel()) return;
-    const events::Why why = why_of(node, AgentState::stopped);
+    const events::Why why = why_of(node, AgentState::stopped, in_walk);
     hub_.emit_state(node, AgentState::stopped, why);
-    report_dropped(hub_, node, dropped, DropReason::stopped);
-    if (!hub_.closed()) return_steered(tree_, hub_, node, Errc::agent_stopped);
+    if (dropped.count() != 0) report_dropped(hub_, node, dropped, DropReason::stopped);
+    if (!tree_.steers.empty() && !hub_.closed()) return_steered(tree_, hub_, node, Errc::agent_stopped);
     if (!hub_.closed()) hub_.emit_settled(node, AgentState::stopped, why, dropped.count());
   } else if (packed.state() == AgentState::stopped &&
              !mailbox::is_closed(node, packed.generation(), packed.epoch())) {
@@ -144,14 +149,14 @@ mailbox::DroppedMessages AgentSettler::write_stopped(Node& node) noexcept {
 }
 
 // The end of a deleted agent: reported, then removed from every table (D3, D4, G13).
-void AgentSettler::remove(Node& node) noexcept {
+void AgentSettler::remove(Node& node, bool in_walk) noexcept {
   PackedState packed = node.load();
   while (!node.replace(packed, core::after_remove(packed))) {
   }
   const mailbox::DroppedMessages dropped = mailbox::close(node, tree_.pool, packed.epoch());
   if (!node.settling.has_own_verb) node.settling.cause = StopCause::parent;
   reports_.count_dropped(node, dropped, true);
-  const events::Why why = why_of(node, AgentState::terminating);
+  const events::Why why = why_of(node, AgentState::terminating, in_walk);
   hub_.emit_state(node, AgentState::terminating, why);
   if (hub_.closed()) return;
   report_dropped(hub_, node, dropped, DropReason::deleted);

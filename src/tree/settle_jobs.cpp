@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace agentcore::detail::tree {
+namespace {
+
+// `node` is in the subtree of the root of `job`. True if the job is one of that verb and includes the agent.
+bool concerns(const SettleJob& job, const core::Node& node, Verb verb) noexcept {
+  return job.op->closes() && job.op->verb == verb && (job.root == &node || job.op->cascade);
+}
+
+}  // namespace
 
 SettleJobs::Draft SettleJobs::draft(core::NodeId root) {
   Draft draft;
@@ -75,20 +83,21 @@ std::unique_ptr<SettleJob> SettleJobs::take_done(core::NodeId root) noexcept {
   return first;
 }
 
-events::Why SettleJobs::why(const core::Node& node, AgentState to) const noexcept {
+events::Why SettleJobs::why(const core::Node& node, AgentState to, bool in_walk) const noexcept {
   const Verb verb = to == AgentState::terminating ? Verb::terminate : Verb::stop;
+  if (in_walk && jobs_.size() == 1) {  // no other agent than the root of the walk has a job
+    const SettleJob& job = *front();
+    if (concerns(job, node, verb)) return job.why(node);
+    return {node.settling.cause, {}};
+  }
   for (const core::Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
     if (!up->settling.is_job_root) continue;
     const SettleJob* newest = nullptr;
-    const auto look_at = [&](const SettleJob& job) {
-      const bool concerns = job.op->closes() && job.op->verb == verb && (up == &node || job.op->cascade);
-      if (concerns && (!newest || job.number >= newest->number)) newest = &job;
-    };
-    if (jobs_.size() == 1)
-      look_at(*jobs_.begin()->second);  // `up` is the root of a job, so of this one
-    else
-      for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) look_at(*it->second);
-    if (newest) return {up == &node ? newest->op->cause : StopCause::parent, newest->op->origin};
+    for (auto [it, end] = jobs_.equal_range(up->id()); it != end; ++it) {
+      const SettleJob& job = *it->second;
+      if (concerns(job, node, verb) && (!newest || job.number >= newest->number)) newest = &job;
+    }
+    if (newest) return newest->why(node);
   }
   return {node.settling.cause, {}};  // a verb whose operation the loop has not read
 }
@@ -97,6 +106,8 @@ void SettleJobs::step_past(const core::Node& node) noexcept {
   if (queue_.empty()) return;
   SettleJob& job = *queue_.front();
   if (job.cursor == &node) job.cursor = next_parent_first(agents_, *job.root, node, false);
+  for (ParentFirstCursor& marker : job.markers)
+    if (marker.at() == &node) marker.advance(agents_, false);
   for (ChildFirstCursor& walker : job.walkers)
     if (walker.at() == &node) walker.advance(agents_);
 }

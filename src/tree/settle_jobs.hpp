@@ -21,8 +21,10 @@ namespace agentcore::detail::tree {
 // Invariants:
 // 1. A job is in the queue of SettleJobs exactly while its phase is not `waiting`; `place` is valid only
 // then.
-// 2. `cursor` belongs to the phases `marking` and `resuming`, `walkers` to `settling`. Only the first job of
-//    the queue has positions other than its root; so only that one is corrected when an agent is removed.
+// 2. `cursor` belongs to the phase `resuming`, `markers` to `marking`, `walkers` to `settling`. Only the
+// first
+//    job of the queue has positions other than its root; so only that one is corrected when an agent is
+//    removed.
 // 3. `root` is alive as long as the job exists: the removal of an agent ends all its jobs.
 struct SettleJob {
   enum class Phase : std::uint8_t {
@@ -36,16 +38,22 @@ struct SettleJob {
   std::unique_ptr<StopRecord> record;  // null: none is to be made
   core::Node* root = nullptr;
   Phase phase = Phase::waiting;
-  std::list<SettleJob*>::iterator place;  // in the queue
-  core::Node* cursor = nullptr;           // the next agent; null: end of the walk
-  std::vector<ChildFirstCursor> walkers;  // empty: not begun
-  std::vector<std::string> done;          // for the report, like the two that follow
+  std::list<SettleJob*>::iterator place;   // in the queue
+  core::Node* cursor = nullptr;            // the next agent; null: end of the walk
+  std::vector<ParentFirstCursor> markers;  // empty: not begun
+  std::vector<ChildFirstCursor> walkers;   // the same
+  std::vector<std::string> done;           // for the report, like the two that follow
   std::vector<std::string> failed;
   std::size_t messages_dropped = 0;
   std::vector<MessageId> dropped;   // the first of these
   std::uint64_t timer = 0;          // of the grace period; 0: not started
   std::uint64_t number = 0;         // jobs that end together are reported in this order
   std::unique_ptr<SettleJob> next;  // in a list of jobs that end together
+
+  // Why `node`, which the job includes, stops or is deleted.
+  events::Why why(const core::Node& node) const noexcept {
+    return {root == &node ? op->cause : StopCause::parent, op->origin};
+  }
 };
 
 // All @loop_thread.
@@ -88,7 +96,8 @@ class SettleJobs {
   std::size_t count(const core::References& refers) const noexcept;
   // Why `node` goes to `to`, one of `stopping`, `stopped` and `terminating`: the cause and the origin of the
   // stop, or for `terminating` of the delete, that has closed the nearest of the agent and its ancestors.
-  events::Why why(const core::Node& node, AgentState to) const noexcept;
+  // `in_walk`: `node` is in the subtree of the first job of the queue.
+  events::Why why(const core::Node& node, AgentState to, bool in_walk) const noexcept;
   // True when at least one job has a report or a record to make.
   bool wants_reports() const noexcept { return reports_wanted_ != 0; }
 

@@ -34,7 +34,6 @@ void SettleReports::each_list(const Node& node, bool stops, bool goes, Visit&& v
 }
 
 bool SettleReports::record(const Node& node, bool stops, bool goes) noexcept {
-  if (!jobs_.wants_reports()) return true;
   return engine_.guarded("a report", [&] { write_names(node, stops, goes); });
 }
 
@@ -58,9 +57,8 @@ void SettleReports::write_names(const Node& node, bool stops, bool goes) {
   }
 }
 
-void SettleReports::count_dropped(const Node& node, const mailbox::DroppedMessages& dropped,
+void SettleReports::write_dropped(const Node& node, const mailbox::DroppedMessages& dropped,
                                   bool removed) noexcept {
-  if (dropped.count() == 0) return;
   each_report(node, removed, [&](SettleJob& job) {
     job.messages_dropped += dropped.count();
     engine_.guarded("a report", [&] {
@@ -71,8 +69,7 @@ void SettleReports::count_dropped(const Node& node, const mailbox::DroppedMessag
   });
 }
 
-void SettleReports::take_cuts(const Node& node, bool stops, bool goes) noexcept {
-  if (!trail_) return;
+void SettleReports::take_cuts_from_trail(const Node& node, bool stops, bool goes) noexcept {
   const turn::AgentCuts* const cuts = trail_->find(node.id());
   if (!cuts) return;
   bool is_taken = goes;

@@ -24,15 +24,21 @@ class SettleReports {
                 StopAudit* audit, turn::CutTrail* trail)
       : table_(table), jobs_(jobs), hub_(hub), engine_(engine), audit_(audit), trail_(trail) {}
 
+  // True if record() has something to do.
+  bool are_wanted() const noexcept { return jobs_.wants_reports(); }
   // Writes the name of an agent that is about to stop (`stops`), or to be removed (`goes`), or both, into the
   // reports of its jobs. False when an allocation fails: then nothing has changed.
   bool record(const core::Node& node, bool stops, bool goes) noexcept;
   // Adds the dropped messages to the same reports: their number, and as many ids as there is room and memory
   // for.
-  void count_dropped(const core::Node& node, const mailbox::DroppedMessages& dropped, bool removed) noexcept;
+  void count_dropped(const core::Node& node, const mailbox::DroppedMessages& dropped, bool removed) noexcept {
+    if (dropped.count() != 0 && are_wanted()) write_dropped(node, dropped, removed);
+  }
 
   // Moves what was cut of an agent that is about to stop or to be removed into the records of the same jobs.
-  void take_cuts(const core::Node& node, bool stops, bool goes) noexcept;
+  void take_cuts(const core::Node& node, bool stops, bool goes) noexcept {
+    if (trail_) take_cuts_from_trail(node, stops, goes);
+  }
 
   // Ends the jobs of `root`, except a delete whose agent still exists, and calls their completions.
   void complete(core::NodeId root) noexcept;
@@ -42,6 +48,8 @@ class SettleReports {
   bool is_calling() const noexcept { return calling_; }
 
  private:
+  void write_dropped(const core::Node& node, const mailbox::DroppedMessages& dropped, bool removed) noexcept;
+  void take_cuts_from_trail(const core::Node& node, bool stops, bool goes) noexcept;
   void write_record(SettleJob& job) noexcept;
   void call_completion(SettleJob& job) noexcept;
   void write_names(const core::Node& node, bool stops, bool goes);

@@ -15,7 +15,22 @@ using core::Visit;
 
 namespace {
 
-constexpr std::size_t most_walkers = 12;
+constexpr std::size_t most_cursors = 12;
+
+// As many cursors as the subtree needs; the first of them begins.
+template <typename Cursor>
+void start(std::vector<Cursor>& cursors, Node& root) {
+  cursors.resize(root.first_child == core::no_node ? 1 : most_cursors);
+  cursors.front() = Cursor(root);
+}
+
+// A cursor that has no agent left, or null.
+template <typename Cursor>
+Cursor* idle(std::vector<Cursor>& cursors) noexcept {
+  const auto found =
+      std::find_if(cursors.begin(), cursors.end(), [](const Cursor& one) { return !one.at(); });
+  return found == cursors.end() ? nullptr : &*found;
+}
 
 void prefetch(const Node* node) noexcept {
   if (!node) return;
@@ -30,6 +45,7 @@ Progress SettleWalk::run(SettleJob& job, loop::PollBudget& budget) {
   if (job.phase == SettleJob::Phase::marking) {
     const Progress marked = mark_down(job, budget);
     if (marked != Progress::done) return marked;
+    job.markers = {};
     job.phase = SettleJob::Phase::settling;
   }
   return settle_up(job, budget);
@@ -48,25 +64,42 @@ bool SettleWalk::skips(const SettleJob& job, const Node& node) const noexcept {
 
 // Reports the effect of the closed gate, parents before children (X14).
 Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
-  while (hub_.wants_states() && job.cursor) {
-    if (!budget.spend()) return Progress::more;
-    Node& node = *job.cursor;
-    const bool below = &node == job.root ? job.op->cascade : !skips(job, node);
-    job.cursor = next_parent_first(table_, *job.root, node, below);
-    prefetch(job.cursor);  // arrives while this agent is marked
-    mark(job, node);
-    if (hub_.closed()) return Progress::tree_gone;
+  if (job.markers.empty()) start(job.markers, *job.root);
+  for (bool any = hub_.wants_states(); any;) {
+    any = false;
+    for (ParentFirstCursor& marker : job.markers) {
+      if (!marker.at()) continue;
+      if (!budget.spend()) return Progress::more;
+      Node& node = *marker.at();
+      const bool skipped = skips(job, node);
+      pass(job, marker, !skipped);
+      any = true;
+      if (&node != job.root && (skipped || node.settling.is_visited())) continue;
+      mark(job, node);
+      if (hub_.closed()) return Progress::tree_gone;
+    }
+    any = any && hub_.wants_states();
   }
   return Progress::done;
 }
 
+// Moves `marker` past its agent. If another one is idle, that one takes over the agents after the subtree,
+// and this one keeps the subtree.
+void SettleWalk::pass(SettleJob& job, ParentFirstCursor& marker, bool descend) {
+  const auto other = descend && marker.at()->first_child != core::no_node ? idle(job.markers) : nullptr;
+  if (other)
+    *other = marker.split(table_);
+  else
+    marker.advance(table_, descend);
+  prefetch(marker.at());
+}
+
 // Writes and reports the effective state of `node`, where it is `stopping` or `terminating`.
 void SettleWalk::mark(const SettleJob& job, Node& node) {
-  const bool is_root = &node == job.root;
-  if (node.is_root_sentinel() || (!is_root && (node.settling.is_visited() || skips(job, node)))) return;
+  if (node.is_root_sentinel()) return;
   const AgentState to = core::effective_state(node);
   if (to != AgentState::stopping && to != AgentState::terminating) return;
-  if (!is_root && !node.settling.has_own_verb) node.settling.cause = StopCause::parent;
+  if (&node != job.root && !node.settling.has_own_verb) node.settling.cause = StopCause::parent;
   for (PackedState packed = node.load(); packed.state() != to;) {
     // A stopped agent reports its delete now, unless a stop below it takes precedence: then it reports it
     // when it is removed.
@@ -75,14 +108,11 @@ void SettleWalk::mark(const SettleJob& job, Node& node) {
     if (!desired) return;
     if (node.replace(packed, *desired)) break;
   }
-  hub_.emit_state(node, to, jobs_.why(node, to));
+  hub_.emit_state(node, to, jobs_.why(node, to, true));
 }
 
 Progress SettleWalk::settle_up(SettleJob& job, loop::PollBudget& budget) {
-  if (job.walkers.empty()) {
-    job.walkers.resize(job.root->first_child == core::no_node ? 1 : most_walkers);
-    job.walkers.front() = ChildFirstCursor(*job.root);
-  }
+  if (job.walkers.empty()) start(job.walkers, *job.root);
   const std::size_t count = job.walkers.size();
   for (bool any = true; any;) {
     any = false;
@@ -120,9 +150,7 @@ Progress SettleWalk::step(SettleJob& job, ChildFirstCursor& walker) {
 void SettleWalk::descend(SettleJob& job, ChildFirstCursor& walker) {
   Node& node = *walker.at();
   if (&node != walker.root()) {
-    const auto rests = [](const ChildFirstCursor& other) { return !other.at(); };
-    const auto other = std::find_if(job.walkers.begin(), job.walkers.end(), rests);
-    if (other != job.walkers.end()) {
+    if (ChildFirstCursor* const other = idle(job.walkers)) {
       *other = walker.split(table_);
       AgentSettler::count_in_parent(node);
     }
@@ -148,7 +176,7 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
     settling.cause = StopCause::parent;
     settling.stopped_by_ancestor = can_process(state) || state == AgentState::stopping;
   }
-  if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes);
+  if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes, true);
   if (!is_root) AgentSettler::count_in_parent(node);
 }
 
@@ -157,7 +185,7 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
 void SettleWalk::visit_stopped(Node& node) {
   if (node.settling.unsettled_children == 0 && !node.settling.counted_in_parent) return;
   node.settling.visit = Visit::by_stop;
-  if (node.settling.unsettled_children == 0) return agents_.settle_upwards(node, false);
+  if (node.settling.unsettled_children == 0) return agents_.settle_upwards(node, false, true);
   AgentSettler::count_in_parent(node);
 }
 
@@ -174,6 +202,7 @@ Progress SettleWalk::resume_down(SettleJob& job, loop::PollBudget& budget) {
     const bool below = resume(job, node);
     if (hub_.closed()) return Progress::tree_gone;
     job.cursor = next_parent_first(table_, *job.root, node, below && job.op->cascade);
+    prefetch(job.cursor);
   }
   jobs_.remove(job);
   return Progress::done;

@@ -15,9 +15,9 @@ namespace agentcore::detail::tree {
 // flight is skipped and settles later; its ancestors wait for it.
 //
 // Iterative, bounded by the budget of a poll, and without an allocation per agent. In a large tree the cost
-// of the walk up is memory latency; so it is done by several cursors in turn, each in a subtree of its own,
-// whose next agent is prefetched while the others work. The numbered invariants are those of core::Settling.
-// All @loop_thread.
+// of a walk is memory latency; so a stop's walks are done by several cursors in turn, each in a subtree of
+// its own, whose next agent is prefetched while the others work. The numbered invariants are those of
+// core::Settling. All @loop_thread.
 class SettleWalk {
  public:
   SettleWalk(TreeShared& tree, events::EventHub& hub, SettleJobs& jobs, AgentSettler& agents)
@@ -32,6 +32,7 @@ class SettleWalk {
   Progress resume_down(SettleJob& job, loop::PollBudget& budget);
 
   bool skips(const SettleJob& job, const core::Node& node) const noexcept;
+  void pass(SettleJob& job, ParentFirstCursor& marker, bool descend);
   void mark(const SettleJob& job, core::Node& node);
   Progress step(SettleJob& job, ChildFirstCursor& walker);
   void descend(SettleJob& job, ChildFirstCursor& walker);

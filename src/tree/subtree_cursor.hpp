@@ -17,6 +17,34 @@ inline core::Node* next_parent_first(const core::AgentTable& table, const core::
   return nullptr;
 }
 
+// The position of a walk through the subtree of `root()`, parents before children. It is idle when `at()` is
+// null; otherwise `at()` lies in the subtree of `root()` and is the next agent of the walk.
+class ParentFirstCursor {
+ public:
+  ParentFirstCursor() = default;  // idle
+  explicit ParentFirstCursor(core::Node& root) noexcept : root_(&root), at_(&root) {}
+
+  core::Node* at() const noexcept { return at_; }
+
+  // Moves past at(). `descend`: the walk goes below it.
+  void advance(const core::AgentTable& table, bool descend) noexcept {
+    at_ = next_parent_first(table, *root_, *at_, descend);
+  }
+  // Moves to the first child of at(), which has one, and keeps that subtree. Returns a cursor for the agents
+  // after it.
+  ParentFirstCursor split(const core::AgentTable& table) noexcept {
+    ParentFirstCursor rest = *this;
+    rest.advance(table, false);
+    root_ = at_;
+    at_ = table.first_child(*at_);
+    return rest;
+  }
+
+ private:
+  core::Node* root_ = nullptr;
+  core::Node* at_ = nullptr;
+};
+
 // The position of a walk through the subtree of `root()`, children before parents.
 //
 // Invariants:
