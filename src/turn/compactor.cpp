@@ -66,7 +66,8 @@ std::size_t bytes_of(const ChatMessage& message) noexcept {
 
 bool Compactor::write(Turn turn, ChatRequest& request) {
   if (!turn.spec().context.compact || turn.active().compaction_failed) return false;
-  SummaryCall call;
+  auto summary = std::make_unique<SummaryCall>();
+  SummaryCall& call = *summary;
   bool needed = false;
   bool written = false;
   const bool counted = environment_.engine.guarded("TokenCounter", [&] {
@@ -77,7 +78,7 @@ bool Compactor::write(Turn turn, ChatRequest& request) {
   const bool reserved = written && reserve(turn, request);
   if (turn.is_over()) return false;
   if (reserved) {
-    turn.active().summary = std::move(call);
+    turn.active().summary = std::move(summary);
     return true;
   }
   turn.active().compaction_failed = true;
@@ -172,7 +173,8 @@ Next Compactor::take(Turn turn) {
   const bool used = !problem;
   SentContext& sent = turn.data().sent;
   sent.make_room();
-  SummaryCall call = *std::exchange(active.summary, std::nullopt);
+  const std::unique_ptr<SummaryCall> taken = std::move(active.summary);
+  SummaryCall& call = *taken;
   sent.decide(std::move(call.kept));
   if (used) sent.summarise(std::move(summary), tokens);
   const bool removed = used && limit_archive(turn);

@@ -158,7 +158,7 @@ ChatRequest ModelCalls::request_for(Turn turn) {
 
 Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   ActiveTurn& active = turn.active();
-  const bool summarises = active.summary.has_value();
+  const bool summarises = active.summary != nullptr;
   active.phase = summarises ? Phase::compacting : Phase::calling;
   active.text.clear();
   active.filter = {};
@@ -216,7 +216,7 @@ Next ModelCalls::withdraw(Turn turn, OperationId id, Next next) noexcept {
   environment_.operations.close(id);
   active.phase = Phase::asked;
   usage_.settle(turn.node(), active);  // releases the reservation
-  const std::optional<SummaryCall> summary = std::exchange(active.summary, std::nullopt);
+  const std::unique_ptr<const SummaryCall> summary = std::move(active.summary);
   if (!summary || summary->number == 0) return next;
   Compactor::emit_end(environment_, turn.node(), turn.number(), *summary, Errc::none);
   return turn.is_admitted() ? next : Next::ended;
@@ -238,7 +238,7 @@ void ModelCalls::on_delta(OperationId id, std::string_view text) {
   if (!turn) return;
   environment_.note_accepted(turn->node());
   ActiveTurn& active = turn->active();
-  const bool is_summary = active.summary.has_value();
+  const bool is_summary = active.summary != nullptr;
   if (active.text.size() + text.size() > environment_.limits.max_answer_bytes) return end_too_long(*turn, id);
   const bool filters = !is_summary && writes_blocks(turn->spec());
   std::string visible;

@@ -85,33 +85,35 @@ struct SummaryCall {
 };
 
 struct ActiveTurn {
+  // What each piece of an answer reads and writes comes first.
   MessageId message;  // with which the turn began
   Phase phase = Phase::asked;
-  bool running = false;     // TurnRunner::run_steps() is on the stack
-  bool simulated = false;   // without a model and without a history
-  bool parked = false;      // a beginning was withheld: Turns::go_on() continues
-  bool delegated = false;   // it is a part of a tool call of an ancestor
-  std::uint32_t epoch = 0;  // of the agent, when the turn began
+  bool running = false;                  // TurnRunner::run_steps() is on the stack
+  bool simulated = false;                // without a model and without a history
+  bool parked = false;                   // a beginning was withheld: Turns::go_on() continues
+  bool delegated = false;                // it is a part of a tool call of an ancestor
+  std::uint32_t epoch = 0;               // of the agent, when the turn began
+  core::OperationId operation;           // its model call, or its summary
+  std::unique_ptr<SummaryCall> summary;  // while one is made
+  std::shared_ptr<core::Lease> lease;    // the nearest; null: neither the agent nor an ancestor has one
+  std::string text;                      // the answer so far
+  DeliveredText delivered;               // what observers have of that answer, until it is written or refused
   std::optional<TurnDeadline> deadline;
-  std::shared_ptr<core::Lease> lease;  // the nearest; null: neither the agent nor an ancestor has one
-  core::OperationId operation;         // its model call, or its summary
-  std::string text;                    // the answer so far
-  DeliveredText delivered;             // what observers have of that answer, until it is written or refused
+  tools::BlockFilter filter;  // makes the deltas for observers from that answer; with ToolProtocol::text
+
   std::string cut_off;  // the kept part of an answer that a steered message has ended: is written before it
-  tools::BlockFilter filter;   // makes the deltas for observers from that answer; with ToolProtocol::text
-  ChatOutcome answer;          // outcome of the last model call; `cancelled` while the call is open
-  bool usage_pending = false;  // a model call was sent whose usage is not in the result yet
-  std::optional<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
-  bool tool_ends_turn = false;           // the result of a tool is the answer of the turn
-  std::uint32_t repairs = 0;             // how often the model was asked again because of its answer
-  std::uint32_t unreadable = 0;          // of these: because its calls could not be read
-  std::uint32_t model_calls = 0;         // sent so far
+  ChatOutcome answer;   // outcome of the last model call; `cancelled` while the call is open
+  bool usage_pending = false;              // a model call was sent whose usage is not in the result yet
+  std::unique_ptr<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
+  bool tool_ends_turn = false;             // the result of a tool is the answer of the turn
+  std::uint32_t repairs = 0;               // how often the model was asked again because of its answer
+  std::uint32_t unreadable = 0;            // of these: because its calls could not be read
+  std::uint32_t model_calls = 0;           // sent so far
   std::uint32_t tool_turns = 0;
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
   std::size_t request_end = 0;      // the number of messages in the stable part of the next request
   std::vector<PendingCall> calls;   // of the last answer
   std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
-  std::optional<SummaryCall> summary;       // while one is made
   bool compaction_failed = false;           // what does not fit is left out without a summary
   Estimate reserved;                        // for the model call
   std::vector<RestoredQuestion> questions;  // that are not asked again yet
@@ -120,8 +122,8 @@ struct ActiveTurn {
 };
 
 struct TurnData final : core::AgentData {
-  Conversation conversation;
   std::unique_ptr<ActiveTurn> turn;  // null: none is in progress
+  Conversation conversation;
   ActiveTurn* ending = nullptr;      // the turn whose call is being cut: its outcome may arrive meanwhile
   bool is_ending = false;            // a turn is over, and its TurnEnded is still to come
   std::unique_ptr<ActiveTurn> next;  // created before the message of the next turn is taken

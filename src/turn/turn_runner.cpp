@@ -287,7 +287,7 @@ Next TurnRunner::repair(Turn turn, ReaskCause cause, RefusedAnswer refused, std:
   ActiveTurn& active = turn.active();
   environment_.messages.steers.count_reask(turn.node().id());
   refused.at = turn.data().conversation.messages().size();
-  active.refused = std::move(refused);
+  active.refused = std::make_unique<RefusedAnswer>(std::move(refused));
   ++active.repairs;
   return ask_again(turn, cause, std::move(reason));
 }

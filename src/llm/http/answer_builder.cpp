@@ -20,10 +20,10 @@ bool is_success(int status) noexcept {
 
 AnswerBuilder::AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener)
     : context_(context),
+      asked_stream_(request.stream),
       reader_(context.max_line_bytes),
       usage_(context.prices, request),
-      content_(context, usage_, listener),
-      asked_stream_(request.stream) {
+      content_(context, usage_, listener) {
 }
 
 void AnswerBuilder::begin(const net::HttpHead& head, std::chrono::sys_time<std::chrono::milliseconds> now) {
@@ -74,7 +74,7 @@ bool AnswerBuilder::feed_beginning(std::string_view bytes) {
 bool AnswerBuilder::feed_stream(std::string_view bytes) {
   const auto status = reader_.feed(bytes, *this);
   if (status == SseReader::Status::too_long)
-    error_ = context_.errors.line_too_long(status_, context_.max_line_bytes);
+    error_ = std::make_unique<ChatError>(context_.errors.line_too_long(status_, context_.max_line_bytes));
   return status == SseReader::Status::more || is_complete();
 }
 
@@ -87,7 +87,7 @@ bool AnswerBuilder::on_event(std::string_view data, std::size_t readable_behind)
   made_reader_large_ = made_reader_large_ || data.size() > large_object;
   AnswerObject object;
   if (!context_.reader->parse_chunk(data, readable_behind, object)) {
-    error_ = context_.errors.bad_chunk(status_, data);
+    error_ = std::make_unique<ChatError>(context_.errors.bad_chunk(status_, data));
     return false;
   }
   const bool ends = object.ends;  // the object is the reader's, and a receiver may call the client

@@ -61,18 +61,19 @@ class AnswerBuilder final : private SseReader::Listener {
   ChatOutcome failed(ChatError error) const;
   ChatOutcome accounted(ChatOutcome outcome) const;
 
+  // What each piece of a stream reads and writes comes first.
   AnswerContext& context_;
-  SseReader reader_;
-  std::string body_;  // of an answer that is not a stream, or not yet known to be one
-  AnswerUsage usage_;
-  AnswerContent content_;
-  std::optional<ChatError> error_;  // an error in the form of the stream; content_ has its own
-  std::chrono::milliseconds retry_after_{0};
   int status_ = 0;
   const bool asked_stream_;
   Phase phase_ = Phase::undeclared;
   bool made_reader_large_ = false;
   bool request_sent_ = true;  // as far as is known
+  SseReader reader_;
+  AnswerUsage usage_;
+  AnswerContent content_;
+  std::unique_ptr<ChatError> error_;  // an error in the form of the stream; content_ has its own
+  std::string body_;                  // of an answer that is not a stream, or not yet known to be one
+  std::chrono::milliseconds retry_after_{0};
 };
 
 }  // namespace agentcore::detail::llm

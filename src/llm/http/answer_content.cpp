@@ -19,8 +19,8 @@ bool AnswerContent::take(AnswerObject& object, int status) {
   if (object.repeats) forget_known(object);
   take_meta(object);
   note_other_items(object);
-  if (!is_same_message(object)) error_ = context_.errors.other_message(status);
-  if (object.error) error_ = context_.errors.api(status, *object.error);
+  if (!is_same_message(object)) fail(context_.errors.other_message(status));
+  if (object.error) fail(context_.errors.api(status, *object.error));
   if (error_ || !take_tool_calls(object, status) || !take_reasoning(object, status)) return false;
   object.reasoning = shown_reasoning(object);
   const std::string separated = separated_text(object);
@@ -79,6 +79,10 @@ void AnswerContent::take_meta(const AnswerObject& object) {
   if (!object.answering_model.empty()) model_ = object.answering_model;
 }
 
+void AnswerContent::fail(ChatError error) {
+  error_ = std::make_unique<const ChatError>(std::move(error));
+}
+
 // False when they cannot be used: error_ is set.
 bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
   ToolCallFault fault = object.tool_call_fault;
@@ -89,7 +93,7 @@ bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
     if (fault == ToolCallFault::none) fault = tool_calls_->add(std::move(piece));
   }
   if (fault == ToolCallFault::none) return true;
-  error_ = context_.errors.tool_calls(status, fault, context_.max_response_bytes);
+  fail(context_.errors.tool_calls(status, fault, context_.max_response_bytes));
   return false;
 }
 
@@ -101,7 +105,7 @@ bool AnswerContent::take_reasoning(AnswerObject& object, int status) {
   if (!object.too_many_details && std::ranges::all_of(object.reasoning_pieces, add) &&
       std::ranges::all_of(object.reasoning_details, add))
     return true;
-  error_ = context_.errors.reasoning_too_large(status, context_.max_response_bytes);
+  fail(context_.errors.reasoning_too_large(status, context_.max_response_bytes));
   return false;
 }
 

@@ -31,7 +31,7 @@ class AnswerContent {
   // Only model, counts and finish reason, without the text.
   void take_meta(const AnswerObject& object);
 
-  const std::optional<ChatError>& error() const noexcept { return error_; }
+  const ChatError* error() const noexcept { return error_.get(); }  // null: none
   bool is_finished() const noexcept { return finish_reason_.has_value(); }
   // More of the answer followed its finish reason.
   bool continued_after_finish() const noexcept { return continued_; }
@@ -49,6 +49,7 @@ class AnswerContent {
   void note_other_items(const AnswerObject& object);
   bool is_same_message(const AnswerObject& object);
   std::string separated_text(const AnswerObject& object);
+  void fail(ChatError error);
   bool take_tool_calls(AnswerObject& object, int status);
   bool take_reasoning(AnswerObject& object, int status);
   std::string_view shown_reasoning(const AnswerObject& object);
@@ -59,12 +60,6 @@ class AnswerContent {
   const AnswerContext& context_;
   AnswerUsage& usage_;
   AnswerListener& listener_;
-  std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first tool call
-  std::unique_ptr<ReasoningAssembler> reasoning_;  // made for the first block
-  std::string model_;
-  std::string message_id_;   // of the answer, in dialects that send one
-  std::string other_items_;  // types of items that are not text, reasoning or a call of our tools
-  std::optional<ChatError> error_;
   std::optional<FinishReason> finish_reason_;
   ReasoningSource source_ = ReasoningSource::none;  // of the reasoning that is delivered
   bool continued_ = false;
@@ -72,6 +67,12 @@ class AnswerContent {
   bool has_text_ = false;
   bool has_reasoning_ = false;
   bool refused_ = false;
+  std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first tool call
+  std::unique_ptr<ReasoningAssembler> reasoning_;  // made for the first block
+  std::unique_ptr<const ChatError> error_;
+  std::string model_;
+  std::string message_id_;   // of the answer, in dialects that send one
+  std::string other_items_;  // types of items that are not text, reasoning or a call of our tools
 };
 
 }  // namespace agentcore::detail::llm

@@ -32,9 +32,9 @@ class AnswerUsage {
 
   const PriceTable& table_;
   const Prices* prices_;  // of the requested model, in table_; null: not in it
+  AnswerMeter meter_;
   std::uint64_t prompt_estimate_;
   UsageCounts counts_;
-  AnswerMeter meter_;
   std::optional<double> cost_;  // as the provider reports it
 };
 
