@@ -1,8 +1,6 @@
 // Slab: objects that are addressed by index and never move.
 #pragma once
 
-#include "platform/large_pages.hpp"
-
 #include <array>
 #include <atomic>
 #include <bit>
@@ -28,7 +26,8 @@ class Slab {
     const std::uint32_t end = size();
     for (std::uint32_t i = 0; i < end; ++i) std::destroy_at(&(*this)[i]);
     for (std::size_t k = 0; k < chunks_.size(); ++k)
-      if (T* chunk = chunks_[k].load(std::memory_order_relaxed)) ::operator delete(chunk, alignment(k));
+      if (T* chunk = chunks_[k].load(std::memory_order_relaxed))
+        ::operator delete (chunk, std::align_val_t{alignof(T)});
   }
 
   // Makes one more object and returns its index. @threadsafe. Throws std::bad_alloc.
@@ -38,8 +37,7 @@ class Slab {
     const auto [k, offset] = place(index);
     T* chunk = chunks_[k].load(std::memory_order_relaxed);
     if (!chunk) {
-      chunk = static_cast<T*>(::operator new(bytes(k), alignment(k)));
-      platform::prefer_large_pages(chunk, bytes(k));
+      chunk = static_cast<T*>(::operator new (bytes(k), std::align_val_t{alignof(T)}));
       chunks_[k].store(chunk, std::memory_order_release);
     }
     std::construct_at(chunk + offset);
@@ -68,9 +66,6 @@ class Slab {
   }
   static constexpr std::size_t bytes(std::size_t k) noexcept {
     return (std::size_t{1} << (first_bits + k)) * sizeof(T);
-  }
-  static constexpr std::align_val_t alignment(std::size_t k) noexcept {
-    return std::align_val_t{bytes(k) < platform::large_page ? alignof(T) : platform::large_page};
   }
 
   std::array<std::atomic<T*>, 32 - first_bits + 1> chunks_{};
