@@ -86,12 +86,6 @@ struct GateView {
   bool open() const noexcept { return valid && own.is_open() && above == Gate::open; }
 };
 
-// What of a GateView a walk fills in.
-enum class Look : std::uint8_t {
-  all,
-  gates,  // all but `paused` and `grade`
-};
-
 // The effective state of an agent in state `own`, below an ancestor that is closed for its subtree and in
 // state `above`. None: the ancestors further up decide. The nearest verb in progress decides: a later delete
 // waits for a stop (X13), and a later stop does not change a delete.
@@ -106,8 +100,7 @@ inline std::optional<AgentState> effective_below(AgentState above, AgentState ow
 // the slab, and a freed slot gets a new generation before its parent pointer is written again. So if the
 // generation of the agent is unchanged at the end of the walk, the walk has read only living ancestors of
 // this agent (model: tests/model/gate.pml, `look`).
-template <Look wanted = Look::all>
-GateView look(const Node& node, std::uint32_t generation) noexcept {
+inline GateView look(const Node& node, std::uint32_t generation) noexcept {
   GateView view;
   view.own = node.load(std::memory_order_seq_cst);
   if (view.own.generation() != generation || view.own.is_free()) return view;
@@ -120,10 +113,8 @@ GateView look(const Node& node, std::uint32_t generation) noexcept {
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
     last = up;
-    if constexpr (wanted == Look::all) {
-      view.paused = view.paused || packed.is_paused();
-      view.grade = std::max(view.grade, grade_for(node, *up, packed));
-    }
+    view.paused = view.paused || packed.is_paused();
+    view.grade = std::max(view.grade, grade_for(node, *up, packed));
     if (!packed.closes_subtree()) continue;
     view.above = std::max(view.above, packed.gate());
     if (decided) continue;
@@ -203,34 +194,31 @@ inline bool is_queue_held(const Node& node) noexcept {
 // that agent may be deleted, and then an ancestor may be stopped, which the walk reads as stopping. So an
 // effective state that comes from an ancestor is taken from a second walk; then it follows the state table in
 // every order of events (model: tests/model/effective.pml).
-template <Look wanted = Look::all>
-GateView look_again(const Node& node, std::uint32_t generation) noexcept {
-  const GateView view = look<wanted>(node, generation);
+inline GateView look_again(const Node& node, std::uint32_t generation) noexcept {
+  const GateView view = look(node, generation);
   const bool from_above = view.valid && view.effective != view.own.state();
-  return from_above ? look<wanted>(node, generation) : view;
+  return from_above ? look(node, generation) : view;
 }
 
-// What look() finds as the effective state of an agent that exists. The walk ends at the ancestor that
-// decides.
-inline AgentState look_for_state(const Node& node) noexcept {
-  const AgentState own = node.load(std::memory_order_seq_cst).state();
+// The effective state of an agent in state `own`, but for interrupts of a subtree. The walk ends at the
+// ancestor that decides.
+inline AgentState look_for_stop(const Node& node, AgentState own) noexcept {
   if (own == AgentState::stopping || own == AgentState::terminating) return own;
-  const Node* last = &node;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
-    last = up;
     const PackedState packed = up->load(std::memory_order_seq_cst);
     if (!packed.closes_subtree()) continue;
     if (const auto from_above = effective_below(packed.state(), own)) return *from_above;
   }
-  return can_process(own) && is_interrupted(node, *last) ? AgentState::idle : own;
+  return own;
 }
 
-// The effective state of an agent that exists, as look_again() finds it.
-inline AgentState effective_state(const Node& node) noexcept {
-  const AgentState state = look_for_state(node);
-  const bool from_above = state != node.load(std::memory_order_seq_cst).state();
-  return from_above ? look_for_state(node) : state;
+// The effective state of an agent that exists, but for interrupts of a subtree. As in look_again(), a state
+// that comes from an ancestor is taken from a second walk.
+inline AgentState stop_state(const Node& node) noexcept {
+  const AgentState own = node.load(std::memory_order_seq_cst).state();
+  if (look_for_stop(node, own) == own) return own;
+  return look_for_stop(node, node.load(std::memory_order_seq_cst).state());
 }
 
 // True when `node` is `root` or lies below it. On other threads than the loop thread the caller must check a

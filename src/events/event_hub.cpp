@@ -44,6 +44,11 @@ detail::EventKinds kind_of(const Event& event) noexcept {
   return detail::EventKinds{1} << event.body.index();
 }
 
+void notify(EventHub& hub, ObserverList<Event>& observers, const Event& event, detail::EventKinds kind) {
+  observers.notify(
+      event, [&hub](auto&& call) { hub.guarded(call); }, kind);
+}
+
 }  // namespace
 
 Subscription EventHub::subscribe(detail::EventKinds kinds, Callback callback) {
@@ -84,7 +89,7 @@ void EventHub::emit_state(core::Node& node, AgentState to, const Why& why) noexc
 }
 
 // Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
-// which they took effect. Exactly one state is missing between the one last emitted and `to`.
+// which they took effect. Then one or two states are missing between the one last emitted and `to`.
 void EventHub::emit_between(core::Node& node, AgentState to, const Why& why) noexcept {
   AgentState between = AgentState::idle;
   if (to == AgentState::stopped) between = AgentState::stopping;
@@ -101,9 +106,7 @@ inline void EventHub::emit_change(core::Node& node, AgentState to, const Why& wh
 
 void EventHub::deliver(const Event& event, detail::EventKinds kind) {
   emitting_ = true;
-  if ((of_tree_->kinds() & kind) != 0)
-    of_tree_->notify(
-        event, [this](auto&& call) { guarded(call); }, kind);
+  if ((of_tree_->kinds() & kind) != 0) notify(*this, *of_tree_, event, kind);
   if (!closed_ && (of_agents_ & kind) != 0) deliver_to_agent(event, kind);
   emitting_ = false;
 }
@@ -113,8 +116,7 @@ void EventHub::deliver_to_agent(const Event& event, detail::EventKinds kind) {
   const auto found = by_agent_.find(agent);
   if (found == by_agent_.end()) return;
   const std::shared_ptr<Observers> observers = found->second;  // a callback may remove the entry
-  observers->notify(
-      event, [this](auto&& call) { guarded(call); }, kind);
+  notify(*this, *observers, event, kind);
   if (closed_ || (observers->size() != 0 && event.get<AgentDeleted>() == nullptr)) return;
   by_agent_.erase(agent);
   if (by_agent_.empty()) of_agents_ = 0;

@@ -25,7 +25,7 @@ bool is_deleted_above(const Node& node) noexcept {
 bool stops_first(const Node& node, bool deleting) noexcept {
   const PackedState packed = node.load();
   return packed.state() == AgentState::stopping ||
-         (can_process(packed.state()) && (!deleting || core::effective_state(node) == AgentState::stopping));
+         (can_process(packed.state()) && (!deleting || core::stop_state(node) == AgentState::stopping));
 }
 
 // True if a stop without its descendants has visited the agent, and was widened since (invariant 7).
@@ -47,18 +47,18 @@ void AgentSettler::count_in_parent(Node& node) noexcept {
 }
 
 void AgentSettler::settle_if_ready(Node& node) noexcept {
-  if (is_ready(node)) settle_upwards(node, is_deleted_above(node), false);
+  if (is_ready(node)) settle_upwards(node, is_deleted_above(node), nullptr);
 }
 
-void AgentSettler::settle_upwards(Node& node, bool deleting_above, bool in_walk) noexcept {
+void AgentSettler::settle_upwards(Node& node, bool deleting_above, const SettleJob* walk) noexcept {
   for (Node* next = &node; next;) {
     if (reports_.are_wanted() && !record(*next, deleting_above)) return;
     Node* const parent = next->parent.load(std::memory_order_relaxed);
     const bool counted = next->settling.counted_in_parent;
-    const bool ends_walk = in_walk && next == jobs_.front()->root;
+    const bool ends_walk = walk && next == walk->root;
     next->settling.counted_in_parent = false;
-    const Outcome outcome = settle(*next, deleting_above, in_walk);
-    if (ends_walk) in_walk = false;
+    const Outcome outcome = settle(*next, deleting_above, walk);
+    if (ends_walk) walk = nullptr;  // its job may be destroyed
     // The ancestors wait for the agent until its delete settles it.
     if (outcome == Outcome::waits_for_delete) next->settling.counted_in_parent = counted;
     if (outcome != Outcome::settled || !counted) return;
@@ -81,7 +81,7 @@ bool AgentSettler::record(Node& node, bool deleting_above) noexcept {
 }
 
 // Nothing of the agent and its subtree is in flight: writes the end and reports it.
-AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above, bool in_walk) noexcept {
+AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above, const SettleJob* walk) noexcept {
   const core::NodeId id = node.id();
   const bool has_jobs = node.settling.is_job_root;
   const bool deleting = deleting_above || node.settling.is_deleting;
@@ -90,13 +90,13 @@ AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above, bool
   turns_.stop(node);  // a turn that is parked has no operation that would have ended it
   if (hub_.closed()) return Outcome::tree_gone;
   reports_.take_cuts(node, stops_first(node, deleting), deleting && node.first_child == core::no_node);
-  stop(node, deleting, in_walk);
+  stop(node, deleting, walk);
   if (hub_.closed()) return Outcome::tree_gone;
   // Where a stop meets an agent whose delete waits for it (X13), the agents below have only been stopped: the
   // delete settles all of them.
   const bool removes = deleting && node.first_child == core::no_node;
   if (removes) {
-    remove(node, in_walk);
+    remove(node, walk);
     if (hub_.closed()) return Outcome::tree_gone;
   } else {
     node.settling.has_abandoned = false;
@@ -110,19 +110,19 @@ AgentSettler::Outcome AgentSettler::settle(Node& node, bool deleting_above, bool
 }
 
 // The jobs are searched only for an observer.
-events::Why AgentSettler::why_of(const Node& node, AgentState to, bool in_walk) const noexcept {
+events::Why AgentSettler::why_of(const Node& node, AgentState to, const SettleJob* walk) const noexcept {
   constexpr EventKinds kinds = event_kind<StateChanged> | event_kind<Settled> | event_kind<AgentDeleted>;
-  return hub_.wants(kinds) ? jobs_.why(node, to, in_walk) : events::Why();
+  return hub_.wants(kinds) ? jobs_.why(node, to, walk) : events::Why();
 }
 
 // Writes and reports `stopped`, unless the agent has stopped before or is deleted without a stop.
-void AgentSettler::stop(Node& node, bool deleting, bool in_walk) noexcept {
+void AgentSettler::stop(Node& node, bool deleting, const SettleJob* walk) noexcept {
   const PackedState packed = node.load();
   if (stops_first(node, deleting)) {
     const mailbox::DroppedMessages dropped = write_stopped(node);
     reports_.count_dropped(node, dropped, false);
     if (node.is_root_sentinel()) return;
-    const events::Why why = why_of(node, AgentState::stopped, in_walk);
+    const events::Why why = why_of(node, AgentState::stopped, walk);
     hub_.emit_state(node, AgentState::stopped, why);
     if (dropped.count() != 0) report_dropped(hub_, node, dropped, DropReason::stopped);
     if (!tree_.steers.empty() && !hub_.closed()) return_steered(tree_, hub_, node, Errc::agent_stopped);
@@ -149,14 +149,14 @@ mailbox::DroppedMessages AgentSettler::write_stopped(Node& node) noexcept {
 }
 
 // The end of a deleted agent: reported, then removed from every table (D3, D4, G13).
-void AgentSettler::remove(Node& node, bool in_walk) noexcept {
+void AgentSettler::remove(Node& node, const SettleJob* walk) noexcept {
   PackedState packed = node.load();
   while (!node.replace(packed, core::after_remove(packed))) {
   }
   const mailbox::DroppedMessages dropped = mailbox::close(node, tree_.pool, packed.epoch());
   if (!node.settling.has_own_verb) node.settling.cause = StopCause::parent;
   reports_.count_dropped(node, dropped, true);
-  const events::Why why = why_of(node, AgentState::terminating, in_walk);
+  const events::Why why = why_of(node, AgentState::terminating, walk);
   hub_.emit_state(node, AgentState::terminating, why);
   if (hub_.closed()) return;
   report_dropped(hub_, node, dropped, DropReason::deleted);

@@ -29,9 +29,9 @@ class AgentSettler {
   static bool is_ready(const core::Node& node) noexcept;
   // Settles `node` if a walk has visited it and nothing keeps it waiting; otherwise does nothing.
   void settle_if_ready(core::Node& node) noexcept;
-  // Settles `node`, which is ready, and upwards. `deleting_above`: an ancestor is being deleted. `in_walk`:
-  // `node` is in the subtree of the first job of the queue, which visits it.
-  void settle_upwards(core::Node& node, bool deleting_above, bool in_walk) noexcept;
+  // Settles `node`, which is ready, and upwards. `deleting_above`: an ancestor is being deleted. `walk`: the
+  // job whose walk visits `node`; null: none.
+  void settle_upwards(core::Node& node, bool deleting_above, const SettleJob* walk) noexcept;
   // Makes the parent of `node` wait for it (invariant 2).
   static void count_in_parent(core::Node& node) noexcept;
 
@@ -48,11 +48,11 @@ class AgentSettler {
   };
 
   bool record(core::Node& node, bool deleting_above) noexcept;
-  events::Why why_of(const core::Node& node, AgentState to, bool in_walk) const noexcept;
-  Outcome settle(core::Node& node, bool deleting_above, bool in_walk) noexcept;
-  void stop(core::Node& node, bool deleting, bool in_walk) noexcept;
+  events::Why why_of(const core::Node& node, AgentState to, const SettleJob* walk) const noexcept;
+  Outcome settle(core::Node& node, bool deleting_above, const SettleJob* walk) noexcept;
+  void stop(core::Node& node, bool deleting, const SettleJob* walk) noexcept;
   mailbox::DroppedMessages write_stopped(core::Node& node) noexcept;
-  void remove(core::Node& node, bool in_walk) noexcept;
+  void remove(core::Node& node, const SettleJob* walk) noexcept;
 
   TreeShared& tree_;
   events::EventHub& hub_;

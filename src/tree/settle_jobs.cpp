@@ -61,7 +61,6 @@ void SettleJobs::remove(SettleJob& job) noexcept {
 
 std::unique_ptr<SettleJob> SettleJobs::take_done(core::NodeId root) noexcept {
   core::Node* const node = agents_.find(root);
-  if (node ? !node->settling.is_job_root : !jobs_.contains(root)) return nullptr;
   std::unique_ptr<SettleJob> first;
   SettleJob* last = nullptr;
   for (auto [it, end] = jobs_.equal_range(root); it != end;) {
@@ -83,11 +82,10 @@ std::unique_ptr<SettleJob> SettleJobs::take_done(core::NodeId root) noexcept {
   return first;
 }
 
-events::Why SettleJobs::why(const core::Node& node, AgentState to, bool in_walk) const noexcept {
+events::Why SettleJobs::why(const core::Node& node, AgentState to, const SettleJob* walk) const noexcept {
   const Verb verb = to == AgentState::terminating ? Verb::terminate : Verb::stop;
-  if (in_walk && jobs_.size() == 1) {  // no other agent than the root of the walk has a job
-    const SettleJob& job = *front();
-    if (concerns(job, node, verb)) return job.why(node);
+  if (walk && jobs_.size() == 1) {  // there is no other job that could concern the agent
+    if (concerns(*walk, node, verb)) return walk->why(node);
     return {node.settling.cause, {}};
   }
   for (const core::Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {

@@ -20,11 +20,10 @@ namespace agentcore::detail::tree {
 //
 // Invariants:
 // 1. A job is in the queue of SettleJobs exactly while its phase is not `waiting`; `place` is valid only
-// then.
+//    then.
 // 2. `cursor` belongs to the phase `resuming`, `markers` to `marking`, `walkers` to `settling`. Only the
-// first
-//    job of the queue has positions other than its root; so only that one is corrected when an agent is
-//    removed.
+//    first job of the queue has positions other than its root; so only that one is corrected when an agent
+//    is removed.
 // 3. `root` is alive as long as the job exists: the removal of an agent ends all its jobs.
 struct SettleJob {
   enum class Phase : std::uint8_t {
@@ -96,8 +95,8 @@ class SettleJobs {
   std::size_t count(const core::References& refers) const noexcept;
   // Why `node` goes to `to`, one of `stopping`, `stopped` and `terminating`: the cause and the origin of the
   // stop, or for `terminating` of the delete, that has closed the nearest of the agent and its ancestors.
-  // `in_walk`: `node` is in the subtree of the first job of the queue.
-  events::Why why(const core::Node& node, AgentState to, bool in_walk) const noexcept;
+  // `walk`: a job in whose subtree `node` is; null: not known.
+  events::Why why(const core::Node& node, AgentState to, const SettleJob* walk) const noexcept;
   // True when at least one job has a report or a record to make.
   bool wants_reports() const noexcept { return reports_wanted_ != 0; }
 

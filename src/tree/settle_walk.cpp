@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t most_cursors = 12;
 
-// As many cursors as the subtree needs; the first of them begins.
+// Twelve cursors, or one if `root` has no children. The first of them is at `root`, the others are idle.
 template <typename Cursor>
 void start(std::vector<Cursor>& cursors, Node& root) {
   cursors.resize(root.first_child == core::no_node ? 1 : most_cursors);
   cursors.front() = Cursor(root);
 }
 
-// A cursor that has no agent left, or null.
+// An idle cursor, or null.
 template <typename Cursor>
 Cursor* idle(std::vector<Cursor>& cursors) noexcept {
   const auto found =
@@ -45,7 +45,7 @@ Progress SettleWalk::run(SettleJob& job, loop::PollBudget& budget) {
   if (job.phase == SettleJob::Phase::marking) {
     const Progress marked = mark_down(job, budget);
     if (marked != Progress::done) return marked;
-    job.markers = {};
+    std::vector<ParentFirstCursor>().swap(job.markers);
     job.phase = SettleJob::Phase::settling;
   }
   return settle_up(job, budget);
@@ -64,8 +64,9 @@ bool SettleWalk::skips(const SettleJob& job, const Node& node) const noexcept {
 
 // Reports the effect of the closed gate, parents before children (X14).
 Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
+  if (!hub_.wants_states()) return Progress::done;
   if (job.markers.empty()) start(job.markers, *job.root);
-  for (bool any = hub_.wants_states(); any;) {
+  for (bool any = true; any && hub_.wants_states();) {
     any = false;
     for (ParentFirstCursor& marker : job.markers) {
       if (!marker.at()) continue;
@@ -78,7 +79,6 @@ Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
       mark(job, node);
       if (hub_.closed()) return Progress::tree_gone;
     }
-    any = any && hub_.wants_states();
   }
   return Progress::done;
 }
@@ -87,17 +87,19 @@ Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
 // and this one keeps the subtree.
 void SettleWalk::pass(SettleJob& job, ParentFirstCursor& marker, bool descend) {
   const auto other = descend && marker.at()->first_child != core::no_node ? idle(job.markers) : nullptr;
-  if (other)
+  if (other) {
     *other = marker.split(table_);
-  else
+    prefetch(other->at());
+  } else {
     marker.advance(table_, descend);
+  }
   prefetch(marker.at());
 }
 
 // Writes and reports the effective state of `node`, where it is `stopping` or `terminating`.
 void SettleWalk::mark(const SettleJob& job, Node& node) {
   if (node.is_root_sentinel()) return;
-  const AgentState to = core::effective_state(node);
+  const AgentState to = core::stop_state(node);
   if (to != AgentState::stopping && to != AgentState::terminating) return;
   if (&node != job.root && !node.settling.has_own_verb) node.settling.cause = StopCause::parent;
   for (PackedState packed = node.load(); packed.state() != to;) {
@@ -108,7 +110,7 @@ void SettleWalk::mark(const SettleJob& job, Node& node) {
     if (!desired) return;
     if (node.replace(packed, *desired)) break;
   }
-  hub_.emit_state(node, to, jobs_.why(node, to, true));
+  hub_.emit_state(node, to, jobs_.why(node, to, &job));
 }
 
 Progress SettleWalk::settle_up(SettleJob& job, loop::PollBudget& budget) {
@@ -152,6 +154,7 @@ void SettleWalk::descend(SettleJob& job, ChildFirstCursor& walker) {
   if (&node != walker.root()) {
     if (ChildFirstCursor* const other = idle(job.walkers)) {
       *other = walker.split(table_);
+      prefetch(other->at());
       AgentSettler::count_in_parent(node);
     }
   }
@@ -166,7 +169,7 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
   const bool deletes = job.op->verb == Verb::terminate;
   const bool was_visited = settling.is_visited();
   if (!is_root && !was_visited && !deletes && node.load().state() == AgentState::stopped)
-    return visit_stopped(node);
+    return visit_stopped(job, node);
   settling.visit = std::max(settling.visit, deletes ? Visit::by_delete : Visit::by_stop);
   settling.is_alone = is_root && !job.op->cascade;
   if (!settling.is_alone) settling.is_widened = false;
@@ -176,16 +179,16 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
     settling.cause = StopCause::parent;
     settling.stopped_by_ancestor = can_process(state) || state == AgentState::stopping;
   }
-  if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes, true);
+  if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes, &job);
   if (!is_root) AgentSettler::count_in_parent(node);
 }
 
 // A stop visits an agent that was stopped without its children. One of the children may delay the stop, or
 // another walker has counted the agent in its parent.
-void SettleWalk::visit_stopped(Node& node) {
+void SettleWalk::visit_stopped(const SettleJob& job, Node& node) {
   if (node.settling.unsettled_children == 0 && !node.settling.counted_in_parent) return;
   node.settling.visit = Visit::by_stop;
-  if (node.settling.unsettled_children == 0) return agents_.settle_upwards(node, false, true);
+  if (node.settling.unsettled_children == 0) return agents_.settle_upwards(node, false, &job);
   AgentSettler::count_in_parent(node);
 }
 
@@ -202,7 +205,6 @@ Progress SettleWalk::resume_down(SettleJob& job, loop::PollBudget& budget) {
     const bool below = resume(job, node);
     if (hub_.closed()) return Progress::tree_gone;
     job.cursor = next_parent_first(table_, *job.root, node, below && job.op->cascade);
-    prefetch(job.cursor);
   }
   jobs_.remove(job);
   return Progress::done;

@@ -15,9 +15,9 @@ namespace agentcore::detail::tree {
 // flight is skipped and settles later; its ancestors wait for it.
 //
 // Iterative, bounded by the budget of a poll, and without an allocation per agent. In a large tree the cost
-// of a walk is memory latency; so a stop's walks are done by several cursors in turn, each in a subtree of
-// its own, whose next agent is prefetched while the others work. The numbered invariants are those of
-// core::Settling. All @loop_thread.
+// of a walk is memory latency; so the walks of a stop or a delete are done by several cursors in turn, each
+// in a subtree of its own, whose next agent is prefetched while the others work. The numbered invariants are
+// those of core::Settling. All @loop_thread.
 class SettleWalk {
  public:
   SettleWalk(TreeShared& tree, events::EventHub& hub, SettleJobs& jobs, AgentSettler& agents)
@@ -37,7 +37,7 @@ class SettleWalk {
   Progress step(SettleJob& job, ChildFirstCursor& walker);
   void descend(SettleJob& job, ChildFirstCursor& walker);
   void visit(const SettleJob& job, core::Node& node);
-  void visit_stopped(core::Node& node);
+  void visit_stopped(const SettleJob& job, core::Node& node);
   bool resume(const SettleJob& job, core::Node& node);
   bool reopen(core::Node& node) noexcept;
 

@@ -66,8 +66,7 @@ std::size_t bytes_of(const ChatMessage& message) noexcept {
 
 bool Compactor::write(Turn turn, ChatRequest& request) {
   if (!turn.spec().context.compact || turn.active().compaction_failed) return false;
-  auto summary = std::make_unique<SummaryCall>();
-  SummaryCall& call = *summary;
+  SummaryCall call;
   bool needed = false;
   bool written = false;
   const bool counted = environment_.engine.guarded("TokenCounter", [&] {
@@ -75,9 +74,11 @@ bool Compactor::write(Turn turn, ChatRequest& request) {
     written = needed && write_request(turn, call, request);
   });
   if (!counted || !needed || turn.is_over()) return false;
+  auto summary = written ? std::make_unique<SummaryCall>() : nullptr;  // before anything is reserved
   const bool reserved = written && reserve(turn, request);
   if (turn.is_over()) return false;
   if (reserved) {
+    *summary = std::move(call);
     turn.active().summary = std::move(summary);
     return true;
   }

@@ -185,7 +185,10 @@ TEST_CASE("the effective state below a closed gate is that of the gate", "[core]
   Node& top = table.insert(table.root_sentinel());
   Node& middle = table.insert(top);
   Node& leaf = table.insert(middle);
-  const auto seen = [](const Node& node) { return view(node).effective; };
+  const auto seen = [](const Node& node) {
+    CHECK(stop_state(node) == view(node).effective);
+    return view(node).effective;
+  };
   CHECK(seen(leaf) == AgentState::idle);
   close(top, Gate::terminate, AgentState::terminating);
   CHECK(seen(leaf) == AgentState::terminating);
@@ -207,15 +210,19 @@ TEST_CASE("the effective state below a deleted agent stays that of the delete", 
   close(middle, Gate::terminate, AgentState::terminating);
   close(top, Gate::stop_tree, AgentState::stopping);
   CHECK(view(leaf).effective == AgentState::terminating);
+  CHECK(stop_state(leaf) == AgentState::terminating);
   CHECK(view(leaf).above == Gate::terminate);
   close(leaf, Gate::stop_self, AgentState::stopped);
   CHECK(view(leaf).effective == AgentState::terminating);
+  CHECK(stop_state(leaf) == AgentState::terminating);
   close(middle, Gate::terminate, AgentState::stopping);  // a stop was there first
   CHECK(view(leaf).effective == AgentState::stopped);
+  CHECK(stop_state(leaf) == AgentState::stopped);
   close(leaf, Gate::open, AgentState::idle);
   close(middle, Gate::stop_tree, AgentState::stopped);  // its stop was widened
   close(top, Gate::terminate, AgentState::terminating);
   CHECK(view(leaf).effective == AgentState::stopping);
+  CHECK(stop_state(leaf) == AgentState::stopping);
 }
 
 TEST_CASE("generated ids of two trees differ", "[core]") {

@@ -26,7 +26,11 @@ concept BorrowsText = requires(Body& body) {
 
 struct Hub {
   detail::core::Node node;
-  detail::loop::Engine engine{RuntimeOptions()};
+  std::vector<std::string> log;
+  detail::loop::Engine engine{{.log = [this](const LogRecord& record) {
+    log.emplace_back(record.message);
+    for (const LogField& field : record.fields) log.back().append(" ").append(field.value);
+  }}};
   EventHub hub{nullptr, engine};
 };
 
@@ -117,6 +121,7 @@ TEST_CASE("an event body that cannot be allocated is lost alone and its handle i
   const auto observer = h.hub.subscribe(detail::all_event_kinds, [&](const Event&) { ++told; });
   h.hub.emit(h.node, [](Agent) -> AgentCreated { throw std::bad_alloc(); });
   CHECK(told == 0);
+  CHECK(h.log == std::vector<std::string>{"a callback threw observer std::bad_alloc"});
   CHECK_FALSE(h.hub.emitting());
   h.hub.emit(h.node, [](Agent agent) { return AgentCreated{std::move(agent)}; });
   CHECK(told == 1);

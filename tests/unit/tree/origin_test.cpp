@@ -118,6 +118,37 @@ TEST_CASE("each verb is told with its own origin", "[tree][origin][X39][X13]") {
   CHECK(records(t, "being") == 3);
 }
 
+TEST_CASE("a delete that comes right after a stop of the parent is told with its own reason",
+          "[tree][origin][X39][X13]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent parent = t.root("parent"), child = t.child(parent, "child");
+  CHECK(parent.stop({.reason = "one"}).took_effect());
+  CHECK(child.terminate({.reason = "two"}).took_effect());
+  t.settle();
+  CHECK(seen.of("child") == Lines{"stopping parent /one", "stopped parent /one", "settled parent /one",
+                                  "terminating terminate /two", "settled terminate /two",
+                                  "deleted terminate /two"});
+  CHECK(seen.of("parent") == Lines{"stopping user /one", "stopped user /one", "settled user /one"});
+}
+
+TEST_CASE("agents above a delete are told with the stop that has waited for it", "[tree][origin][X39][X13]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent top = t.root("top"), middle = t.child(top, "middle"), low = t.child(middle, "low"),
+              leaf = t.child(low, "leaf");
+  CHECK(top.stop({.reason = "one"}).took_effect());
+  for (int polls = 0; seen.of("leaf").size() < 3 && polls < 100; ++polls) t.runtime->poll(Duration(0));
+  REQUIRE(seen.of("leaf").back() == "settled parent /one");
+  REQUIRE(seen.of("low") == Lines{"stopping parent /one"});
+  CHECK(low.terminate({.reason = "two"}).took_effect());
+  while (t.runtime->poll(Duration(0))) {
+  }
+  CHECK(seen.of("low").back() == "deleted terminate /two");
+  CHECK(seen.of("middle") == Lines{"stopping parent /one", "stopped parent /one", "settled parent /one"});
+  CHECK(seen.of("top") == Lines{"stopping user /one", "stopped user /one", "settled user /one"});
+}
+
 TEST_CASE("a stop of all agents tells its reason for each of them", "[tree][origin][X39]") {
   TreeFixture t;
   Origins seen(*t.tree);

@@ -3,6 +3,9 @@
 
 #include <agentcore/testing/references.hpp>
 
+#include <set>
+#include <string>
+
 using namespace agentcore;
 using namespace agentcore::test;
 using std::chrono::milliseconds;
@@ -231,6 +234,36 @@ TEST_CASE("a walk with a small budget continues where it paused", "[tree][G16][Q
   t.settle();
   CHECK(t.tree->size() == 0);
   CHECK(t.seen.count("deleted") == 13);
+}
+
+TEST_CASE("an agent that is removed before the walk comes to it does not hide the others from the walk",
+          "[tree][G4][Q2]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent parent = t.root("parent");
+  constexpr std::size_t count = 30;
+  const auto name = [](std::size_t i) { return "kid" + std::to_string(i); };
+  for (std::size_t i = 0; i < count; ++i) t.ask(t.child(parent, name(i)));
+  for (std::size_t i = 0; i < count; i += 3) CHECK(t[name(i)].terminate().took_effect());
+  t.settle();
+  std::set<std::string> stopping;
+  const auto states = t.tree->on<StateChanged>([&](const StateChanged& change) {
+    if (change.to == AgentState::stopping) stopping.insert(change.agent.id());
+  });
+  CHECK(parent.stop().took_effect());
+  // The newest child comes first. Each that is being deleted is removed when the walk is just before it.
+  std::size_t removed = 0;
+  for (std::size_t i = count; i-- > 0;) {
+    if (i % 3 == 0) {
+      t.llm->answer(name(i), "late");
+      removed += !t.tree->find(name(i));
+      continue;
+    }
+    for (int polls = 0; !stopping.contains(name(i)) && polls < 10; ++polls) t.runtime->poll(Duration(0));
+    CHECK(stopping.contains(name(i)));
+  }
+  CHECK(removed == 10);
+  CHECK(stopping.size() == 21);  // the parent, too
 }
 
 TEST_CASE("each report counts the messages that its own verb dropped", "[tree][X32]") {

@@ -37,6 +37,15 @@ struct Family {
     }
     return visited;
   }
+  // The same for a cursor that visits parents before children.
+  std::vector<std::uint32_t> visits(ParentFirstCursor& cursor) {
+    std::vector<std::uint32_t> visited;
+    while (Node* at = cursor.at()) {
+      visited.push_back(at->index);
+      cursor.advance(table, true);
+    }
+    return visited;
+  }
 };
 
 }  // namespace
@@ -71,6 +80,25 @@ TEST_CASE("a walk with parents first can leave out what lies below an agent", "[
   CHECK(visited == std::vector{f.root.index, f.three.index, f.two.index, f.five.index, f.four.index});
   CHECK(next_parent_first(f.table, f.root, f.two, false) == nullptr);
   CHECK(next_parent_first(f.table, f.two, f.five, true) == &f.four);
+}
+
+TEST_CASE("a cursor with parents first that is split and its rest visit each agent once", "[tree]") {
+  Family f;
+  f.table.insert(f.table.root_sentinel());  // another root, which is not visited
+  ParentFirstCursor all(f.root);
+  CHECK(f.visits(all) == std::vector{f.root.index, f.three.index, f.two.index, f.five.index, f.four.index});
+
+  ParentFirstCursor at_root(f.root);
+  CHECK(at_root.split(f.table).at() == nullptr);
+  CHECK(f.visits(at_root) == std::vector{f.three.index, f.two.index, f.five.index, f.four.index});
+
+  Node& six = f.table.insert(f.three);
+  ParentFirstCursor first(f.root);
+  first.advance(f.table, true);
+  REQUIRE(first.at() == &f.three);
+  ParentFirstCursor rest = first.split(f.table);
+  CHECK(f.visits(first) == std::vector{six.index});
+  CHECK(f.visits(rest) == std::vector{f.two.index, f.five.index, f.four.index});
 }
 
 TEST_CASE("operations leave the control queue in the order of their verbs", "[tree][C13]") {
