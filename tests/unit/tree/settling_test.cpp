@@ -236,6 +236,28 @@ TEST_CASE("a walk with a small budget continues where it paused", "[tree][G16][Q
   CHECK(t.seen.count("deleted") == 13);
 }
 
+TEST_CASE("each agent below a stop reports stopping after its parent, before any of them settles",
+          "[tree][X14][Q2]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  std::vector<Agent> agents{t.root("0")};
+  for (std::size_t i = 1; i < 200; ++i) agents.push_back(t.child(agents[(i - 1) / 3], std::to_string(i)));
+  for (const Agent& agent : agents) t.ask(agent);
+  std::vector<std::size_t> order;
+  const auto states = t.tree->on<StateChanged>([&](const StateChanged& change) {
+    if (change.to == AgentState::stopping) order.push_back(std::stoul(change.agent.id()));
+  });
+  CHECK(agents.front().stop().took_effect());
+  t.settle();
+  REQUIRE(order.size() == agents.size());
+  std::set<std::size_t> reported;
+  for (const std::size_t i : order) {
+    CHECK((i == 0 || reported.contains((i - 1) / 3)));
+    CHECK(reported.insert(i).second);
+  }
+  CHECK(t.seen.count("settled") == 0);
+}
+
 TEST_CASE("an agent that is removed before the walk comes to it does not hide the others from the walk",
           "[tree][G4][Q2]") {
   TreeFixture t;
