@@ -17,8 +17,8 @@ inline core::Node* next_parent_first(const core::AgentTable& table, const core::
   return nullptr;
 }
 
-// The position of a walk through the subtree of `root()`, parents before children. It is idle when `at()` is
-// null; otherwise `at()` lies in the subtree of `root()` and is the next agent of the walk.
+// The position of a walk through the subtree of a root, parents before children. The cursor is idle when
+// `at()` is null; otherwise `at()` lies in that subtree and is the next agent of the walk.
 class ParentFirstCursor {
  public:
   ParentFirstCursor() = default;  // idle

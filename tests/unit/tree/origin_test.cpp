@@ -118,7 +118,7 @@ TEST_CASE("each verb is told with its own origin", "[tree][origin][X39][X13]") {
   CHECK(records(t, "being") == 3);
 }
 
-TEST_CASE("a delete that comes right after a stop of the parent is told with its own reason",
+TEST_CASE("a delete right after a stop of the parent is reported with its own reason",
           "[tree][origin][X39][X13]") {
   TreeFixture t;
   Origins seen(*t.tree);
@@ -132,7 +132,8 @@ TEST_CASE("a delete that comes right after a stop of the parent is told with its
   CHECK(seen.of("parent") == Lines{"stopping user /one", "stopped user /one", "settled user /one"});
 }
 
-TEST_CASE("agents above a delete are told with the stop that has waited for it", "[tree][origin][X39][X13]") {
+TEST_CASE("agents above a delete are reported with the reason of the stop that waited for it",
+          "[tree][origin][X39][X13]") {
   TreeFixture t;
   Origins seen(*t.tree);
   const Agent top = t.root("top"), middle = t.child(top, "middle"), low = t.child(middle, "low"),
