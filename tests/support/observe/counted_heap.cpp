@@ -8,7 +8,11 @@
 #include <new>
 #include <utility>
 
+#ifdef __APPLE__
+#include <malloc/malloc.h>
+#else
 #include <malloc.h>
+#endif
 
 namespace {
 
@@ -109,7 +113,11 @@ void* allocate(std::size_t size, std::size_t alignment) noexcept {
                                                 : std::aligned_alloc(alignment, rounded);
 }
 std::size_t size_of(void* memory) noexcept {
+#ifdef __APPLE__
+  return ::malloc_size(memory);
+#else
   return ::malloc_usable_size(memory);
+#endif
 }
 void release(void* memory) noexcept {
   std::free(memory);

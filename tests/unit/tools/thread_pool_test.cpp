@@ -163,7 +163,7 @@ TEST_CASE("a queued call of a blocking tool is not started after a stop", "[tool
   ToolFixture fixture;
   BusyPool busy;
   std::atomic<bool> ran{false};
-  const auto call =
+  auto call =
       fixture.start(make_blocking_tool(named("t"), busy.pool, [&](const nlohmann::json&, const ToolContext&) {
         ran = true;
         return ToolResult{};
