@@ -163,10 +163,11 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
       insert_all(node, pool, drain(node, pool, 1));
     const std::uint32_t number = node.backlog;
     if (!number) return 0;
-    node.backlog = next_of(pool, number);
+    Cell& cell = pool[number];
+    node.backlog = cell.next.load(std::memory_order_relaxed);
     count_taken(node, 1);
-    count_gone(pool, pool[number]);
-    if (pool[number].belongs_to(node.id())) return number;
+    count_gone(pool, cell);
+    if (cell.belongs_to(node.id())) return number;
     pool.release(number);  // sent to an earlier agent of this slot, deleted during the push
     pool.give(number, number);
   }

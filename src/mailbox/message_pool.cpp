@@ -87,15 +87,15 @@ void MessagePool::restore(std::vector<MessageId> ids, std::uint64_t sequence) {
   }
 }
 
-void MessagePool::end_id(std::uint32_t number) noexcept {
-  std::atomic<std::uint64_t>& id = (*this)[number].id;
-  const std::uint64_t next = (id.load(std::memory_order_relaxed) + next_id) & ~marks;
-  id.store(std::max(next, first_id_ | number), std::memory_order_release);
+void MessagePool::end_id(Cell& cell) noexcept {
+  const std::uint64_t next = (cell.id.load(std::memory_order_relaxed) + next_id) & ~marks;
+  cell.id.store(std::max(next, first_id_ | number_of(cell)), std::memory_order_release);
 }
 
 void MessagePool::release(std::uint32_t number) noexcept {
-  end_id(number);
-  (*this)[number].clear();
+  Cell& cell = (*this)[number];
+  end_id(cell);
+  cell.clear();
 }
 
 void MessagePool::give(std::uint32_t first, std::uint32_t last) noexcept {
@@ -106,10 +106,10 @@ void MessagePool::give(std::uint32_t first, std::uint32_t last) noexcept {
                                         std::memory_order_relaxed));
 }
 
-void MessagePool::give_back(std::uint32_t number) noexcept {
-  (*this)[number].next.store(batch_first_, std::memory_order_relaxed);
-  batch_first_ = number;
-  if (batch_size_++ == 0) batch_last_ = number;
+void MessagePool::give_back(Cell& cell) noexcept {
+  cell.next.store(batch_first_, std::memory_order_relaxed);
+  batch_first_ = number_of(cell);
+  if (batch_size_++ == 0) batch_last_ = batch_first_;
   if (batch_size_ < batch) return;
   give(batch_first_, batch_last_);
   batch_first_ = batch_last_ = batch_size_ = 0;

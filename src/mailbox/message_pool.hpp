@@ -96,15 +96,17 @@ class MessagePool {
   void restore(std::vector<MessageId> ids, std::uint64_t sequence);
   // The id of a cell whose message and callbacks were taken stands for no message any more: now the cell may
   // be given back. @threadsafe
-  void end_id(std::uint32_t number) noexcept;
+  void end_id(Cell& cell) noexcept;
   // The same, and clears the message and the callbacks. @threadsafe
   void release(std::uint32_t number) noexcept;
   // Returns a list of released cells, from `first` to `last`. @threadsafe
   void give(std::uint32_t first, std::uint32_t last) noexcept;
   // Returns one released cell; in batches, so that senders and the loop seldom contend. @loop_thread
-  void give_back(std::uint32_t number) noexcept;
+  void give_back(Cell& cell) noexcept;
 
   Cell& operator[](std::uint32_t number) const noexcept { return slab_[number - 1]; }
+  // The cell of an id of this pool.
+  Cell& cell_of(MessageId id) const noexcept { return (*this)[number_of(id)]; }
   // The id of the message in a cell. @threadsafe
   MessageId id_of(std::uint32_t number) const noexcept {
     return {(*this)[number].id.load(std::memory_order_acquire) & ~marks};
@@ -112,6 +114,10 @@ class MessagePool {
   // The id of the message in that cell, which was taken out of a mailbox. @loop_thread
   static MessageId id_in(const Cell& cell) noexcept {
     return {cell.id.load(std::memory_order_relaxed) & ~marks};
+  }
+  // The number of that cell. @threadsafe
+  static std::uint32_t number_of(const Cell& cell) noexcept {
+    return static_cast<std::uint32_t>(cell.id.load(std::memory_order_relaxed)) & max_cells;
   }
   // True if that message is in the cell, waits, and was not withdrawn. @threadsafe
   bool holds(std::uint32_t number, MessageId id) const noexcept {
@@ -125,13 +131,13 @@ class MessagePool {
                                                       std::memory_order_seq_cst);
   }
   // Marks a message whose turn was claimed as begun. False: it was withdrawn before. @loop_thread
-  bool begin(std::uint32_t number) noexcept {
-    std::uint64_t id = (*this)[number].id.load(std::memory_order_relaxed);
+  static bool begin(Cell& cell) noexcept {
+    std::uint64_t id = cell.id.load(std::memory_order_relaxed);
     return (id & withdrawn) == 0 &&
-           (*this)[number].id.compare_exchange_strong(id, id | begun, std::memory_order_seq_cst);
+           cell.id.compare_exchange_strong(id, id | begun, std::memory_order_seq_cst);
   }
-  bool is_withdrawn(std::uint32_t number) const noexcept {
-    return ((*this)[number].id.load(std::memory_order_seq_cst) & withdrawn) != 0;
+  static bool is_withdrawn(const Cell& cell) noexcept {
+    return (cell.id.load(std::memory_order_seq_cst) & withdrawn) != 0;
   }
   // The cell in which the message with that id is, or was; 0 if there never was such an id. @threadsafe
   std::uint32_t find(MessageId id) const noexcept {

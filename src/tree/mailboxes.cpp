@@ -50,11 +50,15 @@ class Mailboxes::Cell {
   std::uint32_t number() {
     if (number_) return number_;
     number_ = pool_.take();
-    pool_[number_].put(std::move(message_), std::move(options_));
+    cell_ = &pool_[number_];
+    cell_->put(std::move(message_), std::move(options_));
     return number_;
   }
   // Read before the push: afterwards the loop may have ended the message already.
-  MessageId id() { return pool_.id_of(number()); }
+  MessageId id() {
+    static_cast<void>(number());
+    return pool_.id_in(*cell_);
+  }
   void release() noexcept { number_ = 0; }
 
  private:
@@ -62,6 +66,7 @@ class Mailboxes::Cell {
   Message& message_;
   std::unique_ptr<SendOptions>& options_;
   std::uint32_t number_ = 0;
+  mailbox::Cell* cell_ = nullptr;  // null: it has no cell yet
 };
 
 std::optional<Errc> Mailboxes::problem_of(const Message& message) const noexcept {

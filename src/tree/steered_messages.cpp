@@ -33,9 +33,10 @@ Errc queue(TreeShared& tree, core::Node& node, const SteerEntry& entry) noexcept
 
 // Returns the cell of a message that is sent nowhere.
 Message take_back(TreeShared& tree, std::uint32_t cell) noexcept {
-  Message message = tree.pool[cell].take_message();
-  tree.pool.end_id(cell);
-  tree.pool.give_back(cell);
+  mailbox::Cell& taken = tree.pool[cell];
+  Message message = taken.take_message();
+  tree.pool.end_id(taken);
+  tree.pool.give_back(taken);
   return message;
 }
 

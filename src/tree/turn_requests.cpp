@@ -164,7 +164,7 @@ MessageInfo TurnRequests::message(MessageId id) const {
     if (const Node* const node = tree_.table.find(ended->agent))
       return {MessageInfo::Stage::ended, names.name_of(*node, ended->agent), ended->turn, ended->result};
   const std::uint32_t number = tree_.pool.find(id);
-  if (!number || tree_.pool.id_of(number) != id || tree_.pool.is_withdrawn(number)) return {};
+  if (!number || tree_.pool.id_of(number) != id || tree_.pool.is_withdrawn(tree_.pool[number])) return {};
   const core::NodeId agent = tree_.pool[number].agent.load(std::memory_order_relaxed);
   const Node* const node = tree_.table.find(agent);
   if (!node) return {};

@@ -80,10 +80,11 @@ Next ModelCalls::write_steered(Turn turn) {
   const core::NodeId agent = turn.node().id();
   while (!messages.steers.empty()) {
     conversation.make_room(2);
-    const std::uint32_t cell = messages.steers.take(agent).cell;
-    if (!cell) break;
-    const MessageId id = messages.pool.id_of(cell);
-    Message message = messages.pool[cell].take_message();
+    const std::uint32_t number = messages.steers.take(agent).cell;
+    if (!number) break;
+    mailbox::Cell& cell = messages.pool[number];
+    const MessageId id = messages.pool.id_in(cell);
+    Message message = cell.take_message();
     messages.pool.end_id(cell);
     messages.pool.give_back(cell);
     if (std::string part = std::exchange(turn.active().cut_off, {}); !part.empty())

@@ -58,7 +58,7 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
   const auto take_all = [&] {
     while (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
       const std::string text = box.pool[cell].take_message().text;
-      box.pool.give_back(cell);
+      box.pool.give_back(box.pool[cell]);
       const auto sender = static_cast<std::size_t>(text[0] - '0');
       in_order = in_order && std::stoi(text.substr(1)) == next[sender]++;
       ++taken;
@@ -100,7 +100,7 @@ TEST_CASE("an accepted message is taken or dropped by the close and never left b
         [&] {
           if (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
             box.pool[cell].clear();
-            box.pool.give_back(cell);
+            box.pool.give_back(box.pool[cell]);
             ++taken;
           }
           if (++polls == 3) dropped += detail::mailbox::close(box.node, box.pool, epoch + 1).count();
@@ -133,7 +133,7 @@ TEST_CASE("a message for a deleted agent never reaches the next agent in its slo
           }
           if (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
             wrong += box.pool[cell].take_message().text != std::to_string(generation + 1);
-            box.pool.give_back(cell);
+            box.pool.give_back(box.pool[cell]);
             ++taken;
           }
         });

@@ -212,6 +212,6 @@ TEST_CASE("message cells are reused", "[mailbox][G13]") {
   for (int i = 0; i < 1000; ++i) {
     const std::uint32_t cell = pool.take();
     CHECK(cell < 200);
-    pool.give_back(cell);
+    pool.give_back(pool[cell]);
   }
 }
