@@ -6,6 +6,7 @@
 #include <agentcore/tool.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,11 +66,11 @@ struct TurnResult {
   ChatError error = {};
   /// The tool calls of the turn, in the order in which the model asked for them.
   std::vector<ToolCallRecord> calls = {};
-  /// The last tool call that the model asked for.
-  std::optional<ToolCall> last_call = {};
-  /// The result of `last_call`, and never of another call. Empty until that call has ended: with parallel
+  /// The last tool call that the model asked for. Null: it asked for none.
+  std::shared_ptr<const ToolCall> last_call = {};
+  /// The result of `last_call`, and never of another call. Null until that call has ended: with parallel
   /// calls, others may have ended before.
-  std::optional<ToolResult> last_result = {};
+  std::shared_ptr<const ToolResult> last_result = {};
   /// The sum over all model calls of the turn, as far as the usage is known. Usage::complete is false if a
   /// part of it is not the final count of the provider.
   Usage usage = {};

@@ -5,6 +5,7 @@
 #include "tools/protocol.hpp"
 #include "turn/limited.hpp"
 
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -23,7 +24,8 @@ void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::stri
     calls.push_back(one.call);
   }
   active.result->last_result.reset();
-  active.result->last_call = calls.back();
+  const auto last_call = std::make_shared<ToolCall>(calls.back());
+  active.result->last_call = last_call;
   std::size_t message = 0;
   if (!active.simulated) {
     message = data.conversation.act(std::move(words), std::move(calls), data.tool_turns,
@@ -44,7 +46,7 @@ void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::stri
     active.calls[i].step = active.result->calls.size() - 1;
     environment_.claims.add({turn.node().id(), step.call_id}, turn.node(), turn.epoch());
   }
-  active.result->last_call->id = active.result->calls.back().call_id;
+  last_call->id = active.result->calls.back().call_id;
 }
 
 void CallRecords::set_begun(Turn turn, PendingCall& call) {
@@ -62,7 +64,8 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   ToolCallRecord& step = step_of(turn, call);
   limit(result);
   std::string text = tools::text_of(result), message = result.message, summary = result.summary;
-  if (call.step + 1 == active.result->calls.size()) active.result->last_result = result;
+  if (call.step + 1 == active.result->calls.size())
+    active.result->last_result = std::make_shared<const ToolResult>(result);
   // From here on no memory is needed.
   call.state = PendingCall::State::done;
   call.ends_turn = result.success && result.end_turn;

@@ -159,9 +159,11 @@ TEST_CASE("call ids continue from turn to turn while step numbers restart", "[tu
 
 TEST_CASE("data and windows and tasks are written as JSON", "[turn][interaction][M2][M4]") {
   TurnResult result;
-  result.last_call = ToolCall{"c", "doc__go", "not JSON", "doc"};
-  result.last_result =
-      ToolResult{true, "ok", R"({"page":[1,2]})", "went", Launch{"notes", R"({"page":3})"}, true};
+  const auto call = std::make_shared<ToolCall>(ToolCall{"c", "doc__go", "not JSON", "doc"});
+  const auto last = std::make_shared<ToolResult>(
+      ToolResult{true, "ok", R"({"page":[1,2]})", "went", Launch{"notes", R"({"page":3})"}, true});
+  result.last_call = call;
+  result.last_result = last;
   result.parse_error = "odd";
   result.outcome = TurnOutcome::failed;
   result.error.message = "\xff";
@@ -181,10 +183,10 @@ TEST_CASE("data and windows and tasks are written as JSON", "[turn][interaction]
       R"("resolvedMode":"async","success":false,"summary":"","taskId":"task_1","turn":0,"type":"action",)"
       R"("windowId":"doc"}],"success":false,"usage":{"cacheWriteTokens":0,"cachedTokens":0,"complete":true,"completionTokens":0,"promptTokens":0,)"
       R"("reasoningTokens":0,"totalTokens":0}})");
-  result.last_result->data = "no JSON";
+  last->data = "no JSON";
   CHECK(json::parse(to_json(result))["actionResult"]["data"] == "no JSON");
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  result.last_result->data = result.last_result->launch->target = result.last_call->arguments = deep;
+  last->data = last->launch->target = call->arguments = deep;
   CHECK(json::parse(to_json(result))["actionResult"]["data"] == deep);
   CHECK(json::parse(to_json(result))["actionResult"]["launch"]["target"] == deep);
   CHECK(json::parse(to_json(result))["action"]["params"] == deep);
