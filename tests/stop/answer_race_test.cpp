@@ -75,7 +75,7 @@ TEST_CASE("in a race of a stop and an answer one of them ends the turn", "[stop]
 }
 
 TEST_CASE("in a race of an abort and an answer one of them ends the turn",
-          "[stop][race][G1][G10][A14][A17][X3]") {
+          "[stop][race][G1][G10][A14][A17][X3][X25]") {
   FakeClient client;
   Runtime runtime;
   AgentTree tree(runtime, {.llm = &client});

@@ -15,7 +15,7 @@ const shows = (page, id, html) => until(page, (wanted) => {
 }, {id, html});
 
 export const checks = [
-  {name: 'abort: the button is there exactly in waiting_llm, in each state that an agent goes through', tags: '[H1][H2][H3]', async body({api, open}) {
+  {name: 'abort: the button is there exactly in waiting_llm, in each state that an agent goes through', tags: '[A21][H1][H2][H3]', async body({api, open}) {
     const page = await open();
     await shows(page, 'scout', '');
     await api.send('scout', 'What is there?');
@@ -33,7 +33,7 @@ export const checks = [
     assert.equal(await statusBox(page, 'scout').innerHTML(), '');
   }},
 
-  {name: 'abort: no state but waiting_llm has a button, also those that pass too fast to be seen', tags: '[H1][H2][H3]', async body({open}) {
+  {name: 'abort: no state but waiting_llm has a button, also those that pass too fast to be seen', tags: '[A21][H1][H2][H3][Y2]', async body({open}) {
     const page = await open();
     const shown = await page.evaluate(async () => {
       const {statusElements} = await import('/tree_row.js');

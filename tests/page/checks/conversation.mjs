@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {answers, row, select, toastOf, until, untilStatus, untilText} from '../page.mjs';
 
 export const checks = [
-  {name: 'composer: a message is sent, shown as text, and answered', locale: 'en-US', async body({open}) {
+  {name: 'composer: a message is sent, shown as text, and answered', tags: '[Y1]', locale: 'en-US', async body({open}) {
     const page = await open();
     await select(page, 'scout');
     await page.locator('#composer-text').fill('<b>What</b> broke?\n/say Nothing <i>at all</i>.');

@@ -56,7 +56,7 @@ struct AskingLife : ConsoleLife {
 
 }  // namespace
 
-TEST_CASE("a task is made, runs and has a result", "[console][X35][API8][API14]") {
+TEST_CASE("a task is made, runs and has a result", "[console][X35][API14][Y12]") {
   ConsoleLife life;
   life.create("a");
   life.llm.enqueue({.deltas = {"It is ", "done."}});
@@ -73,7 +73,43 @@ TEST_CASE("a task is made, runs and has a result", "[console][X35][API8][API14]"
   CHECK(life.get("/tasks").json()["tasks"][0]["taskId"] == id);
   ConsoleClient events = life.follow("/tasks/" + id + "/events");
   life.until([&] { return events.ended(); }, {&events});
-  CHECK(types_of(events).back() == "complete");
+  CHECK(types_of(events) == std::vector<std::string>{"status", "status", "text", "text", "complete"});
+}
+
+TEST_CASE("the events of a task are a stream that ends with the task", "[console][API10][Y12]") {
+  ConsoleLife life;
+  life.create("a");
+  const std::string id = silent_task(life);
+  ConsoleClient stream = life.follow("/tasks/" + id + "/events");
+  CHECK(stream.received().find("HTTP/1.1 200 ") == 0);
+  CHECK(stream.received().find("\r\nContent-Type: text/event-stream\r\n") != std::string::npos);
+  life.until([&] { return types_of(stream).size() == 2; }, {&stream});
+  CHECK_FALSE(stream.ended());
+  life.post("/tasks/" + id + "/terminate");
+  life.until([&] { return stream.ended(); }, {&stream});
+  const std::vector<json> events = ConsoleLife::events_of(stream);
+  REQUIRE(types_of(stream) == std::vector<std::string>{"status", "status", "terminated"});
+  CHECK(events[0]["status"] == "pending");
+  CHECK(events[1]["status"] == "running");
+  for (const json& event : events) {
+    CHECK(event["taskId"] == id);
+    CHECK(event["at"].is_number_integer());
+  }
+  CHECK(life.get("/tasks/m999/events").json()["error"] == "task_not_found");
+}
+
+TEST_CASE("the stream of a task has its question and the outcome", "[console][Y12]") {
+  AskingLife life("ask_human");
+  CHECK(life.post("/tasks/" + life.task + "/interact", R"({"response":"this"})").status == 200);
+  ConsoleClient stream = life.follow("/tasks/" + life.task + "/events");
+  life.until([&] { return stream.ended(); }, {&stream});
+  std::vector<json> asked;
+  for (const json& event : ConsoleLife::events_of(stream))
+    if (event["type"] == "interaction" || event["type"] == "interaction_response") asked.push_back(event);
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[0]["question"]["text"] == "Which?");
+  CHECK(asked[1]["questionId"] == asked[0]["question"]["id"]);
+  CHECK(asked[1]["outcome"] == "answered");
 }
 
 TEST_CASE("the streams of tasks count as viewers", "[console]") {
@@ -103,7 +139,9 @@ TEST_CASE("a task is ended in mid-turn, its agent goes on", "[console][X8][X34][
   CHECK(life.get("/tasks/" + id).json()["status"] == "running");
   CHECK(life.get("/tasks/" + id + "/result").status == 409);
   const json done{{"status", "success"}, {"message", "Task terminated successfully"}};
-  CHECK(life.post("/tasks/" + id + "/terminate").json() == done);
+  const HttpAnswer ended = life.post("/tasks/" + id + "/terminate");
+  CHECK(ended.status == 200);
+  CHECK(ended.json() == done);
   CHECK(life.llm.open_calls() == 0);
   CHECK(agent.state().value() == AgentState::idle);
   CHECK(life.post("/tasks/" + id + "/terminate").json() == done);
@@ -143,8 +181,10 @@ TEST_CASE("a task that waits, that has ended or that is unknown is ended with th
   const std::string running = silent_task(life);
   const std::string waiting = life.post("/tasks", R"({"agentId":"a","prompt":"later"})").json()["taskId"];
   CHECK(life.get("/tasks/" + waiting).json()["status"] == "pending");
-  CHECK(life.post("/tasks/" + waiting + "/terminate").status == 200);
-  CHECK(life.get("/tasks/" + waiting).json()["status"] == "terminated");
+  for (int twice = 0; twice < 2; ++twice) {
+    CHECK(life.post("/tasks/" + waiting + "/terminate").status == 200);
+    CHECK(life.get("/tasks/" + waiting).json()["status"] == "terminated");
+  }
   CHECK(life.get("/tasks/" + running).json()["status"] == "running");
   CHECK(life.post("/tasks/" + running + "/terminate").status == 200);
   const std::string done = life.post("/tasks", R"({"agentId":"a","prompt":"hi"})").json()["taskId"];
@@ -157,7 +197,7 @@ TEST_CASE("a task that waits, that has ended or that is unknown is ended with th
   CHECK(life.get("/tasks/m1").json()["error"] == "task_not_found");
 }
 
-TEST_CASE("a failed task says why", "[console]") {
+TEST_CASE("a failed task says why", "[console][Y12]") {
   ConsoleLife life;
   life.create("a");
   life.llm.enqueue({.error = {.code = Errc::network_error, .message = "no route"}});
@@ -165,9 +205,39 @@ TEST_CASE("a failed task says why", "[console]") {
   const json result = life.get("/tasks/" + id + "/result?wait=ended").json();
   CHECK(result["success"] == false);
   CHECK(life.get("/tasks/" + id).json()["status"] == "failed: no route");
+  ConsoleClient stream = life.follow("/tasks/" + id + "/events");
+  life.until([&] { return stream.ended(); }, {&stream});
+  const json last = ConsoleLife::events_of(stream).back();
+  CHECK(last["type"] == "error");
+  CHECK(last["message"] == "no route");
 }
 
-TEST_CASE("a stop of the agent ends its tasks as terminated", "[console][X7]") {
+TEST_CASE("the first end of a task is its only one", "[console][X7]") {
+  ConsoleLife life;
+  life.create("a");
+  const std::string terminated = silent_task(life);
+  CHECK(life.post("/tasks/" + terminated + "/terminate").status == 200);  // before the end of its turn
+  life.llm.enqueue({.deltas = {"Yes."}});
+  const std::string completed = life.post("/tasks", R"({"agentId":"a","prompt":"go on"})").json()["taskId"];
+  CHECK(life.get("/tasks/" + completed + "/result?wait=ended").status == 200);
+  CHECK(life.post("/tasks/" + completed + "/terminate").status == 409);
+  const std::string stopped = silent_task(life);
+  life.post("/api/agent/a/stop?wait=settled");
+  CHECK(life.post("/tasks/" + stopped + "/terminate").status == 200);
+  const auto ends_of = [&](const std::string& id) {
+    ConsoleClient stream = life.follow("/tasks/" + id + "/events");
+    life.until([&] { return stream.ended(); }, {&stream});
+    std::string ends = life.get("/tasks/" + id).json()["status"];
+    for (const std::string& type : types_of(stream))
+      if (type == "complete" || type == "error" || type == "terminated") ends += " " + type;
+    return ends;
+  };
+  CHECK(ends_of(terminated) == "terminated terminated");
+  CHECK(ends_of(completed) == "completed complete");
+  CHECK(ends_of(stopped) == "terminated terminated");
+}
+
+TEST_CASE("a stop of the agent ends its tasks as terminated", "[console]") {
   ConsoleLife life;
   life.create("a");
   const std::string running = silent_task(life);

@@ -1,6 +1,7 @@
 // The routes of agents and verbs, over real connections.
 #include "support/console/console_life.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ std::vector<std::string> ids_of(const json& agents) {
 
 }  // namespace
 
-TEST_CASE("abort answers as its sources fix it", "[console][API1][API2][API3][API4][A13][A22][X23][X24]") {
+TEST_CASE("abort answers as its sources fix it",
+          "[console][API1][API2][API3][API4][API8][A13][A22][X23][X24]") {
   ConsoleLife life;
   const Agent agent = life.create("a/b c");
   life.let_wait(agent);
@@ -50,11 +52,53 @@ TEST_CASE("without a tree the API says so", "[console][API5]") {
 
 TEST_CASE("abort writes its log record", "[console][API7]") {
   ConsoleLife life;
-  life.create("a");
-  life.post("/api/agent/a/abort");
-  CHECK(life.log.back() ==
-        "\xe5\xa4\x84\xe7\x90\x86 LLM \xe4\xb8\xad\xe6\x96\xad\xe8\xaf\xb7\xe6\xb1\x82 agentId=a "
-        "aborted=false");
+  life.let_wait(life.create("a"));
+  const std::string record =
+      "\xe5\xa4\x84\xe7\x90\x86 LLM \xe4\xb8\xad\xe6\x96\xad\xe8\xaf\xb7\xe6\xb1\x82 agentId=a aborted=";
+  for (const std::string aborted : {"true", "false"}) {
+    life.post("/api/agent/a/abort");
+    CHECK(std::count(life.log.begin(), life.log.end(), record + aborted) == 1);
+  }
+}
+
+TEST_CASE("a stop or a delete that is not possible is refused with its reason", "[console][API6]") {
+  ConsoleLife life;
+  for (const AgentRole role : {AgentRole::user, AgentRole::system}) {
+    AgentSpec spec;
+    spec.id = to_string(role);
+    spec.role = role;
+    REQUIRE(life.tree->create(std::move(spec)));
+  }
+  const auto refusal = [&](std::string_view method, std::string_view target, std::string_view body = {}) {
+    const HttpAnswer answer = life.request(method, target, body);
+    return std::to_string(answer.status) + " " + answer.body;
+  };
+  for (const std::string wait : {"", "?wait=settled"}) {
+    CHECK(refusal("POST", "/api/agent/user/stop" + wait) == R"(409 {"error":"cannot_stop_user"})");
+    for (const std::string id : {"user", "system"})
+      CHECK(refusal("DELETE", "/api/agent/" + id + wait) == R"(409 {"error":"cannot_delete_system_agent"})");
+  }
+  CHECK(refusal("POST", "/api/agent/system/stop?wait=soon") == R"(400 {"error":"invalid_request"})");
+  CHECK(refusal("POST", "/api/agent/system/stop", "{") == R"(400 {"error":"invalid_json"})");
+  CHECK(refusal("DELETE", "/api/agent/system", R"({"Reason":"x"})") == R"(400 {"error":"unknown_field"})");
+  for (const std::string id : {"user", "system"})
+    CHECK(life.tree->find(id).value().state().value() == AgentState::idle);
+}
+
+TEST_CASE("errors have the form of the source of their route, and new routes have one form",
+          "[console][X26]") {
+  ConsoleLife life;
+  const json of_source{{"error", "agent_not_found"}};
+  CHECK(life.post("/api/agent/nobody/abort").json() == of_source);
+  CHECK(life.post("/api/agent/nobody/stop").json() == of_source);
+  CHECK(life.request("DELETE", "/api/agent/nobody").json() == of_source);
+  CHECK(life.post("/tasks/m1/terminate").json() == json{{"status", "error"}, {"message", "Task not found"}});
+  const json of_new{
+      {"ok", false}, {"error", "agent_not_found"}, {"message", "there is no agent with this id"}};
+  for (const std::string verb : {"pause", "interrupt", "resume"})
+    CHECK(life.post("/api/agent/nobody/" + verb).json() == of_new);
+  for (const std::string part : {"", "/conversation", "/queue"})
+    CHECK(life.get("/api/agent/nobody" + part).json() == of_new);
 }
 
 TEST_CASE("stop and delete answer at once with what was decided", "[console][API12][X37]") {
@@ -62,14 +106,16 @@ TEST_CASE("stop and delete answer at once with what was decided", "[console][API
   const Agent root = life.create("root");
   life.create("child", "root");
   life.let_wait(life.tree->find("child").value());
-  CHECK(life.post("/api/agent/root/stop", R"({"reason":"enough"})").json() ==
-        json{{"ok", true}, {"agentId", "root"}, {"stopped", true}});
+  const HttpAnswer stopped = life.post("/api/agent/root/stop", R"({"reason":"enough"})");
+  CHECK(stopped.status == 200);
+  CHECK(stopped.json() == json{{"ok", true}, {"agentId", "root"}, {"stopped", true}});
   CHECK(is_stopped(root.state().value()));
   life.runtime.run_until_idle();
   CHECK(life.post("/api/agent/root/stop").json() ==
         json{{"ok", true}, {"agentId", "root"}, {"stopped", false}, {"reason", "stopped"}});
-  CHECK(life.request("DELETE", "/api/agent/root").json() ==
-        json{{"ok", true}, {"agentId", "root"}, {"terminated", true}});
+  const HttpAnswer deleted = life.request("DELETE", "/api/agent/root");
+  CHECK(deleted.status == 200);
+  CHECK(deleted.json() == json{{"ok", true}, {"agentId", "root"}, {"terminated", true}});
   life.runtime.run_until_idle();
   CHECK(life.tree->size() == 0);
   CHECK(life.request("DELETE", "/api/agent/root").json() == json{{"error", "agent_not_found"}});
@@ -149,6 +195,9 @@ TEST_CASE("agents are listed by pages, parents before children", "[console][API1
     next = page["next"];
   }
   CHECK(all.size() == 25);
+  const json listed = life.get("/api/agents").json()["agents"];
+  CHECK(std::all_of(listed.begin(), listed.end(),
+                    [](const json& each) { return each["computeStatus"] == "idle"; }));
   const json agent = life.get("/api/agent/agent3").json()["agent"];
   CHECK(agent["parentAgentId"] == "agent2");
   CHECK(agent["computeStatus"] == "idle");
@@ -161,7 +210,7 @@ TEST_CASE("agents are listed by pages, parents before children", "[console][API1
     CHECK(life.get("/api/agents?limit=" + limit).status == 400);
 }
 
-TEST_CASE("an agent is created, sent to, steered, interrupted, paused and resumed", "[console][API12]") {
+TEST_CASE("an agent is created, sent to, steered, interrupted, paused and resumed", "[console]") {
   ConsoleLife life;
   HttpAnswer answer = life.post("/api/agents", R"({"id":"new","systemPrompt":"Be brief."})");
   CHECK(answer.status == 201);

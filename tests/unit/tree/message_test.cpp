@@ -45,7 +45,7 @@ std::vector<std::string> texts(const Agent& agent) {
 
 }  // namespace
 
-TEST_CASE("every accepted message has an id of its own", "[tree][messages]") {
+TEST_CASE("every accepted message has an id of its own", "[tree][messages][X35]") {
   TreeFixture t;
   const Agent a = t.root("a", {.handler = [](const Agent&, const Message&) {}});
   const Agent b = t.root("b", {.handler = [](const Agent&, const Message&) {}, .mailbox_limit = 1});
@@ -273,7 +273,7 @@ TEST_CASE("callbacks are destroyed after the end of their message", "[tree][mess
   CHECK(held.use_count() == 1);
 }
 
-TEST_CASE("the tree keeps the results of the last turns", "[tree][messages]") {
+TEST_CASE("the tree keeps the results of the last turns", "[tree][messages][X35]") {
   TreeFixture t({.kept_results = 2});
   const Agent agent = t.root("a");
   using Stage = MessageInfo::Stage;
