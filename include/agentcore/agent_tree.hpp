@@ -154,8 +154,9 @@ class AGENTCORE_API AgentTree {
   ///   in a pause.
   /// - Background tasks are gone; the next question of the agent tells the model that their effect is
   ///   unknown.
-  /// - Messages wait in their order, with their ids; their callbacks (SendOptions) are gone. Messages of tool
-  ///   calls (make_agent_tool()) are gone, with their calls.
+  /// - Messages wait in their order, with their ids; their callbacks (SendOptions) are gone. With
+  ///   InterruptedTurns::end they begin no turn until Agent::release_queue(). Messages of tool calls
+  ///   (make_agent_tool()) are gone, with their calls.
   /// - A lease begins again in full. The time while no process ran does not count for Budget::wall_clock.
   /// - Code is found by name (AgentSpec::code, RestoreOptions::code). An agent of which some is not found, or
   ///   has no name, is stopped, without its children (AgentRestored::unbound). Only a resume() of that agent
@@ -175,8 +176,8 @@ class AGENTCORE_API AgentTree {
   /// Errors: those of Store::read() and Store::commit(); `store_corrupt` (a record cannot be read; the
   /// message names it), `store_newer`, `invalid_config` (the tree has agents, or had this call before;
   /// TreeOptions allow fewer agents or less depth), `runtime_gone`, `out_of_memory`. Then no agent exists,
-  /// and the store is as it was. To try again, create a new AgentTree: this one may refuse a second
-  /// call.
+  /// and the store has what it had; the numbers of the next ids may have risen. To try again, create a new
+  /// AgentTree: this one may refuse a second call.
   /// @loop_thread
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options = {});
   /// Writes to the store everything that has changed, and returns when it is there: also if a commit has

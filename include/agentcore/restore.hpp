@@ -11,7 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace agentcore {
 
@@ -41,14 +43,21 @@ enum class AfterStoreFailure : std::uint8_t {
 /// The name of the enumerator.
 AGENTCORE_API std::string_view to_string(AfterStoreFailure after) noexcept;
 
-/// What restore() does with a turn that was in progress when the process ended.
+/// What restore() does with a turn that was in progress when the process ended, and with the messages that
+/// wait behind it.
 enum class InterruptedTurns : std::uint8_t {
   /// It ends as interrupted, unless it waited only for people: for approvals, or for answers to questions of
   /// tools with ToolReplay::safe, such as make_ask_human_tool(). Such a turn goes on waiting.
+  ///
+  /// No agent begins work by itself: the mailbox of each agent for which messages wait is held, as by
+  /// QueueAction::hold, until Agent::release_queue(). So a stop that had not reached the store when
+  /// the process ended is not undone by a message that waited.
   end,
   /// It goes on where it was. A model call that was open is made again. A tool call whose result is in the
   /// store is not made again, and one that had not begun begins. One that may have begun is made again if its
-  /// tool has ToolReplay::safe; otherwise the model reads that its effect is unknown.
+  /// tool has ToolReplay::safe; otherwise the model reads that its effect is unknown. Messages that wait
+  /// begin
+  /// their turns, unless the mailbox was held.
   go_on
 };
 /// The name of the enumerator.
@@ -60,15 +69,16 @@ struct RestoreOptions {
   Durability durability = Durability::each_turn;
   /// What the written changes survive; see StoreSync.
   StoreSync sync = StoreSync::disk;
-  /// What becomes of turns that were in progress. A turn of an agent that is `stopped` after the restore, of
-  /// a MessageHandler, of a simulated answer, or that was a part of a tool call of another agent
-  /// (make_agent_tool()), is interrupted in any case.
+  /// What becomes of turns that were in progress, and whether messages begin turns by themselves. A turn of
+  /// an agent that is `stopped` after the restore, of a MessageHandler, of a simulated answer, or that was a
+  /// part of a tool call of another agent (make_agent_tool()), is interrupted in any case.
   InterruptedTurns turns = InterruptedTurns::end;
   /// The code that the specs of the agents name. Also for agents that are created later.
   CodeRegistry code = {};
   /// Runs the commits, one at a time. While one runs, changes are collected for the next. Null: the loop
   /// thread runs them at the end of a poll, which takes as long as the store does; with StoreSync::disk, as
-  /// long as the disk does.
+  /// long as the disk does. Reads are on the loop thread in any case: the first use of a conversation after a
+  /// restart waits for a commit that runs. No verb and no gate waits for the store.
   Ref<Executor> executor = {};
   /// Called on the loop thread when a commit has failed. It may call anything, and may destroy the tree.
   /// Empty: `retry`. Each failure is also logged.
@@ -82,7 +92,9 @@ struct RestoreReport {
   std::size_t interrupted_turns = 0;  ///< Turns that were in progress, and are interrupted.
   std::size_t continued_turns = 0;    ///< Turns that were in progress, and go on.
   std::size_t deleted = 0;            ///< Agents whose delete had begun, and is finished now.
-  std::size_t unbound = 0;            ///< Agents that are stopped because code of theirs was not found.
+  /// The ids of these, as Agent::id() was. There is no AgentDeleted for them.
+  std::vector<std::string> deleted_ids = {};
+  std::size_t unbound = 0;  ///< Agents that are stopped because code of theirs was not found.
 };
 
 }  // namespace agentcore

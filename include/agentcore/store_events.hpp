@@ -15,8 +15,10 @@ namespace agentcore {
 
 /// What became of a turn that was in progress when the process ended.
 enum class RestoredTurn : std::uint8_t {
-  none,         ///< no turn was in progress, or it is kept for a repair (AgentRestored::damage)
-  interrupted,  ///< it has ended: its question is marked (ChatMessage::interruption)
+  none,  ///< no turn was in progress, or it is kept for a repair (AgentRestored::damage)
+  /// It has ended: its question is marked (ChatMessage::interruption). Its questions to people are closed:
+  /// QuestionClosed with `cancelled` follows for each.
+  interrupted,
   /// It goes on: see RestoreOptions::turns. It keeps its number, so there is no second TurnStarted. Its
   /// questions to people are open again, with their ids; QuestionAsked follows for each.
   continues
@@ -34,9 +36,11 @@ struct InterruptedCall {
 
 /// AgentTree::restore() has created an agent from the store. One for each agent, parents before children.
 struct AgentRestored {
-  Agent agent;                             ///< the agent
-  AgentState state = AgentState::idle;     ///< its state now
-  std::size_t messages = 0;                ///< the messages that wait in its mailbox
+  Agent agent;                          ///< the agent
+  AgentState state = AgentState::idle;  ///< its state now
+  std::size_t messages = 0;             ///< the messages that wait in its mailbox
+  /// The mailbox is held: no message begins a turn until Agent::release_queue() (InterruptedTurns::end).
+  bool queue_held = false;
   RestoredTurn fate = RestoredTurn::none;  ///< what became of the turn that was in progress
   std::uint64_t turn = 0;                  ///< the number of that turn; 0: none was in progress
   MessageId message = {};                  ///< the message with which that turn began
@@ -51,9 +55,10 @@ struct AgentRestored {
   std::string damage = {};
 };
 
-/// A stop or a delete has reached the store: it is in force after a restart, too. One for each call of
-/// stop(), terminate() or stop_all() that had an effect; for each child with StopOptions::descendants_only.
-/// It may come before or after the agent has settled.
+/// A stop or a delete has reached the store: it is in force after a restart, too, unless it was resumed
+/// since. One for each call of stop(), terminate() or stop_all() that had an effect; for each child with
+/// StopOptions::descendants_only. None for a stop that was resumed before the store had it. It may come
+/// before or after the agent has settled.
 struct StopPersisted {
   Agent agent;                ///< The agent on which the verb was called; empty for stop_all().
   std::string agent_id = {};  ///< Its id, also if it is deleted already.

@@ -47,6 +47,10 @@ std::string NameTable::generated(NodeId id) {
   return generated_id(prefix_of(1), id);
 }
 
+std::string NameTable::generated_here(NodeId id) const {
+  return generated_id(prefix_, id);
+}
+
 bool NameTable::add(std::string name, Node& node) {
   const std::unique_lock lock(mutex_);
   const auto [place, added] = names_.try_emplace(std::move(name), node.id());

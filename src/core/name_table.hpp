@@ -25,6 +25,8 @@ class NameTable {
   static bool is_valid(std::string_view name) noexcept;
   // The generated id of an agent in the first tree of a Runtime.
   static std::string generated(NodeId id);
+  // The same for this tree. The agent need not exist.
+  std::string generated_here(NodeId id) const;
 
   // False when the name is in use.
   bool add(std::string name, Node& node);

@@ -1,5 +1,6 @@
 #include "persist/recorder.hpp"
 
+#include "core/gates.hpp"
 #include "persist/record_kinds.hpp"
 #include "turn/turn_data.hpp"
 
@@ -41,6 +42,15 @@ EventKinds kinds_of(Durability durability) noexcept {
       break;
   }
   return of_each_message;
+}
+
+// True for a stop that is not in force any more: the batch will have the agent open.
+bool was_resumed(const core::AgentTable& table, const Acknowledgement& one) noexcept {
+  if (one.what != Acknowledgement::What::stop) return false;
+  const core::Node* const node = one.agent ? table.find(one.agent) : &table.root_sentinel();
+  if (!node) return false;
+  const core::GateView view = core::look_again(*node, node->load().generation());
+  return view.open() && view.grade == core::Grade::none;
 }
 
 }  // namespace
@@ -179,6 +189,8 @@ void Recorder::take_mail_notes() noexcept {
 Batch Recorder::take() {
   due_ = true;  // stays so if this throws
   take_mail_notes();
+  std::erase_if(batch_.acknowledgements,
+                [this](const Acknowledgement& one) { return was_resumed(table_, one); });
   if (agents_.lost_any()) add_missing();
   agents_.write_changed([this](core::NodeId id) { write(id); });
   write_tree();

@@ -115,6 +115,7 @@ std::string to_json(const StoredTurn& turn) {
   }
   text.put("model_calls", turn.model_calls);
   text.put("repairs", turn.repairs);
+  text.put("unreadable", turn.unreadable);
   if (!(turn.usage == Usage{})) text.add_json("usage", usage_json(turn.usage));
   text.put("cost", turn.cost);
   if (!turn.calls.empty()) text.add_json("calls", calls_json(turn.calls));
@@ -133,6 +134,7 @@ StoredTurn read_turn(const json& object) {
   get(object, "deadline_of_message", turn.deadline_of_message);
   get(object, "model_calls", turn.model_calls);
   get(object, "repairs", turn.repairs);
+  get(object, "unreadable", turn.unreadable);
   get_object(object, "usage", [&](const json& usage) { turn.usage = read_usage(usage); });
   get(object, "cost", turn.cost);
   if (turn.cost && !(*turn.cost >= 0)) refuse_field("cost", "is negative");

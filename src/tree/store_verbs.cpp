@@ -3,6 +3,7 @@
 #include "core/gates.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/restore_gaps.hpp"
+#include "tree/restore_reporter.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -25,12 +26,12 @@ constexpr std::uint32_t stopped_epoch = 1;
 // The epoch of a turn that goes on.
 constexpr std::uint32_t resumed_epoch = 1;
 
-PackedState first_state(const StoredAgentOfTree& agent) noexcept {
+PackedState first_state(const StoredAgentOfTree& agent, InterruptedTurns turns) noexcept {
   const std::uint32_t generation = core::generation_of(agent.record.node);
   const PackedState state = agent.is_stopped()
                                 ? PackedState(generation, stopped_epoch, agent.gate, AgentState::stopped)
                                 : PackedState(generation, 0, core::Gate::open, AgentState::idle);
-  return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.record.held);
+  return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.is_held(turns));
 }
 
 // True if the conversation of the agent ends with that turn.
@@ -95,7 +96,7 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
       throw;
     }
     begin(stored, std::move(persistence));
-    return report(stored);
+    return RestoreReporter(tree_, turns_, scheduler_, hub_).report(stored);
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, "out of memory"};
   }
@@ -178,8 +179,9 @@ Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, Store& store,
 Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& persistence) {
   persist::Recorder& recorder = *persistence.recorder();
   const AgentRecord& record = agent.record;
+  const InterruptedTurns turns = persistence.options().turns;
   Node& parent = agent.parent ? *tree_.table.find(agent.parent->record.node) : tree_.table.root_sentinel();
-  Node& node = factory_.place(parent, {record.node, record.name, first_state(agent), agent.spec->spec,
+  Node& node = factory_.place(parent, {record.node, record.name, first_state(agent, turns), agent.spec->spec,
                                        agent.spec->answer_check, static_cast<std::uint32_t>(record.turns)});
   recorder.adopt(record, agent.key, agent.spec->spec, agent.mail_records);
   if (auto loaded = load(node, agent, persistence); !loaded) return loaded;
@@ -190,7 +192,7 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));
   if (record.origin != 0) tree_.forks.add(record.origin, record.node);
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
-  if (agent.origin_moved) recorder.note_change(record.node);
+  if (agent.origin_moved || agent.is_held(turns) != record.held) recorder.note_change(record.node);
   if (agent.has_work() && agent.damage.empty()) place_work(node, agent, persistence);
   return {};
 }
@@ -204,15 +206,15 @@ Result<void> StoreVerbs::load(Node& node, StoredAgentOfTree& agent, persist::Per
   agent.damage = loaded.error().message;
   if (agent.is_stopped()) return {};
   agent.close();
-  node.packed.store(first_state(agent).raw(), std::memory_order_seq_cst);
-  if (agent.record.turn) tree_.pool.end_id(mailbox::MessagePool::number_of(agent.record.turn->message));
+  node.packed.store(first_state(agent, persistence.options().turns).raw(), std::memory_order_seq_cst);
+  if (agent.record.turn) tree_.pool.end_id(tree_.pool.cell_of(agent.record.turn->message));
   return {};
 }
 
 // A message that reserve() has kept.
 void StoreVerbs::give_back(MessageId message) noexcept {
   const std::uint32_t cell = mailbox::MessagePool::number_of(message);
-  tree_.pool.end_id(cell);
+  tree_.pool.end_id(tree_.pool[cell]);
   tree_.pool.give(cell, cell);
 }
 
@@ -244,6 +246,8 @@ void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTur
     return resume_turn(node, agent);
   agent.fate = RestoredTurn::interrupted;
   agent.interrupted_calls = turn::TurnRestorer::end(node, stored);
+  for (const turn::RestoredQuestion& question : stored.questions)
+    agent.closed_questions.push_back(question.number);
   if (agent.is_stopped() && !agent.is_stopped_as_unusable()) return;  // reserve() has left out its messages
   give_back(stored.message);
 }
@@ -260,10 +264,10 @@ void StoreVerbs::resume_turn(Node& node, StoredAgentOfTree& agent) {
   node.reported = AgentState::processing;
   agent.fate = RestoredTurn::continues;
   agent.interrupted_calls = turns_.restorer().resume(node, stored);
-  const std::uint32_t cell = mailbox::MessagePool::number_of(stored.message);
-  tree_.pool[cell].agent.store(node.id(), std::memory_order_relaxed);
+  mailbox::Cell& cell = tree_.pool.cell_of(stored.message);
+  cell.agent.store(node.id(), std::memory_order_relaxed);
   static_cast<void>(tree_.pool.begin(cell));
-  node.message.store(cell, std::memory_order_release);
+  node.message.store(mailbox::MessagePool::number_of(cell), std::memory_order_release);
 }
 
 // Each message goes before those that come after it, whatever its priority: the last one first.
@@ -274,8 +278,7 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
       return;
     }
     // The store keeps them, so no other message gets their cells.
-    for (const persist::MailRecord& mail : agent.mail)
-      tree_.pool.end_id(mailbox::MessagePool::number_of(mail.id));
+    for (const persist::MailRecord& mail : agent.mail) tree_.pool.end_id(tree_.pool.cell_of(mail.id));
     recorder.agents().find(node.id())->unusable = agent.unusable();
     return;
   }
@@ -330,66 +333,6 @@ void StoreVerbs::begin(StoredTree& stored, std::shared_ptr<persist::Persistence>
     if (node && !agent->mail.empty() && !agent->is_stopped()) tree_.ready.add(*node);
   }
   tree_.waker->notify();
-}
-
-RestoreReport StoreVerbs::report(StoredTree& stored) {
-  RestoreReport report;
-  for (const auto& agent : stored.agents()) {
-    if (agent->is_deleted) {
-      ++report.deleted;
-      continue;
-    }
-    ++report.agents;
-    report.messages += agent->is_stopped() ? 0 : agent->mail.size();
-    report.interrupted_turns += agent->fate == RestoredTurn::interrupted ? 1 : 0;
-    report.continued_turns += agent->fate == RestoredTurn::continues ? 1 : 0;
-    report.unbound += agent->is_unbound() ? 1 : 0;
-  }
-  for (const auto& agent : stored.agents()) {
-    if (hub_.closed()) break;
-    Node* const node = agent->is_deleted ? nullptr : tree_.table.find(agent->record.node);
-    if (node) emit(*node, *agent);
-  }
-  ask_again(stored);
-  return report;
-}
-
-// All agents were reported: now their turns may run code of the host.
-void StoreVerbs::ask_again(const StoredTree& stored) {
-  bool any = false;
-  for (const auto& agent : stored.agents()) {
-    if (hub_.closed()) return;
-    Node* const node =
-        agent->fate == RestoredTurn::continues ? tree_.table.find(agent->record.node) : nullptr;
-    any = any || node;
-    if (node && turn::is_active(*node)) turns_.restorer().ask_again(*node);
-  }
-  if (any && !hub_.closed()) scheduler_.visit_agents();
-}
-
-void StoreVerbs::emit(Node& node, const StoredAgentOfTree& agent) {
-  hub_.emit(node, [&](Agent handle) {
-    const AgentRecord& record = agent.record;
-    AgentRestored restored{std::move(handle)};
-    restored.state = node.reported;
-    restored.messages = agent.is_stopped() ? 0 : agent.mail.size();
-    restored.fate = agent.fate;
-    if (record.turn) {
-      restored.turn = record.turn->number;
-      restored.message = record.turn->message;
-    }
-    restored.interrupted_calls = agent.interrupted_calls;
-    restored.unbound = agent.spec->unbound;
-    restored.damage = agent.damage;
-    return restored;
-  });
-  if (!agent.is_stopped()) return;
-  for (const persist::MailRecord& mail : agent.mail) {
-    if (hub_.closed() || !tree_.table.find(agent.record.node)) return;
-    hub_.emit_for(agent.record.node, [&](Agent handle) {
-      return MessageDropped{std::move(handle), mail.id, mail.message, DropReason::stopped};
-    });
-  }
 }
 
 }  // namespace agentcore::detail::tree

@@ -21,7 +21,7 @@
 namespace agentcore::detail::tree {
 
 // Everything is read and checked before the first agent is created, and all agents exist before an observer
-// is told of the first. All @loop_thread.
+// receives the event of the first. All @loop_thread.
 class StoreVerbs {
  public:
   StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, SecondHalves& second_halves,
@@ -58,9 +58,6 @@ class StoreVerbs {
   void close_tree(const persist::TreeRecord& tree) noexcept;
   void withdraw(StoredTree& stored) noexcept;
   void begin(StoredTree& stored, std::shared_ptr<persist::Persistence> persistence);
-  RestoreReport report(StoredTree& stored);
-  void emit(core::Node& node, const StoredAgentOfTree& agent);
-  void ask_again(const StoredTree& stored);
 
   TreeShared& tree_;
   turn::Turns& turns_;

@@ -44,11 +44,16 @@ struct StoredAgentOfTree : persist::FoundState {
   std::string damage;  // why its conversation cannot be read
   RestoredTurn fate = RestoredTurn::none;
   std::vector<InterruptedCall> interrupted_calls;
+  std::vector<std::uint64_t> closed_questions;  // the numbers of those of the turn, which has ended
 
   // A turn or tasks were in progress.
   bool has_work() const noexcept { return record.turn.has_value() || !record.tasks.empty(); }
   bool is_unbound() const noexcept { return !spec->unbound.empty(); }
   bool is_unusable() const noexcept { return is_unbound() || !damage.empty(); }
+  // No message may begin a turn until release_queue().
+  bool is_held(InterruptedTurns turns) const noexcept {
+    return record.held || (turns == InterruptedTurns::end && !is_stopped() && !mail.empty());
+  }
   // Else it would be idle.
   bool is_stopped_as_unusable() const noexcept {
     return is_unusable() && record.gate == core::Gate::open && record.grade == core::Grade::none &&

@@ -50,7 +50,7 @@ class Account {
   std::string exhausted() const;
   // Why one more turn is refused, or "".
   std::string refuses_turn() const;
-  void count_turn() noexcept { ++spent_.turns; }
+  void count_turn() noexcept { spent_.turns = core::saturating_sum(spent_.turns, 1); }
 
   // How many tokens an answer may have after such a prompt; 0: none. Reserved tokens count as used, unless
   // only the spent ones are to count.

@@ -33,6 +33,10 @@ std::string_view to_string(QuestionOutcome outcome) noexcept {
 
 namespace detail::turn {
 
+std::string question_id(std::uint64_t number) {
+  return "q_" + std::to_string(number);
+}
+
 // The sizes keep apart what is divided in another way.
 std::uint64_t question_hash(const OpenQuestion& question) {
   std::string all;
@@ -44,7 +48,7 @@ std::uint64_t question_hash(const OpenQuestion& question) {
 
 AskedQuestion& Questions::add(AskedQuestion question, std::optional<std::uint64_t> given) {
   const std::uint64_t number = given ? *given : ++asked_;
-  question.question.id = "q_" + std::to_string(number);
+  question.question.id = question_id(number);
   const auto place = open_.emplace(number, std::move(question)).first;
   try {
     by_owner_.insert(owned(*place));

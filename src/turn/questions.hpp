@@ -36,6 +36,9 @@ struct AskedQuestion {
   std::uint64_t hash = 0;          // question_hash()
 };
 
+// OpenQuestion::id of the question with that number.
+std::string question_id(std::uint64_t number);
+
 // A hash of what is asked: the text and the choices.
 std::uint64_t question_hash(const OpenQuestion& question);
 

@@ -39,6 +39,7 @@ struct StoredTurn {
   bool deadline_of_message = false;  // TurnDeadline::Limit::message
   std::uint32_t model_calls = 0;
   std::uint32_t repairs = 0;
+  std::uint32_t unreadable = 0;
   Usage usage;
   std::optional<double> cost;
   std::vector<StoredCall> calls;  // in the order of the model

@@ -132,6 +132,7 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
   active.parked = true;
   active.model_calls = stored.model_calls;
   active.repairs = stored.repairs;
+  active.unreadable = stored.unreadable;
   active.result->usage = stored.usage;
   active.result->cost = stored.cost;
   active.questions = stored.questions;
@@ -191,7 +192,7 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   step.message = tools::message_of(data.conversation.messages()[found.result].content, step.success);
   step.round = found.round;
   step.index = found.index;
-  active.result->last_call = std::move(asked.call);
+  active.result->last_call = std::make_shared<const ToolCall>(std::move(asked.call));
   PendingCall& call = active.calls.emplace_back();
   call.state = is_done ? State::done : State::waiting;
   call.message = found.result;

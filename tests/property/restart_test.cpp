@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -355,6 +356,21 @@ bool grants_at_work(RestartWorld& world, const RestartMove& move) {
   return std::string(restart_steps[move.what].name).starts_with("grant") && !world.tree().tasks().empty();
 }
 
+// The agents that are stopped, or are being stopped.
+std::set<std::string> stopped_agents(RestartWorld& world) {
+  std::set<std::string> stopped;
+  world.tree().walk([&](const Agent& agent) {
+    const AgentState state = agent.state().value();
+    if (state == AgentState::stopped || state == AgentState::stopping) stopped.insert(agent.id());
+  });
+  return stopped;
+}
+
+// True for a line of the log that says that a turn, a tool or a handler has begun.
+bool begins_work(const std::string& line) {
+  return line.starts_with("turn ") || line.starts_with("begun ") || line.starts_with("handled ");
+}
+
 // Does what is to be done with a world that restarts, and fails if anything has changed.
 void restart_unchanged(RestartWorld& world, const std::string& moves) {
   const std::string before = world.ask_all(true);
@@ -374,12 +390,14 @@ TEST_CASE("a restart at which no turn is at work changes nothing", "[property][p
     const auto restarts = *rc::gen::container<std::vector<bool>>(moves.size(), rc::gen::arbitrary<bool>());
     const auto durability =
         *rc::gen::element(Durability::each_turn, Durability::each_step, Durability::each_message);
-    const RestoreOptions options{.durability = durability};
+    // With InterruptedTurns::end, messages that wait would be held.
+    const RestoreOptions options{.durability = durability, .turns = InterruptedTurns::go_on};
     RestartWorld memory(false, RunEnd::never, options);
     RestartWorld file(true, RunEnd::never, options);
     RestartWorld ended(true, RunEnd::orderly, options);
     // What it has not written is lost, so it writes everything.
-    RestartWorld killed(false, RunEnd::killed, {.durability = Durability::each_message});
+    RestartWorld killed(false, RunEnd::killed,
+                        {.durability = Durability::each_message, .turns = InterruptedTurns::go_on});
     const std::array worlds{&memory, &file, &ended, &killed};
     std::string names;
     for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -463,5 +481,45 @@ TEST_CASE("a turn that goes on over a restart ends as it does without one", "[pr
                   difference(expected, found));
       }
     }
+  });
+}
+
+// Nothing of what a restart finds begins work until the mailboxes are released.
+TEST_CASE("after a restart that ends turns no agent begins work by itself",
+          "[property][persist][restore][G14]") {
+  prop("nothing begins, histories are valid, and what was stopped is stopped", [] {
+    const auto moves = *any_moves();
+    const auto polls = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 6));
+    const auto rounds = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 4));
+    const bool is_killed = *rc::gen::arbitrary<bool>();
+    RestartWorld world(!is_killed, is_killed ? RunEnd::killed : RunEnd::orderly,
+                       {.durability = Durability::each_message});
+    world.model_delay = std::chrono::seconds(1);
+    std::string names;
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+      names += (names.empty() ? "" : ", ") + written(moves[i]) + ' ' + std::to_string(polls[i]) + " polls";
+      static_cast<void>(act(world, moves[i]));
+      world.poll(polls[i]);
+      if (rounds[i] == 1) world.clock.advance(world.model_delay);
+      if (rounds[i] != 0) continue;
+      names += ", restart";
+      world.poll(1);  // its end writes
+      const std::set<std::string> stopped = stopped_agents(world);
+      world.restart();
+      const std::size_t logged = world.log.size();
+      for (const std::string& id : stopped)
+        if (world.find(id).state().value() != AgentState::stopped) RC_FAIL(names + ": not stopped: " + id);
+      world.tree().walk([&](const Agent& agent) {
+        if (!is_valid_history(agent.conversation().value())) RC_FAIL(names + ": history of " + agent.id());
+      });
+      world.settle_slowly();
+      for (std::size_t line = logged; line < world.log.size(); ++line)
+        if (begins_work(world.log[line])) RC_FAIL(names + ": " + world.log[line]);
+      world.tree().walk([](const Agent& agent) { static_cast<void>(agent.release_queue()); });
+    }
+    world.settle_slowly();
+    world.tree().walk([&](const Agent& agent) {
+      if (!is_valid_history(agent.conversation().value())) RC_FAIL(names + ": history of " + agent.id());
+    });
   });
 }

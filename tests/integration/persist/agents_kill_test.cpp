@@ -67,12 +67,18 @@ std::shared_ptr<ToolRegistry> make_tools(const std::string& effects) {
   return tools;
 }
 
-// A second passes in a millisecond: a commit that has failed is tried again soon.
+// A second passes in a millisecond: a commit that has failed is tried again soon. The time of day of each run
+// is an hour before that of the last one: the machine's clock is set back.
 class FastClock final : public Clock {
  public:
+  explicit FastClock(unsigned run) : run_(run) {}
   TimePoint now() const noexcept override {
     return TimePoint(std::chrono::steady_clock::now().time_since_epoch() % std::chrono::hours(24) * 1000);
   }
+  WallTime wall_time() const noexcept override { return Clock::wall_time() - std::chrono::hours(run_); }
+
+ private:
+  unsigned run_;
 };
 
 struct Trial {
@@ -90,7 +96,7 @@ struct Trial {
 class Program {
  public:
   Program(const std::string& path, const std::string& effects, int pipe, unsigned run, const Trial& trial)
-      : pipe_(pipe), run_(run), random_(run), store_(open(path, trial.faults)) {
+      : pipe_(pipe), run_(run), random_(run), store_(open(path, trial.faults)), clock_(run) {
     RestoreOptions options{.durability = trial.durability, .sync = StoreSync::process};
     options.code.add_tools("tools", make_tools(effects));
     on_message_ = tree_.on<MessagePersisted>([this](const MessagePersisted& event) {
@@ -105,6 +111,7 @@ class Program {
       if (event.agent.exists()) report("d " + event.agent.id() + ' ' + event.message.text);
     });
     if (!tree_.restore(store_.get(), std::move(options))) ::_exit(3);
+    tree_.walk([](const Agent& agent) { static_cast<void>(agent.release_queue()); });
     constexpr std::array faults{FaultyVfs::Fault::once, FaultyVfs::Fault::full, FaultyVfs::Fault::torn};
     if (vfs_) vfs_->fail_at_random(run, trial.faults, faults[run % faults.size()]);
   }
@@ -179,6 +186,7 @@ class Program {
     for (const std::string& id : ids) report("r " + id);
     AgentSpec spec;
     spec.code.tools = "tools";
+    spec.turn_timeout = std::chrono::minutes(10);
     spec.id = ids[0];
     const auto root = tree_.create(spec);
     if (!root) return;  // the delete has not settled yet
@@ -192,7 +200,9 @@ class Program {
     const auto agent = tree_.find(id);
     if (!agent) return;
     const std::string text = std::to_string(run_) + "-" + std::to_string(++sent_);
-    if (const SendResult sent = agent->send(text)) texts_[sent.id] = text;
+    SendOptions options;
+    if (sent_ % 4 == 0) options.deadline = clock_.now() + std::chrono::minutes(2);
+    if (const SendResult sent = agent->send(text, std::move(options))) texts_[sent.id] = text;
   }
 
   const int pipe_;
@@ -344,7 +354,8 @@ std::size_t kill_and_check(unsigned kills, const Trial& trial) {
 
 }  // namespace
 
-TEST_CASE("what agents have acknowledged survives SIGKILL of their process", "[persist][kills][G14][T8]") {
+TEST_CASE("what agents have acknowledged survives SIGKILL of their process",
+          "[persist][kills][G14][T8][Y7]") {
   for (const Durability durability : {Durability::each_turn, Durability::each_step, Durability::each_message})
     CHECK(kill_and_check(10, {durability}) == 0);
 }

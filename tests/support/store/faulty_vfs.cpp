@@ -75,6 +75,7 @@ int size_of_file(sqlite3_file* file, sqlite3_int64* size) {
   return real_of(file)->pMethods->xFileSize(real_of(file), size);
 }
 int lock_file(sqlite3_file* file, int level) {
+  if (fails()) return failure(SQLITE_IOERR_LOCK);
   return real_of(file)->pMethods->xLock(real_of(file), level);
 }
 int unlock_file(sqlite3_file* file, int level) {
@@ -97,6 +98,7 @@ int map_shared(sqlite3_file* file, int region, int size, int extend, void volati
   return real_of(file)->pMethods->xShmMap(real_of(file), region, size, extend, memory);
 }
 int lock_shared(sqlite3_file* file, int offset, int count, int flags) {
+  if ((flags & SQLITE_SHM_LOCK) != 0 && fails()) return failure(SQLITE_IOERR_SHMLOCK);
   return real_of(file)->pMethods->xShmLock(real_of(file), offset, count, flags);
 }
 void barrier_shared(sqlite3_file* file) {
@@ -123,6 +125,14 @@ int open_file(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, int
   if (wrapped->real->pMethods) wrapped->base.pMethods = &methods;
   return result;
 }
+int delete_file(sqlite3_vfs*, const char* path, int sync_folder) {
+  if (fails()) return failure(SQLITE_IOERR_DELETE);
+  return original->xDelete(original, path, sync_folder);
+}
+int access_file(sqlite3_vfs*, const char* path, int flags, int* result) {
+  if (fails()) return failure(SQLITE_IOERR_ACCESS);
+  return original->xAccess(original, path, flags, result);
+}
 
 }  // namespace
 
@@ -134,6 +144,8 @@ FaultyVfs::FaultyVfs() {
   faulty.pNext = nullptr;
   faulty.szOsFile = static_cast<int>(sizeof(File)) + original->szOsFile;
   faulty.xOpen = open_file;
+  faulty.xDelete = delete_file;
+  faulty.xAccess = access_file;
   sqlite3_vfs_register(&faulty, 0);
 }
 

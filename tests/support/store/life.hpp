@@ -28,6 +28,7 @@ struct Life {
     on_message =
         tree->on<MessagePersisted>([this](const MessagePersisted& event) { messages.push_back(event); });
     on_dropped = tree->on<MessageDropped>([this](const MessageDropped& event) { dropped.push_back(event); });
+    on_closed = tree->on<QuestionClosed>([this](const QuestionClosed& event) { closed.push_back(event); });
     report = tree->restore(&store, std::move(options));
   }
 
@@ -46,12 +47,13 @@ struct Life {
   Runtime runtime;
   testing::ScriptedClient llm{runtime};
   std::optional<AgentTree> tree;
-  Subscription on_restored, on_stop, on_message, on_dropped;
+  Subscription on_restored, on_stop, on_message, on_dropped, on_closed;
   std::vector<AgentRestored> restored;
   std::vector<std::string> restored_ids;
   std::vector<StopPersisted> stops;
   std::vector<MessagePersisted> messages;
   std::vector<MessageDropped> dropped;
+  std::vector<QuestionClosed> closed;
   Result<RestoreReport> report = RestoreReport();
 };
 

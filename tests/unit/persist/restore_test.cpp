@@ -78,7 +78,7 @@ TEST_CASE("a restart finds the spec of an agent", "[persist][restore]") {
   CHECK(planner.send("x").reason == Errc::mailbox_full);
 }
 
-TEST_CASE("a restart finds conversations, which continue", "[persist][restore][G8]") {
+TEST_CASE("a restart finds conversations, which continue", "[persist][restore][G8][Y7]") {
   MemoryStore store;
   std::vector<std::string> texts;
   {
@@ -135,11 +135,63 @@ TEST_CASE("messages wait over a restart, in their order and with their ids", "[p
   const MessageId fresh = agent.send("fresh").id;
   for (const MessageId id : ids) CHECK(fresh != id);
   REQUIRE(agent.unpause());
+  REQUIRE(agent.release_queue().took_effect());
   life.runtime.run_until_idle();
   CHECK(Life::texts(agent) ==
         std::vector<std::string>{"urgent", "urgent", "normal", "normal", "last", "last", "fresh", "fresh"});
   CHECK(life.messages.back().ended);
   CHECK(life.messages.back().message == fresh);
+}
+
+TEST_CASE("messages that waited begin no turn after a restart until their mailbox is released",
+          "[persist][restore][mail][stop][G14]") {
+  MemoryStore killed;
+  {
+    MemoryStore store;
+    Life life(store, {.durability = Durability::each_message});
+    const Agent agent = life.create("a");
+    life.create("b");
+    REQUIRE(agent.pause().took_effect());
+    REQUIRE(agent.send("waits"));
+    life.runtime.poll();
+    REQUIRE(agent.unpause().took_effect());
+    REQUIRE(agent.stop().took_effect());
+    killed = store;  // before the stop has reached the store
+  }
+  SECTION("and they are not lost") {
+    {
+      Life life(killed, {.durability = Durability::each_message});
+      REQUIRE(life.restored.size() == 2);
+      CHECK(life.restored[0].queue_held);
+      CHECK(life.restored[0].messages == 1);
+      CHECK_FALSE(life.restored[1].queue_held);  // no message waits for it
+      const Agent agent = life.find("a");
+      CHECK(agent.is_queue_held().value());
+      REQUIRE(agent.unpause());
+      REQUIRE(agent.send("new"));
+      REQUIRE(life.find("b").send("at once"));
+      life.runtime.run_until_idle();
+      CHECK(agent.queue_length().value() == 2);
+      CHECK(Life::texts(life.find("b")).size() == 2);
+      CHECK(life.llm.calls() == 1);
+    }
+    // The hold is kept, as any other.
+    Life life(killed, {.durability = Durability::each_message, .turns = InterruptedTurns::go_on});
+    const Agent agent = life.find("a");
+    life.runtime.run_until_idle();
+    CHECK(agent.is_queue_held().value());
+    CHECK(life.llm.calls() == 0);
+    REQUIRE(agent.release_queue().took_effect());
+    life.runtime.run_until_idle();
+    CHECK(Life::texts(agent) == std::vector<std::string>{"waits", "waits", "new", "new"});
+  }
+  SECTION("unless the host lets agents go on") {
+    Life life(killed, {.turns = InterruptedTurns::go_on});
+    CHECK_FALSE(life.restored[0].queue_held);
+    REQUIRE(life.find("a").unpause());
+    life.runtime.run_until_idle();
+    CHECK(life.llm.calls() == 1);
+  }
 }
 
 TEST_CASE("a message that was handled is not handled again", "[persist][restore][mail]") {
@@ -154,6 +206,28 @@ TEST_CASE("a message that was handled is not handled again", "[persist][restore]
   CHECK(life.report->messages == 0);
   life.runtime.run_until_idle();
   CHECK(life.llm.calls() == 0);
+}
+
+TEST_CASE("a stop that is resumed before the store has it is not reported as stored",
+          "[persist][restore][stop]") {
+  MemoryStore store;
+  Life life(store);
+  const Agent agent = life.create("a");
+  life.runtime.poll();
+  const bool whole_tree = GENERATE(false, true);
+  CAPTURE(whole_tree);
+  StopOptions resumed;
+  resumed.on_settled = [&](const StopReport&) {
+    REQUIRE((whole_tree ? life.tree->resume_all() : agent.resume()).took_effect());
+  };
+  REQUIRE((whole_tree ? life.tree->stop_all(resumed) : agent.stop(resumed)).took_effect());
+  life.runtime.run_until_idle();
+  CHECK(agent.state().value() == AgentState::idle);
+  CHECK(life.stops.empty());
+  REQUIRE((whole_tree ? life.tree->stop_all() : agent.stop()).took_effect());
+  life.runtime.run_until_idle();
+  REQUIRE(life.stops.size() == 1);
+  CHECK(life.stops[0].agent_id == (whole_tree ? "" : "a"));
 }
 
 TEST_CASE("stopped stays stopped over a restart, and is resumed as before", "[persist][restore][stop][G14]") {
@@ -324,6 +398,8 @@ TEST_CASE("a turn that was in progress is interrupted by a restart", "[persist][
   std::vector<ChatMessage> history = agent.conversation().value();
   REQUIRE(history.size() == 1);
   CHECK(history[0].interruption == Interruption::interrupted);
+  CHECK(life.restored[0].queue_held);
+  REQUIRE(agent.release_queue().took_effect());
   life.runtime.run_until_idle();
   history = agent.conversation().value();
   CHECK(is_valid_history(history));
@@ -396,13 +472,15 @@ TEST_CASE("a delete leaves nothing in the store", "[persist][restore][delete][G1
 
 TEST_CASE("a delete that had not settled is finished by a restart", "[persist][restore][delete][G14]") {
   MemoryStore store;
+  std::string child_id;
   {
     Life life(store);
     testing::ScriptedReply deaf;
     deaf.silent = deaf.deaf = true;
     life.llm.enqueue(deaf);
     const Agent root = life.create("root");
-    const Agent child = root.create_child({.id = "child"}).value();
+    const Agent child = root.create_child().value();
+    child_id = child.id();
     REQUIRE(child.send("work"));
     life.runtime.poll();
     REQUIRE(root.terminate().took_effect());
@@ -412,6 +490,7 @@ TEST_CASE("a delete that had not settled is finished by a restart", "[persist][r
   }
   Life life(store);
   CHECK(life.report->deleted == 2);
+  CHECK(life.report->deleted_ids == std::vector<std::string>{"root", child_id});
   CHECK(life.report->agents == 0);
   CHECK(life.tree->size() == 0);
   life.runtime.poll();
@@ -490,6 +569,7 @@ TEST_CASE("messages of an agent without its code wait for a restart with the cod
   SECTION("at once") {
     Life life(store, {.code = code});
     REQUIRE(life.find("a").unpause());
+    REQUIRE(life.find("a").release_queue().took_effect());
     life.runtime.run_until_idle();
     CHECK(handled == std::vector<std::string>{"waits"});
   }
@@ -506,6 +586,7 @@ TEST_CASE("messages of an agent without its code wait for a restart with the cod
     Life life(store, {.code = code});
     REQUIRE(life.report);
     CHECK(life.find("other").queued().value().size() == 3);
+    REQUIRE(life.find("a").release_queue().took_effect());
     life.runtime.run_until_idle();
     CHECK(handled == std::vector<std::string>{"waits"});
   }

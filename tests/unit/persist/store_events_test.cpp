@@ -46,7 +46,10 @@ struct Restarted {
       if (!tree) return;
       if (const auto agent = tree->find(id)) use(*agent);
     };
-    with("child", [](const Agent& agent) { static_cast<void>(agent.unpause()); });
+    with("child", [](const Agent& agent) {
+      static_cast<void>(agent.unpause());
+      static_cast<void>(agent.release_queue());
+    });
     poll();
     with("parent", [](const Agent& agent) { static_cast<void>(agent.stop()); });
     poll();

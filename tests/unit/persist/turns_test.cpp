@@ -266,6 +266,11 @@ TEST_CASE("a turn with a tool at work is interrupted with its questions, unless 
     CHECK(life.report->interrupted_turns == 1);
     REQUIRE(life.restored.size() == 1);
     CHECK(life.restored[0].fate == RestoredTurn::interrupted);
+    REQUIRE(life.closed.size() == 1);
+    CHECK(life.closed[0].agent.id() == "a");
+    CHECK(life.closed[0].turn == 1);
+    CHECK(life.closed[0].question_id == "q_1");
+    CHECK(life.closed[0].outcome == QuestionOutcome::cancelled);
     REQUIRE(life.restored[0].interrupted_calls.size() == 1);
     CHECK(life.restored[0].interrupted_calls[0].call_id == "c1");
     CHECK(life.tree->questions().empty());
@@ -721,6 +726,30 @@ TEST_CASE("a call that takes the place of one that was lost has a key of its own
   CHECK(tools.keys[0] != tools.keys[1]);
   CHECK(tools.keys[1] == tools.keys[2]);  // the same request of the same turn
   CHECK(tools.keys[0].size() <= 120);
+}
+
+TEST_CASE("answers whose calls cannot be read count over a restart", "[persist][turns]") {
+  MemoryStore store;
+  Tools tools;
+  const RestoreOptions options = tools.options(InterruptedTurns::go_on, Durability::each_step);
+  const std::string broken = "<tool_call>{\"calls\":[</tool_call>";
+  {
+    Life life(store, options);
+    life.llm.enqueue(answer(broken));
+    life.llm.enqueue(silence());
+    AgentSpec spec{.tool_protocol = ToolProtocol::text, .max_repairs = 9, .max_tool_rounds = 1};
+    spec.code.tools = "tools";
+    REQUIRE(life.create("a", std::move(spec)).send("go"));
+    poll(life);
+    REQUIRE(life.llm.calls() == 2);
+  }
+  Life life(store, options);
+  Ends ends(life);
+  life.llm.enqueue(answer(broken));
+  life.runtime.run_until_idle();
+  CHECK(life.llm.calls() == 1);  // AgentSpec::max_tool_rounds allows no third answer of that kind
+  CHECK(result_of(ends.all).text == broken);
+  CHECK_FALSE(result_of(ends.all).parse_error.empty());
 }
 
 TEST_CASE("trees have different identities, also with the same seed", "[persist][turns]") {

@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace agentcore;
@@ -94,6 +95,49 @@ TEST_CASE("a read-only store follows the one that writes", "[store][sqlite]") {
   CHECK(reader->compact().error().code == Errc::store_read_only);
   CHECK(reader->check().value().empty());
   CHECK(records_of(*writer).size() == 1);
+}
+
+TEST_CASE("a commit to a file that another program has locked is refused, and succeeds afterwards",
+          "[store][sqlite]") {
+  const StoreFolder folder;
+  const auto store = opened(folder.file(), {.busy_timeout = Duration(0)});
+  put(*store, {1, 1, 1}, "x").value();
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(folder.file().c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  const Result<void> refused = put(*store, {1, 1, 2}, "y");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::store_in_use);
+  CHECK(says(refused.error(), "another program uses the file; close it"));
+  CHECK(records_of(*store).size() == 1);  // it is still read
+  REQUIRE(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(other);
+  put(*store, {1, 1, 2}, "y").value();
+  CHECK(records_of(*opened(folder.file(), {.read_only = true})).size() == 2);
+}
+
+TEST_CASE("a file or a folder that may not be written gives an error that says so", "[store][sqlite]") {
+  const StoreFolder folder;
+  put(*opened(folder.file()), {1, 1, 1}, "x").value();
+  const bool whole_folder = GENERATE(false, true);
+  CAPTURE(whole_folder);
+  const std::string path = folder.file(whole_folder ? "new.db" : "agents.db");
+  const std::string parent = std::filesystem::path(path).parent_path();
+  REQUIRE(::chmod(folder.file().c_str(), 0444) == 0);
+  REQUIRE(::chmod(parent.c_str(), 0555) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {  // root may write everything
+    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
+    const auto store = SqliteStore::open(path);
+    const bool is_named = !store && store.error().code == Errc::store_read_only &&
+                          says(store.error(), "give this process the right to write");
+    ::_exit(is_named ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(::chmod(parent.c_str(), 0700) == 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("a path that names no file is refused", "[store][sqlite]") {

@@ -103,6 +103,8 @@ TEST_CASE("a store survives the failure of any one call of the operating system"
     CHECK(store->check().value().empty());
   }
   CHECK(refused > calls / 2);  // of the others most are checkpoints, which are tried again
+  WARN("each of " << calls << " calls of the operating system failed in turn; " << refused
+                  << " made a commit fail");
 }
 
 TEST_CASE("what a store has committed is there after the disk went away in any call",

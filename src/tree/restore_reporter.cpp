@@ -1,0 +1,89 @@
+#include "tree/restore_reporter.hpp"
+
+#include <utility>
+
+namespace agentcore::detail::tree {
+
+using core::Node;
+using persist::AgentRecord;
+
+RestoreReport RestoreReporter::report(const StoredTree& stored) {
+  RestoreReport report;
+  for (const auto& agent : stored.agents()) {
+    if (agent->is_deleted) {
+      ++report.deleted;
+      report.deleted_ids.push_back(id_of(*agent));
+      continue;
+    }
+    ++report.agents;
+    report.messages += agent->is_stopped() ? 0 : agent->mail.size();
+    report.interrupted_turns += agent->fate == RestoredTurn::interrupted ? 1 : 0;
+    report.continued_turns += agent->fate == RestoredTurn::continues ? 1 : 0;
+    report.unbound += agent->is_unbound() ? 1 : 0;
+  }
+  for (const auto& agent : stored.agents()) {
+    if (hub_.closed()) break;
+    Node* const node = agent->is_deleted ? nullptr : tree_.table.find(agent->record.node);
+    if (node) emit(*node, *agent);
+  }
+  ask_again(stored);
+  return report;
+}
+
+// All agents were reported: now their turns may run code of the host.
+void RestoreReporter::ask_again(const StoredTree& stored) {
+  bool any = false;
+  for (const auto& agent : stored.agents()) {
+    if (hub_.closed()) return;
+    Node* const node =
+        agent->fate == RestoredTurn::continues ? tree_.table.find(agent->record.node) : nullptr;
+    any = any || node;
+    if (node && turn::is_active(*node)) turns_.restorer().ask_again(*node);
+  }
+  if (any && !hub_.closed()) scheduler_.visit_agents();
+}
+
+void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {
+  const AgentRecord& record = agent.record;
+  hub_.emit(node, [&](Agent handle) {
+    AgentRestored restored{std::move(handle)};
+    restored.state = node.reported;
+    restored.messages = agent.is_stopped() ? 0 : agent.mail.size();
+    restored.queue_held = node.load().is_held();
+    restored.fate = agent.fate;
+    if (record.turn) {
+      restored.turn = record.turn->number;
+      restored.message = record.turn->message;
+    }
+    restored.interrupted_calls = agent.interrupted_calls;
+    restored.unbound = agent.spec->unbound;
+    restored.damage = agent.damage;
+    return restored;
+  });
+  for (const std::uint64_t number : agent.closed_questions) {
+    if (is_gone(agent)) return;
+    hub_.emit_for(record.node, [&](Agent handle) {
+      return QuestionClosed{std::move(handle), record.turn->number, turn::question_id(number),
+                            QuestionOutcome::cancelled};
+    });
+  }
+  if (!agent.is_stopped()) return;
+  for (const persist::MailRecord& mail : agent.mail) {
+    if (is_gone(agent)) return;
+    hub_.emit_for(record.node, [&](Agent handle) {
+      return MessageDropped{std::move(handle), mail.id, mail.message, DropReason::stopped};
+    });
+  }
+}
+
+// A callback has deleted the agent, or destroyed the tree.
+bool RestoreReporter::is_gone(const StoredAgentOfTree& agent) const noexcept {
+  return hub_.closed() || !tree_.table.find(agent.record.node);
+}
+
+std::string RestoreReporter::id_of(const StoredAgentOfTree& agent) const {
+  const AgentRecord& record = agent.record;
+  return record.name.empty() ? tree_.table.names().generated_here(record.node) : record.name;
+}
+
+}  // namespace agentcore::detail::tree

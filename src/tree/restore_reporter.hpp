@@ -1,0 +1,38 @@
+// RestoreReporter: tells the host what AgentTree::restore() has found.
+#pragma once
+
+#include "events/event_hub.hpp"
+#include "tree/scheduler.hpp"
+#include "tree/stored_tree.hpp"
+#include "tree/tree_shared.hpp"
+#include "turn/turns.hpp"
+
+#include <agentcore/restore.hpp>
+
+#include <string>
+
+namespace agentcore::detail::tree {
+
+// All agents exist, and the tree keeps them in its store. @loop_thread
+class RestoreReporter {
+ public:
+  RestoreReporter(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, events::EventHub& hub)
+      : tree_(tree), turns_(turns), scheduler_(scheduler), hub_(hub) {}
+
+  // Emits the events of each agent, then continues the turns that go on: both may run code of the host, which
+  // may delete agents and destroy the tree.
+  RestoreReport report(const StoredTree& stored);
+
+ private:
+  void emit(core::Node& node, const StoredAgentOfTree& agent);
+  void ask_again(const StoredTree& stored);
+  bool is_gone(const StoredAgentOfTree& agent) const noexcept;
+  std::string id_of(const StoredAgentOfTree& agent) const;
+
+  TreeShared& tree_;
+  turn::Turns& turns_;
+  Scheduler& scheduler_;
+  events::EventHub& hub_;
+};
+
+}  // namespace agentcore::detail::tree
