@@ -6,6 +6,7 @@
 #include "support/observe/event_audit.hpp"
 
 #include <agentcore/agent_tree.hpp>
+#include <agentcore/history.hpp>
 #include <agentcore/runtime.hpp>
 
 #include <algorithm>
