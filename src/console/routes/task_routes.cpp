@@ -32,6 +32,16 @@ Response status_response(int status, std::string_view word, std::string_view mes
   return json_response({{"status", word}, {"message", message}}, status);
 }
 
+// Sends the prompt. An agent that was created for it, and does not take it, is deleted.
+std::shared_ptr<Task> send_task(RouteCall& call, const Agent& agent, bool is_new, const std::string& prompt) {
+  try {
+    return call.core.tasks->create(agent, prompt);
+  } catch (...) {
+    if (is_new) static_cast<void>(agent.terminate());
+    throw;
+  }
+}
+
 std::optional<Response> create_task(RouteCall& call) {
   const Arguments arguments(call.request, {"agentId", "prompt"});
   const std::string prompt = arguments.text("prompt"), agent_id = arguments.text_or("agentId", "");
@@ -48,7 +58,7 @@ std::optional<Response> create_task(RouteCall& call) {
   }
   Result<Agent> agent = agent_id.empty() ? tree.create(call.core.options.agent) : tree.find(agent_id);
   if (!agent) throw Refused(agent.error());
-  const auto task = call.core.tasks->create(*agent, prompt);
+  const auto task = send_task(call, *agent, agent_id.empty(), prompt);
   if (const AgentEntry* const entry = call.core.feed.directory().find(*agent))
     call.core.feed.look_at_queue(*entry);
   if (key != nullptr) call.core.tasks->set_key(*key, call.request.body, *task);

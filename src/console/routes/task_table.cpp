@@ -16,8 +16,16 @@ constexpr std::size_t kept_keys = 1000;
 // Of the events of a task that are kept for its viewers. What is more is not sent, but for its end.
 constexpr std::size_t max_event_bytes = 512 << 10;
 
+constexpr const char* terminated_by_user = "Task terminated by user";
+
 std::string text_of(const DeltaReceived& delta) {
   return std::string(delta.text);
+}
+
+// Why a task has ended that is neither completed nor failed.
+std::string why_ended(const MessageEnd& end) {
+  if (!end.result) return "The message was dropped: " + std::string(to_string(end.dropped));
+  return end.result->error.message.empty() ? terminated_by_user : end.result->error.message;
 }
 
 }  // namespace
@@ -66,8 +74,10 @@ std::shared_ptr<Task> TaskTable::find(std::string_view id) const {
 }
 
 bool TaskTable::terminate(Task& task) {
-  const std::string reason = "Task terminated by user";
-  if (!task.agent.interrupt({.message = task.message, .reason = reason}).took_effect()) return false;
+  const std::string reason = terminated_by_user;
+  const VerbResult ended = task.agent.interrupt({.message = task.message, .reason = reason});
+  if (!ended.accepted()) throw Refused(ended.reason);
+  if (!ended.took_effect()) return false;
   finish(task, Task::Phase::terminated, {{"type", "terminated"}, {"message", reason}});
   return true;
 }
@@ -135,8 +145,7 @@ void TaskTable::end(Task& task, const MessageEnd& end) {
 void TaskTable::publish_end(Task& task, const MessageEnd& end) {
   if (!end.result ||
       (end.result->outcome != TurnOutcome::completed && end.result->outcome != TurnOutcome::failed))
-    return finish(task, Task::Phase::terminated,
-                  {{"type", "terminated"}, {"message", "Task terminated by user"}});
+    return finish(task, Task::Phase::terminated, {{"type", "terminated"}, {"message", why_ended(end)}});
   if (end.result->success()) return finish(task, Task::Phase::completed, {{"type", "complete"}});
   task.failure = end.result->error.message;
   finish(task, Task::Phase::failed, {{"type", "error"}, {"message", task.failure}});

@@ -31,6 +31,11 @@ std::string silent_task(ConsoleLife& life) {
   return id;
 }
 
+// What the result of the turn of a task says about its end.
+std::string why_ended(ConsoleLife& life, const std::string& task) {
+  return life.get("/tasks/" + task + "/result?wait=ended").json()["error"];
+}
+
 // "a" asks a person, by ask_human or for an approval of `tool`.
 struct AskingLife : ConsoleLife {
   explicit AskingLife(const std::string& tool) {
@@ -246,6 +251,36 @@ TEST_CASE("a stop of the agent ends its tasks as terminated", "[console]") {
   CHECK(life.get("/tasks/" + running).json()["status"] == "terminated");
   CHECK(life.get("/tasks/" + waiting).json()["status"] == "terminated");
   CHECK(life.get("/tasks/" + waiting + "/result").json()["error"] == "task_terminated");
+}
+
+TEST_CASE("the last event of a task says why it was ended", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  const auto last_of = [&](const std::string& id) {
+    ConsoleClient stream = life.follow("/tasks/" + id + "/events");
+    life.until([&] { return stream.ended(); }, {&stream});
+    return ConsoleLife::events_of(stream).back();
+  };
+  const std::string running = silent_task(life);
+  const std::string waiting = life.post("/tasks", R"({"agentId":"a","prompt":"later"})").json()["taskId"];
+  REQUIRE(agent.clear_queue().value() == 1);
+  CHECK(last_of(waiting)["type"] == "terminated");
+  CHECK(last_of(waiting)["message"] == "The message was dropped: queue_cleared");
+  REQUIRE(agent.abort({.reason = "the host wants it"}).took_effect());
+  CHECK(last_of(running)["type"] == "terminated");
+  CHECK(last_of(running)["message"] == why_ended(life, running));
+}
+
+TEST_CASE("a task that is refused leaves no agent behind", "[console]") {
+  ConsoleLife life;
+  const std::size_t before = life.tree->size();
+  CHECK(life.post("/tasks", R"({"prompt":"   "})").json()["error"] == "empty_message");
+  life.poll();
+  CHECK(life.tree->size() == before);
+  life.create("a");
+  CHECK(life.post("/tasks", R"({"agentId":"a","prompt":"   "})").status == 400);
+  life.poll();
+  CHECK(life.tree->find("a"));
 }
 
 TEST_CASE("a task that is sent again with its key is made once", "[console]") {
